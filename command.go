@@ -1,0 +1,72 @@
+package makegood
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Command is something that must now be done. Commands are derived from the saved job, never
+// remembered beside it. The set is closed.
+type Command interface{ isCommand() }
+
+// Dispatch: send the task of this attempt to its agent.
+type Dispatch struct {
+	Step    string
+	Attempt int
+	Undo    bool
+}
+
+// Announce: tell whoever listens of a change of ProcessState; an Error alerts an operator.
+type Announce struct{ Announcement }
+
+// AlertAgent: nobody claims the tasks of this agent. One alert an agent is enough for many jobs.
+type AlertAgent struct{ Agent string }
+
+func (Dispatch) isCommand()   {}
+func (Announce) isCommand()   {}
+func (AlertAgent) isCommand() {}
+
+// Task is one attempt sent to an agent.
+type Task struct {
+	Job      string
+	Workflow string
+	Step     string
+	Round    int
+	Attempt  int
+	Agent    string
+	Action   string
+	// Input is the value of the step's with.
+	Input json.RawMessage
+	// Key is the idempotency key JOB/STEP/ROUND, with "/undo" behind it for an undo: the same over
+	// all attempts, to be passed on to the remote service.
+	Key string
+	// SentAt is when this attempt was sent; StartBy is until when it may wait unclaimed.
+	SentAt  time.Time
+	StartBy time.Time
+	// Timeout counts from the claim. Shared tasks are not claimed, and carry CompleteBy instead.
+	Timeout    Duration
+	Shared     bool
+	CompleteBy time.Time
+	// Undo is set for an undo.
+	Undo *UndoTask
+	// ReplyTo is the queue that waits for the reply.
+	ReplyTo string
+}
+
+// UndoTask is what an undo is told of the step that it undoes.
+type UndoTask struct {
+	// ForwardKey is the idempotency key of the step. The remote is asked to refuse it from now on.
+	ForwardKey string
+	Outcome    Outcome
+	// Output is the step's output; null when the outcome is unknown.
+	Output json.RawMessage
+}
+
+// Outcome says what is known of a step that is to be undone.
+type Outcome string
+
+// The outcomes of a step that can be undone.
+const (
+	OutcomeDone    Outcome = "done"
+	OutcomeUnknown Outcome = "unknown"
+)

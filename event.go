@@ -1,0 +1,91 @@
+package makegood
+
+import (
+	"fmt"
+	"time"
+)
+
+// Event is something that happened to a job. The set is closed.
+type Event interface {
+	// Cause names the event: the same event delivered again has the same cause.
+	Cause() string
+	isEvent()
+}
+
+// Submitted: the job was stored. It changes nothing; it makes the first attempts due.
+type Submitted struct{}
+
+// StepSucceeded: an agent's reply.
+type StepSucceeded struct {
+	Step     string
+	Attempt  int
+	LockedBy string
+	Output   Payload
+}
+
+// StepFailed: an agent's reply.
+type StepFailed struct {
+	Step     string
+	Attempt  int
+	LockedBy string
+	Error    StepError
+}
+
+// DispatchRefused: a task could not be sent, and never can be (too large, bad characters).
+type DispatchRefused struct {
+	Step    string
+	Attempt int
+	Reason  string
+}
+
+// DeadlinePassed: the Supervisor's hint that the job's CompleteBy has passed. It acts only if Key
+// is still the one stored, and has passed.
+type DeadlinePassed struct{ Key time.Time }
+
+// Interrupted: the embedded engine was started again as its Incarnation-th run; attempts that an
+// earlier run dispatched are over, and may have started.
+type Interrupted struct{ Incarnation int }
+
+// Told: the announcements up to Seq were delivered.
+type Told struct{ Seq int }
+
+// Requested: an operator or submitter asks for something. Request names the asking, so that the
+// same one twice is the same.
+type Requested struct {
+	Verb    Verb
+	Request string
+	Reason  string
+}
+
+func (Submitted) isEvent()       {}
+func (StepSucceeded) isEvent()   {}
+func (StepFailed) isEvent()      {}
+func (DispatchRefused) isEvent() {}
+func (DeadlinePassed) isEvent()  {}
+func (Interrupted) isEvent()     {}
+func (Told) isEvent()            {}
+func (Requested) isEvent()       {}
+
+// Cause is "submit".
+func (Submitted) Cause() string { return "submit" }
+
+// Cause is STEP#ATTEMPT: an attempt has one reply.
+func (e StepSucceeded) Cause() string { return fmt.Sprintf("%s#%d", e.Step, e.Attempt) }
+
+// Cause is STEP#ATTEMPT: an attempt has one reply.
+func (e StepFailed) Cause() string { return fmt.Sprintf("%s#%d", e.Step, e.Attempt) }
+
+// Cause is refused:STEP#ATTEMPT.
+func (e DispatchRefused) Cause() string { return fmt.Sprintf("refused:%s#%d", e.Step, e.Attempt) }
+
+// Cause is due:KEY in Unix milliseconds.
+func (e DeadlinePassed) Cause() string { return fmt.Sprintf("due:%d", e.Key.UnixMilli()) }
+
+// Cause is run:INCARNATION.
+func (e Interrupted) Cause() string { return fmt.Sprintf("run:%d", e.Incarnation) }
+
+// Cause is told:SEQ.
+func (e Told) Cause() string { return fmt.Sprintf("told:%d", e.Seq) }
+
+// Cause is VERB:REQUEST.
+func (e Requested) Cause() string { return string(e.Verb) + ":" + e.Request }

@@ -1,0 +1,240 @@
+package makegood
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+// ProcessState is the state of a job. Each says who moves the job on from it.
+type ProcessState string
+
+const (
+	// Pending: the intent is stored, with its first attempts; no reply has come yet. An agent's
+	// reply, or the Supervisor when none comes, moves it on.
+	Pending ProcessState = "Pending"
+	// Processing: steps are being done. Replies move it on, and the Supervisor when they fail to come.
+	Processing ProcessState = "Processing"
+	// Processed: every step is done or skipped. Final, unless an operator wants it undone.
+	Processed ProcessState = "Processed"
+	// Error: the job waits for a person, who was told why. Resubmit goes on in the direction that
+	// stopped; cancel and undo turn it round.
+	Error ProcessState = "Error"
+	// Undoing: what was done, or may have been, is being undone. Replies and the Supervisor move it on.
+	Undoing ProcessState = "Undoing"
+	// Undone: everything that can be undone is. A resubmit starts a new round.
+	Undone ProcessState = "Undone"
+	// Cancelled: undone because somebody asked for it. Final.
+	Cancelled ProcessState = "Cancelled"
+)
+
+// ProcessStates are all of them, in the order in which a reader meets them.
+func ProcessStates() []ProcessState {
+	return []ProcessState{Pending, Processing, Processed, Error, Undoing, Undone, Cancelled}
+}
+
+// Finished reports whether a job in this state is at its end. Error is not: it waits for a person.
+func (s ProcessState) Finished() bool { return s == Processed || s == Undone || s == Cancelled }
+
+// Verb is something that an operator or submitter may ask of a job.
+type Verb string
+
+// The verbs. What each does in each ProcessState is a table in internal/machine (docs/states.md).
+const (
+	Cancel   Verb = "cancel"   // undo what was done, and end Cancelled
+	UndoJob  Verb = "undo"     // undo what was done, and end Undone
+	Resubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
+	Pause    Verb = "pause"    // start nothing new; what runs runs on
+	Resume   Verb = "resume"   // take a pause back
+)
+
+// Verbs are all of them.
+func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume} }
+
+// Job is one run of a workflow. The zero value of a field means "not yet".
+type Job struct {
+	// ID is given by the submitter or made for it, and unique over all workflows of a deployment.
+	ID string `json:"id"`
+	// Workflow is the name of its workflow, Definition the hash of the one it keeps.
+	Workflow   string `json:"workflow"`
+	Definition string `json:"definition"`
+	// Round counts the runs from the start; the first is 1.
+	Round int `json:"round"`
+	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
+	ProcessState ProcessState `json:"processState"`
+	Desired      ProcessState `json:"desired"`
+	// PausedAt is set while the job is paused, a desire that keeps the state under it.
+	PausedAt time.Time `json:"pausedAt,omitzero"`
+	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
+	Reason string `json:"reason,omitempty"`
+	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
+	FailureCount int `json:"failureCount"`
+	// LockedBy is instance and nonce of the last save; empty until the first one after birth.
+	LockedBy string `json:"lockedBy,omitempty"`
+	// CompleteBy is the key in the index: never later than the earliest moment at which anything can
+	// be due, so when the Supervisor must look. Zero: finished and told, out of the index.
+	CompleteBy time.Time `json:"completeBy,omitzero"`
+	CreatedAt  time.Time `json:"createdAt"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// Deadline is when the job's own timeout passes; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Input is what the submitter gave; InputHash tells the same id with other content apart.
+	Input     Payload `json:"input,omitzero"`
+	InputHash string  `json:"inputHash"`
+	// Steps are in the order of the workflow.
+	Steps []StepState `json:"steps"`
+
+	// Open is the one attempt of each step that may be claimed now (or runs under a claim that is
+	// still wanted). A save writes it, a claim only reads it.
+	Open map[string]int `json:"open,omitempty"`
+	// Claims are written by agents, apart from everything else here; see law 4.
+	Claims Claims `json:"claims,omitzero"`
+
+	// Rev counts the saves; the first is 1.
+	Rev int64 `json:"rev"`
+	// Transitions counts the events applied since the cap on them was last renewed.
+	Transitions int `json:"transitions,omitempty"`
+	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
+	Incarnation int `json:"incarnation,omitempty"`
+	// Seq is the number of the last announcement; Untold are those that nobody confirmed yet.
+	Seq    int            `json:"seq,omitempty"`
+	Untold []Announcement `json:"untold,omitempty"`
+}
+
+// Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
+type Announcement struct {
+	Seq          int          `json:"seq"`
+	ProcessState ProcessState `json:"processState"`
+	Reason       string       `json:"reason,omitempty"`
+	At           time.Time    `json:"at"`
+}
+
+// Claims are the claims of a job: a slot a step, and a counter that every claim and heartbeat raises.
+type Claims struct {
+	Rev   int64            `json:"rev,omitempty"`
+	Slots map[string]Claim `json:"slots,omitempty"`
+}
+
+// Claim is who works on an attempt, and until when.
+type Claim struct {
+	Attempt int `json:"attempt"`
+	// LockedBy is the agent's instance and a nonce, never an instance alone.
+	LockedBy   string    `json:"lockedBy"`
+	StartedAt  time.Time `json:"startedAt"`
+	CompleteBy time.Time `json:"completeBy"`
+}
+
+// StepState is what a job knows of one of its steps.
+type StepState struct {
+	Name string `json:"name"`
+	// Attempt is the highest number ever given to an attempt of this step or its undo, in any round.
+	Attempt int      `json:"attempt,omitempty"`
+	Forward Activity `json:"forward,omitzero"`
+	Undo    Activity `json:"undo,omitzero"`
+}
+
+// ActivityState is the state of a step, or of its undo.
+type ActivityState string
+
+const (
+	// NotStarted: it waits for what it needs, or for being wanted.
+	NotStarted ActivityState = ""
+	// Dispatched: an attempt is with its agent: waiting to be claimed, or claimed.
+	Dispatched ActivityState = "dispatched"
+	// Backoff: the next attempt is made when its time has come.
+	Backoff ActivityState = "backoff"
+	// Done: it succeeded.
+	Done ActivityState = "done"
+	// Skipped: a step whose when is false; an undo that had nothing to undo.
+	Skipped ActivityState = "skipped"
+	// Failed: given up.
+	Failed ActivityState = "failed"
+	// Withdrawn: taken back because the job is to be undone. Whether it ran at all says Unknown.
+	Withdrawn ActivityState = "withdrawn"
+	// Irreversible: an undo that does not exist, of a step that was done or may have been.
+	Irreversible ActivityState = "irreversible"
+)
+
+// Activity is a step going forward, or its undo.
+type Activity struct {
+	State ActivityState `json:"state,omitempty"`
+	// Attempt is the number of its latest attempt; zero before the first.
+	Attempt int `json:"attempt,omitempty"`
+	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
+	Tries        int `json:"tries,omitempty"`
+	FailureCount int `json:"failureCount,omitempty"`
+	// Interruptions counts claimed attempts that were cut off by a restart of the embedded engine.
+	Interruptions int `json:"interruptions,omitempty"`
+	// At is when the latest attempt was last sent (Dispatched), or when the next is due (Backoff).
+	At time.Time `json:"at,omitzero"`
+	// Resent is how often the task of the latest attempt was sent again because nobody claimed it.
+	Resent int `json:"resent,omitempty"`
+	// Cause names the event that made the latest attempt due; the same event derives its task again.
+	Cause string `json:"cause,omitempty"`
+	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".
+	Unknown bool `json:"unknown,omitempty"`
+	// Silent is the claim of the attempt before the latest when that ended in silence: its late
+	// success is still taken while the latest is unclaimed.
+	Silent     Claim      `json:"silent,omitzero"`
+	Output     Payload    `json:"output,omitzero"`
+	Error      *StepError `json:"error,omitempty"`
+	StartedAt  time.Time  `json:"startedAt,omitzero"`
+	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+}
+
+// Applied says whether a failed attempt had its effect.
+type Applied string
+
+// Only AppliedNo spares a step its undo.
+const (
+	AppliedUnknown Applied = "unknown"
+	AppliedNo      Applied = "no"
+)
+
+// StepError is why an attempt failed.
+type StepError struct {
+	Message string `json:"message"`
+	// Retryable: another attempt may succeed. Otherwise the step is given up.
+	Retryable bool `json:"retryable,omitempty"`
+	// Applied is unknown unless the agent knows better.
+	Applied Applied `json:"applied,omitempty"`
+	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max.
+	RetryAfter Duration `json:"retryAfter,omitzero"`
+}
+
+// Payload is a JSON value: inside the job's item, or referred to.
+type Payload struct {
+	// Inline is the value itself; nil when the value is elsewhere, or null.
+	Inline json.RawMessage `json:"inline,omitempty"`
+	// Ref is the key under which the value is kept in the job's partition: "input", or
+	// "output#STEP#ATTEMPT".
+	Ref string `json:"ref,omitempty"`
+	// Bytes is the size of the value.
+	Bytes int `json:"bytes,omitempty"`
+}
+
+// Step gives what the job knows of the step of this name.
+func (j Job) Step(name string) (StepState, bool) {
+	for _, s := range j.Steps {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return StepState{}, false
+}
+
+// Paused reports whether the job is paused.
+func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
+
+// Told reports whether everybody who listens was told of everything.
+func (j Job) Told() bool { return len(j.Untold) == 0 }
+
+// Clone gives a copy that shares nothing that is ever changed: payloads and errors are written once.
+func (j Job) Clone() Job {
+	j.Steps = slices.Clone(j.Steps)
+	j.Open = maps.Clone(j.Open)
+	j.Claims.Slots = maps.Clone(j.Claims.Slots)
+	j.Untold = slices.Clone(j.Untold)
+	return j
+}

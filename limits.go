@@ -1,0 +1,54 @@
+package makegood
+
+import "time"
+
+// The limits of Makegood, all in one place. What is over one is refused at the door with a message
+// that names it.
+const (
+	// MaxSteps is how many steps a workflow may have.
+	MaxSteps = 200
+	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.
+	MaxAttempts = 100
+	// MaxNameBytes is how long the name of a workflow, a step, an agent or an action may be.
+	MaxNameBytes = 63
+	// MaxJobIDBytes is how long a job's id may be.
+	MaxJobIDBytes = 128
+	// MaxPayloadBytes is how large a job's input, a task's input and a step's output may each be, as JSON.
+	MaxPayloadBytes = 256 << 10
+	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.
+	MaxInlineBytes = 256
+	// MaxMessageBytes is how large a message on a queue may be (SQS: 1 MiB, attributes included).
+	MaxMessageBytes = 1 << 20
+	// MaxBatch is how many messages one send or one receive may carry (SQS).
+	MaxBatch = 10
+	// MaxReasonBytes is how much of an error's text is kept.
+	MaxReasonBytes = 1024
+	// MaxInterruptions is how often a claimed attempt of a step may be cut off by a restart of the
+	// embedded engine before the job goes to Error: such a step may be what kills the engine.
+	MaxInterruptions = 20
+
+	// MinTimeout is the shortest timeout, startBy and wait; backoffs may be shorter.
+	MinTimeout = 10 * time.Millisecond
+	// MaxTimeout is the longest timeout of a step: an hour; a longer one needs heartbeats.
+	MaxTimeout = time.Hour
+	// MaxStartBy is the longest startBy.
+	MaxStartBy = 72 * time.Hour
+	// MaxBackoff is the longest retry.backoff, retry.max, and wait of onFailure.
+	MaxBackoff = 30 * 24 * time.Hour
+	// MaxJobTimeout is the longest timeout of a job.
+	MaxJobTimeout = 365 * 24 * time.Hour
+
+	// FarKey is how far ahead the CompleteBy of a job lies that waits for a person (Error, paused).
+	FarKey = 24 * time.Hour
+	// TellAgain is when an announcement that was not confirmed is made again.
+	TellAgain = time.Minute
+)
+
+// The values that a workflow gets where it says nothing.
+const (
+	DefaultStartBy  = 10 * Minute
+	DefaultTimeout  = 30 * Second
+	DefaultAttempts = 5
+	DefaultBackoff  = 1 * Second
+	DefaultMax      = 1 * Minute
+)

@@ -1,0 +1,68 @@
+// Package makegood holds the words of Makegood: what a workflow, a job, a step, an attempt, an
+// event, a command and a task are. It describes; it does nothing.
+//
+// A Workflow describes named steps, who does them, how long they may take and how they are undone.
+// A Job is one run of a workflow. It ends finished, undone, or in front of a person who was told
+// why: never stuck, never half done, never silently lost.
+//
+// The rules about jobs are in internal/machine, and nowhere else. Everything here is data, made of
+// the standard library only; times are in UTC with a resolution of a millisecond.
+package makegood
+
+import (
+	"fmt"
+	"time"
+)
+
+// Instant gives t as Makegood keeps it: in UTC, without a monotonic reading, in whole milliseconds.
+func Instant(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return time.UnixMilli(t.UnixMilli()).UTC()
+}
+
+// Duration is a time.Duration that reads and writes itself as text: "30s", "1h30m".
+type Duration time.Duration
+
+// The units of a Duration, so that a workflow built in Go can say 30 * makegood.Second.
+const (
+	Millisecond = Duration(time.Millisecond)
+	Second      = Duration(time.Second)
+	Minute      = Duration(time.Minute)
+	Hour        = Duration(time.Hour)
+)
+
+// Std gives d as the standard library's duration.
+func (d Duration) Std() time.Duration { return time.Duration(d) }
+
+// String writes d as ParseDuration reads it.
+func (d Duration) String() string { return time.Duration(d).String() }
+
+// MarshalText writes d as ParseDuration reads it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := ParseDuration(string(text))
+	if err != nil {
+		return err
+	}
+	*d = parsed
+	return nil
+}
+
+// ParseDuration reads a duration such as "500ms", "30s", "1h30m". It refuses negative ones, those
+// without a unit, and those that are not whole milliseconds, which nothing here could keep.
+func ParseDuration(text string) (Duration, error) {
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%q is not a duration: want a number and a unit, such as 500ms, 30s or 1h30m", text)
+	case d < 0:
+		return 0, fmt.Errorf("%q is negative", text)
+	case d%time.Millisecond != 0:
+		return 0, fmt.Errorf("%q is finer than a millisecond", text)
+	}
+	return Duration(d), nil
+}

@@ -1,0 +1,192 @@
+package makegood
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Workflow is the description of a kind of job: named steps, who does them, how long they may take,
+// how they are undone. It is data; a job keeps the one that it started with, by its hash.
+//
+// A Workflow that came through WithDefaults is complete: nothing in it is left to be guessed.
+type Workflow struct {
+	// Name matches [a-z][a-z0-9-]{0,62}.
+	Name string `json:"name"`
+	// Timeout is how long the whole job may go forward; zero: as long as it takes. It never stops an undo.
+	Timeout Duration `json:"timeout,omitzero"`
+	// OnFailure says what follows when a step is given up. Default: undo where any step has one, else stop.
+	OnFailure OnFailure `json:"onFailure"`
+	// Steps are in the order in which they were written; at most MaxSteps.
+	Steps []Step `json:"steps"`
+}
+
+// Step is one unit of work of a workflow.
+type Step struct {
+	// Name matches [a-z][a-z0-9_]{0,62} and is unique in its workflow.
+	Name string `json:"name"`
+	// Agent is whose queue gets the task; "http" is built in.
+	Agent string `json:"agent"`
+	// Action is what the agent is asked to do. Default: the step's name.
+	Action string `json:"action"`
+	// Needs names the steps that must be done or skipped before this one starts. Nil means the step
+	// above (WithDefaults fills it in); empty means none.
+	Needs []string `json:"needs"`
+	// When is an expression "${ ... }" that gives true or false; false skips the step. Empty: always.
+	When string `json:"when,omitempty"`
+	// With is the task's input: JSON whose strings may hold expressions. Empty: the job's input.
+	With json.RawMessage `json:"with,omitempty"`
+	// StartBy is how long a task may wait unclaimed before it is sent again. Default: 10m.
+	StartBy Duration `json:"startBy"`
+	// Timeout is CompleteBy of an attempt, counted from its claim. Default: 30s.
+	Timeout Duration `json:"timeout"`
+	// Shared is "exclusive: false": nobody claims, and an attempt may run more than once.
+	Shared bool `json:"shared,omitempty"`
+	// Retry says how retryable failures are tried again.
+	Retry Retry `json:"retry"`
+	// Undo is the step's compensation. Nil: the step says nothing of it.
+	Undo *Undo `json:"undo,omitempty"`
+}
+
+// Undo is the compensation of a step. What it leaves out it takes from its step, but for the action.
+type Undo struct {
+	// None is "undo: none": the step is knowingly irreversible, and nothing else is set.
+	None    bool            `json:"none,omitempty"`
+	Agent   string          `json:"agent,omitempty"`
+	Action  string          `json:"action,omitempty"`
+	With    json.RawMessage `json:"with,omitempty"`
+	StartBy Duration        `json:"startBy,omitzero"`
+	Timeout Duration        `json:"timeout,omitzero"`
+	Retry   Retry           `json:"retry,omitzero"`
+}
+
+// Retry is exponential backoff with full jitter: the n-th retry comes after a random part of
+// min(Max, Backoff * 2^(n-1)).
+type Retry struct {
+	// Attempts counts the first one too; 1 to MaxAttempts. Default: 5.
+	Attempts int `json:"attempts"`
+	// Backoff is the longest wait before the first retry. Default: 1s.
+	Backoff Duration `json:"backoff"`
+	// Max is the longest wait before any retry; a remote's Retry-After is kept to up to it. Default: 1m.
+	Max Duration `json:"max"`
+}
+
+// OnFailure is what follows when a step is given up.
+type OnFailure struct {
+	Action FailureAction
+	// Wait is how long FailureWait waits before the step is granted fresh attempts.
+	Wait Duration
+}
+
+// FailureAction is one of undo, stop and wait.
+type FailureAction string
+
+// The ways to go on when a step is given up.
+const (
+	FailureUndo FailureAction = "undo" // undo what was done
+	FailureStop FailureAction = "stop" // Error, and an operator is told
+	FailureWait FailureAction = "wait" // wait and try the step again
+)
+
+// String writes o as a workflow file does: undo, stop, wait 1h0m0s.
+func (o OnFailure) String() string {
+	if o.Action == FailureWait {
+		return string(o.Action) + " " + o.Wait.String()
+	}
+	return string(o.Action)
+}
+
+// MarshalText writes o as a workflow file does.
+func (o OnFailure) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads undo, stop, and wait with a duration.
+func (o *OnFailure) UnmarshalText(text []byte) error {
+	word, rest, _ := strings.Cut(string(text), " ")
+	switch action := FailureAction(word); {
+	case (action == FailureUndo || action == FailureStop) && rest == "":
+		*o = OnFailure{Action: action}
+		return nil
+	case action == FailureWait && rest != "":
+		wait, err := ParseDuration(strings.TrimSpace(rest))
+		if err != nil {
+			return err
+		}
+		*o = OnFailure{Action: action, Wait: wait}
+		return nil
+	default:
+		return fmt.Errorf("%q is not one of undo, stop and wait DURATION", text)
+	}
+}
+
+// HasUndo reports whether any step can be undone.
+func (w Workflow) HasUndo() bool {
+	for _, s := range w.Steps {
+		if s.CanUndo() {
+			return true
+		}
+	}
+	return false
+}
+
+// CanUndo reports whether the step has an undo that does something.
+func (s Step) CanUndo() bool { return s.Undo != nil && !s.Undo.None }
+
+// WithDefaults gives w with everything filled in that it left out. It changes nothing of w itself.
+func (w Workflow) WithDefaults() Workflow {
+	if w.OnFailure.Action == "" {
+		w.OnFailure.Action = FailureStop
+		if w.HasUndo() {
+			w.OnFailure.Action = FailureUndo
+		}
+	}
+	steps := make([]Step, len(w.Steps))
+	for i, s := range w.Steps {
+		if s.Needs == nil {
+			s.Needs = []string{}
+			if i > 0 {
+				s.Needs = []string{w.Steps[i-1].Name}
+			}
+		}
+		steps[i] = s.withDefaults()
+	}
+	w.Steps = steps
+	return w
+}
+
+func (s Step) withDefaults() Step {
+	s.Action = or(s.Action, s.Name)
+	s.StartBy = or(s.StartBy, DefaultStartBy)
+	s.Timeout = or(s.Timeout, DefaultTimeout)
+	s.Retry = s.Retry.or(Retry{DefaultAttempts, DefaultBackoff, DefaultMax})
+	if !s.CanUndo() {
+		return s
+	}
+	u := *s.Undo
+	u.Agent = or(u.Agent, s.Agent)
+	if u.With == nil {
+		u.With = s.With
+	}
+	u.StartBy = or(u.StartBy, s.StartBy)
+	u.Timeout = or(u.Timeout, s.Timeout)
+	u.Retry = u.Retry.or(s.Retry)
+	s.Undo = &u
+	return s
+}
+
+func (r Retry) or(rest Retry) Retry {
+	r.Attempts = or(r.Attempts, rest.Attempts)
+	r.Backoff = or(r.Backoff, rest.Backoff)
+	if r.Max == 0 {
+		// A backoff above the default maximum raises it: "backoff: 5m" alone is not a mistake.
+		r.Max = max(rest.Max, r.Backoff)
+	}
+	return r
+}
+
+func or[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
