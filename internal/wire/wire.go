@@ -1,0 +1,275 @@
+// Package wire is how tasks, events and jobs are written: versioned JSON, read strictly.
+// docs/messages.md describes the messages for agents that are not written in Go.
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Version is the version of the messages that this code writes, and the only one that it reads.
+const Version = 1
+
+// ErrPoison: the message can never be understood. It goes into quarantine with the reason.
+var ErrPoison = errors.New("poison message")
+
+const typeTask = "Task"
+
+// task is a task on the wire. Times are RFC 3339 in UTC, durations whole milliseconds.
+type task struct {
+	V          int             `json:"v"`
+	Type       string          `json:"type"`
+	Job        string          `json:"job"`
+	Workflow   string          `json:"workflow"`
+	Step       string          `json:"step"`
+	Round      int             `json:"round"`
+	Attempt    int             `json:"attempt"`
+	Agent      string          `json:"agent"`
+	Action     string          `json:"action"`
+	Input      json.RawMessage `json:"input"`
+	Key        string          `json:"key"`
+	SentAt     time.Time       `json:"sentAt"`
+	StartBy    time.Time       `json:"startBy"`
+	TimeoutMs  int64           `json:"timeoutMs"`
+	Exclusive  bool            `json:"exclusive"`
+	CompleteBy time.Time       `json:"completeBy,omitzero"`
+	Undo       *undoTask       `json:"undo,omitempty"`
+	ReplyTo    string          `json:"replyTo"`
+}
+
+type undoTask struct {
+	ForwardKey string           `json:"forwardKey"`
+	Outcome    makegood.Outcome `json:"outcome"`
+	Output     json.RawMessage  `json:"output"`
+}
+
+// event is anything on the events queue.
+type event struct {
+	V           int             `json:"v"`
+	Type        string          `json:"type"`
+	Job         string          `json:"job"`
+	Step        string          `json:"step,omitempty"`
+	Attempt     int             `json:"attempt,omitempty"`
+	LockedBy    string          `json:"lockedBy,omitempty"`
+	Output      json.RawMessage `json:"output,omitempty"`
+	Error       *replyError     `json:"error,omitempty"`
+	Key         time.Time       `json:"key,omitzero"`
+	Incarnation int             `json:"incarnation,omitempty"`
+}
+
+type replyError struct {
+	Message      string           `json:"message"`
+	Retryable    bool             `json:"retryable"`
+	Applied      makegood.Applied `json:"applied"`
+	RetryAfterMs int64            `json:"retryAfterMs,omitempty"`
+}
+
+// EncodeTask writes a task.
+func EncodeTask(t makegood.Task) (string, error) {
+	m := task{
+		V: Version, Type: typeTask,
+		Job: t.Job, Workflow: t.Workflow, Step: t.Step, Round: t.Round, Attempt: t.Attempt,
+		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
+		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Timeout.Std().Milliseconds(),
+		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
+	}
+	if t.Undo != nil {
+		m.Undo = &undoTask{ForwardKey: t.Undo.ForwardKey, Outcome: t.Undo.Outcome, Output: t.Undo.Output}
+	}
+	return encode(m)
+}
+
+// DecodeTask reads what EncodeTask writes; any error is ErrPoison.
+func DecodeTask(body string) (makegood.Task, error) {
+	var m task
+	if err := decode(body, &m); err != nil {
+		return makegood.Task{}, err
+	}
+	switch {
+	case m.V != Version:
+		return makegood.Task{}, poison("version %d, want %d", m.V, Version)
+	case m.Type != typeTask:
+		return makegood.Task{}, poison("type %q, want %q", m.Type, typeTask)
+	case m.Job == "" || m.Step == "" || m.Agent == "" || m.Action == "" || m.Key == "" || m.ReplyTo == "":
+		return makegood.Task{}, poison("a task must name job, step, agent, action, key and replyTo")
+	case m.Attempt < 1 || m.Round < 1:
+		return makegood.Task{}, poison("attempt %d, round %d: both count from 1", m.Attempt, m.Round)
+	case m.TimeoutMs < 1:
+		return makegood.Task{}, poison("timeoutMs %d: want at least 1", m.TimeoutMs)
+	case !m.Exclusive && m.CompleteBy.IsZero():
+		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
+	}
+	t := makegood.Task{
+		Job: m.Job, Workflow: m.Workflow, Step: m.Step, Round: m.Round, Attempt: m.Attempt,
+		Agent: m.Agent, Action: m.Action, Input: m.Input, Key: m.Key,
+		SentAt: makegood.Instant(m.SentAt), StartBy: makegood.Instant(m.StartBy),
+		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
+		Shared:  !m.Exclusive, CompleteBy: makegood.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
+	}
+	if m.Undo != nil {
+		t.Undo = &makegood.UndoTask{ForwardKey: m.Undo.ForwardKey, Outcome: m.Undo.Outcome, Output: m.Undo.Output}
+	}
+	return t, nil
+}
+
+// EncodeEvent writes an event of a job. Requests and what the Scheduler tells itself never cross a
+// queue, so they have no form on the wire.
+func EncodeEvent(job string, e makegood.Event) (string, error) {
+	m := event{V: Version, Job: job}
+	switch e := e.(type) {
+	case makegood.Submitted:
+		m.Type = "Submitted"
+	case makegood.StepSucceeded:
+		m.Type = "StepSucceeded"
+		m.Step, m.Attempt, m.LockedBy, m.Output = e.Step, e.Attempt, e.LockedBy, e.Output.Inline
+	case makegood.StepFailed:
+		m.Type = "StepFailed"
+		m.Step, m.Attempt, m.LockedBy = e.Step, e.Attempt, e.LockedBy
+		m.Error = &replyError{
+			Message: e.Error.Message, Retryable: e.Error.Retryable, Applied: e.Error.Applied,
+			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
+		}
+	case makegood.DeadlinePassed:
+		m.Type, m.Key = "DeadlinePassed", e.Key
+	case makegood.Interrupted:
+		m.Type, m.Incarnation = "Interrupted", e.Incarnation
+	default:
+		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
+	}
+	return encode(m)
+}
+
+// DecodeEvent reads what EncodeEvent writes; any error is ErrPoison.
+func DecodeEvent(body string) (job string, e makegood.Event, err error) {
+	var m event
+	if err := decode(body, &m); err != nil {
+		return "", nil, err
+	}
+	if m.V != Version {
+		return "", nil, poison("version %d, want %d", m.V, Version)
+	}
+	if m.Job == "" {
+		return "", nil, poison("an event must name its job")
+	}
+	switch m.Type {
+	case "Submitted":
+		return m.Job, makegood.Submitted{}, nil
+	case "StepSucceeded", "StepFailed":
+		return decodeReply(m)
+	case "DeadlinePassed":
+		if m.Key.IsZero() {
+			return "", nil, poison("DeadlinePassed must carry the key that was seen")
+		}
+		return m.Job, makegood.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
+	case "Interrupted":
+		return m.Job, makegood.Interrupted{Incarnation: m.Incarnation}, nil
+	default:
+		return "", nil, poison("unknown type %q", m.Type)
+	}
+}
+
+func decodeReply(m event) (string, makegood.Event, error) {
+	if m.Step == "" || m.Attempt < 1 {
+		return "", nil, poison("a reply must name its step, and its attempt, which counts from 1")
+	}
+	if m.Type == "StepSucceeded" {
+		if m.Error != nil {
+			return "", nil, poison("StepSucceeded with an error")
+		}
+		output := Inline(m.Output)
+		return m.Job, makegood.StepSucceeded{Step: m.Step, Attempt: m.Attempt, LockedBy: m.LockedBy, Output: output}, nil
+	}
+	if m.Error == nil {
+		return "", nil, poison("StepFailed without an error")
+	}
+	failure := makegood.StepError{
+		Message: Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
+		RetryAfter: makegood.Duration(max(0, m.Error.RetryAfterMs)) * makegood.Millisecond,
+	}
+	if m.Error.Applied == makegood.AppliedNo {
+		failure.Applied = makegood.AppliedNo
+	}
+	return m.Job, makegood.StepFailed{Step: m.Step, Attempt: m.Attempt, LockedBy: m.LockedBy, Error: failure}, nil
+}
+
+// Inline makes a payload of a JSON value; null and nothing are the zero payload.
+func Inline(value json.RawMessage) makegood.Payload {
+	value = bytes.TrimSpace(value)
+	if len(value) == 0 || string(value) == "null" {
+		return makegood.Payload{}
+	}
+	return makegood.Payload{Inline: value, Bytes: len(value)}
+}
+
+// Clip shortens a text to what a job keeps of it, at a character's edge.
+func Clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= makegood.MaxReasonBytes {
+		return text
+	}
+	cut := makegood.MaxReasonBytes - len("...")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}
+
+func encode(m any) (string, error) {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return "", fmt.Errorf("encode message: %w", err)
+	}
+	return string(body), nil
+}
+
+func decode(body string, m any) error {
+	if len(body) > makegood.MaxMessageBytes {
+		return poison("%d bytes, the limit is %d", len(body), makegood.MaxMessageBytes)
+	}
+	if !utf8.ValidString(body) {
+		return poison("not UTF-8")
+	}
+	d := json.NewDecoder(strings.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(m); err != nil {
+		return poison("%v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return poison("something follows the message")
+	}
+	return nil
+}
+
+func poison(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrPoison, fmt.Sprintf(format, args...))
+}
+
+// EncodeJob writes a job as a store keeps it: all of it but Rev, CompleteBy, Open and Claims, which
+// a store keeps beside it, unpacked.
+func EncodeJob(j makegood.Job) ([]byte, error) {
+	j.Rev, j.CompleteBy, j.Open, j.Claims = 0, time.Time{}, nil, makegood.Claims{}
+	body, err := json.Marshal(j)
+	if err != nil {
+		return nil, fmt.Errorf("encode job %s: %w", j.ID, err)
+	}
+	return body, nil
+}
+
+// DecodeJob reads what EncodeJob writes.
+func DecodeJob(body []byte) (makegood.Job, error) {
+	var j makegood.Job
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&j); err != nil {
+		return makegood.Job{}, fmt.Errorf("decode job: %w", err)
+	}
+	return j, nil
+}
