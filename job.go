@@ -93,6 +93,8 @@ type Job struct {
 
 	// Rev counts the saves; the first is 1.
 	Rev int64 `json:"rev"`
+	// Request names the operator's request that was last applied: the same one again is a duplicate.
+	Request string `json:"request,omitempty"`
 	// Transitions counts the events applied since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
@@ -144,7 +146,7 @@ const (
 	Dispatched ActivityState = "dispatched"
 	// Backoff: the next attempt is made when its time has come.
 	Backoff ActivityState = "backoff"
-	// Done: it succeeded.
+	// Done: it succeeded. Of an undo: it was undone.
 	Done ActivityState = "done"
 	// Skipped: a step whose when is false; an undo that had nothing to undo.
 	Skipped ActivityState = "skipped"

@@ -1,0 +1,137 @@
+package machine
+
+import (
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// goForward opens every step that is ready, and finishes the job when all are done.
+func (t *turn) goForward() {
+	done := true
+	for _, i := range t.graph.order {
+		s := &t.job.Steps[i]
+		if s.Forward.State == makegood.NotStarted && t.ready(i) && !t.job.Paused() {
+			t.start(i, false)
+		}
+		if !t.forwards() || !t.active() {
+			// Starting it failed, and that turned or stopped the job.
+			t.advance()
+			return
+		}
+		done = done && through(s.Forward.State)
+	}
+	if done {
+		t.finish(makegood.Processed)
+	}
+}
+
+func through(s makegood.ActivityState) bool { return s == makegood.Done || s == makegood.Skipped }
+
+func (t *turn) ready(i int) bool {
+	for _, n := range t.graph.needs[i] {
+		if !through(t.job.Steps[n].Forward.State) {
+			return false
+		}
+	}
+	return true
+}
+
+// start opens the first attempt of a step or undo, if its expressions allow it.
+func (t *turn) start(i int, undo bool) {
+	want := Want{Step: t.w.Steps[i].Name, Undo: undo}
+	fact, ok := t.facts.Values[want]
+	switch {
+	case !ok:
+		t.wants = append(t.wants, want)
+	case fact.Err != "":
+		a := t.activity(i, undo)
+		a.Error = &makegood.StepError{Message: clip(fact.Err), Applied: makegood.AppliedNo}
+		t.giveUp(i, undo, a.Error.Message)
+	case !fact.Run:
+		a := t.activity(i, undo)
+		a.State, a.FinishedAt = makegood.Skipped, t.now
+	default:
+		t.openAttempt(i, undo)
+	}
+}
+
+// turnRound makes the job want to be undone, and to end in state want.
+func (t *turn) turnRound(want makegood.ProcessState, reason string) {
+	t.job.Desired = want
+	t.job.ProcessState = makegood.Undoing
+	t.job.Reason = clip(reason)
+	t.withdrawUnclaimed(makegood.Withdrawn)
+	for i := range t.job.Steps {
+		a := &t.job.Steps[i].Forward
+		if a.State == makegood.Backoff {
+			a.State = makegood.Withdrawn
+		}
+	}
+}
+
+// goBack opens every undo whose turn it is, in reverse order of dependency, over every step that was
+// done or whose outcome is unknown, and finishes the job when nothing is left to undo.
+func (t *turn) goBack() {
+	settled := make([]bool, len(t.job.Steps))
+	all := true
+	for _, i := range t.graph.backwards() {
+		behind := true
+		for _, f := range t.graph.followers[i] {
+			behind = behind && settled[f]
+		}
+		if behind {
+			settled[i] = t.settle(i)
+		}
+		if !t.active() {
+			return
+		}
+		all = all && settled[i]
+	}
+	if all {
+		t.finish(t.job.Desired)
+		t.job.Reason = clip(t.job.Reason + t.notUndone())
+	}
+}
+
+// settle does what is to be done about one step on the way back, everything that follows it being
+// settled, and reports whether nothing is left to do.
+func (t *turn) settle(i int) bool {
+	s := &t.job.Steps[i]
+	if s.Forward.State == makegood.Dispatched {
+		// It was claimed: its reply, or its CompleteBy, comes before its undo.
+		return false
+	}
+	switch s.Undo.State {
+	case makegood.Done, makegood.Skipped, makegood.Irreversible:
+		return true
+	case makegood.NotStarted:
+	default:
+		return false
+	}
+	switch {
+	case s.Forward.State != makegood.Done && !s.Forward.Unknown:
+		s.Undo.State = makegood.Skipped
+		return true
+	case !t.w.Steps[i].CanUndo():
+		s.Undo.State = makegood.Irreversible
+		return true
+	case !t.job.Paused():
+		t.start(i, true)
+	}
+	return false
+}
+
+// notUndone names the steps that were done, or may have been, and cannot be undone.
+func (t *turn) notUndone() string {
+	var names []string
+	for _, s := range t.job.Steps {
+		if s.Undo.State == makegood.Irreversible {
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; not undone: " + strings.Join(names, ", ")
+}

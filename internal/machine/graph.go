@@ -1,0 +1,58 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// graph is the order of a workflow's steps, by their index.
+type graph struct {
+	order     []int   // every step behind those that it needs
+	needs     [][]int // whom each step needs
+	followers [][]int // who needs each step
+}
+
+// newGraph panics on a workflow that was not checked: an unknown need, or a circle.
+func newGraph(w makegood.Workflow) graph {
+	n := len(w.Steps)
+	index := make(map[string]int, n)
+	for i, s := range w.Steps {
+		index[s.Name] = i
+	}
+	g := graph{order: make([]int, 0, n), needs: make([][]int, n), followers: make([][]int, n)}
+	missing := make([]int, n)
+	for i, s := range w.Steps {
+		for _, name := range s.Needs {
+			need, ok := index[name]
+			if !ok {
+				panic(fmt.Sprintf("machine: step %s needs %s, which is not there", s.Name, name))
+			}
+			g.needs[i] = append(g.needs[i], need)
+			g.followers[need] = append(g.followers[need], i)
+		}
+		missing[i] = len(s.Needs)
+		if missing[i] == 0 {
+			g.order = append(g.order, i)
+		}
+	}
+	for done := 0; done < len(g.order); done++ {
+		for _, f := range g.followers[g.order[done]] {
+			if missing[f]--; missing[f] == 0 {
+				g.order = append(g.order, f)
+			}
+		}
+	}
+	if len(g.order) != n {
+		panic(fmt.Sprintf("machine: the steps of %s need each other in a circle", w.Name))
+	}
+	return g
+}
+
+// backwards is the order with every step behind those that need it.
+func (g graph) backwards() []int {
+	order := slices.Clone(g.order)
+	slices.Reverse(order)
+	return order
+}

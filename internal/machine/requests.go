@@ -1,0 +1,217 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Effect is what a verb does to a job in a state.
+type Effect string
+
+// The effects. A verb that changes what is wanted ends a pause: whoever asks for it wants it now.
+const (
+	TurnsRound Effect = "undoes what was done"
+	EndsOther  Effect = "ends Cancelled instead of Undone"
+	GoesOn     Effect = "goes on from what failed"
+	NewRound   Effect = "starts again in a new round"
+	Pauses     Effect = "starts nothing new"
+	Resumes    Effect = "goes on"
+	Already    Effect = "is so already"
+	Refuses    Effect = "refused"
+)
+
+// Rule is a cell of the table of verbs.
+type Rule struct {
+	Effect Effect
+	Reason string // why it is refused
+}
+
+// verbs says what each verb does in each ProcessState. docs/states.md is generated from it.
+var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
+	makegood.Cancel: {
+		makegood.Pending:    {Effect: TurnsRound},
+		makegood.Processing: {Effect: TurnsRound},
+		makegood.Processed:  {Refuses, "it is Processed; undo takes it back"},
+		makegood.Error:      {Effect: TurnsRound},
+		makegood.Undoing:    {Effect: EndsOther},
+		makegood.Undone:     {Refuses, "it is Undone; there is nothing to cancel"},
+		makegood.Cancelled:  {Effect: Already},
+	},
+	makegood.UndoJob: {
+		makegood.Pending:    {Effect: TurnsRound},
+		makegood.Processing: {Effect: TurnsRound},
+		makegood.Processed:  {Effect: TurnsRound},
+		makegood.Error:      {Effect: TurnsRound},
+		makegood.Undoing:    {Effect: Already},
+		makegood.Undone:     {Effect: Already},
+		makegood.Cancelled:  {Refuses, "it is Cancelled, and undone with that"},
+	},
+	makegood.Resubmit: {
+		makegood.Pending:    {Refuses, "it has not stopped"},
+		makegood.Processing: {Refuses, "it has not stopped"},
+		makegood.Processed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.Error:      {Effect: GoesOn},
+		makegood.Undoing:    {Refuses, "it has not stopped: it is being undone"},
+		makegood.Undone:     {Effect: NewRound},
+		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+	makegood.Pause: {
+		makegood.Pending:    {Effect: Pauses},
+		makegood.Processing: {Effect: Pauses},
+		makegood.Processed:  {Refuses, "it is Processed; nothing is left to pause"},
+		makegood.Error:      {Refuses, "it is in Error and waits already"},
+		makegood.Undoing:    {Effect: Pauses},
+		makegood.Undone:     {Refuses, "it is Undone; nothing is left to pause"},
+		makegood.Cancelled:  {Refuses, "it is Cancelled; nothing is left to pause"},
+	},
+	makegood.Resume: {
+		makegood.Pending:    {Effect: Resumes},
+		makegood.Processing: {Effect: Resumes},
+		makegood.Processed:  {Refuses, "it is Processed, not paused"},
+		makegood.Error:      {Refuses, "it is in Error, not paused; resubmit goes on from what failed"},
+		makegood.Undoing:    {Effect: Resumes},
+		makegood.Undone:     {Refuses, "it is Undone, not paused"},
+		makegood.Cancelled:  {Refuses, "it is Cancelled, not paused"},
+	},
+}
+
+// RuleFor gives the cell of the table for a verb in a state.
+func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
+	rule, ok := verbs[v][s]
+	if !ok {
+		return Rule{Refuses, fmt.Sprintf("there is no verb %q", v)}
+	}
+	return rule
+}
+
+// requested does what an operator or submitter asks for, where the table allows it.
+func (t *turn) requested(e makegood.Requested) Verdict {
+	if e.Request != "" && e.Request == t.job.Request {
+		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
+	}
+	rule := RuleFor(e.Verb, t.job.ProcessState)
+	verdict := t.grant(rule, e)
+	if verdict.Kind == Applied {
+		t.job.Request = e.Request
+	}
+	return verdict
+}
+
+func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
+	switch rule.Effect {
+	case TurnsRound:
+		return t.requestUndo(e)
+	case EndsOther:
+		if t.job.Desired == makegood.Cancelled {
+			return Verdict{Kind: Duplicate, Reason: "it is being cancelled"}
+		}
+		t.job.Desired = makegood.Cancelled
+		t.job.Reason = clip(reasonOf(e))
+		t.job.PausedAt = time.Time{}
+	case GoesOn:
+		t.goOn()
+	case NewRound:
+		t.newRound()
+	case Pauses:
+		if t.job.Paused() {
+			return Verdict{Kind: Duplicate, Reason: "it is paused"}
+		}
+		t.withdrawUnclaimed(makegood.NotStarted)
+		t.job.PausedAt = t.now
+	case Resumes:
+		if !t.job.Paused() {
+			return Verdict{Kind: Refused, Reason: "it is not paused"}
+		}
+		t.resume()
+	case Already:
+		return Verdict{Kind: Duplicate, Reason: "it is " + string(t.job.ProcessState)}
+	case Refuses:
+		return Verdict{Kind: Refused, Reason: rule.Reason}
+	default:
+		panic(fmt.Sprintf("machine: effect %q", rule.Effect))
+	}
+	return Verdict{Kind: Applied}
+}
+
+func reasonOf(e makegood.Requested) string {
+	if e.Reason != "" {
+		return e.Reason
+	}
+	if e.Verb == makegood.Cancel {
+		return "cancelled on request"
+	}
+	return "undone on request"
+}
+
+// requestUndo turns a job round, from wherever it is.
+func (t *turn) requestUndo(e makegood.Requested) Verdict {
+	want := makegood.Undone
+	if e.Verb == makegood.Cancel {
+		want = makegood.Cancelled
+	}
+	if t.job.ProcessState == makegood.Processed && !t.w.HasUndo() {
+		return Verdict{Kind: Refused, Reason: "no step of its workflow has an undo"}
+	}
+	t.job.PausedAt = time.Time{}
+	t.job.FinishedAt = time.Time{}
+	if !t.forwards() {
+		// It stopped while being undone: the same road, from what failed, perhaps to another end.
+		t.job.Desired = want
+		t.goOn()
+		return Verdict{Kind: Applied}
+	}
+	t.job.Transitions = 0
+	t.turnRound(want, reasonOf(e))
+	return Verdict{Kind: Applied}
+}
+
+// goOn takes up the direction that stopped, with fresh attempts for what failed in it.
+func (t *turn) goOn() {
+	t.job.Transitions = 0
+	t.job.ProcessState = makegood.Undoing
+	if t.forwards() {
+		t.job.ProcessState = makegood.Processing
+		t.job.Reason = ""
+		t.renewDeadline()
+	}
+	for i := range t.job.Steps {
+		a := t.activity(i, !t.forwards())
+		if a.State == makegood.Failed {
+			a.State, a.FinishedAt = makegood.NotStarted, time.Time{}
+			a.Tries, a.Interruptions = 0, 0
+		}
+	}
+}
+
+// newRound starts an undone job again. Attempt numbers and failure counts go on; idempotency keys
+// change with the round, since the old ones were undone.
+func (t *turn) newRound() {
+	t.job.Round++
+	t.job.Desired = makegood.Processed
+	t.job.ProcessState = makegood.Processing
+	t.job.Reason = ""
+	t.job.FinishedAt = time.Time{}
+	t.job.Transitions = 0
+	t.renewDeadline()
+	for i := range t.job.Steps {
+		s := &t.job.Steps[i]
+		s.Forward = makegood.Activity{FailureCount: s.Forward.FailureCount}
+		s.Undo = makegood.Activity{FailureCount: s.Undo.FailureCount}
+	}
+}
+
+func (t *turn) renewDeadline() {
+	if t.w.Timeout > 0 {
+		t.job.Deadline = t.now.Add(t.w.Timeout.Std())
+	}
+}
+
+// resume takes a pause back. The job's own timeout did not run meanwhile.
+func (t *turn) resume() {
+	if !t.job.Deadline.IsZero() {
+		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(t.job.PausedAt))
+	}
+	t.job.PausedAt = time.Time{}
+}
