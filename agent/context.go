@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Lease is an attempt's right to run, as its runner keeps it. Many goroutines may use one at once.
+type Lease interface {
+	// CompleteBy is when silence becomes failure, as it stands now.
+	CompleteBy() time.Time
+	// Heartbeat moves CompleteBy; see the function Heartbeat for what it answers.
+	Heartbeat(ctx context.Context) error
+}
+
+type contextKey struct{}
+
+type attempt struct {
+	task  makegood.Task
+	lease Lease
+}
+
+// NewContext gives the context in which a task is handled. It is for what runs agents, and for tests
+// of actions; those may pass a nil lease, which never runs out and lets every heartbeat succeed.
+func NewContext(ctx context.Context, task makegood.Task, lease Lease) context.Context {
+	return context.WithValue(ctx, contextKey{}, attempt{task, lease})
+}
+
+func attemptOf(ctx context.Context) (attempt, bool) {
+	a, ok := ctx.Value(contextKey{}).(attempt)
+	return a, ok
+}
+
+// TaskOf gives the task that is being done in ctx: its job, step, attempt and round, the Key that
+// goes to the remote service, and for an undo what it undoes. It is zero where no task is done.
+func TaskOf(ctx context.Context) makegood.Task {
+	a, _ := attemptOf(ctx)
+	return a.task
+}
+
+// CompleteBy is when the attempt that runs in ctx must have replied; heartbeats move it. The context
+// ends a little earlier, while there is still time to reply. It is zero where no attempt runs.
+func CompleteBy(ctx context.Context) time.Time {
+	a, _ := attemptOf(ctx)
+	if a.lease == nil {
+		return time.Time{}
+	}
+	return a.lease.CompleteBy()
+}
+
+// Heartbeat says that the work goes on: it moves CompleteBy, and the context's deadline with it, to
+// the step's timeout from now. Work that may take longer than the timeout calls it well before that.
+//
+// ErrWithdrawn: nobody wants the result any more; the context has ended with that as its cause, and
+// CompleteBy was moved all the same, so that there is time to stop tidily. ErrOver: the attempt has
+// run out of time or was replaced; the context has ended. Any other error leaves the deadline where
+// it was, and the next heartbeat may succeed, except on a step that is not exclusive: nobody claims
+// its attempts, so their CompleteBy cannot move, and the error is final.
+func Heartbeat(ctx context.Context) error {
+	a, _ := attemptOf(ctx)
+	if a.lease == nil {
+		return nil
+	}
+	return a.lease.Heartbeat(ctx)
+}

@@ -1,0 +1,135 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/makegood-dev/makegood"
+)
+
+var (
+	// ErrWithdrawn: nobody wants the result any more, because the job is to be undone. The attempt
+	// still stands until its CompleteBy, and what it replies until then is heeded: a success says
+	// that there is something to undo, NotApplied that there is not.
+	ErrWithdrawn = errors.New("withdrawn: nobody wants the result any more")
+	// ErrOver: the attempt is over. Another may have begun, and nothing that this one says is heeded.
+	ErrOver = errors.New("the attempt is over")
+)
+
+// The three kinds of knowledge about a failure. Each is a wrapper that errors.Is and errors.As see
+// through, so they combine in any order.
+type (
+	finalError      struct{ error }
+	notAppliedError struct{ error }
+	retryAfterError struct {
+		error
+		after time.Duration
+	}
+)
+
+func (e finalError) Unwrap() error      { return e.error }
+func (e notAppliedError) Unwrap() error { return e.error }
+func (e retryAfterError) Unwrap() error { return e.error }
+
+// Final says that another attempt would fail too: the step is given up. Final(nil) is nil.
+func Final(err error) error {
+	if err == nil {
+		return nil
+	}
+	return finalError{err}
+}
+
+// NotApplied says that the attempt surely had no effect, so that there is nothing to undo after it.
+// When in doubt do not say it. NotApplied(nil) is nil.
+func NotApplied(err error) error {
+	if err == nil {
+		return nil
+	}
+	return notAppliedError{err}
+}
+
+// RetryAfter says that the remote asked to be left alone for d; that is kept to, up to the step's
+// retry.max. RetryAfter(d, nil) is nil.
+func RetryAfter(d time.Duration, err error) error {
+	if err == nil {
+		return nil
+	}
+	return retryAfterError{err, d}
+}
+
+// Failure reads what err says: its text, clipped to makegood.MaxReasonBytes, and whether it is Final,
+// NotApplied and RetryAfter; a plain error is retryable, and leaves it unknown whether there was an
+// effect. Where several errors are joined or wrapped by one, one that is final suffices, the longest
+// RetryAfter stands, and nothing was applied only if each of them says so. err is not nil.
+func Failure(err error) makegood.StepError {
+	failure := makegood.StepError{
+		Message:    clip(err.Error()),
+		Retryable:  !isFinal(err),
+		Applied:    makegood.AppliedUnknown,
+		RetryAfter: makegood.Duration(longestWait(err).Truncate(time.Millisecond)),
+	}
+	if isNotApplied(err) {
+		failure.Applied = makegood.AppliedNo
+	}
+	return failure
+}
+
+func isFinal(err error) bool {
+	var f finalError
+	return errors.As(err, &f)
+}
+
+// isNotApplied differs from errors.As at a fork: one branch that is sure proves nothing for the others.
+func isNotApplied(err error) bool {
+	if _, sure := err.(notAppliedError); sure {
+		return true
+	}
+	branches := unwrap(err)
+	for _, branch := range branches {
+		if !isNotApplied(branch) {
+			return false
+		}
+	}
+	return len(branches) > 0
+}
+
+func longestWait(err error) time.Duration {
+	var longest time.Duration
+	if r, ok := err.(retryAfterError); ok {
+		longest = max(longest, r.after)
+	}
+	for _, branch := range unwrap(err) {
+		longest = max(longest, longestWait(branch))
+	}
+	return longest
+}
+
+func unwrap(err error) []error {
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return []error{inner}
+		}
+	}
+	return nil
+}
+
+// clip shortens a text to what a job keeps of it, at a character's edge, and takes out what no queue
+// carries: bytes that are not UTF-8, U+FFFE and U+FFFF.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.NewReplacer("\uFFFE", "\uFFFD", "\uFFFF", "\uFFFD").Replace(text)
+	if len(text) <= makegood.MaxReasonBytes {
+		return text
+	}
+	const more = "..."
+	cut := makegood.MaxReasonBytes - len(more)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
+}

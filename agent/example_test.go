@@ -1,0 +1,105 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+)
+
+type Reservation struct {
+	SKU      string `json:"sku"`
+	Quantity int    `json:"quantity"`
+}
+
+type Reserved struct {
+	ID string `json:"id"`
+}
+
+func reserve(ctx context.Context, in Reservation) (Reserved, error) {
+	if in.Quantity > 10 {
+		return Reserved{}, agent.Final(agent.NotApplied(fmt.Errorf("%d of %s: only 10 are left", in.Quantity, in.SKU)))
+	}
+	// The key is the same over all attempts, so the warehouse reserves once.
+	return Reserved{ID: "r-" + agent.TaskOf(ctx).Key}, nil
+}
+
+func release(ctx context.Context, in Reservation, done *Reserved) error {
+	if done == nil {
+		fmt.Println("release whatever was reserved under", agent.TaskOf(ctx).Undo.ForwardKey)
+		return nil
+	}
+	fmt.Println("release", done.ID)
+	return nil
+}
+
+func Example() {
+	inventory := agent.New("inventory",
+		agent.Do("reserve", reserve).Undo("release", release),
+	)
+
+	ctx := context.Background()
+	task := makegood.Task{Action: "reserve", Key: "order-1/reserve/1", Input: json.RawMessage(`{"sku":"tea","quantity":2}`)}
+	output, err := inventory.Handle(ctx, task)
+	fmt.Println(string(output), err)
+
+	task.Input = json.RawMessage(`{"sku":"tea","quantity":12}`)
+	_, err = inventory.Handle(ctx, task)
+	fmt.Printf("%+v\n", agent.Failure(err))
+
+	undo := task
+	undo.Action = "release"
+	undo.Undo = &makegood.UndoTask{ForwardKey: task.Key, Outcome: makegood.OutcomeDone, Output: output}
+	_, _ = inventory.Handle(ctx, undo)
+	undo.Undo = &makegood.UndoTask{ForwardKey: task.Key, Outcome: makegood.OutcomeUnknown}
+	_, _ = inventory.Handle(ctx, undo)
+	// Output:
+	// {"id":"r-order-1/reserve/1"} <nil>
+	// {Message:12 of tea: only 10 are left Retryable:false Applied:no RetryAfter:0s}
+	// release r-order-1/reserve/1
+	// release whatever was reserved under order-1/reserve/1
+}
+
+func ExampleFailure() {
+	broken := errors.New("connection reset")
+	for _, err := range []error{
+		broken, // try again; it may have happened
+		agent.NotApplied(broken),
+		agent.RetryAfter(2*time.Second, broken),
+		agent.Final(broken),
+	} {
+		fmt.Printf("%+v\n", agent.Failure(err))
+	}
+	// Output:
+	// {Message:connection reset Retryable:true Applied:unknown RetryAfter:0s}
+	// {Message:connection reset Retryable:true Applied:no RetryAfter:0s}
+	// {Message:connection reset Retryable:true Applied:unknown RetryAfter:2s}
+	// {Message:connection reset Retryable:false Applied:unknown RetryAfter:0s}
+}
+
+// withdrawn stands for the runner of an attempt whose job was cancelled meanwhile.
+type withdrawn struct{}
+
+func (withdrawn) CompleteBy() time.Time           { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+func (withdrawn) Heartbeat(context.Context) error { return agent.ErrWithdrawn }
+
+func ExampleHeartbeat() {
+	importer := agent.New("importer", agent.Do("import", func(ctx context.Context, pages int) (int, error) {
+		for page := range pages {
+			if err := agent.Heartbeat(ctx); errors.Is(err, agent.ErrWithdrawn) {
+				// Nothing is kept before the last page, so nothing was applied.
+				return 0, agent.NotApplied(fmt.Errorf("page %d of %d: %w", page+1, pages, err))
+			}
+		}
+		return pages, nil
+	}))
+
+	task := makegood.Task{Action: "import", Input: json.RawMessage("3")}
+	_, err := importer.Handle(agent.NewContext(context.Background(), task, withdrawn{}), task)
+	fmt.Println(err)
+	// Output: page 1 of 3: withdrawn: nobody wants the result any more
+}
