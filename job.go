@@ -95,7 +95,7 @@ type Job struct {
 	Rev int64 `json:"rev"`
 	// Request names the operator's request that was last applied: the same one again is a duplicate.
 	Request string `json:"request,omitempty"`
-	// Transitions counts the events applied since the cap on them was last renewed.
+	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
 	Incarnation int `json:"incarnation,omitempty"`

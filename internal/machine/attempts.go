@@ -49,6 +49,11 @@ func claimOf(job makegood.Job, step string, a makegood.Activity) (makegood.Claim
 
 // openAttempt makes the next attempt: its number has never been used, and never will be again.
 func (t *turn) openAttempt(i int, undo bool) {
+	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
+		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
+		return
+	}
+	t.job.Transitions++
 	s := &t.job.Steps[i]
 	a := t.activity(i, undo)
 	s.Attempt++

@@ -79,11 +79,11 @@ type Facts struct {
 func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Facts, now time.Time) (makegood.Job, Verdict) {
 	next := job.Clone()
 	t := newTurn(w, &next, facts, event.Cause(), now)
+	t.begin(event)
 	verdict := t.take(event)
 	if verdict.Kind != Applied {
 		return job, verdict
 	}
-	t.count(event)
 	t.advance()
 	if len(t.wants) > 0 {
 		return job, Verdict{Kind: Wanting, Wants: t.wants}
@@ -171,9 +171,8 @@ func (t *turn) take(event makegood.Event) Verdict {
 	}
 }
 
-// count counts the event as a transition, and stops a job that has had too many: nothing else would
-// end a loop between us and an agent, since Lambda's own guard is switched off.
-func (t *turn) count(event makegood.Event) {
+// begin notes that the job is under way: something other than a request has happened to it.
+func (t *turn) begin(event makegood.Event) {
 	switch event.(type) {
 	case makegood.Told, makegood.Requested:
 		return
@@ -181,14 +180,11 @@ func (t *turn) count(event makegood.Event) {
 	if t.job.ProcessState == makegood.Pending {
 		t.job.ProcessState = makegood.Processing
 	}
-	t.job.Transitions++
-	limit := maxTransitions(t.w)
-	if t.job.Transitions > limit && t.active() {
-		t.stop(fmt.Sprintf("more than %d transitions: the job goes in circles", limit))
-	}
 }
 
-// maxTransitions is ten times what a job needs in which every attempt of every step and undo fails.
+// maxTransitions is how many attempts a job may make before it is stopped: ten times what it needs if
+// every attempt of every step and undo fails. It ends a loop between us and an agent; Lambda's own
+// guard is switched off.
 func maxTransitions(w makegood.Workflow) int {
 	n := 50
 	for _, s := range w.Steps {

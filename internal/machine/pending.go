@@ -1,10 +1,6 @@
 package machine
 
-import (
-	"time"
-
-	"github.com/makegood-dev/makegood"
-)
+import "github.com/makegood-dev/makegood"
 
 // alertFrom is the resend of a task from which on somebody is told that nobody claims it.
 const alertFrom = 3
@@ -13,12 +9,12 @@ const alertFrom = 3
 // opened or sent again and that are unclaimed, what was not told, and the alert about an agent that
 // claims nothing. It is derived from the saved job alone, so the same event delivered again derives
 // the same, and an event that is not the cause of an attempt never sends it again.
-func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event, _ time.Time) []makegood.Command {
+func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event) []makegood.Command {
 	var commands []makegood.Command
 	cause := event.Cause()
 	for i, s := range job.Steps {
 		a, undo, ok := dispatched(s)
-		if !ok || a.Cause != cause {
+		if !ok || a.Cause != cause || !wanted(job, undo) {
 			continue
 		}
 		if _, claimed := claimOf(job, s.Name, a); claimed {
@@ -33,6 +29,13 @@ func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event, _ time
 		commands = append(commands, makegood.Announce{Announcement: a})
 	}
 	return commands
+}
+
+// wanted reports whether an attempt in this direction may be sent: a shared one is not withdrawn when
+// the job stops, pauses or turns round, only never sent again.
+func wanted(job makegood.Job, undo bool) bool {
+	forwards := job.Desired == makegood.Processed
+	return undo != forwards && !job.Paused() && job.ProcessState != makegood.Error
 }
 
 func agentOf(s makegood.Step, undo bool) string {
