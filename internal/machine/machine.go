@@ -74,7 +74,9 @@ type Facts struct {
 }
 
 // Apply says what event makes of job at now, and how. Unless the verdict is Applied, the job that it
-// gives is the one that it got. It panics on what only a bug of ours can bring about: a transition
+// gives is the one that it got; but when it is Wanting, it gives the job as far as it is decided, over
+// which the facts are to be found (it already has the output that the event brought), and which is
+// good for nothing else. It panics on what only a bug of ours can bring about: a transition
 // that is not in the table, or a job that nothing would ever wake.
 func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Facts, now time.Time) (makegood.Job, Verdict) {
 	next := job.Clone()
@@ -86,7 +88,7 @@ func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Fa
 	}
 	t.advance()
 	if len(t.wants) > 0 {
-		return job, Verdict{Kind: Wanting, Wants: t.wants}
+		return next, Verdict{Kind: Wanting, Wants: t.wants}
 	}
 	t.open()
 	t.setKey(job.CompleteBy, mayRaise(event))
@@ -104,7 +106,7 @@ type Submission struct {
 }
 
 // Submit gives the job as it is to be stored: Pending, with its first attempts open. It may want
-// facts, as Apply does.
+// facts, as Apply does, and then gives the job as far as it is decided.
 func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (makegood.Job, Verdict) {
 	job := makegood.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
@@ -121,7 +123,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (make
 	t := newTurn(w, &job, facts, makegood.Submitted{}.Cause(), now)
 	t.advance()
 	if len(t.wants) > 0 {
-		return makegood.Job{}, Verdict{Kind: Wanting, Wants: t.wants}
+		return job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
 	t.open()
 	t.setKey(time.Time{}, false)

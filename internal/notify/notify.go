@@ -1,0 +1,49 @@
+// Package notify tells people and programs what became of jobs. It holds the port and the adapter
+// that writes to a log. It decides nothing: the core says what is to be told, and remembers until it
+// was.
+package notify
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Notifier tells. An error, or a crash, means that it is told again: at least once, in any order.
+// Whoever is told recognises a second telling by job and Seq.
+type Notifier interface {
+	// Announce tells of a change of ProcessState. One to Error is an alert to an operator.
+	Announce(ctx context.Context, notice Notice) error
+	// AgentSilent alerts an operator that tasks of an agent wait and nobody claims them.
+	AgentSilent(ctx context.Context, agent string) error
+}
+
+// Notice is what is told of a job. It carries no payload.
+type Notice struct {
+	Job      string
+	Workflow string
+	makegood.Announcement
+}
+
+// Log tells a log.
+type Log struct{ Logger *slog.Logger }
+
+var _ Notifier = Log{}
+
+// Announce writes a warning for an Error, and an information for all else.
+func (l Log) Announce(ctx context.Context, n Notice) error {
+	level := slog.LevelInfo
+	if n.ProcessState == makegood.Error {
+		level = slog.LevelWarn
+	}
+	l.Logger.Log(ctx, level, "job changed", "job", n.Job, "workflow", n.Workflow, "seq", n.Seq,
+		"status", n.ProcessState, "reason", n.Reason)
+	return nil
+}
+
+// AgentSilent writes a warning.
+func (l Log) AgentSilent(ctx context.Context, agent string) error {
+	l.Logger.WarnContext(ctx, "nobody claims the tasks of this agent", "agent", agent)
+	return nil
+}

@@ -1,0 +1,189 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+var _ queue.Handler = (*Scheduler)(nil).HandleSQS
+
+// letter is the events of one job in a batch, and the records that carried them.
+type letter struct {
+	job     string
+	events  []makegood.Event
+	records []string
+	moved   moved
+	err     error
+}
+
+// HandleSQS handles a batch of the events queue. The events of one job are folded into one load and
+// one save; what all jobs of the batch must send goes out together. The answer names the records that
+// must be delivered again.
+func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	letters, failed := s.open(ctx, batch)
+	var wg sync.WaitGroup
+	for _, l := range letters {
+		wg.Go(func() { l.moved, l.err = s.moveOrPark(ctx, l.job, l.events) })
+	}
+	wg.Wait()
+	s.carryOut(ctx, letters)
+	for _, l := range letters {
+		if l.err != nil {
+			s.Logger.WarnContext(ctx, "events go back to the queue", "job", l.job, "records", len(l.records), "error", l.err)
+			failed = append(failed, l.records...)
+		}
+	}
+	return sqsbatch.Response(failed), nil
+}
+
+// open reads the records of a batch, in their order, and groups them by job. Poison is put into
+// quarantine; failed are the records for which that did not work.
+func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []*letter, failed []string) {
+	for _, record := range batch.Records {
+		job, event, err := wire.DecodeEvent(record.Body)
+		if err != nil {
+			s.Counts.Poisoned.Add(1)
+			s.Logger.WarnContext(ctx, "poison goes into quarantine", "record", record.MessageId, "error", err)
+			if err := sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, err.Error()); err != nil {
+				failed = append(failed, record.MessageId)
+			}
+			continue
+		}
+		i := slices.IndexFunc(letters, func(l *letter) bool { return l.job == job })
+		if i < 0 {
+			letters = append(letters, &letter{job: job})
+			i = len(letters) - 1
+		}
+		letters[i].events = append(letters[i].events, event)
+		letters[i].records = append(letters[i].records, record.MessageId)
+	}
+	return letters, failed
+}
+
+// moveOrPark moves a job, and deals with what can never be moved: neither is tried again.
+func (s *Scheduler) moveOrPark(ctx context.Context, job string, events []makegood.Event) (moved, error) {
+	m, err := s.move(ctx, job, events)
+	var park *parkError
+	switch {
+	case errors.As(err, &park):
+		return moved{}, s.park(ctx, job, park)
+	case errors.Is(err, store.ErrNotFound):
+		// Deleted after its time, or never ours. State is never made anew from a message.
+		s.Counts.Unknown.Add(1)
+		s.Logger.InfoContext(ctx, "event of an unknown job", "job", job, "events", len(events))
+		return moved{}, nil
+	default:
+		return m, err
+	}
+}
+
+// carryOut sends the tasks and announcements of all letters, and marks those that were not sent.
+func (s *Scheduler) carryOut(ctx context.Context, letters []*letter) {
+	var out outbox
+	for _, l := range letters {
+		if l.err != nil || len(l.moved.commands) == 0 {
+			continue
+		}
+		if err := s.put(ctx, &out, l); err != nil {
+			l.err = err
+		}
+	}
+	s.send(ctx, &out)
+}
+
+// outbox is the tasks to send, by queue.
+type outbox struct {
+	queues   []string
+	messages map[string][]queue.Message
+	of       map[string][]errand
+}
+
+// errand is a task on its way, and the letter that fails if it does.
+type errand struct {
+	letter   *letter
+	dispatch makegood.Dispatch
+}
+
+func (o *outbox) add(name string, m queue.Message, e errand) {
+	if o.messages == nil {
+		o.messages = make(map[string][]queue.Message)
+		o.of = make(map[string][]errand)
+	}
+	if _, ok := o.messages[name]; !ok {
+		o.queues = append(o.queues, name)
+	}
+	o.messages[name] = append(o.messages[name], m)
+	o.of[name] = append(o.of[name], e)
+}
+
+// put turns a letter's commands into messages, and makes its announcements.
+func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
+	told := 0
+	for _, c := range l.moved.commands {
+		switch c := c.(type) {
+		case makegood.Dispatch:
+			name, message, err := s.message(ctx, l.moved, c)
+			if err != nil {
+				return err
+			}
+			out.add(name, message, errand{l, c})
+		case makegood.Announce:
+			if err := s.announce(ctx, l.job, l.moved.job.Workflow, c.Announcement); err != nil {
+				return fmt.Errorf("announce %s/%d: %w", l.job, c.Seq, err)
+			}
+			told = c.Seq
+		case makegood.AlertAgent:
+			s.alert(ctx, c.Agent)
+		default:
+			panic(fmt.Sprintf("scheduler: unknown command %T", c))
+		}
+	}
+	if told == 0 {
+		return nil
+	}
+	_, err := s.moveOrPark(ctx, l.job, []makegood.Event{makegood.Told{Seq: told}})
+	return err
+}
+
+// send sends, and gives a step up whose task can never be sent: that is our fault, and no time will
+// mend it.
+func (s *Scheduler) send(ctx context.Context, out *outbox) {
+	for _, name := range out.queues {
+		errs := s.Queue.Send(ctx, name, out.messages[name]...)
+		for i, e := range out.of[name] {
+			var err error
+			if i < len(errs) {
+				err = errs[i]
+			}
+			var refused *queue.RefusedError
+			switch {
+			case err == nil:
+				s.Counts.Tasks.Add(1)
+			case errors.As(err, &refused):
+				s.refuse(ctx, e, refused.Reason)
+			default:
+				e.letter.err = fmt.Errorf("send task of step %s to %s: %w", e.dispatch.Step, name, err)
+			}
+		}
+	}
+}
+
+func (s *Scheduler) refuse(ctx context.Context, e errand, reason string) {
+	event := makegood.DispatchRefused{Step: e.dispatch.Step, Attempt: e.dispatch.Attempt, Reason: reason}
+	follow := &letter{job: e.letter.job, events: []makegood.Event{event}}
+	follow.moved, follow.err = s.moveOrPark(ctx, follow.job, follow.events)
+	s.carryOut(ctx, []*letter{follow})
+	if follow.err != nil {
+		e.letter.err = follow.err
+	}
+}

@@ -1,0 +1,209 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// moved is a job after the events of a batch: saved, with what must now be sent.
+type moved struct {
+	job      makegood.Job
+	compiled *workflowfile.Compiled
+	verdicts []machine.Verdict // one for each of the events, in their order
+	commands []makegood.Command
+	values   *values
+}
+
+// move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
+// job that is not there, and with a *parkError for one that nobody can decide about.
+func (s *Scheduler) move(ctx context.Context, id string, events []makegood.Event) (moved, error) {
+	for range maxConflicts {
+		m, err := s.tryMove(ctx, id, events)
+		if !errors.Is(err, store.ErrConflict) {
+			return m, err
+		}
+		s.Counts.Conflicts.Add(1)
+		if ctx.Err() != nil {
+			return m, err
+		}
+	}
+	return moved{}, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
+}
+
+func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Event) (moved, error) {
+	loaded, err := s.Jobs.Load(ctx, id)
+	if errors.Is(err, store.ErrDamaged) {
+		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events)}
+	}
+	if err != nil {
+		return moved{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	compiled, err := s.definition(ctx, loaded.Definition)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrInvalid) {
+		return moved{}, &parkError{reason: fmt.Sprintf("definition %s: %v", loaded.Definition, err), seen: loaded.CompleteBy}
+	}
+	if err != nil {
+		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
+	}
+	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled)}
+	change, applied, err := s.fold(ctx, &m, loaded, events)
+	if err != nil {
+		return moved{}, err
+	}
+	if applied {
+		if err := s.save(ctx, change, m.values); err != nil {
+			return moved{}, err
+		}
+	}
+	m.job = change.Job
+	m.commands = pending(compiled.Workflow, m.job, events)
+	return m, nil
+}
+
+// seenKey is the index key under which the Supervisor saw the job, if it did.
+func seenKey(events []makegood.Event) time.Time {
+	for _, e := range events {
+		if d, ok := e.(makegood.DeadlinePassed); ok {
+			return d.Key
+		}
+	}
+	return time.Time{}
+}
+
+// fold applies events one after the other to what was loaded.
+func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, events []makegood.Event) (store.Change, bool, error) {
+	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
+	applied := false
+	take := func(e makegood.Event) (machine.Verdict, error) {
+		next, v, err := s.decide(ctx, m, change.Job, e)
+		if err != nil {
+			return v, err
+		}
+		if v.Kind == machine.Applied {
+			applied = true
+			change.Job = next
+			change.Ended = append(change.Ended, v.Ended...)
+			change.OnClaims = change.OnClaims || v.OnClaims
+		}
+		return v, nil
+	}
+	if loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished() {
+		// Whatever touches the job first in this run of the engine finds the attempts of an earlier
+		// run ended: no order of events at start has to be relied on.
+		if _, err := take(makegood.Interrupted{Incarnation: s.Incarnation}); err != nil {
+			return change, false, err
+		}
+	}
+	for _, e := range events {
+		v, err := take(e)
+		if err != nil {
+			return change, false, err
+		}
+		m.verdicts = append(m.verdicts, v)
+		s.count(ctx, loaded.ID, e, v)
+	}
+	return change, applied, nil
+}
+
+// decide asks the core, and gives it the facts that it wants.
+func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e makegood.Event) (next makegood.Job, v machine.Verdict, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r), seen: job.CompleteBy}
+		}
+	}()
+	e = m.values.spill(e)
+	facts := machine.Facts{Random: s.Random()}
+	for {
+		next, v = machine.Apply(m.compiled.Workflow, job, e, facts, s.now())
+		if v.Kind != machine.Wanting {
+			return next, v, nil
+		}
+		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
+			return next, v, err
+		}
+	}
+}
+
+func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) error {
+	if err := v.write(ctx, change.Job); err != nil {
+		return err
+	}
+	change.Job.LockedBy = s.lockedBy()
+	if err := s.Jobs.Save(ctx, change); err != nil {
+		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
+	}
+	s.Counts.Saves.Add(1)
+	if s.Saved != nil {
+		s.Saved(change.Job)
+	}
+	return nil
+}
+
+// pending gives the commands of all events, each once.
+func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event) []makegood.Command {
+	if len(events) == 1 {
+		return machine.Pending(w, job, events[0])
+	}
+	var all []makegood.Command
+	seen := make(map[makegood.Command]bool)
+	for _, e := range events {
+		for _, c := range machine.Pending(w, job, e) {
+			if !seen[c] {
+				seen[c] = true
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// parkError says that a job cannot be decoded or decided about.
+type parkError struct {
+	reason string
+	// seen is the job's CompleteBy, zero if it is not known: then the next sweep brings it.
+	seen time.Time
+}
+
+func (e *parkError) Error() string { return e.reason }
+
+// park puts a job in front of a person by a raw write, so that it never blocks the sweep.
+func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
+	s.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
+	if e.seen.IsZero() {
+		return nil
+	}
+	err := s.Jobs.Park(ctx, id, e.seen, wire.Clip(e.reason), s.now().Add(makegood.FarKey))
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		// Somebody else moved it; if it is still overdue, the next sweep says so.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("park job %s: %w", id, err)
+	}
+	s.Counts.Parked.Add(1)
+	notice := makegood.Announcement{ProcessState: makegood.Error, Reason: e.reason, At: s.now()}
+	return s.announce(ctx, id, "", notice)
+}
+
+func (s *Scheduler) count(ctx context.Context, job string, e makegood.Event, v machine.Verdict) {
+	switch v.Kind {
+	case machine.Applied:
+		s.Counts.Applied.Add(1)
+	case machine.Duplicate:
+		s.Counts.Duplicate.Add(1)
+	case machine.Stale:
+		s.Counts.Stale.Add(1)
+	case machine.Refused:
+		s.Counts.Refused.Add(1)
+	}
+	s.Logger.DebugContext(ctx, "event", "job", job, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+}

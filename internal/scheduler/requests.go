@@ -1,0 +1,160 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// idPattern is what a job's id may be: design.md, section 8.
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+
+// ErrInvalid: the submission or request can never be granted as it is. Its text says why.
+var ErrInvalid = errors.New("invalid")
+
+// MismatchError: there is a job of this id with other content.
+type MismatchError struct {
+	Job string
+	// Have and Got are the hashes of the content stored and of that submitted.
+	Have, Got string
+}
+
+// Error names both hashes.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
+}
+
+// Submission is a request for a job.
+type Submission struct {
+	ID         string
+	Definition string // the hash of a definition that is stored
+	Input      json.RawMessage
+}
+
+// Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
+// what could not be sent then is made up for by the Supervisor. created is false if the same id with
+// the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError; any
+// other leaves it unknown whether the job was stored: submit it again.
+func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
+	if !idPattern.MatchString(sub.ID) {
+		return job, false, fmt.Errorf("%w: job id %q: want %s", ErrInvalid, sub.ID, idPattern)
+	}
+	compiled, err := s.definition(ctx, sub.Definition)
+	if err != nil {
+		return job, false, fmt.Errorf("definition %s: %w", sub.Definition, err)
+	}
+	input, err := canonical.JSON(sub.Input)
+	if err != nil {
+		return job, false, fmt.Errorf("%w: input of job %s: %w", ErrInvalid, sub.ID, err)
+	}
+	if len(input) > makegood.MaxPayloadBytes {
+		return job, false, fmt.Errorf("%w: input of job %s has %d bytes, the limit is %d", ErrInvalid, sub.ID, len(input), makegood.MaxPayloadBytes)
+	}
+	job, v, err := s.birth(ctx, compiled, sub, input)
+	if err != nil {
+		return job, false, err
+	}
+	err = s.Jobs.Create(ctx, job)
+	if errors.Is(err, store.ErrExists) {
+		job, err = s.same(ctx, job)
+		return job, false, err
+	}
+	if err != nil {
+		return job, false, fmt.Errorf("create job %s: %w", sub.ID, err)
+	}
+	job.Rev = 1
+	if s.Saved != nil {
+		s.Saved(job)
+	}
+	s.firstTasks(ctx, job, compiled, v)
+	return job, true, nil
+}
+
+// birth gives the job as it is to be stored, its input written if it is large.
+func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
+	v := newValues(s.Payloads, c)
+	hash := canonical.Hash(append([]byte(c.Workflow.Name+"\n"), input...))
+	birth := machine.Submission{
+		ID: sub.ID, Definition: sub.Definition, InputHash: hash, Incarnation: s.Incarnation,
+		Input: makegood.Payload{Inline: input, Bytes: len(input)},
+	}
+	if len(input) > makegood.MaxInlineBytes {
+		// The hash is in the key, so that of two submissions of one id that differ neither can find
+		// the other's input under its own job.
+		birth.Input = v.keep("input#"+hash[:16], input)
+	}
+	facts := machine.Facts{Random: s.Random()}
+	for {
+		job, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
+		if verdict.Kind != machine.Wanting {
+			return job, v, v.write(ctx, job)
+		}
+		if err := v.learn(ctx, &facts, job, verdict.Wants); err != nil {
+			return job, v, err
+		}
+	}
+}
+
+// same gives the job that is stored under the id of job, if it has the same content, and sends again
+// what its submission made due and nobody has claimed: the first submitter may have died before that.
+func (s *Scheduler) same(ctx context.Context, job makegood.Job) (makegood.Job, error) {
+	have, err := s.Jobs.Load(ctx, job.ID)
+	if err != nil {
+		return job, fmt.Errorf("load job %s: %w", job.ID, err)
+	}
+	if have.InputHash != job.InputHash {
+		return have, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
+	}
+	if have.Incarnation < s.Incarnation {
+		// What is out is of an earlier run of the engine, and about to be interrupted.
+		return have, nil
+	}
+	compiled, err := s.definition(ctx, have.Definition)
+	if err != nil {
+		return have, fmt.Errorf("definition %s of job %s: %w", have.Definition, have.ID, err)
+	}
+	s.firstTasks(ctx, have, compiled, newValues(s.Payloads, compiled))
+	return have, nil
+}
+
+// firstTasks sends what the submission made due and nobody has claimed. An error is not the
+// submitter's: his job is stored, and the Supervisor sees to it.
+func (s *Scheduler) firstTasks(ctx context.Context, job makegood.Job, c *workflowfile.Compiled, v *values) {
+	submitted := []makegood.Event{makegood.Submitted{}}
+	l := &letter{job: job.ID, events: submitted, moved: moved{
+		job: job, compiled: c, commands: pending(c.Workflow, job, submitted), values: v,
+	}}
+	s.carryOut(ctx, []*letter{l})
+	if l.err != nil {
+		s.Logger.WarnContext(ctx, "first tasks wait for the Supervisor", "job", job.ID, "error", l.err)
+	}
+}
+
+// Request does what an operator or submitter asks of a job, where the table of verbs allows it. It
+// answers after the change is saved. A request that carries the name of one that was granted before
+// is the same request.
+func (s *Scheduler) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+	l := &letter{job: id, events: []makegood.Event{r}}
+	var park *parkError
+	l.moved, l.err = s.move(ctx, id, l.events)
+	if errors.As(l.err, &park) {
+		return makegood.Job{}, machine.Verdict{}, errors.Join(park, s.park(ctx, id, park))
+	}
+	if l.err != nil {
+		return makegood.Job{}, machine.Verdict{}, l.err
+	}
+	job, verdict := l.moved.job, l.moved.verdicts[0]
+	s.carryOut(ctx, []*letter{l})
+	if l.err != nil {
+		s.Logger.WarnContext(ctx, "what the request made due waits for the Supervisor", "job", id, "error", l.err)
+	}
+	return job, verdict, nil
+}

@@ -1,0 +1,121 @@
+// Package scheduler moves jobs on, and is the only package that does: it loads a job, lets the core
+// decide, saves, and then sends what the core says must be done. It holds no rule about jobs.
+//
+// # Write first, then send
+//
+// A job is saved before anything is sent. A crash between the two loses nothing: the event that made
+// a command due is still on the queue, and delivered again derives the same command. Where the event
+// itself is lost, StartBy or CompleteBy passes and the Supervisor's event derives it.
+//
+// # After an error
+//
+// A record whose job could not be loaded, saved or told of is given back to the queue. Poison is put
+// into quarantine with its reason. A job that cannot be decoded or decided about is parked in Error,
+// so that it blocks neither the batch nor the sweep.
+package scheduler
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/hex"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// maxConflicts is how often a save is tried against others of the same job before its events go back
+// to the queue.
+const maxConflicts = 50
+
+// alertEvery is how often an operator is told, at most, that an agent claims nothing.
+const alertEvery = time.Hour
+
+// Config is what a Scheduler needs. What has no default must be set.
+type Config struct {
+	Jobs        store.Jobs
+	Payloads    store.Payloads
+	Definitions store.Definitions
+	Queue       queue.Sender
+	Notifier    notify.Notifier
+	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.
+	Events     string
+	Quarantine string
+	Tasks      func(agent string) string
+	// Instance names this process in LockedBy.
+	Instance string
+	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.
+	Incarnation int
+	// Saved, if set, sees every job after it was created or saved.
+	Saved func(makegood.Job)
+	// Now defaults to time.Now, Random to a random number.
+	Now    func() time.Time
+	Random func() uint64
+	Logger *slog.Logger
+}
+
+// Scheduler handles events and requests. Its methods may be called by many goroutines at once.
+type Scheduler struct {
+	Config
+	// Counts says what became of events and commands since the start.
+	Counts Counts
+
+	definitions sync.Map // hash -> *workflowfile.Compiled
+	alerts      sync.Map // agent -> time.Time of its last alert
+}
+
+// Counts are running totals.
+type Counts struct {
+	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Parked, Tasks, Saves atomic.Int64
+}
+
+// New fills in what the configuration left out.
+func New(c Config) *Scheduler {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Random == nil {
+		c.Random = rand.Uint64
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Notifier == nil {
+		c.Notifier = notify.Log{Logger: c.Logger}
+	}
+	return &Scheduler{Config: c}
+}
+
+func (s *Scheduler) now() time.Time { return makegood.Instant(s.Now()) }
+
+// lockedBy is who saves: this instance, and a nonce that tells this save from every other.
+func (s *Scheduler) lockedBy() string {
+	var nonce [8]byte
+	_, _ = crand.Read(nonce[:]) // never fails, says its documentation
+	return s.Instance + ":" + hex.EncodeToString(nonce[:])
+}
+
+// definition gives the compiled definition of a hash. Definitions never change, so one that was read
+// is good for ever.
+func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.Compiled, error) {
+	if c, ok := s.definitions.Load(hash); ok {
+		return c.(*workflowfile.Compiled), nil
+	}
+	body, err := s.Definitions.Definition(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	c, err := workflowfile.Load(body)
+	if err != nil {
+		return nil, err
+	}
+	s.definitions.Store(hash, c)
+	return c, nil
+}

@@ -1,0 +1,54 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// message writes the task of an attempt, for the queue of its agent.
+func (s *Scheduler) message(ctx context.Context, m moved, d makegood.Dispatch) (string, queue.Message, error) {
+	task := machine.TaskOf(m.compiled.Workflow, m.job, d)
+	task.ReplyTo = s.Events
+	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})
+	if err != nil {
+		return "", queue.Message{}, err
+	}
+	task.Input = input
+	if d.Undo {
+		forward, _ := m.job.Step(d.Step)
+		if task.Undo.Output, err = m.values.get(ctx, m.job.ID, forward.Forward.Output); err != nil {
+			return "", queue.Message{}, err
+		}
+	}
+	body, err := wire.EncodeTask(task)
+	if err != nil {
+		return "", queue.Message{}, fmt.Errorf("step %s of job %s: %w", d.Step, m.job.ID, err)
+	}
+	return s.Tasks(task.Agent), queue.Message{Body: body, Group: m.job.ID}, nil
+}
+
+func (s *Scheduler) announce(ctx context.Context, job, workflow string, a makegood.Announcement) error {
+	return s.Notifier.Announce(ctx, notify.Notice{Job: job, Workflow: workflow, Announcement: a})
+}
+
+// alert tells an operator that nobody claims an agent's tasks: once for many jobs, and never at the
+// cost of their events.
+func (s *Scheduler) alert(ctx context.Context, agent string) {
+	now := s.now()
+	if last, loaded := s.alerts.LoadOrStore(agent, now); loaded {
+		if now.Sub(last.(time.Time)) < alertEvery {
+			return
+		}
+		s.alerts.Store(agent, now)
+	}
+	if err := s.Notifier.AgentSilent(ctx, agent); err != nil {
+		s.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", agent, "error", err)
+	}
+}

@@ -1,0 +1,197 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// values reads and writes the inputs and outputs of one job during one decision, and evaluates
+// expressions over them.
+type values struct {
+	store    store.Payloads
+	compiled *workflowfile.Compiled
+	// fresh are values that are to be written before the save that refers to them; read are others.
+	fresh map[string]json.RawMessage
+	read  map[string]json.RawMessage
+	// inputs are task inputs that were evaluated already.
+	inputs map[machine.Want]json.RawMessage
+}
+
+func newValues(p store.Payloads, c *workflowfile.Compiled) *values {
+	return &values{store: p, compiled: c}
+}
+
+// spill takes an output that is too large for the hot item out of a success, to be written later, and
+// turns one that is too large for anything into a failure.
+func (v *values) spill(e makegood.Event) makegood.Event {
+	success, ok := e.(makegood.StepSucceeded)
+	if !ok || len(success.Output.Inline) <= makegood.MaxInlineBytes {
+		return e
+	}
+	if n := len(success.Output.Inline); n > makegood.MaxPayloadBytes {
+		return makegood.StepFailed{
+			Step: success.Step, Attempt: success.Attempt, LockedBy: success.LockedBy,
+			Error: makegood.StepError{
+				Message: fmt.Sprintf("output of %d bytes, the limit is %d", n, makegood.MaxPayloadBytes),
+				Applied: makegood.AppliedUnknown,
+			},
+		}
+	}
+	key := fmt.Sprintf("output#%s#%d", success.Step, success.Attempt)
+	success.Output = v.keep(key, success.Output.Inline)
+	return success
+}
+
+// keep notes a value that is to be written under a key, and gives the reference to it.
+func (v *values) keep(key string, value json.RawMessage) makegood.Payload {
+	if v.fresh == nil {
+		v.fresh = make(map[string]json.RawMessage)
+	}
+	v.fresh[key] = value
+	return makegood.Payload{Ref: key, Bytes: len(value)}
+}
+
+// write stores the fresh values that the job refers to. A reply that was fenced off leaves none.
+func (v *values) write(ctx context.Context, job makegood.Job) error {
+	if len(v.fresh) == 0 {
+		return nil
+	}
+	refs := []string{job.Input.Ref}
+	for _, s := range job.Steps {
+		refs = append(refs, s.Forward.Output.Ref, s.Undo.Output.Ref)
+	}
+	for _, ref := range refs {
+		value, ok := v.fresh[ref]
+		if !ok {
+			continue
+		}
+		if err := v.store.PutPayload(ctx, job.ID, ref, value); err != nil {
+			return fmt.Errorf("write %s of job %s: %w", ref, job.ID, err)
+		}
+	}
+	return nil
+}
+
+func (v *values) get(ctx context.Context, job string, p makegood.Payload) (json.RawMessage, error) {
+	if p.Ref == "" {
+		return p.Inline, nil
+	}
+	if value, ok := v.fresh[p.Ref]; ok {
+		return value, nil
+	}
+	if value, ok := v.read[p.Ref]; ok {
+		return value, nil
+	}
+	value, err := v.store.Payload(ctx, job, p.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("read %s of job %s: %w", p.Ref, job, err)
+	}
+	if v.read == nil {
+		v.read = make(map[string]json.RawMessage)
+	}
+	v.read[p.Ref] = value
+	return value, nil
+}
+
+// data gathers what the expressions of a step may read.
+func (v *values) data(ctx context.Context, job makegood.Job, step string, undo bool) (workflowfile.Data, error) {
+	input, err := v.get(ctx, job.ID, job.Input)
+	if err != nil {
+		return workflowfile.Data{}, err
+	}
+	data := workflowfile.Data{JobID: job.ID, Input: input}
+	for _, name := range v.compiled.Reads(step, undo) {
+		s, _ := job.Step(name)
+		output, err := v.get(ctx, job.ID, s.Forward.Output)
+		if err != nil {
+			return data, err
+		}
+		if data.Outputs == nil {
+			data.Outputs = make(map[string]json.RawMessage)
+		}
+		data.Outputs[name] = output
+	}
+	return data, nil
+}
+
+// learn evaluates the expressions that the core wants to know of. An error of an expression is a fact
+// about its step; only values that cannot be read are an error here.
+func (v *values) learn(ctx context.Context, facts *machine.Facts, job makegood.Job, wants []machine.Want) error {
+	if facts.Values == nil {
+		facts.Values = make(map[machine.Want]machine.Fact)
+	}
+	for _, w := range wants {
+		data, err := v.data(ctx, job, w.Step, w.Undo)
+		if err != nil {
+			return err
+		}
+		fact, input := evaluate(ctx, v.compiled, w, data)
+		if ctx.Err() != nil {
+			// The time of the invocation was up, not that of the expression.
+			return fmt.Errorf("evaluate step %s: %w", w.Step, ctx.Err())
+		}
+		facts.Values[w] = fact
+		if input != nil {
+			v.remember(w, input)
+		}
+	}
+	return nil
+}
+
+func (v *values) remember(w machine.Want, input json.RawMessage) {
+	if v.inputs == nil {
+		v.inputs = make(map[machine.Want]json.RawMessage)
+	}
+	v.inputs[w] = input
+}
+
+func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, json.RawMessage) {
+	if !w.Undo {
+		run, err := c.When(ctx, w.Step, data)
+		if err != nil || !run {
+			return machine.Fact{Err: text(err)}, nil
+		}
+	}
+	input, err := c.Input(ctx, w.Step, w.Undo, data)
+	if err == nil && len(input) > makegood.MaxPayloadBytes {
+		err = fmt.Errorf("with gives %d bytes, the limit is %d", len(input), makegood.MaxPayloadBytes)
+	}
+	if err != nil {
+		return machine.Fact{Err: text(err)}, nil
+	}
+	return machine.Fact{Run: true}, input
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// errEvaluation: an expression that gave a value when its step was opened gives none now. The job has
+// not changed since, so only a limit of time can have been exceeded: try again.
+var errEvaluation = errors.New("evaluate again")
+
+// input gives the input of the task of an attempt that was opened.
+func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (json.RawMessage, error) {
+	if input, ok := v.inputs[w]; ok {
+		return input, nil
+	}
+	data, err := v.data(ctx, job, w.Step, w.Undo)
+	if err != nil {
+		return nil, err
+	}
+	input, err := v.compiled.Input(ctx, w.Step, w.Undo, data)
+	if err != nil {
+		return nil, fmt.Errorf("input of step %s of job %s: %w: %w", w.Step, job.ID, errEvaluation, err)
+	}
+	return input, nil
+}

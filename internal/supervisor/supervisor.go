@@ -1,0 +1,145 @@
+// Package supervisor finds jobs that have been silent for too long and tells the Scheduler.
+// It decides nothing, writes nothing, and knows no rule about jobs.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// The limits of a sweep where Config says nothing.
+const (
+	DefaultPage     = 100
+	DefaultDepth    = 10_000
+	DefaultMaxPages = 1000
+)
+
+// Config is what a Supervisor needs. Index, Queue and Events must be set.
+type Config struct {
+	Index store.Index
+	Queue queue.Sender
+	// Events is the name of the events queue.
+	Events string
+	// Page is how many jobs are read, and told of, at a time.
+	Page int
+	// MaxPages bounds a sweep of one shard.
+	MaxPages int
+	// Depth is how many events may wait before the Supervisor adds no more: when the queue side is
+	// down it must not multiply messages.
+	Depth  int
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Supervisor sweeps. Several may sweep at once without harm.
+type Supervisor struct{ Config }
+
+// New fills in what the configuration left out.
+func New(c Config) *Supervisor {
+	if c.Page == 0 {
+		c.Page = DefaultPage
+	}
+	if c.MaxPages == 0 {
+		c.MaxPages = DefaultMaxPages
+	}
+	if c.Depth == 0 {
+		c.Depth = DefaultDepth
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return &Supervisor{c}
+}
+
+// Result says what a sweep did.
+type Result struct {
+	// Overdue is how many jobs were found, Sent how many the Scheduler was told of.
+	Overdue, Sent int
+	// Braked: the events queue was too deep, and the sweep held back.
+	Braked bool
+}
+
+// Sweep looks once at every shard, in random order, and tells the Scheduler of every job whose
+// CompleteBy has passed. What it could not send, the next sweep finds again.
+func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
+	var sum Result
+	var problems []error
+	for _, shard := range rand.Perm(s.Index.Shards()) {
+		r, err := s.sweepShard(ctx, shard)
+		sum.Overdue += r.Overdue
+		sum.Sent += r.Sent
+		sum.Braked = sum.Braked || r.Braked
+		if err != nil {
+			problems = append(problems, fmt.Errorf("sweep shard %d: %w", shard, err))
+		}
+		if r.Braked || ctx.Err() != nil {
+			break
+		}
+	}
+	if sum.Braked {
+		s.Logger.WarnContext(ctx, "sweep held back: the events queue is deep", "limit", s.Depth)
+	}
+	return sum, errors.Join(problems...)
+}
+
+func (s *Supervisor) sweepShard(ctx context.Context, shard int) (Result, error) {
+	var r Result
+	var after store.Entry
+	now := makegood.Instant(s.Now())
+	for range s.MaxPages {
+		depth, err := s.Queue.Depth(ctx, s.Events)
+		if err != nil {
+			return r, fmt.Errorf("depth of %s: %w", s.Events, err)
+		}
+		if depth > s.Depth {
+			r.Braked = true
+			return r, nil
+		}
+		page, err := s.Index.Due(ctx, shard, now, after, s.Page)
+		if err != nil {
+			return r, fmt.Errorf("read index: %w", err)
+		}
+		r.Overdue += len(page)
+		sent, err := s.tell(ctx, page)
+		r.Sent += sent
+		if err != nil || len(page) < s.Page {
+			return r, err
+		}
+		after = page[len(page)-1]
+	}
+	return r, nil
+}
+
+func (s *Supervisor) tell(ctx context.Context, page []store.Entry) (sent int, err error) {
+	if len(page) == 0 {
+		return 0, nil
+	}
+	messages := make([]queue.Message, len(page))
+	for i, entry := range page {
+		body, err := wire.EncodeEvent(entry.Job, makegood.DeadlinePassed{Key: entry.CompleteBy})
+		if err != nil {
+			return 0, err
+		}
+		messages[i] = queue.Message{Body: body, Group: entry.Job}
+	}
+	sent = len(messages)
+	for _, e := range s.Queue.Send(ctx, s.Events, messages...) {
+		if e != nil {
+			sent--
+			err = fmt.Errorf("send DeadlinePassed: %w", e)
+		}
+	}
+	return sent, err
+}
