@@ -1,0 +1,275 @@
+package agentrun
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// claimTries is how often a claim is tried whose answer is an error of the store.
+const claimTries = 3
+
+var (
+	// errExited: the agent's goroutine ended without returning, by runtime.Goexit.
+	errExited = errors.New("the agent ended its goroutine")
+	// errNotBegun: when the claim was settled, it was too late to begin.
+	errNotBegun = errors.New("it took too long to claim the attempt")
+	// errNoTime: the invocation is about to end, or was ended.
+	errNoTime = errors.New("no time left in this invocation")
+)
+
+// attempt is one attempt being run.
+type attempt struct {
+	*Runner
+	batch   context.Context
+	task    makegood.Task
+	handler agent.Handler
+	lease   *lease
+	seat    *seat
+}
+
+// note logs a decision about the attempt.
+func (a *attempt) note(level slog.Level, message, status string, args ...any) {
+	if !a.log.Enabled(a.batch, level) {
+		return
+	}
+	args = append([]any{"job", a.task.Job, "workflow", a.task.Workflow, "step", a.task.Step,
+		"attempt", a.task.Attempt, "status", status}, args...)
+	a.log.Log(a.batch, level, message, args...)
+}
+
+// result is what an agent returned.
+type result struct {
+	output json.RawMessage
+	err    error
+}
+
+// run takes the attempt, works, and replies. An error means that the record should be delivered again.
+func (a *attempt) run() error {
+	mine, err := a.take()
+	if err != nil || !mine {
+		return err
+	}
+	worked, returned := a.work()
+	switch {
+	case !returned || a.lease.silent():
+		// Law 8: not even an error. The Supervisor has seen the silence, or will.
+		a.counters.Late.Add(1)
+		a.note(slog.LevelWarn, "said nothing past CompleteBy", "late", "returned", returned)
+		return nil
+	case worked.err != nil && a.batch.Err() != nil && agent.Failure(worked.err).Retryable:
+		// We were told to stop, which is no failure of the step. The embedded engine ends the attempt
+		// as interrupted when it starts again, the Supervisor at CompleteBy.
+		a.note(slog.LevelInfo, "stopped at the end of the process", "stopped")
+		return context.Cause(a.batch)
+	}
+	return a.reply(a.outcome(worked))
+}
+
+// take settles whether the attempt is ours to run.
+func (a *attempt) take() (mine bool, err error) {
+	deadline, _ := a.lease.Deadline()
+	switch {
+	case a.batch.Err() != nil || a.lease.outOfInvocation():
+		// Claimed now, the attempt would be lost; left alone, another invocation can have it at once.
+		return false, errNoTime
+	case !a.task.Shared:
+		return a.settle(a.claim())
+	case time.Now().Before(deadline):
+		return true, nil
+	default:
+		a.counters.Late.Add(1)
+		a.note(slog.LevelInfo, "too late to begin", "late")
+		return false, nil
+	}
+}
+
+// settle reads the answer to the claim.
+func (a *attempt) settle(err error) (mine bool, again error) {
+	switch {
+	case err == nil:
+		a.counters.Claimed.Add(1)
+		return true, nil
+	case errors.Is(err, store.ErrTaken):
+		a.counters.Taken.Add(1)
+		a.note(slog.LevelInfo, "another holds the attempt", "taken")
+		return false, nil
+	case errors.Is(err, store.ErrWithdrawn), errors.Is(err, store.ErrNotFound):
+		a.counters.Withdrawn.Add(1)
+		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
+		return false, nil
+	default:
+		// It may have been written all the same. Then the redelivery is answered that the attempt is
+		// taken, by a claim that nobody works on, and the Supervisor ends it at its CompleteBy.
+		a.note(slog.LevelError, "the attempt could not be claimed", "unclaimed", "error", err)
+		return false, err
+	}
+}
+
+// claim writes the claim. Every try carries the same LockedBy, so that a try whose answer was lost is
+// recognised as our own by the next.
+func (a *attempt) claim() error {
+	_, err := backoff.Retry(a.lease, func() (struct{}, error) {
+		err := a.claims.Claim(a.lease, a.task.Job, a.task.Step, a.lease.claim)
+		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) || errors.Is(err, store.ErrNotFound) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxTries(claimTries), backoff.WithBackOff(soon()))
+	if err != nil {
+		return fmt.Errorf("claim job %s, step %s, attempt %d: %w", a.task.Job, a.task.Step, a.task.Attempt, err)
+	}
+	return nil
+}
+
+// soon gives the waits between tries that must be over within an attempt.
+func soon() backoff.BackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: 20 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 4, MaxInterval: time.Second,
+	}
+}
+
+// work lets the agent work until it returns, or until nothing may be said any more.
+func (a *attempt) work() (worked result, returned bool) {
+	if a.lease.Err() != nil {
+		return result{err: agent.NotApplied(errNotBegun)}, true
+	}
+	done := make(chan result, 1)
+	// This goroutine is the one that may outlive the batch: nothing can stop an agent that does not
+	// look at its context.
+	go func() {
+		worked := result{err: errExited}
+		// Deferred, so that it is sent after runtime.Goexit too.
+		defer func() { done <- worked }()
+		worked = a.call()
+	}()
+	for {
+		patience := time.NewTimer(time.Until(a.lease.lastWord()))
+		select {
+		case worked = <-done:
+			patience.Stop()
+			return worked, true
+		case <-patience.C:
+			// Look again: a heartbeat may have moved it.
+			if !time.Now().Before(a.lease.lastWord()) {
+				return result{}, false
+			}
+		}
+	}
+}
+
+// call calls the agent. A panic is its failure, and nobody else's.
+func (a *attempt) call() (worked result) {
+	defer func() {
+		if value := recover(); value != nil {
+			worked = result{err: fmt.Errorf("panic: %v", value)}
+			a.note(slog.LevelError, "the agent panicked", "panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	worked.output, worked.err = a.handler.Handle(agent.NewContext(a.lease, a.task, a.lease), a.task)
+	return worked
+}
+
+// outcome puts what the agent returned into words.
+func (a *attempt) outcome(worked result) makegood.Event {
+	err := worked.err
+	if err == nil {
+		err = checkOutput(worked.output)
+	} else if errors.Is(a.lease.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("out of time: %w", err)
+	}
+	if err != nil {
+		return a.failed(err)
+	}
+	return makegood.StepSucceeded{
+		Step: a.task.Step, Attempt: a.task.Attempt, LockedBy: a.lease.claim.LockedBy, Output: wire.Inline(worked.output),
+	}
+}
+
+func (a *attempt) failed(err error) makegood.StepFailed {
+	return makegood.StepFailed{
+		Step: a.task.Step, Attempt: a.task.Attempt, LockedBy: a.lease.claim.LockedBy, Error: agent.Failure(err),
+	}
+}
+
+// checkOutput says why an output cannot be taken. That is final, but the effect has happened.
+func checkOutput(output json.RawMessage) error {
+	switch {
+	case len(output) > makegood.MaxPayloadBytes:
+		return agent.Final(fmt.Errorf("the output has %d bytes, the limit is %d", len(output), makegood.MaxPayloadBytes))
+	case len(output) > 0 && !(json.Valid(output) && utf8.Valid(output)):
+		return agent.Final(errors.New("the output is not JSON in UTF-8"))
+	}
+	return nil
+}
+
+// reply tells the outcome. Where that is refused as our fault, it tells the refusal instead: as a
+// final failure, since the next attempt would have no better reply.
+func (a *attempt) reply(event makegood.Event) error {
+	err := a.send(event)
+	if refused := new(queue.RefusedError); errors.As(err, &refused) {
+		event = a.failed(agent.Final(fmt.Errorf("the reply cannot be sent: %w", refused)))
+		err = a.send(event)
+	}
+	if err != nil {
+		// Nothing is lost by this. The record is delivered again, finds its attempt claimed and is
+		// dropped; the claim that stays looks like silence, and the Supervisor ends it at CompleteBy.
+		a.note(slog.LevelError, "the outcome could not be told", "untold", "error", err)
+		return err
+	}
+	a.told(event)
+	return nil
+}
+
+func (a *attempt) told(event makegood.Event) {
+	switch event := event.(type) {
+	case makegood.StepSucceeded:
+		a.counters.Succeeded.Add(1)
+		a.note(slog.LevelDebug, "told a success", "succeeded")
+	case makegood.StepFailed:
+		a.counters.Failed.Add(1)
+		// The message may quote a payload; the job keeps it, the log does not.
+		a.note(slog.LevelInfo, "told a failure", "failed",
+			"retryable", event.Error.Retryable, "applied", event.Error.Applied)
+	default:
+		panic(fmt.Sprintf("agentrun: an agent does not reply with %T", event))
+	}
+}
+
+// send sends one event to the queue that waits for it, and tries again as long as it may be said.
+func (a *attempt) send(event makegood.Event) error {
+	body, err := wire.EncodeEvent(a.task.Job, event)
+	if err != nil {
+		return queue.Refused("%v", err)
+	}
+	until := a.lease.lastWord()
+	// The end of the batch's context stops work; what was done should still be told.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
+	defer cancel()
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		err := a.seat.send(ctx, &reply{
+			queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until, sent: make(chan error, 1),
+		})
+		if refused := new(queue.RefusedError); errors.As(err, &refused) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(soon()))
+	if err != nil {
+		return fmt.Errorf("reply %T of job %s, step %s, attempt %d to %s: %w", event, a.task.Job, a.task.Step, a.task.Attempt, a.task.ReplyTo, err)
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package agentrun
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var errShared = errors.New("the step is not exclusive, so nobody claims its attempts, and their CompleteBy cannot move")
+
+// lease is the right of one attempt to run, and the context in which it does: unlike any context of
+// the standard library its deadline moves, with every heartbeat.
+type lease struct {
+	// Context carries the end. It has a cause: context.DeadlineExceeded, agent.ErrWithdrawn,
+	// agent.ErrOver, or that of the batch.
+	context.Context
+	end    context.CancelCauseFunc
+	claims store.Claims
+	now    func() time.Time
+	task   makegood.Task
+	claim  makegood.Claim
+	margin time.Duration
+	// stop is when work must stop, and silence when nothing can be said any more, because the
+	// invocation ends; zero: it does not.
+	stop, silence time.Time
+
+	// beat lets one heartbeat go at a time, so that what is stored last is what is kept last.
+	beat sync.Mutex
+
+	mu sync.Mutex
+	// completeBy is the time as it is stored, expires the same moment on the monotonic clock.
+	completeBy, expires time.Time
+	replaced            bool
+	timer               *time.Timer
+}
+
+var (
+	_ context.Context = (*lease)(nil)
+	_ agent.Lease     = (*lease)(nil)
+)
+
+// lockedBy names a claim: the instance, and 128 random bits. A shared task is not claimed.
+func (r *Runner) lockedBy(task makegood.Task) string {
+	if task.Shared {
+		return ""
+	}
+	return r.instance + ":" + rand.Text()
+}
+
+// newLease starts the clock of an attempt. The time that the claim takes counts, since the claim
+// that is written says when it began.
+func newLease(batch context.Context, claims store.Claims, now func() time.Time, task makegood.Task, lockedBy string) *lease {
+	started, wall := time.Now(), now()
+	budget := task.Timeout.Std()
+	if task.Shared {
+		// Both the moment that the Scheduler waits for, and no longer than an attempt may take by
+		// our own clock, in case theirs and ours disagree.
+		budget = min(budget, task.CompleteBy.Sub(wall))
+	}
+	completeBy := makegood.Instant(wall.Add(budget))
+	l := &lease{
+		claims: claims, now: now, task: task, margin: min(maxMargin, task.Timeout.Std()/10),
+		claim: makegood.Claim{
+			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: makegood.Instant(wall), CompleteBy: completeBy,
+		},
+		completeBy: completeBy, expires: started.Add(budget),
+	}
+	l.Context, l.end = context.WithCancelCause(batch)
+	if deadline, ok := batch.Deadline(); ok {
+		l.stop, l.silence = deadline.Add(-reserve), deadline.Add(-reserve/2)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(time.Until(l.deadline()), l.expire)
+	return l
+}
+
+// close ends the context, and with it everything that waits for it.
+func (l *lease) close() {
+	l.timer.Stop()
+	l.end(context.Canceled)
+}
+
+// expire ends the context, unless its deadline has moved since the timer was set.
+func (l *lease) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if left := time.Until(l.deadline()); left > 0 {
+		l.timer.Reset(left)
+		return
+	}
+	l.end(context.DeadlineExceeded)
+}
+
+// deadline is when the work must stop. l.mu is held.
+func (l *lease) deadline() time.Time { return earlier(l.expires.Add(-l.margin), l.stop) }
+
+// Deadline is when the work must stop as it stands now.
+func (l *lease) Deadline() (time.Time, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.deadline(), true
+}
+
+// Err calls the end of the time what it is, which a context that is ended by hand does not.
+func (l *lease) Err() error {
+	err := l.Context.Err()
+	if err != nil && errors.Is(context.Cause(l.Context), context.DeadlineExceeded) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// CompleteBy is the one that is stored in the claim.
+func (l *lease) CompleteBy() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.completeBy
+}
+
+// outOfInvocation reports whether the invocation has no time for work any more.
+func (l *lease) outOfInvocation() bool {
+	return !l.stop.IsZero() && !time.Now().Before(l.stop)
+}
+
+// lastWord is until when the attempt may say something, on the monotonic clock.
+func (l *lease) lastWord() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return earlier(l.expires, l.silence)
+}
+
+// silent reports whether nothing may be said any more. The wall clock is asked too: the monotonic one
+// may stand still while a machine sleeps.
+func (l *lease) silent() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.replaced || !time.Now().Before(earlier(l.expires, l.silence)) || !l.now().Before(l.completeBy)
+}
+
+// Heartbeat is what agent.Heartbeat promises.
+func (l *lease) Heartbeat(ctx context.Context) error {
+	if l.task.Shared {
+		return agent.Final(errShared)
+	}
+	l.beat.Lock()
+	defer l.beat.Unlock()
+	if err := l.ended(); err != nil {
+		return err
+	}
+	claim, expires := l.claim, time.Now().Add(l.task.Timeout.Std())
+	claim.CompleteBy = makegood.Instant(l.now().Add(l.task.Timeout.Std()))
+	err := l.claims.Beat(ctx, l.task.Job, l.task.Step, claim)
+	switch {
+	case err == nil:
+		l.extend(claim.CompleteBy, expires)
+	case errors.Is(err, store.ErrWithdrawn):
+		l.extend(claim.CompleteBy, expires)
+		l.end(agent.ErrWithdrawn)
+	case errors.Is(err, store.ErrTaken), errors.Is(err, store.ErrNotFound):
+		l.lose()
+	case l.ended() == nil:
+		return fmt.Errorf("heartbeat of job %s, step %s, attempt %d: %w", l.task.Job, l.task.Step, l.task.Attempt, err)
+	}
+	// The time may have run out while the store was asked.
+	return l.ended()
+}
+
+// ended says why the context has ended, in the words of the agent kit; nil: it has not.
+func (l *lease) ended() error {
+	switch cause := context.Cause(l.Context); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, agent.ErrWithdrawn), errors.Is(cause, agent.ErrOver):
+		return cause
+	default:
+		return fmt.Errorf("%w: %w", agent.ErrOver, cause)
+	}
+}
+
+// extend moves the deadline. The timer finds out when it fires.
+func (l *lease) extend(completeBy, expires time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.completeBy, l.expires = completeBy, expires
+}
+
+// lose ends an attempt that another one has replaced.
+func (l *lease) lose() {
+	l.mu.Lock()
+	l.replaced = true
+	l.mu.Unlock()
+	l.end(agent.ErrOver)
+}
+
+// earlier gives the earlier of a time and a limit, which may be zero: none.
+func earlier(t, limit time.Time) time.Time {
+	if limit.IsZero() || t.Before(limit) {
+		return t
+	}
+	return limit
+}

@@ -1,0 +1,291 @@
+package agentrun_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"go.uber.org/goleak"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var errDown = errors.New("the table is down")
+
+// table keeps claims as the port demands. A fault makes the next write fail: unwritten, or written
+// with its answer lost.
+type table struct {
+	mu sync.Mutex
+	// open holds "JOB/STEP" -> attempt; a job that is in it at all exists.
+	open  map[string]int
+	slots map[string]makegood.Claim
+	// faults are used up by one write each: "", "unwritten", "lost".
+	faults []string
+	// answer, where it is set, comes before an answer.
+	answer func(ctx context.Context, op string)
+	tried  []makegood.Claim
+	beats  int
+}
+
+var _ store.Claims = (*table)(nil)
+
+func (t *table) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
+	t.mu.Lock()
+	t.tried = append(t.tried, claim)
+	err := t.write(func() error {
+		open, there := t.open[job+"/"+step]
+		slot := t.slots[job+"/"+step]
+		switch {
+		case !there:
+			return store.ErrNotFound
+		case slot.LockedBy == claim.LockedBy:
+			return nil
+		case open != claim.Attempt:
+			return store.ErrWithdrawn
+		case slot.Attempt >= claim.Attempt:
+			return store.ErrTaken
+		}
+		t.slots[job+"/"+step] = claim
+		return nil
+	})
+	t.mu.Unlock()
+	if t.answer != nil {
+		t.answer(ctx, "claim")
+	}
+	return err
+}
+
+func (t *table) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
+	t.mu.Lock()
+	t.beats++
+	err := t.write(func() error {
+		slot := t.slots[job+"/"+step]
+		if slot.Attempt != claim.Attempt || slot.LockedBy != claim.LockedBy {
+			return store.ErrTaken
+		}
+		slot.CompleteBy = claim.CompleteBy
+		t.slots[job+"/"+step] = slot
+		if t.open[job+"/"+step] != claim.Attempt {
+			return store.ErrWithdrawn
+		}
+		return nil
+	})
+	t.mu.Unlock()
+	if t.answer != nil {
+		t.answer(ctx, "beat")
+	}
+	return err
+}
+
+func (t *table) write(do func() error) error {
+	fault := ""
+	if len(t.faults) > 0 {
+		fault, t.faults = t.faults[0], t.faults[1:]
+	}
+	switch fault {
+	case "unwritten":
+		return errDown
+	case "lost":
+		_ = do()
+		return errDown
+	}
+	return do()
+}
+
+func (t *table) slot(key string) makegood.Claim {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.slots[key]
+}
+
+// sent is a message that a queue took.
+type sent struct {
+	queue string
+	at    time.Duration // since the world began
+	calls int           // the number of the Send that took it
+	queue.Message
+}
+
+// outbox takes messages. refuse says what it thinks of one.
+type outbox struct {
+	mu     sync.Mutex
+	began  time.Time
+	calls  int
+	refuse func(call int, queue string, m queue.Message) error
+	sent   []sent
+}
+
+var _ queue.Sender = (*outbox)(nil)
+
+func (o *outbox) Send(ctx context.Context, to string, messages ...queue.Message) []error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.calls++
+	errs := make([]error, len(messages))
+	for i, m := range messages {
+		if errs[i] = ctx.Err(); errs[i] == nil && o.refuse != nil {
+			errs[i] = o.refuse(o.calls, to, m)
+		}
+		if errs[i] == nil {
+			o.sent = append(o.sent, sent{to, time.Since(o.began), o.calls, m})
+		}
+	}
+	return errs
+}
+
+func (o *outbox) Depth(context.Context, string) (int, error) { return 0, nil }
+
+// world is a runner with its table and its queues, and one agent called "shop".
+type world struct {
+	t      *testing.T
+	table  *table
+	outbox *outbox
+	log    *strings.Builder
+	runner *agentrun.Runner
+}
+
+// handler is an agent made of one function.
+type handler func(ctx context.Context, task makegood.Task) (json.RawMessage, error)
+
+func (handler) Name() string { return "shop" }
+
+func (h handler) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+	return h(ctx, task)
+}
+
+func newWorld(t *testing.T, h handler) *world {
+	w := &world{
+		t:      t,
+		table:  &table{open: map[string]int{}, slots: map[string]makegood.Claim{}},
+		outbox: &outbox{began: time.Now()},
+		log:    new(strings.Builder),
+	}
+	w.runner = w.newRunner(h, nil)
+	return w
+}
+
+func (w *world) newRunner(h agent.Handler, now func() time.Time) *agentrun.Runner {
+	return agentrun.New(agentrun.Config{
+		Handlers: []agent.Handler{h}, Claims: w.table, Queue: w.outbox, Quarantine: "quarantine", Instance: "i-1",
+		Now: now, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+}
+
+// task makes an open attempt of job "j", and its task, with a timeout of 10 s.
+func (w *world) task(step string, change ...func(*makegood.Task)) makegood.Task {
+	now := makegood.Instant(time.Now())
+	task := makegood.Task{
+		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: 3, Agent: "shop", Action: step, Input: json.RawMessage(`{}`),
+		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(10 * time.Minute), Timeout: 10 * makegood.Second, ReplyTo: "events",
+	}
+	for _, c := range change {
+		c(&task)
+	}
+	w.table.open["j/"+step] = 3
+	return task
+}
+
+func shared(task *makegood.Task) {
+	task.Shared = true
+	task.CompleteBy = task.StartBy.Add(task.Timeout.Std())
+}
+
+// handle runs a batch and gives the ids of the records that failed; a record's id is its index.
+func (w *world) handle(ctx context.Context, tasks ...makegood.Task) []string {
+	w.t.Helper()
+	bodies := make([]string, len(tasks))
+	for i, task := range tasks {
+		body, err := wire.EncodeTask(task)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		bodies[i] = body
+	}
+	return w.handleBodies(ctx, bodies...)
+}
+
+func (w *world) handleBodies(ctx context.Context, bodies ...string) []string {
+	w.t.Helper()
+	var event events.SQSEvent
+	for i, body := range bodies {
+		event.Records = append(event.Records, events.SQSMessage{MessageId: fmt.Sprint(i), Body: body})
+	}
+	response, err := w.runner.HandleSQS(ctx, event)
+	if err != nil || response.BatchItemFailures == nil {
+		w.t.Fatalf("got %v, %v, want a list and no error", response, err)
+	}
+	failed := []string{}
+	for _, f := range response.BatchItemFailures {
+		failed = append(failed, f.ItemIdentifier)
+	}
+	return failed
+}
+
+// replies decodes what was sent to the queue "events".
+func (w *world) replies() []makegood.Event {
+	w.t.Helper()
+	var replies []makegood.Event
+	for _, s := range w.outbox.sent {
+		if s.queue != "events" {
+			continue
+		}
+		job, event, err := wire.DecodeEvent(s.Body)
+		if job != "j" || err != nil {
+			w.t.Fatalf("%s: job %q, %v", s.Body, job, err)
+		}
+		replies = append(replies, event)
+	}
+	return replies
+}
+
+// wantFailure checks that there is one reply: this failure, by the claim that is stored.
+func (w *world) wantFailure(step string, want makegood.StepError) {
+	w.t.Helper()
+	replies := w.replies()
+	if len(replies) != 1 {
+		w.t.Fatalf("got %d replies %+v, want one", len(replies), replies)
+	}
+	expected := makegood.StepFailed{Step: step, Attempt: 3, LockedBy: w.table.slot("j/" + step).LockedBy, Error: want}
+	if replies[0] != makegood.Event(expected) {
+		w.t.Errorf("got reply %+v, want %+v", replies[0], expected)
+	}
+}
+
+func (w *world) wantSilence() {
+	w.t.Helper()
+	if len(w.outbox.sent) != 0 {
+		w.t.Errorf("got messages %+v, want none", w.outbox.sent)
+	}
+}
+
+func (w *world) wantFailed(got []string, want ...string) {
+	w.t.Helper()
+	if !slices.Equal(got, want) {
+		w.t.Errorf("failed records: got %q, want %q", got, want)
+	}
+}
+
+// wantCounters compares with claimed, taken, withdrawn, succeeded, failed, late, poisoned.
+func (w *world) wantCounters(want ...int64) {
+	w.t.Helper()
+	c := w.runner.Counters()
+	got := []int64{c.Claimed.Load(), c.Taken.Load(), c.Withdrawn.Load(), c.Succeeded.Load(), c.Failed.Load(), c.Late.Load(), c.Poisoned.Load()}
+	if !slices.Equal(got, want) {
+		w.t.Errorf("claimed taken withdrawn succeeded failed late poisoned: got %v, want %v", got, want)
+	}
+}
