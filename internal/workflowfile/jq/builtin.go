@@ -1,0 +1,89 @@
+package jq
+
+// care says what must be looked at before a builtin function runs.
+type care int
+
+const (
+	// free: it costs no more than the steps that are counted, or than the size of what it is given.
+	free care = iota + 1
+	// shallow: it makes a text or a list from one, a few times larger.
+	shallow
+	// deep: it goes through all of a value, as often as parts of it are referred to.
+	deep
+	// deepArg: as deep, and its argument is gone through as well.
+	deepArg
+	// pair: it may compare everything in its input with everything in its argument.
+	pair
+	// pattern: it matches a regular expression; gojq counts characters anew at each match.
+	pattern
+	// path: its argument is a path, and what it names may be made.
+	path
+	// index: its argument is an index, and what it names may be made.
+	index
+)
+
+// builtins are the functions that an expression may call, of any number of arguments that gojq
+// knows. One that is not in here is refused, so that a new version of gojq brings nothing unseen.
+var builtins = map[string]care{
+	"abs": free, "all": free, "any": free, "arrays": free, "booleans": free, "combinations": free,
+	"del": free, "empty": free, "endswith": free, "finites": free, "first": free, "from_entries": free,
+	"gmtime": free, "has": free, "in": free, "infinite": free, "isempty": free, "isfinite": free,
+	"isinfinite": free, "isnan": free, "isnormal": free, "iterables": free, "keys": free, "last": free,
+	"length": free, "limit": free, "map": free, "map_values": free, "mktime": free, "nan": free,
+	"normals": free, "not": free, "nulls": free, "numbers": free, "objects": free, "path": free,
+	"paths": free, "pick": free, "range": free, "recurse": free, "repeat": free, "reverse": free,
+	"scalars": free, "select": free, "skip": free, "startswith": free, "strings": free,
+	"to_entries": free, "toboolean": free, "tonumber": free, "tostream": free, "truncate_stream": free,
+	"type": free, "until": free, "utf8bytelength": free, "values": free, "walk": free, "while": free,
+	"with_entries": free,
+
+	"acos": free, "acosh": free, "asin": free, "asinh": free, "atan": free, "atan2": free, "atanh": free,
+	"cbrt": free, "ceil": free, "copysign": free, "cos": free, "cosh": free, "drem": free, "erf": free,
+	"erfc": free, "exp": free, "exp10": free, "exp2": free, "expm1": free, "fabs": free, "fdim": free,
+	"floor": free, "fma": free, "fmax": free, "fmin": free, "fmod": free, "frexp": free, "gamma": free,
+	"hypot": free, "j0": free, "j1": free, "jn": free, "ldexp": free, "lgamma": free, "log": free,
+	"log10": free, "log1p": free, "log2": free, "logb": free, "modf": free, "nearbyint": free,
+	"nextafter": free, "nexttoward": free, "pow": free, "remainder": free, "rint": free, "round": free,
+	"scalb": free, "scalbln": free, "significand": free, "sin": free, "sinh": free, "sqrt": free,
+	"tan": free, "tanh": free, "tgamma": free, "trunc": free, "y0": free, "y1": free, "yn": free,
+
+	"ascii_downcase": shallow, "ascii_upcase": shallow, "explode": shallow, "fromdate": shallow,
+	"fromdateiso8601": shallow, "fromjson": shallow, "implode": shallow, "ltrim": shallow,
+	"ltrimstr": shallow, "rtrim": shallow, "rtrimstr": shallow, "strftime": shallow,
+	"strptime": shallow, "todate": shallow, "todateiso8601": shallow, "trim": shallow, "trimstr": shallow,
+
+	"add": deepArg, "bsearch": deepArg, "delpaths": deepArg, "error": deepArg, "flatten": deep,
+	"format": deep, "group_by": deepArg, "IN": deepArg, "INDEX": deepArg, "JOIN": deepArg, "max": deep,
+	"max_by": deepArg, "min": deep, "min_by": deepArg, "sort": deep, "sort_by": deepArg, "tojson": deep,
+	"tostring": deep, "unique": deep, "unique_by": deepArg,
+
+	"contains": pair, "index": pair, "indices": pair, "inside": pair, "join": pair, "rindex": pair,
+
+	"capture": pattern, "gsub": pattern, "match": pattern, "scan": pattern, "split": pattern,
+	"splits": pattern, "sub": pattern, "test": pattern,
+
+	"getpath": path, "setpath": path, "nth": index, "transpose": deep,
+}
+
+// refused are the functions that gojq has and an expression may not call, with the reason.
+var refused = map[string]string{
+	"builtins":      "it depends on the version of gojq",
+	"debug":         "it writes to the outside",
+	"env":           "it reads the environment",
+	"$ENV":          "it reads the environment",
+	"fromstream":    "its memory cannot be bounded",
+	"halt":          "it ends the program",
+	"halt_error":    "it ends the program",
+	"input":         "there is no other input; the job's is .input",
+	"inputs":        "there is no other input; the job's is .input",
+	"localtime":     "it reads the local time zone",
+	"modulemeta":    "it reads files",
+	"now":           "it reads the clock",
+	"strflocaltime": "it reads the local time zone",
+
+	"$__prog_args":      "it reads the command line",
+	"get_search_list":   "it reads files",
+	"input_filename":    "there is no other input; the job's is .input",
+	"input_line_number": "there is no other input; the job's is .input",
+	"stderr":            "it writes to the outside",
+}

@@ -1,0 +1,268 @@
+package jq
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+
+	"github.com/itchyny/gojq"
+)
+
+// The limits on what a builtin function is given. A job's input has at most 256 KB, so that honest
+// work stays far below them.
+const (
+	// maxText is how many bytes a text may have that is made larger, maxList how many elements a list.
+	maxText = 1 << 20
+	maxList = 1 << 18
+	// maxDigits is how many digits a number may have that is reckoned with.
+	maxDigits = 10_000
+	// maxWeight is how much a value may weigh that is gone through: a byte of text, or an eighth of an
+	// element. What it refers to twice weighs twice.
+	maxWeight = 4 << 20
+	maxNested = 1000
+	// maxMatched is how many bytes a regular expression is matched against.
+	maxMatched = 16 << 10
+	// maxIndex is the highest index of a list that may be made.
+	maxIndex = 1 << 18
+	// maxPairs is how many comparisons a function may make.
+	maxPairs = 1 << 26
+)
+
+// The functions that the rewriter puts in. Each gives its input, or an error when it is over a limit;
+// the last two do what their operators do.
+const (
+	lookShallow = "_look_shallow"
+	lookDeep    = "_look_deep"
+	lookText    = "_look_text"
+	lookIndex   = "_look_index"
+	lookPath    = "_look_path"
+	lookTable   = "_look_table"
+	lookPair    = "_look_pair"
+	multiply    = "_multiply_bounded"
+	subtract    = "_subtract_bounded"
+)
+
+// limits makes the functions above known to the compiler.
+func limits() ([]gojq.CompilerOption, error) {
+	product, err := native("$a * $b")
+	if err != nil {
+		return nil, err
+	}
+	difference, err := native("$a - $b")
+	if err != nil {
+		return nil, err
+	}
+	look := func(name string, check func(any) error) gojq.CompilerOption {
+		return gojq.WithFunction(name, 0, 0, func(v any, _ []any) any {
+			if err := check(v); err != nil {
+				return err
+			}
+			return v
+		})
+	}
+	return []gojq.CompilerOption{
+		look(lookShallow, shallowly),
+		look(lookDeep, deeply),
+		look(lookText, matched),
+		look(lookIndex, indexed),
+		look(lookPath, pathed),
+		look(lookTable, table),
+		gojq.WithFunction(lookPair, 1, 1, func(v any, args []any) any {
+			if err := paired(v, args[0]); err != nil {
+				return err
+			}
+			return v
+		}),
+		gojq.WithFunction(multiply, 2, 2, func(_ any, args []any) any {
+			if err := repeated(args[0], args[1]); err != nil {
+				return err
+			}
+			return product(args[0], args[1])
+		}),
+		gojq.WithFunction(subtract, 2, 2, func(_ any, args []any) any {
+			if err := paired(args[0], args[1]); err != nil {
+				return err
+			}
+			return difference(args[0], args[1])
+		}),
+	}, nil
+}
+
+// native gives an operator of gojq as a function.
+func native(source string) (func(a, b any) any, error) {
+	query, err := gojq.Parse(source)
+	if err != nil {
+		return nil, err
+	}
+	code, err := gojq.Compile(query, gojq.WithVariables([]string{"$a", "$b"}))
+	if err != nil {
+		return nil, err
+	}
+	return func(a, b any) any {
+		v, _ := code.Run(nil, a, b).Next()
+		return v
+	}, nil
+}
+
+// shallowly limits what grows by its own size at most.
+func shallowly(v any) error {
+	switch v := v.(type) {
+	case string:
+		if len(v) > maxText {
+			return fmt.Errorf("a text of %d bytes, the limit is %d", len(v), maxText)
+		}
+	case []any:
+		if len(v) > maxList {
+			return fmt.Errorf("a list of %d elements, the limit is %d", len(v), maxList)
+		}
+	case map[string]any:
+		if len(v) > maxList {
+			return fmt.Errorf("an object of %d members, the limit is %d", len(v), maxList)
+		}
+	case *big.Int:
+		const bitsPerDigit = 4
+		if v.BitLen() > maxDigits*bitsPerDigit {
+			return fmt.Errorf("a number of more than %d digits", maxDigits)
+		}
+	case json.Number:
+		if len(v) > maxDigits {
+			return fmt.Errorf("a number of more than %d digits", maxDigits)
+		}
+	}
+	return nil
+}
+
+// deeply limits what is gone through as a whole.
+func deeply(v any) error {
+	if left := lighten(v, maxWeight, 0); left < 0 {
+		return fmt.Errorf("a value of more than %d bytes, or nested deeper than %d", maxWeight, maxNested)
+	}
+	return nil
+}
+
+const elementWeight = 8
+
+// weigh is how much v weighs, up to maxWeight, and more than that where it is over.
+func weigh(v any) int { return maxWeight - lighten(v, maxWeight, 0) }
+
+// lighten takes the weight of v off left, and gives less than 0 as soon as it is used up.
+func lighten(v any, left, depth int) int {
+	if depth > maxNested {
+		return -1
+	}
+	switch v := v.(type) {
+	case string:
+		return left - len(v) - elementWeight
+	case json.Number:
+		return left - len(v) - elementWeight
+	case *big.Int:
+		return left - v.BitLen() - elementWeight
+	case []any:
+		left -= elementWeight
+		for _, item := range v {
+			if left = lighten(item, left, depth+1); left < 0 {
+				return left
+			}
+		}
+		return left
+	case map[string]any:
+		left -= elementWeight
+		for key, item := range v {
+			if left = lighten(item, left-len(key), depth+1); left < 0 {
+				return left
+			}
+		}
+		return left
+	default:
+		return left - elementWeight
+	}
+}
+
+// matched limits what a regular expression is matched against.
+func matched(v any) error {
+	if s, ok := v.(string); ok && len(s) > maxMatched {
+		return fmt.Errorf("a regular expression on a text of %d bytes, the limit is %d", len(s), maxMatched)
+	}
+	return nil
+}
+
+func indexed(v any) error {
+	if i, ok := gojq.ToInt(v); ok && i > maxIndex {
+		return fmt.Errorf("an index of %d, the limit is %d", i, maxIndex)
+	}
+	return nil
+}
+
+func pathed(v any) error {
+	path, ok := v.([]any)
+	if !ok {
+		return nil
+	}
+	if len(path) > maxNested {
+		return fmt.Errorf("a path of %d parts, the limit is %d", len(path), maxNested)
+	}
+	for _, part := range path {
+		if err := indexed(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table limits transpose, which fills up the shorter rows.
+func table(v any) error {
+	rows, ok := v.([]any)
+	if !ok {
+		return nil
+	}
+	longest := 0
+	for _, row := range rows {
+		if row, ok := row.([]any); ok {
+			longest = max(longest, len(row))
+		}
+	}
+	if longest*len(rows) > maxList {
+		return fmt.Errorf("a table of %d by %d, the limit is %d fields", len(rows), longest, maxList)
+	}
+	return nil
+}
+
+// paired limits what compares each part of a with each of b, or puts b between the parts of a.
+func paired(a, b any) error {
+	for _, v := range []any{a, b} {
+		if err := deeply(v); err != nil {
+			return err
+		}
+	}
+	if _, isText := a.(string); isText && weigh(b) < maxMatched {
+		return nil
+	}
+	if x, y := weigh(a)/elementWeight, weigh(b)/elementWeight; x*y > maxPairs {
+		return fmt.Errorf("two values of %d and %d elements together, the limit is %d comparisons", x, y, maxPairs)
+	}
+	return nil
+}
+
+// repeated limits a product: a text repeated, a number that grows.
+func repeated(a, b any) error {
+	for _, v := range []any{a, b} {
+		if err := shallowly(v); err != nil {
+			return err
+		}
+		if _, isObject := v.(map[string]any); isObject {
+			if err := deeply(v); err != nil {
+				return err
+			}
+		}
+	}
+	text, isText := a.(string)
+	times := b
+	if !isText {
+		text, isText = b.(string)
+		times = a
+	}
+	if n, isNumber := gojq.ToFloat64(times); isText && isNumber && n*float64(len(text)) > maxText {
+		return fmt.Errorf("a text of %d bytes %v times, the limit is %d bytes", len(text), n, maxText)
+	}
+	return nil
+}

@@ -1,0 +1,373 @@
+package jq
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+// rewriter goes through a query, refuses what may not be in it, and puts a look at what it is given
+// before every function that a small expression could make large or slow.
+type rewriter struct {
+	// own are the names of functions and parameters that the query defines.
+	own map[string]bool
+	// patterns: a regular expression is matched.
+	patterns bool
+	// err is the first thing that is refused.
+	err error
+}
+
+func newRewriter(query *gojq.Query) *rewriter {
+	r := &rewriter{own: map[string]bool{}}
+	if query.Meta != nil || len(query.Imports) > 0 {
+		r.refuse("import, include and module are not allowed: an expression reads no files")
+	}
+	return r
+}
+
+func (r *rewriter) refuse(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf(format, args...)
+	}
+}
+
+// call makes name(args) and pipe makes left | right.
+func call(name string, args ...*gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeFunc, Func: &gojq.Func{Name: name, Args: args}}}
+}
+
+func pipe(left, right *gojq.Query) *gojq.Query {
+	return &gojq.Query{Left: left, Op: gojq.OpPipe, Right: right}
+}
+
+func group(query *gojq.Query) *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: query}}
+}
+
+// looked gives query with a look at its values. Constants are as long as the source at most.
+func looked(look string, query *gojq.Query) *gojq.Query {
+	if isConstant(query) {
+		return query
+	}
+	return group(pipe(query, call(look)))
+}
+
+func isConstant(q *gojq.Query) bool {
+	if q.Term == nil || len(q.Term.SuffixList) > 0 || len(q.FuncDefs) > 0 {
+		return false
+	}
+	switch q.Term.Type {
+	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber:
+		return true
+	case gojq.TermTypeString:
+		return q.Term.Str.Queries == nil
+	default:
+		return false
+	}
+}
+
+func (r *rewriter) query(q *gojq.Query) *gojq.Query {
+	if q == nil {
+		return nil
+	}
+	for _, def := range q.FuncDefs {
+		r.define(def)
+	}
+	if q.Term != nil {
+		r.term(q.Term)
+		return q
+	}
+	if q.Left == nil || q.Right == nil {
+		r.refuse("an expression must say something: try .")
+		return q
+	}
+	r.patternsOf(q.Patterns)
+	q.Left, q.Right = r.query(q.Left), r.query(q.Right)
+	return r.operator(q)
+}
+
+func (r *rewriter) define(def *gojq.FuncDef) {
+	for _, name := range append([]string{def.Name}, def.Args...) {
+		switch _, isRefused := refused[name]; {
+		case builtins[name] != 0 || isRefused:
+			r.refuse("def %s: the name is that of a builtin function", name)
+		case strings.HasPrefix(strings.TrimPrefix(name, "$"), "_"):
+			r.refuse("%s: a name may not begin with _", name)
+		}
+		// A parameter $x is the function x as well.
+		r.own[strings.TrimPrefix(name, "$")] = true
+	}
+	def.Body = r.query(def.Body)
+}
+
+func (r *rewriter) patternsOf(patterns []*gojq.Pattern) {
+	for _, p := range patterns {
+		if strings.HasPrefix(p.Name, "$_") {
+			r.refuse("%s: a name may not begin with _", p.Name)
+		}
+		r.patternsOf(p.Array)
+		for _, member := range p.Object {
+			r.text(member.KeyString)
+			member.KeyQuery = r.query(member.KeyQuery)
+			if strings.HasPrefix(member.Key, "$_") {
+				r.refuse("%s: a name may not begin with _", member.Key)
+			}
+			if member.Val != nil {
+				r.patternsOf([]*gojq.Pattern{member.Val})
+			}
+		}
+	}
+}
+
+// operator rewrites a query whose operands are rewritten already.
+func (r *rewriter) operator(q *gojq.Query) *gojq.Query {
+	switch q.Op {
+	case gojq.OpAdd, gojq.OpDiv, gojq.OpMod:
+		q.Left, q.Right = looked(lookShallow, q.Left), looked(lookShallow, q.Right)
+	case gojq.OpEq, gojq.OpNe, gojq.OpLt, gojq.OpLe, gojq.OpGt, gojq.OpGe:
+		q.Left, q.Right = looked(lookDeep, q.Left), looked(lookDeep, q.Right)
+	case gojq.OpMul:
+		return withDefs(q, call(multiply, q.Left, q.Right))
+	case gojq.OpSub:
+		return withDefs(q, call(subtract, q.Left, q.Right))
+	case gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv, gojq.OpUpdateMod:
+		return withDefs(q, r.update(q))
+	}
+	return q
+}
+
+// withDefs gives instead what q defined for itself.
+func withDefs(q, instead *gojq.Query) *gojq.Query {
+	instead.FuncDefs = q.FuncDefs
+	return instead
+}
+
+// update writes a += b as what it stands for, b as $x | a |= . + $x, so that the sum is looked at.
+func (r *rewriter) update(q *gojq.Query) *gojq.Query {
+	operators := map[gojq.Operator]gojq.Operator{
+		gojq.OpUpdateAdd: gojq.OpAdd, gojq.OpUpdateSub: gojq.OpSub, gojq.OpUpdateMul: gojq.OpMul,
+		gojq.OpUpdateDiv: gojq.OpDiv, gojq.OpUpdateMod: gojq.OpMod,
+	}
+	sum := r.operator(&gojq.Query{Left: identity(), Op: operators[q.Op], Right: call(operand)})
+	modify := &gojq.Query{Left: q.Left, Op: gojq.OpModify, Right: sum}
+	return bind(q.Right, modify)
+}
+
+const operand = "$_operand"
+
+// bind makes value as $_operand | body.
+func bind(value, body *gojq.Query) *gojq.Query {
+	whole := pipe(group(value), body)
+	whole.Patterns = []*gojq.Pattern{{Name: operand}}
+	return whole
+}
+
+func identity() *gojq.Query {
+	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeIdentity}}
+}
+
+func (r *rewriter) term(t *gojq.Term) {
+	switch t.Type {
+	case gojq.TermTypeIndex:
+		r.index(t.Index)
+	case gojq.TermTypeFunc:
+		r.function(t)
+	case gojq.TermTypeObject:
+		r.object(t.Object)
+	case gojq.TermTypeArray:
+		t.Array.Query = r.query(t.Array.Query)
+	case gojq.TermTypeUnary:
+		r.term(t.Unary.Term)
+	case gojq.TermTypeFormat:
+		r.format(t)
+	case gojq.TermTypeString:
+		r.text(t.Str)
+	case gojq.TermTypeIf:
+		r.branches(t.If)
+	case gojq.TermTypeTry:
+		t.Try.Body, t.Try.Catch = r.query(t.Try.Body), r.query(t.Try.Catch)
+	case gojq.TermTypeReduce:
+		e := t.Reduce
+		r.patternsOf(e.Patterns)
+		e.Query, e.Start, e.Update = r.query(e.Query), r.query(e.Start), r.query(e.Update)
+	case gojq.TermTypeForeach:
+		e := t.Foreach
+		r.patternsOf(e.Patterns)
+		e.Query, e.Start, e.Update, e.Extract = r.query(e.Query), r.query(e.Start), r.query(e.Update), r.query(e.Extract)
+	case gojq.TermTypeLabel:
+		t.Label.Body = r.query(t.Label.Body)
+	case gojq.TermTypeQuery:
+		t.Query = r.query(t.Query)
+	}
+	for _, suffix := range t.SuffixList {
+		r.index(suffix.Index)
+	}
+}
+
+func (r *rewriter) branches(e *gojq.If) {
+	e.Cond, e.Then, e.Else = r.query(e.Cond), r.query(e.Then), r.query(e.Else)
+	for _, elif := range e.Elif {
+		elif.Cond, elif.Then = r.query(elif.Cond), r.query(elif.Then)
+	}
+}
+
+// index looks at an index that is computed: .[500000000] = 1 would make a list of that length.
+func (r *rewriter) index(e *gojq.Index) {
+	if e == nil {
+		return
+	}
+	r.text(e.Str)
+	e.Start, e.End = r.query(e.Start), r.query(e.End)
+	if e.Start != nil && !e.IsSlice && (!isConstant(e.Start) || len(e.Start.Term.Number) > smallIndexDigits) {
+		e.Start = group(pipe(e.Start, call(lookIndex)))
+	}
+}
+
+// smallIndexDigits is how long a number may be and not be over maxIndex, 1e9 and the like aside.
+const smallIndexDigits = 2
+
+func (r *rewriter) object(e *gojq.Object) {
+	for _, member := range e.KeyVals {
+		if strings.HasPrefix(member.Key, "$") {
+			r.variable(member.Key)
+		}
+		r.text(member.KeyString)
+		member.KeyQuery, member.Val = r.query(member.KeyQuery), r.query(member.Val)
+	}
+}
+
+func (r *rewriter) text(e *gojq.String) {
+	if e == nil {
+		return
+	}
+	for _, part := range e.Queries {
+		if part.Term.Str != nil {
+			continue
+		}
+		part.Term.Query = pipe(r.query(part.Term.Query), call(lookDeep))
+	}
+}
+
+func (r *rewriter) format(t *gojq.Term) {
+	if t.Str != nil {
+		r.text(t.Str)
+		return
+	}
+	before(t, lookDeep, &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format})
+}
+
+// before makes look | then of t, and leaves t its suffixes.
+func before(t *gojq.Term, look string, then *gojq.Term) {
+	body := pipe(call(look), &gojq.Query{Term: then})
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: body, SuffixList: t.SuffixList}
+}
+
+func (r *rewriter) variable(name string) {
+	switch reason, isRefused := refused[name]; {
+	case isRefused:
+		r.refuse("%s is refused: %s", name, reason)
+	case strings.HasPrefix(name, "$_"):
+		r.refuse("%s: a name may not begin with _", name)
+	}
+}
+
+func (r *rewriter) function(t *gojq.Term) {
+	f := t.Func
+	for i, arg := range f.Args {
+		f.Args[i] = r.query(arg)
+	}
+	if strings.HasPrefix(f.Name, "$") {
+		r.variable(f.Name)
+		return
+	}
+	care, known := builtins[f.Name]
+	switch reason, isRefused := refused[f.Name]; {
+	case r.own[f.Name]:
+	case isRefused:
+		r.refuse("%s is refused: %s", f.Name, reason)
+	case !known:
+		r.refuse("there is no function %s", f.Name)
+	default:
+		r.builtin(t, care)
+	}
+}
+
+func (r *rewriter) builtin(t *gojq.Term, care care) {
+	f := t.Func
+	if f.Name == "split" && len(f.Args) == 1 {
+		care = shallow // of one argument, it takes a plain text
+	}
+	if f.Name == "strptime" && !withoutZoneName(f.Args) {
+		r.refuse("strptime is refused unless its format is written out and has no %%Z: names of time zones depend on the local one")
+	}
+	then := &gojq.Term{Type: gojq.TermTypeFunc, Func: f}
+	switch care {
+	case free:
+	case shallow:
+		before(t, lookShallow, then)
+	case deep:
+		r.deep(t, then)
+	case deepArg:
+		if f.Name == "add" && len(f.Args) == 1 {
+			// add(f) is [f] | add, and the list must be looked at.
+			list := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
+			sum := pipe(list, pipe(call(lookDeep), call("add")))
+			*t = gojq.Term{Type: gojq.TermTypeQuery, Query: sum, SuffixList: t.SuffixList}
+			return
+		}
+		for i, arg := range f.Args {
+			f.Args[i] = looked(lookDeep, arg)
+		}
+		before(t, lookDeep, then)
+	case pair:
+		r.pair(t, then)
+	case pattern:
+		r.patterns = true
+		before(t, lookText, then)
+	case path:
+		f.Args[0] = group(pipe(f.Args[0], call(lookPath)))
+	case index:
+		f.Args[0] = group(pipe(f.Args[0], call(lookIndex)))
+	default:
+		panic(fmt.Sprintf("jq: no care %d", care))
+	}
+}
+
+func (r *rewriter) deep(t, then *gojq.Term) {
+	if t.Func.Name == "transpose" {
+		before(t, lookTable, then)
+		return
+	}
+	before(t, lookDeep, then)
+}
+
+// pair writes f(arg) as arg as $x | look($x) | f($x).
+func (r *rewriter) pair(t, then *gojq.Term) {
+	if len(then.Func.Args) != 1 {
+		return
+	}
+	arg := then.Func.Args[0]
+	then.Func.Args[0] = call(operand)
+	body := bind(arg, pipe(call(lookPair, call(operand)), &gojq.Query{Term: then}))
+	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: body, SuffixList: t.SuffixList}
+}
+
+// withoutZoneName reports whether the format of strptime is a constant without %Z.
+func withoutZoneName(args []*gojq.Query) bool {
+	if len(args) != 1 || !isConstant(args[0]) || args[0].Term.Str == nil {
+		return false
+	}
+	_, rest, found := strings.Cut(args[0].Term.Str.Str, "%")
+	for ; found; _, rest, found = strings.Cut(rest, "%") {
+		// Flags and a width may stand between % and its letter.
+		rest = strings.TrimLeft(rest, "-_0123456789^#:+")
+		if strings.HasPrefix(rest, "Z") {
+			return false
+		}
+		if rest != "" {
+			rest = rest[1:]
+		}
+	}
+	return true
+}
