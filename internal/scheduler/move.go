@@ -54,7 +54,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
 	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled)}
-	change, applied, err := s.fold(ctx, &m, loaded, events)
+	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
+	// ended: no order of events at start has to be relied on.
+	interrupted := loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished()
+	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
 	if err != nil {
 		return moved{}, err
 	}
@@ -64,6 +67,9 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 		}
 	}
 	m.job = change.Job
+	if interrupted {
+		events = append([]makegood.Event{makegood.Interrupted{Incarnation: s.Incarnation}}, events...)
+	}
 	m.commands = pending(compiled.Workflow, m.job, events)
 	return m, nil
 }
@@ -79,7 +85,7 @@ func seenKey(events []makegood.Event) time.Time {
 }
 
 // fold applies events one after the other to what was loaded.
-func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, events []makegood.Event) (store.Change, bool, error) {
+func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, interrupted bool, events []makegood.Event) (store.Change, bool, error) {
 	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
 	applied := false
 	take := func(e makegood.Event) (machine.Verdict, error) {
@@ -95,9 +101,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, eve
 		}
 		return v, nil
 	}
-	if loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished() {
-		// Whatever touches the job first in this run of the engine finds the attempts of an earlier
-		// run ended: no order of events at start has to be relied on.
+	if interrupted {
 		if _, err := take(makegood.Interrupted{Incarnation: s.Incarnation}); err != nil {
 			return change, false, err
 		}

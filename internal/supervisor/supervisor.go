@@ -74,10 +74,16 @@ type Result struct {
 // Sweep looks once at every shard, in random order, and tells the Scheduler of every job whose
 // CompleteBy has passed. What it could not send, the next sweep finds again.
 func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
+	return s.SweepAfter(ctx, time.Time{})
+}
+
+// SweepAfter is a Sweep over the keys after since only. A supervisor that is woken often tells the
+// Scheduler of each key once that way, and leaves what is older to its next whole Sweep.
+func (s *Supervisor) SweepAfter(ctx context.Context, since time.Time) (Result, error) {
 	var sum Result
 	var problems []error
 	for _, shard := range rand.Perm(s.Index.Shards()) {
-		r, err := s.sweepShard(ctx, shard)
+		r, err := s.sweepShard(ctx, shard, since)
 		sum.Overdue += r.Overdue
 		sum.Sent += r.Sent
 		sum.Braked = sum.Braked || r.Braked
@@ -94,9 +100,9 @@ func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
 	return sum, errors.Join(problems...)
 }
 
-func (s *Supervisor) sweepShard(ctx context.Context, shard int) (Result, error) {
+func (s *Supervisor) sweepShard(ctx context.Context, shard int, since time.Time) (Result, error) {
 	var r Result
-	var after store.Entry
+	after := store.Entry{CompleteBy: since}
 	now := makegood.Instant(s.Now())
 	for range s.MaxPages {
 		depth, err := s.Queue.Depth(ctx, s.Events)

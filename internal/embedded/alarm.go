@@ -1,0 +1,73 @@
+package embedded
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+)
+
+// grain is how exact an alarm is: keys that are closer than that wake the Supervisor once.
+const grain = 10 * time.Millisecond
+
+// alarm rings at the times that were set, so that the Supervisor need not look when nothing is due.
+// It may ring for keys that have moved since: looking finds nothing then.
+type alarm struct {
+	mu    sync.Mutex
+	times timeHeap
+	set   map[int64]bool
+	// sooner says that the earliest time has changed.
+	sooner chan struct{}
+}
+
+func newAlarm() *alarm {
+	return &alarm{set: make(map[int64]bool), sooner: make(chan struct{}, 1)}
+}
+
+// at sets the alarm to a time; zero sets nothing.
+func (a *alarm) at(t time.Time) {
+	if t.IsZero() {
+		return
+	}
+	slot := (t.UnixNano() + int64(grain) - 1) / int64(grain)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.set[slot] {
+		return
+	}
+	a.set[slot] = true
+	heap.Push(&a.times, slot)
+	if a.times[0] == slot {
+		select {
+		case a.sooner <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// next gives the earliest time that is set, and takes those off that are not after now.
+func (a *alarm) next(now time.Time) (at time.Time, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for len(a.times) > 0 {
+		at := time.Unix(0, a.times[0]*int64(grain))
+		if at.After(now) {
+			return at, true
+		}
+		delete(a.set, a.times[0])
+		heap.Pop(&a.times)
+	}
+	return time.Time{}, false
+}
+
+type timeHeap []int64
+
+func (h timeHeap) Len() int           { return len(h) }
+func (h timeHeap) Less(i, j int) bool { return h[i] < h[j] }
+func (h timeHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *timeHeap) Push(x any)        { *h = append(*h, x.(int64)) }
+func (h *timeHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,275 @@
+// Package embedded is the whole of Makegood in one process: SQLite in one file, queues in memory, and
+// the same handlers that run on Lambda, fed with the same batches. It wires, and decides nothing.
+//
+// # Death and restart
+//
+// Jobs are in the file and queues are not. That is enough: commands are derived from jobs. Each Open
+// is a new incarnation; attempts that an earlier one dispatched are over, because nothing of it can
+// still claim or reply, and whatever touches such a job first makes their successors.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// The names of the queues. An agent's is tasks- and its name.
+const (
+	eventsQueue     = "events"
+	quarantineQueue = "quarantine"
+	deadQueue       = "dead-letters"
+	tasksPrefix     = "tasks-"
+)
+
+// DataFile is the name of the store in its folder.
+const DataFile = "makegood.db"
+
+const (
+	// defaultEventWorkers is how many batches of events are handled at once: enough that the writes
+	// of one group of them gather while another is being flushed.
+	defaultEventWorkers = 16
+	// defaultTaskWorkers is how many batches of tasks an agent works on at once, ten tasks each.
+	defaultTaskWorkers = 32
+	// tick is how often the Supervisor looks at all that is overdue, woken or not.
+	tick = time.Second
+	// maxReceives is how often a message is tried before it goes to the dead letters. Errors of the
+	// infrastructure back off by visibility and are no poison, so it is high.
+	maxReceives = 1000
+)
+
+// Queues is what an engine needs of its queues.
+type Queues interface {
+	queue.Sender
+	queue.Receiver
+}
+
+// Config is what an engine is made of. The zero value keeps nothing and has no agents.
+type Config struct {
+	// Dir is the folder that keeps everything, made if it is not there. Empty: nothing is kept.
+	Dir string
+	// Agents do the steps.
+	Agents []agent.Handler
+	// Notifier is told of Errors. Default: the log.
+	Notifier notify.Notifier
+	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
+	Saved  func(makegood.Job)
+	Logger *slog.Logger
+	// EventWorkers and TaskWorkers are how many batches are handled at once, TaskWorkers per agent.
+	EventWorkers, TaskWorkers int
+	// Visibility is that of the events queue: after that long an event that was received and not
+	// dealt with comes again. Default: 30s.
+	Visibility time.Duration
+	// TaskVisibility is that of the tasks queues. Default: an hour, the longest timeout: a task comes
+	// again only if its agent's goroutine was lost, and is claimed by then.
+	TaskVisibility time.Duration
+	// WrapStore and WrapQueues put something between the engine and its parts; tests put faults there.
+	WrapStore  func(store.Store) store.Store
+	WrapQueues func(Queues) Queues
+}
+
+// Engine is a running Makegood. Make it with Open, let it Run, and Close it.
+type Engine struct {
+	config  Config
+	file    *sqlitestore.Store
+	store   store.Store
+	local   *localqueue.Queues
+	queues  Queues
+	alarm   *alarm
+	release func() error
+
+	scheduler  *scheduler.Scheduler
+	supervisor *supervisor.Supervisor
+	runners    map[string]*agentrun.Runner
+}
+
+// Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
+// name of who holds it. Nothing runs until Run.
+func Open(ctx context.Context, c Config) (*Engine, error) {
+	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() error { return nil }}
+	if err := e.openStore(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if err := e.openQueues(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	incarnation, err := e.file.NextIncarnation(ctx)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("count this start: %w", err), e.Close())
+	}
+	e.wire(incarnation)
+	return e, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.EventWorkers == 0 {
+		c.EventWorkers = defaultEventWorkers
+	}
+	if c.TaskWorkers == 0 {
+		c.TaskWorkers = defaultTaskWorkers
+	}
+	if c.Visibility == 0 {
+		c.Visibility = localqueue.DefaultVisibility
+	}
+	if c.TaskVisibility == 0 {
+		c.TaskVisibility = makegood.MaxTimeout
+	}
+	return c
+}
+
+func (e *Engine) openStore(ctx context.Context) error {
+	path := ""
+	if dir := e.config.Dir; dir != "" {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("data folder: %w", err)
+		}
+		release, err := sqlitestore.Lock(dir)
+		if err != nil {
+			return err
+		}
+		e.release = release
+		path = filepath.Join(dir, DataFile)
+	}
+	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path})
+	if err != nil {
+		return err
+	}
+	e.file, e.store = file, file
+	if e.config.WrapStore != nil {
+		e.store = e.config.WrapStore(file)
+	}
+	return nil
+}
+
+func (e *Engine) openQueues() error {
+	queues := []localqueue.Queue{
+		{Name: eventsQueue, Visibility: e.config.Visibility, MaxReceives: maxReceives, DeadLetter: deadQueue},
+		{Name: quarantineQueue},
+		{Name: deadQueue},
+	}
+	for _, a := range e.config.Agents {
+		queues = append(queues, localqueue.Queue{
+			Name: tasksPrefix + a.Name(), Visibility: e.config.TaskVisibility,
+			MaxReceives: maxReceives, DeadLetter: deadQueue,
+		})
+	}
+	local, err := localqueue.New(localqueue.Options{Queues: queues})
+	if err != nil {
+		return fmt.Errorf("queues: %w", err)
+	}
+	e.local, e.queues = local, local
+	if e.config.WrapQueues != nil {
+		e.queues = e.config.WrapQueues(local)
+	}
+	return nil
+}
+
+func (e *Engine) wire(incarnation int) {
+	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), incarnation)
+	e.scheduler = scheduler.New(scheduler.Config{
+		Jobs: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
+		Notifier: e.config.Notifier, Events: eventsQueue, Quarantine: quarantineQueue,
+		Tasks:    func(agent string) string { return tasksPrefix + agent },
+		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
+	})
+	e.supervisor = supervisor.New(supervisor.Config{
+		Index: e.store, Queue: e.queues, Events: eventsQueue, Logger: e.config.Logger,
+	})
+	e.runners = make(map[string]*agentrun.Runner)
+	for _, a := range e.config.Agents {
+		e.runners[a.Name()] = agentrun.New(agentrun.Config{
+			Handlers: []agent.Handler{a}, Claims: e.store, Queue: e.queues,
+			Quarantine: quarantineQueue, Instance: instance, Logger: e.config.Logger,
+		})
+	}
+}
+
+func (e *Engine) saved(job makegood.Job) {
+	e.alarm.at(job.CompleteBy)
+	if e.config.Saved != nil {
+		e.config.Saved(job)
+	}
+}
+
+// Define makes a workflow known, and the current one of its name. It refuses one that names an agent
+// that this engine does not have.
+func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
+	for _, s := range c.Workflow.Steps {
+		agents := []string{s.Agent}
+		if s.CanUndo() {
+			agents = append(agents, s.Undo.Agent)
+		}
+		for _, name := range agents {
+			if _, ok := e.runners[name]; !ok {
+				return fmt.Errorf("workflow %s, step %s: there is no agent %s; there are %v", c.Workflow.Name, s.Name, name, e.AgentNames())
+			}
+		}
+	}
+	return e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition)
+}
+
+// AgentNames are the names of the agents, sorted.
+func (e *Engine) AgentNames() []string {
+	names := make([]string, 0, len(e.config.Agents))
+	for _, a := range e.config.Agents {
+		names = append(names, a.Name())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Submit stores a job; see scheduler.Scheduler.Submit.
+func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (makegood.Job, bool, error) {
+	return e.scheduler.Submit(ctx, s)
+}
+
+// Request does what is asked of a job, where the table of verbs allows it.
+func (e *Engine) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+	return e.scheduler.Request(ctx, id, r)
+}
+
+// Job reads a job.
+func (e *Engine) Job(ctx context.Context, id string) (makegood.Job, error) {
+	return e.store.Load(ctx, id)
+}
+
+// Each calls f with every job, in bounded memory.
+func (e *Engine) Each(ctx context.Context, f func(makegood.Job) error) error {
+	return e.file.Each(ctx, f)
+}
+
+// Close closes the store and gives the folder free. Run must have returned.
+func (e *Engine) Close() error {
+	var err error
+	if e.file != nil {
+		err = e.file.Close()
+	}
+	return errors.Join(err, e.release())
+}
+
+// withBackoff makes the records that a handler failed visible again soon, and later each time.
+func (e *Engine) withBackoff(h queue.Handler, name string) queue.Handler {
+	return sqsbatch.Backoff(h, e.queues, name, sqsbatch.BackoffOptions{Logger: e.config.Logger})
+}

@@ -1,0 +1,116 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// recoverPage is how many unfinished jobs are read at a time at start.
+const recoverPage = 1000
+
+// Run lets the engine work until ctx ends, and returns when everything has stopped. Attempts that run
+// then are over; the next incarnation makes their successors. It gives an error if a part could not
+// work at all.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var problems []error
+	start := func(what string, run func(context.Context) error) {
+		wg.Go(func() {
+			err := run(ctx)
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			problems = append(problems, fmt.Errorf("%s: %w", what, err))
+			cancel()
+		})
+	}
+	start("events", e.poller(eventsQueue, e.config.EventWorkers, e.scheduler.HandleSQS))
+	for name, r := range e.runners {
+		start("agent "+name, e.poller(tasksPrefix+name, e.config.TaskWorkers, r.HandleSQS))
+	}
+	start("recovery", e.recover)
+	start("supervisor", e.supervise)
+	wg.Wait()
+	return errors.Join(problems...)
+}
+
+func (e *Engine) poller(name string, workers int, h queue.Handler) func(context.Context) error {
+	return localqueue.Poller{
+		Receiver: e.queues, Queue: name, Concurrency: workers,
+		Handler: e.withBackoff(h, name), Logger: e.config.Logger,
+	}.Run
+}
+
+// recover touches every unfinished job, so that the attempts that an earlier incarnation dispatched
+// are followed by new ones at once, and not when their deadlines pass.
+func (e *Engine) recover(ctx context.Context) error {
+	after := ""
+	for {
+		ids, err := e.file.Unfinished(ctx, after, recoverPage)
+		if err != nil {
+			return fmt.Errorf("list unfinished jobs: %w", err)
+		}
+		messages := make([]queue.Message, len(ids))
+		for i, id := range ids {
+			body, err := wire.EncodeEvent(id, makegood.Interrupted{Incarnation: e.scheduler.Incarnation})
+			if err != nil {
+				return err
+			}
+			messages[i] = queue.Message{Body: body, Group: id}
+		}
+		for _, err := range e.queues.Send(ctx, eventsQueue, messages...) {
+			if err != nil {
+				// The job is in the index: the Supervisor comes to it.
+				e.config.Logger.WarnContext(ctx, "recovery of a job waits for the Supervisor", "error", err)
+			}
+		}
+		if len(ids) < recoverPage {
+			return nil
+		}
+		after = ids[len(ids)-1]
+	}
+}
+
+// supervise sweeps: what has just become overdue when the alarm rings, and everything once a tick.
+func (e *Engine) supervise(ctx context.Context) error {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	swept := time.Now()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.alarm.sooner:
+		case <-timer.C:
+			now := time.Now()
+			_, err = e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
+			swept = now
+		case <-ticker.C:
+			now := time.Now()
+			_, err = e.supervisor.Sweep(ctx)
+			swept = now
+		}
+		if err != nil && ctx.Err() == nil {
+			e.config.Logger.WarnContext(ctx, "sweep failed, the next one makes up for it", "error", err)
+		}
+		if at, ok := e.alarm.next(time.Now()); ok {
+			timer.Reset(time.Until(at))
+		}
+	}
+}
