@@ -1,0 +1,125 @@
+package services
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Check compares the ledger with the states in which the jobs of the orders ended, and gives every
+// violation, one a line, in the order of the orders' ids; none means that every order was made good:
+//
+//   - an attempt reached the shop at most once
+//   - nothing stood twice at any time, and nothing was undone that did not stand
+//   - Processed: exactly one reservation, one charge and one shipment stand
+//   - Undone and Cancelled: none of them stands, and no money
+//   - Error: the charge stands, for no other reason than that its refund was refused for good
+//
+// A job that has not ended is a violation, and so is an order that no job is for. Whether an order
+// ended as it should have is another question, which Script.Ends answers.
+func Check(l Ledger, ends map[string]makegood.ProcessState) []string {
+	found := checkRequests(l)
+	runs := run(l)
+	ids := maps.Clone(l.Orders)
+	for id := range ends {
+		ids[id] = l.Orders[id]
+	}
+	for _, id := range slices.Sorted(maps.Keys(ids)) {
+		state, known := ends[id]
+		if !known {
+			found = append(found, fmt.Sprintf("order %s: the shop worked on it, and there is no job for it", id))
+			continue
+		}
+		for _, reason := range slices.Concat(runs[id], checkEnd(ids[id], state)) {
+			found = append(found, fmt.Sprintf("order %s (%s): %s", id, state, reason))
+		}
+	}
+	return found
+}
+
+func checkRequests(l Ledger) []string {
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(l.Requests)) {
+		attempts := l.Requests[key]
+		for _, attempt := range slices.Sorted(maps.Keys(attempts)) {
+			if n := attempts[attempt]; n > 1 {
+				found = append(found, fmt.Sprintf("attempt %d under %s reached the shop %d times", attempt, key, n))
+			}
+		}
+	}
+	return found
+}
+
+// run goes through the effects as they happened: the sums at the end do not show a charge that was
+// made twice and refunded twice.
+func run(l Ledger) map[string][]string {
+	found := map[string][]string{}
+	standing := map[orderActed]int{}
+	for _, e := range l.Effects {
+		forward := e.Action.Undoes()
+		if forward == "" {
+			id := orderActed{e.Order, e.Action}
+			if standing[id]++; standing[id] > 1 {
+				found[e.Order] = append(found[e.Order], fmt.Sprintf("%s stood %d times", e.Action, standing[id]))
+			}
+			continue
+		}
+		id := orderActed{e.Order, forward}
+		if standing[id]--; standing[id] < 0 {
+			found[e.Order] = append(found[e.Order], fmt.Sprintf("%s of a %s that did not stand", e.Action, forward))
+		}
+	}
+	return found
+}
+
+// checkEnd compares the sums of an order with the state in which its job ended.
+func checkEnd(o Order, state makegood.ProcessState) []string {
+	switch state {
+	case makegood.Processed:
+		return nets(o, 1)
+	case makegood.Undone, makegood.Cancelled:
+		found := nets(o, 0)
+		if o.Amount != 0 {
+			found = append(found, fmt.Sprintf("%d cents charged net, want 0", o.Amount))
+		}
+		return found
+	case makegood.Error:
+		return checkError(o)
+	default:
+		return []string{"the job has not ended"}
+	}
+}
+
+func nets(o Order, want int) []string {
+	var found []string
+	for _, net := range []struct {
+		what string
+		got  int
+	}{{"reservations", o.Reserved}, {"charges", o.Charged}, {"shipments", o.Shipped}} {
+		if net.got != want {
+			found = append(found, fmt.Sprintf("%d %s net, want %d", net.got, net.what, want))
+		}
+	}
+	return found
+}
+
+// checkError leaves the reservation open: its release waits for the refund, unless the workflow
+// undoes side by side.
+func checkError(o Order) []string {
+	var found []string
+	if o.Refused[Refund] == 0 {
+		found = append(found, "no refund was refused, so there is no reason to stop")
+	}
+	if o.Charged != 1 {
+		found = append(found, fmt.Sprintf("%d charges net, want the 1 whose refund was refused", o.Charged))
+	}
+	if o.Shipped != 0 {
+		found = append(found, fmt.Sprintf("%d shipments net, want 0", o.Shipped))
+	}
+	if o.Reserved < 0 || o.Reserved > 1 {
+		found = append(found, fmt.Sprintf("%d reservations net, want 0 or 1", o.Reserved))
+	}
+	return found
+}

@@ -1,0 +1,82 @@
+package services
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// ledgerOf books effects of one order, written as in "reserve charge ship"; "!refund" is a refusal.
+func ledgerOf(order, story string) Ledger {
+	l := newLedger()
+	for i, word := range strings.Fields(story) {
+		if action, refused := strings.CutPrefix(word, "!"); refused {
+			l.refuse(order, Action(action))
+			continue
+		}
+		l.add(Effect{Order: order, Action: Action(word), Amount: 500, Key: fmt.Sprint(i), Attempt: 1})
+	}
+	return l
+}
+
+func TestCheckFindsEveryKindOfViolation(t *testing.T) {
+	const every = "reserve charge ship "
+	for _, row := range []struct {
+		story string
+		state makegood.ProcessState
+		want  string // empty: nothing is wrong
+	}{
+		{every, makegood.Processed, ""},
+		{"reserve charge refund charge ship", makegood.Processed, ""},
+		{"", makegood.Undone, ""},
+		{"!reserve", makegood.Undone, ""},
+		{"reserve !charge release", makegood.Undone, ""},
+		{every + "cancel refund release", makegood.Undone, ""},
+		{every + "cancel refund release", makegood.Cancelled, ""},
+		{"reserve charge !ship !refund", makegood.Error, ""},
+		{"reserve charge !ship release !refund", makegood.Error, ""},
+
+		{"reserve charge", makegood.Processed, "0 shipments net, want 1"},
+		{"", makegood.Processed, "0 reservations net, want 1"},
+		{every + "ship", makegood.Processed, "ship stood 2 times"},
+		{"charge charge refund refund", makegood.Undone, "charge stood 2 times"},
+		{every + "charge", makegood.Processed, "2 charges net, want 1"},
+		{every + "cancel refund", makegood.Undone, "1 reservations net, want 0"},
+		{"reserve charge release", makegood.Undone, "500 cents charged net, want 0"},
+		{"reserve charge release", makegood.Cancelled, "1 charges net, want 0"},
+		{"refund", makegood.Undone, "refund of a charge that did not stand"},
+		{"refund charge", makegood.Undone, "refund of a charge that did not stand"},
+		{"reserve charge !ship", makegood.Error, "no refund was refused"},
+		{"reserve charge ship !refund", makegood.Error, "1 shipments net, want 0"},
+		{"reserve !refund", makegood.Error, "0 charges net, want the 1"},
+		{"reserve reserve charge !refund", makegood.Error, "2 reservations net, want 0 or 1"},
+		{"reserve", makegood.Processing, "the job has not ended"},
+		{"reserve", makegood.Undoing, "the job has not ended"},
+	} {
+		got := Check(ledgerOf("7", row.story), map[string]makegood.ProcessState{"7": row.state})
+		switch {
+		case row.want == "" && len(got) > 0:
+			t.Errorf("%q, %s: got %q, want nothing", row.story, row.state, got)
+		case row.want != "" && !strings.Contains(strings.Join(got, "\n"), row.want):
+			t.Errorf("%q, %s: got %q, want %q", row.story, row.state, got, row.want)
+		}
+	}
+}
+
+func TestCheckFindsAnAttemptSeenTwice(t *testing.T) {
+	l := newLedger()
+	l.Requests["7/charge/1"] = map[int]int{1: 1, 2: 2}
+	got := Check(l, nil)
+	if want := "[attempt 2 under 7/charge/1 reached the shop 2 times]"; fmt.Sprint(got) != want {
+		t.Errorf("got %s, want %s", fmt.Sprint(got), want)
+	}
+}
+
+func TestCheckFindsAnOrderWithoutAJob(t *testing.T) {
+	got := Check(ledgerOf("7", "reserve"), nil)
+	if len(got) != 1 || !strings.Contains(got[0], "there is no job for it") {
+		t.Errorf("got %q, want that there is no job for order 7", got)
+	}
+}
