@@ -78,10 +78,24 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Jo
 	return job, true, nil
 }
 
+// ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
+// input.
+func ContentHash(workflow string, input json.RawMessage) (string, error) {
+	canonicalInput, err := canonical.JSON(input)
+	if err != nil {
+		return "", err
+	}
+	return contentHash(workflow, canonicalInput), nil
+}
+
+func contentHash(workflow string, canonicalInput []byte) string {
+	return canonical.Hash(append([]byte(workflow+"\n"), canonicalInput...))
+}
+
 // birth gives the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
 	v := newValues(s.Payloads, c)
-	hash := canonical.Hash(append([]byte(c.Workflow.Name+"\n"), input...))
+	hash := contentHash(c.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: sub.Definition, InputHash: hash, Incarnation: s.Incarnation,
 		Input: makegood.Payload{Inline: input, Bytes: len(input)},

@@ -1,0 +1,254 @@
+// Package batch runs a file of inputs through one workflow on an embedded engine, to the end of every
+// job. It submits, waits and counts; everything else is the engine's.
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/inputfile"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+const (
+	// submitters is how many submissions are made at once: their writes share a flush.
+	submitters = 64
+	// window is how many jobs may be under way at once. More would only wait in the queues, where
+	// their startBy runs.
+	window = 4000
+)
+
+// Summary counts the jobs of a file by their ends.
+type Summary struct {
+	Jobs      int     `json:"jobs"`
+	Processed int     `json:"processed"`
+	Undone    int     `json:"undone"`
+	Cancelled int     `json:"cancelled"`
+	Error     int     `json:"error"`
+	Seconds   float64 `json:"seconds"`
+	// Problems are the jobs in Error, sorted by id.
+	Problems []Problem `json:"-"`
+}
+
+// Problem is a job that waits for a person.
+type Problem struct{ Job, Reason string }
+
+// Ended is how many jobs are at an end, or wait for a person.
+func (s Summary) Ended() int { return s.Processed + s.Undone + s.Cancelled + s.Error }
+
+// Run is a file on its way through a workflow. Make it with New, hand its Saved to the engine, then
+// call Check and Do.
+type Run struct {
+	lines    []inputfile.Line
+	progress func(ended int)
+
+	mu    sync.Mutex
+	jobs  map[string]*tracked
+	count map[makegood.ProcessState]int
+	ended int
+	done  chan struct{}
+	slots chan struct{}
+}
+
+// tracked is what is known of a job of the file.
+type tracked struct {
+	rev    int64
+	state  makegood.ProcessState
+	reason string
+	// slot: it holds a place in the window.
+	slot bool
+}
+
+// New makes a run of lines whose ids differ. progress, if set, hears how many jobs have ended.
+func New(lines []inputfile.Line, progress func(ended int)) *Run {
+	r := &Run{
+		lines: lines, progress: progress, jobs: make(map[string]*tracked, len(lines)),
+		count: make(map[makegood.ProcessState]int), done: make(chan struct{}),
+		slots: make(chan struct{}, window),
+	}
+	for _, l := range lines {
+		r.jobs[l.ID] = &tracked{}
+	}
+	if len(lines) == 0 {
+		close(r.done)
+	}
+	return r
+}
+
+// Saved is to see every job that the engine saves.
+func (r *Run) Saved(job makegood.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.jobs[job.ID]
+	if !ok || job.Rev < t.rev {
+		// Saves are seen in no order; an older one says nothing.
+		return
+	}
+	was := atEnd(t.state)
+	if was {
+		r.count[t.state]--
+	}
+	t.rev, t.state, t.reason = job.Rev, job.ProcessState, job.Reason
+	is := atEnd(t.state)
+	if is {
+		r.count[t.state]++
+	}
+	if was || !is {
+		return
+	}
+	if t.slot {
+		t.slot = false
+		<-r.slots
+	}
+	r.ended++
+	if r.progress != nil {
+		r.progress(r.ended)
+	}
+	if r.ended == len(r.jobs) {
+		close(r.done)
+	}
+}
+
+// atEnd: nothing moves the job on by itself.
+func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.Error }
+
+// Check refuses a file of which a line stands in the engine's store with other content, naming up to
+// twenty. Nothing was submitted then.
+func (r *Run) Check(ctx context.Context, e *embedded.Engine, file string, c *workflowfile.Compiled) error {
+	var problems []error
+	for _, l := range r.lines {
+		job, err := e.Job(ctx, l.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			continue
+		case err != nil && !errors.Is(err, store.ErrDamaged):
+			return fmt.Errorf("look up job %s: %w", l.ID, err)
+		}
+		hash, err := scheduler.ContentHash(c.Workflow.Name, l.Input)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %w", file, l.Number, err)
+		}
+		if job.InputHash != "" && job.InputHash != hash {
+			mismatch := &scheduler.MismatchError{Job: l.ID, Have: job.InputHash, Got: hash}
+			problems = append(problems, fmt.Errorf("%s:%d: %w", file, l.Number, mismatch))
+		}
+		if len(problems) == 20 {
+			break
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Do runs the engine, submits every line, and waits until every job is at an end. When ctx ends, it
+// stops and gives its error, with what there is by then; the rest goes on when it is run again.
+func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) (Summary, error) {
+	started := time.Now()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	engine := make(chan error, 1)
+	go func() { engine <- e.Run(running) }()
+	submitted := make(chan error, 1)
+	go func() { submitted <- r.submit(running, e, c.Hash) }()
+
+	var err error
+	waiting := submitted
+	for live := true; live; {
+		select {
+		case <-r.done:
+			live = false
+		case err = <-engine:
+			engine <- nil
+			live = false
+		case err = <-waiting:
+			waiting = nil
+			live = err == nil
+		case <-ctx.Done():
+			live = false
+		}
+	}
+	stop()
+	if waiting != nil {
+		// Only so that nothing uses the engine after this; its error is that it was stopped.
+		<-waiting
+	}
+	err = errors.Join(err, <-engine)
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	return r.summary(time.Since(started)), err
+}
+
+// submit submits every line, in their order, at most window of them being under way at a time.
+func (r *Run) submit(ctx context.Context, e *embedded.Engine, definition string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	lines := make(chan inputfile.Line)
+	var wg sync.WaitGroup
+	for range min(submitters, len(r.lines)) {
+		wg.Go(func() {
+			for l := range lines {
+				job, _, err := e.Submit(ctx, scheduler.Submission{ID: l.ID, Definition: definition, Input: l.Input})
+				if err != nil {
+					cancel(fmt.Errorf("submit job %s: %w", l.ID, err))
+					return
+				}
+				r.Saved(job)
+			}
+		})
+	}
+feed:
+	for _, l := range r.lines {
+		select {
+		case r.slots <- struct{}{}:
+			r.hold(l.ID)
+		case <-ctx.Done():
+			break feed
+		}
+		select {
+		case lines <- l:
+		case <-ctx.Done():
+			break feed
+		}
+	}
+	close(lines)
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+// hold notes that a job has a place in the window, unless it is at its end already.
+func (r *Run) hold(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.jobs[id]
+	if atEnd(t.state) {
+		<-r.slots
+		return
+	}
+	t.slot = true
+}
+
+func (r *Run) summary(took time.Duration) Summary {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := Summary{
+		Jobs: len(r.jobs), Processed: r.count[makegood.Processed], Undone: r.count[makegood.Undone],
+		Cancelled: r.count[makegood.Cancelled], Error: r.count[makegood.Error],
+		Seconds: took.Round(time.Millisecond).Seconds(),
+	}
+	for id, t := range r.jobs {
+		if t.state == makegood.Error {
+			s.Problems = append(s.Problems, Problem{Job: id, Reason: t.reason})
+		}
+	}
+	slices.SortFunc(s.Problems, func(a, b Problem) int { return strings.Compare(a.Job, b.Job) })
+	return s
+}
