@@ -120,4 +120,3 @@ func (c caller) want(action Action, times int) {
 		c.t.Errorf("effects of %s: got %d, want %d", action, got, times)
 	}
 }
-

@@ -176,4 +176,3 @@ func TestAStrayAnswerStandsBehindTheFirstOnTheSameConnection(t *testing.T) {
 		}
 	}
 }
-
