@@ -1,0 +1,34 @@
+// Package workflows is yours: workflow files and the agents that do their steps, a folder each. The
+// makegood command links the agents that are listed here. order is the sample.
+package workflows
+
+import (
+	"net/http"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/workflows/order"
+)
+
+// shopVariable is where the sample's services are, if they are not at order.DefaultShop.
+const shopVariable = "MAKEGOOD_SHOP"
+
+// Agents gives the agents of all workflows, beside the built-in http. getenv reads the environment.
+func Agents(getenv func(string) string) []agent.Handler {
+	shop := getenv(shopVariable)
+	if shop == "" {
+		shop = order.DefaultShop
+	}
+	return order.Agents(shop, newClient())
+}
+
+// newClient keeps enough connections for many tasks at once to one host.
+func newClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = 256
+	transport.MaxIdleConns = 0
+	return &http.Client{
+		Transport: transport,
+		// A redirect would be a second request.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
