@@ -1,0 +1,86 @@
+package workflowfile
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// check collects what is wrong with one workflow.
+type check struct {
+	// agents are those that may be named; nil: any.
+	agents []string
+	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
+	lines map[string]int
+	// spoiled are the paths of which no more can be said, because they could not be read.
+	spoiled map[string]bool
+	found   []finding
+}
+
+type finding struct{ path, message string }
+
+func newCheck(options []Option) *check {
+	c := &check{spoiled: map[string]bool{}}
+	for _, option := range options {
+		option(c)
+	}
+	return c
+}
+
+// add notes what is wrong at path, unless that could not be read anyway.
+func (c *check) add(path, format string, args ...any) {
+	for outer := path; outer != ""; outer = around(outer) {
+		if c.spoiled[outer] {
+			return
+		}
+	}
+	c.found = append(c.found, finding{path, oneLine(fmt.Sprintf(format, args...))})
+}
+
+// spoil silences what follows from path having been unreadable.
+func (c *check) spoil(path string) { c.spoiled[path] = true }
+
+// around is the path of what path is a part of; "" is the workflow.
+func around(path string) string {
+	return path[:max(strings.LastIndexByte(path, '.'), strings.LastIndexByte(path, '['), 0)]
+}
+
+// oneLine writes a message on one line: there is one message a line.
+func oneLine(message string) string {
+	if strings.ContainsAny(message, "\n\r") {
+		return strings.Join(strings.Fields(message), " ")
+	}
+	return message
+}
+
+// errors gives the findings by line; within a line they stay in the order in which they were made.
+func (c *check) errors(file string) Errors {
+	var errs Errors
+	said := map[Error]bool{}
+	for _, f := range c.found {
+		e := Error{File: file, Line: c.line(f.path), Message: f.message}
+		if e.Line == 0 && f.path != "" {
+			e.Message = f.path + ": " + f.message
+		}
+		if !said[e] {
+			errs = append(errs, e)
+		}
+		said[e] = true
+	}
+	slices.SortStableFunc(errs, func(a, b Error) int { return cmp.Compare(a.Line, b.Line) })
+	return errs
+}
+
+// line is where path stands, or the nearest thing around it that stands somewhere.
+func (c *check) line(path string) int {
+	if c.lines == nil {
+		return 0
+	}
+	for ; path != ""; path = around(path) {
+		if line, known := c.lines[path]; known {
+			return line
+		}
+	}
+	return max(c.lines[""], 1)
+}

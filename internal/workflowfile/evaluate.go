@@ -1,0 +1,223 @@
+package workflowfile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
+)
+
+// Data is what expressions see of a job.
+type Data struct {
+	JobID string
+	// Input is the job's input, .input; none is null.
+	Input json.RawMessage
+	// Outputs are outputs by step, .steps.NAME.output; those that Reads names are enough, and one that
+	// is missing is null.
+	Outputs map[string]json.RawMessage
+}
+
+// EvalError says that an expression gives no value, or none that can be used. The same data will give
+// the same error.
+type EvalError struct {
+	Step string
+	Undo bool
+	// Reason says which expression, where it stands and why, in at most makegood.MaxReasonBytes.
+	Reason string
+}
+
+// Error is the reason.
+func (e *EvalError) Error() string { return e.Reason }
+
+// plan is what a step says about values, compiled.
+type plan struct {
+	step    string
+	when    *expression
+	forward *request
+	undo    *request
+	// readable are the steps whose outputs the step may read, in the order of the workflow.
+	readable []string
+}
+
+// request is how the input of a task is made.
+type request struct {
+	// with is nil for the job's input.
+	with  *template
+	reads reads
+	// http: with is the request of the http agent, and what it leaves out is filled in.
+	http bool
+}
+
+// Reads names the steps whose outputs the step's when and with may look at, or its undo's with; in the
+// order of the workflow. It may name one too many where an expression uses .steps as a whole.
+func (c *Compiled) Reads(step string, undo bool) []string {
+	p := c.plans[step]
+	if p == nil {
+		return nil
+	}
+	r := p.forward
+	if undo {
+		r = p.undo
+	}
+	if r == nil {
+		return nil
+	}
+	all := r.reads
+	readable := p.readable
+	if undo {
+		readable = append(readable[:len(readable):len(readable)], step)
+	} else if p.when != nil {
+		all = reads{}
+		all.add(r.reads)
+		all.add(p.when.reads)
+	}
+	var names []string
+	for _, name := range readable {
+		if all.all || all.steps[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// When reports whether a step is to be done; without a when it is. An *EvalError says that the
+// expression is at fault; any other error is that of ctx, and nothing is known.
+func (c *Compiled) When(ctx context.Context, step string, data Data) (bool, error) {
+	p := c.plans[step]
+	if p == nil || p.when == nil {
+		return true, nil
+	}
+	root, err := data.root(p.when.reads)
+	if err != nil {
+		return false, p.fault(ctx, false, "when", err)
+	}
+	value, err := p.when.value(ctx, root)
+	if err != nil {
+		return false, p.fault(ctx, false, "when", err)
+	}
+	run, ok := value.(bool)
+	if !ok {
+		err := p.when.fault(fmt.Errorf("gives %s, want true or false", preview(value)))
+		return false, p.fault(ctx, false, "when", err)
+	}
+	return run, nil
+}
+
+// preview writes a value for a message.
+func preview(value any) string {
+	text, err := jq.Append(nil, value, makegood.MaxReasonBytes)
+	if err != nil {
+		return "a large value"
+	}
+	return clip(string(text))
+}
+
+// Input gives the input of a step's task, or of its undo's: the value of with, or the job's input,
+// compact and of at most makegood.MaxPayloadBytes. For the http agent it is a complete request: method,
+// url, headers and, but for GET and HEAD that say none, body. The caller may not change the result. An
+// *EvalError says that an expression is at fault; any other error is that of ctx, and nothing is known.
+func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data) (json.RawMessage, error) {
+	p := c.plans[step]
+	if p == nil {
+		return nil, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("the workflow has no step %q", step)}
+	}
+	r := p.forward
+	if undo {
+		r = p.undo
+	}
+	if r == nil {
+		return nil, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("step %q has no undo", step)}
+	}
+	if r.with == nil {
+		return data.input(), nil
+	}
+	if r.with.constant != nil && !r.http {
+		return r.with.constant, nil
+	}
+	root, err := data.root(r.reads)
+	if err != nil {
+		return nil, p.fault(ctx, undo, "with", err)
+	}
+	value := func(e *expression) (any, error) { return e.value(ctx, root) }
+	var out []byte
+	if r.http {
+		out, err = r.httpRequest(data, value)
+	} else {
+		out, err = r.with.append(nil, value)
+	}
+	if err == nil && len(out) > makegood.MaxPayloadBytes {
+		err = fmt.Errorf("%d bytes as JSON, the limit is %d", len(out), makegood.MaxPayloadBytes)
+	}
+	if err != nil {
+		return nil, p.fault(ctx, undo, "with", err)
+	}
+	return out, nil
+}
+
+// fault makes the error of an expression, unless it was the caller's time that ended.
+func (p *plan) fault(ctx context.Context, undo bool, place string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("evaluate step %s: %w", p.step, ctx.Err())
+	}
+	if undo {
+		place = "undo." + place
+	}
+	if _, ok := err.(*placeError); ok {
+		err = at(place, err)
+	} else {
+		err = &placeError{place, err}
+	}
+	return &EvalError{Step: p.step, Undo: undo, Reason: shorten(fmt.Sprintf("step %q: %v", p.step, err))}
+}
+
+// shorten keeps what a job keeps of a reason, whole characters only.
+func shorten(reason string) string {
+	reason = strings.ToValidUTF8(reason, "\uFFFD")
+	if len(reason) <= makegood.MaxReasonBytes {
+		return reason
+	}
+	cut := makegood.MaxReasonBytes - len("...")
+	for !utf8.RuneStart(reason[cut]) {
+		cut--
+	}
+	return reason[:cut] + "..."
+}
+
+func (d Data) input() json.RawMessage {
+	if len(d.Input) == 0 {
+		return json.RawMessage("null")
+	}
+	return d.Input
+}
+
+// root makes what expressions see, as far as they look at it.
+func (d Data) root(r reads) (any, error) {
+	root := map[string]any{"input": nil, "job": map[string]any{"id": d.JobID}}
+	if r.input {
+		input, err := jq.Decode(d.input())
+		if err != nil {
+			return nil, fmt.Errorf("the job's input: %w", err)
+		}
+		root["input"] = input
+	}
+	steps := map[string]any{}
+	for name, output := range d.Outputs {
+		if !r.all && !r.steps[name] {
+			continue
+		}
+		var value any
+		if len(output) > 0 {
+			var err error
+			if value, err = jq.Decode(output); err != nil {
+				return nil, fmt.Errorf("the output of step %q: %w", name, err)
+			}
+		}
+		steps[name] = map[string]any{"output": value}
+	}
+	root["steps"] = steps
+	return root, nil
+}

@@ -1,0 +1,372 @@
+package workflowfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// reader makes a workflow of YAML nodes and notes where each thing stands.
+type reader struct{ *check }
+
+// readYAML reads a workflow file as far as it can be read, and leaves what is wrong with it in c.
+func readYAML(c *check, source []byte) makegood.Workflow {
+	c.lines = map[string]int{"": 1}
+	r := reader{c}
+	root := r.document(source)
+	if root == nil {
+		return makegood.Workflow{}
+	}
+	return r.workflow(root)
+}
+
+// document gives the one document of a file, or nil and says why not.
+func (r reader) document(source []byte) *yaml.Node {
+	if len(source) > MaxSourceBytes {
+		r.add("", "the file has %d bytes, the limit is %d", len(source), MaxSourceBytes)
+		return nil
+	}
+	if !utf8.Valid(source) {
+		r.lines[""] = 1 + bytes.Count(source[:firstInvalid(source)], []byte("\n"))
+		r.add("", "not UTF-8")
+		return nil
+	}
+	d := yaml.NewDecoder(bytes.NewReader(source))
+	root, err := next(d)
+	if errors.Is(err, io.EOF) {
+		r.add("", "the file is empty: want a workflow")
+		return nil
+	}
+	if err != nil {
+		r.notYAML(err, source)
+		return nil
+	}
+	switch second, err := next(d); {
+	case err == nil:
+		r.lines[""] = second.Line
+		r.add("", "a second document begins here: want one workflow a file")
+		return nil
+	case !errors.Is(err, io.EOF):
+		r.notYAML(err, source)
+		return nil
+	}
+	return root.Content[0]
+}
+
+func firstInvalid(source []byte) int {
+	at := 0
+	for at < len(source) {
+		c, size := utf8.DecodeRune(source[at:])
+		if c == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return at
+}
+
+func next(d *yaml.Decoder) (root *yaml.Node, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("yaml: %v", r)
+		}
+	}()
+	root = &yaml.Node{}
+	err = d.Decode(root)
+	return root, err
+}
+
+// notYAML says what the parser said, at the line that it named.
+func (r reader) notYAML(err error, source []byte) {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if rest, ok := strings.CutPrefix(message, "line "); ok {
+		number, after, _ := strings.Cut(rest, ": ")
+		if line, err := strconv.Atoi(number); err == nil {
+			r.lines[""], message = line, after
+		}
+	}
+	lines := strings.Split(string(source), "\n")
+	if line := min(r.lines[""], len(lines)); strings.HasPrefix(strings.TrimLeft(lines[line-1], " "), "\t") {
+		message = "a tab cannot indent YAML: use spaces"
+	}
+	r.add("", "not YAML: %s", message)
+}
+
+// field is something that a mapping may have.
+type field struct {
+	name string
+	read func(n *yaml.Node, path string)
+}
+
+func (r reader) workflow(n *yaml.Node) (w makegood.Workflow) {
+	r.mapping(n, "", "a workflow", []field{
+		{"name", func(n *yaml.Node, path string) { w.Name = r.text(n, path) }},
+		{"timeout", func(n *yaml.Node, path string) { w.Timeout = r.duration(n, path) }},
+		{"onFailure", func(n *yaml.Node, path string) { w.OnFailure = r.onFailure(n, path) }},
+		{"steps", func(n *yaml.Node, path string) { w.Steps = r.steps(n, path) }},
+	})
+	return w
+}
+
+func (r reader) onFailure(n *yaml.Node, path string) (o makegood.OnFailure) {
+	text := r.text(n, path)
+	if text == "" {
+		return o
+	}
+	if err := o.UnmarshalText([]byte(text)); err != nil {
+		r.wrong(path, "%v", err)
+	}
+	return o
+}
+
+func (r reader) steps(n *yaml.Node, path string) []makegood.Step {
+	var steps []makegood.Step
+	r.list(n, path, "a list of steps", func(n *yaml.Node, path string) {
+		steps = append(steps, r.step(n, path))
+	})
+	return steps
+}
+
+func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
+	r.mapping(n, path, "a step", []field{
+		{"name", func(n *yaml.Node, path string) { s.Name = r.text(n, path) }},
+		{"agent", func(n *yaml.Node, path string) { s.Agent = r.text(n, path) }},
+		{"action", func(n *yaml.Node, path string) { s.Action = r.text(n, path) }},
+		{"needs", func(n *yaml.Node, path string) { s.Needs = r.needs(n, path) }},
+		{"when", func(n *yaml.Node, path string) { s.When = r.when(n, path) }},
+		{"with", func(n *yaml.Node, path string) { s.With = r.with(n, path) }},
+		{"startBy", func(n *yaml.Node, path string) { s.StartBy = r.duration(n, path) }},
+		{"timeout", func(n *yaml.Node, path string) { s.Timeout = r.duration(n, path) }},
+		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
+		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
+		{"undo", func(n *yaml.Node, path string) { s.Undo = r.undo(n, path) }},
+	})
+	return s
+}
+
+func (r reader) needs(n *yaml.Node, path string) []string {
+	needs := []string{}
+	r.list(n, path, "a list of steps, such as [reserve]", func(n *yaml.Node, path string) {
+		// What cannot be read stays in its place, so that the paths of the others are right.
+		needs = append(needs, r.text(n, path))
+	})
+	return needs
+}
+
+func (r reader) when(n *yaml.Node, path string) string {
+	if n.Kind == yaml.ScalarNode && kindOf(n) != kindText {
+		r.wrong(path, `want an expression that gives true or false, such as "${ .input.express }"; got %s`, describe(n))
+		return ""
+	}
+	return r.text(n, path)
+}
+
+func (r reader) retry(n *yaml.Node, path string) (retry makegood.Retry) {
+	r.mapping(n, path, "retry", []field{
+		{"attempts", func(n *yaml.Node, path string) { retry.Attempts = r.attempts(n, path) }},
+		{"backoff", func(n *yaml.Node, path string) { retry.Backoff = r.duration(n, path) }},
+		{"max", func(n *yaml.Node, path string) { retry.Max = r.duration(n, path) }},
+	})
+	return retry
+}
+
+func (r reader) attempts(n *yaml.Node, path string) int {
+	if !r.plain(n, path) {
+		return 0
+	}
+	attempts, err := strconv.Atoi(n.Value)
+	switch {
+	case kindOf(n) != kindNumber || err != nil && !errors.Is(err, strconv.ErrRange):
+		r.wrong(path, "want a whole number, got %s", describe(n))
+	case err != nil || attempts < 1 || attempts > makegood.MaxAttempts:
+		// Said here, because 0 would mean the default further on.
+		r.wrong(path, "%s is out of range: 1 to %d", n.Value, makegood.MaxAttempts)
+	}
+	return attempts
+}
+
+func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {
+	if n.Kind == yaml.ScalarNode && kindOf(n) == kindText {
+		if text := r.text(n, path); text != "none" && text != "" {
+			r.wrong(path, "%q is not an undo: want none, or a mapping such as {action: refund}", text)
+		}
+		return &makegood.Undo{None: n.Value == "none"}
+	}
+	var u makegood.Undo
+	r.mapping(n, path, "an undo", []field{
+		{"agent", func(n *yaml.Node, path string) { u.Agent = r.text(n, path) }},
+		{"action", func(n *yaml.Node, path string) { u.Action = r.text(n, path) }},
+		{"with", func(n *yaml.Node, path string) { u.With = r.with(n, path) }},
+		{"startBy", func(n *yaml.Node, path string) { u.StartBy = r.duration(n, path) }},
+		{"timeout", func(n *yaml.Node, path string) { u.Timeout = r.duration(n, path) }},
+		{"retry", func(n *yaml.Node, path string) { u.Retry = r.retry(n, path) }},
+	})
+	return &u
+}
+
+// wrong adds what is wrong at path, and that no more can be said about it.
+func (r reader) wrong(path, format string, args ...any) {
+	r.add(path, format, args...)
+	r.spoil(path)
+}
+
+// mapping reads what, which may have these fields.
+func (r reader) mapping(n *yaml.Node, path, what string, fields []field) {
+	r.at(path, n)
+	if !r.plain(n, path) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.wrong(path, "%s must be a mapping, got %s", what, describe(n))
+		return
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	for _, m := range r.members(n, path) {
+		i := slices.Index(names, m.key)
+		if i < 0 {
+			r.lines[m.path] = m.line
+			r.add(m.path, "%s has no field %q%s", what, m.key, suggest(m.key, names))
+			continue
+		}
+		r.lines[m.path] = m.line
+		fields[i].read(m.value, m.path)
+	}
+}
+
+// member is one entry of a mapping.
+type member struct {
+	key   string
+	path  string
+	line  int
+	value *yaml.Node
+}
+
+// members lists the entries of a mapping whose keys are in order, and says what is wrong with others.
+func (r reader) members(n *yaml.Node, path string) []member {
+	var members []member
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		m := member{key: key.Value, path: join(path, key.Value), line: key.Line, value: value}
+		first, twice := seen[m.key]
+		here := r.place(path, key)
+		switch {
+		case key.Kind == yaml.ScalarNode && key.Value == "<<" && kindOf(key) == kindText:
+			r.add(here, "the merge key << is not allowed: write out what it stands for")
+		case !r.plain(key, here):
+		case key.Kind != yaml.ScalarNode || kindOf(key) != kindText:
+			r.add(here, "a key must be text, got %s", describe(key))
+		case twice:
+			r.add(here, "%q is here already, in line %d", m.key, first)
+		default:
+			seen[m.key] = key.Line
+			members = append(members, m)
+		}
+	}
+	return members
+}
+
+// place makes a path for something that has no path of its own, for the sake of its line.
+func (r reader) place(path string, n *yaml.Node) string {
+	place := fmt.Sprintf("%s.(%d:%d)", path, n.Line, n.Column)
+	r.lines[place] = n.Line
+	return place
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// at notes where path stands, unless that is known already, from its key.
+func (r reader) at(path string, n *yaml.Node) {
+	if _, known := r.lines[path]; !known || path == "" {
+		r.lines[path] = n.Line
+	}
+}
+
+func (r reader) list(n *yaml.Node, path, what string, item func(n *yaml.Node, path string)) {
+	if !r.plain(n, path) {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		r.wrong(path, "want %s, got %s", what, describe(n))
+		return
+	}
+	for i, entry := range n.Content {
+		path := fmt.Sprintf("%s[%d]", path, i)
+		r.lines[path] = entry.Line
+		item(entry, path)
+	}
+}
+
+// plain refuses anchors, aliases and tags, which Makegood does not follow, and what has no value.
+func (r reader) plain(n *yaml.Node, path string) bool {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		r.wrong(path, "the alias *%s is not allowed: write out what it stands for", n.Value)
+	case n.Anchor != "":
+		r.wrong(path, "the anchor &%s is not allowed: nothing may refer to it", n.Anchor)
+	case n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str":
+		r.wrong(path, "the tag %s is not allowed", n.Tag)
+	default:
+		return true
+	}
+	return false
+}
+
+// text reads a scalar that must be text and not empty.
+func (r reader) text(n *yaml.Node, path string) string {
+	switch {
+	case !r.plain(n, path):
+	case n.Kind != yaml.ScalarNode || kindOf(n) == kindNull:
+		r.wrong(path, "want text, got %s", describe(n))
+	case kindOf(n) != kindText:
+		r.wrong(path, "want text, got %s: put it in quotes", describe(n))
+	case n.Value == "":
+		r.wrong(path, "want text, got an empty one: leave the field out for its default")
+	default:
+		return n.Value
+	}
+	return ""
+}
+
+func (r reader) boolean(n *yaml.Node, path string) bool {
+	if r.plain(n, path) && kindOf(n) != kindBool {
+		r.wrong(path, "want true or false, got %s", describe(n))
+	}
+	return strings.EqualFold(n.Value, "true")
+}
+
+func (r reader) duration(n *yaml.Node, path string) makegood.Duration {
+	if !r.plain(n, path) {
+		return 0
+	}
+	if kindOf(n) != kindText {
+		r.wrong(path, "want a duration with its unit, such as 30s, got %s", describe(n))
+		return 0
+	}
+	d, err := makegood.ParseDuration(n.Value)
+	switch {
+	case err != nil:
+		r.wrong(path, "%v", err)
+	case d == 0:
+		// Said here, because 0 would mean the default further on.
+		r.wrong(path, "%q is no time at all: leave the field out for its default", n.Value)
+	}
+	return d
+}

@@ -1,0 +1,281 @@
+package workflowfile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/itchyny/gojq"
+)
+
+// reads is what an expression may look at of its data. It may name too much, never too little.
+type reads struct {
+	input, job bool
+	// steps are named; all: any that may be read at all, because .steps is used as a whole.
+	steps map[string]bool
+	all   bool
+}
+
+func (r *reads) add(other reads) {
+	r.input, r.job, r.all = r.input || other.input, r.job || other.job, r.all || other.all
+	for name := range other.steps {
+		r.step(name)
+	}
+}
+
+func (r *reads) step(name string) {
+	if r.steps == nil {
+		r.steps = map[string]bool{}
+	}
+	r.steps[name] = true
+}
+
+// view is what an expression sees: whose it is, and which outputs it may read.
+type view struct {
+	step string
+	// readable are the steps before it, and for an undo its own; known are all of the workflow.
+	readable, known []string
+}
+
+// shape is what is known of a value before it is there: that it is the data as a whole, a part of it
+// whose fields are known, or anything else.
+type shape struct {
+	part area
+	step string
+}
+
+type area int
+
+const (
+	anyValue area = iota
+	wholeData
+	allSteps
+	oneStep
+	theJob
+)
+
+// scan follows the data through an expression, as far as it is plain where it goes. Where it is not,
+// it takes everything there as read.
+type scan struct {
+	view
+	reads
+	problems []string
+	// seen keeps what functions of the expression give, by function and input.
+	seen map[seenKey]shape
+}
+
+type seenKey struct {
+	def   *gojq.FuncDef
+	input shape
+}
+
+// scope is a chain of what is defined around a query: variables, functions and their parameters.
+type scope struct {
+	outer *scope
+	name  string
+	arity int
+	value shape
+	// def is nil for variables and parameters.
+	def *gojq.FuncDef
+}
+
+// scanQuery gives what query reads, and what is wrong with what it reads.
+func scanQuery(query *gojq.Query, v view) (reads, []string) {
+	s := scan{view: v, seen: map[seenKey]shape{}}
+	s.use(s.query(query, shape{part: wholeData}, nil))
+	return s.reads, s.problems
+}
+
+func (s *scan) problem(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(s.problems, text) {
+		s.problems = append(s.problems, text)
+	}
+}
+
+// use takes all that v stands for as read.
+func (s *scan) use(v shape) {
+	switch v.part {
+	case wholeData:
+		s.input, s.job, s.all = true, true, true
+	case allSteps:
+		s.all = true
+	}
+}
+
+// either gives what is known of a value that is a or b.
+func (s *scan) either(a, b shape) shape {
+	if a == b {
+		return a
+	}
+	s.use(a)
+	s.use(b)
+	return shape{}
+}
+
+// field gives what v.name is, and checks that there is such a thing.
+func (s *scan) field(v shape, name string) shape {
+	switch v.part {
+	case wholeData:
+		return s.top(name)
+	case allSteps:
+		return s.output(name)
+	case oneStep:
+		if name != "output" {
+			s.problem(".steps.%s.%s is unknown: known is .steps.%s.output", v.step, name, v.step)
+		}
+	case theJob:
+		if name != "id" {
+			s.problem(".job.%s is unknown: known is .job.id", name)
+		}
+	}
+	return shape{}
+}
+
+func (s *scan) top(name string) shape {
+	switch name {
+	case "input":
+		s.input = true
+		return shape{}
+	case "steps":
+		return shape{part: allSteps}
+	case "job":
+		s.job = true
+		return shape{part: theJob}
+	}
+	s.problem(".%s is unknown: known are .input, .steps and .job", name)
+	return shape{}
+}
+
+func (s *scan) output(name string) shape {
+	switch {
+	case slices.Contains(s.readable, name):
+		s.reads.step(name)
+	case name == s.view.step:
+		s.problem(".steps.%s: a step cannot read its own output", name)
+	case slices.Contains(s.known, name):
+		s.problem(".steps.%s: step %q does not come before step %q; let it be among what that needs", name, name, s.view.step)
+	default:
+		s.problem(".steps.%s: no step is called %q", name, name)
+	}
+	return shape{part: oneStep, step: name}
+}
+
+func (s *scan) query(q *gojq.Query, in shape, sc *scope) shape {
+	if q == nil {
+		return shape{}
+	}
+	for _, def := range q.FuncDefs {
+		sc = &scope{outer: sc, name: def.Name, arity: len(def.Args), def: def}
+	}
+	if q.Term != nil {
+		return s.term(q.Term, in, sc)
+	}
+	switch q.Op {
+	case gojq.OpPipe:
+		left := s.query(q.Left, in, sc)
+		if len(q.Patterns) > 0 {
+			return s.query(q.Right, in, s.bind(q.Patterns, left, in, sc))
+		}
+		return s.query(q.Right, left, sc)
+	case gojq.OpComma, gojq.OpAlt:
+		return s.either(s.query(q.Left, in, sc), s.query(q.Right, in, sc))
+	case gojq.OpModify:
+		s.use(in)
+		s.use(s.query(q.Right, s.query(q.Left, in, sc), sc))
+		return shape{}
+	case gojq.OpAssign, gojq.OpUpdateAdd, gojq.OpUpdateSub, gojq.OpUpdateMul, gojq.OpUpdateDiv,
+		gojq.OpUpdateMod, gojq.OpUpdateAlt:
+		s.use(in)
+		s.use(s.query(q.Left, in, sc))
+		s.use(s.query(q.Right, in, sc))
+		return shape{}
+	default:
+		s.use(s.query(q.Left, in, sc))
+		s.use(s.query(q.Right, in, sc))
+		return shape{}
+	}
+}
+
+func (s *scan) bind(patterns []*gojq.Pattern, v, in shape, sc *scope) *scope {
+	if len(patterns) > 1 {
+		s.use(v)
+		v = shape{}
+	}
+	for _, p := range patterns {
+		sc = s.bindOne(p, v, in, sc)
+	}
+	return sc
+}
+
+func (s *scan) bindOne(p *gojq.Pattern, v, in shape, sc *scope) *scope {
+	if p.Name != "" {
+		return &scope{outer: sc, name: p.Name, value: v}
+	}
+	if len(p.Array) > 0 {
+		s.use(v)
+	}
+	for _, item := range p.Array {
+		sc = s.bindOne(item, shape{}, in, sc)
+	}
+	for _, member := range p.Object {
+		value := s.key(strings.TrimPrefix(member.Key, "$"), member.KeyString, member.KeyQuery, v, in, sc)
+		if strings.HasPrefix(member.Key, "$") {
+			sc = &scope{outer: sc, name: member.Key, value: value}
+		}
+		if member.Val != nil {
+			sc = s.bindOne(member.Val, value, in, sc)
+		}
+	}
+	return sc
+}
+
+// key gives v's member of a name that is written out, in quotes, or computed.
+func (s *scan) key(name string, text *gojq.String, query *gojq.Query, v, in shape, sc *scope) shape {
+	switch {
+	case name != "":
+		return s.field(v, name)
+	case text != nil && text.Queries == nil:
+		return s.field(v, text.Str)
+	case text != nil:
+		s.text(text, in, sc)
+	default:
+		s.use(s.query(query, in, sc))
+	}
+	s.use(v)
+	return shape{}
+}
+
+// index gives v[...], whose inside is evaluated on in.
+func (s *scan) index(e *gojq.Index, v, in shape, sc *scope) shape {
+	if e.Name != "" || e.Str != nil {
+		return s.key(e.Name, e.Str, nil, v, in, sc)
+	}
+	if t := constantText(e); t != nil {
+		return s.field(v, t.Str)
+	}
+	s.use(v)
+	s.use(s.query(e.Start, in, sc))
+	s.use(s.query(e.End, in, sc))
+	return shape{}
+}
+
+// constantText gives the text of ["text"].
+func constantText(e *gojq.Index) *gojq.String {
+	if e.IsSlice || e.Start == nil || e.Start.Term == nil || len(e.Start.FuncDefs) > 0 {
+		return nil
+	}
+	t := e.Start.Term
+	if t.Type != gojq.TermTypeString || t.Str.Queries != nil || len(t.SuffixList) > 0 {
+		return nil
+	}
+	return t.Str
+}
+
+func (s *scan) text(e *gojq.String, in shape, sc *scope) {
+	if e == nil {
+		return
+	}
+	for _, part := range e.Queries {
+		s.use(s.query(part, in, sc))
+	}
+}

@@ -1,0 +1,289 @@
+package workflowfile
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
+)
+
+// expression is a compiled ${ ... }.
+type expression struct {
+	program *jq.Program
+	reads   reads
+}
+
+// value gives the expression's one value.
+func (e *expression) value(ctx context.Context, root any) (any, error) {
+	value, err := e.program.Run(ctx, root)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	return value, nil
+}
+
+func (e *expression) fault(err error) error {
+	return fmt.Errorf("${%s}: %w", clip(oneLine(e.program.Source())), err)
+}
+
+// template is JSON with expressions in its strings, compiled: exactly one of its fields is set.
+type template struct {
+	// constant is JSON without expressions.
+	constant []byte
+	// whole is a string that is one expression.
+	whole *expression
+	// texts is a string with expressions in it.
+	texts []piece
+	// fields are the members of an object, by key.
+	fields []namedTemplate
+	items  []*template
+}
+
+type piece struct {
+	literal    string
+	expression *expression
+}
+
+type namedTemplate struct {
+	key   string
+	value *template
+}
+
+// compiler makes templates of what one step, or its undo, says.
+type compiler struct {
+	*check
+	view view
+}
+
+// template compiles a value, which stands at path.
+func (c compiler) template(path string, value any) *template {
+	switch v := value.(type) {
+	case string:
+		return c.text(path, v)
+	case []any:
+		return c.list(path, v)
+	case map[string]any:
+		return c.object(path, v)
+	default:
+		return &template{constant: constant(v)}
+	}
+}
+
+// constant writes what was read by jq.Decode.
+func constant(v any) []byte {
+	out, err := jq.Append(nil, v, MaxSourceBytes)
+	if err != nil {
+		panic(fmt.Sprintf("workflowfile: write a constant: %v", err))
+	}
+	return out
+}
+
+func (c compiler) list(path string, values []any) *template {
+	t := &template{items: make([]*template, len(values))}
+	allConstant := true
+	for i, v := range values {
+		t.items[i] = c.template(fmt.Sprintf("%s[%d]", path, i), v)
+		allConstant = allConstant && t.items[i].constant != nil
+	}
+	if allConstant {
+		return t.fold()
+	}
+	return t
+}
+
+func (c compiler) object(path string, members map[string]any) *template {
+	t := &template{fields: []namedTemplate{}}
+	allConstant := true
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		if strings.Contains(key, "${") {
+			c.add(join(path, key), "an expression cannot stand in a key: make the object with jq")
+		}
+		value := c.template(join(path, key), members[key])
+		t.fields = append(t.fields, namedTemplate{key, value})
+		allConstant = allConstant && value.constant != nil
+	}
+	if allConstant {
+		return t.fold()
+	}
+	return t
+}
+
+// fold makes a constant of a template whose parts are constant.
+func (t *template) fold() *template {
+	out, err := t.append(nil, func(*expression) (any, error) { panic("workflowfile: an expression in a constant") })
+	if err != nil {
+		panic(fmt.Sprintf("workflowfile: fold a constant: %v", err))
+	}
+	return &template{constant: out}
+}
+
+func (c compiler) text(path, text string) *template {
+	parts, err := split(text)
+	if err != nil {
+		c.add(path, "%v", err)
+	}
+	if len(parts) == 1 && parts[0].expression {
+		return &template{whole: c.expression(path, parts[0].text)}
+	}
+	t := &template{texts: []piece{}}
+	for _, p := range parts {
+		if p.expression {
+			t.texts = append(t.texts, piece{expression: c.expression(path, p.text)})
+		} else {
+			t.texts = append(t.texts, piece{literal: p.text})
+		}
+	}
+	if len(parts) == 0 || len(parts) == 1 {
+		return t.fold()
+	}
+	return t
+}
+
+// expression compiles jq that stands at path. What is wrong with it is added; the result is then of
+// no use, but not nil.
+func (c compiler) expression(path, source string) *expression {
+	fail := func(err error) *expression {
+		c.add(path, "${%s}: %v", clip(oneLine(source)), err)
+		return &expression{}
+	}
+	query, err := jq.Parse(source)
+	if err != nil {
+		return fail(err)
+	}
+	program, err := jq.Compile(source)
+	if err != nil {
+		return fail(err)
+	}
+	reads, problems := scanQuery(query, c.view)
+	for _, problem := range problems {
+		c.add(path, "%s", problem)
+	}
+	return &expression{program: program, reads: reads}
+}
+
+// reads is what all expressions of a template read.
+func (t *template) reads() (all reads) {
+	switch {
+	case t.whole != nil:
+		all.add(t.whole.reads)
+	default:
+		for _, p := range t.texts {
+			if p.expression != nil {
+				all.add(p.expression.reads)
+			}
+		}
+		for _, f := range t.fields {
+			all.add(f.value.reads())
+		}
+		for _, item := range t.items {
+			all.add(item.reads())
+		}
+	}
+	return all
+}
+
+// append appends the template to out as JSON, with the values that value gives for its expressions.
+func (t *template) append(out []byte, value func(*expression) (any, error)) (_ []byte, err error) {
+	switch {
+	case t.constant != nil:
+		return append(out, t.constant...), nil
+	case t.whole != nil:
+		return t.whole.append(out, value)
+	case t.texts != nil:
+		return appendTexts(out, t.texts, value)
+	case t.fields != nil:
+		out = append(out, '{')
+		for i, f := range t.fields {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = append(canonical.AppendString(out, f.key), ':')
+			if out, err = f.value.append(out, value); err != nil {
+				return nil, at(f.key, err)
+			}
+		}
+		return append(out, '}'), nil
+	default:
+		out = append(out, '[')
+		for i, item := range t.items {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			if out, err = item.append(out, value); err != nil {
+				return nil, at(fmt.Sprintf("[%d]", i), err)
+			}
+		}
+		return append(out, ']'), nil
+	}
+}
+
+// append appends the expression's value as JSON.
+func (e *expression) append(out []byte, value func(*expression) (any, error)) ([]byte, error) {
+	v, err := value(e)
+	if err != nil {
+		return nil, err
+	}
+	out, err = jq.Append(out, v, makegood.MaxPayloadBytes)
+	if err != nil {
+		return nil, e.fault(err)
+	}
+	return out, nil
+}
+
+// appendTexts splices values into a text: strings as they are, others as compact JSON.
+func appendTexts(out []byte, texts []piece, value func(*expression) (any, error)) ([]byte, error) {
+	var text []byte
+	for _, p := range texts {
+		text = append(text, p.literal...)
+		if p.expression == nil {
+			continue
+		}
+		v, err := value(p.expression)
+		if err != nil {
+			return nil, err
+		}
+		if s, isString := v.(string); isString && len(text)+len(s) <= makegood.MaxPayloadBytes {
+			text = append(text, s...)
+		} else if text, err = jq.Append(text, v, makegood.MaxPayloadBytes); err != nil {
+			return nil, p.expression.fault(err)
+		}
+	}
+	return canonical.AppendString(out, string(text)), nil
+}
+
+// placeError is an error of an expression, with the place in with where that stands.
+type placeError struct {
+	place string
+	err   error
+}
+
+func (e *placeError) Error() string { return e.place + ": " + e.err.Error() }
+func (e *placeError) Unwrap() error { return e.err }
+
+// at puts an outer place before an error.
+func at(place string, err error) error {
+	inner, ok := err.(*placeError)
+	switch {
+	case !ok:
+		return &placeError{place, err}
+	case strings.HasPrefix(inner.place, "["):
+		return &placeError{place + inner.place, inner.err}
+	default:
+		return &placeError{place + "." + inner.place, inner.err}
+	}
+}
+
+// decodeWith reads a with that is canonical JSON.
+func decodeWith(with json.RawMessage) any {
+	v, err := jq.Decode(with)
+	if err != nil {
+		panic(fmt.Sprintf("workflowfile: read canonical JSON: %v", err))
+	}
+	return v
+}

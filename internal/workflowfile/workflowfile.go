@@ -1,0 +1,223 @@
+// Package workflowfile turns a workflow, written as YAML or built in Go, into one that is checked and
+// complete, and evaluates its expressions for a job. It decides nothing about jobs and reads no files:
+// sources and values are handed in.
+//
+// A workflow is either right or refused as a whole, with everything that is wrong in it.
+package workflowfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+)
+
+const (
+	// MaxSourceBytes is how large a workflow file may be.
+	MaxSourceBytes = 1 << 20
+	// MaxDefinitionBytes is how large a definition may be: DynamoDB takes an item of 400 KB.
+	MaxDefinitionBytes = 256 << 10
+)
+
+// ErrInvalid: the workflow is wrong. Every error of Parse, FromWorkflow and Load is one.
+var ErrInvalid = errors.New("invalid workflow")
+
+// Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.
+type Compiled struct {
+	// Workflow is complete: it came through WithDefaults, and its values are canonical JSON.
+	Workflow makegood.Workflow
+	// Definition is the workflow as canonical JSON, as the store keeps it.
+	Definition []byte
+	// Hash names the definition: 32 hex digits.
+	Hash string
+
+	plans map[string]*plan
+}
+
+// Error is something that is wrong with a workflow.
+type Error struct {
+	// File is the name that was given to Parse, or "workflow NAME" for one that was built in Go.
+	File string
+	// Line counts from 1; it is 0 for a workflow that was built in Go, whose Message begins with the
+	// path instead, such as "steps[2].needs[0]".
+	Line    int
+	Message string
+}
+
+// Error writes FILE:LINE: message.
+func (e Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Message)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}
+
+// Errors is all that is wrong with a workflow, by line. It is an ErrInvalid.
+type Errors []Error
+
+// Error writes one error a line.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, one := range e {
+		lines[i] = one.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Is reports whether target is ErrInvalid.
+func (e Errors) Is(target error) bool { return target == ErrInvalid }
+
+// Option changes what Parse and FromWorkflow ask of a workflow.
+type Option func(*check)
+
+// WithAgents refuses a workflow that names an agent which is neither among names nor "http".
+func WithAgents(names ...string) Option {
+	return func(c *check) {
+		c.agents = append([]string{makegood.HTTPAgent}, names...)
+		slices.Sort(c.agents)
+		c.agents = slices.Compact(c.agents)
+	}
+}
+
+// Parse reads a workflow file. file only names it in errors, which are of type Errors.
+func Parse(file string, source []byte, options ...Option) (*Compiled, error) {
+	c := newCheck(options)
+	w := readYAML(c, source)
+	if len(c.found) > 0 && len(w.Steps) == 0 {
+		return nil, c.errors(file)
+	}
+	return c.compile(file, w)
+}
+
+// FromWorkflow completes and compiles a workflow that was built in Go. Errors are of type Errors.
+func FromWorkflow(w makegood.Workflow, options ...Option) (*Compiled, error) {
+	return newCheck(options).compile("workflow "+w.Name, w)
+}
+
+// Load compiles a definition, which is the Definition of a Compiled, and keeps it and so its Hash as
+// they are. Errors are of type Errors.
+func Load(definition []byte) (*Compiled, error) {
+	const file = "definition"
+	d := json.NewDecoder(bytes.NewReader(definition))
+	d.DisallowUnknownFields()
+	var w makegood.Workflow
+	if err := d.Decode(&w); err != nil {
+		return nil, Errors{{File: file, Message: err.Error()}}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, Errors{{File: file, Message: "something follows the workflow"}}
+	}
+	compiled, err := newCheck(nil).compile(file, w)
+	if err != nil {
+		return nil, err
+	}
+	compiled.Definition = bytes.Clone(definition)
+	compiled.Hash = canonical.Hash(definition)
+	return compiled, nil
+}
+
+// compile completes, checks and compiles a workflow as it was read.
+func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
+	w = c.complete(w.WithDefaults())
+	for _, problem := range w.Problems() {
+		c.add(problem.Path, "%s", problem.Message)
+	}
+	c.knownAgents(w)
+	compiled := &Compiled{}
+	if len(w.Steps) <= makegood.MaxSteps {
+		compiled.plans = c.plans(w)
+	}
+	definition, err := define(w)
+	switch {
+	case err != nil:
+		c.add("", "%v", err)
+	case len(definition) > MaxDefinitionBytes:
+		c.add("", "the definition has %d bytes as JSON, the limit is %d", len(definition), MaxDefinitionBytes)
+	}
+	if len(c.found) > 0 {
+		return nil, c.errors(file)
+	}
+	// Read back, so that the workflow shares nothing with the caller, and is the one that Load gives.
+	if err := json.Unmarshal(definition, &compiled.Workflow); err != nil {
+		return nil, Errors{{File: file, Message: fmt.Sprintf("read the definition: %v", err)}}
+	}
+	compiled.Definition, compiled.Hash = definition, canonical.Hash(definition)
+	return compiled, nil
+}
+
+// define writes a complete workflow as its definition.
+func define(w makegood.Workflow) ([]byte, error) {
+	definition, err := json.Marshal(w)
+	if err != nil {
+		return nil, fmt.Errorf("write the definition: %w", err)
+	}
+	definition, err = canonical.JSON(definition)
+	if err != nil {
+		return nil, fmt.Errorf("write the definition: %w", err)
+	}
+	return definition, nil
+}
+
+// complete gives w what WithDefaults leaves to the agents: canonical values, and an action for the
+// undo of an http step, which has no other name for what it does.
+func (c *check) complete(w makegood.Workflow) makegood.Workflow {
+	for i := range w.Steps {
+		s := &w.Steps[i]
+		path := stepPath(i)
+		same := s.Undo != nil && bytes.Equal(s.Undo.With, s.With)
+		s.With = c.canonical(path+".with", s.With)
+		if !s.CanUndo() {
+			continue
+		}
+		u := *s.Undo
+		if u.Agent == makegood.HTTPAgent && u.Action == "" {
+			u.Action = "undo"
+		}
+		if same {
+			u.With = s.With
+		} else {
+			u.With = c.canonical(path+".undo.with", u.With)
+		}
+		s.Undo = &u
+	}
+	return w
+}
+
+func (c *check) canonical(path string, with json.RawMessage) json.RawMessage {
+	if len(with) == 0 {
+		return nil
+	}
+	value, err := canonical.JSON(with)
+	if err != nil {
+		c.add(path, "not JSON: %v", err)
+		c.spoil(path)
+		return nil
+	}
+	return value
+}
+
+func stepPath(i int) string { return fmt.Sprintf("steps[%d]", i) }
+
+func (c *check) knownAgents(w makegood.Workflow) {
+	if c.agents == nil {
+		return
+	}
+	for i, s := range w.Steps {
+		c.knownAgent(stepPath(i)+".agent", s.Agent)
+		if s.CanUndo() && s.Undo.Agent != s.Agent {
+			c.knownAgent(stepPath(i)+".undo.agent", s.Undo.Agent)
+		}
+	}
+}
+
+func (c *check) knownAgent(path, agent string) {
+	if agent != "" && !slices.Contains(c.agents, agent) {
+		c.add(path, "no agent %q: known are %s", agent, strings.Join(c.agents, ", "))
+	}
+}
