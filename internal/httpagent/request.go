@@ -144,14 +144,14 @@ func isFieldValue(value string) bool {
 	return !strings.ContainsFunc(value, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7F })
 }
 
-// setBody gives the request its body: none where it is null, or where the method has none (an http
-// step without a body has the job's input as its body, which a GET should not send).
+// setBody gives the request its body: none where it is null or missing. That a step which says
+// nothing of a body sends the job's input was decided when its with was evaluated.
 //
 // Go's transport sends a request again by itself when a kept-alive connection breaks, if it has no
 // body, or a body that it can get once more, and an Idempotency-Key. One attempt is one request, so
 // every request here has a body, be it empty, and none that can be got again.
 func setBody(request *http.Request, body json.RawMessage) {
-	if string(body) == "null" || request.Method == http.MethodGet || request.Method == http.MethodHead {
+	if string(body) == "null" {
 		body = nil
 	}
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))

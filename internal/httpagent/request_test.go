@@ -76,9 +76,8 @@ func TestAnUndoSaysWhatItUndoes(t *testing.T) {
 	}
 }
 
-// The body is what with says, and none where it is null or missing. A GET has none whatever with
-// says, since a workflow that says nothing gets the job's input as its body.
-func TestABodyIsSentWhereAMethodHasOne(t *testing.T) {
+// Whatever the method, the body is what with says, and none where it is null.
+func TestTheBodyIsWhatWithSays(t *testing.T) {
 	url, requests := recorder(t)
 	a := newAgent(t)
 	for _, c := range []struct {
@@ -88,7 +87,7 @@ func TestABodyIsSentWhereAMethodHasOne(t *testing.T) {
 	}{
 		{"POST", []int{1, 2}, "[1,2]"}, {"PUT", "text", `"text"`}, {"PATCH", false, "false"}, {"DELETE", fields{}, "{}"},
 		{"POST", nil, ""}, {"PUT", nil, ""}, {"DELETE", nil, ""},
-		{"GET", fields{"a": 1}, ""}, {"HEAD", fields{"a": 1}, ""}, {"GET", nil, ""},
+		{"GET", fields{"a": 1}, `{"a":1}`}, {"HEAD", 1, "1"}, {"GET", nil, ""}, {"HEAD", nil, ""},
 	} {
 		if _, err := call(t, a, taskOf(t, fields{"url": url, "method": c.method, "body": c.body})); err != nil {
 			t.Fatal(err)
