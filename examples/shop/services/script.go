@@ -83,12 +83,25 @@ type share[T any] struct {
 var (
 	faultShares = map[Profile][]share[Fault]{
 		FaultsSome: {
-			{35, Fails}, {15, Busy}, {10, Throttled}, {5, Hangs}, {5, HangsAfter},
-			{10, HangsUp}, {10, HangsUpThen}, {10, Twice},
+			{35, Fails},
+			{15, Busy},
+			{10, Throttled},
+			{5, Hangs},
+			{5, HangsAfter},
+			{10, HangsUp},
+			{10, HangsUpThen},
+			{10, Twice},
 		},
 		FaultsNasty: {
-			{90, Fails}, {50, Busy}, {40, Throttled}, {40, Hangs}, {40, HangsAfter}, {40, HangsLate},
-			{60, HangsUp}, {60, HangsUpThen}, {40, Twice},
+			{90, Fails},
+			{50, Busy},
+			{40, Throttled},
+			{40, Hangs},
+			{40, HangsAfter},
+			{40, HangsLate},
+			{60, HangsUp},
+			{60, HangsUpThen},
+			{40, Twice},
 		},
 	}
 	fateShares = map[Profile][]share[fate]{

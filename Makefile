@@ -1,0 +1,70 @@
+# Everything here runs on a machine that has Go; `race`, and so `check`, wants a C compiler too.
+# What goes run downloads, it pins in go.mod and tools/go.mod.
+
+export CGO_ENABLED := 0
+
+tool := go tool -modfile=tools/go.mod
+count := go run ./internal/tidy/testcount
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help build demo test race check vet lint format tidy generated fmt generate clean
+
+help: ## Print this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build the makegood command into bin/
+	go build -trimpath -o bin/ ./cmd/makegood
+
+demo: ## Run orders through a shop that fails, and kill the engine on the way
+	@go run ./examples/demo
+
+test: ## Run all tests and count them
+	@$(count) ./...
+
+# Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
+race: export CGO_ENABLED := 1
+race: ## Run all tests under the race detector; needs a C compiler
+	@cc=$$(go env CC); \
+	if command -v "$${cc%% *}" >/dev/null; then \
+		$(count) -race ./...; \
+	else \
+		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
+		test -z "$$CI"; \
+	fi
+
+check: vet lint format tidy generated test race ## All that must hold before a commit
+
+vet:
+	go vet ./...
+
+lint:
+	$(tool) staticcheck ./...
+
+format:
+	@if ! wrong=$$($(tool) gofumpt -d .) || [ -n "$$wrong" ]; then \
+		echo "$$wrong"; echo "format: run make fmt" >&2; exit 1; \
+	fi
+
+tidy:
+	go mod tidy -diff
+	cd tools && go mod tidy -diff
+
+# Compares the tree with itself, so that work in progress is no obstacle.
+generated:
+	@before=$$(git diff | git hash-object --stdin; git status --porcelain) || exit 1; \
+	go generate ./... || exit 1; \
+	after=$$(git diff | git hash-object --stdin; git status --porcelain); \
+	if [ "$$before" != "$$after" ]; then \
+		git --no-pager diff --stat; \
+		echo "generated: go generate changed files; look at the difference and commit it" >&2; exit 1; \
+	fi
+
+fmt: ## Format all Go files
+	$(tool) gofumpt -w .
+
+generate: ## Write all generated files anew
+	go generate ./...
+
+clean: ## Remove what the targets here have built
+	rm -rf bin
