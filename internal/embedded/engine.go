@@ -95,7 +95,7 @@ type Engine struct {
 	local   *localqueue.Queues
 	queues  Queues
 	alarm   *alarm
-	release func() error
+	release func()
 
 	scheduler  *scheduler.Scheduler
 	supervisor *supervisor.Supervisor
@@ -105,7 +105,7 @@ type Engine struct {
 // Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
 // name of who holds it. Nothing runs until Run.
 func Open(ctx context.Context, c Config) (*Engine, error) {
-	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() error { return nil }}
+	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}}
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -262,11 +262,11 @@ func (e *Engine) Each(ctx context.Context, f func(makegood.Job) error) error {
 
 // Close closes the store and gives the folder free. Run must have returned.
 func (e *Engine) Close() error {
-	var err error
-	if e.file != nil {
-		err = e.file.Close()
+	defer e.release()
+	if e.file == nil {
+		return nil
 	}
-	return errors.Join(err, e.release())
+	return e.file.Close()
 }
 
 // withBackoff makes the records that a handler failed visible again soon, and later each time.

@@ -132,10 +132,10 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, job makegood.J
 		if err != nil {
 			return err
 		}
-		fact, input := evaluate(ctx, v.compiled, w, data)
-		if ctx.Err() != nil {
+		fact, input, err := evaluate(ctx, v.compiled, w, data)
+		if err != nil {
 			// The time of the invocation was up, not that of the expression.
-			return fmt.Errorf("evaluate step %s: %w", w.Step, ctx.Err())
+			return fmt.Errorf("evaluate step %s: %w", w.Step, err)
 		}
 		facts.Values[w] = fact
 		if input != nil {
@@ -152,33 +152,33 @@ func (v *values) remember(w machine.Want, input json.RawMessage) {
 	v.inputs[w] = input
 }
 
-func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, json.RawMessage) {
+func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, json.RawMessage, error) {
 	if !w.Undo {
 		run, err := c.When(ctx, w.Step, data)
 		if err != nil || !run {
-			return machine.Fact{Err: text(err)}, nil
+			fact, err := fault(err)
+			return fact, nil, err
 		}
 	}
 	input, err := c.Input(ctx, w.Step, w.Undo, data)
-	if err == nil && len(input) > makegood.MaxPayloadBytes {
-		err = fmt.Errorf("with gives %d bytes, the limit is %d", len(input), makegood.MaxPayloadBytes)
-	}
 	if err != nil {
-		return machine.Fact{Err: text(err)}, nil
+		fact, err := fault(err)
+		return fact, nil, err
 	}
-	return machine.Fact{Run: true}, input
+	if len(input) > makegood.MaxPayloadBytes {
+		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", len(input), makegood.MaxPayloadBytes)}, nil, nil
+	}
+	return machine.Fact{Run: true}, input, nil
 }
 
-func text(err error) string {
-	if err == nil {
-		return ""
+// fault makes a fact of an expression's error, and leaves any other alone.
+func fault(err error) (machine.Fact, error) {
+	var evaluation *workflowfile.EvalError
+	if errors.As(err, &evaluation) {
+		return machine.Fact{Err: evaluation.Reason}, nil
 	}
-	return err.Error()
+	return machine.Fact{}, err
 }
-
-// errEvaluation: an expression that gave a value when its step was opened gives none now. The job has
-// not changed since, so only a limit of time can have been exceeded: try again.
-var errEvaluation = errors.New("evaluate again")
 
 // input gives the input of the task of an attempt that was opened.
 func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (json.RawMessage, error) {
@@ -191,7 +191,9 @@ func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (j
 	}
 	input, err := v.compiled.Input(ctx, w.Step, w.Undo, data)
 	if err != nil {
-		return nil, fmt.Errorf("input of step %s of job %s: %w: %w", w.Step, job.ID, errEvaluation, err)
+		// It gave a value when the step was opened, and its data has not changed: only a limit of time
+		// can have been exceeded, and the event comes again.
+		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, job.ID, err)
 	}
 	return input, nil
 }

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/batch"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/inputfile"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// maxShown is how many jobs in Error a summary names.
+const maxShown = 10
+
+type runOptions struct {
+	input, id, data string
+	json, verbose   bool
+}
+
+func newRun(agents []agent.Handler) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run WORKFLOW.yaml --input FILE.jsonl",
+		Short: "Run one job for each line of a file, all to their end",
+		Long: `Run one job for each line of a file through a workflow, in this process, all to their end.
+
+The id of a job is .id of its line, or what --id gives; a line without one gets an id made of its
+number and its content. With --data everything is kept in that folder: killed and run again, it goes
+on where it was cut off and repeats no job that ended. Without --data nothing is kept.
+
+Exit status: 0 all jobs are Processed; 1 bad usage or input, nothing was started; 2 some job ended
+otherwise; 3 it was interrupted or failed, and goes on when run again with the same --data.`,
+		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
+  makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return run(cmd, args[0], o, agents)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.input, "input", "", "`file` with one JSON value a line; - is standard input (required)")
+	flags.StringVar(&o.id, "id", "", "`jq` expression that gives a line's job id (default: .id)")
+	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	flags.BoolVar(&o.json, "json", false, "print the summary as one JSON object")
+	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	_ = cmd.MarkFlagRequired("input") // it fails only for a flag that is not there
+	return cmd
+}
+
+// run gives nil when all jobs are Processed, and an error with an exit code otherwise.
+func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (err error) {
+	ctx := cmd.Context()
+	compiled, lines, err := readAll(cmd, workflow, o, agents)
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	bar := newBar(cmd.ErrOrStderr(), len(lines))
+	r := batch.New(lines, bar.ended)
+	engine, err := embedded.Open(ctx, embedded.Config{
+		Dir: o.data, Agents: agents, Saved: r.Saved,
+		Logger: newLogger(cmd.ErrOrStderr(), o.verbose), Notifier: quiet{},
+	})
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	if err := r.Check(ctx, engine, o.input, compiled); err != nil {
+		return exit(codeUsage, err)
+	}
+	if err := engine.Define(ctx, compiled); err != nil {
+		return exit(codeUsage, err)
+	}
+	summary, err := r.Do(ctx, engine, compiled)
+	bar.close()
+	if err != nil {
+		return exit(codeFailed, stopped(err, summary, o))
+	}
+	if err := printSummary(cmd.OutOrStdout(), summary, o.json); err != nil {
+		return exit(codeFailed, err)
+	}
+	if summary.Processed < summary.Jobs {
+		return exit(codeOtherwise, nil)
+	}
+	return nil
+}
+
+// readAll reads the workflow and the lines, and gives everything that is wrong with either.
+func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (*workflowfile.Compiled, []inputfile.Line, error) {
+	source, err := os.ReadFile(workflow)
+	if err != nil {
+		return nil, nil, err
+	}
+	compiled, err := workflowfile.Parse(workflow, source, workflowfile.WithAgents(names(agents)...))
+	input, name := cmd.InOrStdin(), "stdin"
+	if o.input != "-" {
+		file, openErr := os.Open(o.input)
+		if openErr != nil {
+			return nil, nil, errors.Join(err, openErr)
+		}
+		defer file.Close()
+		input, name = file, o.input
+	}
+	lines, inputErr := inputfile.Read(name, input, o.id)
+	return compiled, lines, errors.Join(err, inputErr)
+}
+
+func names(agents []agent.Handler) []string {
+	var names []string
+	for _, a := range agents {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// quiet leaves it to the summary to name the jobs in Error: whoever runs the command reads it.
+type quiet struct{}
+
+func (quiet) Announce(context.Context, notify.Notice) error { return nil }
+func (quiet) AgentSilent(context.Context, string) error     { return nil }
+
+func newLogger(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelError
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func stopped(err error, s batch.Summary, o runOptions) error {
+	if o.data == "" {
+		return fmt.Errorf("stopped with %d of %d jobs at their end: %w", s.Ended(), s.Jobs, err)
+	}
+	return fmt.Errorf("stopped with %d of %d jobs at their end: %w; run it again with --data %s to go on", s.Ended(), s.Jobs, err, o.data)
+}
+
+func printSummary(w io.Writer, s batch.Summary, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(s)
+	}
+	fmt.Fprintf(w, "%d jobs in %.1f s\n", s.Jobs, s.Seconds)
+	for _, row := range []struct {
+		state makegood.ProcessState
+		count int
+	}{
+		{makegood.Processed, s.Processed},
+		{makegood.Undone, s.Undone},
+		{makegood.Cancelled, s.Cancelled},
+		{makegood.Error, s.Error},
+	} {
+		if row.count > 0 || row.state == makegood.Processed {
+			fmt.Fprintf(w, "  %-10s %6d\n", row.state, row.count)
+		}
+	}
+	for i, p := range s.Problems {
+		if i == maxShown {
+			fmt.Fprintf(w, "  ... and %d more in Error\n", len(s.Problems)-maxShown)
+			break
+		}
+		fmt.Fprintf(w, "  %s: %s\n", p.Job, p.Reason)
+	}
+	return nil
+}
+
+// bar shows progress on a terminal, and nothing in a pipe.
+type bar struct{ bar *progressbar.ProgressBar }
+
+func newBar(w io.Writer, total int) bar {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return bar{}
+	}
+	return bar{progressbar.NewOptions(total,
+		progressbar.OptionSetWriter(file),
+		progressbar.OptionSetDescription("jobs"),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString("jobs"),
+		progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish(),
+	)}
+}
+
+func (b bar) ended(n int) {
+	if b.bar != nil {
+		_ = b.bar.Set(n) // a bar that cannot be drawn is no reason to stop
+	}
+}
+
+func (b bar) close() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+	}
+}
