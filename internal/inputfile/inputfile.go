@@ -1,0 +1,222 @@
+// Package inputfile reads the file of inputs of makegood run: one JSON value a line, each the input of
+// one job. It checks the lines and gives each an id; it starts no jobs.
+//
+// A file is either right or refused as a whole, with what is wrong in it.
+package inputfile
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
+)
+
+// MaxErrors is how many errors are told; of more, how many there are.
+const MaxErrors = 20
+
+// Line is one job to be run.
+type Line struct {
+	// Number counts the lines of the file from 1, blank ones too.
+	Number int
+	// ID is the job's id: .id of the line, or what the id expression gives, or made of the number and
+	// the content.
+	ID string
+	// Input is the value as it was written, without white space around it.
+	Input json.RawMessage
+	// Hash is canonical.Hash of the canonical form: equal for equal content.
+	Hash string
+}
+
+// Error is something that is wrong with a line; Line is 0 where it is with the file as a whole.
+type Error struct {
+	File    string
+	Line    int
+	Message string
+}
+
+// Error writes FILE:LINE: message.
+func (e Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %s", e.File, e.Message)
+	}
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
+}
+
+// Errors is what is wrong with a file, by line.
+type Errors struct {
+	// First are the first MaxErrors of them; More is how many there are besides.
+	First []Error
+	More  int
+}
+
+// Error writes one error a line.
+func (e *Errors) Error() string {
+	var lines []string
+	for _, one := range e.First {
+		lines = append(lines, one.Error())
+	}
+	if e.More > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", e.More))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Read reads a file, which name only names in errors. Blank lines are skipped, and so is a line that
+// says the same as one before it under the same id. idExpression is jq that gives a line's id, a text
+// or a number, or null for none; empty: .id of the line. Errors in lines are an *Errors, and then no
+// line is given; any other error is that of reading. All lines are held in memory.
+func Read(name string, from io.Reader, idExpression string) ([]Line, error) {
+	r := reader{file: name, ids: map[string]int{}}
+	if idExpression != "" {
+		var err error
+		if r.id, err = jq.Compile(idExpression); err != nil {
+			return nil, fmt.Errorf("--id %s: %w", idExpression, err)
+		}
+	}
+	lines := bufio.NewReaderSize(from, 64<<10)
+	for number := 1; ; number++ {
+		text, long, err := readLine(lines)
+		if number == 1 {
+			text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+		}
+		r.line(number, bytes.Trim(text, " \t\r\n"), long)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	if len(r.errors.First) > 0 {
+		return nil, &r.errors
+	}
+	return r.lines, nil
+}
+
+// readLine gives the next line, which the caller may keep. Of one that is too long it keeps nothing.
+func readLine(from *bufio.Reader) (line []byte, long bool, err error) {
+	// The line may end in CR LF, and the first begin with a mark.
+	const most = makegood.MaxPayloadBytes + len("\uFEFF\r\n")
+	for {
+		piece, err := from.ReadSlice('\n')
+		if len(line)+len(piece) > most {
+			line, long = nil, true
+		}
+		if !long {
+			line = append(line, piece...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
+	}
+}
+
+// reader collects the lines of one file, and what is wrong with them.
+type reader struct {
+	file string
+	// id gives a line's id; nil: .id.
+	id    *jq.Program
+	lines []Line
+	// ids says which of lines has an id.
+	ids    map[string]int
+	errors Errors
+}
+
+func (r *reader) add(number int, format string, args ...any) {
+	if len(r.errors.First) == MaxErrors {
+		r.errors.More++
+		return
+	}
+	r.errors.First = append(r.errors.First, Error{r.file, number, fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) line(number int, text []byte, long bool) {
+	switch {
+	case long || len(text) > makegood.MaxPayloadBytes:
+		r.add(number, "more than %d bytes, which is the limit of a job's input", makegood.MaxPayloadBytes)
+		return
+	case len(text) == 0:
+		return
+	}
+	value, err := canonical.JSON(text)
+	if err != nil {
+		r.add(number, "not strict JSON: %v", err)
+		return
+	}
+	line := Line{Number: number, Input: text, Hash: canonical.Hash(value)}
+	if line.ID, err = r.idOf(text); err != nil {
+		r.add(number, "%v", err)
+		return
+	}
+	if line.ID == "" {
+		const digits = 12
+		line.ID = fmt.Sprintf("line-%d-%s", number, line.Hash[:digits])
+	}
+	first, taken := r.ids[line.ID]
+	switch {
+	case !taken:
+		r.ids[line.ID] = len(r.lines)
+		r.lines = append(r.lines, line)
+	case r.lines[first].Hash != line.Hash:
+		r.add(number, "the id %q is that of line %d already, with other content", line.ID, r.lines[first].Number)
+	}
+}
+
+// idOf gives the id that a line says, or "" when it says none.
+func (r *reader) idOf(text []byte) (string, error) {
+	value, err := jq.Decode(text)
+	if err != nil {
+		return "", err
+	}
+	source := ".id"
+	if r.id != nil {
+		source = "--id " + r.id.Source()
+		if value, err = r.id.Run(context.Background(), value); err != nil {
+			return "", fmt.Errorf("%s: %w", source, err)
+		}
+	} else {
+		object, _ := value.(map[string]any)
+		value = object["id"]
+	}
+	if value == nil {
+		return "", nil
+	}
+	id, isText := value.(string)
+	if !isText {
+		if id, err = number(value); err != nil {
+			return "", fmt.Errorf("%s %w", source, err)
+		}
+	}
+	return id, checkID(source, id)
+}
+
+// number writes a number as it was written.
+func number(value any) (string, error) {
+	switch value.(type) {
+	case bool, []any, map[string]any:
+		return "", errors.New("is neither a text nor a number")
+	}
+	text, err := jq.Append(nil, value, makegood.MaxPayloadBytes)
+	return string(text), err
+}
+
+func checkID(source, id string) error {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
+	switch {
+	case id == "":
+		return fmt.Errorf("%s is empty: want [A-Za-z0-9._:-]{1,%d}", source, makegood.MaxJobIDBytes)
+	case len(id) > makegood.MaxJobIDBytes:
+		return fmt.Errorf("%s has %d bytes, the limit is %d", source, len(id), makegood.MaxJobIDBytes)
+	case strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(allowed, c) }):
+		return fmt.Errorf("%s %q cannot be a job's id: want [A-Za-z0-9._:-]{1,%d}", source, id, makegood.MaxJobIDBytes)
+	}
+	return nil
+}
