@@ -18,8 +18,13 @@ func TestEqualValuesHaveEqualBytes(t *testing.T) {
 		{`"\uFFFE\uffff\ufffd"`, "\"\\ufffe\\uffff\uFFFD\""},
 		{`{"\u0062":1,"a":2}`, `{"a":2,"b":1}`},
 		{`12345678901234567890`, `12345678901234567890`},
-		{`-0`, `-0`}, {`-0.0E-10`, `-0.0E-10`},
-		{"\t[\r\n]", `[]`}, {`{}`, `{}`}, {`true`, `true`}, {` null`, `null`}, {`false `, `false`},
+		{`-0`, `-0`},
+		{`-0.0E-10`, `-0.0E-10`},
+		{"\t[\r\n]", `[]`},
+		{`{}`, `{}`},
+		{`true`, `true`},
+		{` null`, `null`},
+		{`false `, `false`},
 	} {
 		got, err := JSON(json.RawMessage(c.in))
 		if err != nil || string(got) != c.want {
@@ -34,8 +39,10 @@ func TestWhatIsNotStrictJSONIsRefusedWithItsPlace(t *testing.T) {
 		{`  `, `it ends where a value should be (byte 3)`},
 		{`{"a":1,"b":2,"a":3}`, `the key "a" twice in one object (byte 14)`},
 		{`{"a":1,"\u0061":3}`, `the key "a" twice in one object (byte 8)`},
-		{`{"` + strings.Repeat("k", 60) + `":1,"` + strings.Repeat("k", 60) + `":1}`,
-			`the key "` + strings.Repeat("k", 40) + `..." twice in one object (byte 67)`},
+		{
+			`{"` + strings.Repeat("k", 60) + `":1,"` + strings.Repeat("k", 60) + `":1}`,
+			`the key "` + strings.Repeat("k", 40) + `..." twice in one object (byte 67)`,
+		},
 		{`{} {}`, `something follows the value (byte 4)`},
 		{"{}\x00", `something follows the value (byte 3)`},
 		{`[1,]`, `']' where a value should be (byte 4)`},

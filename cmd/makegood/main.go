@@ -1,0 +1,88 @@
+// Command makegood runs and checks workflows from a terminal. It reads its arguments and prints what
+// comes back; all else is done by the packages behind it. There is one file a verb.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/workflows"
+)
+
+// The exit codes of all verbs; 0 is success.
+const (
+	// codeUsage: bad usage or input. Nothing was done.
+	codeUsage = 1
+	// codeOtherwise: all was done, and some job did not end Processed.
+	codeOtherwise = 2
+	// codeFailed: it was interrupted or failed on the way.
+	codeFailed = 3
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := execute(ctx, newRoot(workflows.Agents(os.Getenv)), os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// newRoot makes the command with all its verbs. A new verb is a file with its constructor, and a line
+// here.
+func newRoot(agents []agent.Handler) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "makegood",
+		Short: "Run multi-step jobs that end finished, undone, or in front of a person",
+		// main prints errors, so that they look the same for all verbs.
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		newRun(agents),
+		newValidate(names(agents)),
+	)
+	return root
+}
+
+// execute runs a command and gives its exit code. What went wrong is printed to stderr.
+func execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
+	verb, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		if exit.err != nil {
+			fmt.Fprintln(stderr, exit.err)
+		}
+		return exit.code
+	}
+	fmt.Fprintf(stderr, "%v\n%s --help says how it is used\n", err, verb.CommandPath())
+	return codeUsage
+}
+
+// exitError ends the command with a code, and with a message unless err is nil.
+type exitError struct {
+	code int
+	err  error
+}
+
+func exit(code int, err error) error { return &exitError{code, err} }
+
+// Error is the message.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+// Unwrap is what went wrong.
+func (e *exitError) Unwrap() error { return e.err }

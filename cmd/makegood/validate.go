@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// newValidate checks workflow files. agents are those that are linked, besides http.
+func newValidate(agents []string) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Check workflow files",
+		Long: `Check workflow files, expressions and names of agents included, and print everything that is wrong.
+A file of the name - is standard input.
+
+Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
+		Example: `  makegood validate workflows/order/order.yaml
+  makegood validate --json *.yaml
+  makegood validate - < order.yaml`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v := validator{stdin: cmd.InOrStdin(), agents: agents}
+			var report validation
+			for _, file := range args {
+				report.Files = append(report.Files, v.file(file))
+			}
+			if asJSON {
+				return report.printJSON(cmd.OutOrStdout())
+			}
+			return report.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
+	return cmd
+}
+
+// validation is what --json prints.
+type validation struct {
+	Files []validated `json:"files"`
+}
+
+// validated is what is to be said of one file. Workflow, Hash and Steps are empty for a bad one.
+type validated struct {
+	File     string    `json:"file"`
+	OK       bool      `json:"ok"`
+	Workflow string    `json:"workflow"`
+	Hash     string    `json:"hash"`
+	Steps    int       `json:"steps"`
+	Errors   []problem `json:"errors"`
+}
+
+// problem is an error in a file; Line is 0 for one that could not be read.
+type problem struct {
+	Line    int    `json:"line"`
+	Message string `json:"message"`
+	text    string
+}
+
+type validator struct {
+	stdin  io.Reader
+	agents []string
+}
+
+func (v validator) file(name string) validated {
+	result := validated{File: name, Errors: []problem{}}
+	source, err := v.read(name)
+	if err != nil {
+		result.Errors = append(result.Errors, problem{Message: err.Error(), text: err.Error()})
+		return result
+	}
+	if name == "-" {
+		result.File = "stdin"
+	}
+	compiled, err := workflowfile.Parse(result.File, source, workflowfile.WithAgents(v.agents...))
+	var wrong workflowfile.Errors
+	if errors.As(err, &wrong) {
+		for _, e := range wrong {
+			result.Errors = append(result.Errors, problem{e.Line, e.Message, e.Error()})
+		}
+		return result
+	}
+	result.OK, result.Workflow, result.Hash = true, compiled.Workflow.Name, compiled.Hash
+	result.Steps = len(compiled.Workflow.Steps)
+	return result
+}
+
+// read reads a file as far as a workflow file may go, and a byte more, so that Parse sees too much.
+func (v validator) read(name string) ([]byte, error) {
+	from := v.stdin
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		from = file
+	}
+	return io.ReadAll(io.LimitReader(from, workflowfile.MaxSourceBytes+1))
+}
+
+// ok gives the error to end with.
+func (r validation) ok() error {
+	for _, f := range r.Files {
+		if !f.OK {
+			return exit(codeUsage, nil)
+		}
+	}
+	return nil
+}
+
+func (r validation) print(stdout, stderr io.Writer) error {
+	for _, f := range r.Files {
+		for _, e := range f.Errors {
+			fmt.Fprintln(stderr, e.text)
+		}
+		if f.OK {
+			fmt.Fprintf(stdout, "%s: ok, workflow %s, %s\n", f.File, f.Workflow, count(f.Steps, "step"))
+		}
+	}
+	return r.ok()
+}
+
+func (r validation) printJSON(stdout io.Writer) error {
+	out := json.NewEncoder(stdout)
+	out.SetEscapeHTML(false)
+	if err := out.Encode(r); err != nil {
+		return exit(codeUsage, fmt.Errorf("write the result: %w", err))
+	}
+	return r.ok()
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood/workflows"
+)
+
+// command runs the command with arguments.
+func command(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := newRoot(workflows.Agents(func(string) string { return "" }))
+	root.SetArgs(args)
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	code = execute(context.Background(), root, &errs)
+	return code, out.String(), errs.String()
+}
+
+const good = "name: order\nsteps: [{name: reserve, agent: inventory}, {name: pay, agent: http, with: {url: \"https://pay.example\"}}]\n"
+
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestValidateSaysWhatEachFileIs(t *testing.T) {
+	one := write(t, "one.yaml", good)
+	two := write(t, "two.yaml", "name: Order\nsteps:\n  - name: a\n    agent: nobody\n")
+	missing := filepath.Join(t.TempDir(), "missing.yaml")
+	code, stdout, stderr := command(t, "name: tiny\nsteps: [{name: a, agent: shipping}]", "validate", one, two, missing, "-")
+	wantOut := one + ": ok, workflow order, 2 steps\nstdin: ok, workflow tiny, 1 step\n"
+	wantErr := two + `:1: "Order" cannot be the name of a workflow: want [a-z][a-z0-9-]{0,62}` + "\n" +
+		two + `:4: no agent "nobody": known are http, inventory, shipping` + "\n" +
+		"open " + missing + ": no such file or directory\n"
+	if code != codeUsage || stdout != wantOut || stderr != wantErr {
+		t.Errorf("got code %d\n%s%s\nwant code %d\n%s%s", code, stdout, stderr, codeUsage, wantOut, wantErr)
+	}
+}
+
+func TestValidatePrintsOneJSONObject(t *testing.T) {
+	file := write(t, "a.yaml", "name: a\nsteps: []\n")
+	code, stdout, stderr := command(t, good, "validate", "--json", "-", file)
+	want := `{"files":[{"file":"stdin","ok":true,"workflow":"order","hash":"HASH","steps":2,"errors":[]},` +
+		`{"file":"` + file + `","ok":false,"workflow":"","hash":"","steps":0,` +
+		`"errors":[{"line":2,"message":"a workflow must have at least one step"}]}]}` + "\n"
+	var report validation
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Files) != 2 || len(report.Files[0].Hash) != 32 {
+		t.Fatalf("%s: %v; want two files, the first with a hash of 32 digits", stdout, err)
+	}
+	want = strings.Replace(want, "HASH", report.Files[0].Hash, 1)
+	if code != codeUsage || stdout != want || stderr != "" {
+		t.Errorf("got code %d, stderr %q\n%s\nwant code %d\n%s", code, stderr, stdout, codeUsage, want)
+	}
+}
+
+func TestAFileThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
+	code, _, stderr := command(t, strings.Repeat("#", 3<<20), "validate", "-")
+	want := "stdin:1: the file has 1048577 bytes, the limit is 1048576\n"
+	if code != codeUsage || stderr != want {
+		t.Errorf("got code %d, %s; want %d, %s", code, stderr, codeUsage, want)
+	}
+}
+
+func TestTheSampleIsRight(t *testing.T) {
+	code, stdout, stderr := command(t, "", "validate", "../../workflows/order/order.yaml")
+	want := "../../workflows/order/order.yaml: ok, workflow order, 3 steps\n"
+	if code != 0 || stdout != want {
+		t.Errorf("got code %d\n%s%s\nwant 0\n%s", code, stdout, stderr, want)
+	}
+}
+
+func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"validate", "requires at least 1 arg(s), only received 0\nmakegood validate --help says how it is used\n"},
+		{"validate --nosuch x", "unknown flag: --nosuch\nmakegood validate --help says how it is used\n"},
+		{"nosuch", "unknown command \"nosuch\" for \"makegood\"\nmakegood --help says how it is used\n"},
+	} {
+		code, _, stderr := command(t, "", strings.Fields(c.args)...)
+		if code != codeUsage || stderr != c.want {
+			t.Errorf("makegood %s: code %d, %q; want %d, %q", c.args, code, stderr, codeUsage, c.want)
+		}
+	}
+}
+
+func TestHelpShowsAnExample(t *testing.T) {
+	code, stdout, _ := command(t, "", "validate", "--help")
+	if code != 0 || !strings.Contains(stdout, "makegood validate workflows/order/order.yaml") {
+		t.Errorf("code %d\n%s\nwant 0 and an example", code, stdout)
+	}
+}
