@@ -1,6 +1,10 @@
 package makegood
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // The limits of Makegood, all in one place. What is over one is refused at the door with a message
 // that names it.
@@ -52,3 +56,18 @@ const (
 	DefaultBackoff  = 1 * Second
 	DefaultMax      = 1 * Minute
 )
+
+// Clip shortens a text to MaxReasonBytes at a character's edge, and replaces what no queue carries:
+// bytes that are not UTF-8, U+FFFE and U+FFFF.
+func Clip(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = strings.NewReplacer("\uFFFE", "\uFFFD", "\uFFFF", "\uFFFD").Replace(text)
+	if len(text) <= MaxReasonBytes {
+		return text
+	}
+	cut := MaxReasonBytes - len("...")
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "..."
+}

@@ -2,9 +2,7 @@ package agent
 
 import (
 	"errors"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -65,7 +63,7 @@ func RetryAfter(d time.Duration, err error) error {
 // RetryAfter stands, and nothing was applied only if each of them says so. err is not nil.
 func Failure(err error) makegood.StepError {
 	failure := makegood.StepError{
-		Message:    clip(err.Error()),
+		Message:    makegood.Clip(err.Error()),
 		Retryable:  !isFinal(err),
 		Applied:    makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(longestWait(err).Truncate(time.Millisecond)),
@@ -116,20 +114,4 @@ func unwrap(err error) []error {
 		}
 	}
 	return nil
-}
-
-// clip shortens a text to what a job keeps of it, at a character's edge, and takes out what no queue
-// carries: bytes that are not UTF-8, U+FFFE and U+FFFF.
-func clip(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.NewReplacer("\uFFFE", "\uFFFD", "\uFFFF", "\uFFFD").Replace(text)
-	if len(text) <= makegood.MaxReasonBytes {
-		return text
-	}
-	const more = "..."
-	cut := makegood.MaxReasonBytes - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + more
 }

@@ -133,7 +133,7 @@ func (t *turn) failed(e makegood.StepFailed) Verdict {
 	t.noteStart(i, a)
 	t.endAttempt(i, *a)
 	failure := e.Error
-	failure.Message = clip(failure.Message)
+	failure.Message = makegood.Clip(failure.Message)
 	t.attemptFailed(i, undo, failure)
 	return verdict
 }
@@ -217,7 +217,7 @@ func (t *turn) dispatchRefused(e makegood.DispatchRefused) Verdict {
 	}
 	t.onClaims = true
 	act := t.activity(i, undo)
-	act.Error = &makegood.StepError{Message: clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
+	act.Error = &makegood.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
 	t.giveUp(i, undo, act.Error.Message)
 	return Verdict{Kind: Applied}
 }

@@ -46,7 +46,7 @@ func (t *turn) start(i int, undo bool) {
 		t.wants = append(t.wants, want)
 	case fact.Err != "":
 		a := t.activity(i, undo)
-		a.Error = &makegood.StepError{Message: clip(fact.Err), Applied: makegood.AppliedNo}
+		a.Error = &makegood.StepError{Message: makegood.Clip(fact.Err), Applied: makegood.AppliedNo}
 		t.giveUp(i, undo, a.Error.Message)
 	case !fact.Run:
 		a := t.activity(i, undo)
@@ -60,7 +60,7 @@ func (t *turn) start(i int, undo bool) {
 func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.job.Desired = want
 	t.job.ProcessState = makegood.Undoing
-	t.job.Reason = clip(reason)
+	t.job.Reason = makegood.Clip(reason)
 	t.withdrawUnclaimed(makegood.Withdrawn)
 	for i := range t.job.Steps {
 		a := &t.job.Steps[i].Forward
@@ -90,7 +90,7 @@ func (t *turn) goBack() {
 	}
 	if all {
 		t.finish(t.job.Desired)
-		t.job.Reason = clip(t.job.Reason + t.notUndone())
+		t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone())
 	}
 }
 

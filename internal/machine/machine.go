@@ -233,7 +233,7 @@ func (t *turn) finish(state makegood.ProcessState) {
 func (t *turn) stop(reason string) {
 	t.withdrawUnclaimed(makegood.NotStarted)
 	t.job.ProcessState = makegood.Error
-	t.job.Reason = clip(reason)
+	t.job.Reason = makegood.Clip(reason)
 	t.job.PausedAt = time.Time{}
 	t.announce()
 }
@@ -254,16 +254,4 @@ func (t *turn) told(e makegood.Told) Verdict {
 		return Verdict{Kind: Duplicate, Reason: "told already"}
 	}
 	return Verdict{Kind: Applied}
-}
-
-// clip keeps a reason within its limit, at a character's edge.
-func clip(reason string) string {
-	if len(reason) <= makegood.MaxReasonBytes {
-		return reason
-	}
-	cut := makegood.MaxReasonBytes - len("...")
-	for cut > 0 && reason[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return reason[:cut] + "..."
 }

@@ -108,7 +108,7 @@ func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
 			return Verdict{Kind: Duplicate, Reason: "it is being cancelled"}
 		}
 		t.job.Desired = makegood.Cancelled
-		t.job.Reason = clip(reasonOf(e))
+		t.job.Reason = makegood.Clip(reasonOf(e))
 		t.job.PausedAt = time.Time{}
 	case GoesOn:
 		t.goOn()

@@ -9,7 +9,6 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -185,7 +184,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	if e.seen.IsZero() {
 		return nil
 	}
-	err := s.Jobs.Park(ctx, id, e.seen, wire.Clip(e.reason), s.now().Add(makegood.FarKey))
+	err := s.Jobs.Park(ctx, id, e.seen, makegood.Clip(e.reason), s.now().Add(makegood.FarKey))
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		// Somebody else moved it; if it is still overdue, the next sweep says so.
 		return nil

@@ -46,7 +46,7 @@ type Quarantined struct {
 func Quarantine(ctx context.Context, sender queue.Sender, queueName string, record events.SQSMessage, reason string) error {
 	body, err := encodeFitting(Quarantined{
 		V: wire.Version, Type: TypeQuarantined,
-		Reason: wire.Clip(reason), Source: record.EventSourceARN,
+		Reason: makegood.Clip(reason), Source: record.EventSourceARN,
 		MessageID: record.MessageId, ReceiveCount: ReceiveCount(record), Body: record.Body,
 	})
 	if err != nil {

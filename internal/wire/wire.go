@@ -191,7 +191,7 @@ func decodeReply(m event) (string, makegood.Event, error) {
 		return "", nil, poison("StepFailed without an error")
 	}
 	failure := makegood.StepError{
-		Message: Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
+		Message: makegood.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(max(0, m.Error.RetryAfterMs)) * makegood.Millisecond,
 	}
 	if m.Error.Applied == makegood.AppliedNo {
@@ -209,25 +209,27 @@ func Inline(value json.RawMessage) makegood.Payload {
 	return makegood.Payload{Inline: value, Bytes: len(value)}
 }
 
-// Clip shortens a text to what a job keeps of it, at a character's edge.
-func Clip(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= makegood.MaxReasonBytes {
-		return text
-	}
-	cut := makegood.MaxReasonBytes - len("...")
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "..."
-}
+// refusedRaw are the characters that JSON may hold raw and SQS refuses.
+var refusedRaw = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
 func encode(m any) (string, error) {
-	body, err := json.Marshal(m)
+	body, err := marshal(m)
 	if err != nil {
 		return "", fmt.Errorf("encode message: %w", err)
 	}
-	return string(body), nil
+	return refusedRaw.Replace(string(body)), nil
+}
+
+// marshal writes JSON without escaping <, > and &, which would make six bytes of each: a payload
+// within its limit could become a message over its own.
+func marshal(m any) ([]byte, error) {
+	var body bytes.Buffer
+	encoder := json.NewEncoder(&body)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(m); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
 }
 
 func decode(body string, m any) error {
@@ -256,7 +258,7 @@ func poison(format string, args ...any) error {
 // a store keeps beside it, unpacked.
 func EncodeJob(j makegood.Job) ([]byte, error) {
 	j.Rev, j.CompleteBy, j.Open, j.Claims = 0, time.Time{}, nil, makegood.Claims{}
-	body, err := json.Marshal(j)
+	body, err := marshal(j)
 	if err != nil {
 		return nil, fmt.Errorf("encode job %s: %w", j.ID, err)
 	}

@@ -1,0 +1,202 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Every example in docs/messages.md is read by the code that reads the queues, and written the same.
+func TestTheExamplesInTheDocsAreTheMessages(t *testing.T) {
+	text, err := os.ReadFile("../../docs/messages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := 0
+	for _, part := range strings.Split(string(text), "```json\n")[1:] {
+		example, _, _ := strings.Cut(part, "\n```")
+		examples++
+		written := again(t, example)
+		var got, want any
+		if err := json.Unmarshal([]byte(written), &got); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(example), &want); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("the docs say\n%s\nthe code writes\n%s", example, written)
+		}
+	}
+	if examples < 7 {
+		t.Errorf("found %d examples in the docs", examples)
+	}
+}
+
+// again reads a message and writes it.
+func again(t *testing.T, body string) string {
+	t.Helper()
+	if strings.Contains(body, `"Task"`) {
+		task, err := DecodeTask(body)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, body)
+		}
+		written, err := EncodeTask(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
+	job, e, err := DecodeEvent(body)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, body)
+	}
+	written, err := EncodeEvent(job, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return written
+}
+
+func TestWhatIsNotAMessageIsPoisonAndSaysWhy(t *testing.T) {
+	for _, c := range []struct{ name, body, why string }{
+		{"nothing", ``, "EOF"},
+		{"not JSON", `{`, "unexpected EOF"},
+		{"not UTF-8", "{\"v\":1,\"type\":\"Submitted\",\"job\":\"\xff\"}", "UTF-8"},
+		{"another version", `{"v":2,"type":"Submitted","job":"j"}`, "version 2"},
+		{"no job", `{"v":1,"type":"Submitted"}`, "job"},
+		{"an unknown type", `{"v":1,"type":"Exploded","job":"j"}`, `"Exploded"`},
+		{"an unknown field", `{"v":1,"type":"Submitted","job":"j","colour":"red"}`, "colour"},
+		{"something behind it", `{"v":1,"type":"Submitted","job":"j"}{}`, "follows"},
+		{"a reply without a step", `{"v":1,"type":"StepSucceeded","job":"j","attempt":1}`, "step"},
+		{"a reply without an attempt", `{"v":1,"type":"StepSucceeded","job":"j","step":"s"}`, "attempt"},
+		{"a failure without an error", `{"v":1,"type":"StepFailed","job":"j","step":"s","attempt":1}`, "error"},
+		{"a success with an error", `{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"error":{"message":"no","retryable":false,"applied":"no"}}`, "error"},
+		{"a deadline without a key", `{"v":1,"type":"DeadlinePassed","job":"j"}`, "key"},
+		{"too large", `{"v":1,"type":"Submitted","job":"` + strings.Repeat("j", makegood.MaxMessageBytes) + `"}`, "limit"},
+	} {
+		_, _, err := DecodeEvent(c.body)
+		if !errors.Is(err, ErrPoison) || !strings.Contains(err.Error(), c.why) {
+			t.Errorf("%s: got %v, want poison that speaks of %s", c.name, err, c.why)
+		}
+	}
+}
+
+func TestATaskThatSaysTooLittleIsPoison(t *testing.T) {
+	whole := makegood.Task{
+		Job: "j", Step: "s", Round: 1, Attempt: 1, Agent: "a", Action: "x", Input: json.RawMessage(`1`), Key: "j/s/1",
+		SentAt: time.UnixMilli(1).UTC(), StartBy: time.UnixMilli(2).UTC(), Timeout: makegood.Second, ReplyTo: "events",
+	}
+	if body, err := EncodeTask(whole); err != nil {
+		t.Fatal(err)
+	} else if got, err := DecodeTask(body); err != nil || !reflect.DeepEqual(got, whole) {
+		t.Fatalf("got %+v, %v, want %+v", got, err, whole)
+	}
+	for name, spoil := range map[string]func(*makegood.Task){
+		"job":        func(t *makegood.Task) { t.Job = "" },
+		"step":       func(t *makegood.Task) { t.Step = "" },
+		"agent":      func(t *makegood.Task) { t.Agent = "" },
+		"action":     func(t *makegood.Task) { t.Action = "" },
+		"key":        func(t *makegood.Task) { t.Key = "" },
+		"replyTo":    func(t *makegood.Task) { t.ReplyTo = "" },
+		"attempt":    func(t *makegood.Task) { t.Attempt = 0 },
+		"round":      func(t *makegood.Task) { t.Round = 0 },
+		"timeout":    func(t *makegood.Task) { t.Timeout = 0 },
+		"completeBy": func(t *makegood.Task) { t.Shared = true },
+	} {
+		spoilt := whole
+		spoil(&spoilt)
+		body, err := EncodeTask(spoilt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeTask(body); !errors.Is(err, ErrPoison) {
+			t.Errorf("without %s: got %v, want poison", name, err)
+		}
+	}
+}
+
+func TestAnErrorIsAppliedUnlessItSaysNo(t *testing.T) {
+	for said, want := range map[string]makegood.Applied{
+		`"no"`: makegood.AppliedNo, `"unknown"`: makegood.AppliedUnknown, `"yes"`: makegood.AppliedUnknown, `""`: makegood.AppliedUnknown,
+	} {
+		_, e, err := DecodeEvent(`{"v":1,"type":"StepFailed","job":"j","step":"s","attempt":1,"error":{"message":"m","retryable":true,"applied":` + said + `}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := e.(makegood.StepFailed).Error.Applied; got != want {
+			t.Errorf("applied %s: got %q, want %q", said, got, want)
+		}
+	}
+}
+
+// A payload of 256 KB fits into a message, whatever its characters, and none of them is one that SQS
+// refuses.
+func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
+	for _, c := range []string{"x", "<", "&", "\uFFFE", "\uFFFF", "\u2028"} {
+		value := []byte(`"` + strings.Repeat(c, (makegood.MaxPayloadBytes-2)/len(c)) + `"`)
+		body, err := EncodeEvent("j", makegood.StepSucceeded{Step: "s", Attempt: 1, Output: Inline(value)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(body) > makegood.MaxMessageBytes || strings.ContainsAny(body, "\uFFFE\uFFFF") {
+			t.Errorf("%q: got %d bytes, raw %v", c, len(body), strings.ContainsAny(body, "\uFFFE\uFFFF"))
+		}
+		_, e, err := DecodeEvent(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want string
+		if err := errors.Join(json.Unmarshal(e.(makegood.StepSucceeded).Output.Inline, &got), json.Unmarshal(value, &want)); err != nil || got != want {
+			t.Errorf("%q came back as another value, %v", c, err)
+		}
+	}
+}
+
+func TestAStoredJobIsReadAsItWasWritten(t *testing.T) {
+	want := makegood.Job{
+		ID: "j", Workflow: "w", Definition: "d", Round: 2, ProcessState: makegood.Error, Desired: makegood.Undone,
+		Reason: "näh", CreatedAt: time.UnixMilli(1_234).UTC(), Input: Inline([]byte(`{"a":1}`)), InputHash: "h",
+		Steps: []makegood.StepState{{Name: "s", Attempt: 3, Undo: makegood.Activity{
+			State: makegood.Failed, Error: &makegood.StepError{Message: "m", RetryAfter: 1500 * makegood.Millisecond},
+			Silent: makegood.Claim{Attempt: 2, LockedBy: "a:1", StartedAt: time.UnixMilli(5).UTC(), CompleteBy: time.UnixMilli(6).UTC()},
+		}}},
+		Untold: []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: "r", At: time.UnixMilli(7).UTC()}},
+	}
+	body, err := EncodeJob(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeJob(body)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
+	}
+	beside := want
+	beside.Rev, beside.Open, beside.CompleteBy = 9, map[string]int{"s": 3}, time.UnixMilli(8)
+	if again, err := EncodeJob(beside); err != nil || string(again) != string(body) {
+		t.Errorf("what a store keeps beside it was packed too: %s", again)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add(`{"v":1,"type":"Submitted","job":"j"}`)
+	f.Add(`{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"output":null}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		if job, e, err := DecodeEvent(body); err == nil {
+			if _, err := EncodeEvent(job, e); err != nil {
+				t.Errorf("read, but cannot be written: %v", err)
+			}
+		} else if !errors.Is(err, ErrPoison) {
+			t.Errorf("got %v, want poison", err)
+		}
+		if _, err := DecodeTask(body); err != nil && !errors.Is(err, ErrPoison) {
+			t.Errorf("got %v, want poison", err)
+		}
+	})
+}
