@@ -117,7 +117,7 @@ func TestQuarantineSendsOnlyCharactersThatAQueueTakes(t *testing.T) {
 	if err := json.Unmarshal([]byte(sent.body), &q); err != nil {
 		t.Fatal(err)
 	}
-	if want := "unknown field \"\uFFFE\uFFFF\x00\uFFFD\""; q.Reason != want || q.Body != "\uFFFF\x00" {
+	if want := "unknown field \"\uFFFD\uFFFD\x00\uFFFD\""; q.Reason != want || q.Body != "\uFFFF\x00" {
 		t.Errorf("got reason %q, body %q, want %q and the body", q.Reason, q.Body, want)
 	}
 }
