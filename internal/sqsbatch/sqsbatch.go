@@ -88,8 +88,8 @@ func ReceiveCount(record events.SQSMessage) int {
 	return count
 }
 
-// failedRecords are the records that stay on the queue after this answer, read as Lambda reads it:
-// an error fails the whole batch, and so does an id that is empty or names none of its records.
+// failedRecords are the records that stay on the queue after this answer, read on the safe side: an
+// error fails the whole batch, and so does an id that is empty (Lambda says so) or of no record in it.
 func failedRecords(event events.SQSEvent, response events.SQSEventResponse, err error) []events.SQSMessage {
 	if err != nil {
 		return event.Records

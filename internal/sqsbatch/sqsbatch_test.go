@@ -123,7 +123,7 @@ func TestReceiveCountIsAtLeastOne(t *testing.T) {
 	}
 }
 
-// An answer is read as Lambda reads it, so that a backoff is given to what really stays on the queue.
+// An answer is read on the safe side, so that a backoff is given to what really stays on the queue.
 func TestAnAnswerThatNamesAnUnknownRecordFailsTheBatch(t *testing.T) {
 	event := batch("a", "", "c")
 	for _, test := range []struct {

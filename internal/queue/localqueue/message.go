@@ -1,0 +1,136 @@
+package localqueue
+
+import (
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+)
+
+// The limits of SQS that Makegood has no reason to know elsewhere.
+const (
+	maxDelay      = 15 * time.Minute
+	maxGroupBytes = 128
+	arnPrefix     = "arn:aws:sqs:local:000000000000:"
+)
+
+// message is a message on a line. Body, digest, group, id and sentAt never change after it was sent.
+type message struct {
+	id, body, digest, group string
+	delay                   time.Duration
+	sentAt                  time.Time
+
+	// receives counts the deliveries on all queues, as SQS does, and here those on this one.
+	receives, here  int
+	firstReceivedAt time.Time
+	// receipt is that of the latest delivery.
+	receipt string
+	// source is the name of the queue that it was a dead letter of.
+	source string
+
+	// visibleAt is when a hidden message shows, sequence tells hidden ones of one moment apart.
+	visibleAt time.Time
+	sequence  uint64
+	// index is its place among the hidden, notHidden otherwise.
+	index int
+	// gone: deleted while it was visible; it is passed over when its turn comes.
+	gone bool
+}
+
+// notHidden is the index of a message that is visible or gone.
+const notHidden = -1
+
+func newMessage(m queue.Message) *message {
+	digest := md5.Sum([]byte(m.Body))
+	return &message{
+		body: m.Body, digest: hex.EncodeToString(digest[:]), group: m.Group, delay: m.Delay,
+		index: notHidden,
+	}
+}
+
+// newID makes an id that looks as those of SQS do.
+func newID(random *rand.Rand) string {
+	var raw [16]byte
+	binary.LittleEndian.PutUint64(raw[:8], random.Uint64())
+	binary.LittleEndian.PutUint64(raw[8:], random.Uint64())
+	var text [36]byte
+	hex.Encode(text[:8], raw[:4])
+	hex.Encode(text[9:13], raw[4:6])
+	hex.Encode(text[14:18], raw[6:8])
+	hex.Encode(text[19:23], raw[8:10])
+	hex.Encode(text[24:], raw[10:])
+	text[8], text[13], text[18], text[23] = '-', '-', '-', '-'
+	return string(text[:])
+}
+
+// delivery is what one delivery of a message says beyond what never changes.
+type delivery struct {
+	*message
+	receipt         string
+	receives        int
+	firstReceivedAt time.Time
+	source          string
+}
+
+// render writes deliveries as SQS does. It reads nothing that changes, so it needs no lock.
+func (l *line) render(taken []delivery) []events.SQSMessage {
+	records := make([]events.SQSMessage, len(taken))
+	for i, d := range taken {
+		attributes := make(map[string]string, 4)
+		attributes["ApproximateReceiveCount"] = strconv.Itoa(d.receives)
+		attributes["SentTimestamp"] = milliseconds(d.sentAt)
+		attributes["ApproximateFirstReceiveTimestamp"] = milliseconds(d.firstReceivedAt)
+		if d.group != "" {
+			attributes["MessageGroupId"] = d.group
+		}
+		if d.source != "" {
+			attributes["DeadLetterQueueSourceArn"] = arnPrefix + d.source
+		}
+		records[i] = events.SQSMessage{
+			MessageId: d.id, ReceiptHandle: d.receipt, Body: d.body, Md5OfBody: d.digest,
+			Attributes: attributes, EventSource: "aws:sqs", EventSourceARN: l.arn, AWSRegion: "local",
+		}
+	}
+	return records
+}
+
+func milliseconds(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
+
+// check refuses what SQS refuses.
+func check(m queue.Message) error {
+	switch {
+	case m.Body == "":
+		return queue.Refused("the body is empty")
+	case len(m.Body) > makegood.MaxMessageBytes:
+		return queue.Refused("the body has %d bytes, the limit is %d", len(m.Body), makegood.MaxMessageBytes)
+	case !utf8.ValidString(m.Body):
+		return queue.Refused("the body is not UTF-8")
+	case m.Delay < 0 || m.Delay > maxDelay:
+		return queue.Refused("delay %v, want 0 to %v", m.Delay, maxDelay)
+	case len(m.Group) > maxGroupBytes:
+		return queue.Refused("the group has %d bytes, the limit is %d", len(m.Group), maxGroupBytes)
+	}
+	if i := strings.IndexFunc(m.Body, illegal); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(m.Body[i:])
+		return queue.Refused("the body has the character %U at byte %d", r, i)
+	}
+	if i := strings.IndexFunc(m.Group, illegalInGroup); i >= 0 {
+		return queue.Refused("the group %q has a character at byte %d that is not a letter, digit or mark of ASCII", m.Group, i)
+	}
+	return nil
+}
+
+func illegal(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
+}
+
+func illegalInGroup(r rune) bool { return r <= ' ' || r > '~' }

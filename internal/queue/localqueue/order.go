@@ -1,0 +1,58 @@
+package localqueue
+
+// fifo is a queue of messages, first in first out, at a constant cost a message.
+type fifo struct {
+	messages []*message
+	// head is where the first one is; before it everything is nil.
+	head int
+}
+
+// fifoSlack is how much may be empty before the head before it is worth moving the rest.
+const fifoSlack = 1024
+
+func (f *fifo) len() int { return len(f.messages) - f.head }
+
+func (f *fifo) push(m *message) { f.messages = append(f.messages, m) }
+
+func (f *fifo) pop() *message {
+	m := f.messages[f.head]
+	f.messages[f.head] = nil
+	f.head++
+	if f.head > fifoSlack && f.head > f.len() {
+		rest := copy(f.messages, f.messages[f.head:])
+		clear(f.messages[rest:])
+		f.messages, f.head = f.messages[:rest], 0
+	}
+	return m
+}
+
+// hiddenHeap is a heap.Interface by visibleAt. Each message knows its place in it.
+type hiddenHeap []*message
+
+func (h hiddenHeap) Len() int { return len(h) }
+
+func (h hiddenHeap) Less(i, j int) bool {
+	if !h[i].visibleAt.Equal(h[j].visibleAt) {
+		return h[i].visibleAt.Before(h[j].visibleAt)
+	}
+	return h[i].sequence < h[j].sequence
+}
+
+func (h hiddenHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+func (h *hiddenHeap) Push(m any) {
+	m.(*message).index = len(*h)
+	*h = append(*h, m.(*message))
+}
+
+func (h *hiddenHeap) Pop() any {
+	last := len(*h) - 1
+	m := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	m.index = notHidden
+	return m
+}

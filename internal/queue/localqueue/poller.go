@@ -1,0 +1,167 @@
+package localqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+)
+
+const (
+	// pauseMin and pauseMax bound the wait after a Receive that gave an error; it doubles from one to
+	// the other.
+	pauseMin = 10 * time.Millisecond
+	pauseMax = time.Second
+	// finishWithin is how long the last words to the queue may take after the poller was told to end.
+	finishWithin = 5 * time.Second
+)
+
+// Poller feeds a handler from a queue, as the SQS event source mapping feeds a Lambda function with
+// ReportBatchItemFailures. It works with any Receiver.
+type Poller struct {
+	Receiver queue.Receiver
+	Queue    string
+	// Concurrency is how many invocations of Handler there are at once, at most; at least 1. Nothing
+	// is received that could not be handled at once.
+	Concurrency int
+	Handler     queue.Handler
+	// Logger hears of batches that failed as a whole and of a queue that fails. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// Run polls until ctx ends, and returns when every invocation has. Each gets what is there, 1 to
+// makegood.MaxBatch records: nothing waits for a batch to fill.
+//
+// What an invocation succeeded with is deleted, also after ctx has ended. What it names in
+// BatchItemFailures stays, and comes back after the visibility timeout or whatever time the handler
+// gave it by Return. An error, a panic, and an id that is empty or not of the batch fail the whole
+// batch. A record that could not be deleted is delivered again.
+//
+// Handler gets ctx, so it is told to stop when the poller is; give it another one where running work
+// is to be finished first. Run returns nil when ctx has ended, and an error that is ErrNoQueue when
+// there is no such queue. Any other error of Receive is logged, and tried again after a pause.
+func (p Poller) Run(ctx context.Context) error {
+	if p.Concurrency < 1 {
+		return fmt.Errorf("poll %s: concurrency %d, want at least 1", p.Queue, p.Concurrency)
+	}
+	if p.Logger == nil {
+		p.Logger = slog.Default()
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, p.Concurrency)
+	pause := pauseMin
+	for ctx.Err() == nil {
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return nil
+		}
+		records, err := p.receive(ctx)
+		if len(records) > 0 {
+			pause = pauseMin
+			running.Go(func() {
+				defer func() { <-slots }()
+				p.invoke(ctx, events.SQSEvent{Records: records})
+			})
+			continue
+		}
+		<-slots
+		if errors.Is(err, queue.ErrNoQueue) {
+			return fmt.Errorf("poll %s: %w", p.Queue, err)
+		}
+		if err != nil && ctx.Err() == nil {
+			p.Logger.WarnContext(ctx, "receive again after a pause", "queue", p.Queue, "pause", pause, "error", err)
+			sleep(ctx, pause)
+			pause = min(2*pause, pauseMax)
+		}
+	}
+	return nil
+}
+
+// receive takes a batch. One that came in the moment in which ctx ended goes back at once.
+func (p Poller) receive(ctx context.Context) ([]events.SQSMessage, error) {
+	records, err := p.Receiver.Receive(ctx, p.Queue, makegood.MaxBatch)
+	if err != nil || ctx.Err() == nil || len(records) == 0 {
+		return records, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	return nil, p.Receiver.Return(ctx, p.Queue, 0, receipts(records)...)
+}
+
+// invoke hands one batch to the handler, and deletes what it succeeded with.
+func (p Poller) invoke(ctx context.Context, event events.SQSEvent) {
+	response, err := p.call(ctx, event)
+	if err != nil {
+		p.Logger.ErrorContext(ctx, "a batch failed as a whole", "queue", p.Queue, "records", len(event.Records), "error", err)
+		return
+	}
+	done := succeeded(event, response)
+	if len(done) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	if err := p.Receiver.Delete(ctx, p.Queue, receipts(done)...); err != nil {
+		p.Logger.WarnContext(ctx, "records that were dealt with will come again", "queue", p.Queue, "records", len(done), "error", err)
+	}
+}
+
+// call calls the handler, and makes an error of a panic.
+func (p Poller) call(ctx context.Context, event events.SQSEvent) (response events.SQSEventResponse, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	return p.Handler(ctx, event)
+}
+
+// succeeded are the records that may be deleted after this answer, read on the safe side: none where
+// an id is empty (Lambda says so) or of no record.
+func succeeded(event events.SQSEvent, response events.SQSEventResponse) []events.SQSMessage {
+	failed := make(map[string]bool, len(event.Records))
+	for _, record := range event.Records {
+		failed[record.MessageId] = false
+	}
+	for _, failure := range response.BatchItemFailures {
+		if _, known := failed[failure.ItemIdentifier]; !known || failure.ItemIdentifier == "" {
+			return nil
+		}
+		failed[failure.ItemIdentifier] = true
+	}
+	var done []events.SQSMessage
+	for _, record := range event.Records {
+		if !failed[record.MessageId] {
+			done = append(done, record)
+		}
+	}
+	return done
+}
+
+func receipts(records []events.SQSMessage) []string {
+	receipts := make([]string, len(records))
+	for i, record := range records {
+		receipts[i] = record.ReceiptHandle
+	}
+	return receipts
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
