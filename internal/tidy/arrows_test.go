@@ -1,0 +1,317 @@
+package tidy
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/makegood-dev/makegood"
+
+// The libraries of others, by what they are for us.
+const (
+	lambdaEvents = "github.com/aws/aws-lambda-go/events"
+	lambda       = "github.com/aws/aws-lambda-go"
+	awsSDK       = "github.com/aws/aws-sdk-go-v2"
+	smithy       = "github.com/aws/smithy-go"
+	rapid        = "pgregory.net/rapid"
+)
+
+// arrow says what a package may import. Tests are free: they bring together what is apart.
+type arrow struct {
+	// from is a folder; with "/*" behind it every folder below.
+	from string
+	// to are our own packages: "." is the root package, "*" every library of ours.
+	to []string
+	// vendors are packages of others, each with all that is below it.
+	vendors []string
+}
+
+// arrows is the law. The most exact row holds. A new row is a decision; say why in the commit.
+var arrows = []arrow{
+	// The words, the core, and what both floors of the building may use.
+	{".", nil, nil},
+	{"internal/machine", []string{"."}, nil},
+	{"internal/canonical", nil, nil},
+	{"internal/wire", []string{"."}, nil},
+
+	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
+	{"internal/store", []string{"."}, nil},
+	{"internal/store/storetest", []string{".", "internal/store", "internal/wire"}, []string{rapid}},
+	{"internal/store/faultstore", []string{".", "internal/store"}, nil},
+	{"internal/store/sqlitestore", []string{".", "internal/store", "internal/wire"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
+	{"internal/store/dynamostore", []string{".", "internal/store", "internal/wire"}, []string{awsSDK, smithy}},
+	{"internal/queue", []string{"."}, []string{lambdaEvents}},
+	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
+	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
+	{"internal/queue/localqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
+	{"internal/queue/sqsqueue", []string{".", "internal/queue"}, []string{lambdaEvents, awsSDK, smithy}},
+	{"internal/notify", []string{"."}, nil},
+	{"internal/notify/*", []string{".", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
+	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+
+	// What is read from people.
+	{"internal/workflowfile", []string{".", "internal/canonical", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	{"internal/workflowfile/*", []string{".", "internal/canonical"}, []string{"github.com/itchyny/gojq"}},
+	{"internal/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
+
+	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
+	{"internal/scheduler", []string{
+		".", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
+		"internal/notify", "internal/wire", "internal/sqsbatch",
+	}, []string{lambdaEvents}},
+	{"internal/supervisor", []string{".", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+	{"agent", []string{"."}, nil},
+	{"internal/agentrun", []string{
+		".", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch",
+	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
+	{"internal/httpagent", []string{".", "agent"}, nil},
+
+	// What wires it.
+	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
+	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
+	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
+	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
+	{"internal/tidy/*", nil, nil},
+	{"client", []string{".", "internal/store", "internal/queue", "internal/scheduler", "internal/workflowfile", "internal/canonical", "internal/wire"}, nil},
+	{"makegoodtest", []string{"*"}, nil},
+	{"cmd/makegood", []string{"*", "workflows", "workflows/order"}, []string{
+		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
+	}},
+	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
+
+	// What stands for our users' code: the public packages, as they have them.
+	{"workflows", []string{".", "agent", "workflows/order"}, nil},
+	{"workflows/*", []string{".", "agent"}, nil},
+	{"examples/*", []string{".", "agent", "client", "makegoodtest", "workflows", "workflows/order", "examples/shop/services"}, []string{
+		"github.com/schollz/progressbar/v3", "golang.org/x/term",
+	}},
+	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services"}, []string{lambda, awsSDK, smithy}},
+	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services"}, []string{lambda, awsSDK, smithy}},
+}
+
+// awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "functions/", "cmd/", "e2e"}
+
+// rowOf gives the row for a folder.
+func rowOf(dir string) (arrow, bool) {
+	best, found := arrow{}, false
+	for _, a := range arrows {
+		below, wild := strings.CutSuffix(a.from, "*")
+		fits := a.from == dir || wild && strings.HasPrefix(dir, below)
+		if fits && (!found || len(a.from) > len(best.from) || a.from == dir) {
+			best, found = a, true
+		}
+		if a.from == dir {
+			break
+		}
+	}
+	return best, found
+}
+
+// isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
+func isLibrary(dir string) bool {
+	for _, top := range []string{"cmd", "functions", "examples", "workflows", "e2e", "internal/tidy"} {
+		if dir == top || strings.HasPrefix(dir, top+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+func (a arrow) allowsOurs(to string) bool {
+	return slices.Contains(a.to, to) || slices.Contains(a.to, "*") && isLibrary(to)
+}
+
+func (a arrow) allowsVendor(name string) bool {
+	return slices.ContainsFunc(a.vendors, func(v string) bool { return within(name, v) })
+}
+
+// within reports whether an import path is that of a folder or below it.
+func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+
+// imported is one import of a file.
+type imported struct {
+	name string // as written
+	ours string // the folder, if it is one of ours; "." is the root package
+	at   func(format string, args ...any) string
+}
+
+func imports(s source) []imported {
+	var all []imported
+	for _, spec := range s.file.Imports {
+		name, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			panic(fmt.Sprintf("tidy: %s: import %s: %v", s.path, spec.Path.Value, err))
+		}
+		i := imported{name: name, at: func(format string, args ...any) string { return s.at(spec.Pos(), format, args...) }}
+		if name == module {
+			i.ours = "."
+		} else if below, ok := strings.CutPrefix(name, module+"/"); ok {
+			i.ours = below
+		}
+		all = append(all, i)
+	}
+	return all
+}
+
+// isStandard reports whether an import is of the standard library.
+func (i imported) isStandard() bool {
+	first, _, _ := strings.Cut(i.name, "/")
+	return i.ours == "" && !strings.Contains(first, ".")
+}
+
+func checkArrows(sources []source) []string {
+	var found []string
+	for _, s := range ours(sources) {
+		row, known := rowOf(s.dir())
+		if !known {
+			found = append(found, fmt.Sprintf("%s: a package without a row in the table of arrows (internal/tidy)", s.path))
+			continue
+		}
+		for _, i := range imports(s) {
+			switch {
+			case i.isStandard() && i.name != "C" && i.name != "unsafe":
+			case i.ours != "" && row.allowsOurs(i.ours):
+			case i.ours == "" && row.allowsVendor(i.name):
+			default:
+				found = append(found, i.at("%s may not import %s: no such arrow in the table (internal/tidy)", s.dir(), i.name))
+			}
+		}
+	}
+	return found
+}
+
+// checkReach holds what no row may say: the Supervisor does not reach the core by any way round.
+func checkReach(sources []source) []string {
+	direct := map[string]map[string]bool{}
+	for _, s := range ours(sources) {
+		for _, i := range imports(s) {
+			if i.ours == "" {
+				continue
+			}
+			if direct[s.dir()] == nil {
+				direct[s.dir()] = map[string]bool{}
+			}
+			direct[s.dir()][i.ours] = true
+		}
+	}
+	ways := map[string]string{"internal/supervisor": "internal/supervisor"}
+	for queue := []string{"internal/supervisor"}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range slices.Sorted(maps.Keys(direct[queue[0]])) {
+			if ways[next] == "" {
+				ways[next] = ways[queue[0]] + " -> " + next
+				queue = append(queue, next)
+			}
+		}
+	}
+	if way := ways["internal/machine"]; way != "" {
+		return []string{"the Supervisor reaches the core: " + way}
+	}
+	return nil
+}
+
+func checkAWS(sources []source) []string {
+	var found []string
+	for _, s := range goFiles(sources) {
+		allowed := slices.ContainsFunc(awsFolders, func(f string) bool { return strings.HasPrefix(s.dir()+"/", f) })
+		for _, i := range imports(s) {
+			if within(i.name, awsSDK) && !allowed {
+				found = append(found, i.at("the AWS SDK belongs into its adapters and mains, not into %s", s.dir()))
+			}
+		}
+	}
+	return found
+}
+
+func arrowRules() []rule {
+	file := func(imports ...string) string {
+		text := "package p\n"
+		for _, i := range imports {
+			text += fmt.Sprintf("import %q\n", i)
+		}
+		return text
+	}
+	return []rule{
+		{
+			name:  "no import without an arrow in the table",
+			check: checkArrows,
+			wrong: []mistake{
+				{"workflow.go:2: . may not import github.com/spf13/cobra", tree{"workflow.go": file("github.com/spf13/cobra")}},
+				{". may not import " + module + "/internal/wire", tree{"workflow.go": file(module + "/internal/wire")}},
+				{"may not import " + module + "/internal/store", tree{"internal/machine/m.go": file(module, module+"/internal/store")}},
+				{"may not import " + module + "/internal/wire", tree{"internal/store/s.go": file(module + "/internal/wire")}},
+				{"may not import " + module + "/internal/machine", tree{"internal/supervisor/s.go": file("time", module+"/internal/machine")}},
+				{"may not import " + module + "/internal/store/sqlitestore", tree{"internal/scheduler/s.go": file(module + "/internal/store/sqlitestore")}},
+				{"may not import " + module + "/internal/queue/localqueue", tree{"internal/store/sqlitestore/s.go": file(module + "/internal/queue/localqueue")}},
+				{"may not import github.com/aws/aws-lambda-go/lambda", tree{"internal/queue/q.go": file("github.com/aws/aws-lambda-go/lambda")}},
+				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
+				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
+				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
+				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
+				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
+			},
+			good: []tree{
+				{"workflow.go": file("time", "encoding/json")},
+				{"internal/store/dynamostore/d.go": file(module, module+"/internal/store", awsSDK+"/service/dynamodb")},
+				{"internal/embedded/e.go": file(module+"/internal/machine", module+"/internal/store/sqlitestore")},
+				{"internal/supervisor/s_test.go": file(module + "/internal/scheduler")},
+				{"functions/scheduler/main.go": file(lambda+"/lambda", module+"/internal/scheduler")},
+			},
+		},
+		{
+			name:  "the Supervisor does not reach the core",
+			check: checkReach,
+			wrong: []mistake{{
+				"internal/supervisor -> internal/queue -> internal/machine",
+				tree{"internal/supervisor/s.go": file(module + "/internal/queue"), "internal/queue/q.go": file(module + "/internal/machine")},
+			}},
+			good: []tree{{"internal/supervisor/s.go": file(module), "internal/scheduler/s.go": file(module + "/internal/machine")}},
+		},
+		{
+			name:  "the AWS SDK stays in its adapters and mains",
+			check: checkAWS,
+			wrong: []mistake{
+				{"not into internal/scheduler", tree{"internal/scheduler/s.go": file(awsSDK + "/aws")}},
+				{"not into internal/store", tree{"internal/store/s_test.go": file(awsSDK + "/service/dynamodb")}},
+				{"not into examples/demo", tree{"examples/demo/d.go": file(awsSDK + "/service/sqs")}},
+			},
+			good: []tree{{
+				"internal/queue/sqsqueue/q.go": file(awsSDK + "/service/sqs"), "functions/agent/main.go": file(awsSDK + "/config"),
+				"internal/store/dynamostore/d_test.go": file(awsSDK + "/aws"),
+			}},
+		},
+	}
+}
+
+// The table could be talked into anything; these are the rows that may not be.
+func TestTheTableKeepsTheLaws(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range arrows {
+		if seen[a.from] {
+			t.Errorf("%s has two rows", a.from)
+		}
+		seen[a.from] = true
+		for _, v := range a.vendors {
+			if v == awsSDK && !slices.ContainsFunc(awsFolders, func(f string) bool { return strings.HasPrefix(a.from+"/", f) }) {
+				t.Errorf("%s: the table lets the AWS SDK in", a.from)
+			}
+		}
+	}
+	for from, want := range map[string][]string{
+		".": nil, "internal/machine": {"."}, "internal/store": {"."}, "internal/queue": {"."}, "agent": {"."},
+	} {
+		if row, _ := rowOf(from); !slices.Equal(row.to, want) {
+			t.Errorf("%s may import %v, want %v", from, row.to, want)
+		}
+	}
+	if row, _ := rowOf("internal/supervisor"); row.allowsOurs("internal/machine") {
+		t.Error("the table lets the Supervisor import the core")
+	}
+	if row, _ := rowOf("internal/machine"); len(row.vendors) > 0 {
+		t.Errorf("the core may import %v, want nothing of others", row.vendors)
+	}
+}

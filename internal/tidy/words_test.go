@@ -1,0 +1,234 @@
+package tidy
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// emptyNames say nothing of what a package is for.
+var emptyNames = []string{
+	"util", "utils", "common", "types", "helper", "helpers", "manager", "managers", "model", "models", "misc", "base", "shared",
+}
+
+// public are the packages that users import.
+var public = []string{".", "agent", "client", "makegoodtest"}
+
+func checkPackageNames(sources []source) []string {
+	found := map[string]bool{}
+	for _, s := range goFiles(sources) {
+		for _, part := range append(strings.Split(s.dir(), "/"), strings.TrimSuffix(s.file.Name.Name, "_test")) {
+			if slices.Contains(emptyNames, part) {
+				found[fmt.Sprintf("%s: %q says nothing of what the package is for", s.dir(), part)] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Built from parts, so that the rule does not find itself.
+var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+
+func checkUnfinished(sources []source) []string {
+	var found []string
+	for _, s := range goFiles(sources) {
+		for _, group := range s.file.Comments {
+			for _, c := range group.List {
+				if word := unfinished.FindString(c.Text); word != "" {
+					found = append(found, s.at(c.Pos(), "%s: do it, or decide not to and write down why", word))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// checkPackageComments wants one comment a package, in a file that is no test unless all are.
+func checkPackageComments(sources []source) []string {
+	type state struct{ ours, documented, inTests bool }
+	packages := map[string]state{}
+	for _, s := range goFiles(sources) {
+		p := packages[s.dir()]
+		has := s.file.Doc != nil && strings.TrimSpace(s.file.Doc.Text()) != ""
+		p.ours = p.ours || !s.isTest()
+		p.documented = p.documented || has && !s.isTest()
+		p.inTests = p.inTests || has && s.isTest()
+		packages[s.dir()] = p
+	}
+	var found []string
+	for _, dir := range slices.Sorted(maps.Keys(packages)) {
+		if p := packages[dir]; !p.documented && (p.ours || !p.inTests) {
+			found = append(found, dir+": no package comment says what it does and what it does not")
+		}
+	}
+	return found
+}
+
+// checkDoc wants a comment on every exported thing of the public packages.
+func checkDoc(sources []source) []string {
+	var found []string
+	for _, s := range ours(sources) {
+		if !slices.Contains(public, s.dir()) {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.IsExported() && exportedReceiver(d) && d.Doc == nil {
+					found = append(found, s.at(d.Pos(), "%s is public and says nothing", d.Name.Name))
+				}
+			case *ast.GenDecl:
+				found = append(found, undocumented(s, d)...)
+			}
+		}
+	}
+	return found
+}
+
+func exportedReceiver(f *ast.FuncDecl) bool {
+	if f.Recv == nil {
+		return true
+	}
+	t := f.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.IsExported()
+		default:
+			return true
+		}
+	}
+}
+
+// undocumented gives the exported names of a declaration that nothing is said about. One comment may
+// speak for a group of constants or variables, not for a group of types.
+func undocumented(s source, d *ast.GenDecl) []string {
+	var found []string
+	for _, spec := range d.Specs {
+		switch spec := spec.(type) {
+		case *ast.TypeSpec:
+			if spec.Name.IsExported() && spec.Doc == nil && (d.Doc == nil || d.Lparen.IsValid()) {
+				found = append(found, s.at(spec.Pos(), "%s is public and says nothing", spec.Name.Name))
+			}
+		case *ast.ValueSpec:
+			if spec.Doc != nil || spec.Comment != nil || d.Doc != nil {
+				continue
+			}
+			for _, name := range spec.Names {
+				if name.IsExported() {
+					found = append(found, s.at(name.Pos(), "%s is public and says nothing", name.Name))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// checkVariables finds state that belongs to nobody: a variable of a package may be an error, a
+// table, or the proof that a type is what it says.
+func checkVariables(sources []source) []string {
+	var found []string
+	for _, s := range ours(sources) {
+		for _, d := range s.file.Decls {
+			g, is := d.(*ast.GenDecl)
+			if !is || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v := spec.(*ast.ValueSpec)
+				if v.Names[0].Name != "_" && len(v.Values) == 0 && v.Type != nil && !embeds(g, v) {
+					found = append(found, s.at(v.Pos(), "%s is set at run time: state of a package belongs to nobody", v.Names[0].Name))
+				}
+			}
+		}
+	}
+	return found
+}
+
+// embeds reports whether the variable is filled by the compiler, from a file.
+func embeds(g *ast.GenDecl, v *ast.ValueSpec) bool {
+	for _, doc := range []*ast.CommentGroup{g.Doc, v.Doc} {
+		if doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") }) {
+			return true
+		}
+	}
+	return false
+}
+
+func wordRules() []rule {
+	return []rule{
+		{
+			name:  "a package is named for what it does",
+			check: checkPackageNames,
+			wrong: []mistake{
+				{`internal/util: "util"`, tree{"internal/util/a.go": "package util\n"}},
+				{`internal/common/x: "common"`, tree{"internal/common/x/a.go": "package x\n"}},
+				{`internal/x: "helpers"`, tree{"internal/x/a.go": "package helpers\n"}},
+				{`"models"`, tree{"models/a_test.go": "package models_test\n"}},
+				{`"misc"`, tree{"misc/a.go": "package misc\n", "misc/b.go": "package misc\n"}},
+			},
+			good: []tree{{"internal/wire/a.go": "package wire\n", "internal/utility/a.go": "package utility\n"}},
+		},
+		{
+			name:  "nothing is left for later in a comment",
+			check: checkUnfinished,
+			wrong: []mistake{
+				{"a.go:2: TO" + "DO", tree{"a.go": "package a\n// TO" + "DO: later\n"}},
+				{"FIX" + "ME", tree{"a_test.go": "package a\n/* FIX" + "ME */\n"}},
+			},
+			good: []tree{{"a.go": "package a\n// todos are a word like any other\nvar s = \"TO" + "DO\"\n"}},
+		},
+		{
+			name:  "a package says what it does",
+			check: checkPackageComments,
+			wrong: []mistake{
+				{"internal/a: no package comment", tree{"internal/a/a.go": "package a\n", "internal/a/b.go": "package a\n"}},
+				{"internal/a: no package comment", tree{"internal/a/a.go": "package a\n", "internal/a/a_test.go": "// Package a is said in the wrong place.\npackage a\n"}},
+				{"internal/a: no package comment", tree{"internal/a/a_test.go": "package a\n"}},
+				{"internal/a: no package comment", tree{"internal/a/a.go": "// Detached.\n\npackage a\n"}},
+			},
+			good: []tree{
+				{"internal/a/a.go": "// Package a does.\npackage a\n", "internal/a/b.go": "package a\n", "internal/a/a_test.go": "package a_test\n"},
+				{"internal/a/a_test.go": "// Package a has tests only.\npackage a\n"},
+			},
+		},
+		{
+			name:  "what is public says what it is",
+			check: checkDoc,
+			wrong: []mistake{
+				{"a.go:2: F is public", tree{"a.go": "package a\nfunc F() {}\n"}},
+				{"F is public", tree{"agent/a.go": "package a\nfunc (t *T[x]) F() {}\n"}},
+				{"T is public", tree{"agent/a.go": "package a\ntype T int\n"}},
+				{"T is public", tree{"agent/a.go": "package a\n// Types.\ntype (\n\tT int\n)\n"}},
+				{"V is public", tree{"a.go": "package a\nvar V = 1\n"}},
+				{"C is public", tree{"a.go": "package a\nconst (\n\tC = 1\n)\n"}},
+			},
+			good: []tree{
+				{"a.go": "package a\n// F does.\nfunc F() {}\n// T is.\ntype T int\n// All.\nconst (\n\tA = 1\n\tB = 2\n)\nconst (\n\tC = 3 // says it\n)\nfunc (t) M() {}\nfunc f() {}\n"},
+				{"internal/x/a.go": "package a\nfunc F() {}\n", "a_test.go": "package a\nfunc F() {}\n"},
+			},
+		},
+		{
+			name:  "no package keeps state",
+			check: checkVariables,
+			wrong: []mistake{
+				{"a.go:2: count is set at run time", tree{"a.go": "package a\nvar count int\n"}},
+				{"mu is set at run time", tree{"a.go": "package a\nvar (\n\terr = f()\n\tmu sync.Mutex\n)\n"}},
+			},
+			good: []tree{{
+				"a.go":      "package a\nvar ErrGone = f()\nvar table = []int{1}\nvar _ I = T{}\n//go:embed a.txt\nvar text string\nfunc f() { var n int; _ = n }\n",
+				"a_test.go": "package a\nvar count int\n",
+			}},
+		},
+	}
+}
