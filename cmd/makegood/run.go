@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/batch"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/inputfile"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -68,11 +69,19 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
+	if err != nil {
+		return exit(codeFailed, err)
+	}
+	defer http.Close()
+	logger := newLogger(cmd.ErrOrStderr(), o.verbose)
+	// What libraries log goes the same way: Go's HTTP client tells of every stray answer.
+	slog.SetDefault(logger)
 	bar := newBar(cmd.ErrOrStderr(), len(lines))
 	r := batch.New(lines, bar.ended)
 	engine, err := embedded.Open(ctx, embedded.Config{
-		Dir: o.data, Agents: agents, Saved: r.Saved,
-		Logger: newLogger(cmd.ErrOrStderr(), o.verbose), Notifier: quiet{},
+		Dir: o.data, Agents: append([]agent.Handler{http}, agents...), Saved: r.Saved,
+		Logger: logger, Notifier: quiet{},
 	})
 	if err != nil {
 		return exit(codeUsage, err)
