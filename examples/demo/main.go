@@ -1,0 +1,213 @@
+// Command demo shows what Makegood promises. It opens a shop whose services fail, hang, hang up and
+// answer twice, sends 300 orders through it with `makegood run`, kills that with SIGKILL twice on the
+// way, and then compares the shop's ledger with the states in which the orders ended. It exits 0 only
+// if every order is finished, undone, or in Error with a reason, and nobody was charged for nothing.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/workflows/order"
+)
+
+// killsAt are the shares of the orders that have ended when the engine is killed.
+var killsAt = []float64{0.25, 0.6}
+
+// readyWithin is how long the shop may take to open.
+const readyWithin = 10 * time.Second
+
+func main() {
+	seed := flag.Uint64("seed", 7, "the same `number` gives the same faults")
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "Runs the demo: 300 orders, services with faults, the engine killed twice.\n\nExample: go run ./examples/demo -seed 3\n\n")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	good, err := run(ctx, *seed)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+	}
+	if err != nil || !good {
+		os.Exit(1)
+	}
+}
+
+// stage is what the demo plays on: a folder that is removed again, and the shop.
+type stage struct {
+	dir      string
+	shop     string // its URL
+	workflow string
+	input    string // relative to the project's root
+	data     string
+}
+
+func run(ctx context.Context, seed uint64) (good bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "makegood-demo-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	s := &stage{dir: dir, data: filepath.Join(dir, "data")}
+	fmt.Println("Building makegood and the shop ...")
+	if err := s.build(ctx); err != nil {
+		return false, err
+	}
+	closeShop, err := s.openShop(ctx, seed)
+	if err != nil {
+		return false, err
+	}
+	defer closeShop()
+	total, err := s.write()
+	if err != nil {
+		return false, err
+	}
+	fmt.Printf("The shop is open at %s, with faults. %d orders, please.\n", s.shop, total)
+	began := time.Now()
+	kills, err := s.runAll(ctx, total)
+	if err != nil {
+		return false, err
+	}
+	script := services.Script{Profile: services.FaultsNasty, Seed: seed}
+	return s.report(ctx, script, kills, time.Since(began))
+}
+
+// build makes the two programs, so that they can be killed as a user would kill them.
+func (s *stage) build(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", s.dir+string(filepath.Separator), "./cmd/makegood", "./examples/shop")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("build (run this from the project's root): %w", err)
+	}
+	return nil
+}
+
+// openShop starts the services as a process of their own, which outlives every kill of the engine.
+func (s *stage) openShop(ctx context.Context, seed uint64) (shut func(), err error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, "shop"), "--addr", "127.0.0.1:0", "--faults", string(services.FaultsNasty), "--seed", fmt.Sprint(seed))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	shut = func() {
+		_ = cmd.Process.Kill() // its ledger was read; nothing of it is kept
+		_ = cmd.Wait()
+	}
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(out).ReadString('\n')
+		line <- text
+		_, _ = io.Copy(io.Discard, out)
+	}()
+	select {
+	case text := <-line:
+		// "shop: http://127.0.0.1:34567 (faults nasty, seed 7)"
+		fields := strings.Fields(text)
+		if len(fields) < 2 {
+			shut()
+			return nil, errors.New("the shop did not open")
+		}
+		s.shop = fields[1]
+		return shut, nil
+	case <-time.After(readyWithin):
+		shut()
+		return nil, fmt.Errorf("the shop did not open within %s", readyWithin)
+	}
+}
+
+// write puts the workflow, with the shop's address in it, into a file, and counts the orders.
+func (s *stage) write() (total int, err error) {
+	s.workflow = filepath.Join(s.dir, "order.yaml")
+	s.input = filepath.Join("examples", "orders", "orders.jsonl")
+	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(s.shop))
+	lines, err := os.ReadFile(s.input)
+	if err != nil {
+		return 0, err
+	}
+	return bytes.Count(lines, []byte("\n")), os.WriteFile(s.workflow, yaml, 0o644)
+}
+
+// runAll runs the orders, kills the engine on the way, and lets the last run come to its end.
+func (s *stage) runAll(ctx context.Context, total int) (kills int, err error) {
+	for _, share := range killsAt {
+		killed, err := s.runUntil(ctx, int(share*float64(total)))
+		if err != nil {
+			return kills, err
+		}
+		if killed {
+			kills++
+			fmt.Printf("kill -9 after more than %d orders had ended. The same command again:\n", int(share*float64(total)))
+		}
+	}
+	cmd := s.engine(ctx)
+	if err := cmd.Run(); err != nil && !endedOtherwise(err) {
+		return kills, fmt.Errorf("makegood run: %w", err)
+	}
+	return kills, nil
+}
+
+// engine is the command that a user would type.
+func (s *stage) engine(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, "makegood"), "run", s.workflow, "--input", s.input, "--data", s.data)
+	cmd.Env = append(os.Environ(), "MAKEGOOD_SHOP="+s.shop)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	return cmd
+}
+
+// runUntil runs the engine and kills it when that many orders have ended. killed is false if it was
+// faster.
+func (s *stage) runUntil(ctx context.Context, ended int) (killed bool, err error) {
+	cmd := s.engine(ctx)
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		select {
+		case err := <-done:
+			if err != nil && !endedOtherwise(err) {
+				return false, fmt.Errorf("makegood run: %w", err)
+			}
+			return false, nil
+		case <-poll.C:
+			if s.endedSoFar(ctx) <= ended {
+				continue
+			}
+			// SIGKILL: no handler runs, nothing is tidied up.
+			killErr := cmd.Process.Kill()
+			<-done
+			return killErr == nil, nil
+		}
+	}
+}
+
+// endedOtherwise: some job did not end Processed, which is what this shop is for.
+func endedOtherwise(err error) bool {
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 2
+}

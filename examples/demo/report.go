@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+// maxViolations is how many violations are printed.
+const maxViolations = 20
+
+// tally is what the engine's file says of the jobs.
+type tally struct {
+	ends      map[string]makegood.ProcessState
+	states    map[makegood.ProcessState]int
+	attempts  int
+	retries   int
+	undos     int
+	noReasons []string
+}
+
+// endedSoFar counts the orders that are at their end, in the file of an engine that is running.
+func (s *stage) endedSoFar(ctx context.Context) int {
+	t, err := s.count(ctx)
+	if err != nil {
+		// It may not have made its file yet.
+		return 0
+	}
+	n := 0
+	for state, count := range t.states {
+		if state.Finished() || state == makegood.Error {
+			n += count
+		}
+	}
+	return n
+}
+
+func (s *stage) count(ctx context.Context) (tally, error) {
+	t := tally{ends: map[string]makegood.ProcessState{}, states: map[makegood.ProcessState]int{}}
+	reader, err := sqlitestore.OpenReader(ctx, filepath.Join(s.data, embedded.DataFile))
+	if err != nil {
+		return t, err
+	}
+	defer reader.Close()
+	err = reader.Each(ctx, func(job makegood.Job) error {
+		t.add(job)
+		return nil
+	})
+	return t, err
+}
+
+func (t *tally) add(job makegood.Job) {
+	t.ends[job.ID] = job.ProcessState
+	t.states[job.ProcessState]++
+	if job.ProcessState != makegood.Processed && job.Reason == "" {
+		t.noReasons = append(t.noReasons, job.ID)
+	}
+	for _, step := range job.Steps {
+		t.attempts += step.Attempt
+		for _, a := range []makegood.Activity{step.Forward, step.Undo} {
+			if a.Attempt > 0 {
+				t.retries--
+			}
+		}
+		t.retries += step.Attempt
+		if step.Undo.State == makegood.Done {
+			t.undos++
+		}
+	}
+}
+
+// report prints what happened, and says whether everything was made good.
+func (s *stage) report(ctx context.Context, script services.Script, kills int, took time.Duration) (bool, error) {
+	t, err := s.count(ctx)
+	if err != nil {
+		return false, fmt.Errorf("read the jobs: %w", err)
+	}
+	ledger, err := services.ReadLedger(ctx, s.shop)
+	if err != nil {
+		return false, err
+	}
+	printTable(t, ledger, kills, took)
+	violations := services.Check(ledger, t.ends)
+	for _, id := range t.noReasons {
+		violations = append(violations, fmt.Sprintf("order %s (%s): no reason is given", id, t.ends[id]))
+	}
+	for id, state := range t.ends {
+		if want := script.Ends(id); state != want {
+			violations = append(violations, fmt.Sprintf("order %s: ended %s, the shop's script makes it %s", id, state, want))
+		}
+	}
+	for i, v := range violations {
+		if i == maxViolations {
+			fmt.Printf("  ... and %d more\n", len(violations)-maxViolations)
+			break
+		}
+		fmt.Println("  VIOLATION:", v)
+	}
+	if len(violations) > 0 {
+		fmt.Printf("\nThe ledger does NOT agree: %d violations.\n", len(violations))
+		return false, nil
+	}
+	fmt.Printf(`
+The shop's ledger, compared with the jobs:
+  ok  each of the %d Processed orders: one charge, one reservation, one shipment stand
+  ok  each of the %d Undone orders: nothing stands, and no money was kept
+  ok  each of the %d orders in Error: the charge stands, because its refund was refused for good
+  ok  no attempt reached the shop twice, and every order ended as the shop's script has it
+`, t.states[makegood.Processed], t.states[makegood.Undone], t.states[makegood.Error])
+	return true, nil
+}
+
+func printTable(t tally, l services.Ledger, kills int, took time.Duration) {
+	faults := 0
+	for _, n := range l.Totals.Faults {
+		faults += n
+	}
+	fmt.Println()
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	for _, row := range []struct {
+		what  string
+		count int
+	}{
+		{"orders", len(t.ends)},
+		{"Processed", t.states[makegood.Processed]},
+		{"Undone", t.states[makegood.Undone]},
+		{"Error, with a reason", t.states[makegood.Error]},
+		{"attempts made", t.attempts},
+		{"of them retries", t.retries},
+		{"steps undone", t.undos},
+		{"faults of the shop", faults},
+		{"duplicates refused by the shop", l.Totals.DuplicatesRefused},
+		{"forward calls refused after their undo", l.Totals.TombstoneRefusals},
+		{"kills survived", kills},
+	} {
+		fmt.Fprintf(w, "%s\t%d\t\n", row.what, row.count)
+	}
+	fmt.Fprintf(w, "seconds\t%.1f\t\n", took.Seconds())
+	_ = w.Flush() // standard output; if it is gone, so is the reader
+}
