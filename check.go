@@ -63,7 +63,7 @@ func (c *checker) head() {
 	w := c.workflow
 	c.name("name", workflowForm, w.Name)
 	if w.Timeout != 0 {
-		c.duration("timeout", w.Timeout, MinTimeout, MaxJobTimeout)
+		c.duration("timeout", "timeout", w.Timeout, MinTimeout, MaxJobTimeout)
 	}
 	c.onFailure(w.OnFailure)
 	switch n := len(w.Steps); {
@@ -77,7 +77,7 @@ func (c *checker) head() {
 func (c *checker) onFailure(o OnFailure) {
 	switch {
 	case o.Action == FailureWait:
-		c.duration("onFailure", o.Wait, MinTimeout, MaxBackoff)
+		c.duration("onFailure", "wait", o.Wait, MinTimeout, MaxBackoff)
 	case o.Action != FailureUndo && o.Action != FailureStop:
 		c.add("onFailure", "%q is not one of undo, stop and wait DURATION", o.Action)
 	case o.Wait != 0:
@@ -119,12 +119,12 @@ func all(name, chars string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(chars, r) })
 }
 
-func (c *checker) duration(path string, d Duration, least, most time.Duration) {
+func (c *checker) duration(path, name string, d Duration, least, most time.Duration) {
 	switch {
 	case d.Std()%time.Millisecond != 0:
-		c.add(path, "%s is finer than a millisecond", d)
+		c.add(path, "%s %s is finer than a millisecond", name, d)
 	case d.Std() < least || d.Std() > most:
-		c.add(path, "%s is out of range: %s to %s", short(d), short(Duration(least)), short(Duration(most)))
+		c.add(path, "%s %s is out of range: %s to %s", name, short(d), short(Duration(least)), short(Duration(most)))
 	}
 }
 
@@ -147,21 +147,24 @@ func (c *checker) step(i int, s Step) {
 		c.add(path+".name", "a step is called %q already: step %d", s.Name, first+1)
 	}
 	c.name(path+".agent", agentForm, s.Agent)
-	c.name(path+".action", actionForm, s.Action)
+	if s.Action != s.Name {
+		// A good name of a step is a good one of an action, and of a bad one enough was said.
+		c.name(path+".action", actionForm, s.Action)
+	}
 	c.needs(path, s)
 	c.with(path+".with", s.Agent, s.With)
-	c.duration(path+".startBy", s.StartBy, MinTimeout, MaxStartBy)
-	c.duration(path+".timeout", s.Timeout, MinTimeout, MaxTimeout)
+	c.duration(path+".startBy", "startBy", s.StartBy, MinTimeout, MaxStartBy)
+	c.duration(path+".timeout", "timeout", s.Timeout, MinTimeout, MaxTimeout)
 	c.retry(path+".retry", s.Retry)
 	c.undo(path+".undo", s)
 }
 
 func (c *checker) retry(path string, r Retry) {
 	if r.Attempts < 1 || r.Attempts > MaxAttempts {
-		c.add(path+".attempts", "%d is out of range: 1 to %d", r.Attempts, MaxAttempts)
+		c.add(path+".attempts", "attempts %d is out of range: 1 to %d", r.Attempts, MaxAttempts)
 	}
-	c.duration(path+".backoff", r.Backoff, time.Millisecond, MaxBackoff)
-	c.duration(path+".max", r.Max, time.Millisecond, MaxBackoff)
+	c.duration(path+".backoff", "backoff", r.Backoff, time.Millisecond, MaxBackoff)
+	c.duration(path+".max", "max", r.Max, time.Millisecond, MaxBackoff)
 	if r.Backoff > r.Max && r.Max > 0 {
 		c.add(path+".backoff", "backoff %s is over max %s", short(r.Backoff), short(r.Max))
 	}
@@ -231,10 +234,10 @@ func (c *checker) undoing(path string, s Step, u Undo) {
 		c.with(path+".with", u.Agent, u.With)
 	}
 	if u.StartBy != s.StartBy {
-		c.duration(path+".startBy", u.StartBy, MinTimeout, MaxStartBy)
+		c.duration(path+".startBy", "startBy", u.StartBy, MinTimeout, MaxStartBy)
 	}
 	if u.Timeout != s.Timeout {
-		c.duration(path+".timeout", u.Timeout, MinTimeout, MaxTimeout)
+		c.duration(path+".timeout", "timeout", u.Timeout, MinTimeout, MaxTimeout)
 	}
 	if u.Retry != s.Retry {
 		c.retry(path+".retry", u.Retry)

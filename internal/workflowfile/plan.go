@@ -56,7 +56,7 @@ func (c compiler) when(path, text string) *expression {
 	parts, err := split(strings.TrimSpace(text))
 	switch {
 	case err != nil:
-		c.add(path, "%v", err)
+		c.add(path, "%q: %v", clip(text), err)
 	case len(parts) != 1 || !parts[0].expression:
 		c.add(path, `when must be one expression, such as "${ .input.express }": got %q`, clip(text))
 	default:

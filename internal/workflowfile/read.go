@@ -93,6 +93,10 @@ func (r reader) notYAML(err error, source []byte) {
 		if line, err := strconv.Atoi(number); err == nil {
 			r.lines[""], message = line, after
 		}
+		if strings.HasPrefix(after, "did not find expected") {
+			// The parser counts these lines from 0, and others from 1.
+			r.lines[""]++
+		}
 	}
 	lines := strings.Split(string(source), "\n")
 	if line := min(r.lines[""], len(lines)); strings.HasPrefix(strings.TrimLeft(lines[line-1], " "), "\t") {
@@ -123,14 +127,14 @@ func (r reader) onFailure(n *yaml.Node, path string) (o makegood.OnFailure) {
 		return o
 	}
 	if err := o.UnmarshalText([]byte(text)); err != nil {
-		r.wrong(path, "%v", err)
+		r.wrong(path, "onFailure: %v", err)
 	}
 	return o
 }
 
 func (r reader) steps(n *yaml.Node, path string) []makegood.Step {
 	var steps []makegood.Step
-	r.list(n, path, "a list of steps", func(n *yaml.Node, path string) {
+	r.list(n, path, "a list", func(n *yaml.Node, path string) {
 		steps = append(steps, r.step(n, path))
 	})
 	return steps
@@ -155,7 +159,7 @@ func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
 
 func (r reader) needs(n *yaml.Node, path string) []string {
 	needs := []string{}
-	r.list(n, path, "a list of steps, such as [reserve]", func(n *yaml.Node, path string) {
+	r.list(n, path, "a list, such as [reserve]", func(n *yaml.Node, path string) {
 		// What cannot be read stays in its place, so that the paths of the others are right.
 		needs = append(needs, r.text(n, path))
 	})
@@ -164,7 +168,7 @@ func (r reader) needs(n *yaml.Node, path string) []string {
 
 func (r reader) when(n *yaml.Node, path string) string {
 	if n.Kind == yaml.ScalarNode && kindOf(n) != kindText {
-		r.wrong(path, `want an expression that gives true or false, such as "${ .input.express }"; got %s`, describe(n))
+		r.wrong(path, `when must be an expression, such as "${ .input.express }", got %s`, describe(n))
 		return ""
 	}
 	return r.text(n, path)
@@ -186,10 +190,10 @@ func (r reader) attempts(n *yaml.Node, path string) int {
 	attempts, err := strconv.Atoi(n.Value)
 	switch {
 	case kindOf(n) != kindNumber || err != nil && !errors.Is(err, strconv.ErrRange):
-		r.wrong(path, "want a whole number, got %s", describe(n))
+		r.wrong(path, "attempts must be a whole number, got %s", describe(n))
 	case err != nil || attempts < 1 || attempts > makegood.MaxAttempts:
 		// Said here, because 0 would mean the default further on.
-		r.wrong(path, "%s is out of range: 1 to %d", n.Value, makegood.MaxAttempts)
+		r.wrong(path, "attempts %s is out of range: 1 to %d", n.Value, makegood.MaxAttempts)
 	}
 	return attempts
 }
@@ -212,6 +216,9 @@ func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {
 	})
 	return &u
 }
+
+// last is the last part of a path, as a message names it.
+func last(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
 // wrong adds what is wrong at path, and that no more can be said about it.
 func (r reader) wrong(path, format string, args ...any) {
@@ -304,7 +311,7 @@ func (r reader) list(n *yaml.Node, path, what string, item func(n *yaml.Node, pa
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		r.wrong(path, "want %s, got %s", what, describe(n))
+		r.wrong(path, "%s must be %s, got %s", last(path), what, describe(n))
 		return
 	}
 	for i, entry := range n.Content {
@@ -334,11 +341,11 @@ func (r reader) text(n *yaml.Node, path string) string {
 	switch {
 	case !r.plain(n, path):
 	case n.Kind != yaml.ScalarNode || kindOf(n) == kindNull:
-		r.wrong(path, "want text, got %s", describe(n))
+		r.wrong(path, "%s must be text, got %s", last(path), describe(n))
 	case kindOf(n) != kindText:
-		r.wrong(path, "want text, got %s: put it in quotes", describe(n))
+		r.wrong(path, "%s must be text, got %s: put it in quotes", last(path), describe(n))
 	case n.Value == "":
-		r.wrong(path, "want text, got an empty one: leave the field out for its default")
+		r.wrong(path, "%s is empty", last(path))
 	default:
 		return n.Value
 	}
@@ -347,7 +354,7 @@ func (r reader) text(n *yaml.Node, path string) string {
 
 func (r reader) boolean(n *yaml.Node, path string) bool {
 	if r.plain(n, path) && kindOf(n) != kindBool {
-		r.wrong(path, "want true or false, got %s", describe(n))
+		r.wrong(path, "%s must be true or false, got %s", last(path), describe(n))
 	}
 	return strings.EqualFold(n.Value, "true")
 }
@@ -357,16 +364,16 @@ func (r reader) duration(n *yaml.Node, path string) makegood.Duration {
 		return 0
 	}
 	if kindOf(n) != kindText {
-		r.wrong(path, "want a duration with its unit, such as 30s, got %s", describe(n))
+		r.wrong(path, "%s must be a duration with its unit, such as 30s, got %s", last(path), describe(n))
 		return 0
 	}
 	d, err := makegood.ParseDuration(n.Value)
 	switch {
 	case err != nil:
-		r.wrong(path, "%v", err)
+		r.wrong(path, "%s %v", last(path), err)
 	case d == 0:
 		// Said here, because 0 would mean the default further on.
-		r.wrong(path, "%q is no time at all: leave the field out for its default", n.Value)
+		r.wrong(path, "%s %q is no time at all: leave it out for its default", last(path), n.Value)
 	}
 	return d
 }

@@ -153,7 +153,7 @@ func (s *scan) output(name string) shape {
 	case name == s.view.step:
 		s.problem(".steps.%s: a step cannot read its own output", name)
 	case slices.Contains(s.known, name):
-		s.problem(".steps.%s: step %q does not come before step %q; let it be among what that needs", name, name, s.view.step)
+		s.problem(".steps.%s: step %q does not come before step %q: add it to what %q needs", name, name, s.view.step, s.view.step)
 	default:
 		s.problem(".steps.%s: no step is called %q", name, name)
 	}

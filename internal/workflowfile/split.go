@@ -13,7 +13,7 @@ type part struct {
 }
 
 // errOpen: an expression has no end. A brace in a jq string or comment is not counted.
-var errOpen = errors.New("${ without its }: a } in a jq string or comment does not end it, and a literal ${ is written $${")
+var errOpen = errors.New("a ${ without its }; one in a jq string or comment does not end it, and a ${ that is meant as text is written $${")
 
 // split takes a text apart. Literal parts are as they are meant: $${ is ${ in them.
 func split(text string) ([]part, error) {

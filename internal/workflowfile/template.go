@@ -126,7 +126,7 @@ func (t *template) fold() *template {
 func (c compiler) text(path, text string) *template {
 	parts, err := split(text)
 	if err != nil {
-		c.add(path, "%v", err)
+		c.add(path, "%q: %v", clip(text), err)
 	}
 	if len(parts) == 1 && parts[0].expression {
 		return &template{whole: c.expression(path, parts[0].text)}

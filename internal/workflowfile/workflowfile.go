@@ -128,16 +128,16 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	for _, problem := range w.Problems() {
 		c.add(problem.Path, "%s", problem.Message)
 	}
-	c.knownAgents(w)
 	compiled := &Compiled{}
 	if len(w.Steps) <= makegood.MaxSteps {
+		c.knownAgents(w)
 		compiled.plans = c.plans(w)
 	}
 	definition, err := define(w)
 	switch {
 	case err != nil:
 		c.add("", "%v", err)
-	case len(definition) > MaxDefinitionBytes:
+	case len(c.found) == 0 && len(definition) > MaxDefinitionBytes:
 		c.add("", "the definition has %d bytes as JSON, the limit is %d", len(definition), MaxDefinitionBytes)
 	}
 	if len(c.found) > 0 {
@@ -217,7 +217,8 @@ func (c *check) knownAgents(w makegood.Workflow) {
 }
 
 func (c *check) knownAgent(path, agent string) {
-	if agent != "" && !slices.Contains(c.agents, agent) {
+	said := slices.ContainsFunc(c.found, func(f finding) bool { return f.path == path })
+	if agent != "" && !said && !slices.Contains(c.agents, agent) {
 		c.add(path, "no agent %q: known are %s", agent, strings.Join(c.agents, ", "))
 	}
 }
