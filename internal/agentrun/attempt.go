@@ -227,7 +227,7 @@ func (a *attempt) reply(event makegood.Event) error {
 	if err != nil {
 		// Nothing is lost by this. The record is delivered again, finds its attempt claimed and is
 		// dropped; the claim that stays looks like silence, and the Supervisor ends it at CompleteBy.
-		a.note(slog.LevelError, "the outcome could not be told", "untold", "error", err)
+		a.note(slog.LevelWarn, "the outcome could not be told", "untold", "error", err)
 		return err
 	}
 	a.told(event)
