@@ -1,0 +1,131 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// conn is one connection and its prepared statements, used by one goroutine at a time. It speaks to
+// the driver directly: the pool and the conversions of database/sql cost as much as a small statement.
+type conn struct {
+	raw   driver.Conn
+	stmts map[string]driver.Stmt
+	args  []driver.NamedValue
+}
+
+// dial opens the file at path and runs the pragmas, in order. Pragmas are run here and nowhere else:
+// preparing one may already take effect (synchronous does), so none is ever kept as a statement.
+func dial(path string, readOnly bool, pragmas ...string) (*conn, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	query := url.Values{"_pragma": pragmas}
+	if readOnly {
+		query.Set("mode", "ro")
+	}
+	name := url.URL{Scheme: "file", OmitHost: true, Path: absolute, RawQuery: query.Encode()}
+	raw, err := new(sqlite.Driver).Open(name.String())
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return &conn{raw: raw, stmts: map[string]driver.Stmt{}}, nil
+}
+
+func (c *conn) close() error {
+	var errs []error
+	for _, s := range c.stmts {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.raw.Close())...)
+}
+
+// prepared gives the statement for sql, which must be a constant: what is prepared stays prepared.
+func (c *conn) prepared(sql string) (driver.Stmt, error) {
+	if s, ok := c.stmts[sql]; ok {
+		return s, nil
+	}
+	s, err := c.raw.(driver.ConnPrepareContext).PrepareContext(context.Background(), sql)
+	if err != nil {
+		return nil, err
+	}
+	c.stmts[sql] = s
+	return s, nil
+}
+
+func (c *conn) bind(args []driver.Value) []driver.NamedValue {
+	c.args = c.args[:0]
+	for i, a := range args {
+		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: a})
+	}
+	return c.args
+}
+
+// exec runs a statement that gives no rows. No context reaches it: a write that was begun is ended.
+func (c *conn) exec(sql string, args ...driver.Value) (driver.Result, error) {
+	s, err := c.prepared(sql)
+	if err != nil {
+		return nil, err
+	}
+	return s.(driver.StmtExecContext).ExecContext(context.Background(), c.bind(args))
+}
+
+// query runs a statement and calls each for every row, whose values are in row until each returns.
+func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each func() error) (err error) {
+	s, err := c.prepared(sql)
+	if err != nil {
+		return err
+	}
+	rows, err := s.(driver.StmtQueryContext).QueryContext(context.Background(), c.bind(args))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for {
+		err := rows.Next(row)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(); err != nil {
+			return err
+		}
+	}
+}
+
+// one runs a statement that gives at most one row, and says whether there was one.
+func (c *conn) one(sql string, row []driver.Value, args ...driver.Value) (found bool, err error) {
+	err = c.query(sql, args, row, func() error { found = true; return nil })
+	return found, err
+}
+
+// millis writes a time as a column; the zero time is null.
+func millis(t time.Time) driver.Value {
+	if t.IsZero() {
+		return nil
+	}
+	return t.UnixMilli()
+}
+
+func asTime(v driver.Value) time.Time {
+	if v == nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(asInt(v)).UTC()
+}
+
+// The columns are strictly typed, so a value of another type than these is null.
+
+func asInt(v driver.Value) int64    { n, _ := v.(int64); return n }
+func asText(v driver.Value) string  { s, _ := v.(string); return s }
+func asBytes(v driver.Value) []byte { b, _ := v.([]byte); return b }

@@ -1,0 +1,73 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"os"
+	"strings"
+)
+
+// Damage makes the stored data of a job undecodable, in the row and in memory.
+func (s *Store) Damage(id string) error {
+	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
+		g.items[id] = nil
+		return nil, g.exec(`UPDATE jobs SET data = CAST('{"id":' AS BLOB) WHERE id = ?`, id)
+	})
+}
+
+// FlushWith makes f flush the log in the place of the kernel's call, which it is given.
+func (s *Store) FlushWith(f func(flush func() error) error) {
+	s.log.syncFile = func(file *os.File) error { return f(func() error { return syncFile(file) }) }
+}
+
+// WhenSettling calls f when a read has seen what it reads and is about to wait until that is durable.
+func (s *Store) WhenSettling(f func()) {
+	s.settle = func() error {
+		f()
+		return s.settled()
+	}
+}
+
+// Seat takes the writer's seat, so that writes wait, and gives it back by the func returned.
+func (s *Store) Seat() (leave func()) {
+	s.seat <- struct{}{}
+	return func() { <-s.seat }
+}
+
+// Waiting is how many writes wait for the next group.
+func (s *Store) Waiting() int {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	return len(s.queue.waiting)
+}
+
+// Cached is how many jobs are kept in memory, and how many steps they have.
+func (s *Store) Cached() (jobs, steps int) {
+	s.cache.mu.RLock()
+	defer s.cache.mu.RUnlock()
+	return len(s.cache.items), s.cache.steps
+}
+
+// Plans gives how SQLite means to run the statements that must not read all jobs.
+func (s *Store) Plans() (map[string]string, error) {
+	statements := map[string]string{
+		"due": selectDue, "next due": selectNextDue, "unfinished": selectUnfinished,
+		"load": selectJob, "head": selectHead, "each": selectJobs,
+	}
+	plans := map[string]string{}
+	err := s.read(context.Background(), func(c *conn) error {
+		for name, sql := range statements {
+			args := make([]driver.Value, strings.Count(sql, "?"))
+			row := make([]driver.Value, 4)
+			err := c.query("EXPLAIN QUERY PLAN "+sql, args, row, func() error {
+				plans[name] += asText(row[3]) + "; "
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return plans, err
+}

@@ -1,0 +1,233 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+const (
+	// maxGroupWrites and maxGroupBytes bound what one transaction takes.
+	maxGroupWrites = 1024
+	maxGroupBytes  = 16 << 20
+)
+
+// write is one write that waits for its group.
+type write struct {
+	// do checks the conditions and writes. answer is what the caller is told once the group is
+	// committed: a condition that fails is an answer, and undoes nothing of the others. err means that
+	// a statement failed, and ends the group.
+	do     func(g *group) (answer, err error)
+	bytes  int
+	answer error
+	done   chan error
+}
+
+// queue holds the writes that wait for the next group.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*write
+	closed  bool
+}
+
+func (q *queue) put(w *write) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return ErrClosed
+	}
+	q.waiting = append(q.waiting, w)
+	return nil
+}
+
+// close lets nothing more in; it reports whether it was open.
+func (q *queue) close() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	was := !q.closed
+	q.closed = true
+	return was
+}
+
+// take gives everything that waits, within the limits.
+func (q *queue) take() []*write {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n, bytes := 0, 0
+	for n < len(q.waiting) && n < maxGroupWrites && (n == 0 || bytes+q.waiting[n].bytes <= maxGroupBytes) {
+		bytes += q.waiting[n].bytes
+		n++
+	}
+	batch := q.waiting[:n:n]
+	q.waiting = q.waiting[n:]
+	return batch
+}
+
+// withdraw takes a write out again, and reports whether it was still waiting.
+func (q *queue) withdraw(w *write) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, w)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// submit puts a write into the next group and waits for its answer. Whoever finds the writer's seat
+// free takes it and commits for everybody who waits: a lone write wakes nobody and waits for nobody,
+// and under load those who come while a group commits are the next group. When ctx ends before the
+// group begins, nothing is written; after that the answer is waited for.
+func (s *Store) submit(ctx context.Context, bytes int, do func(g *group) (answer, err error)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w := &write{do: do, bytes: bytes, done: make(chan error, 1)}
+	if err := s.queue.put(w); err != nil {
+		return err
+	}
+	for {
+		select {
+		case err := <-w.done:
+			return err
+		case s.seat <- struct{}{}:
+			s.lead()
+		case <-ctx.Done():
+			if s.queue.withdraw(w) {
+				return ctx.Err()
+			}
+			return <-w.done
+		}
+	}
+}
+
+// lead commits one group and leaves the seat. When the log has become long, the seat is left after it
+// was copied, which nobody who has been answered needs to wait for.
+func (s *Store) lead() {
+	defer func() {
+		if !s.checkpointDue() {
+			<-s.seat
+			return
+		}
+		go func() {
+			s.checkpointOrFail()
+			<-s.seat
+		}()
+	}()
+	s.commitWaiting()
+}
+
+// commitWaiting commits one group and answers its writes, and says whether there were any. Its caller
+// has the seat.
+func (s *Store) commitWaiting() bool {
+	batch := s.queue.take()
+	if len(batch) == 0 {
+		return false
+	}
+	// A panic in a write is our own bug. It leaves a transaction half done, which must not go on.
+	err := errPanicked
+	defer func() {
+		if errors.Is(err, errPanicked) {
+			err = s.fail(err)
+		}
+		for _, w := range batch {
+			if err != nil {
+				w.answer = err
+			}
+			w.done <- w.answer
+		}
+	}()
+	err = s.commitGroup(batch)
+	return true
+}
+
+var errPanicked = errors.New("a write panicked")
+
+// group is one transaction.
+type group struct {
+	conn  *conn
+	cache *cache
+	// items is what this group read and how it leaves it; nil: look at the row.
+	items map[string]*item
+	// durable: something in it must be on the disk before anybody is answered.
+	durable bool
+	// settled is closed when it is, or will never be.
+	settled chan struct{}
+}
+
+// commitGroup runs the writes of a group in one transaction. On an error it was either undone as a
+// whole, or the store has failed.
+func (s *Store) commitGroup(batch []*write) error {
+	if err := s.failure(); err != nil {
+		return err
+	}
+	if _, err := s.conn.exec("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	g := &group{conn: s.conn, cache: s.cache, items: make(map[string]*item, len(batch)), settled: make(chan struct{})}
+	for _, w := range batch {
+		var err error
+		if w.answer, err = w.do(g); err != nil {
+			return s.rollback(err)
+		}
+	}
+	s.counts.groups.Add(1)
+	if !g.durable {
+		return s.finish(g, len(batch))
+	}
+	s.counts.durable.Add(1)
+	s.syncing.Store(g)
+	defer func() { s.syncing.Store(nil); close(g.settled) }()
+	return s.finish(g, len(batch))
+}
+
+func (s *Store) rollback(cause error) error {
+	if _, err := s.conn.exec("ROLLBACK"); err != nil {
+		return s.fail(fmt.Errorf("%w, and then: roll back: %w", cause, err))
+	}
+	return cause
+}
+
+// finish commits, flushes what must be, and only then shows the group to readers of the cache.
+func (s *Store) finish(g *group, writes int) error {
+	if _, err := s.conn.exec("COMMIT"); err != nil {
+		return s.fail(fmt.Errorf("commit %d writes: %w", writes, err))
+	}
+	if g.durable && s.log != nil {
+		if err := s.log.sync(); err != nil {
+			return s.fail(fmt.Errorf("flush %d writes: %w", writes, err))
+		}
+		s.counts.syncs.Add(1)
+	}
+	s.cache.publish(g.items)
+	return nil
+}
+
+// item gives a job as this group has left it so far, at least its head; nil when there is none.
+func (g *group) item(id string) (*item, error) {
+	if it := g.items[id]; it != nil {
+		return it, nil
+	}
+	if _, touched := g.items[id]; !touched {
+		if it := g.cache.get(id); it != nil {
+			return it, nil
+		}
+	}
+	return readHead(g.conn, id)
+}
+
+// exec runs a statement that must change exactly one row.
+func (g *group) exec(sql string, args ...driver.Value) error {
+	result, err := g.conn.exec(sql, args...)
+	if err != nil {
+		return err
+	}
+	if n, err := result.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(err, fmt.Errorf("%d rows changed, want 1, by %.40s", n, sql))
+	}
+	return nil
+}

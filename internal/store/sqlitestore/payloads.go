@@ -1,0 +1,52 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+)
+
+// PutPayload stores a value once; see store.Payloads.
+func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) error {
+	if value == nil {
+		value = []byte{}
+	}
+	err := s.submit(ctx, len(value), func(g *group) (answer, err error) {
+		_, err = g.conn.exec(`INSERT INTO payloads(job, key, value) VALUES(?, ?, ?) ON CONFLICT DO NOTHING`, job, key, value)
+		return nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("put payload %s of job %s: %w", key, job, err)
+	}
+	return nil
+}
+
+// PutDefinition stores a definition and makes it current; see store.Definitions. It is durable.
+func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
+	err := s.submit(ctx, len(definition), func(g *group) (answer, err error) {
+		g.durable = true
+		if _, err = g.conn.exec(`INSERT INTO definitions(hash, body) VALUES(?, ?) ON CONFLICT DO NOTHING`, hash, definition); err != nil {
+			return nil, err
+		}
+		return nil, g.exec(`INSERT INTO current(name, hash) VALUES(?, ?) ON CONFLICT DO UPDATE SET hash = excluded.hash`, name, hash)
+	})
+	if err != nil {
+		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
+	}
+	return nil
+}
+
+// NextIncarnation counts the runs of the engine on this store: 1 in a new one, and one more at each
+// call. The number is durable when it is given, and never given again.
+func (s *Store) NextIncarnation(ctx context.Context) (int, error) {
+	row := make([]driver.Value, 1)
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		g.durable = true
+		_, err = g.conn.one(`UPDATE meta SET value = value + 1 WHERE key = 'incarnation' RETURNING value`, row)
+		return nil, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("next incarnation: %w", err)
+	}
+	return int(asInt(row[0])), nil
+}

@@ -1,0 +1,282 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// pageRows is how many jobs Each keeps in memory at a time.
+const pageRows = 64
+
+// Reader reads a store, while an engine writes it or not. It sees what was committed when a read
+// began; on a store that another process writes, that may not be durable yet.
+type Reader struct {
+	pool chan *conn
+	size int
+	gone chan struct{}
+	once sync.Once
+	// settle waits until what a read has seen is durable, and fails if it never will be.
+	settle func() error
+}
+
+// OpenReader opens a store for reading only. It refuses what Open refuses, and a file that is not there.
+func OpenReader(ctx context.Context, path string) (*Reader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read store: %w", err)
+	}
+	r, err := openReader(path, 1)
+	if err != nil {
+		return nil, fmt.Errorf("read store %s: %w", path, err)
+	}
+	err = r.read(ctx, checkSchema)
+	if err != nil {
+		return nil, fmt.Errorf("read store %s: %w", path, errors.Join(err, r.Close()))
+	}
+	return r, nil
+}
+
+func openReader(path string, connections int) (*Reader, error) {
+	r := &Reader{pool: make(chan *conn, connections), gone: make(chan struct{}), settle: func() error { return nil }}
+	for range connections {
+		// A reader waits only for another process that repairs the log after a crash.
+		c, err := dial(path, true, "busy_timeout(5000)")
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.pool <- c
+		r.size++
+	}
+	return r, nil
+}
+
+// Close closes the connections, after the reads that run. Reads that come later fail with ErrClosed.
+func (r *Reader) Close() error {
+	var err error
+	r.once.Do(func() {
+		close(r.gone)
+		for range r.size {
+			err = errors.Join(err, (<-r.pool).close())
+		}
+	})
+	return err
+}
+
+// read runs f with a connection of its own, and waits until what it saw is durable.
+func (r *Reader) read(ctx context.Context, f func(c *conn) error) error {
+	select {
+	case c := <-r.pool:
+		err := f(c)
+		r.pool <- c
+		if err != nil {
+			return err
+		}
+		return r.settle()
+	case <-r.gone:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+const (
+	// The two of selectJob and selectJobs list the same columns, which scanJob reads.
+	selectJob = `SELECT row, id, rev, claims_rev, complete_by, parked, open, claims, data, process_state, workflow, failure_count FROM jobs
+		WHERE id = ?`
+	selectJobs = `SELECT row, id, rev, claims_rev, complete_by, parked, open, claims, data, process_state, workflow, failure_count FROM jobs
+		WHERE row > ? ORDER BY row LIMIT ?`
+	jobColumns = 12
+)
+
+// scanJob reads a row. When it is damaged, the job has what the columns beside data say.
+func scanJob(row []driver.Value) (makegood.Job, error) {
+	beside := makegood.Job{
+		ID: asText(row[1]), Rev: asInt(row[2]), CompleteBy: asTime(row[4]),
+		ProcessState: makegood.ProcessState(asText(row[9])), Workflow: asText(row[10]), FailureCount: int(asInt(row[11])),
+		Reason: asText(row[5]),
+	}
+	job, err := wire.DecodeJob(asBytes(row[8]))
+	if err != nil {
+		return beside, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	job.Rev, job.CompleteBy = beside.Rev, beside.CompleteBy
+	if err := decodeHead(&job, asInt(row[3]), asBytes(row[6]), asBytes(row[7])); err != nil {
+		return beside, err
+	}
+	if parked := row[5] != nil; parked {
+		job.ProcessState, job.Reason = beside.ProcessState, beside.Reason
+	}
+	return job, nil
+}
+
+// Load reads a job; see store.Jobs.
+func (r *Reader) Load(ctx context.Context, id string) (job makegood.Job, err error) {
+	row := make([]driver.Value, jobColumns)
+	var found bool
+	err = r.read(ctx, func(c *conn) (err error) {
+		found, err = c.one(selectJob, row, id)
+		return err
+	})
+	switch {
+	case err == nil && !found:
+		err = store.ErrNotFound
+	case err == nil:
+		job, err = scanJob(row)
+	}
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	return job, nil
+}
+
+// Each calls f with every job, in the order in which they were created, and stops when f fails. It
+// keeps few jobs in memory, and no reading is open while f runs, so f may take its time and use the
+// store; jobs that change meanwhile are seen as they were or as they are. Of a job that is damaged f
+// gets what is known beside it: id, workflow, ProcessState, CompleteBy, FailureCount, Rev, and the
+// reason for which it was parked.
+func (r *Reader) Each(ctx context.Context, f func(job makegood.Job) error) error {
+	var last int64
+	for {
+		jobs, next, err := r.page(ctx, last)
+		if err != nil {
+			return fmt.Errorf("read all jobs: %w", err)
+		}
+		for _, job := range jobs {
+			if err := f(job); err != nil {
+				return err
+			}
+		}
+		if len(jobs) < pageRows {
+			return nil
+		}
+		last = next
+	}
+}
+
+func (r *Reader) page(ctx context.Context, after int64) (jobs []makegood.Job, last int64, err error) {
+	row := make([]driver.Value, jobColumns)
+	err = r.read(ctx, func(c *conn) error {
+		return c.query(selectJobs, []driver.Value{after, int64(pageRows)}, row, func() error {
+			// What is wrong with a damaged one is for Load to say; here it counts.
+			job, _ := scanJob(row)
+			jobs, last = append(jobs, job), asInt(row[0])
+			return nil
+		})
+	})
+	return jobs, last, err
+}
+
+// Unfinished lists the ids of jobs whose CompleteBy is set, in order, those after the id after (empty:
+// from the start), at most limit.
+func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]string, error) {
+	var ids []string
+	row := make([]driver.Value, 1)
+	err := r.read(ctx, func(c *conn) error {
+		return c.query(selectUnfinished, []driver.Value{after, int64(limit)}, row, func() error {
+			ids = append(ids, asText(row[0]))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list unfinished jobs: %w", err)
+	}
+	return ids, nil
+}
+
+// The index is named because the planner does not know how few jobs are unfinished.
+const selectUnfinished = `SELECT id FROM jobs INDEXED BY jobs_unfinished
+	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?`
+
+// Shards is 1.
+func (r *Reader) Shards() int { return 1 }
+
+const selectDue = `SELECT complete_by, id FROM jobs INDEXED BY jobs_due
+	WHERE complete_by <= ? AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?`
+
+// Due lists what is overdue; see store.Index. It does not lag.
+func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	if shard != 0 {
+		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)
+	}
+	from := int64(math.MinInt64)
+	if !after.CompleteBy.IsZero() {
+		from = after.CompleteBy.UnixMilli()
+	}
+	var entries []store.Entry
+	row := make([]driver.Value, 2)
+	err := r.read(ctx, func(c *conn) error {
+		args := []driver.Value{now.UnixMilli(), from, after.Job, int64(limit)}
+		return c.query(selectDue, args, row, func() error {
+			entries = append(entries, store.Entry{CompleteBy: asTime(row[0]), Job: asText(row[1])})
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list due jobs: %w", err)
+	}
+	return entries, nil
+}
+
+const selectNextDue = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by IS NOT NULL`
+
+// NextDue gives the earliest CompleteBy of all jobs; zero when none has one.
+func (r *Reader) NextDue(ctx context.Context) (time.Time, error) {
+	row := make([]driver.Value, 1)
+	err := r.read(ctx, func(c *conn) error {
+		_, err := c.one(selectNextDue, row)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("next due job: %w", err)
+	}
+	return asTime(row[0]), nil
+}
+
+// Payload reads a value; see store.Payloads.
+func (r *Reader) Payload(ctx context.Context, job, key string) ([]byte, error) {
+	value, err := r.value(ctx, `SELECT value FROM payloads WHERE job = ? AND key = ?`, job, key)
+	if err != nil {
+		return nil, fmt.Errorf("payload %s of job %s: %w", key, job, err)
+	}
+	return asBytes(value), nil
+}
+
+// Definition reads a definition; see store.Definitions.
+func (r *Reader) Definition(ctx context.Context, hash string) ([]byte, error) {
+	value, err := r.value(ctx, `SELECT body FROM definitions WHERE hash = ?`, hash)
+	if err != nil {
+		return nil, fmt.Errorf("definition %s: %w", hash, err)
+	}
+	return asBytes(value), nil
+}
+
+// CurrentDefinition gives the hash that is current for a name; see store.Definitions.
+func (r *Reader) CurrentDefinition(ctx context.Context, name string) (string, error) {
+	value, err := r.value(ctx, `SELECT hash FROM current WHERE name = ?`, name)
+	if err != nil {
+		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
+	}
+	return asText(value), nil
+}
+
+// value reads the one value of a statement, or fails with ErrNotFound.
+func (r *Reader) value(ctx context.Context, sql string, args ...driver.Value) (driver.Value, error) {
+	row := make([]driver.Value, 1)
+	var found bool
+	err := r.read(ctx, func(c *conn) (err error) {
+		found, err = c.one(sql, row, args...)
+		return err
+	})
+	if err == nil && !found {
+		err = store.ErrNotFound
+	}
+	return row[0], err
+}

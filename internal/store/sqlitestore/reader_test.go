@@ -1,0 +1,162 @@
+package sqlitestore_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+func TestEachGivesEveryJobOnceAndOfADamagedOneWhatIsKnown(t *testing.T) {
+	s, _ := openFile(t)
+	const jobs, damaged = 150, 77
+	want := map[string]makegood.Job{}
+	for i := range jobs {
+		job := create(t, s, i)
+		want[job.ID] = job
+	}
+	id := benchJob(damaged).ID
+	check(t, s.Damage(id))
+	far := makegood.Instant(time.Now().Add(time.Hour))
+	check(t, s.Park(t.Context(), id, want[id].CompleteBy, "cannot be decoded", far))
+	want[id] = makegood.Job{ID: id, Workflow: "order", Rev: 1, ProcessState: makegood.Error, Reason: "cannot be decoded", CompleteBy: far}
+
+	got := map[string]makegood.Job{}
+	err := s.Each(t.Context(), func(job makegood.Job) error {
+		if _, twice := got[job.ID]; twice {
+			t.Errorf("got %s twice", job.ID)
+		}
+		got[job.ID] = job
+		// The store may be used meanwhile: no reading is open.
+		_, err := s.NextIncarnation(t.Context())
+		return err
+	})
+	check(t, err)
+	same(t, "jobs", got, want)
+}
+
+func TestEachStopsWhenItsCallerFails(t *testing.T) {
+	s, _ := openFile(t)
+	for i := range 3 {
+		create(t, s, i)
+	}
+	enough, calls := errors.New("enough"), 0
+	err := s.Each(t.Context(), func(makegood.Job) error { calls++; return enough })
+	if !errors.Is(err, enough) || calls != 1 {
+		t.Fatalf("got %v after %d calls, want %v after 1", err, calls, enough)
+	}
+}
+
+func TestUnfinishedListsWhatHasAKeyInPages(t *testing.T) {
+	s, _ := openFile(t)
+	var want []string
+	for i := range 25 {
+		job := benchJob(i)
+		if i%3 == 0 {
+			job.CompleteBy = time.Time{}
+		} else {
+			want = append(want, job.ID)
+		}
+		check(t, s.Create(t.Context(), job))
+	}
+	var got []string
+	for after := ""; ; {
+		page, err := s.Unfinished(t.Context(), after, 4)
+		check(t, err)
+		if len(page) == 0 {
+			break
+		}
+		got, after = append(got, page...), page[len(page)-1]
+	}
+	same(t, "unfinished jobs", got, want)
+	if all, err := s.Unfinished(t.Context(), "", 100); err != nil || !slices.Equal(all, want) {
+		t.Fatalf("in one page: got %v, %v; want %v", all, err, want)
+	}
+}
+
+func TestNextDueIsTheEarliestKey(t *testing.T) {
+	s, _ := openFile(t)
+	if got, err := s.NextDue(t.Context()); err != nil || !got.IsZero() {
+		t.Fatalf("in an empty store: got %v, %v; want no time", got, err)
+	}
+	base := makegood.Instant(time.Now())
+	for i, after := range []time.Duration{3, 1, 2} {
+		job := benchJob(i)
+		job.CompleteBy = base.Add(after * time.Minute)
+		check(t, s.Create(t.Context(), job))
+	}
+	nextDue := func(want time.Duration) {
+		t.Helper()
+		if got, err := s.NextDue(t.Context()); err != nil || !got.Equal(base.Add(want)) {
+			t.Fatalf("got %v, %v; want %v", got, err, base.Add(want))
+		}
+	}
+	nextDue(time.Minute)
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: base, CompleteBy: base.Add(30 * time.Second)}
+	check(t, s.Claim(t.Context(), benchJob(2).ID, "charge12", claim))
+	nextDue(30 * time.Second)
+	job := load(t, s, benchJob(2).ID)
+	seen := job.CompleteBy
+	job.CompleteBy = time.Time{}
+	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: seen}))
+	nextDue(time.Minute)
+}
+
+// The command reads a folder while the engine runs on it, after it was stopped, and after it was killed.
+func TestAReaderReadsWhileAnEngineRunsAndAfterIt(t *testing.T) {
+	s, path := openFile(t)
+	want := create(t, s, 1)
+	check(t, s.PutPayload(t.Context(), want.ID, "input", []byte(`"large"`)))
+	read := func(when string) {
+		t.Helper()
+		r, err := sqlitestore.OpenReader(t.Context(), path)
+		check(t, err)
+		same(t, when+": job", load(t, r, want.ID), want)
+		value, err := r.Payload(t.Context(), want.ID, "input")
+		if err != nil || string(value) != `"large"` {
+			t.Fatalf("%s: payload: got %q, %v", when, value, err)
+		}
+		jobs := 0
+		check(t, r.Each(t.Context(), func(makegood.Job) error { jobs++; return nil }))
+		same(t, when+": number of jobs", jobs, 1)
+		check(t, r.Close())
+		if _, err := r.Load(t.Context(), want.ID); !errors.Is(err, sqlitestore.ErrClosed) {
+			t.Fatalf("%s: load from a closed reader: got %v, want %v", when, err, sqlitestore.ErrClosed)
+		}
+	}
+	read("while the engine runs")
+	check(t, s.Save(t.Context(), store.Change{Job: want, Seen: want.CompleteBy}))
+	want.Rev++
+	read("after a save")
+	check(t, s.Close())
+	read("after the engine was stopped")
+	s = open(t, sqlitestore.Options{Path: path})
+	same(t, "job, to the next engine", load(t, s, want.ID), want)
+}
+
+func TestAReaderSeesWhatIsWrittenAfterItWasOpened(t *testing.T) {
+	s, path := openFile(t)
+	r, err := sqlitestore.OpenReader(t.Context(), path)
+	check(t, err)
+	defer r.Close()
+	for i := range 5 {
+		want := create(t, s, i)
+		same(t, fmt.Sprint("job ", i), load(t, r, want.ID), want)
+	}
+}
+
+func TestAReaderMakesNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	if _, err := sqlitestore.OpenReader(t.Context(), path); err == nil {
+		t.Fatal("opened a store that is not there")
+	}
+	if files, err := filepath.Glob(path + "*"); err != nil || len(files) > 0 {
+		t.Fatalf("got files %v, %v; want none", files, err)
+	}
+}

@@ -1,0 +1,204 @@
+// Package sqlitestore keeps everything in one SQLite file, for one engine in one process. Writes of
+// many callers are grouped into one transaction and one flush; nobody is answered before that. It
+// decides nothing about jobs, and it does not keep a second engine out: Lock does, and its caller
+// holds it.
+//
+// # What is durable when
+//
+// Create, Save, Park and PutDefinition are on the disk when they are answered, with everything that
+// was written before them. Claim, Beat and PutPayload alone are with the operating system: they
+// survive the death of the process, and the loss of power once anything durable was written after them.
+//
+// # How
+//
+// One goroutine writes. While it commits a group the next one collects, so the load makes the groups
+// and a lone write waits for nobody. The file is in WAL mode with synchronous=NORMAL: SQLite itself
+// flushes around checkpoints only, in the order that keeps the file whole, and this package flushes
+// the log, once, after the commit of a group that must be durable. So flushes can be counted, and a
+// group of claims costs none.
+//
+// After a failed commit or flush the outcome is unknown, and the store takes nothing more until it is
+// opened again.
+package sqlitestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var _ store.Store = (*Store)(nil)
+
+var (
+	// ErrClosed: the store was closed. Nothing was written.
+	ErrClosed = errors.New("the store is closed")
+	// ErrFailed: a commit or a flush failed, now or earlier, and its outcome is unknown. The store
+	// neither reads nor writes any more; opened again, it shows what the disk has.
+	ErrFailed = errors.New("the store has failed, and takes nothing more until it is opened again")
+)
+
+const (
+	// busyWait is how long a writer waits for another process: a reader that holds up a checkpoint, or
+	// somebody who writes to the file by hand.
+	busyWait = 100 * time.Millisecond
+	// checkpointPages is how much log is written before it is copied into the file: 8 MB.
+	checkpointPages = 2048
+	// defaultCacheSteps is about 30 MB of jobs.
+	defaultCacheSteps = 50_000
+	// readers is how many goroutines may read the file at once; what was written last needs no reading.
+	readers = 2
+)
+
+// Options say where a store is kept.
+type Options struct {
+	// Path is the file, in a folder that exists. Empty: a private temporary file, never flushed, which
+	// Close removes.
+	Path string
+	// CacheSteps bounds the jobs kept in memory, by their steps: about 600 bytes each and what is
+	// inline. Zero: 50,000. Negative: none are kept.
+	CacheSteps int
+}
+
+// Store is a store.Store in one SQLite file.
+type Store struct {
+	*Reader
+	conn  *conn
+	log   *walLog
+	cache *cache
+	queue queue
+	// syncing is the group whose commit readers may see already although it is not durable yet.
+	syncing atomic.Pointer[group]
+	failed  atomic.Pointer[error]
+	counts  counts
+	// logPages is how long the log is, checkpointAt how long it may become. Only the writer uses them.
+	logPages, checkpointAt int
+	// seat is held by the one goroutine that writes.
+	seat chan struct{}
+	// temporary is the folder of a private store.
+	temporary string
+}
+
+// Stats counts what the writer did since Open.
+type Stats struct {
+	// Groups is how many transactions were committed; Durable how many of them were flushed.
+	Groups, Durable int64
+	// Syncs is how many flushes of the log were made; those of SQLite's checkpoints are not among them.
+	Syncs, Checkpoints int64
+}
+
+type counts struct{ groups, durable, syncs, checkpoints atomic.Int64 }
+
+// Stats gives the counts so far.
+func (s *Store) Stats() Stats {
+	return Stats{
+		Groups: s.counts.groups.Load(), Durable: s.counts.durable.Load(),
+		Syncs: s.counts.syncs.Load(), Checkpoints: s.counts.checkpoints.Load(),
+	}
+}
+
+// Open opens the store, and makes the file if there is none. It refuses a file that is not a store, or
+// is one of another version. What an engine that was killed left in the log is read again, and made
+// durable before anybody sees it.
+func Open(ctx context.Context, options Options) (*Store, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("open store: %w", err)
+	}
+	steps := options.CacheSteps
+	if steps == 0 {
+		steps = defaultCacheSteps
+	}
+	s := &Store{cache: newCache(max(0, steps)), seat: make(chan struct{}, 1), checkpointAt: checkpointPages}
+	path := options.Path
+	if path == "" {
+		dir, err := os.MkdirTemp("", "makegood-")
+		if err != nil {
+			return nil, fmt.Errorf("open temporary store: %w", err)
+		}
+		s.temporary, path = dir, filepath.Join(dir, "makegood.db")
+	}
+	if err := s.open(path); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, errors.Join(err, s.removeTemporary()))
+	}
+	return s, nil
+}
+
+func (s *Store) open(path string) (err error) {
+	synchronous := "synchronous(normal)"
+	if s.temporary != "" {
+		synchronous = "synchronous(off)"
+	}
+	busy := fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds())
+	s.conn, err = dial(path, false, busy, "journal_mode(wal)", synchronous, "wal_autocheckpoint(0)", "cache_size(-16000)")
+	if err != nil {
+		return err
+	}
+	if err = prepareSchema(s.conn); err == nil && s.temporary == "" {
+		s.log = &walLog{path: path + "-wal", syncFile: syncFile}
+		// The name of a new file is durable with its folder; SQLite does that for the log only.
+		err = errors.Join(s.log.sync(), syncFolder(filepath.Dir(path)))
+	}
+	if err == nil {
+		s.Reader, err = openReader(path, readers)
+	}
+	if err != nil {
+		return errors.Join(err, s.log.close(), s.conn.close())
+	}
+	s.settle = s.settled
+	return nil
+}
+
+func (s *Store) removeTemporary() error {
+	if s.temporary == "" {
+		return nil
+	}
+	return os.RemoveAll(s.temporary)
+}
+
+// Close ends what was begun, copies the log into the file and closes it. Calls that come later fail
+// with ErrClosed.
+func (s *Store) Close() error {
+	if !s.queue.close() {
+		return ErrClosed
+	}
+	// The seat is never left again. What waits was begun, so it is ended.
+	s.seat <- struct{}{}
+	for s.commitWaiting() {
+	}
+	s.cache.clear()
+	err := s.Reader.Close()
+	// The last connection to close copies and flushes the log, and removes it.
+	err = errors.Join(err, s.conn.close(), s.log.close(), s.removeTemporary())
+	if err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+// fail remembers that the outcome of a commit is unknown, and gives the error that everybody gets
+// from now on.
+func (s *Store) fail(cause error) error {
+	err := fmt.Errorf("%w: %w", ErrFailed, cause)
+	s.failed.CompareAndSwap(nil, &err)
+	return err
+}
+
+func (s *Store) failure() error {
+	if err := s.failed.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// settled waits until everything that a read which has just ended may have seen is durable.
+func (s *Store) settled() error {
+	if g := s.syncing.Load(); g != nil {
+		<-g.settled
+	}
+	return s.failure()
+}

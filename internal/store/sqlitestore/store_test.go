@@ -1,0 +1,260 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/store/storetest"
+)
+
+func TestTheContractHolds(t *testing.T) {
+	for name, cacheSteps := range map[string]int{"with its cache": 0, "with a cache of two jobs": 8, "without a cache": -1} {
+		t.Run(name, func(t *testing.T) {
+			storetest.Run(t, func(t *testing.T) storetest.Harness { return harness(t, cacheSteps) })
+		})
+	}
+	t.Run("in a temporary file", func(t *testing.T) {
+		storetest.Run(t, func(t *testing.T) storetest.Harness {
+			s := open(t, sqlitestore.Options{})
+			return storetest.Harness{
+				Open:   func() store.Store { return s },
+				Damage: func(id string) { check(t, s.Damage(id)) },
+			}
+		})
+	})
+}
+
+func harness(t *testing.T, cacheSteps int) storetest.Harness {
+	options := sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: cacheSteps}
+	s := open(t, options)
+	return storetest.Harness{
+		Open: func() store.Store { return s },
+		Reopen: func() store.Store {
+			check(t, s.Close())
+			s = open(t, options)
+			return s
+		},
+		Damage: func(id string) { check(t, s.Damage(id)) },
+	}
+}
+
+// open opens a store that the test's end closes, unless the test did.
+func open(t testing.TB, options sqlitestore.Options) *sqlitestore.Store {
+	t.Helper()
+	s, err := sqlitestore.Open(t.Context(), options)
+	check(t, err)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+// openFile opens a store in a new file.
+func openFile(t testing.TB) (*sqlitestore.Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	return open(t, sqlitestore.Options{Path: path}), path
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+func create(t testing.TB, s *sqlitestore.Store, i int) makegood.Job {
+	t.Helper()
+	check(t, s.Create(t.Context(), benchJob(i)))
+	return load(t, s, benchJob(i).ID)
+}
+
+func load(t testing.TB, s interface {
+	Load(ctx context.Context, id string) (makegood.Job, error)
+}, id string) makegood.Job {
+	t.Helper()
+	job, err := s.Load(t.Context(), id)
+	check(t, err)
+	return job
+}
+
+func TestAnAbandonedStoreIsOpenedAgainWithAllThatWasAnswered(t *testing.T) {
+	abandoned, path := openFile(t)
+	job := create(t, abandoned, 1)
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+	check(t, abandoned.Claim(t.Context(), job.ID, "charge12", claim))
+	want := load(t, abandoned, job.ID)
+
+	s := open(t, sqlitestore.Options{Path: path})
+	same(t, "job", load(t, s, job.ID), want)
+	check(t, s.Save(t.Context(), store.Change{Job: want, Seen: want.CompleteBy}))
+	check(t, s.Close())
+	s = open(t, sqlitestore.Options{Path: path})
+	want.Rev++
+	same(t, "job after another save and another opening", load(t, s, job.ID), want)
+}
+
+func TestATemporaryStoreLeavesNothingBehind(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s := open(t, sqlitestore.Options{})
+	create(t, s, 1)
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 1 {
+		t.Fatalf("while it is open: got %v, %v; want one folder", left, err)
+	}
+	if got := s.Stats().Syncs; got != 0 {
+		t.Fatalf("got %d flushes, want none", got)
+	}
+	check(t, s.Close())
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Fatalf("after Close: got %v, %v; want nothing", left, err)
+	}
+}
+
+func TestAClosedStoreRefusesEverything(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s, _ := openFile(t)
+	job := create(t, s, 1)
+	check(t, s.Close())
+	_, loadErr := s.Load(t.Context(), job.ID)
+	_, dueErr := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 1)
+	for what, err := range map[string]error{
+		"close": s.Close(), "load": loadErr, "due": dueErr,
+		"create": s.Create(t.Context(), benchJob(2)),
+		"save":   s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}),
+		"claim":  s.Claim(t.Context(), job.ID, "charge12", makegood.Claim{Attempt: 1, LockedBy: "x"}),
+	} {
+		if !errors.Is(err, sqlitestore.ErrClosed) {
+			t.Errorf("%s: got %v, want %v", what, err, sqlitestore.ErrClosed)
+		}
+	}
+}
+
+func TestAFileThatIsNotAStoreOfThisVersionIsRefused(t *testing.T) {
+	newer, foreign, text := filepath.Join(t.TempDir(), "newer.db"), filepath.Join(t.TempDir(), "foreign.db"), filepath.Join(t.TempDir(), "text.db")
+	s := open(t, sqlitestore.Options{Path: newer})
+	create(t, s, 1)
+	check(t, s.Close())
+	execSQL(t, newer, `UPDATE meta SET value = 7 WHERE key = 'schema'`)
+	execSQL(t, foreign, `CREATE TABLE songs(title)`)
+	check(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))
+	for path, want := range map[string]string{newer: "schema version 7", foreign: "not a store of Makegood", text: "not a database"} {
+		_, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})
+		_, readErr := sqlitestore.OpenReader(t.Context(), path)
+		for how, err := range map[string]error{"open": err, "open to read": readErr} {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s: got %v, want an error that names %s and says %q", how, err, path, want)
+			}
+		}
+	}
+}
+
+func TestTheIncarnationIsCountedAcrossOpenings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	for want := 1; want <= 4; want++ {
+		s := open(t, sqlitestore.Options{Path: path})
+		got, err := s.NextIncarnation(t.Context())
+		if err != nil || got != want {
+			t.Fatalf("got incarnation %d, %v; want %d", got, err, want)
+		}
+		if want%2 == 0 { // every other one is abandoned
+			check(t, s.Close())
+		}
+	}
+}
+
+func execSQL(t *testing.T, path, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	check(t, err)
+	defer db.Close()
+	_, err = db.Exec(statement)
+	check(t, err)
+}
+
+func TestTheStatementsOfTheHotPathReadNoMoreThanTheyNeed(t *testing.T) {
+	s, _ := openFile(t)
+	plans, err := s.Plans()
+	check(t, err)
+	for name, want := range map[string]string{
+		"due": "SEARCH jobs USING COVERING INDEX jobs_due", "next due": "SEARCH jobs USING COVERING INDEX jobs_due",
+		"unfinished": "SEARCH jobs USING COVERING INDEX jobs_unfinished",
+		"load":       "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)", "head": "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)",
+		"each": "SEARCH jobs USING INTEGER PRIMARY KEY (rowid>?)",
+	} {
+		if plan := plans[name]; !strings.HasPrefix(plan, want) || strings.Contains(plan, "TEMP") {
+			t.Errorf("%s: got the plan %q, want one that begins with %q and sorts nothing", name, plan, want)
+		}
+	}
+}
+
+func TestTheCacheKeepsToItsLimitAndNoFinishedJobs(t *testing.T) {
+	const jobs, weight = 20, 6 // a job of five steps weighs six
+	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: 5*weight + 1})
+	for i := range jobs {
+		create(t, s, i)
+	}
+	if n, steps := s.Cached(); n != 5 || steps != 5*weight {
+		t.Fatalf("got %d jobs that weigh %d, want 5 that weigh %d", n, steps, 5*weight)
+	}
+	for i := range jobs {
+		job := load(t, s, benchJob(i).ID)
+		seen := job.CompleteBy
+		job.CompleteBy = time.Time{}
+		check(t, s.Save(t.Context(), store.Change{Job: job, Seen: seen}))
+	}
+	if n, steps := s.Cached(); n != 0 || steps != 0 {
+		t.Fatalf("when all jobs are finished: got %d jobs that weigh %d, want none", n, steps)
+	}
+}
+
+func TestAWriteWhoseContextEndsBeforeItsGroupBeginsIsNotMade(t *testing.T) {
+	s, _ := openFile(t)
+	leave := s.Seat()
+	ctx, cancel := context.WithCancel(t.Context())
+	answered := make(chan error)
+	go func() { answered <- s.Create(ctx, benchJob(1)) }()
+	waitFor(t, "the write to wait", func() bool { return s.Waiting() == 1 })
+	cancel()
+	if err := <-answered; !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want %v", err, context.Canceled)
+	}
+	leave()
+	create(t, s, 2)
+	if _, err := s.Load(t.Context(), benchJob(1).ID); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("load of the job whose create was given up: got %v, want %v", err, store.ErrNotFound)
+	}
+}
+
+// waitFor waits until f holds.
+func waitFor(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !f() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited ten seconds for %s", what)
+		}
+		runtime.Gosched()
+	}
+}

@@ -1,0 +1,217 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+func jobRules() []rule {
+	return []rule{
+		{"a created job is loaded as it was given, as revision 1 without claims", createdAsGiven},
+		{"only one of two creates of an id wins", oneCreate},
+		{"only one of many concurrent creates of an id wins", oneConcurrentCreate},
+		{"what does not exist is not found", notFound},
+		{"times keep their milliseconds", timesKeepMillis},
+		{"a job of 200 steps with long reasons is loaded as it was", largeJob},
+		{"the store shares nothing with its callers", nothingShared},
+		{"what was answered is there after reopening", thereAfterReopening},
+	}
+}
+
+func createdAsGiven(w *world) {
+	job := w.job("a")
+	want := job.Clone()
+	want.Rev = 1
+	// Neither is for the caller of Create to say.
+	job.Rev = 7
+	job.Claims = makegood.Claims{Rev: 3, Slots: map[string]makegood.Claim{"reserve": w.claim(1, "nobody", time.Second)}}
+	w.same("loaded job", w.create(job), want)
+
+	finished := w.job("b")
+	finished.CompleteBy, finished.Open = time.Time{}, nil
+	want = finished.Clone()
+	want.Rev = 1
+	w.same("loaded job without a key", w.create(finished), want)
+}
+
+func oneCreate(w *world) {
+	first := w.create(w.job("a"))
+	other := w.job("a")
+	other.Workflow, other.InputHash = "refund", "hash-of-other-input"
+	w.want("second create, of another workflow", w.store.Create(w.ctx, other), store.ErrExists)
+	w.same("job after the second create", w.load(first.ID), first)
+	w.mustSave(first)
+	w.want("create after a save", w.store.Create(w.ctx, w.job("a")), store.ErrExists)
+}
+
+func oneConcurrentCreate(w *world) {
+	const many = 16
+	w.made = append(w.made, w.id("a"))
+	errs := atOnce(many, func(i int) error {
+		job := w.job("a")
+		job.InputHash = fmt.Sprint(i)
+		return w.store.Create(w.ctx, job)
+	})
+	won := winners(w, errs, store.ErrExists)
+	if got := w.load(w.id("a")).InputHash; got != fmt.Sprint(won) {
+		w.Fatalf("the job stored is of create %s, but %d was told that it won", got, won)
+	}
+}
+
+func notFound(w *world) {
+	id := w.id("nowhere")
+	_, err := w.store.Load(w.ctx, id)
+	w.want("load", err, store.ErrNotFound)
+	w.want("claim", w.store.Claim(w.ctx, id, "reserve", w.claim(1, "x", time.Second)), store.ErrNotFound)
+	w.want("beat", w.store.Beat(w.ctx, id, "reserve", w.claim(1, "x", time.Second)), store.ErrNotFound)
+	w.want("park", w.store.Park(w.ctx, id, w.base, "reason", w.at(time.Hour)), store.ErrNotFound)
+	job := w.job("nowhere")
+	job.Rev = 1
+	w.want("save", w.save(job), store.ErrConflict)
+	_, err = w.store.Load(w.ctx, id)
+	w.want("load after all of them", err, store.ErrNotFound)
+}
+
+func timesKeepMillis(w *world) {
+	job := w.job("a")
+	odd := time.Date(2031, 2, 3, 4, 5, 6, 789_000_000, time.UTC)
+	job.CompleteBy, job.Deadline, job.CreatedAt = odd, odd.Add(time.Millisecond), odd.Add(2*time.Millisecond)
+	got := w.create(job)
+	w.same("CompleteBy", got.CompleteBy, job.CompleteBy)
+	w.same("Deadline", got.Deadline, job.Deadline)
+	w.same("CreatedAt", got.CreatedAt, job.CreatedAt)
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: odd.Add(3 * time.Millisecond), CompleteBy: odd.Add(4 * time.Millisecond)}
+	w.same("slot", slot(w.mustClaim(job.ID, claim)), claim)
+
+	before := w.job("b")
+	before.CompleteBy = time.Date(1969, 12, 31, 23, 59, 59, 1_000_000, time.UTC)
+	w.same("CompleteBy before 1970", w.create(before).CompleteBy, before.CompleteBy)
+}
+
+func largeJob(w *world) {
+	job := w.job("large")
+	job.Steps, job.Open = nil, map[string]int{}
+	reason := makegood.Clip(strings.Repeat("Zażółć gęślą jaźń \u2028 \"quoted\" \\ 変換 🦊 \x01\n", 40))
+	for i := range makegood.MaxSteps {
+		step := makegood.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 3}
+		step.Forward = makegood.Activity{
+			State: makegood.Failed, Attempt: 3, Tries: 3, FailureCount: 2, At: w.base, Unknown: true,
+			Output:    makegood.Payload{Ref: fmt.Sprintf("output#step_%d#3", i), Bytes: 70_000},
+			Error:     &makegood.StepError{Message: reason, Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute},
+			Silent:    w.claim(2, "agent-7/nonce", time.Minute),
+			StartedAt: w.base, FinishedAt: w.at(time.Second),
+		}
+		step.Undo = makegood.Activity{State: makegood.Dispatched, Attempt: 4, Output: wire.Inline([]byte(`{"ż":"🦊"}`))}
+		job.Steps = append(job.Steps, step)
+		job.Open[step.Name] = 4
+	}
+	job.Reason = reason
+	job.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: reason, At: w.base}}
+	want := job.Clone()
+	want.Rev = 1
+	loaded := w.create(job)
+	w.same("created", loaded, want)
+
+	for i := range makegood.MaxSteps {
+		w.want("claim", w.store.Claim(w.ctx, job.ID, fmt.Sprintf("step_%d", i), w.claim(4, fmt.Sprintf("agent-%d/nonce", i), time.Hour)), nil)
+	}
+	loaded = w.load(job.ID)
+	if got := len(loaded.Claims.Slots); got != makegood.MaxSteps {
+		w.Fatalf("slots: got %d, want %d", got, makegood.MaxSteps)
+	}
+	want, want.Claims, want.Rev = loaded.Clone(), loaded.Claims, 2
+	w.same("saved", w.mustSave(loaded), want)
+}
+
+// nothingShared: an adapter that keeps jobs in memory must not hand out its own.
+func nothingShared(w *world) {
+	given := w.job("a")
+	want := w.create(given)
+	scribble := func(job makegood.Job) {
+		job.Steps[0].Name = "scribbled"
+		job.Open["reserve"] = 99
+		for step := range job.Claims.Slots {
+			job.Claims.Slots[step] = makegood.Claim{LockedBy: "scribbled"}
+		}
+	}
+	scribble(given)
+	scribble(w.load(want.ID))
+	w.same("job after its creator and a reader scribbled on theirs", w.load(want.ID), want)
+
+	saved := w.mustClaim(want.ID, w.claim(1, "x", time.Minute))
+	w.want("save", w.save(saved), nil)
+	want = w.load(saved.ID)
+	scribble(saved)
+	w.same("job after its saver scribbled on his", w.load(want.ID), want)
+}
+
+func thereAfterReopening(w *world) {
+	if w.harness.Reopen == nil {
+		w.Skip("this store keeps nothing")
+	}
+	job := w.create(w.job("a"))
+	w.want("payload", w.store.PutPayload(w.ctx, job.ID, "input", []byte(`"large"`)), nil)
+	w.want("definition", w.store.PutDefinition(w.ctx, "wf-"+w.prefix, "hash-"+w.prefix, []byte(`{}`)), nil)
+	job.ProcessState = makegood.Processing
+	job = w.mustSave(job)
+	job = w.mustClaim(job.ID, w.claim(1, "x", 2*time.Minute))
+	w.want("beat", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "x", 3*time.Minute)), nil)
+	job = w.load(job.ID)
+	parked := w.create(w.job("b"))
+	w.want("park", w.store.Park(w.ctx, parked.ID, parked.CompleteBy, "why", w.at(time.Hour)), nil)
+	parked = w.load(parked.ID)
+
+	w.store = w.harness.Reopen()
+	w.same("job after reopening", w.load(job.ID), job)
+	w.same("parked job after reopening", w.load(parked.ID), parked)
+	w.sees("keys after reopening", w.at(time.Hour), map[string]time.Time{job.ID: job.CompleteBy, parked.ID: parked.CompleteBy})
+	value, err := w.store.Payload(w.ctx, job.ID, "input")
+	w.want("payload", err, nil)
+	w.same("payload after reopening", string(value), `"large"`)
+	hash, err := w.store.CurrentDefinition(w.ctx, "wf-"+w.prefix)
+	w.want("current definition", err, nil)
+	w.same("current definition after reopening", hash, "hash-"+w.prefix)
+}
+
+// atOnce calls f from n goroutines that start together, and gives what each got.
+func atOnce(n int, f func(i int) error) []error {
+	errs := make([]error, n)
+	start := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			<-start
+			errs[i] = f(i)
+		})
+	}
+	close(start)
+	all.Wait()
+	return errs
+}
+
+// winners gives the one call that succeeded; all others must have failed with lost.
+func winners(w *world, errs []error, lost error) int {
+	w.Helper()
+	won := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && won >= 0:
+			w.Fatalf("calls %d and %d both won", won, i)
+		case err == nil:
+			won = i
+		case !errors.Is(err, lost):
+			w.Fatalf("call %d: got %v, want %v", i, err, lost)
+		}
+	}
+	if won < 0 {
+		w.Fatalf("none of %d calls won", len(errs))
+	}
+	return won
+}

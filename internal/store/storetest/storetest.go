@@ -1,0 +1,196 @@
+// Package storetest holds every adapter of store.Store to its contract. One test is one rule of
+// internal/store, and each interleaving of a claim with a save is a test of its own, played step by
+// step. It knows nothing of how an adapter does it.
+//
+// The ids are new in every run and no test needs an empty store, so the suite also runs against a
+// table that others use. The index may lag: what is read from it is waited for.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math/big"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// Harness gives one test its store.
+type Harness struct {
+	// Open gives the store under test. The harness closes it when the test has ended.
+	Open func() store.Store
+	// Reopen closes the store that Open gave and gives one on the same data. Nil: nothing is kept.
+	Reopen func() store.Store
+	// Damage makes the stored item of this job one that cannot be decoded, and leaves its key in the
+	// index as it is.
+	Damage func(id string)
+	// Lag is how long the index may lag behind the items. Zero: it never does.
+	Lag time.Duration
+}
+
+// rule is one test, named for what it holds.
+type rule struct {
+	name string
+	test func(w *world)
+}
+
+// Run runs the suite. It calls newHarness once for each test.
+func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
+	var all []rule
+	for _, rules := range [][]rule{jobRules(), saveRules(), claimRules(), beatRules(), parkRules(), indexRules(), payloadRules(), raceRules()} {
+		all = append(all, rules...)
+	}
+	for _, r := range all {
+		t.Run(r.name, func(t *testing.T) { r.test(newWorld(t, newHarness(t))) })
+	}
+}
+
+// world is what a test has: a store, and names and a stretch of time that no other test uses.
+type world struct {
+	*testing.T
+	ctx     context.Context
+	harness Harness
+	store   store.Store
+	prefix  string
+	base    time.Time
+	made    []string
+}
+
+func newWorld(t *testing.T, h Harness) *world {
+	past := time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := &world{
+		T: t, ctx: context.Background(), harness: h, store: h.Open(),
+		prefix: strings.ToLower(rand.Text()[:12]),
+		base:   past.Add(time.Duration(random(int64(20*365*24*time.Hour/time.Millisecond))) * time.Millisecond),
+	}
+	t.Cleanup(w.tidy)
+	return w
+}
+
+func random(below int64) int64 {
+	n, err := rand.Int(rand.Reader, big.NewInt(below))
+	if err != nil {
+		panic(err)
+	}
+	return n.Int64()
+}
+
+// tidy takes the jobs of the test out of the index, for those who come after it.
+func (w *world) tidy() {
+	for _, id := range w.made {
+		job, err := w.store.Load(w.ctx, id)
+		if err != nil {
+			continue
+		}
+		seen := job.CompleteBy
+		job.CompleteBy = time.Time{}
+		// Nobody relies on it: an index that is not empty makes later tests slower, not wrong.
+		_ = w.store.Save(w.ctx, store.Change{Job: job, Seen: seen})
+	}
+}
+
+// id gives a job's id, the same for the same name in one test.
+func (w *world) id(name string) string { return "storetest-" + w.prefix + "-" + name }
+
+// at gives a time of this test, a whole number of milliseconds.
+func (w *world) at(after time.Duration) time.Time { return w.base.Add(after) }
+
+// job gives a job that may be created: its step reserve is open, and a key is set.
+func (w *world) job(name string) makegood.Job {
+	job := makegood.Job{
+		ID: w.id(name), Workflow: "order", Definition: "hash-of-order", Round: 1,
+		ProcessState: makegood.Pending, Desired: makegood.Processed,
+		CompleteBy: w.at(time.Minute), CreatedAt: w.base, Deadline: w.at(time.Hour),
+		Input: wire.Inline([]byte(`{"sku":"A1","quantity":2}`)), InputHash: "hash-of-input",
+		Open: map[string]int{"reserve": 1}, Transitions: 1,
+	}
+	for _, step := range []string{"reserve", "charge", "notify"} {
+		job.Steps = append(job.Steps, makegood.StepState{Name: step})
+	}
+	job.Steps[0].Attempt = 1
+	job.Steps[0].Forward = makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: w.base, Cause: "submit"}
+	return job
+}
+
+// create stores a job and gives it as it is loaded.
+func (w *world) create(job makegood.Job) makegood.Job {
+	w.Helper()
+	w.made = append(w.made, job.ID)
+	w.want("create", w.store.Create(w.ctx, job), nil)
+	return w.load(job.ID)
+}
+
+func (w *world) load(id string) makegood.Job {
+	w.Helper()
+	job, err := w.store.Load(w.ctx, id)
+	if err != nil {
+		w.Fatalf("load %s: %v", id, err)
+	}
+	return job
+}
+
+// save stores a job whose key does not move.
+func (w *world) save(job makegood.Job, ended ...string) error {
+	return w.store.Save(w.ctx, store.Change{Job: job, Seen: job.CompleteBy, Ended: ended})
+}
+
+// mustSave saves and gives the job as it is loaded.
+func (w *world) mustSave(job makegood.Job, ended ...string) makegood.Job {
+	w.Helper()
+	w.want("save", w.save(job, ended...), nil)
+	return w.load(job.ID)
+}
+
+// claim gives a claim that starts at the base and ends after d.
+func (w *world) claim(attempt int, lockedBy string, d time.Duration) makegood.Claim {
+	return makegood.Claim{Attempt: attempt, LockedBy: lockedBy, StartedAt: w.base, CompleteBy: w.at(d)}
+}
+
+// mustClaim claims reserve and gives the job as it is loaded.
+func (w *world) mustClaim(id string, c makegood.Claim) makegood.Job {
+	w.Helper()
+	w.want("claim", w.store.Claim(w.ctx, id, "reserve", c), nil)
+	return w.load(id)
+}
+
+// want fails the test unless err is the wanted one; nil wants none.
+func (w *world) want(what string, err, want error) {
+	w.Helper()
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		w.Fatalf("%s: got error %v, want %v", what, err, want)
+	}
+}
+
+// same fails the test unless the two are deeply equal.
+func (w *world) same(what string, got, want any) {
+	w.Helper()
+	if !reflect.DeepEqual(got, want) {
+		w.Fatalf("%s:\n got %s\nwant %s", what, show(got), show(want))
+	}
+}
+
+// sameTime fails the test unless the two are the same instant.
+func (w *world) sameTime(what string, got, want time.Time) {
+	w.Helper()
+	if !got.Equal(want) {
+		w.Fatalf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// slot gives the claim of reserve.
+func slot(job makegood.Job) makegood.Claim { return job.Claims.Slots["reserve"] }
+
+func show(v any) string {
+	text := fmt.Sprintf("%+v", v)
+	if len(text) > 4000 {
+		text = text[:4000] + "..."
+	}
+	return text
+}
