@@ -1,0 +1,112 @@
+// Package docs holds the tests that compare what README and docs say with what the code does. It has
+// no code of its own.
+package docs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// blocks gives the fenced blocks of a language in a document.
+func blocks(text, language string) []string {
+	var all []string
+	for _, part := range strings.Split(text, "\n```"+language+"\n")[1:] {
+		block, _, _ := strings.Cut(part, "\n```")
+		all = append(all, block+"\n")
+	}
+	return all
+}
+
+func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
+	for _, file := range []string{"README.md", "docs/workflow-file.md"} {
+		found := blocks(read(t, file), "yaml")
+		if len(found) == 0 {
+			t.Errorf("%s shows no workflow", file)
+		}
+		for _, source := range found {
+			if _, err := workflowfile.Parse(file, []byte(source)); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+}
+
+// The sample in the README is the one that ships, but for its timeouts and the customer's name.
+func TestTheWorkflowInTheREADMEIsTheSample(t *testing.T) {
+	shown, err := workflowfile.Parse("README.md", []byte(blocks(read(t, "README.md"), "yaml")[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ships, err := workflowfile.Parse("order.yaml", []byte(read(t, "workflows/order/order.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shown.Workflow.Steps) != len(ships.Workflow.Steps) {
+		t.Fatalf("the README shows %d steps, the sample has %d", len(shown.Workflow.Steps), len(ships.Workflow.Steps))
+	}
+	for i, want := range ships.Workflow.Steps {
+		got := shown.Workflow.Steps[i]
+		if got.Name != want.Name || got.Agent != want.Agent || got.Action != want.Action || got.Undo.Action != want.Undo.Action {
+			t.Errorf("step %d: the README shows %s/%s/%s, the sample has %s/%s/%s", i+1, got.Name, got.Agent, got.Action, want.Name, want.Agent, want.Action)
+		}
+	}
+}
+
+// The Go code in the README is code that compiles: it stands in an example of the agent kit.
+func TestTheCodeInTheREADMECompiles(t *testing.T) {
+	source := read(t, "internal/docs/readme_test.go")
+	found := blocks(read(t, "README.md"), "go")
+	if len(found) == 0 {
+		t.Error("the README shows no code")
+	}
+	for _, block := range found {
+		if !strings.Contains(source, strings.TrimSpace(block)) {
+			t.Errorf("this code of the README is not in readme_test.go:\n%s", block)
+		}
+	}
+}
+
+func TestTheDrawingIsTheSameEverywhere(t *testing.T) {
+	drawing := "submit: the intent is stored with its first attempts"
+	readme, architecture := read(t, "README.md"), read(t, "docs/architecture.md")
+	for _, block := range blocks(readme, "") {
+		if strings.Contains(block, drawing) && !strings.Contains(architecture, block) {
+			t.Error("README.md and docs/architecture.md draw the engine differently")
+		}
+	}
+}
+
+func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
+	text := read(t, "docs/workflow-file.md")
+	for _, row := range []string{
+		fmt.Sprintf("| steps | %d |", makegood.MaxSteps),
+		fmt.Sprintf("| attempts | %d |", makegood.MaxAttempts),
+		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
+		fmt.Sprintf("| timeout of a step | %s |", makegood.MaxTimeout),
+		fmt.Sprintf("| startBy | %s |", makegood.MaxStartBy),
+		fmt.Sprintf("| timeout of a job | %s |", makegood.MaxJobTimeout),
+		fmt.Sprintf("| backoff, max, wait | %s |", makegood.MaxBackoff),
+		fmt.Sprintf("| shortest timeout, startBy and wait | %s |", makegood.MinTimeout),
+		fmt.Sprintf("| the workflow file | %d bytes |", workflowfile.MaxSourceBytes),
+		fmt.Sprintf("1 to %d |", makegood.MaxJobIDBytes),
+		fmt.Sprintf("backoff: %v, max: %v", "1s", "1m"),
+	} {
+		if !strings.Contains(text, row) {
+			t.Errorf("docs/workflow-file.md does not say %q", row)
+		}
+	}
+}
