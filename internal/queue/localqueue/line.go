@@ -37,7 +37,6 @@ type line struct {
 	picks   int
 	// received finds the messages that have a receipt, by id.
 	received map[string]*message
-	sequence uint64
 
 	// waiters are receivers that found nothing. coming is how many messages the receivers that were
 	// woken may take, who have not come back yet.
@@ -83,8 +82,7 @@ func (l *line) show(m *message) {
 }
 
 func (l *line) hide(m *message, until time.Time) {
-	l.sequence++
-	m.visibleAt, m.sequence = until, l.sequence
+	m.visibleAt = until
 	heap.Push(&l.hidden, m)
 }
 

@@ -134,6 +134,46 @@ func TestAWaitingReceiverIsWokenForTheEarliest(t *testing.T) {
 	})
 }
 
+// The timer that woke one receiver must be set again for the next.
+func TestEachWaitingReceiverIsWokenInItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := open(t, Options{Queues: []Queue{{Name: "main"}}})
+		begun := time.Now()
+		got := make(chan time.Duration)
+		for range 3 {
+			go func() {
+				_, _ = q.Receive(t.Context(), "main", 10)
+				got <- time.Since(begun)
+			}()
+		}
+		for i := range 3 {
+			send(t, q, "main", queue.Message{Body: "a", Delay: time.Duration(i+1) * time.Second})
+		}
+		for i := range 3 {
+			if waited, want := <-got, time.Duration(i+1)*time.Second; waited != want {
+				t.Errorf("receiver %d: woken after %v, want %v", i, waited, want)
+			}
+		}
+	})
+}
+
+func TestAReturnWakesAReceiver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := open(t, Options{Queues: []Queue{{Name: "main"}}})
+		send(t, q, "main", queue.Message{Body: "a"})
+		receipt := receive(t, q, "main", 1)[0].ReceiptHandle
+		go func() {
+			time.Sleep(time.Second)
+			_ = q.Return(t.Context(), "main", 0, receipt)
+		}()
+		begun := time.Now()
+		_, err := q.Receive(t.Context(), "main", 1)
+		if waited := time.Since(begun); err != nil || waited != time.Second {
+			t.Errorf("received after %v, %v, want it after 1s", waited, err)
+		}
+	})
+}
+
 // A receiver that was woken may find that its time is up; the message it was woken for must then
 // wake another.
 func TestAWakingIsNotLostWithItsReceiver(t *testing.T) {
@@ -229,19 +269,23 @@ func TestNoMessageStarves(t *testing.T) {
 			t.Errorf("message %s came in place %d, want it among the %d oldest", body, place, window)
 		}
 	}
+	for seed := range uint64(20) {
+		if picks := picksUntilOldest(t, seed+1); picks > window {
+			t.Errorf("seed %d: the oldest message came at pick %d, want %d at the latest", seed+1, picks, window)
+		}
+	}
+}
+
+func picksUntilOldest(t *testing.T, seed uint64) (picks int) {
 	synctest.Test(t, func(t *testing.T) {
-		q := open(t, Options{Queues: []Queue{{Name: "main"}}})
+		q := open(t, Options{Seed: seed, Queues: []Queue{{Name: "main"}}})
 		send(t, q, "main", queue.Message{Body: "oldest"})
 		for range 10 * window {
 			send(t, q, "main", queue.Message{Body: "newer"})
 		}
-		for picks := 1; picks <= window; picks++ {
-			if receive(t, q, "main", 1)[0].Body == "oldest" {
-				return
-			}
-		}
-		t.Errorf("the oldest message did not come within %d picks", window)
+		picks = 1 + slices.Index(drain(t, q, "main"), "oldest")
 	})
+	return picks
 }
 
 func TestADeadLetterKeepsItsIdAndSaysWhereItCameFrom(t *testing.T) {
@@ -277,6 +321,9 @@ func TestADeadLetterKeepsItsIdAndSaysWhereItCameFrom(t *testing.T) {
 		want := map[string]Counts{"main": {Sent: 1, Received: 3, DeadLettered: 1}, "dead": {Received: 3, DeadLettered: 1}}
 		if got := q.Counts(); !maps.Equal(got, want) {
 			t.Errorf("counts: got %+v, want %+v", got, want)
+		}
+		if left := len(q.lines["dead"].received); left != 0 {
+			t.Errorf("the queue that it left still knows %d receipts, want none", left)
 		}
 	})
 }

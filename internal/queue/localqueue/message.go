@@ -37,9 +37,8 @@ type message struct {
 	// source is the name of the queue that it was a dead letter of.
 	source string
 
-	// visibleAt is when a hidden message shows, sequence tells hidden ones of one moment apart.
+	// visibleAt is when a hidden message shows.
 	visibleAt time.Time
-	sequence  uint64
 	// index is its place among the hidden, notHidden otherwise.
 	index int
 	// gone: deleted while it was visible; it is passed over when its turn comes.

@@ -31,12 +31,7 @@ type hiddenHeap []*message
 
 func (h hiddenHeap) Len() int { return len(h) }
 
-func (h hiddenHeap) Less(i, j int) bool {
-	if !h[i].visibleAt.Equal(h[j].visibleAt) {
-		return h[i].visibleAt.Before(h[j].visibleAt)
-	}
-	return h[i].sequence < h[j].sequence
-}
+func (h hiddenHeap) Less(i, j int) bool { return h[i].visibleAt.Before(h[j].visibleAt) }
 
 func (h hiddenHeap) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

@@ -42,8 +42,7 @@ type Poller struct {
 //
 // What an invocation succeeded with is deleted, also after ctx has ended. What it names in
 // BatchItemFailures stays, and comes back after the visibility timeout or whatever time the handler
-// gave it by Return. An error, a panic, and an id that is empty or not of the batch fail the whole
-// batch. A record that could not be deleted is delivered again.
+// gave it by Return. An error, a panic, and an id that is not of the batch fail the whole batch. A record that could not be deleted is delivered again.
 //
 // Handler gets ctx, so it is told to stop when the poller is; give it another one where running work
 // is to be finished first. Run returns nil when ctx has ended, and an error that is ErrNoQueue when
@@ -127,14 +126,14 @@ func (p Poller) call(ctx context.Context, event events.SQSEvent) (response event
 }
 
 // succeeded are the records that may be deleted after this answer, read on the safe side: none where
-// an id is empty (Lambda says so) or of no record.
+// an id is of no record.
 func succeeded(event events.SQSEvent, response events.SQSEventResponse) []events.SQSMessage {
 	failed := make(map[string]bool, len(event.Records))
 	for _, record := range event.Records {
 		failed[record.MessageId] = false
 	}
 	for _, failure := range response.BatchItemFailures {
-		if _, known := failed[failure.ItemIdentifier]; !known || failure.ItemIdentifier == "" {
+		if _, known := failed[failure.ItemIdentifier]; !known {
 			return nil
 		}
 		failed[failure.ItemIdentifier] = true

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,8 +40,25 @@ func poll(t *testing.T, concurrency int, handler queue.Handler, bodies ...string
 	for _, body := range bodies {
 		send(t, p.Queues, "main", queue.Message{Body: body})
 	}
-	p.start(t, p.Queues, concurrency, handler)
+	p.start(t, strictReceiver{p.Queues}, concurrency, handler)
 	return p
+}
+
+// strictReceiver does nothing for a caller whose context has ended, as a queue behind a network.
+type strictReceiver struct{ *Queues }
+
+func (r strictReceiver) Delete(ctx context.Context, name string, receipts ...string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return r.Queues.Delete(ctx, name, receipts...)
+}
+
+func (r strictReceiver) Return(ctx context.Context, name string, after time.Duration, receipts ...string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return r.Queues.Return(ctx, name, after, receipts...)
 }
 
 func (p *polled) start(t *testing.T, receiver queue.Receiver, concurrency int, handler queue.Handler) {
@@ -227,7 +245,7 @@ func TestThePollerEndsWithItsInvocations(t *testing.T) {
 
 // lateReceiver receives while its caller is told to stop.
 type lateReceiver struct {
-	*Queues
+	strictReceiver
 	stop context.CancelFunc
 }
 
@@ -243,7 +261,7 @@ func TestWhatIsReceivedInTheLastMomentGoesBack(t *testing.T) {
 		send(t, q, "main", queue.Message{Body: "a"})
 		ctx, stop := context.WithCancel(t.Context())
 		err := Poller{
-			Receiver: lateReceiver{q, stop}, Queue: "main", Concurrency: 1,
+			Receiver: lateReceiver{strictReceiver{q}, stop}, Queue: "main", Concurrency: 1,
 			Handler: func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 				t.Errorf("the handler was called, want the message to go back")
 				return answer()
@@ -255,39 +273,38 @@ func TestWhatIsReceivedInTheLastMomentGoesBack(t *testing.T) {
 	})
 }
 
-// sickReceiver gives an error a few times.
+// sickReceiver gives an error at its first nine calls, and at its eleventh.
 type sickReceiver struct {
 	*Queues
-	mu   sync.Mutex
-	left int
+	calls atomic.Int32
 }
 
 func (r *sickReceiver) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.left--; r.left >= 0 {
+	if n := r.calls.Add(1); n <= 9 || n == 11 {
 		return nil, errors.New("not today")
 	}
-	return r.Queues.Receive(ctx, name, limit)
+	return r.Queues.Receive(ctx, name, 1)
 }
 
 func TestAQueueThatFailsIsTriedAgainAfterPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		handled := make(chan time.Duration, 1)
+		handled := make(chan time.Duration, 2)
 		p := polled{
 			Queues: open(t, Options{Queues: []Queue{{Name: "main"}}}),
 			log:    &bytes.Buffer{}, ended: make(chan error, 1),
 		}
-		send(t, p.Queues, "main", queue.Message{Body: "a"})
-		p.start(t, &sickReceiver{Queues: p.Queues, left: 9}, 1,
+		send(t, p.Queues, "main", queue.Message{Body: "a"}, queue.Message{Body: "b"})
+		p.start(t, &sickReceiver{Queues: p.Queues}, 1,
 			func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 				handled <- time.Since(begun)
 				return answer()
 			})
-		// 10, 20, 40, ... 640 ms, and twice a second.
-		if got, want := <-handled, 3270*time.Millisecond; got != want {
-			t.Errorf("handled after %v, want %v", got, want)
+		// 10, 20, 40, ... 640 ms, and twice a second; then from 10 ms again.
+		for _, want := range []time.Duration{3270 * time.Millisecond, 3280 * time.Millisecond} {
+			if got := <-handled; got != want {
+				t.Errorf("handled after %v, want %v", got, want)
+			}
 		}
 		p.wantEnd(t)
 		if !strings.Contains(p.log.String(), "not today") {
