@@ -32,13 +32,14 @@ const readyWithin = 10 * time.Second
 
 func main() {
 	seed := flag.Uint64("seed", 7, "the same `number` gives the same faults")
+	orders := flag.String("orders", filepath.Join("examples", "orders", "orders.jsonl"), "`file` of orders, one JSON object a line with id, customer and total")
 	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "Runs the demo: 300 orders, services with faults, the engine killed twice.\n\nExample: go run ./examples/demo -seed 3\n\n")
+		fmt.Fprintf(flag.CommandLine.Output(), "Runs the demo: orders, services with faults, the engine killed twice.\n\nExample: go run ./examples/demo -seed 3\n\n")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	good, err := run(ctx, *seed)
+	good, err := run(ctx, *seed, *orders)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
@@ -53,11 +54,11 @@ type stage struct {
 	dir      string
 	shop     string // its URL
 	workflow string
-	input    string // relative to the project's root
+	input    string
 	data     string
 }
 
-func run(ctx context.Context, seed uint64) (good bool, err error) {
+func run(ctx context.Context, seed uint64, input string) (good bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "makegood-demo-")
@@ -65,7 +66,7 @@ func run(ctx context.Context, seed uint64) (good bool, err error) {
 		return false, err
 	}
 	defer os.RemoveAll(dir)
-	s := &stage{dir: dir, data: filepath.Join(dir, "data")}
+	s := &stage{dir: dir, input: input, data: filepath.Join(dir, "data")}
 	fmt.Println("Building makegood and the shop ...")
 	if err := s.build(ctx); err != nil {
 		return false, err
@@ -140,7 +141,6 @@ func (s *stage) openShop(ctx context.Context, seed uint64) (shut func(), err err
 // write puts the workflow, with the shop's address in it, into a file, and counts the orders.
 func (s *stage) write() (total int, err error) {
 	s.workflow = filepath.Join(s.dir, "order.yaml")
-	s.input = filepath.Join("examples", "orders", "orders.jsonl")
 	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(s.shop))
 	lines, err := os.ReadFile(s.input)
 	if err != nil {
