@@ -61,7 +61,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 		return moved{}, err
 	}
 	if applied {
-		if err := s.save(ctx, change, m.values); err != nil {
+		if change.Job, err = s.save(ctx, change, m.values); err != nil {
 			return moved{}, err
 		}
 	}
@@ -136,19 +136,21 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e ma
 	}
 }
 
-func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) error {
+// save stores a change, and gives the job as it is stored now.
+func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (makegood.Job, error) {
 	if err := v.write(ctx, change.Job); err != nil {
-		return err
+		return change.Job, err
 	}
 	change.Job.LockedBy = s.lockedBy()
 	if err := s.Jobs.Save(ctx, change); err != nil {
-		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
+		return change.Job, fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
+	change.Job.Rev++
 	s.Counts.Saves.Add(1)
 	if s.Saved != nil {
 		s.Saved(change.Job)
 	}
-	return nil
+	return change.Job, nil
 }
 
 // pending gives the commands of all events, each once.

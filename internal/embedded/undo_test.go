@@ -1,0 +1,341 @@
+package embedded_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// order is the workflow of most tests here: three steps that can be undone.
+const order = `
+name: order
+steps:
+  - {name: reserve, agent: inventory, undo: {action: release}}
+  - {name: charge, agent: payments, undo: {action: refund, with: {charged: "${ .steps.charge.output }"}}}
+  - {name: ship, agent: shipping, undo: {action: recall}}
+`
+
+var errNo = errors.New("the service says no")
+
+func TestUndosRunInReverseOrderAndAreToldWhatTheyUndo(t *testing.T) {
+	r := troupe{script: map[string]work{
+		"charge": gives(`{"id": "c-17"}`), "ship": always(agent.Final(agent.NotApplied(errNo))),
+	}}
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+	w.submit(w.define(order), "j", `{"sku": "a"}`)
+	job := w.ends("j", makegood.Undone)
+	if got, want := r.order(), "reserve charge ship refund release"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+	want := []makegood.Task{
+		{Step: "charge", Attempt: 2, Agent: "payments", Key: "j/charge/1/undo", Input: json.RawMessage(`{"charged":{"id":"c-17"}}`),
+			Undo: &makegood.UndoTask{ForwardKey: "j/charge/1", Outcome: makegood.OutcomeDone, Output: json.RawMessage(`{"id":"c-17"}`)}},
+		{Step: "reserve", Attempt: 2, Agent: "inventory", Key: "j/reserve/1/undo", Input: json.RawMessage(`{"sku":"a"}`),
+			Undo: &makegood.UndoTask{ForwardKey: "j/reserve/1", Outcome: makegood.OutcomeDone, Output: json.RawMessage(`"ok"`)}},
+	}
+	for i, got := range r.seen("")[3:] {
+		checkTask(t, got, want[i])
+	}
+	if want := "step ship failed: the service says no"; job.Reason != want {
+		t.Errorf("got the reason %q, want %q", job.Reason, want)
+	}
+	if got := stepOf(t, job, "ship").Undo.State; got != makegood.Skipped {
+		t.Errorf("the undo of a step that was not applied: got %q, want skipped", got)
+	}
+}
+
+// checkTask compares what want says of a task.
+func checkTask(t *testing.T, got, want makegood.Task) {
+	t.Helper()
+	if got.Step != want.Step || got.Attempt != want.Attempt || got.Agent != want.Agent || got.Key != want.Key || string(got.Input) != string(want.Input) {
+		t.Errorf("got the task %s#%d of %s, key %s, input %s, want %s#%d of %s, key %s, input %s",
+			got.Step, got.Attempt, got.Agent, got.Key, got.Input, want.Step, want.Attempt, want.Agent, want.Key, want.Input)
+	}
+	if got.Undo == nil || want.Undo == nil {
+		t.Errorf("step %s: got undo %+v, want %+v", got.Step, got.Undo, want.Undo)
+		return
+	}
+	if got.Undo.ForwardKey != want.Undo.ForwardKey || got.Undo.Outcome != want.Undo.Outcome || string(got.Undo.Output) != string(want.Undo.Output) {
+		t.Errorf("the undo of %s was told %s %s %s, want %s %s %s", got.Step,
+			got.Undo.ForwardKey, got.Undo.Outcome, got.Undo.Output, want.Undo.ForwardKey, want.Undo.Outcome, want.Undo.Output)
+	}
+}
+
+// A failure that does not say that nothing was applied leaves the outcome unknown: the step that failed
+// is undone, too, by an undo that knows that, and whose expressions work with a null output.
+func TestAStepOfUnknownOutcomeIsUndoneWithANullOutput(t *testing.T) {
+	r := troupe{script: map[string]work{"charge": always(agent.Final(errNo))}}
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+	w.submit(w.define(order), "j", `{}`)
+	w.ends("j", makegood.Undone)
+	if got, want := r.order(), "reserve charge refund release"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+	checkTask(t, r.seen("refund")[0], makegood.Task{
+		Step: "charge", Attempt: 2, Agent: "payments", Key: "j/charge/1/undo", Input: json.RawMessage(`{"charged":null}`),
+		Undo: &makegood.UndoTask{ForwardKey: "j/charge/1", Outcome: makegood.OutcomeUnknown, Output: json.RawMessage(`null`)},
+	})
+}
+
+// The undo of the diamond's top waits for those of both its branches.
+func TestADiamondIsUndoneFromTheBottomUp(t *testing.T) {
+	left := newDoor()
+	r := troupe{script: map[string]work{"bottom": always(agent.Final(errNo)), "undo_left": left.wait}}
+	w := open(t, embedded.Config{Agents: r.agents("a")})
+	w.submit(w.define(`
+name: diamond
+steps:
+  - {name: top, agent: a, undo: {action: undo_top}}
+  - {name: left, agent: a, needs: [top], undo: {action: undo_left}}
+  - {name: right, agent: a, needs: [top], undo: {action: undo_right}}
+  - {name: bottom, agent: a, needs: [left, right], undo: {action: undo_bottom}}
+`), "j", `{}`)
+	<-left.arrived
+	w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "right").Undo.State == makegood.Done })
+	if n := len(r.seen("undo_top")); n > 0 {
+		t.Errorf("the top was undone before its left branch")
+	}
+	close(left.open)
+	w.ends("j", makegood.Undone)
+	actions := strings.Fields(r.order())
+	if actions[4] != "undo_bottom" || actions[7] != "undo_top" || len(actions) != 8 {
+		t.Errorf("got the actions %s, want the undo of bottom fifth and that of top last, of eight", actions)
+	}
+}
+
+func TestAProcessedJobIsUndoneOnRequest(t *testing.T) {
+	var r troupe
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+	w.submit(w.define(order), "j", `{}`)
+	w.ends("j", makegood.Processed)
+	w.request("j", makegood.UndoJob)
+	w.until("j", inState(makegood.Undone))
+	if got, want := r.order(), "reserve charge ship recall refund release"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+}
+
+// An undo that is refused for good ends in front of a person. A resubmit goes on with undoing.
+func TestResubmitGoesOnWithAnUndoThatFailed(t *testing.T) {
+	var told bell
+	r := troupe{script: map[string]work{
+		"ship": always(agent.Final(agent.NotApplied(errNo))), "refund": once(agent.Final(errNo)),
+	}}
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), Notifier: &told})
+	w.submit(w.define(order), "j", `{}`)
+	job := w.ends("j", makegood.Error)
+	if want := "undo of charge failed: the service says no"; job.Reason != want || job.Desired != makegood.Undone {
+		t.Errorf("got %q, wanted %s, want %q, wanted Undone", job.Reason, job.Desired, want)
+	}
+	w.until("j", makegood.Job.Told)
+	if got := told.heard(); len(got) != 1 || got[0].Job != "j" || got[0].Workflow != "order" || got[0].ProcessState != makegood.Error || got[0].Reason != job.Reason {
+		t.Errorf("told: got %+v, want one Error of job j with its reason", got)
+	}
+	w.request("j", makegood.Resubmit)
+	w.until("j", inState(makegood.Undone))
+	if got, want := r.order(), "reserve charge ship refund refund release"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+	refunds := r.seen("refund")
+	if refunds[0].Key != refunds[1].Key || refunds[0].Attempt >= refunds[1].Attempt {
+		t.Errorf("the second refund: got key %s, attempt %d after %s, %d, want the same key and a later attempt",
+			refunds[1].Key, refunds[1].Attempt, refunds[0].Key, refunds[0].Attempt)
+	}
+}
+
+func TestResubmitGoesOnForwardFromWhatFailed(t *testing.T) {
+	r := troupe{script: map[string]work{"second": once(agent.Final(errNo))}}
+	w := open(t, embedded.Config{Agents: r.agents("a")})
+	w.submit(w.define(`
+name: stops
+onFailure: stop
+steps:
+  - {name: first, agent: a}
+  - {name: second, agent: a}
+  - {name: third, agent: a}
+`), "j", `{}`)
+	w.ends("j", makegood.Error)
+	w.request("j", makegood.Resubmit)
+	job := w.until("j", inState(makegood.Processed))
+	if got, want := r.order(), "first second second third"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+	second := r.seen("second")
+	if second[0].Key != second[1].Key || second[1].Attempt != second[0].Attempt+1 || job.FailureCount != 1 || job.Reason != "" {
+		t.Errorf("got keys %s and %s, attempts %d and %d, %d failures, reason %q, want one key, the next attempt, 1 failure, no reason",
+			second[0].Key, second[1].Key, second[0].Attempt, second[1].Attempt, job.FailureCount, job.Reason)
+	}
+}
+
+// The old keys were undone, and remotes refuse them: a new round has its own. Attempts are counted on.
+func TestANewRoundHasNewKeysAndLaterAttempts(t *testing.T) {
+	r := troupe{script: map[string]work{"ship": once(agent.Final(agent.NotApplied(errNo)))}}
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+	w.submit(w.define(order), "j", `{}`)
+	w.ends("j", makegood.Undone)
+	w.request("j", makegood.Resubmit)
+	job := w.until("j", inState(makegood.Processed))
+	if got, want := r.order(), "reserve charge ship refund release reserve charge ship"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+	charges := r.seen("charge")
+	if charges[1].Key != "j/charge/2" || charges[1].Attempt != 3 || charges[1].Round != 2 || job.Round != 2 {
+		t.Errorf("second charge: got key %s, attempt %d, round %d of %d, want j/charge/2, 3, 2 of 2",
+			charges[1].Key, charges[1].Attempt, charges[1].Round, job.Round)
+	}
+}
+
+func TestCancelBeforeAnythingWasClaimedStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newTap()
+		release := p.hold("tasks-inventory")
+		var r troupe
+		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
+		w.submit(w.define(order), "j", `{}`)
+		job := w.request("j", makegood.Cancel)
+		if job.ProcessState != makegood.Cancelled || !job.CompleteBy.IsZero() || job.Reason != "cancelled on request" {
+			t.Errorf("got %s, CompleteBy %s, %q, want Cancelled at once, out of the index", job.ProcessState, job.CompleteBy, job.Reason)
+		}
+		// The task is still on its way. Nobody may take it any more.
+		release()
+		synctest.Wait()
+		if got := r.order(); got != "" || p.count("tasks-inventory") != 1 {
+			t.Errorf("got the actions %q of %d tasks, want none of one", got, p.count("tasks-inventory"))
+		}
+	})
+}
+
+// What was claimed runs to its end, and is undone after that; its agent hears from its next heartbeat
+// that nobody wants the result.
+func TestCancelWhileAStepRunsTellsItsAgentAndUndoesWhatItDid(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		answer error
+		want   string
+	}{
+		{"it was done all the same", nil, "reserve charge refund release"},
+		{"it may have been done", errNo, "reserve charge refund release"},
+		{"it was not done", agent.NotApplied(errNo), "reserve charge release"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				charging, beat, answer := make(chan bool), make(chan bool), make(chan bool)
+				var beats []error
+				r := troupe{script: map[string]work{"charge": func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
+					beats = append(beats, agent.Heartbeat(ctx))
+					close(charging)
+					<-beat
+					beats = append(beats, agent.Heartbeat(ctx), ctx.Err())
+					<-answer
+					return json.RawMessage(`{"id":1}`), test.answer
+				}}}
+				w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+				w.submit(w.define(order), "j", `{}`)
+				<-charging
+				w.request("j", makegood.Cancel)
+				close(beat)
+				synctest.Wait()
+				if got := r.order(); got != "reserve charge" {
+					t.Errorf("while charge runs: got the actions %s, want reserve charge: nothing is undone before its outcome is known", got)
+				}
+				close(answer)
+				w.ends("j", makegood.Cancelled)
+				if got := r.order(); got != test.want {
+					t.Errorf("got the actions %s, want %s", got, test.want)
+				}
+				if beats[0] != nil || !errors.Is(beats[1], agent.ErrWithdrawn) || beats[2] == nil {
+					t.Errorf("heartbeats before and after the cancel: got %v and %v, context %v, want nil, ErrWithdrawn, ended", beats[0], beats[1], beats[2])
+				}
+			})
+		})
+	}
+}
+
+func TestCancelBetweenStepsUndoesWhatWasDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newTap()
+		release := p.hold("tasks-payments")
+		var r troupe
+		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
+		w.submit(w.define(order), "j", `{}`)
+		w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "charge").Forward.State == makegood.Dispatched })
+		w.request("j", makegood.Cancel)
+		w.ends("j", makegood.Cancelled)
+		release()
+		synctest.Wait()
+		if got, want := r.order(), "reserve release"; got != want {
+			t.Errorf("got the actions %s, want %s", got, want)
+		}
+	})
+}
+
+func TestAPausedJobStartsNothingUntilItIsResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		charge := newDoor()
+		r := troupe{script: map[string]work{"charge": charge.wait}}
+		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+		w.submit(w.define("timeout: 10m\n"+strings.TrimSpace(order)), "j", `{}`)
+		<-charge.arrived
+		deadline := w.request("j", makegood.Pause).Deadline
+		close(charge.open)
+		w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "charge").Forward.State == makegood.Done })
+		time.Sleep(time.Hour)
+		if got, want := r.order(), "reserve charge"; got != want {
+			t.Errorf("paused for an hour: got the actions %s, want %s", got, want)
+		}
+		job := w.request("j", makegood.Resume)
+		if got := job.Deadline.Sub(deadline); got != time.Hour {
+			t.Errorf("the job's timeout moved by %s, want the hour for which it was paused", got)
+		}
+		w.ends("j", makegood.Processed)
+		if got, want := r.order(), "reserve charge ship"; got != want {
+			t.Errorf("got the actions %s, want %s", got, want)
+		}
+	})
+}
+
+func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
+	var r troupe
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+	w.submit(w.define(order), "j", `{}`)
+	before := w.ends("j", makegood.Processed)
+	ask := func(verb makegood.Verb, name string) machine.Verdict {
+		t.Helper()
+		_, v, err := w.engine.Request(t.Context(), "j", makegood.Requested{Verb: verb, Request: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for verb, reason := range map[makegood.Verb]string{
+		makegood.Cancel:   "it is Processed; undo takes it back",
+		makegood.Resubmit: "it is Processed; submit a new job to do it again",
+		makegood.Pause:    "it is Processed; nothing is left to pause",
+	} {
+		if got := ask(verb, "r1"); got.Kind != machine.Refused || got.Reason != reason {
+			t.Errorf("%s: got %s %q, want refused: %q", verb, got.Kind, got.Reason, reason)
+		}
+	}
+	if job, err := w.engine.Job(t.Context(), "j"); err != nil || job.Rev != before.Rev {
+		t.Errorf("after the refusals: got revision %d, %v, want %d", job.Rev, err, before.Rev)
+	}
+	if got := ask(makegood.UndoJob, "r2"); got.Kind != machine.Applied {
+		t.Errorf("undo: got %s %q, want applied", got.Kind, got.Reason)
+	}
+	w.until("j", inState(makegood.Undone))
+	if got := ask(makegood.UndoJob, "r2"); got.Kind != machine.Duplicate {
+		t.Errorf("the same request again: got %s %q, want duplicate", got.Kind, got.Reason)
+	}
+	if got, want := r.order(), "reserve charge ship recall refund release"; got != want {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+}
