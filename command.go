@@ -22,6 +22,11 @@ type Announce struct{ Announcement }
 // AlertAgent: nobody claims the tasks of this agent. One alert an agent is enough for many jobs.
 type AlertAgent struct{ Agent string }
 
+// Remind: something is due at Key, which is the job's CompleteBy; send DeadlinePassed for then. It only
+// spares the job the wait for the next sweep.
+type Remind struct{ Key time.Time }
+
+func (Remind) isCommand()     {}
 func (Dispatch) isCommand()   {}
 func (Announce) isCommand()   {}
 func (AlertAgent) isCommand() {}

@@ -12,7 +12,8 @@ type Event interface {
 	isEvent()
 }
 
-// Submitted: the job was stored. It changes nothing; it makes the first attempts due.
+// Submitted: the job was stored. It makes the first attempts due, and makes them if the job was stored
+// without them: in a transaction of the submitter's own.
 type Submitted struct{}
 
 // StepSucceeded: an agent's reply.

@@ -77,6 +77,11 @@ type Job struct {
 	CompleteBy time.Time `json:"completeBy,omitzero"`
 	CreatedAt  time.Time `json:"createdAt"`
 	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// StartAt is when the job may start; zero: at once.
+	StartAt time.Time `json:"startAt,omitzero"`
+	// ReplyTo is the registered name of who is told of every change of ProcessState; empty: nobody. An
+	// operator is told of an Error all the same.
+	ReplyTo string `json:"replyTo,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Input is what the submitter gave; InputHash tells the same id with other content apart.

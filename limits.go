@@ -42,6 +42,12 @@ const (
 	// MaxJobTimeout is the longest timeout of a job.
 	MaxJobTimeout = 365 * 24 * time.Hour
 
+	// MaxStartDelay is how far ahead the start of a job may lie.
+	MaxStartDelay = 365 * 24 * time.Hour
+	// RemindWithin is how near something due must be for the Scheduler to send itself a delayed event
+	// for it, where the Supervisor's schedule is too coarse.
+	RemindWithin = 3 * time.Minute
+
 	// FarKey is how far ahead the CompleteBy of a job lies that waits for a person (Error, paused).
 	FarKey = 24 * time.Hour
 	// TellAgain is when an announcement that was not confirmed is made again.

@@ -234,6 +234,7 @@ func (t *turn) attemptFailed(i int, undo bool, failure makegood.StepError) {
 	switch {
 	case wanted && failure.Retryable && a.Tries < retry.Attempts:
 		a.State = makegood.Backoff
+		a.Cause = t.cause
 		a.At = t.now.Add(t.delay(i, a.Tries, a.Attempt, retry, failure.RetryAfter))
 		if !a.At.After(t.now) && t.active() && !t.job.Paused() {
 			t.openAttempt(i, undo)
@@ -266,6 +267,7 @@ func (t *turn) giveUp(i int, undo bool, why string) {
 		t.stop(reason)
 	case makegood.FailureWait:
 		a.State, a.FinishedAt = makegood.Backoff, time.Time{}
+		a.Cause = t.cause
 		a.At = t.now.Add(t.w.OnFailure.Wait.Std())
 		a.Tries = 0
 		// Waiting is no circle: it takes its time.

@@ -15,6 +15,10 @@ func (t *turn) deadlinePassed(e makegood.DeadlinePassed) Verdict {
 		return Verdict{Kind: Stale, Reason: "CompleteBy has moved since it was seen"}
 	case t.now.Before(e.Key):
 		return Verdict{Kind: Stale, Reason: "CompleteBy has not passed here"}
+	case t.job.ProcessState == makegood.Error && t.job.Told():
+		// Still in front of a person: remind him.
+		t.announce()
+		return Verdict{Kind: Applied}
 	case !t.active() || t.job.Paused():
 		// Nothing is due; the key goes up, and what was not told is told again.
 		return Verdict{Kind: Applied}
@@ -196,6 +200,9 @@ func (t *turn) due() time.Time {
 	}
 	if t.forwards() && !t.job.Deadline.IsZero() {
 		sooner(t.job.Deadline)
+	}
+	if t.forwards() && t.early() {
+		sooner(t.job.StartAt)
 	}
 	for i := range t.job.Steps {
 		for _, undo := range []bool{false, true} {

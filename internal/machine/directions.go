@@ -11,7 +11,7 @@ func (t *turn) goForward() {
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
-		if s.Forward.State == makegood.NotStarted && t.ready(i) && !t.job.Paused() {
+		if s.Forward.State == makegood.NotStarted && t.ready(i) && !t.job.Paused() && !t.early() {
 			t.start(i, false)
 		}
 		if !t.forwards() || !t.active() {

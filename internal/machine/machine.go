@@ -90,6 +90,7 @@ func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Fa
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}
 	}
+	t.tell(job.ProcessState)
 	t.open()
 	t.setKey(job.CompleteBy, mayRaise(event))
 	mustAllow(job.ProcessState, next.ProcessState)
@@ -103,6 +104,12 @@ type Submission struct {
 	Input       makegood.Payload
 	InputHash   string
 	Incarnation int
+	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
+	StartAt time.Time
+	ReplyTo string
+	// Later: the job is to be stored without its first attempts, because whoever stores it does not
+	// send their tasks. Submitted, or the Supervisor, makes them.
+	Later bool
 }
 
 // Submit gives the job as it is to be stored: Pending, with its first attempts open. It may want
@@ -111,20 +118,27 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (make
 	job := makegood.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
-		CreatedAt: now, Input: s.Input, InputHash: s.InputHash, Incarnation: s.Incarnation,
+		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
+		Input: s.Input, InputHash: s.InputHash, Incarnation: s.Incarnation,
 		Steps: make([]makegood.StepState, len(w.Steps)),
 	}
 	for i, s := range w.Steps {
 		job.Steps[i].Name = s.Name
 	}
-	if w.Timeout > 0 {
-		job.Deadline = now.Add(w.Timeout.Std())
-	}
 	t := newTurn(w, &job, facts, makegood.Submitted{}.Cause(), now)
+	t.renewDeadline()
+	if job.ReplyTo != "" {
+		t.announce()
+	}
+	if s.Later {
+		job.CompleteBy = t.now
+		return job, Verdict{Kind: Applied}
+	}
 	t.advance()
 	if len(t.wants) > 0 {
 		return job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
+	t.tell(makegood.Pending)
 	t.open()
 	t.setKey(time.Time{}, false)
 	mustAllow(makegood.Pending, job.ProcessState)
@@ -153,7 +167,7 @@ func newTurn(w makegood.Workflow, job *makegood.Job, facts Facts, cause string, 
 func (t *turn) take(event makegood.Event) Verdict {
 	switch e := event.(type) {
 	case makegood.Submitted:
-		return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
+		return t.submitted()
 	case makegood.StepSucceeded:
 		return t.succeeded(e)
 	case makegood.StepFailed:
@@ -176,7 +190,7 @@ func (t *turn) take(event makegood.Event) Verdict {
 // begin notes that the job is under way: something other than a request has happened to it.
 func (t *turn) begin(event makegood.Event) {
 	switch event.(type) {
-	case makegood.Told, makegood.Requested:
+	case makegood.Told, makegood.Requested, makegood.Submitted:
 		return
 	}
 	if t.job.ProcessState == makegood.Pending {
@@ -245,6 +259,31 @@ func (t *turn) announce() {
 		Seq: t.job.Seq, ProcessState: t.job.ProcessState, Reason: t.job.Reason, At: t.now,
 	})
 }
+
+// tell notes that whoever listens must be told, if the state is not what it was. Of an Error stop has
+// noted it.
+func (t *turn) tell(was makegood.ProcessState) {
+	is := t.job.ProcessState
+	if is != was && is != makegood.Error && t.job.ReplyTo != "" {
+		t.announce()
+	}
+}
+
+// submitted makes the first attempts of a job that was stored without them.
+func (t *turn) submitted() Verdict {
+	for _, s := range t.job.Steps {
+		if s.Attempt > 0 || s.Forward.State != makegood.NotStarted {
+			return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
+		}
+	}
+	if t.job.ProcessState != makegood.Pending || t.job.Paused() || t.early() {
+		return Verdict{Kind: Duplicate, Reason: "nothing is to be started"}
+	}
+	return Verdict{Kind: Applied}
+}
+
+// early reports whether the time at which the job may start has not come.
+func (t *turn) early() bool { return t.now.Before(t.job.StartAt) }
 
 // told takes the announcements off that were delivered.
 func (t *turn) told(e makegood.Told) Verdict {

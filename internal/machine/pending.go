@@ -1,6 +1,10 @@
 package machine
 
-import "github.com/makegood-dev/makegood"
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
 
 // alertFrom is the resend of a task from which on somebody is told that nobody claims it.
 const alertFrom = 3
@@ -12,6 +16,9 @@ const alertFrom = 3
 func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event) []makegood.Command {
 	var commands []makegood.Command
 	cause := event.Cause()
+	if key, ok := remind(job, event); ok {
+		commands = append(commands, makegood.Remind{Key: key})
+	}
 	for i, s := range job.Steps {
 		a, undo, ok := dispatched(s)
 		if !ok || a.Cause != cause || !wanted(job, undo) {
@@ -29,6 +36,22 @@ func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event) []make
 		commands = append(commands, makegood.Announce{Announcement: a})
 	}
 	return commands
+}
+
+// remind gives the job's key if event is what made something due at it: a retry, or the start.
+func remind(job makegood.Job, event makegood.Event) (time.Time, bool) {
+	key, cause := job.CompleteBy, event.Cause()
+	if _, ok := event.(makegood.Submitted); ok && !key.IsZero() && key.Equal(job.StartAt) {
+		return key, true
+	}
+	for _, s := range job.Steps {
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			if a.State == makegood.Backoff && a.Cause == cause && a.At.Equal(key) {
+				return key, true
+			}
+		}
+	}
+	return time.Time{}, false
 }
 
 // wanted reports whether an attempt in this direction may be sent: a shared one is not withdrawn when

@@ -86,8 +86,15 @@ func newWorld(t *rapid.T) *world {
 	}
 	x.newRound()
 	facts := machine.Facts{Random: rapid.Uint64().Draw(t, "random")}
+	submission := machine.Submission{ID: "j", Definition: "d", Later: rapid.IntRange(0, 4).Draw(t, "later") == 0}
+	if rapid.IntRange(0, 3).Draw(t, "listens") == 0 {
+		submission.ReplyTo = "shop"
+	}
+	if rapid.IntRange(0, 4).Draw(t, "startLater") == 0 {
+		submission.StartAt = x.now.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "startAt")) * time.Second)
+	}
 	for {
-		job, v := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d"}, facts, x.now)
+		job, v := machine.Submit(x.w, submission, facts, x.now)
 		if v.Kind == machine.Wanting {
 			x.answer(&facts, v.Wants)
 			continue
@@ -240,6 +247,12 @@ func (x *world) check(before makegood.Job) {
 	if j.Desired == makegood.Processed && !j.Deadline.IsZero() {
 		note(j.Deadline)
 	}
+	if j.Desired == makegood.Processed && j.StartAt.After(x.now) {
+		note(j.StartAt)
+	}
+	if live && due.IsZero() && j.CompleteBy.After(x.now) {
+		x.t.Fatalf("nothing is under way, and nobody looks before %v", j.CompleteBy)
+	}
 	if j.ProcessState.Finished() && j.Told() {
 		if !j.CompleteBy.IsZero() || len(j.Claims.Slots) > 0 || len(j.Open) > 0 {
 			x.t.Fatalf("finished, but still in the index (%v), claimed (%v) or open (%v)", j.CompleteBy, j.Claims.Slots, j.Open)
@@ -249,7 +262,7 @@ func (x *world) check(before makegood.Job) {
 	if j.CompleteBy.IsZero() {
 		x.t.Fatalf("a job in %s is invisible", j.ProcessState)
 	}
-	if live && j.CompleteBy.After(due) {
+	if live && !due.IsZero() && j.CompleteBy.After(due) {
 		x.t.Fatalf("the key is %v, but something is due at %v", j.CompleteBy, due)
 	}
 }
@@ -393,6 +406,9 @@ func (x *world) drawEvent() (makegood.Event, bool) {
 		}
 		return rapid.SampledFrom(x.events).Draw(x.t, "again"), true
 	case 7:
+		if rapid.IntRange(0, 3).Draw(x.t, "submitted") == 0 {
+			return makegood.Submitted{}, true
+		}
 		if rapid.IntRange(0, 3).Draw(x.t, "interrupt") > 0 {
 			return makegood.Told{Seq: x.job.Seq}, true
 		}

@@ -203,9 +203,14 @@ func (t *turn) newRound() {
 }
 
 func (t *turn) renewDeadline() {
-	if t.w.Timeout > 0 {
-		t.job.Deadline = t.now.Add(t.w.Timeout.Std())
+	if t.w.Timeout == 0 {
+		return
 	}
+	from := t.now
+	if t.early() {
+		from = t.job.StartAt
+	}
+	t.job.Deadline = from.Add(t.w.Timeout.Std())
 }
 
 // resume takes a pause back. The job's own timeout did not run meanwhile.

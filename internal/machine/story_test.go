@@ -151,7 +151,7 @@ func (s *story) run(line string) string {
 		s.w.Steps = append(s.w.Steps, s.step(a))
 		return ""
 	case "submit":
-		return s.submit()
+		return s.submit(a)
 	case "at":
 		s.now = s.start.Add(s.duration(a.words[1]).Std())
 		return ""
@@ -249,9 +249,13 @@ func (s *story) known() machine.Facts {
 	return machine.Facts{Random: s.random, Values: values}
 }
 
-func (s *story) submit() string {
+func (s *story) submit(a args) string {
 	s.w = s.w.WithDefaults()
-	job, v := machine.Submit(s.w, machine.Submission{ID: "j", Definition: "d"}, s.known(), s.now)
+	submission := machine.Submission{ID: "j", Definition: "d", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
+	if at, ok := a.values["startAt"]; ok {
+		submission.StartAt = s.start.Add(s.duration(at).Std())
+	}
+	job, v := machine.Submit(s.w, submission, s.known(), s.now)
 	job.Rev = 1
 	s.job, s.last = job, makegood.Submitted{}
 	return fmt.Sprintf("%s\n", v.Kind) + s.show() + s.commands(s.last)
@@ -288,6 +292,8 @@ func (s *story) commands(e makegood.Event) string {
 			out.WriteString("\n")
 		case makegood.Announce:
 			fmt.Fprintf(&out, "  -> announce %d %s: %s\n", c.Seq, c.ProcessState, c.Reason)
+		case makegood.Remind:
+			fmt.Fprintf(&out, "  -> remind at %s\n", s.when(c.Key))
 		case makegood.AlertAgent:
 			fmt.Fprintf(&out, "  -> alert: nobody claims the tasks of %s\n", c.Agent)
 		}
