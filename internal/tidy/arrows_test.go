@@ -89,6 +89,8 @@ var arrows = []arrow{
 	{"examples/*", []string{".", "agent", "client", "makegoodtest", "workflows", "workflows/order", "examples/shop/services"}, []string{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
+	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
+	{"examples/demo", []string{".", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services"}, []string{lambda, awsSDK, smithy}},
 	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services"}, []string{lambda, awsSDK, smithy}},
 }

@@ -26,7 +26,7 @@ const root = "../.."
 type source struct {
 	path string // from the module's folder, with slashes
 	text string
-	file *ast.File // nil for what is not Go
+	file *ast.File      // nil for what is not Go
 	fset *token.FileSet // one for all files of a tree
 }
 
