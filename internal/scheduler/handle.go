@@ -50,24 +50,37 @@ func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (event
 // quarantine; failed are the records for which that did not work.
 func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []*letter, failed []string) {
 	for _, record := range batch.Records {
-		job, event, err := wire.DecodeEvent(record.Body)
-		if err != nil {
+		in, err := wire.DecodeIncoming(record.Body)
+		if err == nil && in.Submit != nil {
+			err = s.submitMessage(ctx, *in.Submit)
+		}
+		switch {
+		case hopeless(err):
 			s.Counts.Poisoned.Add(1)
 			s.Logger.WarnContext(ctx, "poison goes into quarantine", "record", record.MessageId, "error", err)
 			if err := sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, err.Error()); err != nil {
 				failed = append(failed, record.MessageId)
 			}
-			continue
+		case err != nil:
+			s.Logger.WarnContext(ctx, "submission goes back to the queue", "job", in.Job, "error", err)
+			failed = append(failed, record.MessageId)
+		case in.Submit == nil:
+			letters = sortIn(letters, in, record.MessageId)
 		}
-		i := slices.IndexFunc(letters, func(l *letter) bool { return l.job == job })
-		if i < 0 {
-			letters = append(letters, &letter{job: job})
-			i = len(letters) - 1
-		}
-		letters[i].events = append(letters[i].events, event)
-		letters[i].records = append(letters[i].records, record.MessageId)
 	}
 	return letters, failed
+}
+
+// sortIn puts an event to the others of its job.
+func sortIn(letters []*letter, in wire.Incoming, record string) []*letter {
+	i := slices.IndexFunc(letters, func(l *letter) bool { return l.job == in.Job })
+	if i < 0 {
+		letters = append(letters, &letter{job: in.Job})
+		i = len(letters) - 1
+	}
+	letters[i].events = append(letters[i].events, in.Event)
+	letters[i].records = append(letters[i].records, record)
+	return letters
 }
 
 // moveOrPark moves a job, and deals with what can never be moved: neither is tried again.
@@ -108,7 +121,7 @@ type outbox struct {
 	of       map[string][]errand
 }
 
-// errand is a task on its way, and the letter that fails if it does.
+// errand is a task on its way, and the letter that fails if it does. A reminder has no dispatch.
 type errand struct {
 	letter   *letter
 	dispatch makegood.Dispatch
@@ -136,7 +149,7 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 			if err != nil {
 				return err
 			}
-			out.add(name, message, errand{l, c})
+			out.add(name, message, errand{letter: l, dispatch: c})
 		case makegood.Announce:
 			if err := s.announce(ctx, l.job, l.moved.job.Workflow, c.Announcement); err != nil {
 				return fmt.Errorf("announce %s/%d: %w", l.job, c.Seq, err)
@@ -144,6 +157,10 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 			told = c.Seq
 		case makegood.AlertAgent:
 			s.alert(ctx, c.Agent)
+		case makegood.Remind:
+			if err := s.remind(out, l, c); err != nil {
+				return err
+			}
 		default:
 			panic(fmt.Sprintf("scheduler: unknown command %T", c))
 		}
@@ -167,6 +184,9 @@ func (s *Scheduler) send(ctx context.Context, out *outbox) {
 			}
 			var refused *queue.RefusedError
 			switch {
+			case err != nil && e.dispatch.Step == "":
+				// A reminder spares a wait, and no more: the Supervisor comes anyway.
+				s.Logger.WarnContext(ctx, "reminder was not sent", "job", e.letter.job, "error", err)
 			case err == nil:
 				s.Counts.Tasks.Add(1)
 			case errors.As(err, &refused):

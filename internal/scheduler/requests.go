@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -32,11 +35,29 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
 }
 
+// SubmitCurrent submits to the definition that is current for a workflow's name. A name that is not
+// known is ErrInvalid.
+func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Submission) (makegood.Job, bool, error) {
+	hash, err := s.Definitions.CurrentDefinition(ctx, workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return makegood.Job{}, false, fmt.Errorf("%w: there is no workflow %q", ErrInvalid, workflow)
+	}
+	if err != nil {
+		return makegood.Job{}, false, fmt.Errorf("current definition of %s: %w", workflow, err)
+	}
+	sub.Definition = hash
+	return s.Submit(ctx, sub)
+}
+
 // Submission is a request for a job.
 type Submission struct {
 	ID         string
 	Definition string // the hash of a definition that is stored
 	Input      json.RawMessage
+	// StartAt is when the job may start; zero, or past: at once. At most makegood.MaxStartDelay ahead.
+	StartAt time.Time
+	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
+	ReplyTo string
 }
 
 // Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
@@ -46,6 +67,12 @@ type Submission struct {
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
 	if !idPattern.MatchString(sub.ID) {
 		return job, false, fmt.Errorf("%w: job id %q: want %s", ErrInvalid, sub.ID, idPattern)
+	}
+	if ahead := sub.StartAt.Sub(s.now()); ahead > makegood.MaxStartDelay {
+		return job, false, fmt.Errorf("%w: startAt of job %s is %s ahead, the limit is %s", ErrInvalid, sub.ID, ahead.Round(time.Second), makegood.MaxStartDelay)
+	}
+	if sub.ReplyTo != "" && !slices.Contains(s.Replies, sub.ReplyTo) {
+		return job, false, fmt.Errorf("%w: replyTo %q of job %s is not registered; registered are %v", ErrInvalid, sub.ReplyTo, sub.ID, s.Replies)
 	}
 	compiled, err := s.definition(ctx, sub.Definition)
 	if err != nil {
@@ -98,6 +125,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	hash := contentHash(c.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: sub.Definition, InputHash: hash, Incarnation: s.Incarnation,
+		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo,
 		Input: makegood.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {
@@ -171,4 +199,17 @@ func (s *Scheduler) Request(ctx context.Context, id string, r makegood.Requested
 		s.Logger.WarnContext(ctx, "what the request made due waits for the Supervisor", "job", id, "error", l.err)
 	}
 	return job, verdict, nil
+}
+
+// submitMessage does what a Submit message asks for.
+func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) error {
+	_, _, err := s.SubmitCurrent(ctx, m.Workflow, Submission{ID: m.ID, Input: m.Input, StartAt: m.StartAt, ReplyTo: m.ReplyTo})
+	return err
+}
+
+// hopeless: a message that can never be understood, or a submission that will be refused however often
+// it is made.
+func hopeless(err error) bool {
+	var mismatch *MismatchError
+	return errors.Is(err, ErrInvalid) || errors.Is(err, wire.ErrPoison) || errors.As(err, &mismatch)
 }

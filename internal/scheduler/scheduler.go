@@ -49,6 +49,10 @@ type Config struct {
 	Events     string
 	Quarantine string
 	Tasks      func(agent string) string
+	// Replies are the registered names that a submission may give as replyTo.
+	Replies []string
+	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
+	Reminders bool
 	// Instance names this process in LockedBy.
 	Instance string
 	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.

@@ -34,6 +34,23 @@ func (s *Scheduler) message(ctx context.Context, m moved, d makegood.Dispatch) (
 	return s.Tasks(task.Agent), queue.Message{Body: body, Group: m.job.ID}, nil
 }
 
+// remind puts a delayed event into the outbox for what is due soon. What is due later the Supervisor
+// finds.
+func (s *Scheduler) remind(out *outbox, l *letter, c makegood.Remind) error {
+	ahead := c.Key.Sub(s.now())
+	if !s.Reminders || ahead > makegood.RemindWithin {
+		return nil
+	}
+	body, err := wire.EncodeEvent(l.job, makegood.DeadlinePassed{Key: c.Key})
+	if err != nil {
+		return err
+	}
+	// Rounded up to the seconds of SQS: an event that comes early is stale.
+	delay := (max(0, ahead) + time.Second - 1).Truncate(time.Second)
+	out.add(s.Events, queue.Message{Body: body, Group: l.job, Delay: delay}, errand{letter: l})
+	return nil
+}
+
 func (s *Scheduler) announce(ctx context.Context, job, workflow string, a makegood.Announcement) error {
 	return s.Notifier.Announce(ctx, notify.Notice{Job: job, Workflow: workflow, Announcement: a})
 }

@@ -137,6 +137,29 @@ type Definitions interface {
 	CurrentDefinition(ctx context.Context, name string) (hash string, err error)
 }
 
+// Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
+type Lister interface {
+	// ListJobs gives at most limit jobs that match, newest first where the store can, and the cursor
+	// for the next page; empty at the end. A page may be short, or empty, before the end.
+	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) ([]Listed, string, error)
+}
+
+// Filter narrows a list; empty fields match everything.
+type Filter struct {
+	State    makegood.ProcessState
+	Workflow string
+}
+
+// Listed is a job in a list.
+type Listed struct {
+	ID           string                `json:"id"`
+	Workflow     string                `json:"workflow"`
+	ProcessState makegood.ProcessState `json:"processState"`
+	FailureCount int                   `json:"failureCount"`
+	CompleteBy   time.Time             `json:"completeBy,omitzero"`
+	CreatedAt    time.Time             `json:"createdAt"`
+}
+
 // Store is an adapter that keeps everything.
 type Store interface {
 	Jobs

@@ -65,6 +65,58 @@ type event struct {
 	Incarnation int             `json:"incarnation,omitempty"`
 }
 
+// TypeSubmit is the type of a submission by message.
+const TypeSubmit = "Submit"
+
+// Submit asks for a job by a message on the events queue. The same ID with the same content is the
+// same job, so the message may be delivered twice.
+type Submit struct {
+	V        int             `json:"v"`
+	Type     string          `json:"type"`
+	Workflow string          `json:"workflow"`
+	ID       string          `json:"id"`
+	Input    json.RawMessage `json:"input"`
+	StartAt  time.Time       `json:"startAt,omitzero"`
+	ReplyTo  string          `json:"replyTo,omitempty"`
+}
+
+// EncodeSubmit writes a submission; V and Type are filled in.
+func EncodeSubmit(s Submit) (string, error) {
+	s.V, s.Type = Version, TypeSubmit
+	return encode(s)
+}
+
+// Incoming is what a message on the events queue says: an event of a job, or a submission.
+type Incoming struct {
+	Job    string
+	Event  makegood.Event
+	Submit *Submit
+}
+
+// DecodeIncoming reads a message of the events queue; any error is ErrPoison.
+func DecodeIncoming(body string) (Incoming, error) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	// Whatever is wrong with it, the strict reading below says better.
+	if !strings.Contains(body, TypeSubmit) || json.Unmarshal([]byte(body), &kind) != nil || kind.Type != TypeSubmit {
+		job, e, err := DecodeEvent(body)
+		return Incoming{Job: job, Event: e}, err
+	}
+	var s Submit
+	if err := decode(body, &s); err != nil {
+		return Incoming{}, err
+	}
+	switch {
+	case s.V != Version:
+		return Incoming{}, poison("version %d, want %d", s.V, Version)
+	case s.Workflow == "" || s.ID == "":
+		return Incoming{}, poison("a submission must name workflow and id")
+	}
+	s.StartAt = makegood.Instant(s.StartAt)
+	return Incoming{Job: s.ID, Submit: &s}, nil
+}
+
 type replyError struct {
 	Message      string           `json:"message"`
 	Retryable    bool             `json:"retryable"`
