@@ -158,7 +158,7 @@ func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Messag
 	refused := false
 	fresh := make([]*message, 0, len(messages))
 	for i, m := range messages {
-		if errs[i] = check(m); errs[i] != nil {
+		if errs[i] = queue.Check(m); errs[i] != nil {
 			refused = true
 			continue
 		}

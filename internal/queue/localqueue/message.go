@@ -6,22 +6,15 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
-// The limits of SQS that Makegood has no reason to know elsewhere.
-const (
-	maxDelay      = 15 * time.Minute
-	maxGroupBytes = 128
-	arnPrefix     = "arn:aws:sqs:local:000000000000:"
-)
+// arnPrefix stands before the name of a queue in its ARN.
+const arnPrefix = "arn:aws:sqs:local:000000000000:"
 
 // message is a message on a line. Body, digest, group, id and sentAt never change after it was sent.
 type message struct {
@@ -103,33 +96,3 @@ func (l *line) render(taken []delivery) []events.SQSMessage {
 }
 
 func milliseconds(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
-
-// check refuses what SQS refuses.
-func check(m queue.Message) error {
-	switch {
-	case m.Body == "":
-		return queue.Refused("the body is empty")
-	case len(m.Body) > makegood.MaxMessageBytes:
-		return queue.Refused("the body has %d bytes, the limit is %d", len(m.Body), makegood.MaxMessageBytes)
-	case !utf8.ValidString(m.Body):
-		return queue.Refused("the body is not UTF-8")
-	case m.Delay < 0 || m.Delay > maxDelay:
-		return queue.Refused("delay %v, want 0 to %v", m.Delay, maxDelay)
-	case len(m.Group) > maxGroupBytes:
-		return queue.Refused("the group has %d bytes, the limit is %d", len(m.Group), maxGroupBytes)
-	}
-	if i := strings.IndexFunc(m.Body, illegal); i >= 0 {
-		r, _ := utf8.DecodeRuneInString(m.Body[i:])
-		return queue.Refused("the body has the character %U at byte %d", r, i)
-	}
-	if i := strings.IndexFunc(m.Group, illegalInGroup); i >= 0 {
-		return queue.Refused("the group %q has a character at byte %d that is not a letter, digit or mark of ASCII", m.Group, i)
-	}
-	return nil
-}
-
-func illegal(r rune) bool {
-	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF
-}
-
-func illegalInGroup(r rune) bool { return r <= ' ' || r > '~' }
