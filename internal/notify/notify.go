@@ -23,6 +23,8 @@ type Notifier interface {
 type Notice struct {
 	Job      string
 	Workflow string
+	// ReplyTo is the registered name of who listens to the job; empty: only operators, of an Error.
+	ReplyTo string
 	makegood.Announcement
 }
 

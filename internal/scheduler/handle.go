@@ -141,7 +141,7 @@ func (o *outbox) add(name string, m queue.Message, e errand) {
 
 // put turns a letter's commands into messages, and makes its announcements.
 func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
-	told := 0
+	var notices []makegood.Announcement
 	for _, c := range l.moved.commands {
 		switch c := c.(type) {
 		case makegood.Dispatch:
@@ -151,10 +151,7 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 			}
 			out.add(name, message, errand{letter: l, dispatch: c})
 		case makegood.Announce:
-			if err := s.announce(ctx, l.job, l.moved.job.Workflow, c.Announcement); err != nil {
-				return fmt.Errorf("announce %s/%d: %w", l.job, c.Seq, err)
-			}
-			told = c.Seq
+			notices = append(notices, c.Announcement)
 		case makegood.AlertAgent:
 			s.alert(ctx, c.Agent)
 		case makegood.Remind:
@@ -164,6 +161,21 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 		default:
 			panic(fmt.Sprintf("scheduler: unknown command %T", c))
 		}
+	}
+	return s.tell(ctx, l, notices)
+}
+
+// tell makes the announcements of a job in their order, and notes in the job which were made. One that
+// cannot be made holds up neither the job nor its events: it stays in the job, which stays in the
+// index, and the Supervisor comes to it within a minute.
+func (s *Scheduler) tell(ctx context.Context, l *letter, notices []makegood.Announcement) error {
+	told := 0
+	for _, a := range notices {
+		if err := s.announce(ctx, l.job, l.moved.job.Workflow, l.moved.job.ReplyTo, a); err != nil {
+			s.Logger.WarnContext(ctx, "announcement is made again in a minute", "job", l.job, "seq", a.Seq, "status", a.ProcessState, "error", err)
+			break
+		}
+		told = a.Seq
 	}
 	if told == 0 {
 		return nil

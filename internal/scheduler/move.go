@@ -196,7 +196,10 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	}
 	s.Counts.Parked.Add(1)
 	notice := makegood.Announcement{ProcessState: makegood.Error, Reason: e.reason, At: s.now()}
-	return s.announce(ctx, id, "", notice)
+	if err := s.announce(ctx, id, "", "", notice); err != nil {
+		s.Logger.ErrorContext(ctx, "nobody was told of a job that was parked", "job", id, "error", err)
+	}
+	return nil
 }
 
 func (s *Scheduler) count(ctx context.Context, job string, e makegood.Event, v machine.Verdict) {

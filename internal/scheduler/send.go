@@ -51,8 +51,8 @@ func (s *Scheduler) remind(out *outbox, l *letter, c makegood.Remind) error {
 	return nil
 }
 
-func (s *Scheduler) announce(ctx context.Context, job, workflow string, a makegood.Announcement) error {
-	return s.Notifier.Announce(ctx, notify.Notice{Job: job, Workflow: workflow, Announcement: a})
+func (s *Scheduler) announce(ctx context.Context, job, workflow, replyTo string, a makegood.Announcement) error {
+	return s.Notifier.Announce(ctx, notify.Notice{Job: job, Workflow: workflow, ReplyTo: replyTo, Announcement: a})
 }
 
 // alert tells an operator that nobody claims an agent's tasks: once for many jobs, and never at the
