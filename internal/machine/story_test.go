@@ -419,3 +419,12 @@ func (s *story) activity(name string, step makegood.StepState, a makegood.Activi
 	}
 	return []string{line}
 }
+
+// TestMain runs the random tests longer than rapid does by itself; -rapid.checks says otherwise.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "2000"); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
