@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -66,16 +65,38 @@ func encodeFitting(q Quarantined) (string, error) {
 	if err != nil || len(whole) <= makegood.MaxMessageBytes {
 		return whole, err
 	}
-	body := q.Body
-	q.CutFrom = len(body)
-	// How much the characters grow in JSON depends on them, so the cut is searched and not computed.
-	tooLong := sort.Search(len(body), func(n int) bool {
-		q.Body = clip(body, n+1)
-		text, err := encode(q)
-		return err != nil || len(text) > makegood.MaxMessageBytes
-	})
-	q.Body = clip(body, tooLong)
+	body := strings.ToValidUTF8(q.Body, "\uFFFD")
+	q.CutFrom, q.Body = len(q.Body), ""
+	rest, err := encode(q)
+	if err != nil {
+		return "", err
+	}
+	if q.Body, err = beginning(body, makegood.MaxMessageBytes-len(rest)); err != nil {
+		return "", err
+	}
 	return encode(q)
+}
+
+// beginning gives the beginning of body that takes at most room bytes in JSON. How much a character
+// grows there depends on it, so body is measured piece by piece, in large pieces and then in small.
+func beginning(body string, room int) (string, error) {
+	kept := 0
+	for _, step := range []int{4 << 10, utf8.UTFMax} {
+		for kept < len(body) {
+			piece := clip(body[kept:], step)
+			text, err := encode(piece)
+			if err != nil {
+				return "", err
+			}
+			size := len(text) - len(`""`)
+			if size > room {
+				break
+			}
+			room -= size
+			kept += len(piece)
+		}
+	}
+	return body[:kept], nil
 }
 
 // clip gives at most n bytes of text, and no part of a character.
@@ -89,14 +110,14 @@ func clip(text string, n int) string {
 	return text[:n]
 }
 
-// encode writes q in characters that a queue takes. JSON escapes the control characters but not these
+// encode writes JSON in characters that a queue takes. JSON escapes the control characters but not these
 // two, and a reason may quote them from a body in which they were escaped.
-func encode(q Quarantined) (string, error) {
+func encode(value any) (string, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	// A body that is JSON or HTML should be readable in the console, and not grow more than it must.
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(q); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		return "", err
 	}
 	text := strings.TrimSuffix(buffer.String(), "\n")

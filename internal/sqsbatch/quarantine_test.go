@@ -61,8 +61,8 @@ func TestABodyThatIsTooLongForQuarantineIsCut(t *testing.T) {
 			if err := Quarantine(t.Context(), &sent, "poison", poison(body), "too long"); err != nil {
 				t.Fatal(err)
 			}
-			if got, limit := len(sent.body), makegood.MaxMessageBytes; got > limit || got < limit-6 {
-				t.Errorf("%d bytes sent, want %d or a character less", got, limit)
+			if got, limit := len(sent.body), makegood.MaxMessageBytes; got > limit || got < limit-30 {
+				t.Errorf("%d bytes sent, want %d or a few less", got, limit)
 			}
 			var q Quarantined
 			if err := json.Unmarshal([]byte(sent.body), &q); err != nil {

@@ -86,12 +86,21 @@ func TestWhatIsLostDoubledAndDelayedIsAnsweredAsSent(t *testing.T) {
 		counted    func(Injected) int
 		now, later func(counted int) int
 	}{
-		"lose": {Options{Lose: 0.2}, func(i Injected) int { return i.Lost },
-			func(lost int) int { return n - lost }, func(lost int) int { return n - lost }},
-		"duplicate": {Options{Duplicate: 0.2}, func(i Injected) int { return i.Duplicated },
-			func(doubled int) int { return n + doubled }, func(doubled int) int { return n + doubled }},
-		"delay": {Options{Delay: 0.2}, func(i Injected) int { return i.Delayed },
-			func(delayed int) int { return n - delayed }, func(int) int { return n }},
+		"lose": {
+			Options{Lose: 0.2},
+			func(i Injected) int { return i.Lost },
+			func(lost int) int { return n - lost }, func(lost int) int { return n - lost },
+		},
+		"duplicate": {
+			Options{Duplicate: 0.2},
+			func(i Injected) int { return i.Duplicated },
+			func(doubled int) int { return n + doubled }, func(doubled int) int { return n + doubled },
+		},
+		"delay": {
+			Options{Delay: 0.2},
+			func(i Injected) int { return i.Delayed },
+			func(delayed int) int { return n - delayed }, func(int) int { return n },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -275,7 +284,7 @@ func TestTheSeedDecidesTheFaults(t *testing.T) {
 	if q, _ := wrap(t, Options{Seed: 7}); q.Seed() != 7 {
 		t.Errorf("seed: got %d, want 7", q.Seed())
 	}
-	if New(nil, Options{}).Seed() == New(nil, Options{}).Seed() {
+	if one, other := New(nil, Options{}), New(nil, Options{}); one.Seed() == other.Seed() {
 		t.Errorf("two seeds that were picked are the same")
 	}
 }

@@ -296,9 +296,12 @@ func TestADeadLetterKeepsItsIdAndSaysWhereItCameFrom(t *testing.T) {
 		send(t, q, "main", queue.Message{Body: "a"})
 		var ids []string
 		for i, want := range []struct{ queue, count, source string }{
-			{"main", "1", ""}, {"main", "2", ""},
-			{"dead", "3", "arn:aws:sqs:local:000000000000:main"}, {"dead", "4", "arn:aws:sqs:local:000000000000:main"},
-			{"dead", "5", "arn:aws:sqs:local:000000000000:main"}, {"main", "6", "arn:aws:sqs:local:000000000000:dead"},
+			{"main", "1", ""},
+			{"main", "2", ""},
+			{"dead", "3", "arn:aws:sqs:local:000000000000:main"},
+			{"dead", "4", "arn:aws:sqs:local:000000000000:main"},
+			{"dead", "5", "arn:aws:sqs:local:000000000000:main"},
+			{"main", "6", "arn:aws:sqs:local:000000000000:dead"},
 		} {
 			if i > 0 {
 				// The other queue finds the message used up only when a receiver comes.
@@ -393,9 +396,14 @@ func TestAWrongCallChangesNothing(t *testing.T) {
 
 func TestOptionsThatAreWrongAreAllNamed(t *testing.T) {
 	_, err := New(Options{Queues: []Queue{
-		{Name: ""}, {Name: "twice"}, {Name: "twice"}, {Name: "hidden", Visibility: 13 * time.Hour},
-		{Name: "negative", MaxReceives: -1}, {Name: "half", MaxReceives: 1},
-		{Name: "lost", MaxReceives: 1, DeadLetter: "nowhere"}, {Name: "self", MaxReceives: 1, DeadLetter: "self"},
+		{Name: ""},
+		{Name: "twice"},
+		{Name: "twice"},
+		{Name: "hidden", Visibility: 13 * time.Hour},
+		{Name: "negative", MaxReceives: -1},
+		{Name: "half", MaxReceives: 1},
+		{Name: "lost", MaxReceives: 1, DeadLetter: "nowhere"},
+		{Name: "self", MaxReceives: 1, DeadLetter: "self"},
 	}})
 	for _, want := range []string{
 		"no name", `"twice" is there twice`, `"hidden": visibility 13h`, `"negative": -1 receives`,

@@ -333,14 +333,16 @@ func TestThePollerLeavesNoGoroutineBehind(t *testing.T) {
 	ended := make(chan error, 2)
 	handled := make(chan struct{}, 100)
 	for range 2 {
-		poller := Poller{Receiver: q, Queue: "main", Concurrency: 4, Logger: slog.New(slog.DiscardHandler),
+		poller := Poller{
+			Receiver: q, Queue: "main", Concurrency: 4, Logger: slog.New(slog.DiscardHandler),
 			Handler: func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 				select {
 				case handled <- struct{}{}:
 				default:
 				}
 				return events.SQSEventResponse{}, errors.New("again")
-			}}
+			},
+		}
 		go func() { ended <- poller.Run(ctx) }()
 	}
 	for i := range 100 {
