@@ -59,27 +59,36 @@ func (c *Compiled) Reads(step string, undo bool) []string {
 	if p == nil {
 		return nil
 	}
-	r := p.forward
-	if undo {
-		r = p.undo
-	}
+	r := p.request(undo)
 	if r == nil {
 		return nil
 	}
-	all := r.reads
-	readable := p.readable
-	if undo {
-		readable = append(readable[:len(readable):len(readable)], step)
-	} else if p.when != nil {
-		all = reads{}
-		all.add(r.reads)
+	var all reads
+	all.add(r.reads)
+	if !undo && p.when != nil {
 		all.add(p.when.reads)
 	}
+	return p.names(all, undo)
+}
+
+// request is how the input of the step is made, or that of its undo; nil if there is none.
+func (p *plan) request(undo bool) *request {
+	if undo {
+		return p.undo
+	}
+	return p.forward
+}
+
+// names lists the steps whose outputs r may look at, in the order of the workflow.
+func (p *plan) names(r reads, undo bool) []string {
 	var names []string
-	for _, name := range readable {
-		if all.all || all.steps[name] {
+	for _, name := range p.readable {
+		if r.all || r.steps[name] {
 			names = append(names, name)
 		}
+	}
+	if undo && (r.all || r.steps[p.step]) {
+		names = append(names, p.step)
 	}
 	return names
 }
@@ -91,7 +100,7 @@ func (c *Compiled) When(ctx context.Context, step string, data Data) (bool, erro
 	if p == nil || p.when == nil {
 		return true, nil
 	}
-	root, err := data.root(p.when.reads)
+	root, err := data.root(p.when.reads, p.names(p.when.reads, false))
 	if err != nil {
 		return false, p.fault(ctx, false, "when", err)
 	}
@@ -125,10 +134,7 @@ func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data)
 	if p == nil {
 		return nil, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("the workflow has no step %q", step)}
 	}
-	r := p.forward
-	if undo {
-		r = p.undo
-	}
+	r := p.request(undo)
 	if r == nil {
 		return nil, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("step %q has no undo", step)}
 	}
@@ -138,7 +144,7 @@ func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data)
 	if r.with.constant != nil && !r.http {
 		return r.with.constant, nil
 	}
-	root, err := data.root(r.reads)
+	root, err := data.root(r.reads, p.names(r.reads, undo))
 	if err != nil {
 		return nil, p.fault(ctx, undo, "with", err)
 	}
@@ -194,8 +200,9 @@ func (d Data) input() json.RawMessage {
 	return d.Input
 }
 
-// root makes what expressions see, as far as they look at it.
-func (d Data) root(r reads) (any, error) {
+// root makes what expressions see, as far as they look at it: the outputs of names, if any. What they
+// do not look at is left out, because reading it takes time.
+func (d Data) root(r reads, names []string) (any, error) {
 	root := map[string]any{"input": nil, "job": map[string]any{"id": d.JobID}}
 	if r.input {
 		input, err := jq.Decode(d.input())
@@ -205,12 +212,9 @@ func (d Data) root(r reads) (any, error) {
 		root["input"] = input
 	}
 	steps := map[string]any{}
-	for name, output := range d.Outputs {
-		if !r.all && !r.steps[name] {
-			continue
-		}
+	for _, name := range names {
 		var value any
-		if len(output) > 0 {
+		if output := d.Outputs[name]; len(output) > 0 {
 			var err error
 			if value, err = jq.Decode(output); err != nil {
 				return nil, fmt.Errorf("the output of step %q: %w", name, err)
