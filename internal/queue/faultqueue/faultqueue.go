@@ -30,9 +30,6 @@ var (
 // DefaultMaxDelay is the longest delay of a message that is delayed by a fault.
 const DefaultMaxDelay = 5 * time.Second
 
-// maxDelay is the longest delay that a queue takes.
-const maxDelay = 15 * time.Minute
-
 // Options say what goes wrong. Rates are probabilities of 0 to 1; the zero value injects nothing.
 type Options struct {
 	// Seed of all random faults. Zero: one is picked, and Queues.Seed tells it.

@@ -114,9 +114,9 @@ func (q *Queues) fateOf(m queue.Message) fate {
 func (q *Queues) delayed(m queue.Message) (queue.Message, bool) {
 	hit := q.hit(q.options.Delay)
 	more := 1 + time.Duration(q.random.Int64N(int64(q.options.MaxDelay)))
-	if !hit || m.Delay < 0 || m.Delay >= maxDelay {
+	if !hit || m.Delay < 0 || m.Delay >= queue.MaxDelay {
 		return m, false
 	}
-	m.Delay = min(m.Delay+more, maxDelay)
+	m.Delay = min(m.Delay+more, queue.MaxDelay)
 	return m, true
 }
