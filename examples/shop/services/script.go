@@ -138,22 +138,32 @@ func (s Script) Fault(order string, action Action, try int) Fault {
 	}
 	shares := faultShares[s.Profile]
 	n := s.draw(order, string(action), try)
-	if action == Ship && s.fate(order) == carrierDown {
-		total := 0
-		for _, share := range shares {
-			total += share.perMille
-		}
-		fault := pick(shares, n%total, NoFault)
-		if fault == Twice {
-			// Its first answer would be a good one.
-			return HangsUpThen
-		}
-		return fault
-	}
-	if try > MaxFaults {
+	switch {
+	case action == Ship && s.fate(order) == carrierDown:
+		return downFault(shares, n, try)
+	case try > MaxFaults:
 		return NoFault
+	default:
+		return pick(shares, n, NoFault)
 	}
-	return pick(shares, n, NoFault)
+}
+
+// downFault is what an attempt at a carrier that is down meets. The last attempts hang and have
+// their effect late: the shipment that leaves after it was cancelled is the worst there is.
+func downFault(shares []share[Fault], n, try int) Fault {
+	if try > MaxFaults {
+		return HangsLate
+	}
+	total := 0
+	for _, share := range shares {
+		total += share.perMille
+	}
+	fault := pick(shares, n%total, NoFault)
+	if fault == Twice {
+		// Its first answer would be a good one.
+		return HangsUpThen
+	}
+	return fault
 }
 
 // refusal is a final no: an answer of 4xx that another attempt would get too.

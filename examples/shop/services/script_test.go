@@ -50,6 +50,8 @@ func TestFaultsOfAnActionStopUnlessForGood(t *testing.T) {
 				switch {
 				case forGood && (fault == NoFault || fault == Twice):
 					t.Fatalf("order %s, %s, try %d: fault %q, want one without a good answer", order, action, try, fault)
+				case forGood && try > MaxFaults && fault != HangsLate:
+					t.Fatalf("order %s, %s, try %d: fault %q, want an effect that comes late", order, action, try, fault)
 				case !forGood && try > MaxFaults && fault != NoFault:
 					t.Fatalf("order %s, %s, try %d: fault %q, want none after %d", order, action, try, fault, MaxFaults)
 				}
