@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
@@ -177,20 +175,7 @@ func (p *plan) fault(ctx context.Context, undo bool, place string, err error) er
 	} else {
 		err = &placeError{place, err}
 	}
-	return &EvalError{Step: p.step, Undo: undo, Reason: shorten(fmt.Sprintf("step %q: %v", p.step, err))}
-}
-
-// shorten keeps what a job keeps of a reason, whole characters only.
-func shorten(reason string) string {
-	reason = strings.ToValidUTF8(reason, "\uFFFD")
-	if len(reason) <= makegood.MaxReasonBytes {
-		return reason
-	}
-	cut := makegood.MaxReasonBytes - len("...")
-	for !utf8.RuneStart(reason[cut]) {
-		cut--
-	}
-	return reason[:cut] + "..."
+	return &EvalError{Step: p.step, Undo: undo, Reason: makegood.Clip(fmt.Sprintf("step %q: %v", p.step, err))}
 }
 
 func (d Data) input() json.RawMessage {
