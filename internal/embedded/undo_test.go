@@ -24,11 +24,14 @@ steps:
   - {name: ship, agent: shipping, undo: {action: recall}}
 `
 
-var errNo = errors.New("the service says no")
+var (
+	errNo           = errors.New("the service says no")
+	finalNotApplied = agent.Final(agent.NotApplied(errNo))
+)
 
 func TestUndosRunInReverseOrderAndAreToldWhatTheyUndo(t *testing.T) {
 	r := troupe{script: map[string]work{
-		"charge": gives(`{"id": "c-17"}`), "ship": always(agent.Final(agent.NotApplied(errNo))),
+		"charge": gives(`{"id": "c-17"}`), "ship": always(finalNotApplied),
 	}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{"sku": "a"}`)
@@ -128,7 +131,7 @@ func TestAProcessedJobIsUndoneOnRequest(t *testing.T) {
 func TestResubmitGoesOnWithAnUndoThatFailed(t *testing.T) {
 	var told bell
 	r := troupe{script: map[string]work{
-		"ship": always(agent.Final(agent.NotApplied(errNo))), "refund": once(agent.Final(errNo)),
+		"ship": always(finalNotApplied), "refund": once(agent.Final(errNo)),
 	}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), Notifier: &told})
 	w.submit(w.define(order), "j", `{}`)
@@ -178,7 +181,7 @@ steps:
 
 // The old keys were undone, and remotes refuse them: a new round has its own. Attempts are counted on.
 func TestANewRoundHasNewKeysAndLaterAttempts(t *testing.T) {
-	r := troupe{script: map[string]work{"ship": once(agent.Final(agent.NotApplied(errNo)))}}
+	r := troupe{script: map[string]work{"ship": once(finalNotApplied)}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{}`)
 	w.ends("j", makegood.Undone)

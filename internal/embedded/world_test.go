@@ -96,6 +96,16 @@ func (w *world) define(yaml string) *workflowfile.Compiled {
 	return c
 }
 
+// defineErr gives the error of making a workflow known.
+func (w *world) defineErr(yaml string) error {
+	w.t.Helper()
+	c, err := workflowfile.Parse("test.yaml", []byte(yaml))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.engine.Define(w.t.Context(), c)
+}
+
 func (w *world) submit(c *workflowfile.Compiled, id, input string) makegood.Job {
 	w.t.Helper()
 	job, _, err := w.engine.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(input)})

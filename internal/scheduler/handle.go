@@ -107,8 +107,10 @@ func (s *Scheduler) carryOut(ctx context.Context, letters []*letter) {
 		if l.err != nil || len(l.moved.commands) == 0 {
 			continue
 		}
-		if err := s.put(ctx, &out, l); err != nil {
-			l.err = err
+		var park *parkError
+		if l.err = s.put(ctx, &out, l); errors.As(l.err, &park) {
+			park.seen = l.moved.job.CompleteBy
+			l.err = s.park(ctx, l.job, park)
 		}
 	}
 	s.send(ctx, &out)

@@ -57,6 +57,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished()
 	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
+	var park *parkError
+	if errors.As(err, &park) {
+		park.seen = loaded.CompleteBy
+	}
 	if err != nil {
 		return moved{}, err
 	}
@@ -120,7 +124,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, int
 func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e makegood.Event) (next makegood.Job, v machine.Verdict, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r), seen: job.CompleteBy}
+			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
 		}
 	}()
 	e = m.values.spill(e)
@@ -174,32 +178,44 @@ func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event) []m
 // parkError says that a job cannot be decoded or decided about.
 type parkError struct {
 	reason string
-	// seen is the job's CompleteBy, zero if it is not known: then the next sweep brings it.
+	// seen is CompleteBy as it is stored, zero if it is not known: then the next sweep brings it.
 	seen time.Time
 }
 
 func (e *parkError) Error() string { return e.reason }
 
-// park puts a job in front of a person by a raw write, so that it never blocks the sweep.
+// park puts a job in front of a person by a raw write, so that it never blocks the sweep. What he is to
+// be told cannot be kept in the job, so the key keeps it: it is a minute ahead until he was told.
 func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	s.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
 	if e.seen.IsZero() {
 		return nil
 	}
-	err := s.Jobs.Park(ctx, id, e.seen, makegood.Clip(e.reason), s.now().Add(makegood.FarKey))
-	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
-		// Somebody else moved it; if it is still overdue, the next sweep says so.
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("park job %s: %w", id, err)
+	reason, again := makegood.Clip(e.reason), s.now().Add(makegood.TellAgain)
+	if won, err := s.parkUntil(ctx, id, e.seen, reason, again); err != nil || !won {
+		return err
 	}
 	s.Counts.Parked.Add(1)
-	notice := makegood.Announcement{ProcessState: makegood.Error, Reason: e.reason, At: s.now()}
+	notice := makegood.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
 	if err := s.announce(ctx, id, "", "", notice); err != nil {
-		s.Logger.ErrorContext(ctx, "nobody was told of a job that was parked", "job", id, "error", err)
+		s.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
+		return nil
 	}
-	return nil
+	_, err := s.parkUntil(ctx, id, again, reason, s.now().Add(makegood.FarKey))
+	return err
+}
+
+// parkUntil parks a job whose key is still seen; if it is not, somebody else moved it, and if it is
+// overdue then, the next sweep says so.
+func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, reason string, key time.Time) (won bool, err error) {
+	err = s.Jobs.Park(ctx, id, seen, reason, key)
+	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("park job %s: %w", id, err)
+	}
+	return true, nil
 }
 
 func (s *Scheduler) count(ctx context.Context, job string, e makegood.Event, v machine.Verdict) {

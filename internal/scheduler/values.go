@@ -90,6 +90,10 @@ func (v *values) get(ctx context.Context, job string, p makegood.Payload) (json.
 		return value, nil
 	}
 	value, err := v.store.Payload(ctx, job, p.Ref)
+	if errors.Is(err, store.ErrNotFound) {
+		// It was written before the job that refers to it, so no waiting brings it back.
+		return nil, &parkError{reason: fmt.Sprintf("%s of the job is gone from the store", p.Ref)}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s of job %s: %w", p.Ref, job, err)
 	}
