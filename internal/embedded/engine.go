@@ -50,8 +50,9 @@ const (
 	defaultEventWorkers = 16
 	// defaultTaskWorkers is how many batches of tasks an agent works on at once, ten tasks each.
 	defaultTaskWorkers = 32
-	// tick is how often the Supervisor looks at all that is overdue, woken or not.
-	tick = time.Second
+	// tick is how often the Supervisor looks at all that is overdue, woken or not; keys that are
+	// younger than that it has just told of, so nothing is found more than two ticks late.
+	tick = 500 * time.Millisecond
 	// maxReceives is how often a message is tried before it goes to the dead letters. Errors of the
 	// infrastructure back off by visibility and are no poison, so it is high.
 	maxReceives = 1000
@@ -195,7 +196,7 @@ func (e *Engine) wire(incarnation int) {
 		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
 	})
 	e.supervisor = supervisor.New(supervisor.Config{
-		Index: e.store, Queue: e.queues, Events: eventsQueue, Logger: e.config.Logger,
+		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,
 	})
 	e.runners = make(map[string]*agentrun.Runner)
 	for _, a := range e.config.Agents {

@@ -33,6 +33,9 @@ type Config struct {
 	Page int
 	// MaxPages bounds a sweep of one shard.
 	MaxPages int
+	// Grace is how long a key is left alone by a whole Sweep because SweepAfter has told of it, and the
+	// Scheduler is likely to be at it. Zero where only Sweep is used.
+	Grace time.Duration
 	// Depth is how many events may wait before the Supervisor adds no more: when the queue side is
 	// down it must not multiply messages.
 	Depth  int
@@ -74,16 +77,21 @@ type Result struct {
 // Sweep looks once at every shard, in random order, and tells the Scheduler of every job whose
 // CompleteBy has passed. What it could not send, the next sweep finds again.
 func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
-	return s.SweepAfter(ctx, time.Time{})
+	return s.sweep(ctx, time.Time{}, makegood.Instant(s.Now().Add(-s.Grace)))
 }
 
 // SweepAfter is a Sweep over the keys after since only. A supervisor that is woken often tells the
 // Scheduler of each key once that way, and leaves what is older to its next whole Sweep.
 func (s *Supervisor) SweepAfter(ctx context.Context, since time.Time) (Result, error) {
+	return s.sweep(ctx, since, makegood.Instant(s.Now()))
+}
+
+// sweep tells of the keys after since that are not after now.
+func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, error) {
 	var sum Result
 	var problems []error
 	for _, shard := range rand.Perm(s.Index.Shards()) {
-		r, err := s.sweepShard(ctx, shard, since)
+		r, err := s.sweepShard(ctx, shard, since, now)
 		sum.Overdue += r.Overdue
 		sum.Sent += r.Sent
 		sum.Braked = sum.Braked || r.Braked
@@ -100,10 +108,9 @@ func (s *Supervisor) SweepAfter(ctx context.Context, since time.Time) (Result, e
 	return sum, errors.Join(problems...)
 }
 
-func (s *Supervisor) sweepShard(ctx context.Context, shard int, since time.Time) (Result, error) {
+func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.Time) (Result, error) {
 	var r Result
 	after := store.Entry{CompleteBy: since}
-	now := makegood.Instant(s.Now())
 	for range s.MaxPages {
 		depth, err := s.Queue.Depth(ctx, s.Events)
 		if err != nil {
