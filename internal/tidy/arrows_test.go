@@ -24,7 +24,7 @@ const (
 type arrow struct {
 	// from is a folder; with "/*" behind it every folder below.
 	from string
-	// to are our own packages: "." is the root package, "*" every library of ours.
+	// to are our own packages: "." is the root package, "*" every library of ours, "x/*" all below x.
 	to []string
 	// vendors are packages of others, each with all that is below it.
 	vendors []string
@@ -91,8 +91,8 @@ var arrows = []arrow{
 	}},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
 	{"examples/demo", []string{".", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
-	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services"}, []string{lambda, awsSDK, smithy}},
-	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services"}, []string{lambda, awsSDK, smithy}},
+	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
+	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
@@ -125,7 +125,10 @@ func isLibrary(dir string) bool {
 }
 
 func (a arrow) allowsOurs(to string) bool {
-	return slices.Contains(a.to, to) || slices.Contains(a.to, "*") && isLibrary(to)
+	return slices.ContainsFunc(a.to, func(t string) bool {
+		below, wild := strings.CutSuffix(t, "*")
+		return t == to || t == "*" && isLibrary(to) || wild && below != "" && strings.HasPrefix(to, below)
+	})
 }
 
 func (a arrow) allowsVendor(name string) bool {
@@ -253,6 +256,7 @@ func arrowRules() []rule {
 				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
 				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
 				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
+				{"may not import " + module + "/e2e/aws", tree{"internal/sim/s.go": file(module + "/e2e/aws")}},
 				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
 			},
@@ -261,6 +265,7 @@ func arrowRules() []rule {
 				{"internal/store/dynamostore/d.go": file(module, module+"/internal/store", awsSDK+"/service/dynamodb")},
 				{"internal/embedded/e.go": file(module+"/internal/machine", module+"/internal/store/sqlitestore")},
 				{"internal/supervisor/s_test.go": file(module + "/internal/scheduler")},
+				{"e2e/aws/e.go": file(module + "/e2e/aws/standin")},
 				{"functions/scheduler/main.go": file(lambda+"/lambda", module+"/internal/scheduler")},
 			},
 		},

@@ -1,0 +1,139 @@
+package tidy
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	recordsIndex       = "docs/decisions/README.md"
+	dependenciesRecord = "docs/decisions/0002-dependencies.md"
+)
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestTheIndexNamesEveryDecisionRecord(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "docs/decisions/[0-9]*.md"))
+	if err != nil || len(files) < 2 {
+		t.Fatalf("records: got %v, %v", files, err)
+	}
+	var want []string
+	for _, f := range files {
+		want = append(want, filepath.Base(f))
+	}
+	if got := linked(read(t, recordsIndex)); !slices.Equal(got, want) {
+		t.Errorf("%s: got %v, want %v", recordsIndex, got, want)
+	}
+}
+
+// linked gives the records that an index has a row for.
+func linked(index string) []string {
+	var names []string
+	for _, m := range regexp.MustCompile(`(?m)^\| \[\d{4}\]\((\d{4}-[a-z0-9-]+\.md)\) \|`).FindAllStringSubmatch(index, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+func TestEveryDependencyHasARecord(t *testing.T) {
+	modules := required(read(t, "go.mod"))
+	for name, version := range required(read(t, "tools/go.mod")) {
+		if modules[name] == "" {
+			modules[name] = version
+		}
+	}
+	tools := regexp.MustCompile(`(?m)^\t(\S+)$`).FindAllStringSubmatch(read(t, "tools/go.mod"), -1)
+	var used []string
+	for _, tool := range tools {
+		used = append(used, tool[1])
+	}
+	for _, s := range goFiles(readTree(t)) {
+		for _, i := range imports(s) {
+			if i.ours == "" && !i.isStandard() {
+				used = append(used, i.name)
+			}
+		}
+	}
+	for _, wrong := range compareRecord(recorded(read(t, dependenciesRecord)), modules, used) {
+		t.Errorf("%s: %s", dependenciesRecord, wrong)
+	}
+}
+
+// required gives the version of each module that a go.mod names.
+func required(gomod string) map[string]string {
+	modules := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(?:require )?\s*(\S+\.\S+/\S+) (v\S+)`).FindAllStringSubmatch(gomod, -1) {
+		modules[m[1]] = m[2]
+	}
+	return modules
+}
+
+// recorded gives the version of each module that has a row in the record.
+func recorded(record string) map[string]string {
+	rows := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \| (v\S+), \d{4}-\d{2}-\d{2} \| \d+`).FindAllStringSubmatch(record, -1) {
+		rows[m[1]] = m[2]
+	}
+	return rows
+}
+
+// compareRecord says where the rows and what is used differ.
+func compareRecord(rows, modules map[string]string, used []string) []string {
+	var wrong []string
+	served := map[string]bool{}
+	for _, name := range used {
+		row := ""
+		for module := range rows {
+			if within(name, module) {
+				row = module
+			}
+		}
+		if row == "" {
+			wrong = append(wrong, "no row for "+name)
+		}
+		served[row] = true
+	}
+	for module, version := range rows {
+		if modules[module] != version {
+			wrong = append(wrong, module+" is at "+version+" here and at "+modules[module]+" in go.mod")
+		}
+		if !served[module] {
+			wrong = append(wrong, module+" is used by nothing")
+		}
+	}
+	slices.Sort(wrong)
+	return slices.Compact(wrong)
+}
+
+func TestADifferenceBetweenRecordAndUseIsFound(t *testing.T) {
+	rows := recorded("| example.org/a | v1.2.3, 2026-01-01 | 0 | x |\n| example.org/b | v2.0.0, 2026-01-01 | 3 | y |\n")
+	gomod := required("module m\n\nrequire (\n\texample.org/a v1.2.3 // indirect\n\texample.org/b v2.0.1\n)\n\nrequire example.org/c v1.0.0\n")
+	for _, row := range []struct {
+		rows map[string]string
+		used []string
+		want string
+	}{
+		{rows, []string{"example.org/a/sub", "example.org/b"}, "example.org/b is at v2.0.0 here and at v2.0.1 in go.mod"},
+		{map[string]string{"example.org/a": "v1.2.3"}, []string{"example.org/a", "example.org/c"}, "no row for example.org/c"},
+		{map[string]string{"example.org/c": "v1.0.0"}, nil, "example.org/c is used by nothing"},
+		{map[string]string{"example.org/a": "v1.2.3"}, []string{"example.org/a"}, ""},
+	} {
+		if got := strings.Join(compareRecord(row.rows, gomod, row.used), "; "); got != row.want {
+			t.Errorf("%v used %v: got %q, want %q", row.rows, row.used, got, row.want)
+		}
+	}
+	if got := linked("| [0001](0001-a.md) | x |\nsee [0002](0002-b.md)\n"); len(got) != 1 {
+		t.Errorf("linked: got %v, want the one in the table", got)
+	}
+}
