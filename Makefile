@@ -8,10 +8,10 @@ count := go run ./internal/tidy/testcount
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build demo test race check vet lint format tidy generated fmt generate clean
+.PHONY: help build demo test test-aws race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the makegood command into bin/
 	go build -trimpath -o bin/ ./cmd/makegood
@@ -21,6 +21,9 @@ demo: ## Run orders through a shop that fails, and kill the engine on the way
 
 test: ## Run all tests and count them
 	@$(count) ./...
+
+test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
+	@go run ./e2e/aws
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

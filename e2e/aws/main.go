@@ -1,0 +1,72 @@
+// Command aws runs the tests that need AWS's API against stand-ins for it: MiniStack, and AWS's own
+// DynamoDB Local with ElasticMQ. It installs them, pinned, into .tools, starts them on loopback, runs
+// every test under the build tag aws against each, stops them, and writes docs/conformance.md.
+//
+// It is called by make test-aws in the root of the repository. A stand-in that cannot be had fails
+// the run. It proves nothing about AWS itself: what the stand-ins do otherwise is listed by name.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// runLimit is how long all of it may take.
+const runLimit = 30 * time.Minute
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	err := run(ctx, os.Args[1:])
+	cancel()
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "test-aws:", err)
+		os.Exit(1)
+	}
+}
+
+// run tests the packages named, or all that have such tests; only then it writes the report.
+func run(ctx context.Context, packages []string) error {
+	suites, err := findSuites(packages)
+	if err != nil {
+		return err
+	}
+	var results []result
+	var wrong []error
+	for _, stack := range stacks() {
+		got, err := runStack(ctx, stack, suites)
+		results = append(results, got...)
+		wrong = append(wrong, err)
+	}
+	if len(packages) == 0 {
+		wrong = append(wrong, os.WriteFile(reportFile, []byte(report(stacks(), results)), 0o644))
+	}
+	return errors.Join(wrong...)
+}
+
+// runStack runs the suites against one stack, which it starts and stops.
+func runStack(ctx context.Context, s stack, suites []suite) (results []result, err error) {
+	var environment []string
+	for _, p := range s.products {
+		running, err := start(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		defer running.stop()
+		fmt.Printf("== %s at %s\n", p, running.endpoint)
+		environment = append(environment, p.environment(running.endpoint)...)
+	}
+	var wrong []error
+	for _, suite := range suites {
+		r, err := suite.run(ctx, s, environment)
+		results = append(results, r)
+		wrong = append(wrong, err)
+	}
+	return results, errors.Join(wrong...)
+}

@@ -1,0 +1,64 @@
+// Package standin tells tests which stand-ins for AWS answer them, and lists what each of those is
+// known to do otherwise than AWS. It starts none: make test-aws does (e2e/aws).
+//
+// A test that needs one carries the build tag aws. Without a stand-in it fails; it never skips.
+package standin
+
+import (
+	"os"
+	"testing"
+)
+
+// The environment that make test-aws sets for the tests.
+const (
+	// DynamoDBVariable and SQSVariable hold the URL of a service's endpoint.
+	DynamoDBVariable = "MAKEGOOD_TEST_DYNAMODB"
+	SQSVariable      = "MAKEGOOD_TEST_SQS"
+	// ProductSuffix makes of them the names of the variables that hold product and version.
+	ProductSuffix = "_PRODUCT"
+	// EndpointVariable holds the URL for everything else: SNS, EventBridge, Lambda. Only MiniStack
+	// sets it.
+	EndpointVariable = "MAKEGOOD_TEST_AWS"
+	// PythonVariable holds the Python that has boto3.
+	PythonVariable = "MAKEGOOD_TEST_PYTHON"
+)
+
+// Service is one service of a stand-in.
+type Service struct {
+	// Product is the stand-in with its version, as "DynamoDB Local 3.1.0".
+	Product string
+	// Endpoint is its URL.
+	Endpoint string
+}
+
+// DynamoDB gives the DynamoDB that the test runs against, and fails the test when there is none.
+func DynamoDB(t testing.TB) Service { return need(t, DynamoDBVariable) }
+
+// SQS gives the SQS that the test runs against, and fails the test when there is none.
+func SQS(t testing.TB) Service { return need(t, SQSVariable) }
+
+func need(t testing.TB, variable string) Service {
+	t.Helper()
+	s := Service{Product: os.Getenv(variable + ProductSuffix), Endpoint: os.Getenv(variable)}
+	if s.Endpoint == "" || s.Product == "" {
+		t.Fatalf("%s and %s%s must name a stand-in and its endpoint: run this with make test-aws", variable, variable, ProductSuffix)
+	}
+	t.Logf("against %s at %s", s.Product, s.Endpoint)
+	return s
+}
+
+// Deviation is a rule of our suites that a stand-in breaks and AWS does not.
+type Deviation struct {
+	// Product is the stand-in's name, without its version.
+	Product string
+	// Package is the folder of the test, Test its full name, subtests included.
+	Package, Test string
+	// Reason says what the stand-in does.
+	Reason string
+}
+
+// Deviations are all that are known. make test-aws wants exactly these to fail: one that passes, or
+// no longer runs, is an error, too.
+func Deviations() []Deviation {
+	return []Deviation{}
+}
