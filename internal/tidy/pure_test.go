@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // pure are the packages that decide and describe, with what of the standard library each may use:
@@ -140,8 +141,6 @@ func (p typedPackage) overMap(x ast.Expr) bool {
 // imports it. It takes no notice of mistakes: the compiler finds those.
 func typed(sources []source) []typedPackage {
 	known := map[string]*types.Package{}
-	// From source, because nothing else is sure to be there.
-	standard := importer.ForCompiler(token.NewFileSet(), "source", nil)
 	load := importFunc(func(name string) (*types.Package, error) {
 		if p := known[name]; p != nil {
 			return p, nil
@@ -149,7 +148,7 @@ func typed(sources []source) []typedPackage {
 		if strings.Contains(name, ".") {
 			return nil, fmt.Errorf("%s is not looked at", name)
 		}
-		return standard.Import(name)
+		return standard().Import(name)
 	})
 	var all []typedPackage
 	for _, dir := range []string{".", "internal/machine"} {
@@ -170,6 +169,12 @@ func typed(sources []source) []typedPackage {
 	}
 	return all
 }
+
+// standard imports the standard library from source, because nothing else is sure to be there. That
+// takes a second, so it is done once.
+var standard = sync.OnceValue(func() types.Importer {
+	return importer.ForCompiler(token.NewFileSet(), "source", nil)
+})
 
 // importFunc is a types.Importer.
 type importFunc func(name string) (*types.Package, error)
