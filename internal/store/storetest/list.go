@@ -1,0 +1,146 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// listRules hold a store that is a store.Lister; of another they ask nothing.
+func listRules() []rule {
+	rules := []rule{
+		{"a list holds every job once, in pages of any size", listInPages},
+		{"a list holds what its filter says, and nothing else", listFiltered},
+		{"a list shows a job as it is: state, failures, key and birth", listShows},
+		{"a job that was parked is listed in Error", listParked},
+	}
+	for i, r := range rules {
+		rules[i].test = func(w *world) {
+			if _, ok := w.store.(store.Lister); !ok {
+				w.Skip("this store lists nothing")
+			}
+			r.test(w)
+		}
+	}
+	return rules
+}
+
+func listInPages(w *world) {
+	want := map[string]bool{}
+	for i := range 7 {
+		want[w.create(w.listable(fmt.Sprint("a", i))).ID] = true
+	}
+	for _, limit := range []int{1, 2, 3, 7, 100} {
+		w.eventually(fmt.Sprintf("jobs in pages of %d", limit), func() (got, wanted any) {
+			seen := map[string]bool{}
+			for _, l := range w.list(store.Filter{Workflow: w.id("flow")}, limit) {
+				seen[l.ID] = true
+			}
+			return seen, want
+		})
+	}
+}
+
+func listFiltered(w *world) {
+	for _, state := range makegood.ProcessStates() {
+		for _, workflow := range []string{"flow", "other"} {
+			job := w.listable(workflow + "-" + string(state))
+			job.Workflow, job.ProcessState = w.id(workflow), state
+			if state.Finished() {
+				job.CompleteBy, job.Open = time.Time{}, nil
+			}
+			w.create(job)
+		}
+	}
+	for _, state := range makegood.ProcessStates() {
+		want := []string{w.id("flow-" + string(state))}
+		w.eventually("jobs of the workflow in "+string(state), func() (got, wanted any) {
+			return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: state}), want
+		})
+		both := []string{w.id("flow-" + string(state)), w.id("other-" + string(state))}
+		w.eventually("jobs in "+string(state), func() (got, wanted any) {
+			return w.listedIDs(store.Filter{State: state}), both
+		})
+	}
+	w.same("jobs of a workflow that nobody runs", w.listedIDs(store.Filter{Workflow: w.id("none")}), []string(nil))
+}
+
+func listShows(w *world) {
+	job := w.create(w.listable("a"))
+	seen := job.CompleteBy
+	job.ProcessState, job.FailureCount, job.CompleteBy = makegood.Error, 3, w.at(makegood.FarKey)
+	w.want("save", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
+	want := []store.Listed{{
+		ID: job.ID, Workflow: job.Workflow, ProcessState: makegood.Error, FailureCount: 3,
+		CompleteBy: job.CompleteBy, CreatedAt: job.CreatedAt,
+	}}
+	w.eventually("the job in the list", func() (got, wanted any) {
+		return w.list(store.Filter{Workflow: job.Workflow}, 10), want
+	})
+	w.eventually("its state before that", func() (got, wanted any) {
+		return w.listedIDs(store.Filter{Workflow: job.Workflow, State: makegood.Pending}), []string(nil)
+	})
+}
+
+func listParked(w *world) {
+	job := w.create(w.listable("a"))
+	w.harness.Damage(job.ID)
+	w.want("park", w.store.Park(w.ctx, job.ID, job.CompleteBy, "cannot be decoded", w.at(makegood.FarKey)), nil)
+	w.eventually("the parked job", func() (got, wanted any) {
+		return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: makegood.Error}), []string{job.ID}
+	})
+}
+
+// listable gives a job of a workflow that no other test lists.
+func (w *world) listable(name string) makegood.Job {
+	job := w.job(name)
+	job.Workflow = w.id("flow")
+	return job
+}
+
+// list reads a list to its end, holds each page to its limit and no job to come twice, and gives this
+// test's jobs.
+func (w *world) list(filter store.Filter, limit int) []store.Listed {
+	w.Helper()
+	var mine []store.Listed
+	seen := map[string]bool{}
+	for cursor, pages := "", 0; ; pages++ {
+		page, next, err := w.store.(store.Lister).ListJobs(w.ctx, filter, cursor, limit)
+		if err != nil {
+			w.Fatalf("list: %v", err)
+		}
+		if len(page) > limit {
+			w.Fatalf("list: got %d jobs, the limit is %d", len(page), limit)
+		}
+		for _, l := range page {
+			if seen[l.ID] {
+				w.Fatalf("list: got %s twice", l.ID)
+			}
+			seen[l.ID] = true
+			if strings.HasPrefix(l.ID, w.id("")) {
+				mine = append(mine, l)
+			}
+		}
+		if next == "" {
+			return mine
+		}
+		if cursor = next; pages > 100_000 {
+			w.Fatalf("list: no end after %d pages", pages)
+		}
+	}
+}
+
+// listedIDs gives the ids of this test's jobs that match, sorted.
+func (w *world) listedIDs(filter store.Filter) []string {
+	w.Helper()
+	var ids []string
+	for _, l := range w.list(filter, 100) {
+		ids = append(ids, l.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
