@@ -46,8 +46,10 @@ func (a *attempt) note(level slog.Level, message, status string, args ...any) {
 	if !a.log.Enabled(a.batch, level) {
 		return
 	}
-	args = append([]any{"job", a.task.Job, "workflow", a.task.Workflow, "step", a.task.Step,
-		"attempt", a.task.Attempt, "status", status}, args...)
+	args = append([]any{
+		"job", a.task.Job, "workflow", a.task.Workflow, "step", a.task.Step,
+		"attempt", a.task.Attempt, "status", status,
+	}, args...)
 	a.log.Log(a.batch, level, message, args...)
 }
 

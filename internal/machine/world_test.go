@@ -454,4 +454,3 @@ func (x *world) drain() {
 	}
 	x.t.Fatalf("the job did not end: %+v", x.job)
 }
-

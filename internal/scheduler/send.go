@@ -41,7 +41,7 @@ func (s *Scheduler) remind(out *outbox, l *letter, c makegood.Remind) error {
 	if !s.Reminders || ahead > makegood.RemindWithin {
 		return nil
 	}
-	body, err := wire.EncodeEvent(l.job, makegood.DeadlinePassed{Key: c.Key})
+	body, err := wire.EncodeEvent(l.job, makegood.DeadlinePassed(c))
 	if err != nil {
 		return err
 	}
