@@ -13,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -101,12 +103,16 @@ type Engine struct {
 	scheduler  *scheduler.Scheduler
 	supervisor *supervisor.Supervisor
 	runners    map[string]*agentrun.Runner
+
+	mu sync.Mutex
+	// defined are the hashes of what Define made known, by name.
+	defined map[string]string
 }
 
 // Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
 // name of who holds it. Nothing runs until Run.
 func Open(ctx context.Context, c Config) (*Engine, error) {
-	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}}
+	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}, defined: map[string]string{}}
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -228,7 +234,21 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 			}
 		}
 	}
-	return e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition)
+	if err := e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.defined[c.Workflow.Name] = c.Hash
+	return nil
+}
+
+// Workflows gives what Define made known since Open: the hashes by the names. What an earlier engine
+// on the same folder knew is not among them, because its agents may not be here.
+func (e *Engine) Workflows(context.Context) (map[string]string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return maps.Clone(e.defined), nil
 }
 
 // AgentNames are the names of the agents, sorted.
@@ -246,6 +266,20 @@ func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (makegood.J
 	return e.scheduler.Submit(ctx, s)
 }
 
+// SubmitCurrent submits to the workflow of this name, as it was defined since Open. A name that is not
+// known is scheduler.ErrInvalid; see scheduler.Scheduler.Submit for all else.
+func (e *Engine) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (makegood.Job, bool, error) {
+	e.mu.Lock()
+	hash, ok := e.defined[workflow]
+	known := slices.Sorted(maps.Keys(e.defined))
+	e.mu.Unlock()
+	if !ok {
+		return makegood.Job{}, false, fmt.Errorf("%w: there is no workflow %q; there are %v", scheduler.ErrInvalid, workflow, known)
+	}
+	s.Definition = hash
+	return e.scheduler.Submit(ctx, s)
+}
+
 // Request does what is asked of a job, where the table of verbs allows it.
 func (e *Engine) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
 	return e.scheduler.Request(ctx, id, r)
@@ -254,6 +288,16 @@ func (e *Engine) Request(ctx context.Context, id string, r makegood.Requested) (
 // Job reads a job.
 func (e *Engine) Job(ctx context.Context, id string) (makegood.Job, error) {
 	return e.store.Load(ctx, id)
+}
+
+// Payload reads an input or output that is not inside its job; see store.Payloads.
+func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
+	return e.store.Payload(ctx, job, key)
+}
+
+// ListJobs lists jobs, without payloads; see store.Lister.
+func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+	return e.file.ListJobs(ctx, filter, cursor, limit)
 }
 
 // Each calls f with every job, in bounded memory.

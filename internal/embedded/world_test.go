@@ -146,6 +146,22 @@ func (w *world) until(id string, is func(makegood.Job) bool) makegood.Job {
 	}
 }
 
+// stored waits until a job is as wanted in the store. Unlike until it also sees a save whose answer was
+// lost.
+func (w *world) stored(id string, is func(makegood.Job) bool) makegood.Job {
+	w.t.Helper()
+	for deadline := time.Now().Add(w.patience); ; time.Sleep(time.Second) {
+		job, err := w.engine.Job(w.t.Context(), id)
+		if err == nil && is(job) {
+			return job
+		}
+		if time.Now().After(deadline) {
+			text, _ := json.MarshalIndent(job, "", " ")
+			w.t.Fatalf("job %s is not as wanted: %v, %s", id, err, text)
+		}
+	}
+}
+
 // ends waits for the end of a job, which must be this one.
 func (w *world) ends(id string, want makegood.ProcessState) makegood.Job {
 	w.t.Helper()
@@ -429,4 +445,31 @@ func (b *bell) heard() []notify.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.notices)
+}
+
+// defineStubbornly makes a workflow known to a store that fails now and then.
+func (w *world) defineStubbornly(yaml string) *workflowfile.Compiled {
+	w.t.Helper()
+	c, err := workflowfile.Parse("test.yaml", []byte(yaml))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for range 100 {
+		if err = w.engine.Define(w.t.Context(), c); err == nil {
+			return c
+		}
+	}
+	w.t.Fatal(err)
+	return nil
+}
+
+// submitStubbornly submits until it is answered, as a submitter must.
+func (w *world) submitStubbornly(c *workflowfile.Compiled, id, input string) {
+	var err error
+	for range 100 {
+		if _, _, err = w.engine.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(input)}); err == nil {
+			return
+		}
+	}
+	w.t.Errorf("submit %s: %v", id, err)
 }

@@ -1,0 +1,216 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+// reference is the job of the budgets: five steps, one after the other, one agent.
+const reference = `
+name: reference
+steps:
+  - {name: stepnr01, agent: a}
+  - {name: stepnr02, agent: a}
+  - {name: stepnr03, agent: a}
+  - {name: stepnr04, agent: a}
+  - {name: stepnr05, agent: a}
+`
+
+// meter counts what an engine asks of its store and its queues.
+type meter struct {
+	store.Store
+	file *sqlitestore.Store
+	*tap
+
+	mu sync.Mutex
+	// stored and queued count calls by name; moves are the saves and claims that moved an index key.
+	stored, queued map[string]int
+	moves          int
+}
+
+func newMeter() *meter {
+	return &meter{tap: newTap(), stored: map[string]int{}, queued: map[string]int{}}
+}
+
+func (m *meter) config(c embedded.Config) embedded.Config {
+	c.WrapStore = func(inner store.Store) store.Store {
+		m.file = inner.(*sqlitestore.Store)
+		m.Store = faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+			m.count(m.stored, c.Op)
+			return faultstore.Fault{}
+		})
+		return m
+	}
+	c.WrapQueues = func(inner embedded.Queues) embedded.Queues {
+		return m.tap.wrap(faultqueue.New(inner, faultqueue.Options{Plan: func(c faultqueue.Call) faultqueue.Fault {
+			m.count(m.queued, fmt.Sprintf("%s %s", c.Op, c.Queue))
+			return faultqueue.None
+		}}))
+	}
+	return c
+}
+
+func (m *meter) count(counts map[string]int, what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts[what]++
+}
+
+// calls is how often the store was asked for something.
+func (m *meter) calls(op string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stored[op]
+}
+
+func (m *meter) Save(ctx context.Context, c store.Change) error {
+	if !c.Job.CompleteBy.Equal(c.Seen) {
+		m.mu.Lock()
+		m.moves++
+		m.mu.Unlock()
+	}
+	return m.Store.Save(ctx, c)
+}
+
+func (m *meter) Claim(ctx context.Context, id, step string, claim makegood.Claim) error {
+	job, err := m.file.Load(ctx, id)
+	if err == nil && job.CompleteBy.After(claim.CompleteBy) {
+		m.mu.Lock()
+		m.moves++
+		m.mu.Unlock()
+	}
+	return m.Store.Claim(ctx, id, step, claim)
+}
+
+// What a job costs is counted and not timed: a task and a reply for each step, a claim and a save, one
+// load, and the index key moved once more than it is written at the birth.
+func TestTheReferenceJobCostsExactlyWhatItMust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r troupe
+		m := newMeter()
+		w := open(t, m.config(embedded.Config{Dir: t.TempDir(), Agents: r.agents("a")}))
+		c := w.define(reference)
+		synctest.Wait()
+		clear(m.stored)
+		clear(m.queued)
+		before := m.file.Stats()
+		w.submit(c, "job-00000001", `{"sku":"a-17"}`)
+		w.ends("job-00000001", makegood.Processed)
+		synctest.Wait()
+		after := m.file.Stats()
+
+		want := map[string]int{"Create": 1, "Definition": 1, "Claim": 5, "Load": 5, "Save": 5}
+		if !maps.Equal(m.stored, want) {
+			t.Errorf("calls of the store: got %v, want %v", m.stored, want)
+		}
+		for what, want := range map[string]int{"Send tasks-a": 5, "Send events": 5, "Delete tasks-a": 5, "Delete events": 5} {
+			if m.queued[what] != want {
+				t.Errorf("%s: got %d calls, want %d", what, m.queued[what], want)
+			}
+		}
+		if tasks, events := m.tap.count("tasks-a"), m.tap.count("events"); tasks != 5 || events != 5 || len(m.sent) != 2 {
+			t.Errorf("got %d tasks and %d events, in %d queues, want 5 and 5 in 2", tasks, events, len(m.sent))
+		}
+		if m.moves != 1 {
+			t.Errorf("the index key was moved %d times after the birth, want once, out of the index", m.moves)
+		}
+		if w.saves != 6 {
+			t.Errorf("Saved saw %d jobs, want the birth and one save a reply", w.saves)
+		}
+		// Nobody else writes, so each write is a group of its own; claims are not flushed.
+		if groups, durable, syncs := after.Groups-before.Groups, after.Durable-before.Durable, after.Syncs-before.Syncs; groups != 11 || durable != 6 || syncs != 6 {
+			t.Errorf("got %d groups, %d durable, %d flushes, want 11, 6, 6", groups, durable, syncs)
+		}
+	})
+}
+
+// Nothing is asked of anybody about a job that rests.
+func TestAFinishedJobCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r troupe
+		m := newMeter()
+		w := open(t, m.config(embedded.Config{Agents: r.agents("a")}))
+		w.submit(w.define(reference), "j", `{}`)
+		w.ends("j", makegood.Processed)
+		synctest.Wait()
+		clear(m.stored)
+		sent := m.tap.count("events")
+		time.Sleep(time.Hour)
+		if delete(m.stored, "Due"); len(m.stored) != 0 || m.tap.count("events") != sent {
+			t.Errorf("within an hour: got calls %v and %d events, want nothing but looks at the index", m.stored, m.tap.count("events")-sent)
+		}
+	})
+}
+
+// Under load the writes of many jobs share a flush: at most one a group, and far fewer than saves.
+func TestTheWritesOfManyJobsShareFlushes(t *testing.T) {
+	var r troupe
+	m := newMeter()
+	w := open(t, m.config(embedded.Config{Dir: t.TempDir(), Agents: r.agents("a")}))
+	c := w.define(reference)
+	before, start := m.file.Stats(), time.Now()
+	const jobs = 200
+	var wg sync.WaitGroup
+	for _, id := range ids(jobs) {
+		wg.Go(func() { w.submit(c, id, `{"sku":"a-17"}`) })
+	}
+	wg.Wait()
+	for _, id := range ids(jobs) {
+		w.ends(id, makegood.Processed)
+	}
+	after := m.file.Stats()
+	groups, durable, syncs := after.Groups-before.Groups, after.Durable-before.Durable, after.Syncs-before.Syncs
+	t.Logf("%d jobs of 5 steps in %s: %d saves in %d groups, %d of them durable, %d flushes",
+		jobs, time.Since(start).Round(time.Millisecond), m.calls("Save"), groups, durable, syncs)
+	if syncs > durable || durable > groups {
+		t.Errorf("got %d flushes of %d durable groups of %d, want at most one flush a group", syncs, durable, groups)
+	}
+	if most := int64(jobs * 6 / 2); syncs > most {
+		t.Errorf("got %d flushes for %d births and saves, want at most %d", syncs, jobs*6, most)
+	}
+}
+
+// Measured and printed, not asserted.
+func TestTwoThousandJobsOfThreeSteps(t *testing.T) {
+	var r troupe
+	m := newMeter()
+	w := open(t, m.config(embedded.Config{Dir: t.TempDir(), Agents: r.agents("a")}))
+	w.patience = time.Minute
+	c := w.define("name: three\nsteps: [{name: x, agent: a}, {name: y, agent: a}, {name: z, agent: a}]")
+	before, start := m.file.Stats(), time.Now()
+	todo := make(chan string)
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			for id := range todo {
+				w.submit(c, id, `{"sku":"a-17"}`)
+			}
+		})
+	}
+	for _, id := range ids(2000) {
+		todo <- id
+	}
+	close(todo)
+	wg.Wait()
+	for _, id := range ids(2000) {
+		w.ends(id, makegood.Processed)
+	}
+	took, after := time.Since(start), m.file.Stats()
+	t.Logf("2000 jobs of 3 steps in %s: %.0f steps a second, %.2f flushes a step",
+		took.Round(time.Millisecond), 6000/took.Seconds(), float64(after.Syncs-before.Syncs)/6000)
+	if syncs, durable := after.Syncs-before.Syncs, after.Durable-before.Durable; syncs > durable {
+		t.Errorf("got %d flushes of %d durable groups, want at most one each", syncs, durable)
+	}
+}
