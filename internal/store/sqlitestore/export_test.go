@@ -34,6 +34,21 @@ func (s *Store) Seat() (leave func()) {
 	return func() { <-s.seat }
 }
 
+// Panic makes a write panic.
+func (s *Store) Panic() error {
+	return s.submit(context.Background(), 0, func(*group) (answer, err error) { panic("on purpose") })
+}
+
+// LimitLog sets how long the log may become, in pages.
+func (s *Store) LimitLog(pages int) { s.logLimit, s.checkpointAt = pages, pages }
+
+// Checkpoint copies the log into the file now.
+func (s *Store) Checkpoint() error {
+	s.seat <- struct{}{}
+	defer func() { <-s.seat }()
+	return s.checkpoint()
+}
+
 // Waiting is how many writes wait for the next group.
 func (s *Store) Waiting() int {
 	s.queue.mu.Lock()

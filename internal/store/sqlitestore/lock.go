@@ -40,11 +40,24 @@ func Lock(dir string) (release func(), err error) {
 	if err := os.WriteFile(path, []byte(who), 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), lock.Close())
 	}
-	return sync.OnceFunc(func() {
+	return keep(lock, path), nil
+}
+
+// keep holds on to the lock until it is released. The goroutine is what holds it: a lock that nothing
+// refers to is closed by the garbage collector, with the engine still running.
+func keep(lock *flock.Flock, path string) (release func()) {
+	asked, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		<-asked
 		// Nothing is lost when this fails: what the file says counts only while the lock is held.
 		_ = os.Truncate(path, 0)
 		_ = lock.Close()
-	}), nil
+	}()
+	return sync.OnceFunc(func() {
+		close(asked)
+		<-done
+	})
 }
 
 func holder(path string) string {

@@ -104,6 +104,6 @@ func (s *Store) checkpoint() error {
 		s.checkpointAt = 2 * s.logPages
 		return nil
 	}
-	s.logPages, s.checkpointAt = 0, checkpointPages
+	s.logPages, s.checkpointAt = 0, s.logLimit
 	return nil
 }

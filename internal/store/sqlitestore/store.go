@@ -57,8 +57,8 @@ const (
 
 // Options say where a store is kept.
 type Options struct {
-	// Path is the file, in a folder that exists. Empty: a private temporary file, never flushed, which
-	// Close removes.
+	// Path is the file, in a folder that exists. Empty: a private temporary file, which is
+	// not flushed once it is open, and which Close removes.
 	Path string
 	// CacheSteps bounds the jobs kept in memory, by their steps: about 600 bytes each and what is
 	// inline. Zero: 50,000. Negative: none are kept.
@@ -76,8 +76,9 @@ type Store struct {
 	syncing atomic.Pointer[group]
 	failed  atomic.Pointer[error]
 	counts  counts
-	// logPages is how long the log is, checkpointAt how long it may become. Only the writer uses them.
-	logPages, checkpointAt int
+	// logPages is how long the log is, checkpointAt how long it may become now, and logLimit how long
+	// when nothing is in the way. Only the writer uses them.
+	logPages, checkpointAt, logLimit int
 	// seat is held by the one goroutine that writes.
 	seat chan struct{}
 	// temporary is the folder of a private store.
@@ -113,7 +114,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if steps == 0 {
 		steps = defaultCacheSteps
 	}
-	s := &Store{cache: newCache(max(0, steps)), seat: make(chan struct{}, 1), checkpointAt: checkpointPages}
+	s := &Store{cache: newCache(max(0, steps)), seat: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages}
 	path := options.Path
 	if path == "" {
 		dir, err := os.MkdirTemp("", "makegood-")
@@ -134,7 +135,7 @@ func (s *Store) open(path string) (err error) {
 		synchronous = "synchronous(off)"
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds())
-	s.conn, err = dial(path, false, busy, "journal_mode(wal)", synchronous, "wal_autocheckpoint(0)", "cache_size(-16000)")
+	s.conn, err = dial(path, false, busy, synchronous, "journal_mode(wal)", "wal_autocheckpoint(0)", "cache_size(-16000)")
 	if err != nil {
 		return err
 	}

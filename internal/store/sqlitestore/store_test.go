@@ -193,6 +193,21 @@ func execSQL(t *testing.T, path, statement string) {
 	check(t, err)
 }
 
+// readAndStay reads the file as another program would, and does not end before it is told to.
+func readAndStay(t *testing.T, path string) (leave func()) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	check(t, err)
+	tx, err := db.BeginTx(t.Context(), nil)
+	check(t, err)
+	var jobs int
+	check(t, tx.QueryRow(`SELECT count(*) FROM jobs`).Scan(&jobs))
+	return func() {
+		check(t, tx.Rollback())
+		check(t, db.Close())
+	}
+}
+
 func TestTheStatementsOfTheHotPathReadNoMoreThanTheyNeed(t *testing.T) {
 	s, _ := openFile(t)
 	plans, err := s.Plans()

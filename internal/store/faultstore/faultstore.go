@@ -1,0 +1,249 @@
+// Package faultstore makes a store fail as a plan says: before a call is executed, after it was, or by
+// the death of the process at that moment. It decides nothing about what fails and keeps nothing.
+//
+// A crash is what a killed process sees of its store: from then on every call fails, and so does a call
+// that was under way, whose answer nobody is left to read. To go on, put a new Store round the inner one.
+package faultstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var _ store.Store = (*Store)(nil)
+
+var (
+	// ErrInjected is what FailBefore and FailAfter answer. It is none of the store's sentinels, so it
+	// leaves it unknown whether the write happened.
+	ErrInjected = errors.New("injected fault")
+	// ErrCrashed: the process is dead.
+	ErrCrashed = errors.New("crashed")
+)
+
+// Call is a call that the plan may let fail.
+type Call struct {
+	// N is its number among all calls, reads too; the first is 1.
+	N int
+	// Op is the name of the method: "Create", "Load", "Save", ...
+	Op string
+	// Job is the job's id; empty where a call names none.
+	Job string
+}
+
+// Effect is what happens to a call.
+type Effect int
+
+// The effects.
+const (
+	// None: the call goes through.
+	None Effect = iota
+	// FailBefore: the call is not executed, and fails with ErrInjected.
+	FailBefore
+	// FailAfter: the call is executed, and fails with ErrInjected all the same.
+	FailAfter
+	// CrashBefore: the process dies before the call is executed.
+	CrashBefore
+	// CrashAfter: the process dies after the call was executed, before its answer arrives.
+	CrashAfter
+)
+
+// Fault is what happens to a call, and how long it takes. The zero value: nothing.
+type Fault struct {
+	Effect Effect
+	// Delay passes before the call is executed, or fails.
+	Delay time.Duration
+}
+
+// Store is a store.Store that fails as planned.
+type Store struct {
+	// OnCrash, if set, is called once, by the call that crashes, before that call returns. It is set
+	// before the first call.
+	OnCrash func()
+
+	inner store.Store
+	plan  func(Call) Fault
+
+	mu      sync.Mutex
+	calls   int
+	crashed bool
+}
+
+// New gives a store that asks plan at every call what is to happen to it. The plan is asked one call
+// at a time, in the order of their numbers; nil plans nothing.
+func New(inner store.Store, plan func(Call) Fault) *Store {
+	if plan == nil {
+		plan = func(Call) Fault { return Fault{} }
+	}
+	return &Store{inner: inner, plan: plan}
+}
+
+// Calls is how many calls were made before the crash.
+func (s *Store) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+// Crashed reports whether a crash has happened.
+func (s *Store) Crashed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.crashed
+}
+
+// next numbers a call and asks the plan.
+func (s *Store) next(op, job string) (Fault, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.crashed {
+		return Fault{}, ErrCrashed
+	}
+	s.calls++
+	return s.plan(Call{N: s.calls, Op: op, Job: job}), nil
+}
+
+func (s *Store) crash() error {
+	s.mu.Lock()
+	first := !s.crashed
+	s.crashed = true
+	s.mu.Unlock()
+	if first && s.OnCrash != nil {
+		s.OnCrash()
+	}
+	return ErrCrashed
+}
+
+// call makes a call with its fault.
+func (s *Store) call(ctx context.Context, op, job string, execute func() error) error {
+	fault, err := s.next(op, job)
+	if err == nil {
+		err = s.suffer(ctx, fault, execute)
+	}
+	if errors.Is(err, ErrCrashed) || errors.Is(err, ErrInjected) {
+		return fmt.Errorf("%s %s: %w", op, job, err)
+	}
+	return err
+}
+
+func (s *Store) suffer(ctx context.Context, fault Fault, execute func() error) error {
+	if err := pause(ctx, fault.Delay); err != nil {
+		return err
+	}
+	// It may have died while this call was delayed, and again while it was executed.
+	if s.Crashed() {
+		return ErrCrashed
+	}
+	switch fault.Effect {
+	case FailBefore:
+		return ErrInjected
+	case CrashBefore:
+		return s.crash()
+	}
+	err := execute()
+	switch {
+	case s.Crashed():
+		return ErrCrashed
+	case fault.Effect == FailAfter:
+		return ErrInjected
+	case fault.Effect == CrashAfter:
+		return s.crash()
+	}
+	return err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ask is call for methods that give a value; a call that fails gives none.
+func ask[T any](ctx context.Context, s *Store, op, job string, execute func() (T, error)) (T, error) {
+	var value T
+	err := s.call(ctx, op, job, func() (err error) {
+		value, err = execute()
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return value, nil
+}
+
+// Create is store.Jobs' with its fault.
+func (s *Store) Create(ctx context.Context, job makegood.Job) error {
+	return s.call(ctx, "Create", job.ID, func() error { return s.inner.Create(ctx, job) })
+}
+
+// Load is store.Jobs' with its fault.
+func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
+	return ask(ctx, s, "Load", id, func() (makegood.Job, error) { return s.inner.Load(ctx, id) })
+}
+
+// Save is store.Jobs' with its fault.
+func (s *Store) Save(ctx context.Context, change store.Change) error {
+	return s.call(ctx, "Save", change.Job.ID, func() error { return s.inner.Save(ctx, change) })
+}
+
+// Park is store.Jobs' with its fault.
+func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
+	return s.call(ctx, "Park", id, func() error { return s.inner.Park(ctx, id, seen, reason, completeBy) })
+}
+
+// Claim is store.Claims' with its fault.
+func (s *Store) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
+	return s.call(ctx, "Claim", job, func() error { return s.inner.Claim(ctx, job, step, claim) })
+}
+
+// Beat is store.Claims' with its fault.
+func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
+	return s.call(ctx, "Beat", job, func() error { return s.inner.Beat(ctx, job, step, claim) })
+}
+
+// Shards is the inner store's. It reads nothing, so it is no call.
+func (s *Store) Shards() int { return s.inner.Shards() }
+
+// Due is store.Index' with its fault.
+func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	return ask(ctx, s, "Due", "", func() ([]store.Entry, error) { return s.inner.Due(ctx, shard, now, after, limit) })
+}
+
+// PutPayload is store.Payloads' with its fault.
+func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) error {
+	return s.call(ctx, "PutPayload", job, func() error { return s.inner.PutPayload(ctx, job, key, value) })
+}
+
+// Payload is store.Payloads' with its fault.
+func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
+	return ask(ctx, s, "Payload", job, func() ([]byte, error) { return s.inner.Payload(ctx, job, key) })
+}
+
+// PutDefinition is store.Definitions' with its fault.
+func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
+	return s.call(ctx, "PutDefinition", "", func() error { return s.inner.PutDefinition(ctx, name, hash, definition) })
+}
+
+// Definition is store.Definitions' with its fault.
+func (s *Store) Definition(ctx context.Context, hash string) ([]byte, error) {
+	return ask(ctx, s, "Definition", "", func() ([]byte, error) { return s.inner.Definition(ctx, hash) })
+}
+
+// CurrentDefinition is store.Definitions' with its fault.
+func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, error) {
+	return ask(ctx, s, "CurrentDefinition", "", func() (string, error) { return s.inner.CurrentDefinition(ctx, name) })
+}

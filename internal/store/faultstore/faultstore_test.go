@@ -1,0 +1,249 @@
+package faultstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/store/storetest"
+)
+
+func TestWithoutAPlanTheStoreIsAsItWas(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		inner := open(t)
+		return storetest.Harness{
+			Open:   func() store.Store { return faultstore.New(inner, nil) },
+			Damage: func(string) { t.Skip("how jobs are damaged only the inner store's tests know") },
+		}
+	})
+}
+
+func open(t *testing.T) *sqlitestore.Store {
+	t.Helper()
+	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return s
+}
+
+func job(id string) makegood.Job {
+	return makegood.Job{ID: id, Workflow: "order", Round: 1, ProcessState: makegood.Pending}
+}
+
+// exists says whether the inner store has the job.
+func exists(t *testing.T, s store.Store, id string) bool {
+	t.Helper()
+	_, err := s.Load(context.Background(), id)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestEachEffectExecutesAndAnswersAsItSays(t *testing.T) {
+	for _, row := range []struct {
+		effect   faultstore.Effect
+		executed bool
+		answer   error
+		later    error
+	}{
+		{faultstore.None, true, nil, nil},
+		{faultstore.FailBefore, false, faultstore.ErrInjected, nil},
+		{faultstore.FailAfter, true, faultstore.ErrInjected, nil},
+		{faultstore.CrashBefore, false, faultstore.ErrCrashed, faultstore.ErrCrashed},
+		{faultstore.CrashAfter, true, faultstore.ErrCrashed, faultstore.ErrCrashed},
+	} {
+		t.Run(fmt.Sprint(row.effect), func(t *testing.T) {
+			inner := open(t)
+			s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+				if c.N > 1 {
+					return faultstore.Fault{}
+				}
+				return faultstore.Fault{Effect: row.effect}
+			})
+			if err := s.Create(t.Context(), job("a")); !errors.Is(err, row.answer) {
+				t.Errorf("the call: got %v, want %v", err, row.answer)
+			}
+			if got := exists(t, inner, "a"); got != row.executed {
+				t.Errorf("executed: got %v, want %v", got, row.executed)
+			}
+			if err := s.Create(t.Context(), job("b")); !errors.Is(err, row.later) {
+				t.Errorf("a later call: got %v, want %v", err, row.later)
+			}
+			if got, want := exists(t, inner, "b"), row.later == nil; got != want {
+				t.Errorf("later call executed: got %v, want %v", got, want)
+			}
+			if got, want := s.Crashed(), row.later != nil; got != want {
+				t.Errorf("crashed: got %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func TestAReadThatFailsGivesNothing(t *testing.T) {
+	inner := open(t)
+	if err := inner.Create(t.Context(), job("a")); err != nil {
+		t.Fatal(err)
+	}
+	s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Effect: faultstore.FailAfter} })
+	got, err := s.Load(t.Context(), "a")
+	if !errors.Is(err, faultstore.ErrInjected) || !reflect.DeepEqual(got, makegood.Job{}) {
+		t.Fatalf("got %+v, %v; want no job and %v", got, err, faultstore.ErrInjected)
+	}
+}
+
+func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
+	var got []faultstore.Call
+	s := faultstore.New(open(t), func(c faultstore.Call) faultstore.Fault {
+		got = append(got, c)
+		return faultstore.Fault{Effect: faultstore.FailBefore}
+	})
+	ctx := t.Context()
+	_, load := s.Load(ctx, "b")
+	_, due := s.Due(ctx, 0, time.Now(), store.Entry{}, 1)
+	_, payload := s.Payload(ctx, "h", "input")
+	_, definition := s.Definition(ctx, "hash")
+	_, current := s.CurrentDefinition(ctx, "order")
+	errs := []error{
+		load, due, payload, definition, current,
+		s.Create(ctx, job("a")), s.Save(ctx, store.Change{Job: job("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
+		s.Claim(ctx, "e", "step", makegood.Claim{}), s.Beat(ctx, "f", "step", makegood.Claim{}),
+		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil),
+	}
+	want := []faultstore.Call{
+		{N: 1, Op: "Load", Job: "b"}, {N: 2, Op: "Due"}, {N: 3, Op: "Payload", Job: "h"}, {N: 4, Op: "Definition"}, {N: 5, Op: "CurrentDefinition"},
+		{N: 6, Op: "Create", Job: "a"}, {N: 7, Op: "Save", Job: "c"}, {N: 8, Op: "Park", Job: "d"}, {N: 9, Op: "Claim", Job: "e"},
+		{N: 10, Op: "Beat", Job: "f"}, {N: 11, Op: "PutPayload", Job: "g"}, {N: 12, Op: "PutDefinition"},
+	}
+	if s.Shards(); !reflect.DeepEqual(got, want) {
+		t.Errorf("calls:\n got %v\nwant %v", got, want)
+	}
+	if s.Calls() != len(want) {
+		t.Errorf("got %d calls, want %d", s.Calls(), len(want))
+	}
+	for i, err := range errs {
+		if !errors.Is(err, faultstore.ErrInjected) {
+			t.Errorf("call %d: got %v, want %v", i, err, faultstore.ErrInjected)
+		}
+	}
+	// Every method of the port but Shards must be in the list, the next one too.
+	if methods := reflect.TypeFor[store.Store]().NumMethod(); methods != len(want)+1 {
+		t.Errorf("store.Store has %d methods, this test knows %d", methods, len(want)+1)
+	}
+}
+
+func TestOneCrashIsToldOnceAndNothingIsExecutedAfterIt(t *testing.T) {
+	inner := open(t)
+	const calls, last = 50, 20
+	s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+		if c.N >= last {
+			return faultstore.Fault{Effect: faultstore.CrashBefore}
+		}
+		return faultstore.Fault{}
+	})
+	var told atomic.Int64
+	s.OnCrash = func() { told.Add(1) }
+	var answered atomic.Int64
+	var all sync.WaitGroup
+	for i := range calls {
+		all.Go(func() {
+			if s.Create(context.Background(), job(fmt.Sprint(i))) == nil {
+				answered.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	stored := int64(0)
+	for i := range calls {
+		if exists(t, inner, fmt.Sprint(i)) {
+			stored++
+		}
+	}
+	// Calls that were under way at the crash may be stored although nobody was answered.
+	if told.Load() != 1 || answered.Load() > stored || stored >= last {
+		t.Fatalf("got %d tellings, %d answered, %d stored; want 1, at most as many as stored, and fewer than %d", told.Load(), answered.Load(), stored, last)
+	}
+}
+
+func TestACallThatIsDelayedWhenTheProcessDiesIsNotExecuted(t *testing.T) {
+	inner := open(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+			if c.Job == "slow" {
+				return faultstore.Fault{Delay: 2 * time.Second}
+			}
+			return faultstore.Fault{Effect: faultstore.CrashAfter, Delay: time.Second}
+		})
+		slow := make(chan error, 1)
+		go func() { slow <- s.Create(t.Context(), job("slow")) }()
+		synctest.Wait()
+		if err := s.Create(t.Context(), job("fast")); !errors.Is(err, faultstore.ErrCrashed) {
+			t.Errorf("the call that crashes: got %v, want %v", err, faultstore.ErrCrashed)
+		}
+		if err := <-slow; !errors.Is(err, faultstore.ErrCrashed) {
+			t.Errorf("the call under way: got %v, want %v", err, faultstore.ErrCrashed)
+		}
+	})
+	if exists(t, inner, "slow") || !exists(t, inner, "fast") {
+		t.Error("the slow call was executed after the crash, or the fast one not before it")
+	}
+}
+
+func TestACallThatIsExecutedWhileTheProcessDiesIsNotAnswered(t *testing.T) {
+	inner := open(t)
+	var s *faultstore.Store
+	// The plan of the inner one runs while the outer call is under way.
+	dying := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
+		if c.Job == "a" {
+			_ = s.Create(context.Background(), job("killer"))
+		}
+		return faultstore.Fault{}
+	})
+	s = faultstore.New(dying, func(c faultstore.Call) faultstore.Fault {
+		if c.Job == "killer" {
+			return faultstore.Fault{Effect: faultstore.CrashBefore}
+		}
+		return faultstore.Fault{}
+	})
+	if err := s.Create(t.Context(), job("a")); !errors.Is(err, faultstore.ErrCrashed) {
+		t.Errorf("got %v, want %v", err, faultstore.ErrCrashed)
+	}
+	if !exists(t, inner, "a") {
+		t.Error("the call was not executed, although it was under way")
+	}
+}
+
+func TestADelayPassesBeforeTheCallAndEndsWithItsContext(t *testing.T) {
+	inner := open(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Delay: time.Minute} })
+		start := time.Now()
+		if err := s.Create(t.Context(), job("a")); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("got %v after %v, want success after a minute", err, time.Since(start))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Create(ctx, job("b")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+		}
+	})
+	if exists(t, inner, "b") {
+		t.Error("a call was executed whose context had ended")
+	}
+}

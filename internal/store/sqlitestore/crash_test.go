@@ -1,0 +1,216 @@
+package sqlitestore_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+// childVariable is the folder that a child process of these tests is to work in.
+const childVariable = "MAKEGOOD_SQLITESTORE_CHILD"
+
+// child starts this test binary once more, to run only the named test in the folder dir.
+func child(t *testing.T, test, dir string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.v")
+	cmd.Env = append(os.Environ(), childVariable+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	check(t, err)
+	check(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd, bufio.NewScanner(out)
+}
+
+// TestKilledEngine is the child of TestAKilledEngineLosesNothingThatItAnswered. It writes until it is
+// killed, and says what it was answered.
+func TestKilledEngine(t *testing.T) {
+	dir := os.Getenv(childVariable)
+	if dir == "" {
+		t.Skip("run by TestAKilledEngineLosesNothingThatItAnswered")
+	}
+	_, err := sqlitestore.Lock(dir)
+	check(t, err)
+	s := open(t, sqlitestore.Options{Path: filepath.Join(dir, "jobs.db")})
+	run, err := s.NextIncarnation(t.Context())
+	check(t, err)
+	var say sync.Mutex
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				id := fmt.Sprintf("run%d-%d-%d", run, g, i)
+				if err := writeAll(context.Background(), s, id); err != nil {
+					t.Errorf("%s: %v", id, err)
+					return
+				}
+				say.Lock()
+				fmt.Println("answered", id)
+				say.Unlock()
+			}
+		})
+	}
+	all.Wait()
+}
+
+// writeAll writes a job in each of the ways there are.
+func writeAll(ctx context.Context, s *sqlitestore.Store, id string) error {
+	job := benchJob(0)
+	job.ID = id
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+	err := errors.Join(
+		s.PutPayload(ctx, id, "input", []byte(`"large"`)),
+		s.Create(ctx, job),
+	)
+	job.Rev = 1
+	return errors.Join(err,
+		s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}),
+		s.Claim(ctx, id, "charge12", claim),
+		s.Beat(ctx, id, "charge12", claim),
+	)
+}
+
+func TestAKilledEngineLosesNothingThatItAnswered(t *testing.T) {
+	dir := t.TempDir()
+	var answered []string
+	for range 3 {
+		cmd, out := child(t, "TestKilledEngine", dir)
+		before := len(answered)
+		for out.Scan() {
+			if id, ok := strings.CutPrefix(out.Text(), "answered "); ok {
+				answered = append(answered, id)
+			}
+			if len(answered) == before+100 {
+				if _, err := sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) {
+					t.Fatalf("lock while the engine runs: got %v, want %v", err, sqlitestore.ErrLocked)
+				}
+				// What it said before it died is still in the pipe, and is read to the end.
+				check(t, cmd.Process.Kill())
+			}
+		}
+		if len(answered) < before+100 {
+			t.Fatalf("the child answered %d writes, want at least 100", len(answered)-before)
+		}
+		_ = cmd.Wait()
+		allThere(t, dir, answered)
+	}
+}
+
+func allThere(t *testing.T, dir string, answered []string) {
+	t.Helper()
+	release, err := sqlitestore.Lock(dir)
+	check(t, err)
+	defer release()
+	start := time.Now()
+	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: filepath.Join(dir, "jobs.db")})
+	check(t, err)
+	defer s.Close()
+	t.Logf("opened %v after the kill", time.Since(start))
+	for _, id := range answered {
+		job := load(t, s, id)
+		if job.Rev != 2 || job.Claims.Rev != 2 || job.Claims.Slots["charge12"].LockedBy != "x" {
+			t.Fatalf("%s: got Rev %d, claims %+v; want 2, and the slot of x at 2", id, job.Rev, job.Claims)
+		}
+		if _, err := s.Payload(t.Context(), id, "input"); err != nil {
+			t.Fatalf("%s: %v", id, err)
+		}
+	}
+}
+
+// A reader of the folder of an engine that was killed finds the log as it was left.
+func TestAReaderReadsWhatAKilledEngineLeft(t *testing.T) {
+	dir := t.TempDir()
+	cmd, out := child(t, "TestKilledEngine", dir)
+	var answered string
+	for out.Scan() {
+		if id, ok := strings.CutPrefix(out.Text(), "answered "); ok && answered == "" {
+			answered = id
+			check(t, cmd.Process.Kill())
+		}
+	}
+	_ = cmd.Wait()
+	r, err := sqlitestore.OpenReader(t.Context(), filepath.Join(dir, "jobs.db"))
+	check(t, err)
+	defer r.Close()
+	if job := load(t, r, answered); job.Rev != 2 {
+		t.Fatalf("got revision %d, want 2", job.Rev)
+	}
+}
+
+// TestAFullDiskAnswersEverybodyAndStopsTheStore makes the kernel refuse to let any file grow.
+func TestAFullDiskAnswersEverybodyAndStopsTheStore(t *testing.T) {
+	s, path := openFile(t)
+	job := create(t, s, 1)
+	full := fillDisk(t, uint64(logSize(t, path)))
+	errs := together(t, s,
+		func() error { return s.PutPayload(context.Background(), job.ID, "input", make([]byte, 100_000)) },
+		func() error {
+			return s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy})
+		},
+	)
+	full()
+	for i, err := range errs {
+		if !errors.Is(err, sqlitestore.ErrFailed) {
+			t.Errorf("write %d: got %v, want %v", i, err, sqlitestore.ErrFailed)
+		}
+	}
+	refusesEverything(t, s, job)
+	check(t, s.Close())
+	again := open(t, sqlitestore.Options{Path: path})
+	same(t, "job that was answered before the disk was full", load(t, again, job.ID), job)
+}
+
+// fillDisk lets no file of this process grow beyond limit, until it is undone.
+func fillDisk(t *testing.T, limit uint64) (undo func()) {
+	t.Helper()
+	var was syscall.Rlimit
+	check(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
+	signal.Ignore(syscall.SIGXFSZ)
+	check(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: was.Max}))
+	undo = sync.OnceFunc(func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
+			t.Error(err)
+		}
+		signal.Reset(syscall.SIGXFSZ)
+	})
+	t.Cleanup(undo)
+	return undo
+}
+
+func TestAFolderIsLockedByOneEngineWhichSaysWhoItIs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	release, err := sqlitestore.Lock(dir)
+	check(t, err)
+	_, err = sqlitestore.Lock(dir)
+	host, _ := os.Hostname()
+	want := fmt.Sprintf("process %d on %s, since %s", os.Getpid(), host, time.Now().UTC().Format("2006-01-02"))
+	if !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), want) {
+		t.Fatalf("got %v, want %v which says %q", err, sqlitestore.ErrLocked, want)
+	}
+	release()
+	next, err := sqlitestore.Lock(dir)
+	check(t, err)
+	// Released twice, the second time when it is another's already.
+	release()
+	if _, err = sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), want) {
+		t.Fatalf("got %v, want %v which says %q", err, sqlitestore.ErrLocked, want)
+	}
+	next()
+}

@@ -1,0 +1,335 @@
+package sqlitestore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+// together makes the writes wait for one another, so that they are one group, and gives what each got.
+func together(t *testing.T, s *sqlitestore.Store, writes ...func() error) []error {
+	t.Helper()
+	errs := make([]error, len(writes))
+	leave := s.Seat()
+	var all sync.WaitGroup
+	for i, write := range writes {
+		all.Go(func() { errs[i] = write() })
+		waitFor(t, "the write to wait", func() bool { return s.Waiting() == i+1 })
+	}
+	leave()
+	all.Wait()
+	return errs
+}
+
+func TestWritesThatWaitTogetherAreOneGroupAndOneFlush(t *testing.T) {
+	s, _ := openFile(t)
+	const many = 40
+	var writes []func() error
+	for i := range many {
+		job := create(t, s, i)
+		writes = append(writes, func() error { return s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy}) })
+	}
+	before := s.Stats()
+	for i, err := range together(t, s, writes...) {
+		if err != nil {
+			t.Errorf("save %d: %v", i, err)
+		}
+	}
+	same(t, "counts", since(s, before), sqlitestore.Stats{Groups: 1, Durable: 1, Syncs: 1})
+}
+
+// since gives what the store did since before.
+func since(s *sqlitestore.Store, before sqlitestore.Stats) sqlitestore.Stats {
+	now := s.Stats()
+	return sqlitestore.Stats{
+		Groups: now.Groups - before.Groups, Durable: now.Durable - before.Durable,
+		Syncs: now.Syncs - before.Syncs, Checkpoints: now.Checkpoints - before.Checkpoints,
+	}
+}
+
+func TestALoneSaveIsOneFlushAndClaimsAreNone(t *testing.T) {
+	s, _ := openFile(t)
+	job := create(t, s, 1)
+	before := s.Stats()
+	const saves, claims = 10, 25
+	for range saves {
+		check(t, s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}))
+		job.Rev++
+	}
+	same(t, "counts of saves", since(s, before), sqlitestore.Stats{Groups: saves, Durable: saves, Syncs: saves})
+
+	before = s.Stats()
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+	check(t, s.Claim(t.Context(), job.ID, "charge12", claim))
+	for i := range claims {
+		check(t, s.Beat(t.Context(), job.ID, "charge12", claim))
+		check(t, s.PutPayload(t.Context(), job.ID, fmt.Sprint("output#charge12#", i), []byte(`1`)))
+	}
+	same(t, "counts of claims, beats and payloads", since(s, before), sqlitestore.Stats{Groups: 1 + 2*claims})
+
+	before = s.Stats()
+	for range saves {
+		if err := s.Save(t.Context(), store.Change{Job: benchJob(1), Seen: job.CompleteBy}); !errors.Is(err, store.ErrConflict) {
+			t.Fatalf("stale save: got %v, want %v", err, store.ErrConflict)
+		}
+	}
+	same(t, "counts of saves that wrote nothing", since(s, before), sqlitestore.Stats{Groups: saves})
+}
+
+func TestConcurrentSavesFlushAtMostOnceAGroup(t *testing.T) {
+	s, _ := openFile(t)
+	const goroutines, saves = 32, 10
+	for i := range goroutines {
+		create(t, s, i)
+	}
+	before := s.Stats()
+	var all sync.WaitGroup
+	for i := range goroutines {
+		all.Go(func() {
+			for range saves {
+				if err := step(context.Background(), s, benchJob(i).ID); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	got := since(s, before)
+	if got.Syncs != got.Durable || got.Durable > got.Groups || got.Syncs >= goroutines*saves {
+		t.Errorf("got %+v for %d saves, want as many flushes as durable groups, and fewer than saves", got, goroutines*saves)
+	}
+	for i := range goroutines {
+		if job := load(t, s, benchJob(i).ID); job.Rev != 1+saves || job.Claims.Rev != saves {
+			t.Errorf("job %d: got Rev %d, Claims.Rev %d, want %d, %d", i, job.Rev, job.Claims.Rev, 1+saves, saves)
+		}
+	}
+}
+
+// One group sees its own writes, in order, and what fails in it is the affair of whoever asked.
+func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
+	for name, cacheSteps := range map[string]int{"with a cache": 0, "without": -1} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: cacheSteps})
+			ctx := context.Background()
+			job := benchJob(1)
+			first := job.Clone()
+			first.Rev = 1
+			claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+			late := claim
+			late.LockedBy = "y"
+			change := store.Change{Job: first, Seen: job.CompleteBy}
+			stale := change
+			stale.OnClaims = true
+			got := together(t, s,
+				func() error { return s.Create(ctx, job) },
+				func() error { return s.Create(ctx, job) },
+				func() error { return s.Claim(ctx, job.ID, "charge12", claim) },
+				func() error { return s.Claim(ctx, job.ID, "charge12", late) },
+				func() error { return s.Save(ctx, stale) },
+				func() error { return s.Save(ctx, change) },
+				func() error { return s.Save(ctx, change) },
+				func() error { return s.Park(ctx, "nowhere", job.CompleteBy, "", job.CompleteBy) },
+				func() error { return s.Beat(ctx, job.ID, "charge12", claim) },
+				func() error { return s.Create(ctx, benchJob(2)) },
+			)
+			want := []error{nil, store.ErrExists, nil, store.ErrTaken, store.ErrConflict, nil, store.ErrConflict, store.ErrNotFound, nil, nil}
+			for i := range want {
+				if !errors.Is(got[i], want[i]) {
+					t.Errorf("write %d: got %v, want %v", i, got[i], want[i])
+				}
+			}
+			same(t, "groups", s.Stats().Groups, int64(1))
+			after := load(t, s, job.ID)
+			if after.Rev != 2 || after.Claims.Rev != 2 || after.Claims.Slots["charge12"].LockedBy != "x" {
+				t.Errorf("got Rev %d, claims %+v; want 2, and the slot of x at 2", after.Rev, after.Claims)
+			}
+			load(t, s, benchJob(2).ID)
+		})
+	}
+}
+
+// A read must not show what a loss of power could still take back: somebody might act on it.
+func TestALoadWaitsUntilWhatItSeesIsFlushed(t *testing.T) {
+	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: -1})
+	job := create(t, s, 1)
+	var flushed atomic.Bool
+	flushing, settling := make(chan struct{}), make(chan struct{})
+	s.FlushWith(func(flush func() error) error {
+		close(flushing)
+		<-settling
+		flushed.Store(true)
+		return flush()
+	})
+	s.WhenSettling(func() { close(settling) })
+	saved := make(chan error)
+	go func() { saved <- s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy}) }()
+	<-flushing
+	// The commit is visible to readers of the file, and the flush waits for this one to have read it.
+	got := load(t, s, job.ID)
+	if got.Rev != 2 || !flushed.Load() {
+		t.Errorf("got revision %d, flushed: %v; want 2, and true", got.Rev, flushed.Load())
+	}
+	check(t, <-saved)
+}
+
+func TestTheCacheShowsNothingBeforeItIsFlushed(t *testing.T) {
+	s, _ := openFile(t)
+	job := create(t, s, 1)
+	s.FlushWith(func(flush func() error) error {
+		if got := load(t, s, job.ID); got.Rev != 1 {
+			t.Errorf("while the save is not flushed: got revision %d, want 1", got.Rev)
+		}
+		return flush()
+	})
+	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}))
+	same(t, "revision", load(t, s, job.ID).Rev, int64(2))
+}
+
+func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
+	s, path := openFile(t)
+	job := create(t, s, 1)
+	broken := errors.New("the disk is gone")
+	s.FlushWith(func(func() error) error { return broken })
+	ctx := context.Background()
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+	errs := together(t, s,
+		func() error { return s.Claim(ctx, job.ID, "charge12", claim) },
+		func() error { return s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}) },
+		func() error { return s.Create(ctx, job) },
+	)
+	for i, err := range errs {
+		if !errors.Is(err, sqlitestore.ErrFailed) || !errors.Is(err, broken) {
+			t.Errorf("write %d of the group: got %v, want %v and %v", i, err, sqlitestore.ErrFailed, broken)
+		}
+	}
+	refusesEverything(t, s, job)
+
+	// Opened again it shows one of the two, and goes on.
+	check(t, s.Close())
+	s = open(t, sqlitestore.Options{Path: path})
+	after := load(t, s, job.ID)
+	if after.Rev != 1 && after.Rev != 2 {
+		t.Errorf("got revision %d, want 1 or 2", after.Rev)
+	}
+	check(t, s.Save(ctx, store.Change{Job: after, Seen: after.CompleteBy}))
+}
+
+func refusesEverything(t *testing.T, s *sqlitestore.Store, job makegood.Job) {
+	t.Helper()
+	ctx := context.Background()
+	_, loadErr := s.Load(ctx, job.ID)
+	_, payloadErr := s.Payload(ctx, job.ID, "input")
+	for what, err := range map[string]error{
+		"load": loadErr, "payload": payloadErr,
+		"create": s.Create(ctx, benchJob(2)),
+		"claim":  s.Claim(ctx, job.ID, "charge12", makegood.Claim{Attempt: 1, LockedBy: "y"}),
+		"save":   s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}),
+	} {
+		if !errors.Is(err, sqlitestore.ErrFailed) {
+			t.Errorf("%s afterwards: got %v, want %v", what, err, sqlitestore.ErrFailed)
+		}
+	}
+}
+
+// A statement that fails, unlike a commit, leaves nothing unknown: its group is undone.
+func TestAStatementThatFailsUndoesItsGroupAndTheStoreGoesOn(t *testing.T) {
+	s, path := openFile(t)
+	job := create(t, s, 1)
+	ctx := context.Background()
+	execSQL(t, path, `ALTER TABLE payloads RENAME TO elsewhere`)
+	errs := together(t, s,
+		func() error { return s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}) },
+		func() error { return s.PutPayload(ctx, job.ID, "input", []byte(`1`)) },
+		func() error { return s.Create(ctx, benchJob(2)) },
+	)
+	for i, err := range errs {
+		if err == nil || errors.Is(err, sqlitestore.ErrFailed) {
+			t.Errorf("write %d: got %v, want an error that is not %v", i, err, sqlitestore.ErrFailed)
+		}
+	}
+	same(t, "job", load(t, s, job.ID), job)
+	execSQL(t, path, `ALTER TABLE elsewhere RENAME TO payloads`)
+	check(t, s.PutPayload(ctx, job.ID, "input", []byte(`1`)))
+	check(t, s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}))
+	create(t, s, 2)
+}
+
+func TestAPanicInAWriteStopsTheStoreAndHangsNobody(t *testing.T) {
+	s, _ := openFile(t)
+	job := create(t, s, 1)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_ = s.Panic()
+	}()
+	refusesEverything(t, s, job)
+}
+
+func TestTheLogIsCopiedIntoTheFileAndStartsAfresh(t *testing.T) {
+	s, path := openFile(t)
+	const limit, page = 64, 4096
+	s.LimitLog(limit)
+	fill(t, s, "a", 100)
+	// A group adds what it writes before the length is looked at.
+	if size := logSize(t, path); size > 3*limit*page || s.Stats().Checkpoints < 5 {
+		t.Errorf("got a log of %d bytes after %d checkpoints, want at most %d, after at least 5", size, s.Stats().Checkpoints, 3*limit*page)
+	}
+	again := open(t, sqlitestore.Options{Path: path})
+	for i := range 100 {
+		if value, err := again.Payload(t.Context(), "a", fmt.Sprint(i)); err != nil || len(value) != payloadSize {
+			t.Fatalf("payload %d: got %d bytes, %v; want %d", i, len(value), err, payloadSize)
+		}
+	}
+}
+
+// Somebody reads the file and does not end: the log cannot start afresh, which must not stop the engine.
+func TestAReaderThatStaysHoldsUpTheLogAndNothingElse(t *testing.T) {
+	s, path := openFile(t)
+	const limit = 16
+	s.LimitLog(limit)
+	create(t, s, 1)
+	leave := readAndStay(t, path)
+	fill(t, s, "a", 100)
+	long, tries := logSize(t, path), s.Stats().Checkpoints
+	if tries < 2 || tries > 8 {
+		t.Errorf("got %d tries to copy the log, want a few, each after twice as much", tries)
+	}
+	leave()
+	fill(t, s, "b", 200)
+	if now := logSize(t, path); now > 2*long+limit*4096 {
+		t.Errorf("after the reader left the log went on to grow, from %d to %d bytes", long, now)
+	}
+	if got := s.Stats().Checkpoints; got < tries+10 {
+		t.Errorf("got %d checkpoints after the reader left, want at least 10", got-tries)
+	}
+}
+
+const payloadSize = 16 << 10
+
+func fill(t *testing.T, s *sqlitestore.Store, job string, payloads int) {
+	t.Helper()
+	for i := range payloads {
+		check(t, s.PutPayload(t.Context(), job, fmt.Sprint(i), make([]byte, payloadSize)))
+	}
+	// The last checkpoint may be under way.
+	s.Seat()()
+}
+
+func logSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path + "-wal")
+	check(t, err)
+	return info.Size()
+}
