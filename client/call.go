@@ -1,0 +1,125 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	// maxProblem is how much of an answer that is no success is read.
+	maxProblem = 64 << 10
+	// maxPause is the longest that an answer may make a call wait before it is tried again.
+	maxPause = 30
+)
+
+// problem is the body of an answer that is no success.
+type problem struct {
+	Error  string `json:"error"`
+	Job    string `json:"job"`
+	Reason string `json:"reason"`
+	Have   string `json:"have"`
+	Got    string `json:"got"`
+}
+
+// call asks until it is answered, for as long as there is patience, and reads the answer into out.
+func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
+	var body []byte
+	if in != nil {
+		if body, err = json.Marshal(in); err != nil {
+			return 0, &InvalidError{Message: err.Error()}
+		}
+	}
+	target := c.base.String() + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	try := func() (int, error) { return c.try(ctx, method, target, body, out) }
+	if c.patience == 0 {
+		status, err = try()
+	} else {
+		status, err = backoff.Retry(ctx, try, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(c.patience))
+	}
+	var permanent *backoff.PermanentError
+	if errors.As(err, &permanent) {
+		err = permanent.Err
+	}
+	return status, err
+}
+
+func pauses() backoff.BackOff {
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval, b.MaxInterval = 50*time.Millisecond, 2*time.Second
+	return b
+}
+
+// try asks once. An error that is not permanent is an *UnreachableError.
+func (c *Client) try(ctx context.Context, method, target string, body []byte, out any) (int, error) {
+	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	if err != nil {
+		return 0, backoff.Permanent(&InvalidError{Message: err.Error()})
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.http.Do(r)
+	if err != nil && ctx.Err() != nil {
+		return 0, backoff.Permanent(context.Cause(ctx))
+	}
+	if err != nil {
+		return 0, c.unreachable(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusCreated {
+		if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
+			return 0, c.unreachable(fmt.Errorf("read the answer: %w", err))
+		}
+		return answer.StatusCode, nil
+	}
+	return answer.StatusCode, c.problemOf(answer)
+}
+
+// problemOf gives the error that an answer stands for.
+func (c *Client) problemOf(answer *http.Response) error {
+	var p problem
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
+	if err != nil || json.Unmarshal(text, &p) != nil || p.Error == "" {
+		p = problem{Error: "it answered " + answer.Status + ", and is perhaps not a Makegood"}
+	}
+	switch status := answer.StatusCode; {
+	case status == http.StatusNotFound && p.Job != "":
+		return backoff.Permanent(ErrNotFound)
+	case status == http.StatusConflict && p.Have != "":
+		return backoff.Permanent(&MismatchError{Job: p.Job, Have: p.Have, Got: p.Got})
+	case status == http.StatusConflict:
+		return backoff.Permanent(&RefusedError{Job: p.Job, Reason: p.Reason})
+	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
+		err := c.unreachable(errors.New(p.Error))
+		if seconds, convErr := strconv.Atoi(answer.Header.Get("Retry-After")); convErr == nil && 0 < seconds && seconds <= maxPause {
+			return errors.Join(err, backoff.RetryAfter(seconds))
+		}
+		return err
+	case status >= http.StatusInternalServerError || status < http.StatusBadRequest:
+		return backoff.Permanent(c.unreachable(errors.New(p.Error)))
+	default:
+		return backoff.Permanent(&InvalidError{Message: p.Error, Status: status})
+	}
+}
+
+func (c *Client) unreachable(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		// The URL is said once; the cause is what matters.
+		err = wrapped.Err
+	}
+	return &UnreachableError{URL: c.base.String(), Err: err}
+}

@@ -1,0 +1,282 @@
+// Package client talks to the HTTP API of Makegood, as `makegood dev` serves it: submit jobs, look at
+// them, wait for their end, and ask for cancel, undo, resubmit, pause and resume.
+//
+//	c, err := client.New("http://127.0.0.1:4777")
+//	job, created, err := c.Submit(ctx, client.Submission{Workflow: "order", ID: "o-1", Input: order})
+//	job, err = c.Wait(ctx, job.ID)
+//
+// Every call may be tried again without harm, and is, while the API cannot be reached or asks for
+// patience: a submission has its id before it is first sent, a request has a name of its own. It knows
+// no rule about jobs and keeps no state beside its connections.
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+const (
+	// DefaultPatience is how long a call is tried again, unless its context ends earlier.
+	DefaultPatience = 15 * time.Second
+	// tryTimeout is how long one try may take.
+	tryTimeout = 30 * time.Second
+	// listPage is how many jobs are asked for at a time.
+	listPage = 200
+	// firstLook and longestLook are how far apart Wait and Watch look at a job.
+	firstLook, longestLook = 20 * time.Millisecond, time.Second
+)
+
+// Client talks to one API. Its methods may be called by many goroutines at once.
+type Client struct {
+	base     *url.URL
+	http     *http.Client
+	patience time.Duration
+}
+
+// Option changes a Client that New makes.
+type Option func(*Client)
+
+// WithHTTPClient makes the Client use h, and h's timeout, if it has one.
+func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
+
+// WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all.
+func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+
+// New makes a client of the API at baseURL, such as http://127.0.0.1:4777. It reaches out to nobody;
+// the error is that of a URL that is none.
+func New(baseURL string, options ...Option) (*Client, error) {
+	base, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("%q is not the URL of an API: want one such as http://127.0.0.1:4777", baseURL)
+	}
+	c := &Client{base: base, http: newHTTP(), patience: DefaultPatience}
+	for _, o := range options {
+		o(c)
+	}
+	return c, nil
+}
+
+// newHTTP follows no redirect: the API has none, and whoever answers with one is somebody else.
+func newHTTP() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 64
+	return &http.Client{
+		Transport: t, Timeout: tryTimeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Submission is a request for a job.
+type Submission struct {
+	Workflow string
+	// ID is the job's id. Empty: one is made before the first try, so that the tries are one job.
+	ID string
+	// Input is anything that encoding/json writes, json.RawMessage for what is JSON already; nil is null.
+	Input any
+	// StartAt is when the job may start; zero: at once.
+	StartAt time.Time
+	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
+	ReplyTo string
+}
+
+// submission is a Submission in JSON.
+type submission struct {
+	Workflow string          `json:"workflow"`
+	ID       string          `json:"id"`
+	Input    json.RawMessage `json:"input"`
+	StartAt  time.Time       `json:"startAt,omitzero"`
+	ReplyTo  string          `json:"replyTo,omitempty"`
+}
+
+// Submit submits a job and gives it as it is stored, without payloads. created is false if the same id
+// with the same workflow and input was there already, which is the same job; after a try whose answer
+// was lost that may be this submission itself. Errors: *MismatchError, *InvalidError,
+// *UnreachableError, after which it is unknown whether the job is stored: submit it again, with the
+// same id.
+func (c *Client) Submit(ctx context.Context, s Submission) (job Job, created bool, err error) {
+	input, err := json.Marshal(s.Input)
+	if err != nil {
+		return job, false, &InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
+	}
+	if s.ID == "" {
+		s.ID = newID(time.Now())
+	}
+	body := submission{Workflow: s.Workflow, ID: s.ID, Input: input, StartAt: s.StartAt, ReplyTo: s.ReplyTo}
+	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, body, &job)
+	if err != nil {
+		return job, false, fmt.Errorf("submit job %s: %w", s.ID, err)
+	}
+	return job, status == http.StatusCreated, nil
+}
+
+// newID makes an id whose order is that of time, as the API makes them.
+func newID(now time.Time) string {
+	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
+}
+
+// Get reads a job with its input and outputs. Errors: ErrNotFound, *UnreachableError.
+func (c *Client) Get(ctx context.Context, id string) (Job, error) { return c.get(ctx, id, nil) }
+
+// Look reads a job without its input and outputs. Errors: ErrNotFound, *UnreachableError.
+func (c *Client) Look(ctx context.Context, id string) (Job, error) {
+	return c.get(ctx, id, url.Values{"payloads": {"false"}})
+}
+
+func (c *Client) get(ctx context.Context, id string, query url.Values) (job Job, err error) {
+	if _, err := c.call(ctx, http.MethodGet, pathOf(id), query, nil, &job); err != nil {
+		return job, fmt.Errorf("get job %s: %w", id, err)
+	}
+	return job, nil
+}
+
+func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
+
+// Filter narrows a list; empty fields match everything.
+type Filter struct {
+	State    makegood.ProcessState
+	Workflow string
+}
+
+// List gives jobs, newest first, and reads on as far as its caller does. An error ends it.
+func (c *Client) List(ctx context.Context, filter Filter) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		for cursor := ""; ; {
+			var page struct {
+				Jobs   []Listed `json:"jobs"`
+				Cursor string   `json:"cursor"`
+			}
+			query := url.Values{"limit": {strconv.Itoa(listPage)}}
+			for name, value := range map[string]string{"state": string(filter.State), "workflow": filter.Workflow, "cursor": cursor} {
+				if value != "" {
+					query.Set(name, value)
+				}
+			}
+			if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
+				yield(Listed{}, fmt.Errorf("list jobs: %w", err))
+				return
+			}
+			for _, job := range page.Jobs {
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if cursor = page.Cursor; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Workflows lists what jobs can be submitted to.
+func (c *Client) Workflows(ctx context.Context) ([]Workflow, error) {
+	var list struct {
+		Workflows []Workflow `json:"workflows"`
+	}
+	if _, err := c.call(ctx, http.MethodGet, "/api/workflows", nil, nil, &list); err != nil {
+		return nil, fmt.Errorf("list workflows: %w", err)
+	}
+	return list.Workflows, nil
+}
+
+// The verbs give the job as it is stored after them, without payloads. Asked for what is so already,
+// they succeed. Errors: *RefusedError with the reason, ErrNotFound, *InvalidError, *UnreachableError,
+// after which it is unknown whether it was granted: ask again.
+
+// Cancel asks for what was done to be undone, and for the job to end Cancelled; reason may be empty.
+func (c *Client) Cancel(ctx context.Context, id, reason string) (Job, error) {
+	return c.Ask(ctx, id, makegood.Cancel, reason)
+}
+
+// Undo asks for what was done to be undone, and for the job to end Undone; reason may be empty.
+func (c *Client) Undo(ctx context.Context, id, reason string) (Job, error) {
+	return c.Ask(ctx, id, makegood.UndoJob, reason)
+}
+
+// Resubmit asks for a job in Error to go on from what failed, and an undone one to start again.
+func (c *Client) Resubmit(ctx context.Context, id, reason string) (Job, error) {
+	return c.Ask(ctx, id, makegood.Resubmit, reason)
+}
+
+// Pause asks for nothing new to be started; what runs runs on.
+func (c *Client) Pause(ctx context.Context, id, reason string) (Job, error) {
+	return c.Ask(ctx, id, makegood.Pause, reason)
+}
+
+// Resume takes a pause back.
+func (c *Client) Resume(ctx context.Context, id, reason string) (Job, error) {
+	return c.Ask(ctx, id, makegood.Resume, reason)
+}
+
+// Ask asks for a verb.
+func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (job Job, err error) {
+	body := struct {
+		Reason  string `json:"reason,omitempty"`
+		Request string `json:"request"`
+	}{reason, strings.ToLower(rand.Text())}
+	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &job); err != nil {
+		return job, fmt.Errorf("%s job %s: %w", verb, id, err)
+	}
+	return job, nil
+}
+
+// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's
+// error when ctx does; ErrNotFound, *UnreachableError.
+func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
+	for _, err := range c.Watch(ctx, id) {
+		if err != nil {
+			return Job{}, err
+		}
+	}
+	return c.Get(ctx, id)
+}
+
+// Watch gives a job without payloads each time something about it has changed, first as it is now,
+// and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
+// each other may be seen as one.
+func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		pause, last := firstLook, ""
+		for {
+			job, err := c.Look(ctx, id)
+			if err != nil {
+				yield(job, err)
+				return
+			}
+			if now := fingerprint(job); now != last {
+				pause, last = firstLook, now
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if job.AtEnd() {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+				return
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, longestLook)
+		}
+	}
+}
+
+// fingerprint tells two looks at a job apart.
+func fingerprint(job Job) string {
+	text, err := json.Marshal(job)
+	if err != nil {
+		panic(fmt.Sprintf("client: a job cannot be written: %v", err))
+	}
+	return string(text)
+}

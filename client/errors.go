@@ -1,0 +1,52 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNotFound: there is no such job.
+var ErrNotFound = errors.New("there is no such job")
+
+// MismatchError: there is a job of this id with other content. Nothing was changed.
+type MismatchError struct {
+	Job string
+	// Have and Got are the hashes of the content stored and of that submitted.
+	Have, Got string
+}
+
+// Error names both hashes.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
+}
+
+// RefusedError: what was asked for cannot be granted in the state in which the job is. Nothing was
+// changed.
+type RefusedError struct{ Job, Reason string }
+
+// Error is the reason.
+func (e *RefusedError) Error() string { return "refused: " + e.Reason }
+
+// InvalidError: the request can never be granted as it is. Nothing was changed.
+type InvalidError struct {
+	// Message says what is wrong.
+	Message string
+	// Status is that of HTTP; 0 if it was not even sent.
+	Status int
+}
+
+// Error is what is wrong.
+func (e *InvalidError) Error() string { return e.Message }
+
+// UnreachableError: the API did not answer, or not as it should, for as long as there was patience. It
+// is unknown what became of the request; it may be made again without harm.
+type UnreachableError struct {
+	URL string
+	Err error
+}
+
+// Error names the URL.
+func (e *UnreachableError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Err) }
+
+// Unwrap is what went wrong last.
+func (e *UnreachableError) Unwrap() error { return e.Err }

@@ -1,0 +1,110 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// retryAfter is how many seconds a caller is asked to wait when the store fails.
+const retryAfter = 1
+
+// answer is what a route answers when all went well.
+type answer struct {
+	status   int
+	body     any
+	location string
+}
+
+func ok(body any) (answer, error) { return answer{status: http.StatusOK, body: body}, nil }
+
+// Problem is the body of every answer that is not a success.
+type Problem struct {
+	// Error says what is wrong, for a person.
+	Error string `json:"error"`
+	// Job is the job that it is about.
+	Job string `json:"job,omitempty"`
+	// Reason is that of the table of verbs.
+	Reason string `json:"reason,omitempty"`
+	// Have and Got are the hashes of the content that is stored and of that submitted.
+	Have string `json:"have,omitempty"`
+	Got  string `json:"got,omitempty"`
+}
+
+// problem is a Problem on its way out.
+type problem struct {
+	status int
+	body   Problem
+}
+
+func newProblem(status int, format string, args ...any) *problem {
+	return &problem{status: status, body: Problem{Error: fmt.Sprintf(format, args...)}}
+}
+
+// Error is what is wrong.
+func (p *problem) Error() string { return p.body.Error }
+
+func bad(format string, args ...any) error { return newProblem(http.StatusBadRequest, format, args...) }
+
+func notFound(id string) *problem {
+	p := newProblem(http.StatusNotFound, "there is no job %s", id)
+	p.body.Job = id
+	return p
+}
+
+// problemOf translates the errors of all handlers, in this one place. What is not known to be the
+// caller's is logged, and he is told no more than what to do.
+func (a *api) problemOf(r *http.Request, err error) *problem {
+	var p *problem
+	var mismatch *scheduler.MismatchError
+	var tooLarge *http.MaxBytesError
+	id := r.PathValue("id")
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.As(err, &mismatch):
+		p = newProblem(http.StatusConflict, "%v", mismatch)
+		p.body.Job, p.body.Have, p.body.Got = mismatch.Job, mismatch.Have, mismatch.Got
+		return p
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
+	case errors.Is(err, scheduler.ErrInvalid):
+		return newProblem(http.StatusBadRequest, "%s", strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": "))
+	case errors.Is(err, store.ErrNotFound) && id != "":
+		return notFound(id)
+	}
+	a.Logger.WarnContext(r.Context(), "request could not be answered", "method", r.Method, "route", r.Pattern, "job", id, "error", err)
+	if errors.Is(err, store.ErrDamaged) {
+		p = newProblem(http.StatusInternalServerError, "job %s is stored, but cannot be read; the log says why", id)
+		p.body.Job = id
+		return p
+	}
+	return newProblem(http.StatusServiceUnavailable, "the store does not answer as it should; it is not known what became of this request: send it again")
+}
+
+func (a *api) refuse(w http.ResponseWriter, p *problem) {
+	if p.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+	}
+	write(w, p.status, p.body)
+}
+
+// write answers in JSON. []byte is JSON already.
+func write(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// A caller who has gone asks again; there is nobody to tell.
+	if text, done := body.([]byte); done {
+		_, _ = w.Write(text)
+		return
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(body)
+}

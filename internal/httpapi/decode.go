@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// decode reads the body of a request into the struct that into points to, strictly: one object, no
+// key twice, none that the struct does not have, in exactly its spelling. An empty body is an empty
+// object; null is a field that is not there.
+func decode(r *http.Request, into any) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return fmt.Errorf("read the body: %w", err)
+	}
+	if len(body) == 0 {
+		return nil
+	}
+	body, err = canonical.JSON(body)
+	if err != nil {
+		return bad("the body is not JSON as it must be: %v", err)
+	}
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(body, &given); err != nil || given == nil {
+		return bad("the body must be one JSON object")
+	}
+	target := reflect.ValueOf(into).Elem()
+	for _, f := range fieldsOf(target.Type()) {
+		value, ok := given[f.name]
+		delete(given, f.name)
+		if !ok {
+			continue
+		}
+		if err := json.Unmarshal(value, target.Field(f.index).Addr().Interface()); err != nil {
+			return bad("%s: want %s", f.name, wanted(f.kind))
+		}
+	}
+	for name := range given {
+		return bad("there is no field %.40q; there are %s", name, strings.Join(names(target.Type()), ", "))
+	}
+	return nil
+}
+
+// field is a field of a struct that is written as JSON.
+type field struct {
+	name     string
+	index    int
+	kind     reflect.Type
+	optional bool
+}
+
+// fieldsOf gives the fields of a struct in their order, those of embedded structs left to their own.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, rest, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous || name == "" {
+			continue
+		}
+		fields = append(fields, field{name, i, f.Type, strings.Contains(rest, "omit")})
+	}
+	return fields
+}
+
+func names(t reflect.Type) []string {
+	var all []string
+	for _, f := range fieldsOf(t) {
+		all = append(all, f.name)
+	}
+	return all
+}
+
+func wanted(t reflect.Type) string {
+	if t == reflect.TypeFor[time.Time]() {
+		return "a time as in RFC 3339, such as 2026-01-31T09:00:00Z"
+	}
+	return "a " + t.Kind().String()
+}
+
+// query reads the parameters of a request. It refuses one that is not in allowed, and one twice.
+func query(r *http.Request, allowed ...string) (url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, bad("the query cannot be read")
+	}
+	for name, given := range values {
+		if !slices.Contains(allowed, name) {
+			return nil, bad("there is no parameter %.40q; there are %s", name, strings.Join(allowed, ", "))
+		}
+		if len(given) > 1 {
+			return nil, bad("the parameter %s is there twice", name)
+		}
+	}
+	return values, nil
+}
+
+// listQuery reads what a list is to show.
+func listQuery(r *http.Request) (filter store.Filter, cursor string, limit int, err error) {
+	values, err := query(r, "state", "workflow", "limit", "cursor")
+	if err != nil {
+		return filter, "", 0, err
+	}
+	filter = store.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow")}
+	if filter.State != "" && !slices.Contains(makegood.ProcessStates(), filter.State) {
+		return filter, "", 0, bad("there is no state %.40q; there are %v", filter.State, makegood.ProcessStates())
+	}
+	limit = DefaultLimit
+	if text := values.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > MaxLimit {
+			return filter, "", 0, bad("limit is %.40q: want 1 to %d", text, MaxLimit)
+		}
+	}
+	return filter, values.Get("cursor"), limit, nil
+}

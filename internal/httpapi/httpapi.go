@@ -1,0 +1,142 @@
+// Package httpapi serves jobs over HTTP: submit, look, list, and ask for cancel, undo, resubmit, pause
+// and resume. docs/openapi.json describes it, and is generated from the same table that serves it.
+//
+// Whatever it answers has been stored. It holds no rule about jobs, keeps nothing, and logs no payload.
+//
+// It has no users and no passwords: whoever reaches it may do everything. So it is made for loopback,
+// and refuses what a web page that somebody reads on the same machine could send: names of hosts that
+// are not its own, bodies that are not declared as JSON, requests from another origin.
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+const (
+	// maxOverhead is what a body may have beside an input: names, white space, an id.
+	maxOverhead = 16 << 10
+	// maxBody is how large the body of a request may be, in bytes.
+	maxBody = makegood.MaxPayloadBytes + maxOverhead
+	// maxHeader bounds the header of a request, in bytes.
+	maxHeader = 32 << 10
+
+	// DefaultLimit and MaxLimit are how many jobs a page of a list has.
+	DefaultLimit = 50
+	MaxLimit     = 200
+
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = time.Minute
+	idleTimeout       = 2 * time.Minute
+	// handleTimeout is how long the store may take.
+	handleTimeout = 30 * time.Second
+	// stopTimeout is how long requests that run may take after Serve was told to stop.
+	stopTimeout = 5 * time.Second
+)
+
+// Backend is what the API serves: an engine in this process, or a deployed one. Errors are those of
+// scheduler and store: scheduler.ErrInvalid, *scheduler.MismatchError, store.ErrNotFound,
+// store.ErrDamaged; any other leaves the outcome unknown, and may be tried again.
+type Backend interface {
+	store.Lister
+	// SubmitCurrent submits to the workflow of this name, and answers after the job is stored.
+	SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job makegood.Job, created bool, err error)
+	// Request does what is asked of a job where the table of verbs allows it, and answers after that
+	// is stored.
+	Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error)
+	// Job reads a job, and Payload what is too large for it.
+	Job(ctx context.Context, id string) (makegood.Job, error)
+	Payload(ctx context.Context, job, key string) ([]byte, error)
+	// Workflows gives the hashes of the current definitions by the names of their workflows.
+	Workflows(ctx context.Context) (map[string]string, error)
+}
+
+// Config is what an API is made of.
+type Config struct {
+	Backend Backend
+	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
+	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
+	Host   string
+	Logger *slog.Logger
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+// api answers requests.
+type api struct {
+	Config
+	document []byte
+}
+
+// New gives the handler of the API.
+func New(c Config) http.Handler {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	a := &api{Config: c, document: Document()}
+	mux := http.NewServeMux()
+	for _, r := range routes() {
+		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { a.serve(w, req, r) })
+	}
+	return a.guard(a.strangers(mux))
+}
+
+// serve answers a request of a route.
+func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
+	ctx, cancel := context.WithTimeout(req.Context(), handleTimeout)
+	defer cancel()
+	if r.body != nil {
+		if p := mustBeJSON(req); p != nil {
+			a.refuse(w, p)
+			return
+		}
+		req.Body = http.MaxBytesReader(w, req.Body, maxBody)
+	}
+	answer, err := r.handle(a, req.WithContext(ctx))
+	if err != nil {
+		a.refuse(w, a.problemOf(req, err))
+		return
+	}
+	if answer.location != "" {
+		w.Header().Set("Location", answer.location)
+	}
+	write(w, answer.status, answer.body)
+}
+
+// Serve answers requests that come to l until ctx ends, then lets those that run end, for at most five
+// seconds, and closes l.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
+	s := &http.Server{
+		Handler: h, ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		err := s.Shutdown(patience)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = s.Close()
+		}
+		stopped <- err
+	})
+	err := s.Serve(l)
+	if stop() || !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return <-stopped
+}

@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+//go:generate go test . -run TestTheDocumentIsThatOfTheRoutes -rewrite
+
+// documentVersion is the version of the API, raised when what it answers changes its meaning.
+const documentVersion = "1"
+
+// object is a JSON object; encoding/json sorts its keys, so the document is always the same.
+type object = map[string]any
+
+// Document gives the OpenAPI 3.1 document of the API, made of the table of routes and the types that
+// they read and write.
+func Document() []byte {
+	d := drawing{schemas: object{}}
+	paths := map[string]object{}
+	for _, r := range routes() {
+		if paths[r.path] == nil {
+			paths[r.path] = object{}
+		}
+		paths[r.path][strings.ToLower(r.method)] = d.operation(r)
+	}
+	document := object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "Makegood", "version": documentVersion,
+			"description": "Jobs: submit, look, list, and ask for cancel, undo, resubmit, pause and resume. Whatever is answered was stored first.",
+		},
+		"paths": paths, "components": object{"schemas": d.schemas},
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(document); err != nil {
+		panic(fmt.Sprintf("httpapi: the document cannot be written: %v", err))
+	}
+	return out.Bytes()
+}
+
+// drawing collects the schemas of the types that were met.
+type drawing struct{ schemas object }
+
+func (d drawing) operation(r route) object {
+	o := object{"operationId": r.name, "summary": r.summary}
+	parameters := []object{}
+	if strings.Contains(r.path, "{id}") {
+		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "pattern": namePattern.String()}})
+	}
+	for _, p := range r.parameters {
+		parameters = append(parameters, object{"name": p.name, "in": "query", "description": p.says, "schema": p.schema()})
+	}
+	if len(parameters) > 0 {
+		o["parameters"] = parameters
+	}
+	if r.body != nil {
+		o["requestBody"] = object{"content": d.content(r.body), "required": reflect.TypeOf(r.body) == reflect.TypeFor[Submission]()}
+	}
+	answers := object{}
+	for _, status := range slices.Sorted(maps.Keys(r.answers)) {
+		answers[strconv.Itoa(status)] = object{"description": http.StatusText(status), "content": d.content(r.answers[status])}
+	}
+	o["responses"] = answers
+	return o
+}
+
+func (p parameter) schema() object {
+	s := object{"type": "string"}
+	if p.number {
+		s = object{"type": "integer", "minimum": 1, "maximum": MaxLimit, "default": DefaultLimit}
+	}
+	if p.values != nil {
+		s["enum"] = p.values
+	}
+	return s
+}
+
+func (d drawing) content(value any) object {
+	return object{"application/json": object{"schema": d.schema(reflect.TypeOf(value))}}
+}
+
+// schema gives the schema of a type. That of a struct is kept under its name and referred to.
+func (d drawing) schema(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{"description": "any JSON value"}
+	case reflect.TypeFor[makegood.ProcessState]():
+		return object{"type": "string", "enum": makegood.ProcessStates()}
+	case reflect.TypeFor[client.State]():
+		return object{"type": "string", "enum": client.States()}
+	case reflect.TypeFor[makegood.Applied]():
+		return object{"type": "string", "enum": []makegood.Applied{makegood.AppliedUnknown, makegood.AppliedNo}}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return object{"oneOf": []object{d.schema(t.Elem()), {"type": "null"}}}
+	case reflect.Slice:
+		return object{"type": "array", "items": d.schema(t.Elem())}
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Int:
+		return object{"type": "integer"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Struct:
+		return d.structure(t)
+	default:
+		panic(fmt.Sprintf("httpapi: no schema for %s", t))
+	}
+}
+
+func (d drawing) structure(t reflect.Type) object {
+	reference := object{"$ref": "#/components/schemas/" + t.Name()}
+	if _, done := d.schemas[t.Name()]; done {
+		return reference
+	}
+	properties, required := object{}, []string{}
+	d.schemas[t.Name()] = object{"type": "object", "properties": properties}
+	for i := range t.NumField() {
+		if embedded := t.Field(i); embedded.Anonymous {
+			of := d.fields(embedded.Type, properties)
+			required = append(required, of...)
+		}
+	}
+	required = append(required, d.fields(t, properties)...)
+	slices.Sort(required)
+	d.schemas[t.Name()] = object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	return reference
+}
+
+// fields draws the fields of a struct, and gives the names of those that are always there.
+func (d drawing) fields(t reflect.Type, properties object) (required []string) {
+	for _, f := range fieldsOf(t) {
+		properties[f.name] = d.schema(f.kind)
+		if !f.optional {
+			required = append(required, f.name)
+		}
+	}
+	return required
+}

@@ -1,0 +1,317 @@
+package httpapi
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// Submission is the body of a submission.
+type Submission struct {
+	Workflow string          `json:"workflow"`
+	ID       string          `json:"id,omitempty"`
+	Input    json.RawMessage `json:"input"`
+	StartAt  time.Time       `json:"startAt,omitzero"`
+	ReplyTo  string          `json:"replyTo,omitempty"`
+}
+
+// Asking is the body of a request for a verb. The same Request twice is one request.
+type Asking struct {
+	Reason  string `json:"reason,omitempty"`
+	Request string `json:"request,omitempty"`
+}
+
+// JobList is a page of a list. Cursor is empty at its end.
+type JobList struct {
+	Jobs   []client.Listed `json:"jobs"`
+	Cursor string          `json:"cursor"`
+}
+
+// WorkflowList is the workflows that can be submitted to.
+type WorkflowList struct {
+	Workflows []client.Workflow `json:"workflows"`
+}
+
+// Health says that the API answers and the store reads.
+type Health struct {
+	Status string `json:"status"`
+}
+
+// route is an operation of the API: how it is served, and how it is described.
+type route struct {
+	method, path, name, summary string
+	parameters                  []parameter
+	// body is a zero value of the type of the request's body; nil: it has none.
+	body any
+	// answers are zero values of the types of the answers, by status.
+	answers map[int]any
+	handle  func(a *api, r *http.Request) (answer, error)
+}
+
+// parameter is a parameter in the query.
+type parameter struct {
+	name, says string
+	values     []string
+	number     bool
+}
+
+// everywhere are the answers that any route may give.
+func everywhere(answers map[int]any) map[int]any {
+	for _, status := range []int{http.StatusMisdirectedRequest, http.StatusServiceUnavailable} {
+		answers[status] = Problem{}
+	}
+	return answers
+}
+
+// posted adds the answers that any route with a body may give.
+func posted(answers map[int]any) map[int]any {
+	for _, status := range []int{
+		http.StatusBadRequest, http.StatusForbidden, http.StatusConflict,
+		http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+	} {
+		answers[status] = Problem{}
+	}
+	return everywhere(answers)
+}
+
+// routes is the API.
+func routes() []route {
+	job, none := client.Job{}, Problem{}
+	all := []route{
+		{
+			method: "POST", path: "/api/jobs", name: "submit", handle: (*api).submit, body: Submission{},
+			summary: "Submit a job. It is stored before this is answered. The same id with the same workflow and input is the same job (200); with other content it is refused (409, with both hashes). An id is made for a job that has none. The answer has no payloads.",
+			answers: posted(map[int]any{http.StatusCreated: job, http.StatusOK: job}),
+		},
+		{
+			method: "GET", path: "/api/jobs", name: "list", handle: (*api).list,
+			summary: "List jobs, without payloads, newest first. A page may be short, or empty, before the end; the cursor is empty at the end.",
+			parameters: []parameter{
+				{name: "state", says: "only jobs in this ProcessState", values: words(makegood.ProcessStates())},
+				{name: "workflow", says: "only jobs of this workflow"},
+				{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
+				{name: "cursor", says: "the cursor of the page before"},
+			},
+			answers: everywhere(map[int]any{http.StatusOK: JobList{}, http.StatusBadRequest: none}),
+		},
+		{
+			method: "GET", path: "/api/jobs/{id}", name: "get", handle: (*api).get,
+			summary:    "Read a job, with its input and outputs.",
+			parameters: []parameter{{name: "payloads", says: "false leaves input and outputs out", values: []string{"true", "false"}}},
+			answers:    everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+		},
+		{
+			method: "GET", path: "/api/workflows", name: "workflows", handle: (*api).workflows,
+			summary: "The workflows that jobs can be submitted to.",
+			answers: everywhere(map[int]any{http.StatusOK: WorkflowList{}}),
+		},
+		{
+			method: "GET", path: "/api/openapi.json", name: "openapi", handle: (*api).openapi,
+			summary: "This document.",
+			answers: everywhere(map[int]any{http.StatusOK: json.RawMessage{}}),
+		},
+		{
+			method: "GET", path: "/healthz", name: "health", handle: (*api).health,
+			summary: "Whether the store can be read.",
+			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
+		},
+	}
+	for _, verb := range makegood.Verbs() {
+		all = append(all, route{
+			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), body: Asking{},
+			summary: verbSummary(verb),
+			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+			handle:  func(a *api, r *http.Request) (answer, error) { return a.ask(r, verb) },
+		})
+	}
+	return all
+}
+
+// verbSummary says in which states a verb is granted, as the table of verbs has it.
+func verbSummary(verb makegood.Verb) string {
+	var granted []string
+	for _, s := range makegood.ProcessStates() {
+		if rule := machine.RuleFor(verb, s); rule.Effect != machine.Refuses {
+			granted = append(granted, fmt.Sprintf("%s (%s)", s, rule.Effect))
+		}
+	}
+	return fmt.Sprintf("Ask for %s. Granted in %s; refused in any other state (409, with the reason). The answer has no payloads.", verb, strings.Join(granted, ", "))
+}
+
+func words[T ~string](all []T) []string {
+	text := make([]string, len(all))
+	for i, w := range all {
+		text[i] = string(w)
+	}
+	return text
+}
+
+// submit stores a job.
+func (a *api) submit(r *http.Request) (answer, error) {
+	var s Submission
+	if err := decode(r, &s); err != nil {
+		return answer{}, err
+	}
+	switch {
+	case s.Workflow == "":
+		return answer{}, bad("workflow is missing")
+	case s.Input == nil:
+		return answer{}, bad("input is missing; null is an input")
+	case s.ID == "." || s.ID == "..":
+		return answer{}, bad("the id %q cannot be part of a path", s.ID)
+	case len(s.Input) > makegood.MaxPayloadBytes:
+		return answer{}, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
+	}
+	if s.ID == "" {
+		s.ID = newID(a.Now())
+	}
+	job, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
+		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	status := http.StatusOK
+	if created {
+		status = http.StatusCreated
+	}
+	return answer{status: status, body: view.Of(job), location: "/api/jobs/" + url.PathEscape(job.ID)}, nil
+}
+
+// newID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
+func newID(now time.Time) string {
+	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
+}
+
+// get reads a job.
+func (a *api) get(r *http.Request) (answer, error) {
+	values, err := query(r, "payloads")
+	if err != nil {
+		return answer{}, err
+	}
+	payloads := values.Get("payloads")
+	if values.Has("payloads") && payloads != "true" && payloads != "false" {
+		return answer{}, bad("payloads is %.40q: want true or false", payloads)
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return answer{}, err
+	}
+	job, err := a.Backend.Job(r.Context(), id)
+	if err != nil {
+		return answer{}, err
+	}
+	if payloads == "false" {
+		return ok(view.Of(job))
+	}
+	full, err := view.WithPayloads(r.Context(), job, a.Backend.Payload)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(full)
+}
+
+// namePattern is what an id or the name of a request may be.
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+
+// jobID gives the id in the path. One that no job can have is that of no job, and reaches no store.
+func jobID(r *http.Request) (string, error) {
+	id := r.PathValue("id")
+	if !namePattern.MatchString(id) {
+		return "", newProblem(http.StatusNotFound, "there is no job %.140q", id)
+	}
+	return id, nil
+}
+
+// list lists jobs.
+func (a *api) list(r *http.Request) (answer, error) {
+	filter, cursor, limit, err := listQuery(r)
+	if err != nil {
+		return answer{}, err
+	}
+	jobs, next, err := a.Backend.ListJobs(r.Context(), filter, cursor, limit)
+	if errors.Is(err, store.ErrNotFound) {
+		return answer{}, bad("the cursor %.40q is of no page of this list", cursor)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(JobList{Jobs: view.Listed(jobs), Cursor: next})
+}
+
+// ask asks for a verb.
+func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
+	var asking Asking
+	if err := decode(r, &asking); err != nil {
+		return answer{}, err
+	}
+	id, err := jobID(r)
+	switch {
+	case err != nil:
+		return answer{}, err
+	case len(asking.Reason) > makegood.MaxReasonBytes:
+		return answer{}, bad("reason has %d bytes, the limit is %d", len(asking.Reason), makegood.MaxReasonBytes)
+	case asking.Request != "" && !namePattern.MatchString(asking.Request):
+		return answer{}, bad("request: want %s", namePattern)
+	}
+	event := makegood.Requested{Verb: verb, Reason: asking.Reason}
+	if asking.Request != "" {
+		// The core knows requests by their names alone; the same name under another verb is another one.
+		event.Request = string(verb) + ":" + asking.Request
+	}
+	job, verdict, err := a.Backend.Request(r.Context(), id, event)
+	if err != nil {
+		if _, readErr := a.Backend.Job(r.Context(), id); errors.Is(readErr, store.ErrDamaged) {
+			err = readErr
+		}
+		return answer{}, err
+	}
+	a.Logger.InfoContext(r.Context(), "request", "job", id, "verb", verb, "verdict", verdict.Kind, "reason", verdict.Reason)
+	if verdict.Kind == machine.Refused {
+		p := newProblem(http.StatusConflict, "%s of job %s is refused: %s", verb, id, verdict.Reason)
+		p.body.Job, p.body.Reason = id, verdict.Reason
+		return answer{}, p
+	}
+	return ok(view.Of(job))
+}
+
+// workflows lists what can be submitted to.
+func (a *api) workflows(r *http.Request) (answer, error) {
+	if _, err := query(r); err != nil {
+		return answer{}, err
+	}
+	known, err := a.Backend.Workflows(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	list := WorkflowList{Workflows: []client.Workflow{}}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		list.Workflows = append(list.Workflows, client.Workflow{Name: name, Definition: known[name]})
+	}
+	return ok(list)
+}
+
+func (a *api) openapi(*http.Request) (answer, error) { return ok(a.document) }
+
+// health reads one job of a list.
+func (a *api) health(r *http.Request) (answer, error) {
+	if _, _, err := a.Backend.ListJobs(r.Context(), store.Filter{}, "", 1); err != nil {
+		return answer{}, err
+	}
+	return ok(Health{Status: "ok"})
+}

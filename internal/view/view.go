@@ -1,0 +1,123 @@
+// Package view turns jobs as they are stored into jobs as people and programs see them. It reads what
+// it is given and decides nothing.
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Read gives the value of a payload that is not in the job's own item; see store.Payloads.
+type Read func(ctx context.Context, job, key string) ([]byte, error)
+
+// Of gives a job without its payloads.
+func Of(j makegood.Job) client.Job {
+	v := client.Job{
+		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
+		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
+		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
+		StartAt: moment(j.StartAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
+		Steps: make([]client.Step, len(j.Steps)),
+	}
+	for i, s := range j.Steps {
+		claim := j.Claims.Slots[s.Name]
+		v.Steps[i] = client.Step{Name: s.Name, Activity: activity(s.Forward, claim)}
+		if s.Undo.State != makegood.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
+			undo := activity(s.Undo, claim)
+			v.Steps[i].Undo = &undo
+		}
+	}
+	return v
+}
+
+// WithPayloads gives a job with its input and outputs. A payload that is gone leaves its place null:
+// the job is shown all the same. Any other error of read is given.
+func WithPayloads(ctx context.Context, j makegood.Job, read Read) (client.Job, error) {
+	v := Of(j)
+	var err error
+	if v.Input, err = value(ctx, j.ID, j.Input, read); err != nil {
+		return v, err
+	}
+	for i, s := range j.Steps {
+		if v.Steps[i].Output, err = value(ctx, j.ID, s.Forward.Output, read); err != nil {
+			return v, err
+		}
+		if v.Steps[i].Undo == nil {
+			continue
+		}
+		if v.Steps[i].Undo.Output, err = value(ctx, j.ID, s.Undo.Output, read); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+// Listed gives jobs of a list.
+func Listed(jobs []store.Listed) []client.Listed {
+	list := make([]client.Listed, len(jobs))
+	for i, l := range jobs {
+		list[i] = client.Listed{
+			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
+			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(),
+		}
+	}
+	return list
+}
+
+func value(ctx context.Context, job string, p makegood.Payload, read Read) (json.RawMessage, error) {
+	if p.Ref == "" {
+		return p.Inline, nil
+	}
+	body, err := read(ctx, job, p.Ref)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return nil, fmt.Errorf("payload %s of job %s: %w", p.Ref, job, err)
+	}
+	return body, nil
+}
+
+// activity gives a step or its undo. claim is the step's slot, which may be the other one's.
+func activity(a makegood.Activity, claim makegood.Claim) client.Activity {
+	v := client.Activity{
+		State: client.State(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
+		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt),
+	}
+	if a.State == makegood.NotStarted {
+		v.State = client.Waiting
+	}
+	if a.Error != nil {
+		v.Error = &client.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Applied: a.Error.Applied}
+		if v.Error.Applied == "" {
+			v.Error.Applied = makegood.AppliedUnknown
+		}
+	}
+	if a.State == makegood.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
+		v.State, v.LockedBy = client.Claimed, text(claim.LockedBy)
+		v.CompleteBy = moment(claim.CompleteBy)
+		if v.StartedAt == nil {
+			v.StartedAt = moment(claim.StartedAt)
+		}
+	}
+	return v
+}
+
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
