@@ -171,6 +171,10 @@ func (c *checker) retry(path string, r Retry) {
 }
 
 func (c *checker) needs(path string, s Step) {
+	if len(s.Needs) > MaxSteps {
+		c.add(path+".needs", "%d needs, the limit is %d", len(s.Needs), MaxSteps)
+		return
+	}
 	for j, need := range s.Needs {
 		place := fmt.Sprintf("%s.needs[%d]", path, j)
 		_, known := c.first[need]

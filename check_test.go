@@ -54,6 +54,7 @@ func TestProblemsSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"what is needed is there", func(w *Workflow) { w.Steps[1].Needs = []string{"a", "z"} }, `steps[1].needs[1]: no step is called "z": known are a, b, c`},
 		{"a step does not need itself", func(w *Workflow) { w.Steps[1].Needs = []string{"b"} }, `steps[1].needs[0]: step "b" needs itself`},
 		{"a step is needed once", func(w *Workflow) { w.Steps[2].Needs = []string{"a", "b", "a"} }, `steps[2].needs[2]: "a" is needed twice`},
+		{"no more is needed than there can be", func(w *Workflow) { w.Steps[1].Needs = make([]string, 201) }, `steps[1].needs: 201 needs, the limit is 200`},
 		{"no circle", func(w *Workflow) { w.Steps[0].Needs = []string{"c"} }, `steps[1].needs[0]: steps wait for each other in a circle: a -> c -> b -> a`},
 		{"a timeout of the job is optional", func(w *Workflow) { w.Timeout = 0 }, ``},
 		{"a timeout of the job is not too short", func(w *Workflow) { w.Timeout = 9 * Millisecond }, `timeout: timeout 9ms is out of range: 10ms to 8760h`},
@@ -87,6 +88,7 @@ func TestProblemsSaysWhatIsWrongAndWhere(t *testing.T) {
 		{"it is not asked of the last", func(w *Workflow) { w.Steps[2].Undo = nil }, ``},
 		{"nor where nothing is undone", func(w *Workflow) { w.Steps[0].Undo, w.Steps[1].Undo, w.Steps[2].Undo = nil, nil, nil }, ``},
 		{"none is nothing else", func(w *Workflow) { w.Steps[0].Undo.None = true }, `steps[0].undo: an undo is none or says how, not both`},
+		{"not even attempts", func(w *Workflow) { w.Steps[0].Undo = &Undo{None: true, Retry: Retry{Attempts: 2}} }, `steps[0].undo: an undo is none or says how, not both`},
 		{"an undo has an action", func(w *Workflow) { w.Steps[0].Undo.Action = "" }, `steps[0].undo.action: the action of an undo is missing`},
 		{"an undo's own values", func(w *Workflow) {
 			*w.Steps[0].Undo = Undo{Agent: "!", Action: "?", With: request(`{`), StartBy: 100 * Hour, Timeout: 2 * Hour, Retry: Retry{Attempts: 500}}

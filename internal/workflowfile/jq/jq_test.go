@@ -51,7 +51,7 @@ func TestWhatLooksIsPutInDoesNotChangeWhatAnExpressionGives(t *testing.T) {
 		`"\(.a.b[0]) and \(.n)"`, `[limit(3; .a.b[])]`, `first(.a.b[])`, `reduce .a.b[0:3][] as $x (0; . + $x)`,
 		`[foreach .a.b[0:3][] as $x (0; . + $x; [$x, .])]`, `. as {a: {b: [$x, $y]}} | $x - $y`, `label $f | 1, break $f`,
 		`def f(x): x * 2; f(.a.b[0])`, `def f($x): $x + 1; f(1)`, `def fac: if . <= 1 then 1 else . * (. - 1 | fac) end; 20 | fac`,
-		`try error("x") catch .`, `try error({a: 1}) catch .a`, `.a.b[3]?.c`, `.a.b as [$x] ?// $x | $x`, `[range(5)] | .[2:4]`,
+		`def f: 2; f * 3`, `def f: 2; f - 3`, `def f: 2; .f += f | .f`, `try error("x") catch .`, `try error({a: 1}) catch .a`, `.a.b[3]?.c`, `.a.b as [$x] ?// $x | $x`, `[range(5)] | .[2:4]`,
 		`if .a.b[0] > 2 then "big" elif .z then "z" else "small" end`, `.a["s"]`, `."a"."s"`, `{a: .z, "b": 1, (.a.s): 2, @base64 "x": 3}`,
 		`. as $x | {$x} | .x.f`, `0 | todate`, `"2015-03-05T23:51:47Z" | fromdate`, `1425599621 | strftime("%Y")`,
 		`"2015-03-05" | strptime("%Y-%m-%d") | mktime`, `"2015Z" | strptime("%YZ") | mktime`, `"%Z" | strptime("%%Z")`, `-.a.b[0]`, `+.a.b[0]`, `[.a.b[0:3][] | -.]`, `1 as $x | 2 as $y | [$x, $y]`,
@@ -232,6 +232,44 @@ func TestHostileExpressionsEndSoonAndSmall(t *testing.T) {
 			t.Logf("%6d ms %5d MB %.70s -> %.20s %.90v", took.Milliseconds(), (after.TotalAlloc-before.TotalAlloc)>>20, source, got, err)
 		}
 		runtime.GC()
+	}
+}
+
+// gojq does these in one step, which takes minutes for what fits into a job's input.
+func TestWhatComparesEachWithEachIsLimited(t *testing.T) {
+	const want = "two values of 20001 and 20001 elements together, the limit is 67108864 comparisons"
+	for _, source := range []string{`. - .`, `.[0] = 1 | . as $x | . - $x`, `contains(.)`, `inside(.)`, `. as $x | .[0] = -1 | . -= $x`} {
+		if _, err := run(`[range(20000)] | `+source, `null`); text(err) != want {
+			t.Errorf("%s of 20000 elements: %v, want %s", source, err, want)
+		}
+		if _, err := run(`[range(2000)] | `+source, `null`); err != nil {
+			t.Errorf("%s of 2000 elements: %v, want no error", source, err)
+		}
+	}
+}
+
+// gojq keeps every regular expression that a program ever made. Those of a submitter must not pile up.
+func TestAProgramKeepsNoRegularExpressions(t *testing.T) {
+	for source, want := range map[string]bool{`.a | test(.b)`: true, `gsub("a"; "b")`: true, `split("a")`: false, `.a`: false} {
+		program, err := Compile(source)
+		if err != nil || program.patterns != want {
+			t.Errorf("%s is compiled afresh: %t, %v; want %t", source, program.patterns, err, want)
+		}
+	}
+}
+
+// Steps are counted, but some are long: each here copies an object of 20,000 members.
+func TestAnEvaluationEndsWhenItsTimeIsUp(t *testing.T) {
+	program, err := Compile(`reduce range(1e9) as $i (.; .a = $i)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := map[string]any{}
+	for i := range 20_000 {
+		input[fmt.Sprint(i)] = i
+	}
+	if _, err := program.Run(context.Background(), input); text(err) != "takes longer than 1s" {
+		t.Errorf("Run: %v, want takes longer than 1s", err)
 	}
 }
 
