@@ -44,19 +44,21 @@ func (a *alarm) at(t time.Time) {
 	}
 }
 
-// next gives the earliest time that is set, and takes those off that are not after now.
-func (a *alarm) next(now time.Time) (at time.Time, ok bool) {
+// next takes off the times that are not after now, and says whether there were any: the alarm rang.
+// at is the earliest that is left, if any is set.
+func (a *alarm) next(now time.Time) (at time.Time, set, rang bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for len(a.times) > 0 {
 		at := time.Unix(0, a.times[0]*int64(grain))
 		if at.After(now) {
-			return at, true
+			return at, true, rang
 		}
+		rang = true
 		delete(a.set, a.times[0])
 		heap.Pop(&a.times)
 	}
-	return time.Time{}, false
+	return time.Time{}, false, rang
 }
 
 type timeHeap []int64

@@ -88,29 +88,39 @@ func (e *Engine) recover(ctx context.Context) error {
 func (e *Engine) supervise(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(tick)
 	defer timer.Stop()
+	// swept is the time up to which every key was told of.
 	swept := time.Now()
 	for {
-		var err error
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-e.alarm.sooner:
 		case <-timer.C:
-			now := time.Now()
-			_, err = e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
-			swept = now
 		case <-ticker.C:
-			now := time.Now()
-			_, err = e.supervisor.Sweep(ctx)
+			_, err := e.supervisor.Sweep(ctx)
+			e.noteSweep(ctx, err)
+			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
+			if told := time.Now().Add(-tick); told.After(swept) {
+				swept = told
+			}
+		}
+		now := time.Now()
+		at, set, rang := e.alarm.next(now)
+		if rang {
+			_, err := e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
+			e.noteSweep(ctx, err)
 			swept = now
 		}
-		if err != nil && ctx.Err() == nil {
-			e.config.Logger.WarnContext(ctx, "sweep failed, the next one makes up for it", "error", err)
-		}
-		if at, ok := e.alarm.next(time.Now()); ok {
+		if set {
 			timer.Reset(time.Until(at))
 		}
+	}
+}
+
+func (e *Engine) noteSweep(ctx context.Context, err error) {
+	if err != nil && ctx.Err() == nil {
+		e.config.Logger.WarnContext(ctx, "sweep failed, the next one makes up for it", "error", err)
 	}
 }

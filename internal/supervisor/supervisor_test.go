@@ -1,0 +1,361 @@
+package supervisor_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// noon is the time in these tests.
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// world is an index of shards, a queue, and a Supervisor between them. It has nothing else: no jobs
+// table, no workflow, no core.
+type world struct {
+	t      *testing.T
+	shards shards
+	queue  *localqueue.Queues
+	config supervisor.Config
+}
+
+// shards is an index made of several stores; it counts the pages that were read.
+type shards struct {
+	stores []*sqlitestore.Store
+	broken map[int]error
+	pages  int
+}
+
+var _ store.Index = (*shards)(nil)
+
+func (s *shards) Shards() int { return len(s.stores) }
+
+func (s *shards) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	s.pages++
+	if err := s.broken[shard]; err != nil {
+		return nil, err
+	}
+	return s.stores[shard].Due(ctx, 0, now, after, limit)
+}
+
+func newWorld(t *testing.T, shardCount int) *world {
+	t.Helper()
+	w := &world{t: t}
+	for range shardCount {
+		s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		w.shards.stores = append(w.shards.stores, s)
+	}
+	var err error
+	if w.queue, err = localqueue.New(localqueue.Options{Queues: []localqueue.Queue{{Name: "events"}}}); err != nil {
+		t.Fatal(err)
+	}
+	w.config = supervisor.Config{
+		Index: &w.shards, Queue: w.queue, Events: "events", Now: func() time.Time { return noon },
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	return w
+}
+
+// job puts a job into a shard, whose key is ahead of noon.
+func (w *world) job(shard int, id string, ahead time.Duration) {
+	w.t.Helper()
+	err := w.shards.stores[shard].Create(w.t.Context(), makegood.Job{
+		ID: id, ProcessState: makegood.Processing, CompleteBy: noon.Add(ahead), CreatedAt: noon.Add(-time.Hour),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// overdue puts n jobs into a shard whose keys passed, each a second after the one before.
+func (w *world) overdue(shard, n int) {
+	for i := range n {
+		w.job(shard, fmt.Sprintf("s%d-job-%03d", shard, i), time.Duration(i-n)*time.Second)
+	}
+}
+
+func (w *world) sweep(want supervisor.Result) {
+	w.t.Helper()
+	got, err := supervisor.New(w.config).Sweep(w.t.Context())
+	if err != nil || got != want {
+		w.t.Errorf("sweep: got %+v, %v, want %+v", got, err, want)
+	}
+}
+
+// told takes everything off the events queue: how often the Scheduler was told of which job.
+func (w *world) told() map[string]int {
+	w.t.Helper()
+	told := map[string]int{}
+	for {
+		if depth, err := w.queue.Depth(w.t.Context(), "events"); err != nil || depth == 0 {
+			return told
+		}
+		records, err := w.queue.Receive(w.t.Context(), "events", 10)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, record := range records {
+			job, event, err := wire.DecodeEvent(record.Body)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if _, ok := event.(makegood.DeadlinePassed); !ok {
+				w.t.Errorf("job %s: got %T, want DeadlinePassed and nothing else", job, event)
+			}
+			told[job]++
+			if err := w.queue.Delete(w.t.Context(), "events", record.ReceiptHandle); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestASweepTellsOfWhatIsOverdueWithTheKeyThatItSaw(t *testing.T) {
+	w := newWorld(t, 1)
+	w.job(0, "long", -time.Hour)
+	w.job(0, "just", 0)
+	w.job(0, "soon", time.Millisecond)
+	w.job(0, "far", 24*time.Hour)
+	w.sweep(supervisor.Result{Overdue: 2, Sent: 2})
+	want := map[string]time.Time{"long": noon.Add(-time.Hour), "just": noon}
+	records, err := w.queue.Receive(t.Context(), "events", 10)
+	if err != nil || len(records) != 2 {
+		t.Fatalf("got %d events, %v, want 2", len(records), err)
+	}
+	for _, record := range records {
+		job, event, err := wire.DecodeEvent(record.Body)
+		if got := (makegood.DeadlinePassed{Key: want[job]}); err != nil || event != got {
+			t.Errorf("job %s: got %+v, %v, want %+v", job, event, err, got)
+		}
+		if got := record.Attributes["MessageGroupId"]; got != job {
+			t.Errorf("group of the event of job %s: got %q, want the job", job, got)
+		}
+	}
+}
+
+func TestASweepReadsInPagesAndTellsOfEachJobOnce(t *testing.T) {
+	for n, pages := range map[int]int{0: 1, 9: 1, 10: 2, 25: 3, 40: 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			w := newWorld(t, 1)
+			w.config.Page = 10
+			w.overdue(0, n)
+			w.sweep(supervisor.Result{Overdue: n, Sent: n})
+			told := w.told()
+			for job, times := range told {
+				if times != 1 {
+					t.Errorf("told %d times of %s, want once", times, job)
+				}
+			}
+			if len(told) != n || w.shards.pages != pages {
+				t.Errorf("told of %d jobs, in %d pages, want %d in %d", len(told), w.shards.pages, n, pages)
+			}
+		})
+	}
+}
+
+// Many keys are the same moment. None is skipped where a page ends among them.
+func TestKeysOfOneMomentAreAllTold(t *testing.T) {
+	w := newWorld(t, 1)
+	w.config.Page = 3
+	for i := range 10 {
+		w.job(0, fmt.Sprint("job-", i), -time.Minute)
+	}
+	w.sweep(supervisor.Result{Overdue: 10, Sent: 10})
+	if told := w.told(); len(told) != 10 {
+		t.Errorf("told of %d jobs, want 10", len(told))
+	}
+}
+
+func TestASweepIsBoundedAndTheOldestComeFirst(t *testing.T) {
+	w := newWorld(t, 1)
+	w.config.Page, w.config.MaxPages = 10, 2
+	w.overdue(0, 50)
+	w.sweep(supervisor.Result{Overdue: 20, Sent: 20})
+	told := slices.Sorted(maps.Keys(w.told()))
+	if len(told) != 20 || told[0] != "s0-job-000" || told[19] != "s0-job-019" {
+		t.Errorf("told of %v, want the twenty oldest", told)
+	}
+}
+
+func TestASweepSeesEveryShardThoughOneIsBroken(t *testing.T) {
+	w := newWorld(t, 4)
+	for shard := range 4 {
+		w.overdue(shard, 5)
+	}
+	broken := errors.New("the index is away")
+	w.shards.broken = map[int]error{2: broken}
+	got, err := supervisor.New(w.config).Sweep(t.Context())
+	if want := (supervisor.Result{Overdue: 15, Sent: 15}); got != want || !errors.Is(err, broken) || !strings.Contains(err.Error(), "sweep shard 2") {
+		t.Errorf("got %+v, %v, want %+v and the error of shard 2", got, err, want)
+	}
+	w.shards.broken = nil
+	w.sweep(supervisor.Result{Overdue: 20, Sent: 20})
+}
+
+// When the queue side is down, the Supervisor must not multiply messages.
+func TestASweepHoldsBackWhenTheEventsQueueIsDeep(t *testing.T) {
+	w := newWorld(t, 1)
+	w.config.Page, w.config.Depth = 10, 25
+	w.overdue(0, 100)
+	// Depths before the pages: 0, 10, 20, and then 30, which is above the limit.
+	w.sweep(supervisor.Result{Overdue: 30, Sent: 30, Braked: true})
+	// Nobody took anything: nothing more is sent, however often it sweeps.
+	for range 5 {
+		w.sweep(supervisor.Result{Braked: true})
+	}
+	if depth, err := w.queue.Depth(t.Context(), "events"); err != nil || depth != 30 {
+		t.Errorf("got %d events, %v, want 30", depth, err)
+	}
+	w.told()
+	w.sweep(supervisor.Result{Overdue: 30, Sent: 30, Braked: true})
+}
+
+// A depth that is not known is no reason to send.
+func TestASweepSendsNothingWhenTheDepthIsNotKnown(t *testing.T) {
+	w := newWorld(t, 1)
+	w.overdue(0, 3)
+	w.config.Queue = faultqueue.New(w.queue, faultqueue.Options{Plan: func(c faultqueue.Call) faultqueue.Fault {
+		if c.Op == faultqueue.Depth {
+			return faultqueue.FailBefore
+		}
+		return faultqueue.None
+	}})
+	got, err := supervisor.New(w.config).Sweep(t.Context())
+	if got != (supervisor.Result{}) || !errors.Is(err, faultqueue.ErrInjected) {
+		t.Errorf("got %+v, %v, want nothing and the error", got, err)
+	}
+	if told := w.told(); len(told) != 0 {
+		t.Errorf("told of %v, want nothing", told)
+	}
+}
+
+// picky fails every third message.
+type picky struct {
+	*localqueue.Queues
+	sends int
+}
+
+func (p *picky) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	errs := make([]error, len(messages))
+	for i, m := range messages {
+		if p.sends++; p.sends%3 == 0 {
+			errs[i] = errors.New("line engaged")
+			continue
+		}
+		if one := p.Queues.Send(ctx, name, m); one != nil {
+			errs[i] = one[0]
+		}
+	}
+	return errs
+}
+
+func TestWhatCouldNotBeSentIsNotCountedAndFoundAgain(t *testing.T) {
+	w := newWorld(t, 1)
+	w.overdue(0, 10)
+	w.config.Queue = &picky{Queues: w.queue}
+	got, err := supervisor.New(w.config).Sweep(t.Context())
+	if want := (supervisor.Result{Overdue: 10, Sent: 7}); got != want || err == nil || !strings.Contains(err.Error(), "line engaged") {
+		t.Errorf("got %+v, %v, want %+v and the error", got, err, want)
+	}
+	if told := w.told(); len(told) != 7 {
+		t.Errorf("told of %d jobs, want 7", len(told))
+	}
+	w.config.Queue = w.queue
+	w.sweep(supervisor.Result{Overdue: 10, Sent: 10})
+}
+
+// Several Supervisors at once tell of the same jobs, each with the same key, and of nothing else. It is
+// for the Scheduler to act on a key once.
+func TestSeveralSupervisorsAtOnceTellTheSame(t *testing.T) {
+	w := newWorld(t, 1)
+	w.config.Page = 7
+	w.overdue(0, 60)
+	w.job(0, "soon", time.Minute)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() { w.sweepOnce() })
+	}
+	wg.Wait()
+	told := w.told()
+	for job, times := range told {
+		if times != 4 {
+			t.Errorf("told %d times of %s, want once by each of 4", times, job)
+		}
+	}
+	if len(told) != 60 || told["soon"] > 0 {
+		t.Errorf("told of %d jobs, %d times of the one that is not due, want 60, 0", len(told), told["soon"])
+	}
+}
+
+func (w *world) sweepOnce() {
+	// Each has an index of its own, because this one counts.
+	c := w.config
+	c.Index = &shards{stores: w.shards.stores}
+	if got, err := supervisor.New(c).Sweep(w.t.Context()); err != nil || got.Sent != 60 {
+		w.t.Errorf("got %+v, %v, want 60 sent", got, err)
+	}
+}
+
+func TestSweepAfterTellsOfTheYoungKeysOnly(t *testing.T) {
+	w := newWorld(t, 1)
+	w.job(0, "old", -time.Hour)
+	w.job(0, "edge", -time.Second)
+	w.job(0, "young", -time.Millisecond)
+	w.job(0, "soon", time.Millisecond)
+	got, err := supervisor.New(w.config).SweepAfter(t.Context(), noon.Add(-time.Second))
+	if want := (supervisor.Result{Overdue: 2, Sent: 2}); err != nil || got != want {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if told, want := w.told(), map[string]int{"edge": 1, "young": 1}; !maps.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
+	}
+}
+
+// What SweepAfter has just told of a whole Sweep leaves alone for a while.
+func TestASweepLeavesTheYoungKeysToSweepAfter(t *testing.T) {
+	w := newWorld(t, 1)
+	w.config.Grace = time.Second
+	w.job(0, "old", -time.Second)
+	w.job(0, "young", -time.Second+time.Millisecond)
+	w.sweep(supervisor.Result{Overdue: 1, Sent: 1})
+	if told, want := w.told(), map[string]int{"old": 1}; !maps.Equal(told, want) {
+		t.Errorf("told of %v, want %v", told, want)
+	}
+}
+
+func TestASweepThatIsToldToStopStops(t *testing.T) {
+	w := newWorld(t, 3)
+	for shard := range 3 {
+		w.overdue(shard, 3)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	got, err := supervisor.New(w.config).Sweep(ctx)
+	if got.Sent != 0 || !errors.Is(err, context.Canceled) || w.shards.pages > 1 {
+		t.Errorf("got %+v after %d pages, %v, want nothing sent, one page at most, and Canceled", got, w.shards.pages, err)
+	}
+}
