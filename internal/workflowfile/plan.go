@@ -18,7 +18,7 @@ func (c *check) plans(w makegood.Workflow) map[string]*plan {
 	for i, s := range w.Steps {
 		path := stepPath(i)
 		readable := before[s.Name]
-		k := compiler{c, view{step: s.Name, readable: readable, known: known}}
+		k := compiler{c, view{owner: s.Name, readable: readable, known: known}}
 		p := &plan{step: s.Name, readable: readable}
 		if s.When != "" {
 			p.when = k.when(path+".when", s.When)

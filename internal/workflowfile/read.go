@@ -18,15 +18,16 @@ import (
 // reader makes a workflow of YAML nodes and notes where each thing stands.
 type reader struct{ *check }
 
-// readYAML reads a workflow file as far as it can be read, and leaves what is wrong with it in c.
-func readYAML(c *check, source []byte) makegood.Workflow {
+// readYAML reads a workflow file as far as it can be read, and leaves what is wrong with it in c. ok
+// is false where there is no workflow in it at all.
+func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
 	c.lines = map[string]int{"": 1}
 	r := reader{c}
 	root := r.document(source)
 	if root == nil {
-		return makegood.Workflow{}
+		return w, false
 	}
-	return r.workflow(root)
+	return r.workflow(root), root.Kind == yaml.MappingNode
 }
 
 // document gives the one document of a file, or nil and says why not.

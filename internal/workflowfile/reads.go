@@ -32,7 +32,7 @@ func (r *reads) step(name string) {
 
 // view is what an expression sees: whose it is, and which outputs it may read.
 type view struct {
-	step string
+	owner string
 	// readable are the steps before it, and for an undo its own; known are all of the workflow.
 	readable, known []string
 }
@@ -62,11 +62,19 @@ type scan struct {
 	problems []string
 	// seen keeps what functions of the expression give, by function and input.
 	seen map[seenKey]shape
+	// left is how many more queries are looked at.
+	left int
 }
 
+// maxScanned is how many queries of one expression are looked at. Functions within functions can make
+// it look at each many times; what is beyond is taken to read everything.
+const maxScanned = 100_000
+
+// seenKey names a function by its scope: the same text defined again, within a function that is
+// followed with another input, may see other variables.
 type seenKey struct {
-	def   *gojq.FuncDef
-	input shape
+	function *scope
+	input    shape
 }
 
 // scope is a chain of what is defined around a query: variables, functions and their parameters.
@@ -81,7 +89,7 @@ type scope struct {
 
 // scanQuery gives what query reads, and what is wrong with what it reads.
 func scanQuery(query *gojq.Query, v view) (reads, []string) {
-	s := scan{view: v, seen: map[seenKey]shape{}}
+	s := scan{view: v, seen: map[seenKey]shape{}, left: maxScanned}
 	s.use(s.query(query, shape{part: wholeData}, nil))
 	return s.reads, s.problems
 }
@@ -150,10 +158,10 @@ func (s *scan) output(name string) shape {
 	switch {
 	case slices.Contains(s.readable, name):
 		s.reads.step(name)
-	case name == s.view.step:
+	case name == s.owner:
 		s.problem(".steps.%s: a step cannot read its own output", name)
 	case slices.Contains(s.known, name):
-		s.problem(".steps.%s: step %q does not come before step %q: add it to what %q needs", name, name, s.view.step, s.view.step)
+		s.problem(".steps.%s: step %q does not come before step %q: add it to what %q needs", name, name, s.owner, s.owner)
 	default:
 		s.problem(".steps.%s: no step is called %q", name, name)
 	}
@@ -162,6 +170,10 @@ func (s *scan) output(name string) shape {
 
 func (s *scan) query(q *gojq.Query, in shape, sc *scope) shape {
 	if q == nil {
+		return shape{}
+	}
+	if s.left--; s.left < 0 {
+		s.use(shape{part: wholeData})
 		return shape{}
 	}
 	for _, def := range q.FuncDefs {

@@ -33,6 +33,7 @@ func TestReadsNamesTheStepsWhoseOutputsAreLookedAt(t *testing.T) {
 		{`${ getpath(["steps", "a"]) }`, ``, ``, `a c`, `a c d`},
 		{`${ def f: .steps.a.output; f }`, ``, ``, `a`, `a`},
 		{`${ def f: if .input.x then f else . end; f | .steps.a.output }`, ``, ``, `a c`, `a c d`},
+		{`${ def f: . as $x | def g: $x | .steps.a.output; 1 | g; (.input | f), f }`, ``, ``, `a`, `a`},
 		{`${ def f(g): g; f(.steps.a.output) }`, ``, ``, `a c`, `a c d`},
 		{`${ first(.steps.a.output, .steps.c.output) }`, ``, ``, `a c`, `a c`},
 		{`${ .steps.a.output // .input.x }`, ``, ``, `a`, `a`},
@@ -66,6 +67,23 @@ func TestReadsNamesTheStepsWhoseOutputsAreLookedAt(t *testing.T) {
 	}
 }
 
+// Each function here is followed once for each input, and so is the one within it, each time anew: two
+// to the power of 40 times, if nobody counted.
+func TestFunctionsWithinFunctionsAreNotFollowedForEver(t *testing.T) {
+	source := ".steps.a.output"
+	for i := range 40 {
+		source = fmt.Sprintf("def f%d: %s; ($all | f%d), (1 | f%d)", i, source, i, i)
+	}
+	query, err := jq.Parse(". as $all | " + source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, _ := scanQuery(query, view{owner: "d", readable: []string{"a", "c"}, known: []string{"a", "c", "d"}})
+	if !r.all || !r.input || !r.job {
+		t.Errorf("reads %+v, want everything: it was not looked through", r)
+	}
+}
+
 // What Reads leaves out must make no difference, or a job would run on other data than it should.
 func FuzzWhatIsNotReadMakesNoDifference(f *testing.F) {
 	for _, seed := range []string{
@@ -93,7 +111,7 @@ func FuzzWhatIsNotReadMakesNoDifference(f *testing.F) {
 		if err != nil {
 			return
 		}
-		r, problems := scanQuery(query, view{step: "d", readable: names, known: []string{"a", "b", "c", "d"}})
+		r, problems := scanQuery(query, view{owner: "d", readable: names, known: []string{"a", "b", "c", "d"}})
 		if len(problems) > 0 {
 			return
 		}

@@ -137,7 +137,7 @@ func (s *scan) own(at *scope, f *gojq.Func, in shape, sc *scope) shape {
 	if at.def == nil {
 		return shape{}
 	}
-	key := seenKey{at.def, in}
+	key := seenKey{at, in}
 	if v, seen := s.seen[key]; seen {
 		return v
 	}

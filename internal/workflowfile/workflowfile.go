@@ -88,8 +88,8 @@ func WithAgents(names ...string) Option {
 // Parse reads a workflow file. file only names it in errors, which are of type Errors.
 func Parse(file string, source []byte, options ...Option) (*Compiled, error) {
 	c := newCheck(options)
-	w := readYAML(c, source)
-	if len(c.found) > 0 && len(w.Steps) == 0 {
+	w, ok := readYAML(c, source)
+	if !ok {
 		return nil, c.errors(file)
 	}
 	return c.compile(file, w)
