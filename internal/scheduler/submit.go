@@ -1,0 +1,225 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// idPattern is what a job's id may be: design.md, section 8.
+var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
+
+// ErrInvalid: the submission or request can never be granted as it is. Its text says why.
+var ErrInvalid = errors.New("invalid")
+
+// MismatchError: there is a job of this id with other content.
+type MismatchError struct {
+	Job string
+	// Have and Got are the hashes of the content stored and of that submitted.
+	Have, Got string
+}
+
+// Error names both hashes.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
+}
+
+// SubmitCurrent submits to the definition that is current for a workflow's name. A name that is not
+// known is ErrInvalid.
+func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Submission) (makegood.Job, bool, error) {
+	hash, err := s.Definitions.CurrentDefinition(ctx, workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return makegood.Job{}, false, fmt.Errorf("%w: there is no workflow %q", ErrInvalid, workflow)
+	}
+	if err != nil {
+		return makegood.Job{}, false, fmt.Errorf("current definition of %s: %w", workflow, err)
+	}
+	sub.Definition = hash
+	return s.Submit(ctx, sub)
+}
+
+// Submission is a request for a job.
+type Submission struct {
+	ID         string
+	Definition string // the hash of a definition that is stored
+	Input      json.RawMessage
+	// StartAt is when the job may start; zero, or past: at once. At most makegood.MaxStartDelay ahead.
+	StartAt time.Time
+	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
+	ReplyTo string
+}
+
+// check refuses what can never be submitted, and gives the input in its canonical form.
+func (sub Submission) check(replies []string, now time.Time) (input []byte, err error) {
+	if !idPattern.MatchString(sub.ID) {
+		return nil, fmt.Errorf("%w: job id %q: want %s", ErrInvalid, sub.ID, idPattern)
+	}
+	if ahead := sub.StartAt.Sub(now); ahead > makegood.MaxStartDelay {
+		return nil, fmt.Errorf("%w: startAt of job %s is %s ahead, the limit is %s", ErrInvalid, sub.ID, ahead.Round(time.Second), makegood.MaxStartDelay)
+	}
+	if sub.ReplyTo != "" && !slices.Contains(replies, sub.ReplyTo) {
+		return nil, fmt.Errorf("%w: replyTo %q of job %s is not registered; registered are %v", ErrInvalid, sub.ReplyTo, sub.ID, replies)
+	}
+	input, err = canonical.JSON(sub.Input)
+	if err != nil {
+		return nil, fmt.Errorf("%w: input of job %s: %w", ErrInvalid, sub.ID, err)
+	}
+	if len(input) > makegood.MaxPayloadBytes {
+		return nil, fmt.Errorf("%w: input of job %s has %d bytes, the limit is %d", ErrInvalid, sub.ID, len(input), makegood.MaxPayloadBytes)
+	}
+	return input, nil
+}
+
+// Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
+// what could not be sent then is made up for by the Supervisor. created is false if the same id with
+// the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError; any
+// other leaves it unknown whether the job was stored: submit it again.
+func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
+	input, err := sub.check(s.Replies, s.now())
+	if err != nil {
+		return job, false, err
+	}
+	compiled, err := s.definition(ctx, sub.Definition)
+	if err != nil {
+		return job, false, fmt.Errorf("definition %s: %w", sub.Definition, err)
+	}
+	job, v, err := s.birth(ctx, compiled, sub, input)
+	if err != nil {
+		return job, false, err
+	}
+	err = s.Jobs.Create(ctx, job)
+	if errors.Is(err, store.ErrExists) {
+		job, err = s.same(ctx, job)
+		return job, false, err
+	}
+	if err != nil {
+		return job, false, fmt.Errorf("create job %s: %w", sub.ID, err)
+	}
+	job.Rev = 1
+	if s.Saved != nil {
+		s.Saved(job)
+	}
+	s.firstTasks(ctx, job, compiled, v)
+	return job, true, nil
+}
+
+// ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
+// input.
+func ContentHash(workflow string, input json.RawMessage) (string, error) {
+	canonicalInput, err := canonical.JSON(input)
+	if err != nil {
+		return "", err
+	}
+	return contentHash(workflow, canonicalInput), nil
+}
+
+func contentHash(workflow string, canonicalInput []byte) string {
+	return canonical.Hash(append([]byte(workflow+"\n"), canonicalInput...))
+}
+
+// born gives what a job is born from, with its input put where it belongs.
+func (v *values) born(sub Submission, input []byte) machine.Submission {
+	hash := contentHash(v.compiled.Workflow.Name, input)
+	birth := machine.Submission{
+		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash,
+		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo,
+		Input: makegood.Payload{Inline: input, Bytes: len(input)},
+	}
+	if len(input) > makegood.MaxInlineBytes {
+		// The hash is in the key, so that of two submissions of one id that differ neither can find
+		// the other's input under its own job.
+		birth.Input = v.keep("input#"+hash[:16], input)
+	}
+	return birth
+}
+
+// Intent gives a job as it is to be stored in a transaction of the submitter's own, and the payloads
+// to be stored with it. It has no attempts yet: a Submitted event makes them once the transaction is
+// committed, and the Supervisor if that never comes. replies are the registered names for replyTo.
+func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time.Time) (makegood.Job, map[string]json.RawMessage, error) {
+	now = makegood.Instant(now)
+	input, err := sub.check(replies, now)
+	if err != nil {
+		return makegood.Job{}, nil, err
+	}
+	v := newValues(nil, c)
+	birth := v.born(sub, input)
+	birth.Later = true
+	job, _ := machine.Submit(c.Workflow, birth, machine.Facts{}, now)
+	return job, v.fresh, nil
+}
+
+// birth gives the job as it is to be stored, its input written if it is large.
+func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
+	v := newValues(s.Payloads, c)
+	birth := v.born(sub, input)
+	birth.Incarnation = s.Incarnation
+	facts := machine.Facts{Random: s.Random()}
+	for {
+		job, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
+		if verdict.Kind != machine.Wanting {
+			return job, v, v.write(ctx, job)
+		}
+		if err := v.learn(ctx, &facts, job, verdict.Wants); err != nil {
+			return job, v, err
+		}
+	}
+}
+
+// same gives the job that is stored under the id of job, if it has the same content, and sends again
+// what its submission made due and nobody has claimed.
+func (s *Scheduler) same(ctx context.Context, job makegood.Job) (makegood.Job, error) {
+	have, err := s.Jobs.Load(ctx, job.ID)
+	if err != nil {
+		return job, fmt.Errorf("load job %s: %w", job.ID, err)
+	}
+	if have.InputHash != job.InputHash {
+		return have, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
+	}
+	// The first submitter may have died before his tasks were sent, or have stored the job in a
+	// transaction of his own and died then.
+	l := &letter{job: job.ID, events: []makegood.Event{makegood.Submitted{}}}
+	l.moved, l.err = s.moveOrPark(ctx, job.ID, l.events)
+	s.carryOut(ctx, []*letter{l})
+	if l.err != nil {
+		s.Logger.WarnContext(ctx, "what is due of a job waits for the Supervisor", "job", job.ID, "error", l.err)
+	}
+	return have, nil
+}
+
+// firstTasks sends what the submission made due and nobody has claimed. An error is not the
+// submitter's: his job is stored, and the Supervisor sees to it.
+func (s *Scheduler) firstTasks(ctx context.Context, job makegood.Job, c *workflowfile.Compiled, v *values) {
+	submitted := []makegood.Event{makegood.Submitted{}}
+	l := &letter{job: job.ID, events: submitted, moved: moved{
+		job: job, compiled: c, commands: pending(c.Workflow, job, submitted), values: v,
+	}}
+	s.carryOut(ctx, []*letter{l})
+	if l.err != nil {
+		s.Logger.WarnContext(ctx, "first tasks wait for the Supervisor", "job", job.ID, "error", l.err)
+	}
+}
+
+// submitMessage does what a Submit message asks for.
+func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) error {
+	_, _, err := s.SubmitCurrent(ctx, m.Workflow, Submission{ID: m.ID, Input: m.Input, StartAt: m.StartAt, ReplyTo: m.ReplyTo})
+	return err
+}
+
+// hopeless: a message that can never be understood, or a submission that will be refused however often
+// it is made.
+func hopeless(err error) bool {
+	var mismatch *MismatchError
+	return errors.Is(err, ErrInvalid) || errors.Is(err, wire.ErrPoison) || errors.As(err, &mismatch)
+}
