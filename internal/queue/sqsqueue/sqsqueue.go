@@ -1,0 +1,151 @@
+// Package sqsqueue is queue.Sender and queue.Receiver on Amazon SQS, or on what speaks its API.
+//
+// It makes no queues and knows no messages. It retries what SQS refused of a batch; whole requests are
+// retried by the SDK's client, and by nobody else.
+//
+// # After an error
+//
+// An error of Send that is no *queue.RefusedError leaves it unknown whether the message was sent: a
+// request whose answer was lost is made again by the SDK, so a message may be sent twice. That is what
+// a standard queue does anyway.
+package sqsqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+
+	"github.com/makegood-dev/makegood/internal/queue"
+)
+
+// Config is what Queues needs. Client must be set.
+type Config struct {
+	Client *sqs.Client
+	// URLs gives the address of each queue by its name; a name that is not in it is queue.ErrNoQueue.
+	// Nil: the queue of a name is looked up in the account, under Prefix and the name.
+	URLs   map[string]string
+	Prefix string
+}
+
+// Queues are the queues of an account. Its methods may be called by many goroutines at once.
+type Queues struct {
+	client *sqs.Client
+	urls   map[string]string
+	prefix string
+
+	mu sync.Mutex
+	// found are the queues that were looked up, by name: a queue's address and ARN never change.
+	found map[string]location
+}
+
+var (
+	_ queue.Sender   = (*Queues)(nil)
+	_ queue.Receiver = (*Queues)(nil)
+)
+
+// location is where a queue is.
+type location struct {
+	url string
+	// arn is empty until the first Receive, the only one to need it.
+	arn string
+}
+
+// New makes Queues. Nothing is asked of SQS yet.
+func New(c Config) *Queues {
+	return &Queues{client: c.Client, urls: c.URLs, prefix: c.Prefix, found: make(map[string]location)}
+}
+
+// Depth is SQS's ApproximateNumberOfMessages, which may be late by a minute.
+func (q *Queues) Depth(ctx context.Context, name string) (int, error) {
+	text, err := q.attribute(ctx, name, types.QueueAttributeNameApproximateNumberOfMessages)
+	if err != nil {
+		return 0, fmt.Errorf("depth of queue %s: %w", name, err)
+	}
+	depth, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("depth of queue %s: SQS says %q, want a number", name, text)
+	}
+	return depth, nil
+}
+
+func (q *Queues) attribute(ctx context.Context, name string, attribute types.QueueAttributeName) (string, error) {
+	url, err := q.url(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	answer, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{attribute},
+	})
+	if err != nil {
+		return "", known(err)
+	}
+	return answer.Attributes[string(attribute)], nil
+}
+
+// url gives a queue's address, and asks SQS for it the first time.
+func (q *Queues) url(ctx context.Context, name string) (string, error) {
+	if q.urls != nil {
+		url, ok := q.urls[name]
+		if !ok {
+			return "", queue.ErrNoQueue
+		}
+		return url, nil
+	}
+	if at := q.location(name); at.url != "" {
+		return at.url, nil
+	}
+	// Two that ask at once both ask SQS: it is only the first time, and the answer is the same.
+	answer, err := q.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(q.prefix + name)})
+	if err != nil {
+		return "", fmt.Errorf("look up %s%s: %w", q.prefix, name, known(err))
+	}
+	q.learn(name, func(at *location) { at.url = aws.ToString(answer.QueueUrl) })
+	return aws.ToString(answer.QueueUrl), nil
+}
+
+// arn gives a queue's ARN, and asks SQS for it the first time.
+func (q *Queues) arn(ctx context.Context, name string) (string, error) {
+	if at := q.location(name); at.arn != "" {
+		return at.arn, nil
+	}
+	arn, err := q.attribute(ctx, name, types.QueueAttributeNameQueueArn)
+	if err != nil {
+		return "", fmt.Errorf("ARN: %w", err)
+	}
+	q.learn(name, func(at *location) { at.arn = arn })
+	return arn, nil
+}
+
+func (q *Queues) location(name string) location {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.found[name]
+}
+
+func (q *Queues) learn(name string, change func(*location)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := q.found[name]
+	change(&at)
+	q.found[name] = at
+}
+
+// known makes queue.ErrNoQueue of SQS's word for it, old or new.
+func known(err error) error {
+	var gone *types.QueueDoesNotExist
+	if errors.As(err, &gone) {
+		return fmt.Errorf("%w: %w", queue.ErrNoQueue, err)
+	}
+	var said smithy.APIError
+	if errors.As(err, &said) && bare(said.ErrorCode()) == "NonExistentQueue" {
+		return fmt.Errorf("%w: %w", queue.ErrNoQueue, err)
+	}
+	return err
+}
