@@ -31,11 +31,21 @@ type problem struct {
 	Got    string `json:"got"`
 }
 
+// encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within
+// its limit could become a body over its own.
+func encode(v any) ([]byte, error) {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
+
 // call asks until it is answered, for as long as there is patience, and reads the answer into out.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
 	var body []byte
 	if in != nil {
-		if body, err = json.Marshal(in); err != nil {
+		if body, err = encode(in); err != nil {
 			return 0, &InvalidError{Message: err.Error()}
 		}
 	}
@@ -52,6 +62,10 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	var permanent *backoff.PermanentError
 	if errors.As(err, &permanent) {
 		err = permanent.Err
+	}
+	var unreachable *UnreachableError
+	if errors.As(err, &unreachable) {
+		return status, unreachable
 	}
 	return status, err
 }

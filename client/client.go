@@ -104,7 +104,7 @@ type submission struct {
 // *UnreachableError, after which it is unknown whether the job is stored: submit it again, with the
 // same id.
 func (c *Client) Submit(ctx context.Context, s Submission) (job Job, created bool, err error) {
-	input, err := json.Marshal(s.Input)
+	input, err := encode(s.Input)
 	if err != nil {
 		return job, false, &InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
 	}

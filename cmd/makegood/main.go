@@ -19,11 +19,11 @@ import (
 
 // The exit codes of all verbs; 0 is success.
 const (
-	// codeUsage: bad usage or input. Nothing was done.
+	// codeUsage: bad usage or input, refused, or not found. Nothing was done.
 	codeUsage = 1
 	// codeOtherwise: all was done, and some job did not end Processed.
 	codeOtherwise = 2
-	// codeFailed: it was interrupted or failed on the way.
+	// codeFailed: it was interrupted, failed on the way, or could not reach the API.
 	codeFailed = 3
 )
 
@@ -47,7 +47,13 @@ func newRoot(agents []agent.Handler) *cobra.Command {
 	root.AddCommand(
 		newRun(agents),
 		newValidate(names(agents)),
+		newDev(agents),
+		newSubmit(),
+		newGet(),
+		newList(),
+		newWatch(),
 	)
+	root.AddCommand(newVerbs()...)
 	return root
 }
 

@@ -233,7 +233,7 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 func jobID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !namePattern.MatchString(id) {
-		return "", newProblem(http.StatusNotFound, "there is no job %.140q", id)
+		return "", notFound(fmt.Sprintf("%.140q", id))
 	}
 	return id, nil
 }

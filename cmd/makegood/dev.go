@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// defaultAddr is where dev serves, and where the other verbs look for it.
+const defaultAddr = "127.0.0.1:4777"
+
+type devOptions struct {
+	data, addr, workflows string
+	verbose               bool
+}
+
+// newDev makes the verb that serves an engine.
+func newDev(agents []agent.Handler) *cobra.Command {
+	var o devOptions
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "Serve the engine and its HTTP API in one process",
+		Long: `Serve the engine and its HTTP API in one process, with the workflows of a folder, the linked agents
+and http. The other verbs find it at --addr; GET /api/openapi.json describes the API.
+
+With --data everything is kept in that folder: killed and started again, it goes on where it was cut
+off. Without --data nothing is kept. The API asks nobody who he is, so it listens on loopback unless
+--addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again.
+
+Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
+3 it failed.`,
+		Example: `  makegood dev --data ./data
+  makegood dev --workflows ./workflows --addr 127.0.0.1:4777`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, agents) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
+	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml files, also in folders below, are served")
+	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	return cmd
+}
+
+// dev serves until it is told to stop.
+func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
+	files, err := loadWorkflows(o.workflows, names(agents))
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	host, _, err := net.SplitHostPort(o.addr)
+	if err != nil {
+		return exit(codeUsage, fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr))
+	}
+	logger := newDevLogger(cmd.ErrOrStderr(), o.verbose)
+	slog.SetDefault(logger)
+	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
+	if err != nil {
+		return exit(codeFailed, err)
+	}
+	defer http.Close()
+	engine, err := embedded.Open(cmd.Context(), embedded.Config{
+		Dir: o.data, Agents: append([]agent.Handler{http}, agents...),
+		Logger: logger, Notifier: notify.Log{Logger: logger},
+	})
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	for _, f := range files {
+		if err := engine.Define(cmd.Context(), f.compiled); err != nil {
+			return exit(codeUsage, fmt.Errorf("%s: %w", f.name, err))
+		}
+	}
+	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", o.addr)
+	if err != nil {
+		return exit(codeUsage, fmt.Errorf("%w; --addr names another address", err))
+	}
+	if !isLoopback(listener.Addr()) {
+		logger.Warn("the API asks nobody who he is, and is open to whoever reaches this address", "addr", listener.Addr().String())
+	}
+	printServed(cmd.OutOrStdout(), listener.Addr().String(), o.data, files)
+	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger})
+	if err := serve(cmd.Context(), engine, func(ctx context.Context) error {
+		return httpapi.Serve(ctx, listener, api, logger)
+	}); err != nil {
+		return exit(codeFailed, err)
+	}
+	return nil
+}
+
+// serve runs the engine and the API until ctx ends or one of them fails. The API stops first, so that
+// what it has answered still reaches the agents.
+func serve(ctx context.Context, engine *embedded.Engine, api func(context.Context) error) error {
+	serving, stopServing := context.WithCancel(ctx)
+	defer stopServing()
+	running, stopRunning := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRunning()
+	ran := make(chan error, 1)
+	go func() {
+		defer stopServing()
+		ran <- engine.Run(running)
+	}()
+	err := api(serving)
+	stopRunning()
+	return errors.Join(err, <-ran)
+}
+
+// served is a workflow file.
+type served struct {
+	name     string
+	compiled *workflowfile.Compiled
+}
+
+// loadWorkflows reads every workflow file below a folder, and gives all that is wrong with any of them.
+func loadWorkflows(folder string, agents []string) ([]served, error) {
+	var files []served
+	var wrong []error
+	first := map[string]string{}
+	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(name) != ".yaml" {
+			return err
+		}
+		source, err := readLimited(name)
+		if err != nil {
+			return err
+		}
+		compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(agents...))
+		if err != nil {
+			wrong = append(wrong, err)
+			return nil
+		}
+		workflow := compiled.Workflow.Name
+		if other, twice := first[workflow]; twice {
+			wrong = append(wrong, fmt.Errorf("%s: the workflow %s is in %s already", name, workflow, other))
+		}
+		first[workflow] = name
+		files = append(files, served{name, compiled})
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) && len(files) == 0 {
+		err = fmt.Errorf("%w; --workflows names the folder of your workflow files", err)
+	}
+	if err == nil && len(files)+len(wrong) == 0 {
+		err = fmt.Errorf("%s: there is no workflow file (*.yaml) in it or below", folder)
+	}
+	return files, errors.Join(append(wrong, err)...)
+}
+
+// readLimited reads a file as far as a workflow file may go, and a byte more, so that Parse sees too much.
+func readLimited(name string) ([]byte, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, workflowfile.MaxSourceBytes+1))
+}
+
+func isLoopback(a net.Addr) bool {
+	address, err := netip.ParseAddrPort(a.String())
+	return err == nil && address.Addr().IsLoopback()
+}
+
+func newDevLogger(w io.Writer, verbose bool) *slog.Logger {
+	level := slog.LevelWarn
+	if verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+func printServed(w io.Writer, addr, data string, files []served) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "makegood serves http://%s\n", addr)
+	for _, f := range files {
+		fmt.Fprintf(&text, "  workflow %s, %s, from %s\n", f.compiled.Workflow.Name, count(len(f.compiled.Workflow.Steps), "step"), f.name)
+	}
+	if data == "" {
+		text.WriteString("  nothing is kept: --data names a folder that keeps everything\n")
+	} else {
+		fmt.Fprintf(&text, "  everything is kept in %s\n", data)
+	}
+	_, _ = io.WriteString(w, text.String()) // whoever closed standard output does not want to know
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// maxShownBytes is how much of a payload get shows to people; --json shows all of it.
+const maxShownBytes = 400
+
+// newGet makes the verb that shows a job.
+func newGet() *cobra.Command {
+	var o remote
+	var data string
+	cmd := &cobra.Command{
+		Use:   "get ID",
+		Short: "Show a job, with its steps, input and outputs",
+		Long: `Show a job, with its steps, input and outputs: from the process at --addr, or from the folder that
+--data names, whether an engine runs on it or not.
+
+Exit status: 0; 1 bad usage or no such job; 3 the API cannot be reached.`,
+		Example: `  makegood get order-17
+  makegood get order-17 --json | jq .processState
+  makegood get order-17 --data ./data`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := getJob(cmd, o, data, args[0])
+			if err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), job)
+			}
+			printJob(cmd.OutOrStdout(), job)
+			return nil
+		},
+	}
+	o.flags(cmd)
+	dataFlag(cmd, &data)
+	return cmd
+}
+
+func dataFlag(cmd *cobra.Command, data *string) {
+	cmd.Flags().StringVar(data, "data", "", "read this `folder` instead of asking a process")
+	cmd.MarkFlagsMutuallyExclusive("addr", "data")
+}
+
+func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
+	if data == "" {
+		c, err := o.client()
+		if err != nil {
+			return client.Job{}, err
+		}
+		job, err := c.Get(cmd.Context(), id)
+		return job, failed(err)
+	}
+	reader, err := openData(cmd, data)
+	if err != nil {
+		return client.Job{}, err
+	}
+	defer reader.Close()
+	stored, err := reader.Load(cmd.Context(), id)
+	if errors.Is(err, store.ErrNotFound) {
+		return client.Job{}, failed(fmt.Errorf("get job %s: %w", id, client.ErrNotFound))
+	}
+	if err != nil {
+		return client.Job{}, exit(codeFailed, err)
+	}
+	job, err := view.WithPayloads(cmd.Context(), stored, reader.Payload)
+	if err != nil {
+		return client.Job{}, exit(codeFailed, err)
+	}
+	return job, nil
+}
+
+// openData opens the store of a folder for reading.
+func openData(cmd *cobra.Command, data string) (*sqlitestore.Reader, error) {
+	reader, err := sqlitestore.OpenReader(cmd.Context(), filepath.Join(data, embedded.DataFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, exit(codeUsage, fmt.Errorf("%w\nis --data the folder that makegood dev or makegood run was given?", err))
+	}
+	if err != nil {
+		return nil, exit(codeUsage, err)
+	}
+	return reader, nil
+}
+
+// headline says in a line what a job is and how it does.
+func headline(job client.Job) string {
+	line := fmt.Sprintf("%s  %s  %s", job.ID, job.Workflow, job.ProcessState)
+	if job.Paused {
+		line += ", paused"
+	}
+	if job.Desired != job.ProcessState && !job.AtEnd() {
+		line += ", wanted " + string(job.Desired)
+	}
+	if job.Reason != "" {
+		line += ": " + oneLine(job.Reason)
+	}
+	return line
+}
+
+func printJob(w io.Writer, job client.Job) {
+	fmt.Fprintln(w, headline(job))
+	fmt.Fprintf(w, "  created %s", moment(&job.CreatedAt))
+	if job.StartAt != nil {
+		fmt.Fprintf(w, ", starts %s", moment(job.StartAt))
+	}
+	if job.FinishedAt != nil {
+		fmt.Fprintf(w, ", finished %s", moment(job.FinishedAt))
+	}
+	fmt.Fprintf(w, ", round %d, %s\n", job.Round, count(job.FailureCount, "failure"))
+	fmt.Fprintf(w, "  input   %s\n", shown(job.Input))
+	for _, line := range stepLines(job) {
+		fmt.Fprintln(w, line)
+	}
+	for _, s := range job.Steps {
+		if len(s.Output) > 0 && string(s.Output) != "null" {
+			fmt.Fprintf(w, "  output of %s  %s\n", s.Name, shown(s.Output))
+		}
+	}
+}
+
+// stepLines gives a line a step, and one more for each undo.
+func stepLines(job client.Job) []string {
+	width := 0
+	for _, s := range job.Steps {
+		width = max(width, len(s.Name))
+	}
+	var lines []string
+	for _, s := range job.Steps {
+		lines = append(lines, fmt.Sprintf("  %-*s  %s", width, s.Name, activityText(s.Activity)))
+		if s.Undo != nil {
+			lines = append(lines, fmt.Sprintf("  %-*s  undo: %s", width, "", activityText(*s.Undo)))
+		}
+	}
+	return lines
+}
+
+func activityText(a client.Activity) string {
+	text := string(a.State)
+	if a.Attempt > 0 {
+		text += fmt.Sprintf(", attempt %d", a.Attempt)
+	}
+	if a.LockedBy != nil {
+		text += fmt.Sprintf(", by %s until %s", *a.LockedBy, moment(a.CompleteBy))
+	}
+	if a.FailureCount > 0 {
+		text += ", " + count(a.FailureCount, "failure")
+	}
+	if a.Error != nil {
+		text += "; last error: " + oneLine(a.Error.Message)
+	}
+	return text
+}
+
+// oneLine keeps text of others from drawing on a terminal.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || 0x7f <= r && r < 0xa0 {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+func moment(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}
+
+func shown(value json.RawMessage) string {
+	if len(value) == 0 {
+		return "null"
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err != nil {
+		return "(not JSON)"
+	}
+	text := compact.String()
+	if len(text) > maxShownBytes {
+		text = fmt.Sprintf("%s... (%d bytes; --json shows all)", strings.ToValidUTF8(text[:maxShownBytes], ""), len(text))
+	}
+	return oneLine(text)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+type submitOptions struct {
+	remote
+	id, input, startAt, replyTo string
+	wait                        bool
+}
+
+// newSubmit makes the verb that submits a job.
+func newSubmit() *cobra.Command {
+	var o submitOptions
+	cmd := &cobra.Command{
+		Use:   "submit WORKFLOW",
+		Short: "Submit a job to a running makegood dev",
+		Long: `Submit a job to a running makegood dev, and print its id. It is stored when this returns. The same id
+with the same workflow and input is the same job; with other content it is refused.
+
+Exit status: 0 it is stored, and with --wait it ended Processed; 1 bad usage or refused; 2 with --wait:
+it ended otherwise; 3 the API cannot be reached, and it is not known whether it is stored: submit it
+again with the same --id.`,
+		Example: `  makegood submit order --id order-17 --input '{"id":"order-17","customer":"c-1","total":9.5}'
+  makegood submit order --input @order.json --wait
+  jq '.order' message.json | makegood submit order --input - --start-at 2026-12-24T18:00:00Z`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd, args[0], o) },
+	}
+	o.flags(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.id, "id", "", "the job's `id`; without it one is made")
+	flags.StringVar(&o.input, "input", "null", "the job's input: `JSON`, @FILE, or - for standard input")
+	flags.StringVar(&o.startAt, "start-at", "", "when the job may start: a `time` as in RFC 3339")
+	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
+	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
+	return cmd
+}
+
+func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
+	s := client.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo}
+	var err error
+	if s.Input, err = readInput(cmd.InOrStdin(), o.input); err != nil {
+		return exit(codeUsage, err)
+	}
+	if o.startAt != "" {
+		if s.StartAt, err = time.Parse(time.RFC3339, o.startAt); err != nil {
+			return exit(codeUsage, fmt.Errorf("--start-at %s: want a time as in RFC 3339, such as 2026-12-24T18:00:00Z", o.startAt))
+		}
+	}
+	c, err := o.client()
+	if err != nil {
+		return err
+	}
+	job, created, err := c.Submit(cmd.Context(), s)
+	if err != nil {
+		return failed(err)
+	}
+	if !created {
+		fmt.Fprintln(cmd.ErrOrStderr(), "it was there already, with the same content")
+	}
+	if o.wait {
+		if job, err = c.Wait(cmd.Context(), job.ID); err != nil {
+			return failed(err)
+		}
+	}
+	if err := printSubmitted(cmd.OutOrStdout(), job, o); err != nil || !o.wait {
+		return err
+	}
+	return ended(job)
+}
+
+func printSubmitted(w io.Writer, job client.Job, o submitOptions) error {
+	switch {
+	case o.json:
+		return printJSON(w, job)
+	case o.wait:
+		fmt.Fprintln(w, headline(job))
+	default:
+		fmt.Fprintln(w, job.ID)
+	}
+	return nil
+}
+
+// readInput gives the JSON that --input names.
+func readInput(stdin io.Reader, input string) (json.RawMessage, error) {
+	text := []byte(input)
+	var err error
+	file, isFile := strings.CutPrefix(input, "@")
+	switch {
+	case input == "-":
+		text, err = io.ReadAll(io.LimitReader(stdin, 2*makegood.MaxPayloadBytes))
+	case isFile:
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--input: %w", err)
+	}
+	if !json.Valid(text) {
+		return nil, errors.New("--input is not JSON; @FILE reads a file, - reads standard input")
+	}
+	return text, nil
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// patience is how long a verb tries to reach the API: a person waits.
+const patience = 3 * time.Second
+
+// remote is where a verb finds its API.
+type remote struct {
+	addr string
+	json bool
+}
+
+func (o *remote) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.addr, "addr", defaultAddr, "`address` of a running makegood dev, HOST:PORT or a URL")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
+}
+
+func (o *remote) client() (*client.Client, error) {
+	base := o.addr
+	if !strings.Contains(base, "://") {
+		base = "http://" + base
+	}
+	c, err := client.New(base, client.WithPatience(patience))
+	if err != nil {
+		return nil, exit(codeUsage, fmt.Errorf("--addr: %w", err))
+	}
+	return c, nil
+}
+
+// failed gives the exit code of an error of the client, and says what to do next.
+func failed(err error) error {
+	var unreachable *client.UnreachableError
+	var mismatch *client.MismatchError
+	var coded *exitError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &coded):
+		return err
+	case errors.Is(err, context.Canceled):
+		return exit(codeFailed, err)
+	case errors.As(err, &unreachable):
+		return exit(codeFailed, fmt.Errorf("%w\nis `makegood dev` running? --addr names it", err))
+	case errors.As(err, &mismatch):
+		return exit(codeUsage, fmt.Errorf("%w; give it another --id", err))
+	case errors.Is(err, client.ErrNotFound):
+		return exit(codeUsage, fmt.Errorf("%w; `makegood list` shows what there is", err))
+	default:
+		return exit(codeUsage, err)
+	}
+}
+
+// ended gives the exit code that says how a job ended.
+func ended(job client.Job) error {
+	if job.ProcessState == makegood.Processed {
+		return nil
+	}
+	return exit(codeOtherwise, nil)
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return exit(codeFailed, fmt.Errorf("write the result: %w", err))
+	}
+	return nil
+}
+
+// newVerb makes the verb that asks for a verb of the table.
+func newVerb(verb makegood.Verb, short string) *cobra.Command {
+	var o remote
+	var reason string
+	cmd := &cobra.Command{
+		Use:   string(verb) + " ID",
+		Short: short,
+		Long: short + ".\n\n" + grantedIn(verb) + `
+
+Exit status: 0 it is stored, or was so already; 1 bad usage, refused, or no such job; 3 the API cannot
+be reached, and it is not known whether it was granted: ask again.`,
+		Example: fmt.Sprintf("  makegood %s order-17 --reason 'the customer called'\n  makegood %s order-17 --json", verb, verb),
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.client()
+			if err != nil {
+				return err
+			}
+			job, err := c.Ask(cmd.Context(), args[0], verb, reason)
+			if err != nil {
+				return failed(err)
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), job)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), headline(job))
+			return nil
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`; it is kept with the job")
+	return cmd
+}
+
+// newVerbs makes one verb for each of the table.
+func newVerbs() []*cobra.Command {
+	return []*cobra.Command{
+		newVerb(makegood.Cancel, "Undo what was done, and end Cancelled"),
+		newVerb(makegood.Resubmit, "Go on from what failed, or start an undone job again"),
+		newVerb(makegood.UndoJob, "Undo what was done, and end Undone"),
+		newVerb(makegood.Pause, "Start nothing new; what runs runs on"),
+		newVerb(makegood.Resume, "Take a pause back"),
+	}
+}
+
+// grantedIn says what the table of verbs says.
+func grantedIn(verb makegood.Verb) string {
+	var lines []string
+	for _, s := range makegood.ProcessStates() {
+		rule := machine.RuleFor(verb, s)
+		line := fmt.Sprintf("  %-11s %s", s, rule.Effect)
+		if rule.Reason != "" {
+			line += ": " + rule.Reason
+		}
+		lines = append(lines, line)
+	}
+	return "What it does to a job in each state:\n" + strings.Join(lines, "\n")
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/makegood-dev/makegood/client"
+)
+
+// newWatch makes the verb that watches a job.
+func newWatch() *cobra.Command {
+	var o remote
+	cmd := &cobra.Command{
+		Use:   "watch ID",
+		Short: "Watch a job until its end",
+		Long: `Watch a job until it is at its end or in Error. On a terminal its steps are drawn, and drawn again when
+they change; in a pipe each change is a line, and with --json a JSON object.
+
+Exit status: 0 it ended Processed; 1 bad usage or no such job; 2 it ended otherwise; 3 the API cannot be
+reached, or it was interrupted.`,
+		Example: `  makegood watch order-17
+  makegood watch order-17 --json | jq -r .processState`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd, o, args[0]) },
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func watch(cmd *cobra.Command, o remote, id string) error {
+	c, err := o.client()
+	if err != nil {
+		return err
+	}
+	draw := newPicture(cmd.OutOrStdout(), o.json)
+	var last client.Job
+	for job, err := range c.Watch(cmd.Context(), id) {
+		if err != nil && cmd.Context().Err() != nil {
+			return exit(codeFailed, fmt.Errorf("%w; the job goes on", err))
+		}
+		if err != nil {
+			return failed(err)
+		}
+		if err := draw(job); err != nil {
+			return exit(codeFailed, err)
+		}
+		last = job
+	}
+	return ended(last)
+}
+
+// newPicture gives what shows a job each time it has changed.
+func newPicture(w io.Writer, asJSON bool) func(client.Job) error {
+	file, ok := w.(*os.File)
+	switch {
+	case asJSON:
+		return func(job client.Job) error { return printJSON(w, job) }
+	case ok && term.IsTerminal(int(file.Fd())):
+		return redraw(file)
+	default:
+		return func(job client.Job) error {
+			_, err := fmt.Fprintln(w, headline(job)+changes(job))
+			return err
+		}
+	}
+}
+
+// changes says in a line where the steps are.
+func changes(job client.Job) string {
+	var steps []string
+	for _, s := range job.Steps {
+		text := s.Name + " " + string(s.State)
+		if s.Undo != nil {
+			text += ", undo " + string(s.Undo.State)
+		}
+		steps = append(steps, text)
+	}
+	return "  [" + strings.Join(steps, "; ") + "]"
+}
+
+// redraw draws a job over the picture before, lines cut to the terminal's width so that each is one.
+func redraw(file *os.File) func(client.Job) error {
+	drawn := 0
+	return func(job client.Job) error {
+		width, height, err := term.GetSize(int(file.Fd()))
+		if err != nil || width < 20 || height < 5 {
+			width, height = 80, 24
+		}
+		lines := append([]string{headline(job)}, stepLines(job)...)
+		if len(lines) > height-1 {
+			lines = append(lines[:height-2], fmt.Sprintf("  ... and %d more lines", len(lines)-height+2))
+		}
+		var out strings.Builder
+		if drawn > 0 {
+			fmt.Fprintf(&out, "\x1b[%dA", drawn)
+		}
+		for _, line := range lines {
+			fmt.Fprintf(&out, "\r%s\x1b[K\n", cut(line, width-1))
+		}
+		out.WriteString("\x1b[J")
+		drawn = len(lines)
+		_, err = io.WriteString(file, out.String())
+		return err
+	}
+}
+
+// cut shortens a line to so many characters.
+func cut(line string, width int) string {
+	runes := []rune(line)
+	if len(runes) <= width {
+		return line
+	}
+	return string(runes[:width])
+}
