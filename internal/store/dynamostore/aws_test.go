@@ -1,0 +1,240 @@
+//go:build aws
+
+package dynamostore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/storetest"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// table is a table of its own, gone when the test has ended.
+type table struct {
+	name string
+	// transport stands between the SDK and DynamoDB.
+	transport *transport
+	config    Config
+	spent     *spent
+}
+
+func newTable(t *testing.T) *table {
+	t.Helper()
+	tr := &transport{}
+	config := aws.Config{
+		Region: "eu-west-1", BaseEndpoint: aws.String(standin.DynamoDB(t).Endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""), HTTPClient: tr,
+	}
+	client := dynamodb.NewFromConfig(config)
+	tab := &table{name: "jobs-" + strings.ToLower(rand.Text()[:12]), transport: tr, spent: &spent{}}
+	tab.config = Config{Client: client, Table: tab.name, Index: "due", Shards: 3, Consumed: tab.spent.add}
+	if _, err := client.CreateTable(t.Context(), Schema(tab.name, "due")); err != nil {
+		t.Fatalf("create table: %v", err)
+	}
+	t.Cleanup(func() {
+		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &tab.name})
+	})
+	wait := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay, o.MaxDelay = 50*time.Millisecond, time.Second })
+	if err := wait.Wait(t.Context(), &dynamodb.DescribeTableInput{TableName: &tab.name}, time.Minute); err != nil {
+		t.Fatalf("wait for the table: %v", err)
+	}
+	return tab
+}
+
+func (tab *table) open(t *testing.T) *Store {
+	t.Helper()
+	s, err := New(tab.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// transport does what a test wants of a request: drop its answer, say.
+type transport struct {
+	requests atomic.Int64
+	mu       sync.Mutex
+	// lose says whether to lose the answer of a request of this operation: the server has carried it out.
+	lose func(operation string) bool
+}
+
+func (tr *transport) Do(r *http.Request) (*http.Response, error) {
+	tr.requests.Add(1)
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	response, err := http.DefaultClient.Do(r)
+	tr.mu.Lock()
+	lose := tr.lose != nil && tr.lose(operation)
+	tr.mu.Unlock()
+	if err == nil && lose {
+		_ = response.Body.Close()
+		return nil, &lost{}
+	}
+	return response, err
+}
+
+// once loses the next answer of an operation.
+func (tr *transport) once(operation string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.lose = func(op string) bool {
+		if op != operation {
+			return false
+		}
+		tr.lose = nil
+		return true
+	}
+}
+
+type lost struct{}
+
+func (*lost) Error() string   { return "connection reset by peer" }
+func (*lost) Timeout() bool   { return true }
+func (*lost) Temporary() bool { return true }
+
+func TestTheContractHolds(t *testing.T) {
+	tab := newTable(t)
+	storetest.Run(t, func(t *testing.T) storetest.Harness {
+		return storetest.Harness{
+			Open:   func() store.Store { return tab.open(t) },
+			Reopen: func() store.Store { return tab.open(t) },
+			Damage: func(id string) { tab.damage(t, id) },
+			Lag:    2 * time.Second,
+		}
+	})
+}
+
+func (tab *table) damage(t *testing.T, id string) {
+	t.Helper()
+	_, err := tab.config.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &tab.name, Key: hotKey(id), UpdateExpression: aws.String("SET #d = :d"),
+		ExpressionAttributeNames: map[string]string{"#d": attrData}, ExpressionAttributeValues: item{":d": blob([]byte("\x01{"))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func job(id string) makegood.Job {
+	now := makegood.Instant(time.Now())
+	return makegood.Job{
+		ID: id, Workflow: "order", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1,
+		ProcessState: makegood.Pending, Desired: makegood.Processed, CreatedAt: now, CompleteBy: now.Add(time.Minute),
+		Input: wire.Inline([]byte(`{"sku":"abc"}`)), Open: map[string]int{"reserve1": 1},
+		Steps: []makegood.StepState{{Name: "reserve1", Attempt: 1, Forward: makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: "submit"}}},
+	}
+}
+
+func must(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// The SDK tries again when an answer is lost, and finds its own write. Each write must know it.
+func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("lost-1")
+	tab.transport.once("PutItem")
+	must(t, "create", s.Create(t.Context(), j))
+	if err := s.Create(t.Context(), j); !errors.Is(err, store.ErrExists) {
+		t.Errorf("another create of the same: got %v, want %v", err, store.ErrExists)
+	}
+
+	claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Second)}
+	tab.transport.once("UpdateItem")
+	must(t, "claim that lowers the key", s.Claim(t.Context(), j.ID, "reserve1", claim))
+	tab.transport.once("UpdateItem")
+	must(t, "beat", s.Beat(t.Context(), j.ID, "reserve1", claim))
+
+	loaded, err := s.Load(t.Context(), j.ID)
+	must(t, "load", err)
+	loaded.LockedBy, loaded.ProcessState = "scheduler:1", makegood.Processing
+	tab.transport.once("UpdateItem")
+	must(t, "save", s.Save(t.Context(), store.Change{Job: loaded, Seen: loaded.CompleteBy, Ended: []string{"reserve1"}}))
+	other := loaded
+	other.LockedBy = "scheduler:2"
+	if err := s.Save(t.Context(), store.Change{Job: other, Seen: other.CompleteBy}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("another's save of the same revision: got %v, want %v", err, store.ErrConflict)
+	}
+
+	tab.transport.once("UpdateItem")
+	must(t, "park", s.Park(t.Context(), j.ID, loaded.CompleteBy, "why", j.CreatedAt.Add(time.Hour)))
+	if err := s.Park(t.Context(), j.ID, loaded.CompleteBy, "why", j.CreatedAt.Add(time.Hour)); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("another park of the same: got %v, want %v", err, store.ErrConflict)
+	}
+	got, err := s.Load(t.Context(), j.ID)
+	must(t, "load", err)
+	if got.Rev != 2 || got.ProcessState != makegood.Error || got.Claims.Rev < 2 {
+		t.Errorf("got revision %d, %s, claims revision %d; want 2, Error, at least 2", got.Rev, got.ProcessState, got.Claims.Rev)
+	}
+}
+
+// Without the tests in the old item each of them would be told of a conflict with itself.
+func TestALostClaimIsNotTaken(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("lost-2")
+	must(t, "create", s.Create(t.Context(), j))
+	claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Hour)}
+	before := tab.transport.requests.Load()
+	tab.transport.once("UpdateItem")
+	must(t, "claim", s.Claim(t.Context(), j.ID, "reserve1", claim))
+	if got := tab.transport.requests.Load() - before; got != 2 {
+		t.Errorf("got %d requests, want 2: the lost one and its repetition", got)
+	}
+	claim.LockedBy = "agent:2"
+	if err := s.Claim(t.Context(), j.ID, "reserve1", claim); !errors.Is(err, store.ErrTaken) {
+		t.Errorf("claim by another: got %v, want %v", err, store.ErrTaken)
+	}
+}
+
+// spent adds up what requests have cost.
+type spent struct {
+	mu  sync.Mutex
+	all []cost
+}
+
+type cost struct {
+	operation           string
+	table, index, total float64
+}
+
+func (s *spent) add(operation string, c types.ConsumedCapacity) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	got := cost{operation: operation, total: aws.ToFloat64(c.CapacityUnits)}
+	if c.Table != nil {
+		got.table = aws.ToFloat64(c.Table.CapacityUnits)
+	}
+	for _, i := range c.GlobalSecondaryIndexes {
+		got.index += aws.ToFloat64(i.CapacityUnits)
+	}
+	s.all = append(s.all, got)
+}
+
+// take gives what was spent since the last time.
+func (s *spent) take() []cost {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.all
+	s.all = nil
+	return all
+}

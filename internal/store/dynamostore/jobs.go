@@ -1,0 +1,288 @@
+package dynamostore
+
+import (
+	"bytes"
+	"context"
+	crand "crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Create stores a new job; see store.Jobs.
+func (s *Store) Create(ctx context.Context, job makegood.Job) error {
+	if err := s.create(ctx, job); err != nil {
+		return fmt.Errorf("create job %s: %w", job.ID, err)
+	}
+	return nil
+}
+
+func (s *Store) create(ctx context.Context, job makegood.Job) error {
+	job.Claims, job.CompleteBy = makegood.Claims{}, makegood.Instant(job.CompleteBy)
+	birth := newNonce()
+	it := besideItem(job, 1)
+	it[attrBirth] = blob(birth)
+	if job.LockedBy == "" {
+		delete(it, attrLockedBy)
+	}
+	if !job.CompleteBy.IsZero() {
+		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
+	}
+	p := pack(job, nil, weight(it)+len(attrData))
+	if err := s.putParts(ctx, job.ID, p); err != nil {
+		return err
+	}
+	it[attrData] = blob(p.data)
+	old, err := s.put(ctx, "Create", it, "attribute_not_exists(PK)")
+	if errors.Is(err, errCondition) {
+		if bytes.Equal(asBytes(old[attrBirth]), birth) {
+			return nil
+		}
+		return store.ErrExists
+	}
+	return err
+}
+
+// newNonce gives eight random bytes, by which a write knows itself.
+func newNonce() []byte {
+	nonce := make([]byte, 8)
+	_, _ = crand.Read(nonce) // never fails, says its documentation
+	return nonce
+}
+
+// putParts writes what data refers to: before data is, so that nothing refers to what is not there.
+func (s *Store) putParts(ctx context.Context, job string, p packed) error {
+	if p.names != nil {
+		if err := s.putShape(ctx, *p.names); err != nil {
+			return err
+		}
+	}
+	for _, d := range p.details {
+		if d.body == nil {
+			continue
+		}
+		it := keyItem(job, d.key)
+		it[attrData] = blob(d.body)
+		if _, err := s.put(ctx, "PutDetail", it, "attribute_not_exists(PK)"); err != nil && !errors.Is(err, errCondition) {
+			return fmt.Errorf("put details of steps that are over: %w", err)
+		}
+	}
+	return nil
+}
+
+// Load reads a job; see store.Jobs.
+func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
+	job, err := s.load(ctx, id)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	return job, nil
+}
+
+func (s *Store) load(ctx context.Context, id string) (makegood.Job, error) {
+	it, err := s.get(ctx, "Load", hotKey(id))
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	u, err := unpackData(asBytes(it[attrData]))
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	if u.namesKey != "" {
+		names, err := s.shape(ctx, u.namesKey)
+		if err != nil {
+			return makegood.Job{}, damagedUnlessThere(err)
+		}
+		if err := u.named(names); err != nil {
+			return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		}
+	}
+	u.beside(it)
+	if len(u.detailKeys) == 0 {
+		return u.job, nil
+	}
+	bodies, err := s.details(ctx, id)
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	stored, err := u.fill(bodies)
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	s.spills.put(id, spill{rev: u.job.Rev, details: stored})
+	return u.job, nil
+}
+
+// damagedUnlessThere: a job whose parts are gone is damaged; it must not look as if it did not exist.
+func damagedUnlessThere(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: %w", store.ErrDamaged, errors.New("the names of its steps are gone"))
+	}
+	return err
+}
+
+// details reads all details of a job, those that it does not refer to any more, too.
+func (s *Store) details(ctx context.Context, job string) (map[string][]byte, error) {
+	bodies := map[string][]byte{}
+	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
+		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+		KeyConditionExpression:    aws.String("PK = :job AND begins_with(SK, :detail)"),
+		ExpressionAttributeValues: item{":job": text(job), ":detail": text(detailPrefix)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, s.options)
+		if err != nil {
+			return nil, fmt.Errorf("read details: %w", err)
+		}
+		s.consumed("LoadDetails", page.ConsumedCapacity)
+		for _, it := range page.Items {
+			bodies[asText(it[attrSK])] = asBytes(it[attrData])
+		}
+	}
+	return bodies, nil
+}
+
+// Save stores a changed job; see store.Jobs.
+func (s *Store) Save(ctx context.Context, change store.Change) error {
+	if err := s.save(ctx, change); err != nil {
+		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
+	}
+	return nil
+}
+
+func (s *Store) save(ctx context.Context, change store.Change) error {
+	job := change.Job
+	job.CompleteBy, change.Seen = makegood.Instant(job.CompleteBy), makegood.Instant(change.Seen)
+	var stored []detail
+	if known, ok := s.spills.get(job.ID); ok && known.rev == job.Rev {
+		stored = known.details
+	}
+	p := pack(job, stored, s.besideData(job, change.Ended))
+	if err := s.putParts(ctx, job.ID, p); err != nil {
+		return err
+	}
+	old, err := s.update(ctx, "Save", job.ID, s.saving(change, job, p.data))
+	switch {
+	case errors.Is(err, errCondition) && savedBefore(old, job, p.data):
+		err = nil
+	case errors.Is(err, errCondition):
+		err = store.ErrConflict
+	}
+	if err != nil {
+		s.spills.drop(job.ID)
+		return err
+	}
+	if len(p.details) > 0 {
+		s.spills.put(job.ID, spill{rev: job.Rev + 1, details: p.details})
+	}
+	return nil
+}
+
+// besideData is what the item will weigh but for its data.
+func (s *Store) besideData(job makegood.Job, ended []string) int {
+	slots := map[string]makegood.Claim{}
+	for step, c := range job.Claims.Slots {
+		if !slices.Contains(ended, step) {
+			slots[step] = c
+		}
+	}
+	job.Claims.Slots = slots
+	it := besideItem(job, job.Rev+1)
+	if !job.CompleteBy.IsZero() {
+		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
+	}
+	return weight(it) + len(attrData)
+}
+
+// savedBefore reports whether the stored item is what this save made of it: its answer was lost.
+func savedBefore(old item, job makegood.Job, data []byte) bool {
+	return job.LockedBy != "" && asText(old[attrLockedBy]) == job.LockedBy && asInt(old[attrRev]) == job.Rev+1 &&
+		bytes.Equal(asBytes(old[attrData]), data)
+}
+
+// saving is the update that a save makes.
+func (s *Store) saving(change store.Change, job makegood.Job, data []byte) *update {
+	u := newUpdate()
+	u.set(attrData, blob(data))
+	u.set(attrOpen, openItem(job.Open))
+	u.set(attrRev, number(job.Rev+1))
+	u.set(attrProcessState, text(string(job.ProcessState)))
+	u.set(attrLockedBy, text(job.LockedBy))
+	u.set(attrFailureCount, number(int64(job.FailureCount)))
+	u.set(attrWorkflow, text(job.Workflow))
+	for _, step := range change.Ended {
+		u.remove(attrClaims, step)
+	}
+	for _, name := range []string{attrBirth, attrParked, attrParkedBy} {
+		u.remove(name)
+	}
+	u.when(u.name(attrRev) + " = " + u.value(number(job.Rev)))
+	if change.OnClaims {
+		u.when(u.name(attrClaimsRev) + " = " + u.value(number(job.Claims.Rev)))
+	}
+	if !job.CompleteBy.Equal(change.Seen) {
+		s.moving(u, job.ID, change.Seen, job.CompleteBy)
+	}
+	return u
+}
+
+// moving moves the key of a job in the index, if it is still the one that was seen.
+func (s *Store) moving(u *update, job string, seen, key time.Time) {
+	if seen.IsZero() {
+		u.when("attribute_not_exists(" + u.name(attrCompleteBy) + ")")
+	} else {
+		u.when(u.name(attrCompleteBy) + " = " + u.value(instant(seen)))
+	}
+	if key.IsZero() {
+		u.remove(attrCompleteBy)
+		u.remove(attrShard)
+		return
+	}
+	u.set(attrCompleteBy, instant(key))
+	u.set(attrShard, number(s.shard(job)))
+}
+
+// Park puts a job in front of a person; see store.Jobs. Rev stays as it is.
+func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
+	seen, completeBy = makegood.Instant(seen), makegood.Instant(completeBy)
+	nonce := newNonce()
+	u := newUpdate()
+	u.when("attribute_exists(" + u.name(attrPK) + ")")
+	u.set(attrProcessState, text(string(makegood.Error)))
+	u.set(attrParked, text(reason))
+	u.set(attrParkedBy, blob(nonce))
+	s.moving(u, id, seen, completeBy)
+	old, err := s.update(ctx, "Park", id, u)
+	switch {
+	case errors.Is(err, errCondition) && len(old) == 0:
+		err = store.ErrNotFound
+	case errors.Is(err, errCondition) && bytes.Equal(asBytes(old[attrParkedBy]), nonce):
+		err = nil
+	case errors.Is(err, errCondition):
+		err = store.ErrConflict
+	}
+	if err != nil {
+		return fmt.Errorf("park job %s: %w", id, err)
+	}
+	return nil
+}
+
+// errCondition: the condition of a write did not hold.
+var errCondition = errors.New("condition failed")
+
+// asCondition tells a failed condition, and gives the item as it stands.
+func asCondition(err error) (old item, condition error) {
+	var failed *types.ConditionalCheckFailedException
+	if errors.As(err, &failed) {
+		return failed.Item, errCondition
+	}
+	return nil, err
+}

@@ -1,0 +1,269 @@
+package dynamostore
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// failer is a test, one of rapid's too.
+type failer interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// unpackAll reads a packed job as Load does, from what was written.
+func unpackAll(t failer, p packed, bodies map[string][]byte) (makegood.Job, []detail) {
+	t.Helper()
+	u, err := unpackData(p.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.namesKey != "" {
+		names, err := unpackNames(p.names.body)
+		if err != nil || p.names.key != u.namesKey {
+			t.Fatalf("names %s, want %s: %v", p.names.key, u.namesKey, err)
+		}
+		if err := u.named(names); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range p.details {
+		if d.body != nil {
+			bodies[d.key] = d.body
+		}
+	}
+	stored, err := u.fill(bodies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.job, stored
+}
+
+// inData is the job but for what stands beside data.
+func inData(job makegood.Job) makegood.Job {
+	job.ID, job.Workflow, job.ProcessState, job.FailureCount, job.LockedBy = "", "", "", 0, ""
+	job.CompleteBy, job.Rev, job.Open, job.Claims = time.Time{}, 0, nil, makegood.Claims{}
+	return job
+}
+
+func same(t failer, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+// A field that is added to a job and forgotten here would be lost at the first save.
+func TestEveryFieldOfAJobIsPacked(t *testing.T) {
+	var job makegood.Job
+	n := 0
+	set(reflect.ValueOf(&job).Elem(), &n)
+	want := inData(job)
+	for name, beside := range map[string]int{"inline": 0, "spilled": unit} {
+		got, _ := unpackAll(t, pack(job, nil, beside), map[string][]byte{})
+		same(t, name, got, want)
+	}
+}
+
+// set gives every field of v a value of its own.
+func set(v reflect.Value, n *int) {
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + int64(*n)).UTC()))
+		return
+	case json.RawMessage:
+		v.SetBytes(fmt.Appendf(nil, "%d", *n))
+		return
+	case makegood.ActivityState:
+		v.SetString(string(makegood.Done))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprint("text-", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			set(v.Field(i), n)
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		set(v.Index(0), n)
+		set(v.Index(1), n)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		set(v.Elem(), n)
+	default:
+		panic(fmt.Sprintf("a field of kind %s", v.Kind()))
+	}
+}
+
+// chain of saves: each changes a few activities of the job as it was loaded, so that details are made,
+// kept, outlived and dropped.
+func TestAnyJobIsLoadedAsItWasSaved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		job := drawJob(t)
+		bodies := map[string][]byte{}
+		var stored []detail
+		for range rapid.IntRange(1, 6).Draw(t, "saves") {
+			beside := rapid.SampledFrom([]int{0, 700, 1000, 5000}).Draw(t, "beside")
+			p := pack(job, stored, beside)
+			got, now := unpackAll(t, p, bodies)
+			same(t, "job", got, inData(job))
+			if stored = now; rapid.Bool().Draw(t, "forget") {
+				stored = nil
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "changes") {
+				if i := rapid.IntRange(-1, len(job.Steps)-1).Draw(t, "step"); i >= 0 {
+					job.Steps[i] = drawStep(t, i)
+				}
+			}
+		}
+	})
+}
+
+func drawJob(t *rapid.T) makegood.Job {
+	at := func(name string) time.Time { return drawTime(t, name) }
+	text := rapid.SampledFrom([]string{"", "abcd", "0123456789abcdef", "Zażółć \x00 \"", strings.Repeat("why ", 200)})
+	job := makegood.Job{
+		ID: "a", Workflow: "order", Definition: text.Draw(t, "definition"), InputHash: text.Draw(t, "hash"),
+		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.Processing,
+		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "", "Dreaming")).Draw(t, "desired"),
+		PausedAt: at("paused"), Reason: text.Draw(t, "reason"), CreatedAt: at("created"), FinishedAt: at("finished"),
+		StartAt: at("start"), ReplyTo: text.Draw(t, "replyTo"), Deadline: at("deadline"), Input: drawPayload(t),
+		Request: text.Draw(t, "request"), Transitions: rapid.IntRange(-1, 5000).Draw(t, "transitions"),
+		Incarnation: rapid.IntRange(0, 3).Draw(t, "incarnation"), Seq: rapid.IntRange(0, 300).Draw(t, "seq"),
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "untold") {
+		job.Untold = append(job.Untold, makegood.Announcement{Seq: 7, ProcessState: makegood.Error, Reason: text.Draw(t, "told"), At: at("told at")})
+	}
+	for i := range rapid.SampledFrom([]int{0, 1, 3, 9, 40}).Draw(t, "steps") {
+		job.Steps = append(job.Steps, drawStep(t, i))
+	}
+	return job
+}
+
+func drawStep(t *rapid.T, i int) makegood.StepState {
+	s := makegood.StepState{Name: fmt.Sprintf("step_%04d", i)}
+	s.Forward, s.Undo = drawActivity(t, s.Name), drawActivity(t, s.Name)
+	if s.Attempt = max(s.Forward.Attempt, s.Undo.Attempt); rapid.Bool().Draw(t, "more") {
+		s.Attempt++
+	}
+	return s
+}
+
+func drawActivity(t *rapid.T, step string) makegood.Activity {
+	if rapid.IntRange(0, 2).Draw(t, "nothing") == 0 {
+		return makegood.Activity{}
+	}
+	small := rapid.IntRange(0, 3)
+	a := makegood.Activity{
+		State:   rapid.SampledFrom(append(activityStates(), "dreaming")).Draw(t, "state"),
+		Attempt: small.Draw(t, "attempt"), Tries: small.Draw(t, "tries"), FailureCount: small.Draw(t, "failures"),
+		Interruptions: small.Draw(t, "interruptions"), Resent: small.Draw(t, "resent"),
+		At: drawTime(t, "at"), Cause: rapid.SampledFrom([]string{"", "submit", step + "#1"}).Draw(t, "cause"),
+		Unknown: rapid.Bool().Draw(t, "unknown"), Output: drawPayload(t),
+		StartedAt: drawTime(t, "started"), FinishedAt: drawTime(t, "finished"),
+	}
+	if rapid.Bool().Draw(t, "own ref") {
+		a.Output = makegood.Payload{Ref: outputKey(step, a.Attempt), Bytes: 70_000}
+	}
+	if rapid.Bool().Draw(t, "failed") {
+		a.Error = &makegood.StepError{
+			Message: strings.Repeat("no", small.Draw(t, "message")), Retryable: rapid.Bool().Draw(t, "retryable"),
+			Applied:    rapid.SampledFrom([]makegood.Applied{"", makegood.AppliedNo, makegood.AppliedUnknown}).Draw(t, "applied"),
+			RetryAfter: makegood.Duration(small.Draw(t, "after")) * makegood.Second,
+		}
+	}
+	if rapid.Bool().Draw(t, "silent") {
+		a.Silent = makegood.Claim{Attempt: 1, LockedBy: "agent/0123", StartedAt: drawTime(t, "claimed"), CompleteBy: drawTime(t, "until")}
+	}
+	return a
+}
+
+func drawTime(t *rapid.T, name string) time.Time {
+	n := rapid.SampledFrom([]int64{0, -7, 1_700_000_000_000, 1_700_000_000_123, 1_700_003_600_000}).Draw(t, name)
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(n).UTC()
+}
+
+func drawPayload(t *rapid.T) makegood.Payload {
+	return rapid.SampledFrom([]makegood.Payload{
+		{}, {Inline: []byte(`{"ok":true}`), Bytes: 11}, {Ref: "input", Bytes: 300}, {Ref: "output#other#9", Bytes: 1}, {Inline: []byte(`1`), Bytes: 5},
+	}).Draw(t, "payload")
+}
+
+// finished is a job of n steps that are over, whose details are spilled.
+func finished(n int) makegood.Job {
+	created := time.UnixMilli(1_700_000_000_000).UTC()
+	job := makegood.Job{ID: "order-123456", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1, Desired: makegood.Processed, CreatedAt: created}
+	for i := range n {
+		s := makegood.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 100}
+		s.Forward = makegood.Activity{
+			State: makegood.Done, Attempt: 90, Tries: 90, FailureCount: 89, Unknown: true, At: created.Add(time.Hour),
+			Output: makegood.Payload{Ref: outputKey(s.Name, 90), Bytes: makegood.MaxPayloadBytes},
+		}
+		s.Forward.StartedAt, s.Forward.FinishedAt = created.Add(time.Hour), created.Add(2*time.Hour)
+		job.Steps = append(job.Steps, s)
+	}
+	return job
+}
+
+func TestAFinishedStepTakesTwelveBytes(t *testing.T) {
+	const few, many = 10, makegood.MaxSteps
+	size := func(n int) int { return len(pack(finished(n), nil, unit).data) }
+	if got := float64(size(many)-size(few)) / (many - few); got > 12 {
+		t.Errorf("a finished step takes %.2f bytes, the limit is 12", got)
+	}
+}
+
+func TestASmallJobSpillsNothing(t *testing.T) {
+	if p := pack(finished(5), nil, 300); len(p.details) != 0 || p.names != nil {
+		t.Errorf("got %d details and names %v of %d bytes, want none", len(p.details), p.names, len(p.data))
+	}
+}
+
+// Whatever the bytes are, they are refused, not believed and not paniced about.
+func TestDamagedBytesAreRefused(t *testing.T) {
+	good := pack(finished(5), nil, 0).data
+	for n := range good {
+		if _, err := unpackData(good[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes: got a job, want an error", n, len(good))
+		}
+	}
+	if _, err := unpackData(append([]byte{packVersion + 1}, good[1:]...)); err == nil {
+		t.Error("another version: got a job, want an error")
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	for range 20_000 {
+		bad := append([]byte(nil), good...)
+		for range 1 + dice.IntN(4) {
+			bad[1+dice.IntN(len(bad)-1)] = byte(dice.Uint32())
+		}
+		if u, err := unpackData(bad); err == nil {
+			_, _ = u.fill(nil) // It may be another job; it must not panic.
+		}
+		_, _ = unpackDetail(bad)
+		_, _ = unpackNames(bad)
+	}
+}

@@ -1,0 +1,124 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// PutPayload stores a payload once; see store.Payloads. It is durable when this returns.
+func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) error {
+	it := keyItem(job, key)
+	it[attrData] = blob(value)
+	err := checkPayloadKey(key)
+	if err == nil {
+		err = s.putOnce(ctx, "PutPayload", it)
+	}
+	if err != nil {
+		return fmt.Errorf("put payload %s of job %s: %w", key, job, err)
+	}
+	return nil
+}
+
+// checkPayloadKey keeps payloads from taking the place of other items of the job.
+func checkPayloadKey(key string) error {
+	if key == "" || key == sortJob || strings.HasPrefix(key, detailPrefix) {
+		return fmt.Errorf("%q cannot be the key of a payload", key)
+	}
+	return nil
+}
+
+// putOnce writes an item unless it is there.
+func (s *Store) putOnce(ctx context.Context, operation string, it item) error {
+	_, err := s.put(ctx, operation, it, "attribute_not_exists(PK)")
+	if errors.Is(err, errCondition) {
+		return nil
+	}
+	return err
+}
+
+// Payload reads a payload; see store.Payloads.
+func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
+	it, err := s.get(ctx, "Payload", keyItem(job, key))
+	if err != nil {
+		return nil, fmt.Errorf("payload %s of job %s: %w", key, job, err)
+	}
+	return asBytes(it[attrData]), nil
+}
+
+// PutDefinition stores a definition by its hash; see store.Definitions.
+func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
+	body := keyItem("definition#"+hash, sortDefinition)
+	body[attrData] = blob(definition)
+	current := keyItem("workflow#"+name, sortDefinition)
+	current[attrDefinition] = text(hash)
+	// The definition first: no name may lead to what is not there.
+	err := s.putOnce(ctx, "PutDefinition", body)
+	if err == nil {
+		_, err = s.put(ctx, "PutCurrent", current, "")
+	}
+	if err != nil {
+		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
+	}
+	return nil
+}
+
+// Definition reads a definition; see store.Definitions.
+func (s *Store) Definition(ctx context.Context, hash string) ([]byte, error) {
+	it, err := s.get(ctx, "Definition", keyItem("definition#"+hash, sortDefinition))
+	if err != nil {
+		return nil, fmt.Errorf("definition %s: %w", hash, err)
+	}
+	return asBytes(it[attrData]), nil
+}
+
+// CurrentDefinition gives the hash that is current for a name; see store.Definitions.
+func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, error) {
+	it, err := s.get(ctx, "CurrentDefinition", keyItem("workflow#"+name, sortDefinition))
+	if err != nil {
+		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
+	}
+	return asText(it[attrDefinition]), nil
+}
+
+// putShape keeps the names of steps, once for all jobs that have them.
+func (s *Store) putShape(ctx context.Context, names shape) error {
+	if _, known := s.shapes.get(names.key); known {
+		return nil
+	}
+	all, err := unpackNames(names.body)
+	if err != nil {
+		return err
+	}
+	it := keyItem(names.key, sortShape)
+	it[attrData] = blob(names.body)
+	if err := s.putOnce(ctx, "PutShape", it); err != nil {
+		return fmt.Errorf("put the names of steps: %w", err)
+	}
+	s.shapes.put(names.key, all)
+	return nil
+}
+
+// shape reads the names of steps. store.ErrNotFound; store.ErrDamaged.
+func (s *Store) shape(ctx context.Context, key string) ([]string, error) {
+	if names, known := s.shapes.get(key); known {
+		return names, nil
+	}
+	it, err := s.get(ctx, "Shape", keyItem(key, sortShape))
+	if err != nil {
+		return nil, fmt.Errorf("read the names of steps: %w", err)
+	}
+	names, err := unpackNames(asBytes(it[attrData]))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	}
+	if len(names) > makegood.MaxSteps {
+		return nil, fmt.Errorf("%w: %d names", store.ErrDamaged, len(names))
+	}
+	s.shapes.put(key, names)
+	return names, nil
+}

@@ -1,0 +1,130 @@
+package dynamostore
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// update collects an UpdateItem. Every name has an alias: Data, Open and others are reserved words.
+type update struct {
+	sets, removes, conditions []string
+	names                     map[string]string
+	values                    item
+	// all asks for the item as the update leaves it.
+	all bool
+}
+
+func newUpdate() *update { return &update{names: map[string]string{}, values: item{}} }
+
+// name gives the alias of a path into the item.
+func (u *update) name(path ...string) string {
+	aliases := make([]string, len(path))
+	for i, name := range path {
+		alias := ""
+		for a, n := range u.names {
+			if n == name {
+				alias = a
+			}
+		}
+		if alias == "" {
+			alias = "#" + strconv.FormatInt(int64(len(u.names)), 36)
+			u.names[alias] = name
+		}
+		aliases[i] = alias
+	}
+	return strings.Join(aliases, ".")
+}
+
+// value gives the alias of a value.
+func (u *update) value(v types.AttributeValue) string {
+	alias := ":" + strconv.FormatInt(int64(len(u.values)), 36)
+	u.values[alias] = v
+	return alias
+}
+
+func (u *update) set(name string, v types.AttributeValue) {
+	u.sets = append(u.sets, u.name(name)+" = "+u.value(v))
+}
+
+func (u *update) setPath(v types.AttributeValue, path ...string) {
+	u.sets = append(u.sets, u.name(path...)+" = "+u.value(v))
+}
+
+// raise adds one to a number.
+func (u *update) raise(name string) {
+	u.sets = append(u.sets, u.name(name)+" = "+u.name(name)+" + "+u.value(number(1)))
+}
+
+func (u *update) remove(path ...string) { u.removes = append(u.removes, u.name(path...)) }
+
+func (u *update) when(condition string) { u.conditions = append(u.conditions, condition) }
+
+func (u *update) expression() string {
+	text := "SET " + strings.Join(u.sets, ", ")
+	if len(u.removes) > 0 {
+		text += " REMOVE " + strings.Join(u.removes, ", ")
+	}
+	return text
+}
+
+// update makes one conditional write on the hot item of a job. It gives the item as it is after that,
+// if u asks for it; with errCondition, as it was before.
+func (s *Store) update(ctx context.Context, operation, job string, u *update) (item, error) {
+	returned := types.ReturnValueNone
+	if u.all {
+		returned = types.ReturnValueAllNew
+	}
+	out, err := s.config.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &s.config.Table, Key: hotKey(job),
+		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(strings.Join(u.conditions, " AND ")),
+		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
+		ReturnValues:                        returned,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnConsumedCapacity:              s.returnConsumed(),
+	}, s.options)
+	if err != nil {
+		return asCondition(err)
+	}
+	s.consumed(operation, out.ConsumedCapacity)
+	return out.Attributes, nil
+}
+
+// put writes a whole item if the condition holds; with errCondition it gives the item that is there.
+func (s *Store) put(ctx context.Context, operation string, it item, condition string) (item, error) {
+	in := &dynamodb.PutItemInput{
+		TableName: &s.config.Table, Item: it,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnConsumedCapacity:              s.returnConsumed(),
+	}
+	if condition != "" {
+		in.ConditionExpression = aws.String(condition)
+	}
+	out, err := s.config.Client.PutItem(ctx, in, s.options)
+	if err != nil {
+		return asCondition(err)
+	}
+	s.consumed(operation, out.ConsumedCapacity)
+	return nil, nil
+}
+
+// get reads an item, strongly consistent; store.ErrNotFound.
+func (s *Store) get(ctx context.Context, operation string, key item) (item, error) {
+	out, err := s.config.Client.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: &s.config.Table, Key: key, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+	}, s.options)
+	if err != nil {
+		return nil, err
+	}
+	s.consumed(operation, out.ConsumedCapacity)
+	if len(out.Item) == 0 {
+		return nil, store.ErrNotFound
+	}
+	return out.Item, nil
+}
