@@ -1,0 +1,43 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+)
+
+var errDeaf = errors.New("deaf")
+
+type deaf struct{}
+
+func (deaf) Announce(context.Context, notify.Notice) error { return errDeaf }
+func (deaf) AgentSilent(context.Context, string) error     { return errDeaf }
+
+func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
+	var first, last bytes.Buffer
+	log := func(to *bytes.Buffer) notify.Notifier {
+		return notify.Log{Logger: slog.New(slog.NewTextHandler(to, nil))}
+	}
+	all := notify.All(log(&first), deaf{}, log(&last))
+	notice := notify.Notice{Job: "order-1", Announcement: makegood.Announcement{Seq: 2, ProcessState: makegood.Error}}
+	if err := all.Announce(t.Context(), notice); !errors.Is(err, errDeaf) {
+		t.Errorf("announce: got %v, want %v", err, errDeaf)
+	}
+	if err := all.AgentSilent(t.Context(), "payments"); !errors.Is(err, errDeaf) {
+		t.Errorf("alert: got %v, want %v", err, errDeaf)
+	}
+	for _, got := range []string{first.String(), last.String()} {
+		if !strings.Contains(got, "job=order-1") || !strings.Contains(got, "agent=payments") {
+			t.Errorf("got %q, want both the job and the agent", got)
+		}
+	}
+	if err := notify.All().Announce(t.Context(), notice); err != nil {
+		t.Errorf("nobody to tell: got %v, want success", err)
+	}
+}

@@ -1,0 +1,66 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+const (
+	typeAnnouncement = "Announcement"
+	typeAgentSilent  = "AgentSilent"
+)
+
+// announcement is a change of ProcessState on the wire. It carries no payload.
+type announcement struct {
+	V            int                   `json:"v"`
+	Type         string                `json:"type"`
+	Job          string                `json:"job"`
+	Workflow     string                `json:"workflow"`
+	Seq          int                   `json:"seq"`
+	ProcessState makegood.ProcessState `json:"processState"`
+	Reason       string                `json:"reason"`
+	At           time.Time             `json:"at"`
+}
+
+// agentSilent is an alert about an agent on the wire.
+type agentSilent struct {
+	V     int    `json:"v"`
+	Type  string `json:"type"`
+	Agent string `json:"agent"`
+}
+
+// EncodeAnnouncement writes an announcement of a job.
+func EncodeAnnouncement(job, workflow string, a makegood.Announcement) (string, error) {
+	return encode(announcement{
+		V: Version, Type: typeAnnouncement, Job: job, Workflow: workflow,
+		Seq: a.Seq, ProcessState: a.ProcessState, Reason: a.Reason, At: a.At,
+	})
+}
+
+// DecodeAnnouncement reads what EncodeAnnouncement writes; any error is ErrPoison.
+func DecodeAnnouncement(body string) (job, workflow string, a makegood.Announcement, err error) {
+	var m announcement
+	if err := decode(body, &m); err != nil {
+		return "", "", a, err
+	}
+	switch {
+	case m.V != Version:
+		return "", "", a, poison("version %d, want %d", m.V, Version)
+	case m.Type != typeAnnouncement:
+		return "", "", a, poison("type %q, want %q", m.Type, typeAnnouncement)
+	case m.Job == "" || m.ProcessState == "":
+		return "", "", a, poison("an announcement must name job and processState")
+	case m.Seq < 1:
+		return "", "", a, poison("seq %d: it counts from 1", m.Seq)
+	}
+	return m.Job, m.Workflow, makegood.Announcement{
+		Seq: m.Seq, ProcessState: m.ProcessState, Reason: m.Reason, At: makegood.Instant(m.At),
+	}, nil
+}
+
+// EncodeAgentSilent writes the alert that nobody claims the tasks of an agent. It goes to operators
+// only, and nothing here reads it.
+func EncodeAgentSilent(agent string) (string, error) {
+	return encode(agentSilent{V: Version, Type: typeAgentSilent, Agent: agent})
+}
