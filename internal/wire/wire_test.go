@@ -53,6 +53,17 @@ func again(t *testing.T, body string) string {
 		}
 		return written
 	}
+	if strings.Contains(body, `"Announcement"`) {
+		job, workflow, a, err := DecodeAnnouncement(body)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, body)
+		}
+		written, err := EncodeAnnouncement(job, workflow, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
 	job, e, err := DecodeEvent(body)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)

@@ -1,0 +1,70 @@
+// Package busnotify tells an Amazon EventBridge bus of everything that is announced. It alerts nobody:
+// what listens to the bus does, by its rules.
+package busnotify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// What rules on the bus match.
+const (
+	// Source is the source of every event.
+	Source = "makegood"
+	// JobChanged is the detail-type of an announcement, AgentSilent that of an alert about an agent.
+	JobChanged  = "Job Changed"
+	AgentSilent = "Agent Silent"
+)
+
+// Bus is an event bus. Both fields must be set; Name is a name or an ARN.
+type Bus struct {
+	Client *eventbridge.Client
+	Name   string
+}
+
+var _ notify.Notifier = Bus{}
+
+// Announce puts an event whose detail is a message of type Announcement.
+func (b Bus) Announce(ctx context.Context, n notify.Notice) error {
+	detail, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)
+	if err != nil {
+		return err
+	}
+	return b.put(ctx, JobChanged, detail, &n.At)
+}
+
+// AgentSilent puts an event whose detail is a message of type AgentSilent.
+func (b Bus) AgentSilent(ctx context.Context, agent string) error {
+	detail, err := wire.EncodeAgentSilent(agent)
+	if err != nil {
+		return err
+	}
+	return b.put(ctx, AgentSilent, detail, nil)
+}
+
+// put puts one event. An answer of success may still say that the event was not taken.
+func (b Bus) put(ctx context.Context, detailType, detail string, at *time.Time) error {
+	out, err := b.Client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
+		EventBusName: &b.Name, Source: aws.String(Source), DetailType: &detailType, Detail: &detail, Time: at,
+	}}})
+	if err != nil {
+		return fmt.Errorf("put event on bus %s: %w", b.Name, err)
+	}
+	if out.FailedEntryCount == 0 {
+		return nil
+	}
+	for _, entry := range out.Entries {
+		if entry.ErrorCode != nil {
+			return fmt.Errorf("put event on bus %s: %s: %s", b.Name, *entry.ErrorCode, aws.ToString(entry.ErrorMessage))
+		}
+	}
+	return fmt.Errorf("put event on bus %s: it was not taken, and not said why", b.Name)
+}
