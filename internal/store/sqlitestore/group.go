@@ -15,6 +15,8 @@ const (
 	maxGroupBytes  = 16 << 20
 )
 
+var errPanicked = errors.New("a write panicked")
+
 // write is one write that waits for its group.
 type write struct {
 	// do checks the conditions and writes. answer is what the caller is told once the group is
@@ -145,13 +147,11 @@ func (s *Store) commitWaiting() bool {
 	return true
 }
 
-var errPanicked = errors.New("a write panicked")
-
 // group is one transaction.
 type group struct {
 	conn  *conn
 	cache *cache
-	// items is what this group read and how it leaves it; nil: look at the row.
+	// items is how this group leaves the jobs that it changed; nil: look at the row.
 	items map[string]*item
 	// durable: something in it must be on the disk before anybody is answered.
 	durable bool

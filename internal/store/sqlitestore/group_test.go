@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -157,28 +158,88 @@ func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
 	}
 }
 
+// A park is seen by what comes after it in its group, although the cache still has the job as it was.
+func TestASaveInTheGroupOfAParkSeesIt(t *testing.T) {
+	s, _ := openFile(t)
+	job := create(t, s, 1)
+	ctx := context.Background()
+	parkedAt := makegood.Instant(job.CompleteBy.Add(time.Hour))
+	moved := job.Clone()
+	moved.CompleteBy = job.CompleteBy.Add(time.Minute)
+	errs := together(t, s,
+		func() error { return s.Park(ctx, job.ID, job.CompleteBy, "why", parkedAt) },
+		func() error { return s.Save(ctx, store.Change{Job: moved, Seen: job.CompleteBy}) },
+	)
+	if errs[0] != nil || !errors.Is(errs[1], store.ErrConflict) {
+		t.Fatalf("got %v, want the park to win and the save to conflict", errs)
+	}
+	if got := load(t, s, job.ID); got.Reason != "why" || !got.CompleteBy.Equal(parkedAt) {
+		t.Fatalf("got reason %q, key %v; want why, %v", got.Reason, got.CompleteBy, parkedAt)
+	}
+}
+
 // A read must not show what a loss of power could still take back: somebody might act on it.
 func TestALoadWaitsUntilWhatItSeesIsFlushed(t *testing.T) {
 	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: -1})
 	job := create(t, s, 1)
 	var flushed atomic.Bool
-	flushing, settling := make(chan struct{}), make(chan struct{})
+	flushing, read := make(chan struct{}), make(chan struct{})
+	hasRead := sync.OnceFunc(func() { close(read) })
 	s.FlushWith(func(flush func() error) error {
 		close(flushing)
-		<-settling
+		<-read
 		flushed.Store(true)
 		return flush()
 	})
-	s.WhenSettling(func() { close(settling) })
-	saved := make(chan error)
+	s.WhenSettling(hasRead)
+	saved := make(chan error, 1)
 	go func() { saved <- s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy}) }()
-	<-flushing
+	arrives(t, "the flush", flushing)
 	// The commit is visible to readers of the file, and the flush waits for this one to have read it.
 	got := load(t, s, job.ID)
-	if got.Rev != 2 || !flushed.Load() {
-		t.Errorf("got revision %d, flushed: %v; want 2, and true", got.Rev, flushed.Load())
-	}
+	hadFlushed := flushed.Load()
+	hasRead()
 	check(t, <-saved)
+	if got.Rev != 2 || !hadFlushed {
+		t.Errorf("got revision %d, flushed: %v; want 2, and true", got.Rev, hadFlushed)
+	}
+}
+
+// arrives waits until c is closed.
+func arrives(t *testing.T, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("waited ten seconds for %s", what)
+	}
+}
+
+func TestAWriteWhoseContextEndsWhileItsGroupCommitsIsAnswered(t *testing.T) {
+	s, _ := openFile(t)
+	flushing, cancelled := make(chan struct{}), make(chan struct{})
+	s.FlushWith(func(flush func() error) error {
+		close(flushing)
+		<-cancelled
+		return flush()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	// The other one is first in the queue, so it commits for both, and this one only waits.
+	answers := make(chan []error, 1)
+	go func() {
+		answers <- together(t, s,
+			func() error { return s.Create(context.Background(), benchJob(1)) },
+			func() error { return s.Create(ctx, benchJob(2)) },
+		)
+	}()
+	arrives(t, "the flush", flushing)
+	cancel()
+	close(cancelled)
+	for i, err := range <-answers {
+		if err != nil {
+			t.Errorf("create %d: got %v, want the answer of its group", i, err)
+		}
+	}
 }
 
 func TestTheCacheShowsNothingBeforeItIsFlushed(t *testing.T) {

@@ -104,8 +104,7 @@ func (c *cache) publish(items map[string]*item) {
 func (c *cache) clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	clear(c.items)
-	c.steps = 0
+	c.items, c.steps = map[string]*item{}, 0
 }
 
 func (c *cache) drop(id string) {

@@ -11,11 +11,14 @@
 //
 // # How
 //
-// One goroutine writes. While it commits a group the next one collects, so the load makes the groups
-// and a lone write waits for nobody. The file is in WAL mode with synchronous=NORMAL: SQLite itself
-// flushes around checkpoints only, in the order that keeps the file whole, and this package flushes
-// the log, once, after the commit of a group that must be durable. So flushes can be counted, and a
-// group of claims costs none.
+// One goroutine writes at a time: whoever finds the writer's seat free commits for all who wait. While
+// a group commits the next one collects, so the load makes the groups and a lone write waits for
+// nobody. The file is in WAL mode with synchronous=NORMAL: SQLite itself flushes around checkpoints
+// only, in the order that keeps the file whole, and this package flushes the log, once, after the
+// commit of a group that must be durable. So flushes can be counted, and a group of claims costs none.
+//
+// The jobs written last are kept in memory, as they were answered: decoding one costs more than a
+// claim and a save together. So nobody else may write to the file while a Store is open.
 //
 // After a failed commit or flush the outcome is unknown, and the store takes nothing more until it is
 // opened again.

@@ -244,6 +244,29 @@ func TestTheCacheKeepsToItsLimitAndNoFinishedJobs(t *testing.T) {
 	}
 }
 
+// A caller that is careless about what only a file makes plain gets the same from memory.
+func TestWhatIsKeptInMemoryIsWhatIsInTheFile(t *testing.T) {
+	s, path := openFile(t)
+	r, err := sqlitestore.OpenReader(t.Context(), path)
+	check(t, err)
+	defer r.Close()
+	job := benchJob(1)
+	job.CompleteBy = job.CompleteBy.Add(12345 * time.Nanosecond).Local()
+	check(t, s.Create(t.Context(), job))
+	same(t, "created", load(t, s, job.ID), load(t, r, job.ID))
+	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: time.Now(), CompleteBy: time.Now().Add(time.Hour)}
+	check(t, s.Claim(t.Context(), job.ID, "charge12", claim))
+	same(t, "claimed", load(t, s, job.ID), load(t, r, job.ID))
+	claim.CompleteBy = time.Now().Add(2 * time.Hour)
+	check(t, s.Beat(t.Context(), job.ID, "charge12", claim))
+	same(t, "beaten", load(t, s, job.ID), load(t, r, job.ID))
+	saved := load(t, s, job.ID)
+	seen := saved.CompleteBy
+	saved.CompleteBy, saved.Open = time.Now(), map[string]int{}
+	check(t, s.Save(t.Context(), store.Change{Job: saved, Seen: seen, Ended: []string{"charge12"}}))
+	same(t, "saved", load(t, s, job.ID), load(t, r, job.ID))
+}
+
 func TestAWriteWhoseContextEndsBeforeItsGroupBeginsIsNotMade(t *testing.T) {
 	s, _ := openFile(t)
 	leave := s.Seat()

@@ -239,9 +239,15 @@ func (r *race) mine(claim makegood.Claim) {
 	}
 }
 
-// scheduler opens the next attempt: after a claim whose slot it ends, or over an unclaimed one.
+// scheduler opens the next attempt: after a claim whose slot it ends, or over an unclaimed one. Each
+// conflict is the progress of somebody else, and there are not as many others as it tries.
 func (r *race) scheduler(rounds int) {
-	for saved := 0; saved < rounds && !r.failed.Load(); {
+	const tries = 10_000
+	saved := 0
+	for range tries {
+		if saved == rounds || r.failed.Load() {
+			return
+		}
 		job, err := r.w.store.Load(r.w.ctx, r.id)
 		if err != nil {
 			r.errorf("load: %v", err)
@@ -263,4 +269,5 @@ func (r *race) scheduler(rounds int) {
 			return
 		}
 	}
+	r.errorf("a scheduler saved %d times in %d tries, want %d", saved, tries, rounds)
 }
