@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -47,7 +48,7 @@ func decode(r *http.Request, into any) error {
 			return bad("%s: want %s", f.name, wanted(f.kind))
 		}
 	}
-	for name := range given {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		return bad("there is no field %.40q; there are %s", name, strings.Join(names(target.Type()), ", "))
 	}
 	return nil

@@ -25,7 +25,7 @@ import (
 const (
 	// maxOverhead is what a body may have beside an input: names, white space, an id.
 	maxOverhead = 16 << 10
-	// maxBody is how large the body of a request may be, in bytes.
+	// maxBody is how large the body of a submission may be, in bytes; any other is overhead only.
 	maxBody = makegood.MaxPayloadBytes + maxOverhead
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 32 << 10
@@ -103,7 +103,11 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
 			a.refuse(w, p)
 			return
 		}
-		req.Body = http.MaxBytesReader(w, req.Body, maxBody)
+		limit := int64(maxOverhead)
+		if r.large {
+			limit = maxBody
+		}
+		req.Body = http.MaxBytesReader(w, req.Body, limit)
 	}
 	answer, err := r.handle(a, req.WithContext(ctx))
 	if err != nil {

@@ -69,7 +69,7 @@ func (d drawing) operation(r route) object {
 		o["parameters"] = parameters
 	}
 	if r.body != nil {
-		o["requestBody"] = object{"content": d.content(r.body), "required": reflect.TypeOf(r.body) == reflect.TypeFor[Submission]()}
+		o["requestBody"] = object{"content": d.content(r.body), "required": r.large}
 	}
 	answers := object{}
 	for _, status := range slices.Sorted(maps.Keys(r.answers)) {

@@ -58,6 +58,8 @@ type route struct {
 	parameters                  []parameter
 	// body is a zero value of the type of the request's body; nil: it has none.
 	body any
+	// large: the body carries an input.
+	large bool
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
 	handle  func(a *api, r *http.Request) (answer, error)
@@ -94,7 +96,7 @@ func routes() []route {
 	job, none := client.Job{}, Problem{}
 	all := []route{
 		{
-			method: "POST", path: "/api/jobs", name: "submit", handle: (*api).submit, body: Submission{},
+			method: "POST", path: "/api/jobs", name: "submit", handle: (*api).submit, body: Submission{}, large: true,
 			summary: "Submit a job. It is stored before this is answered. The same id with the same workflow and input is the same job (200); with other content it is refused (409, with both hashes). An id is made for a job that has none. The answer has no payloads.",
 			answers: posted(map[int]any{http.StatusCreated: job, http.StatusOK: job}),
 		},

@@ -1,0 +1,334 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// A thousand callers submit the same job at once: one of them made it, the others were told of it, and
+// its steps ran once.
+func TestAThousandEqualSubmissionsAreOneJob(t *testing.T) {
+	const callers = 1000
+	w := newWorld(t)
+	var mu sync.Mutex
+	got := map[int]int{}
+	start := make(chan struct{})
+	transport := &http.Transport{MaxIdleConnsPerHost: 64, MaxConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	c := &http.Client{Transport: transport}
+	var all sync.WaitGroup
+	for i := range callers {
+		// The same value, in another spelling.
+		body := fmt.Sprintf(`{"workflow":"order","id":"one","input":{"a":1,%s"b":"x"}}`, strings.Repeat(" ", i%7))
+		all.Go(func() {
+			<-start
+			answer, err := c.Post(w.url+"/api/jobs", "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer answer.Body.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			got[answer.StatusCode]++
+		})
+	}
+	close(start)
+	all.Wait()
+	if got[201] != 1 || got[200] != callers-1 {
+		t.Errorf("got %v, want one 201 and %d times 200", got, callers-1)
+	}
+	w.until("one", in(makegood.Processed))
+	if reserve, charge := w.actor.count("reserve"), w.actor.count("charge"); reserve != 1 || charge != 1 {
+		t.Errorf("got %d and %d attempts, want one of each step", reserve, charge)
+	}
+}
+
+func TestBodiesAreReadStrictly(t *testing.T) {
+	w := newWorld(t)
+	deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
+	for body, want := range map[string]string{
+		``:                                     "workflow is missing",
+		`null`:                                 "the body must be one JSON object",
+		`[]`:                                   "the body must be one JSON object",
+		`{"workflow":"order"}`:                 "input is missing; null is an input",
+		`{"workflow":"order","input":1,"x":1}`: `there is no field "x"; there are workflow, id, input, startAt, replyTo`,
+		`{"Workflow":"order","input":1}`:       `there is no field "Workflow"`,
+		`{"workflow":"order","input":1,"workflow":"stop"}`:                         `the key "workflow" twice in one object (byte 31)`,
+		`{"workflow":"order","input":{"a":1,"a":2}}`:                               `the key "a" twice in one object`,
+		`{"workflow":"order","input":1} {}`:                                        "something follows the value",
+		`{"workflow":"order","input":` + deep + `}`:                                "nested deeper than 500",
+		`{"workflow":"order","input":"` + "\xff" + `"}`:                            "not UTF-8",
+		`{"workflow":7,"input":1}`:                                                 "workflow: want a string",
+		`{"workflow":"order","input":1,"startAt":"tomorrow"}`:                      "startAt: want a time as in RFC 3339",
+		`{"workflow":"order","input":1,"startAt":"2999-01-01T00:00:00Z","id":"x"}`: "the limit is 8760h0m0s",
+		`{"workflow":"order","input":1,"id":"a b"}`:                                `job id "a b"`,
+		`{"workflow":"order","input":1,"id":".."}`:                                 "cannot be part of a path",
+		`{"workflow":"order","input":1,"replyTo":"nobody"}`:                        `replyTo "nobody"`,
+		`{"workflow":"nobody","input":1}`:                                          `there is no workflow "nobody"; there are [order stop]`,
+	} {
+		r := ask(t, "POST", w.url+"/api/jobs", body)
+		if r.status != 400 || !strings.Contains(r.problem(t).Error, want) {
+			t.Errorf("%.80s: got %d %s, want 400 and %q", body, r.status, r.body, want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"request":"a b"}`: "request: want", `{"reason":"` + strings.Repeat("x", 1025) + `"}`: "reason has 1025 bytes, the limit is 1024",
+	} {
+		r := ask(t, "POST", w.url+"/api/jobs/x/cancel", body)
+		if r.status != 400 || !strings.Contains(r.problem(t).Error, want) {
+			t.Errorf("cancel %.80s: got %d %s, want 400 and %q", body, r.status, r.body, want)
+		}
+	}
+	for query, want := range map[string]string{
+		"?states=Error": `there is no parameter "states"; there are state, workflow, limit, cursor`, "?state=error": `there is no state "error"`,
+		"?limit=0": "want 1 to 200", "?limit=201": "want 1 to 200", "?limit=ten": "want 1 to 200", "?limit=1&limit=2": "limit is there twice",
+		"?cursor=x": "is of no page of this list", "?state=Error&cursor=5": "is of no page of this list", "?a=%zz": "the query cannot be read",
+	} {
+		r := ask(t, "GET", w.url+"/api/jobs"+query, "")
+		if r.status != 400 || !strings.Contains(r.problem(t).Error, want) {
+			t.Errorf("%s: got %d %s, want 400 and %q", query, r.status, r.body, want)
+		}
+	}
+	if page := ask(t, "GET", w.url+"/api/jobs", ""); string(page.body) != `{"jobs":[],"cursor":""}`+"\n" {
+		t.Errorf("after all refusals: got %s, want no job", page.body)
+	}
+}
+
+func TestAnInputMayHaveItsLimitAndNoByteMore(t *testing.T) {
+	w := newWorld(t)
+	input := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	r := ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","id":"large","input":`+input(makegood.MaxPayloadBytes)+`}`)
+	if r.status != 201 {
+		t.Fatalf("at the limit: got %d %s, want 201", r.status, r.body)
+	}
+	r = ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","id":"larger","input":`+input(makegood.MaxPayloadBytes+1)+`}`)
+	if want := "input has 262145 bytes, the limit is 262144"; r.status != 413 || r.problem(t).Error != want {
+		t.Errorf("a byte more: got %d %s, want 413 and %q", r.status, r.body, want)
+	}
+	w.until("large", in(makegood.Processed))
+	job, err := w.client.Get(t.Context(), "large")
+	check(t, err)
+	if want := input(makegood.MaxPayloadBytes); string(job.Input) != want || string(job.Steps[1].Output) != want {
+		t.Errorf("got an input of %d and an output of %d bytes, want %d", len(job.Input), len(job.Steps[1].Output), len(want))
+	}
+	look, err := w.client.Look(t.Context(), "large")
+	check(t, err)
+	if string(look.Input) != "null" || string(look.Steps[1].Output) != "null" {
+		t.Errorf("without payloads: got an input of %d and an output of %d bytes, want null", len(look.Input), len(look.Steps[1].Output))
+	}
+}
+
+// The same name of a request under another verb is another request.
+func TestARequestIsNamedWithinItsVerb(t *testing.T) {
+	w := newWorld(t)
+	w.submit("order", "j", `{"charge":"hold"}`)
+	w.until("j", func(j client.Job) bool { return j.Steps[1].State == client.Claimed })
+	for _, step := range []struct {
+		verb   string
+		paused bool
+	}{{"pause", true}, {"pause", true}, {"resume", false}, {"pause", true}} {
+		r := ask(t, "POST", w.url+"/api/jobs/j/"+step.verb, `{"request":"mine"}`)
+		var job client.Job
+		check(t, json.Unmarshal(r.body, &job))
+		if r.status != 200 || job.Paused != step.paused {
+			t.Errorf("%s: got %d and paused %v, want 200 and %v", step.verb, r.status, job.Paused, step.paused)
+		}
+	}
+}
+
+// For every verb in every state in which a job rests, the API gives what the table of verbs says.
+func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
+	w := newWorld(t)
+	script := map[makegood.ProcessState]string{
+		makegood.Processed: `{}`, makegood.Error: `{"reserve":"fail"}`, makegood.Undone: `{"charge":"fail"}`,
+		makegood.Cancelled: `{"reserve":"fail"}`, makegood.Processing: `{"charge":"hold"}`,
+	}
+	for _, verb := range makegood.Verbs() {
+		for state, input := range script {
+			id := fmt.Sprintf("%s-%s", verb, state)
+			w.bring(id, state, input)
+			rule := machine.RuleFor(verb, state)
+			reason := rule.Reason
+			if verb == makegood.Resume && state == makegood.Processing {
+				// The table speaks of paused jobs; this one is not.
+				rule.Effect, reason = machine.Refuses, "it is not paused"
+			}
+			_, err := w.client.Ask(t.Context(), id, verb, "a test")
+			if rule.Effect != machine.Refuses {
+				if err != nil {
+					t.Errorf("%s of a job in %s: got %v, want it granted: %s", verb, state, err, rule.Effect)
+				}
+				continue
+			}
+			refused, ok := asRefused(err)
+			if !ok || refused.Reason != reason || refused.Job != id {
+				t.Errorf("%s of a job in %s: got %v, want it refused: %s", verb, state, err, reason)
+			}
+		}
+	}
+}
+
+func asRefused(err error) (*client.RefusedError, bool) {
+	return errors.AsType[*client.RefusedError](err)
+}
+
+// bring makes a job that rests in a state.
+func (w *world) bring(id string, state makegood.ProcessState, input string) {
+	w.t.Helper()
+	workflow := "order"
+	if state == makegood.Error || state == makegood.Cancelled {
+		workflow = "stop"
+	}
+	w.submit(workflow, id, input)
+	if state == makegood.Cancelled {
+		w.until(id, in(makegood.Error))
+		_, err := w.client.Cancel(w.t.Context(), id, "")
+		check(w.t, err)
+	}
+	w.until(id, in(state))
+}
+
+func TestAListIsInPagesWithoutPayloads(t *testing.T) {
+	w := newWorld(t)
+	var want []string
+	for i := range 7 {
+		id := fmt.Sprintf("j-%d", i)
+		w.submit("order", id, `{"canary":"c4n4ry"}`)
+		want = append([]string{id}, want...)
+	}
+	var got []string
+	for cursor := ""; ; {
+		r := ask(t, "GET", w.url+"/api/jobs?workflow=order&limit=3&cursor="+cursor, "")
+		if strings.Contains(string(r.body), "c4n4ry") {
+			t.Errorf("the list carries a payload: %s", r.body)
+		}
+		var page httpapi.JobList
+		check(t, json.Unmarshal(r.body, &page))
+		for _, j := range page.Jobs {
+			got = append(got, j.ID)
+		}
+		if cursor = page.Cursor; cursor == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	w.bring("e", makegood.Error, `{"reserve":"fail"}`)
+	var inError []string
+	for job, err := range w.client.List(t.Context(), client.Filter{State: makegood.Error}) {
+		check(t, err)
+		inError = append(inError, job.ID+" "+string(job.ProcessState))
+	}
+	if fmt.Sprint(inError) != "[e Error]" {
+		t.Errorf("jobs in Error: got %v, want e", inError)
+	}
+}
+
+// Ids that the API makes are in the order of time, and of the alphabet that all ids have.
+func TestAnIDIsMadeForAJobThatHasNone(t *testing.T) {
+	w := newWorld(t)
+	var last string
+	for range 5 {
+		r := ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","input":null}`)
+		var job client.Job
+		check(t, json.Unmarshal(r.body, &job))
+		if r.status != 201 || len(job.ID) != 26 || r.header.Get("Location") != "/api/jobs/"+job.ID {
+			t.Fatalf("got %d, id %q, Location %q", r.status, job.ID, r.header.Get("Location"))
+		}
+		if job.ID[:12] < last {
+			t.Errorf("%s comes before %s", job.ID, last)
+		}
+		last = job.ID[:12]
+	}
+}
+
+// Whatever is in a payload is in no log, at any level, whether all goes well or not.
+func TestPayloadsAreNotLogged(t *testing.T) {
+	w := newWorld(t)
+	w.submit("order", "good", `{"canary":"c4n4ry"}`)
+	w.submit("order", "bad", `{"canary":"c4n4ry","charge":"fail"}`)
+	ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","id":"good","input":"c4n4ry"}`)
+	ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","id":"x","input":{"c4n4ry":1,"c4n4ry":2}}`)
+	w.until("good", in(makegood.Processed))
+	w.until("bad", in(makegood.Undone))
+	_, err := w.client.Get(t.Context(), "good")
+	check(t, err)
+	ask(t, "POST", w.url+"/api/jobs/good/cancel", `{"reason":"c4n4ry"}`)
+	log := w.log.String()
+	if strings.Contains(log, "c4n4ry") {
+		t.Errorf("a payload was logged:\n%s", log)
+	}
+	if !strings.Contains(log, "verb=cancel") {
+		t.Errorf("the log has not even the request for cancel:\n%s", log)
+	}
+}
+
+func TestOnlyHostsThatAreOursAreServed(t *testing.T) {
+	for _, test := range []struct {
+		listen, host string
+		want         int
+	}{
+		{"127.0.0.1", "localhost", 200},
+		{"127.0.0.1", "LOCALHOST:80", 200},
+		{"127.0.0.1", "127.0.0.7:4777", 200},
+		{"127.0.0.1", "[::1]:4777", 200},
+		{"127.0.0.1", "localhost.evil.example", 421},
+		{"127.0.0.1", "127.0.0.1.evil.example:4777", 421},
+		{"127.0.0.1", "10.0.0.1", 421},
+		{"build.internal", "build.internal:4777", 200},
+		{"build.internal", "evil.example", 421},
+		{"0.0.0.0", "10.0.0.1:4777", 200},
+		{"0.0.0.0", "evil.example", 421},
+	} {
+		url := listen(t, httpapi.Config{Backend: broken{}, Host: test.listen, Logger: slog.New(slog.DiscardHandler)})
+		if got := ask(t, "GET", url+"/api/workflows", "", "Host: "+test.host); got.status != test.want {
+			t.Errorf("listening on %s, asked for %s: got %d, want %d", test.listen, test.host, got.status, test.want)
+		}
+	}
+}
+
+func TestWhatNoRouteAnswersIsAnsweredInJSON(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", "/", 404}, {"GET", "/api", 404}, {"DELETE", "/api/jobs/x", 405}, {"PUT", "/api/jobs", 405},
+		{"POST", "/api/jobs/x/explode", 404}, {"GET", "/api/jobs/x/cancel", 405}, {"OPTIONS", "/api/jobs", 405},
+	} {
+		r := ask(t, test.method, w.url+test.path, "")
+		if r.status != test.status || r.problem(t).Error == "" {
+			t.Errorf("%s %s: got %d %s, want %d and a problem", test.method, test.path, r.status, r.body, test.status)
+		}
+		for name := range r.header {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("%s %s: got the header %s, want none that lets other origins in", test.method, test.path, name)
+			}
+		}
+	}
+}
+
+// A job that is to start later is stored, and says when.
+func TestAJobThatStartsLaterIsStoredNow(t *testing.T) {
+	w := newWorld(t)
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	job, created, err := w.client.Submit(t.Context(), client.Submission{Workflow: "order", ID: "later", StartAt: at})
+	if err != nil || !created || job.StartAt == nil || !job.StartAt.Equal(at) || job.ProcessState != makegood.Pending {
+		t.Errorf("got %v, %v, %v in %s, want it created in Pending, to start at %v", created, err, job.StartAt, job.ProcessState, at)
+	}
+}

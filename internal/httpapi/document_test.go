@@ -1,0 +1,325 @@
+package httpapi_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// document is as much of OpenAPI as ours uses.
+type document struct {
+	Paths      map[string]map[string]operation
+	Components struct{ Schemas map[string]schema }
+}
+
+type operation struct {
+	Responses map[string]struct {
+		Content map[string]struct{ Schema schema }
+	}
+}
+
+type schema struct {
+	Ref                  string `json:"$ref"`
+	Type                 string
+	Format               string
+	Enum                 []string
+	OneOf                []schema
+	Items                *schema
+	Properties           map[string]schema
+	Required             []string
+	AdditionalProperties *bool
+}
+
+// wrong says what of a value is not as the schema has it.
+func (d document) wrong(at string, s schema, value any) []string {
+	if s.Ref != "" {
+		named, ok := d.Components.Schemas[strings.TrimPrefix(s.Ref, "#/components/schemas/")]
+		if !ok {
+			return []string{at + ": no schema " + s.Ref}
+		}
+		return d.wrong(at, named, value)
+	}
+	if s.OneOf != nil {
+		for _, one := range s.OneOf {
+			if len(d.wrong(at, one, value)) == 0 {
+				return nil
+			}
+		}
+		return []string{fmt.Sprintf("%s: %v fits none of oneOf", at, value)}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		return d.wrongObject(at, s, v)
+	case []any:
+		if s.Type != "array" {
+			return mismatch(at, s, value)
+		}
+		var found []string
+		for i, item := range v {
+			found = append(found, d.wrong(fmt.Sprintf("%s[%d]", at, i), *s.Items, item)...)
+		}
+		return found
+	case string:
+		if s.Type != "string" || s.Enum != nil && !slices.Contains(s.Enum, v) {
+			return mismatch(at, s, value)
+		}
+		at, err := time.Parse(time.RFC3339, v)
+		if s.Format == "date-time" && (err != nil || at.Location() != time.UTC) {
+			return []string{fmt.Sprintf("%s: %q is not a time in UTC", at, v)}
+		}
+	case float64:
+		if s.Type != "integer" || v != float64(int(v)) {
+			return mismatch(at, s, value)
+		}
+	case bool:
+		if s.Type != "boolean" {
+			return mismatch(at, s, value)
+		}
+	case nil:
+		if s.Type != "null" {
+			return mismatch(at, s, value)
+		}
+	}
+	return nil
+}
+
+func (d document) wrongObject(at string, s schema, v map[string]any) (found []string) {
+	if s.Type != "object" {
+		return mismatch(at, s, v)
+	}
+	for _, name := range s.Required {
+		if _, ok := v[name]; !ok {
+			found = append(found, at+": no "+name)
+		}
+	}
+	for name, value := range v {
+		property, ok := s.Properties[name]
+		if !ok && s.AdditionalProperties != nil && !*s.AdditionalProperties {
+			found = append(found, at+": "+name+" is not in the document")
+		}
+		if ok {
+			found = append(found, d.wrong(at+"."+name, property, value)...)
+		}
+	}
+	return found
+}
+
+// mismatch is what is said of a value of another type; a schema without a type fits any.
+func mismatch(at string, s schema, value any) []string {
+	if s.Type == "" && s.Enum == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: got %v, want %s %v", at, value, s.Type, s.Enum)}
+}
+
+// broken is a store that fails, or whose jobs are damaged.
+type broken struct{ err error }
+
+func (b broken) SubmitCurrent(context.Context, string, scheduler.Submission) (makegood.Job, bool, error) {
+	return makegood.Job{}, false, b.err
+}
+
+func (b broken) Request(context.Context, string, makegood.Requested) (makegood.Job, machine.Verdict, error) {
+	return makegood.Job{}, machine.Verdict{}, b.err
+}
+
+func (b broken) Job(context.Context, string) (makegood.Job, error) { return makegood.Job{}, b.err }
+
+func (b broken) Payload(context.Context, string, string) ([]byte, error) { return nil, b.err }
+
+func (b broken) Workflows(context.Context) (map[string]string, error) { return nil, b.err }
+
+func (b broken) ListJobs(context.Context, store.Filter, string, int) ([]store.Listed, string, error) {
+	return nil, "", b.err
+}
+
+var errSecret = errors.New("disk /dev/secret is full")
+
+// conversation is a request, and the status that it must get.
+type conversation struct {
+	method, route, path, body string
+	header                    string
+	status                    int
+}
+
+// conversations are at least one for each status that the document has for each route, apart from
+// those of a broken store and of a foreign host.
+func conversations() []conversation {
+	large := `{"workflow":"order","input":"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"}`
+	all := []conversation{
+		{"POST", "/api/jobs", "/api/jobs", `{"workflow":"order","id":"done","input":{"n":1}}`, "", 201},
+		{"POST", "/api/jobs", "/api/jobs", `{"workflow":"order","id":"done","input":{"n": 1}}`, "", 200},
+		{"POST", "/api/jobs", "/api/jobs", `{"workflow":"order","id":"done","input":{"n":2}}`, "", 409},
+		{"POST", "/api/jobs", "/api/jobs", `{"workflow":"nobody","input":1}`, "", 400},
+		{"POST", "/api/jobs", "/api/jobs", `{}`, "Content-Type: text/plain", 415},
+		{"POST", "/api/jobs", "/api/jobs", `{}`, "Sec-Fetch-Site: cross-site", 403},
+		{"POST", "/api/jobs", "/api/jobs", large, "", 413},
+		{"GET", "/api/jobs", "/api/jobs?state=Error&workflow=order&limit=200", "", "", 200},
+		{"GET", "/api/jobs", "/api/jobs?limit=201", "", "", 400},
+		{"GET", "/api/jobs/{id}", "/api/jobs/done", "", "", 200},
+		{"GET", "/api/jobs/{id}", "/api/jobs/undone?payloads=false", "", "", 200},
+		{"GET", "/api/jobs/{id}", "/api/jobs/held", "", "", 200},
+		{"GET", "/api/jobs/{id}", "/api/jobs/failed", "", "", 200},
+		{"GET", "/api/jobs/{id}", "/api/jobs/done?payloads=perhaps", "", "", 400},
+		{"GET", "/api/jobs/{id}", "/api/jobs/nobody", "", "", 404},
+		{"GET", "/api/workflows", "/api/workflows", "", "", 200},
+		{"GET", "/api/openapi.json", "/api/openapi.json", "", "", 200},
+		{"GET", "/healthz", "/healthz", "", "", 200},
+	}
+	for _, verb := range makegood.Verbs() {
+		route := "/api/jobs/{id}/" + string(verb)
+		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]
+		if granted == "" {
+			granted = "held"
+		}
+		refused := map[makegood.Verb]string{makegood.UndoJob: "cancelled"}[verb]
+		if refused == "" {
+			refused = "done"
+		}
+		at := func(id string) string { return "/api/jobs/" + id + "/" + string(verb) }
+		all = append(all,
+			conversation{"POST", route, at(granted), `{"reason":"why not","request":"r1"}`, "", 200},
+			conversation{"POST", route, at(granted), `{"request":"r1"}`, "", 200},
+			conversation{"POST", route, at(refused), ``, "", 409},
+			conversation{"POST", route, at("nobody"), `{}`, "", 404},
+			conversation{"POST", route, at("held"), `{"why":1}`, "", 400},
+			conversation{"POST", route, at("held"), `{}`, "Content-Type: text/plain", 415},
+			conversation{"POST", route, at("held"), `{}`, "Sec-Fetch-Site: cross-site", 403},
+			conversation{"POST", route, at("held"), large, "", 413},
+		)
+	}
+	// Pause comes before resume, and what turns a job round comes last.
+	slices.SortStableFunc(all, func(a, b conversation) int { return rank(a.route) - rank(b.route) })
+	return all
+}
+
+func rank(route string) int {
+	switch {
+	case strings.HasSuffix(route, "/resume"):
+		return 1
+	case strings.HasSuffix(route, "/undo"):
+		return 2
+	case strings.HasSuffix(route, "/cancel"):
+		return 3
+	}
+	return 0
+}
+
+// Every status that the document has is got, every answer has the fields that the document says, and
+// nothing is answered that is not in it.
+func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
+	w := newWorld(t)
+	w.submit("stop", "failed", `{"reserve":"fail"}`)
+	w.submit("stop", "cancelled", `{"reserve":"fail"}`)
+	w.submit("order", "undone", `{"charge":"fail"}`)
+	w.submit("order", "held", `{"charge":"hold"}`)
+	w.until("failed", in(makegood.Error))
+	w.until("cancelled", in(makegood.Error))
+	w.until("undone", in(makegood.Undone))
+	w.until("held", func(j client.Job) bool { return j.Steps[1].State == client.Claimed })
+	_, err := w.client.Cancel(t.Context(), "cancelled", "")
+	check(t, err)
+	w.until("cancelled", in(makegood.Cancelled))
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	failing := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet})
+	damaged := listen(t, httpapi.Config{Backend: broken{fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)}, Logger: quiet})
+
+	d := readDocument(t, w)
+	got := map[string]bool{}
+	talk := func(base string, c conversation) reply {
+		t.Helper()
+		r := ask(t, c.method, base+c.path, c.body, c.header)
+		name := fmt.Sprintf("%s %s %d", c.method, c.route, r.status)
+		got[name] = true
+		if r.status != c.status {
+			t.Errorf("%s %s %.100s: got %d %s, want %d", c.method, c.path, c.body, r.status, r.body, c.status)
+		}
+		for _, w := range d.wrongAnswer(c, r) {
+			t.Errorf("%s: %s", name, w)
+		}
+		return r
+	}
+	for _, c := range conversations() {
+		talk(w.url, c)
+		if c.path == "/api/jobs" && c.status == 201 {
+			w.until("done", in(makegood.Processed))
+		}
+		if strings.Contains(c.path, "cancelled") {
+			continue
+		}
+		if c.header == "" && c.status < 300 && c.route != "/api/openapi.json" {
+			if r := talk(failing, with(c, "", http.StatusServiceUnavailable)); r.header.Get("Retry-After") == "" || strings.Contains(string(r.body), "secret") {
+				t.Errorf("a broken store: got %v %s, want Retry-After and no internals", r.header, r.body)
+			}
+			if strings.Contains(c.route, "{id}") {
+				talk(damaged, with(c, "", http.StatusInternalServerError))
+			}
+		}
+		talk(w.url, with(c, "Host: evil.example", http.StatusMisdirectedRequest))
+	}
+	// The document itself needs no store.
+	got["GET /api/openapi.json 503"] = true
+	for _, missing := range d.missing(got) {
+		t.Errorf("the document has %s, and it was never got", missing)
+	}
+}
+
+func with(c conversation, header string, status int) conversation {
+	c.header, c.status = header, status
+	return c
+}
+
+func readDocument(t *testing.T, w *world) (d document) {
+	t.Helper()
+	check(t, json.Unmarshal(ask(t, "GET", w.url+"/api/openapi.json", "").body, &d))
+	if len(d.Paths) < 8 {
+		t.Fatalf("the document has %d paths, which cannot be all", len(d.Paths))
+	}
+	return d
+}
+
+func (d document) wrongAnswer(c conversation, r reply) []string {
+	response, ok := d.Paths[c.route][strings.ToLower(c.method)].Responses[strconv.Itoa(r.status)]
+	if !ok {
+		return []string{"this status is not in the document"}
+	}
+	if kind := r.header.Get("Content-Type"); kind != "application/json" {
+		return []string{"it is " + kind}
+	}
+	var value any
+	if err := json.Unmarshal(r.body, &value); err != nil {
+		return []string{err.Error()}
+	}
+	return d.wrong("body", response.Content["application/json"].Schema, value)
+}
+
+// missing lists what the document has and nobody got.
+func (d document) missing(got map[string]bool) []string {
+	all := map[string]bool{}
+	for path, operations := range d.Paths {
+		for method, o := range operations {
+			for status := range o.Responses {
+				all[fmt.Sprintf("%s %s %s", strings.ToUpper(method), path, status)] = true
+			}
+		}
+	}
+	maps.DeleteFunc(all, func(name string, _ bool) bool { return got[name] })
+	return slices.Sorted(maps.Keys(all))
+}
