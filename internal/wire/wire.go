@@ -252,9 +252,13 @@ func decodeReply(m event) (string, makegood.Event, error) {
 	return m.Job, makegood.StepFailed{Step: m.Step, Attempt: m.Attempt, LockedBy: m.LockedBy, Error: failure}, nil
 }
 
-// Inline makes a payload of a JSON value; null and nothing are the zero payload.
+// Inline makes a payload of a JSON value, without white space, so that it is stored byte for byte; null
+// and nothing are the zero payload.
 func Inline(value json.RawMessage) makegood.Payload {
-	value = bytes.TrimSpace(value)
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, value); err == nil {
+		value = compact.Bytes()
+	}
 	if len(value) == 0 || string(value) == "null" {
 		return makegood.Payload{}
 	}
