@@ -1,0 +1,453 @@
+package scheduler_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+)
+
+const threeBranches = `
+name: fan
+steps:
+  - {name: left, agent: a, needs: []}
+  - {name: middle, agent: a, needs: []}
+  - {name: right, agent: a, needs: []}
+  - {name: join, agent: b, needs: [left, middle, right]}
+`
+
+const twoAgents = `
+name: two
+steps:
+  - {name: first, agent: a}
+  - {name: second, agent: b}
+`
+
+var errBroken = errors.New("broken wire")
+
+func TestTheEventsOfAJobInABatchAreOneLoadAndOneSave(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(threeBranches), "j")
+	left, middle, right := w.done("j", "left"), w.done("j", "middle"), w.done("j", "right")
+	w.forget()
+	if failed := w.handle(left, middle, left, right, middle); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkCalls(map[string]int{"Load": 1, "Save": 1})
+	w.checkSends(send{"tasks-b", []string{"j"}})
+	if got := w.job("j"); got.Rev != 2 || got.Open["join"] != 1 || len(got.Claims.Slots) != 0 {
+		t.Errorf("got revision %d, open %v, claims %v, want 2, join#1, none", got.Rev, got.Open, got.Claims.Slots)
+	}
+	if a, d := w.s.Counts.Applied.Load(), w.s.Counts.Duplicate.Load(); a != 3 || d != 2 {
+		t.Errorf("got %d applied, %d duplicate, want 3, 2", a, d)
+	}
+}
+
+// All that a batch sends to a queue goes out with one call, whatever jobs it is for.
+func TestTheTasksOfSeveralJobsAreSentTogether(t *testing.T) {
+	w := newWorld(t)
+	c, fan := w.define(twoAgents), w.define(threeBranches)
+	var batch []record
+	for i := range 5 {
+		id := fmt.Sprint("job-", i)
+		w.submit(c, id)
+		batch = append(batch, w.done(id, "first"))
+	}
+	for _, step := range []string{"left", "middle", "right"} {
+		if step == "left" {
+			w.submit(fan, "fan")
+		}
+		batch = append(batch, w.done("fan", step))
+	}
+	w.submit(c, "late")
+	c0 := w.claim("late", "first")
+	batch = append(batch, w.record("late", makegood.StepFailed{Step: "first", Attempt: 1, LockedBy: c0.LockedBy, Error: makegood.StepError{Message: "m", Retryable: true}}))
+	w.forget()
+	if failed := w.handle(batch...); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkCalls(map[string]int{"Load": 7, "Save": 7})
+	w.checkSends(send{"tasks-b", []string{"job-0", "job-1", "job-2", "job-3", "job-4", "fan"}})
+
+	// The retry of the late one comes with its key.
+	w.forget()
+	w.handle(w.deadline("late"))
+	w.checkSends(send{"tasks-a", []string{"late"}})
+}
+
+// An event that changes nothing costs no save, and is not sent again.
+func TestAStaleEventCostsALoadAndNoSave(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	w.claim("j", "first")
+	w.forget()
+	stranger := makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: "somebody else"}
+	failed := w.handle(w.record("j", stranger), w.record("j", makegood.DeadlinePassed{Key: w.now}))
+	if failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkCalls(map[string]int{"Load": 1, "Save": 0})
+	w.checkSends()
+}
+
+// The second delivery of an event finds it applied. It sends again what nobody has claimed: the first
+// may have died before it could.
+func TestADuplicateSendsAgainWhatNobodyHasClaimed(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	first := w.done("j", "first")
+	w.handle(first)
+	w.forget()
+	w.handle(first)
+	w.checkCalls(map[string]int{"Load": 1, "Save": 0})
+	w.checkSends(send{"tasks-b", []string{"j"}})
+	w.claim("j", "second")
+	w.forget()
+	w.handle(first)
+	w.checkSends()
+}
+
+// Two Schedulers decide about one job at once. One of them finds the revision changed, loads again and
+// decides again: nothing of either is lost.
+func TestASaveThatConflictsIsDecidedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(threeBranches), "j")
+	left, right := w.done("j", "left"), w.done("j", "right")
+	other := w.second()
+	w.beforeSave("j", func() { w.handleWith(other, right) })
+	w.forget()
+	if failed := w.handle(left); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkCalls(map[string]int{"Load": 2, "Save": 2})
+	job := w.job("j")
+	for i, want := range []makegood.ActivityState{makegood.Done, makegood.Dispatched, makegood.Done} {
+		if got := job.Steps[i].Forward.State; got != want {
+			t.Errorf("step %s: got %q, want %q", job.Steps[i].Name, got, want)
+		}
+	}
+	if got := w.s.Counts.Conflicts.Load(); got != 1 || job.Rev != 3 {
+		t.Errorf("got %d conflicts, revision %d, want 1, 3", got, job.Rev)
+	}
+}
+
+// A claim comes between load and save of a decision that rests on nobody having claimed: the attempt
+// is not sent again.
+func TestAClaimBetweenLoadAndSaveIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, startBy: 10s}]"), "j")
+	due := w.deadline("j")
+	w.beforeSave("j", func() { w.claim("j", "first") })
+	w.forget()
+	w.handle(due)
+	w.checkSends()
+	job := w.job("j")
+	if a := job.Steps[0].Forward; a.Attempt != 1 || a.Resent != 0 || job.Claims.Slots["first"].LockedBy != "j/first" {
+		t.Errorf("got attempt %d, sent again %d times, claims %v, want the first attempt, claimed", a.Attempt, a.Resent, job.Claims.Slots)
+	}
+	if got := w.s.Counts.Conflicts.Load(); got != 1 {
+		t.Errorf("got %d conflicts, want 1", got)
+	}
+}
+
+// A heartbeat comes between load and save of a decision that rests on the claim having expired: the
+// attempt lives.
+func TestAHeartbeatBetweenLoadAndSaveIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+	claim := w.claim("j", "first")
+	due := w.deadline("j")
+	w.beforeSave("j", func() {
+		claim.CompleteBy = w.now.Add(30 * time.Second)
+		if err := w.file.Beat(t.Context(), "j", "first", claim); err != nil {
+			t.Error(err)
+		}
+	})
+	w.handle(due)
+	job := w.job("j")
+	if job.FailureCount != 0 || job.Open["first"] != 1 || !job.Claims.Slots["first"].CompleteBy.Equal(claim.CompleteBy) {
+		t.Errorf("got %d failures, open %v, claims %v, want none, first#1, claimed until %s", job.FailureCount, job.Open, job.Claims.Slots, claim.CompleteBy)
+	}
+	if got := w.s.Counts.Conflicts.Load(); got != 1 {
+		t.Errorf("got %d conflicts, want 1", got)
+	}
+	// Its success is taken.
+	w.handle(w.record("j", makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: claim.LockedBy}))
+	if got := w.job("j").ProcessState; got != makegood.Processed {
+		t.Errorf("after the reply: got %s, want Processed", got)
+	}
+}
+
+// The same with a cancel: what was claimed in that moment is not withdrawn as unclaimed.
+func TestACancelThatMeetsAClaimLetsItRun(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
+	w.beforeSave("j", func() { w.claim("j", "first") })
+	job, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"})
+	if err != nil || job.ProcessState != makegood.Undoing || job.Steps[0].Forward.State != makegood.Dispatched {
+		t.Errorf("got %s with the step %q, %v, want Undoing, waiting for what was claimed", job.ProcessState, job.Steps[0].Forward.State, err)
+	}
+	if stored := w.job("j"); job.Rev != stored.Rev || job.LockedBy != stored.LockedBy {
+		t.Errorf("answered with revision %d by %s, want %d by %s, as stored", job.Rev, job.LockedBy, stored.Rev, stored.LockedBy)
+	}
+}
+
+func TestASaveThatAlwaysConflictsGoesBackToTheQueue(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	first := w.done("j", "first")
+	w.strike = func(op, job string) faultstore.Effect {
+		if op == "Save" {
+			other := w.job("j")
+			if err := w.file.Save(t.Context(), store.Change{Job: other, Seen: other.CompleteBy}); err != nil {
+				t.Error(err)
+			}
+		}
+		return faultstore.None
+	}
+	w.forget()
+	if failed := w.handle(first); !slices.Equal(failed, []string{first.MessageId}) {
+		t.Errorf("wants again: %v, want the record", failed)
+	}
+	if w.calls["Save"] != 50 {
+		t.Errorf("tried to save %d times, want 50", w.calls["Save"])
+	}
+	w.checkSends()
+	w.strike = nil
+	if failed := w.handle(first); failed != nil || w.job("j").Open["second"] != 1 {
+		t.Errorf("again: wants %v, open %v, want none, second#1", failed, w.job("j").Open)
+	}
+}
+
+// A record fails alone: what could be done of the batch was done, and the record's second delivery
+// does what is missing.
+func TestOnlyTheRecordsThatFailedAreWantedAgain(t *testing.T) {
+	for name, strike := range map[string]func(w *world){
+		"a load fails":                 func(w *world) { w.failing("Load", faultstore.FailBefore) },
+		"a save fails":                 func(w *world) { w.failing("Save", faultstore.FailBefore) },
+		"the answer to a save is lost": func(w *world) { w.failing("Save", faultstore.FailAfter) },
+		"a send fails": func(w *world) {
+			w.deny = func(name string, m queue.Message) error {
+				if m.Group == "bad" {
+					return errBroken
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.define(twoAgents)
+			for _, id := range []string{"good", "bad", "fine"} {
+				w.submit(c, id)
+			}
+			good, bad, fine := w.done("good", "first"), w.done("bad", "first"), w.done("fine", "first")
+			strike(w)
+			if failed := w.handle(good, bad, fine, bad); !slices.Equal(failed, []string{bad.MessageId}) {
+				t.Errorf("wants again: %v, want %s", failed, bad.MessageId)
+			}
+			for _, id := range []string{"good", "fine"} {
+				if got := w.job(id); got.Open["second"] != 1 {
+					t.Errorf("job %s: got open %v, want second#1", id, got.Open)
+				}
+			}
+			w.strike, w.deny = nil, nil
+			w.forget()
+			if failed := w.handle(bad); failed != nil {
+				t.Errorf("delivered again: wants %v, want none", failed)
+			}
+			w.checkSends(send{"tasks-b", []string{"bad"}})
+			if got := w.job("bad"); got.Open["second"] != 1 || got.Rev != 2 {
+				t.Errorf("job bad: got open %v, revision %d, want second#1, 2", got.Open, got.Rev)
+			}
+		})
+	}
+}
+
+// failing lets the calls of an operation on job bad fail.
+func (w *world) failing(op string, effect faultstore.Effect) {
+	w.strike = func(called, job string) faultstore.Effect {
+		if called == op && job == "bad" {
+			return effect
+		}
+		return faultstore.None
+	}
+}
+
+// A task that is refused as our fault is a final failure of its step. Its record is dealt with, and the
+// others of the same call are sent.
+func TestARefusedTaskFailsItsStepAndNotItsRecord(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	w.submit(c, "good")
+	w.submit(c, "bad")
+	good, bad := w.done("good", "first"), w.done("bad", "first")
+	w.deny = func(name string, m queue.Message) error {
+		if m.Group == "bad" {
+			return queue.Refused("too heavy")
+		}
+		return nil
+	}
+	w.forget()
+	if failed := w.handle(good, bad); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkSends(send{"tasks-b", []string{"good", "bad"}})
+	job := w.job("bad")
+	if job.ProcessState != makegood.Error || job.Reason != "step second failed: the task cannot be sent: too heavy" || job.FailureCount != 0 {
+		t.Errorf("got %s %q, %d failures, want Error with the reason, 0", job.ProcessState, job.Reason, job.FailureCount)
+	}
+	if len(w.told.notices) != 1 || w.told.notices[0].Job != "bad" {
+		t.Errorf("told %+v, want the Error of job bad", w.told.notices)
+	}
+	if !job.Told() {
+		t.Errorf("the job does not know that it was told of")
+	}
+}
+
+// A submission is answered when the job is stored. What could not be sent then is the Supervisor's.
+func TestASubmissionIsAnsweredThoughItsTasksCouldNotBeSent(t *testing.T) {
+	w := newWorld(t)
+	w.deny = func(string, queue.Message) error { return errBroken }
+	c := w.define("name: one\nsteps: [{name: first, agent: a, startBy: 10s}]")
+	w.submit(c, "j")
+	w.deny = nil
+	w.forget()
+	w.handle(w.deadline("j"))
+	w.checkSends(send{"tasks-a", []string{"j"}})
+	if got := w.job("j"); got.FailureCount != 0 || got.Steps[0].Attempt != 1 {
+		t.Errorf("got %d failures, attempt %d, want 0, 1", got.FailureCount, got.Steps[0].Attempt)
+	}
+}
+
+// A decision that panics is our bug. The job is put in front of a person, under the key that is stored
+// and not the one that an earlier event of the batch would have given it.
+func TestAJobThatCannotBeDecidedAboutIsParkedUnderItsStoredKey(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(`
+name: odd
+steps:
+  - {name: left, agent: a, needs: [], undo: none}
+  - {name: right, agent: a, needs: [], undo: {action: back}}
+  - {name: after, agent: b, needs: [left], timeout: 1s}
+`), "j")
+	left, right := w.done("j", "left"), w.claim("j", "right")
+	odd := w.job("j")
+	odd.ProcessState = "Odd"
+	if err := w.file.Save(t.Context(), store.Change{Job: odd, Seen: odd.CompleteBy}); err != nil {
+		t.Fatal(err)
+	}
+	final := w.record("j", makegood.StepFailed{Step: "right", Attempt: right.Attempt, LockedBy: right.LockedBy, Error: makegood.StepError{Message: "no", Applied: makegood.AppliedNo}})
+	if failed := w.handle(left, final); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	job := w.job("j")
+	if job.ProcessState != makegood.Error || !strings.Contains(job.Reason, "no transition from Odd to Undone") {
+		t.Errorf("got %s (%s), want Error, saying what panicked", job.ProcessState, job.Reason)
+	}
+	if want := w.now.Add(makegood.FarKey); !job.CompleteBy.Equal(want) {
+		t.Errorf("got the key %s, want %s", job.CompleteBy, want)
+	}
+	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.Error {
+		t.Errorf("told %+v, want one Error", w.told.notices)
+	}
+}
+
+// Poison is put away with its reason; only if that cannot be done is it wanted again.
+func TestPoisonIsWantedAgainOnlyIfItCouldNotBePutAway(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	first, poison := w.done("j", "first"), w.raw("{")
+	w.deny = func(name string, _ queue.Message) error {
+		if name == "quarantine" {
+			return errBroken
+		}
+		return nil
+	}
+	if failed := w.handle(poison, first); !slices.Equal(failed, []string{poison.MessageId}) {
+		t.Errorf("wants again: %v, want the poison", failed)
+	}
+	if w.job("j").Open["second"] != 1 {
+		t.Errorf("its neighbour was not dealt with")
+	}
+	w.deny = nil
+	if failed := w.handle(poison); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if depth, err := w.local.Depth(t.Context(), "quarantine"); err != nil || depth != 1 {
+		t.Errorf("got %d messages in quarantine, %v, want 1", depth, err)
+	}
+}
+
+// One alert an agent is enough for many jobs, and for an hour.
+func TestAnOperatorHearsOfASilentAgentOnceAnHour(t *testing.T) {
+	w := newWorld(t)
+	c := w.define("name: one\nsteps: [{name: first, agent: a, startBy: 1m}]")
+	w.submit(c, "j")
+	w.submit(c, "k")
+	begin := w.now
+	for w.now.Before(begin.Add(3 * time.Hour)) {
+		w.handle(w.deadline("j"), w.deadline("k"))
+	}
+	// After 7, 15, 31, 63, 127 minutes it is sent again for the third, fourth, ... time.
+	if got, want := fmt.Sprint(w.told.silent), "[a a a]"; got != want {
+		t.Errorf("within %s: got the alerts %s, want %s", w.now.Sub(begin), got, want)
+	}
+}
+
+// Whoever listens is told until he hears, and the job notes it with one small save.
+func TestAnAnnouncementIsMadeUntilItWasHeardAndThenNotedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
+	c := w.claim("j", "first")
+	fails := w.record("j", makegood.StepFailed{Step: "first", Attempt: 1, LockedBy: c.LockedBy, Error: makegood.StepError{Message: "no"}})
+	w.told.deaf = errBroken
+	w.forget()
+	if failed := w.handle(fails); failed != nil {
+		t.Errorf("wants again: %v, want none: the job keeps what is to be told", failed)
+	}
+	w.checkCalls(map[string]int{"Save": 1})
+	if job := w.job("j"); job.Told() || job.CompleteBy.After(w.now.Add(makegood.TellAgain)) {
+		t.Errorf("got told %t, key %s, want it to be told of within a minute", job.Told(), job.CompleteBy.Sub(w.now))
+	}
+	w.told.deaf = nil
+	w.forget()
+	w.handle(w.deadline("j"))
+	if job := w.job("j"); !job.Told() || len(w.told.notices) != 2 || w.told.notices[1].Seq != w.told.notices[0].Seq {
+		t.Errorf("got told %t, notices %+v, want the same one twice", job.Told(), w.told.notices)
+	}
+	if w.calls["Save"] > 2 {
+		t.Errorf("got %d saves, want at most two: the key, and that it was heard", w.calls["Save"])
+	}
+}
+
+// Saved sees what is stored, so that of two sights of a job the newer can be told.
+func TestSavedSeesTheJobAsItIsStored(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	for _, step := range []string{"first", "second"} {
+		w.handle(w.done("j", step))
+		stored, seen := w.job("j"), w.saved[len(w.saved)-1]
+		if seen.Rev != stored.Rev || seen.LockedBy != stored.LockedBy || seen.ProcessState != stored.ProcessState {
+			t.Errorf("after %s: saw revision %d by %q, %s, want %d by %q, %s", step,
+				seen.Rev, seen.LockedBy, seen.ProcessState, stored.Rev, stored.LockedBy, stored.ProcessState)
+		}
+	}
+	if len(w.saved) != 3 {
+		t.Errorf("saw %d jobs, want 3: the birth and two saves", len(w.saved))
+	}
+}
+
+func (w *world) second() *scheduler.Scheduler {
+	c := w.s.Config
+	c.Jobs, c.Payloads, c.Definitions = w.file, w.file, w.file
+	return scheduler.New(c)
+}

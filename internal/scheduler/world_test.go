@@ -1,0 +1,288 @@
+package scheduler_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// world is a Scheduler on a real store and real queues, whose batches the test writes itself.
+type world struct {
+	t     *testing.T
+	now   time.Time
+	file  *sqlitestore.Store
+	local *localqueue.Queues
+	s     *scheduler.Scheduler
+	told  teller
+
+	mu sync.Mutex
+	// calls counts what the store was asked; strike may let a call fail, or do something first.
+	calls  map[string]int
+	strike func(op, job string) faultstore.Effect
+	// sends are the calls of Send, each with the names of its queue and of the jobs of its messages.
+	sends []send
+	// deny may let a message fail.
+	deny  func(name string, m queue.Message) error
+	saved []makegood.Job
+	ids   int
+}
+
+type send struct {
+	queue string
+	jobs  []string
+}
+
+// teller is a notifier that keeps what it was told, and may be deaf.
+type teller struct {
+	deaf    error
+	notices []notify.Notice
+	silent  []string
+}
+
+func (r *teller) Announce(_ context.Context, n notify.Notice) error {
+	r.notices = append(r.notices, n)
+	return r.deaf
+}
+
+func (r *teller) AgentSilent(_ context.Context, agent string) error {
+	r.silent = append(r.silent, agent)
+	return r.deaf
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, now: time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC), calls: map[string]int{}}
+	var err error
+	if w.file, err = sqlitestore.Open(t.Context(), sqlitestore.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.file.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.local, err = localqueue.New(localqueue.Options{Queues: []localqueue.Queue{
+		{Name: "events"}, {Name: "quarantine"}, {Name: "tasks-a"}, {Name: "tasks-b"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	faulty := faultstore.New(w.file, w.plan)
+	w.s = scheduler.New(scheduler.Config{
+		Jobs: faulty, Payloads: faulty, Definitions: faulty, Queue: w, Notifier: &w.told,
+		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
+		Instance: "test", Saved: w.keep, Now: func() time.Time { return w.now }, Random: func() uint64 { return 7 },
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	})
+	return w
+}
+
+func (w *world) plan(c faultstore.Call) faultstore.Fault {
+	w.mu.Lock()
+	w.calls[c.Op]++
+	strike := w.strike
+	w.mu.Unlock()
+	if strike == nil {
+		return faultstore.Fault{}
+	}
+	return faultstore.Fault{Effect: strike(c.Op, c.Job)}
+}
+
+func (w *world) keep(job makegood.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.saved = append(w.saved, job)
+}
+
+// Send is the queues', noted.
+func (w *world) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	noted := send{queue: name}
+	errs := make([]error, len(messages))
+	for i, m := range messages {
+		noted.jobs = append(noted.jobs, m.Group)
+		if w.deny != nil {
+			errs[i] = w.deny(name, m)
+		}
+		if errs[i] != nil {
+			continue
+		}
+		if one := w.local.Send(ctx, name, m); one != nil {
+			errs[i] = one[0]
+		}
+	}
+	w.sends = append(w.sends, noted)
+	return errs
+}
+
+// Depth is the queues'.
+func (w *world) Depth(ctx context.Context, name string) (int, error) { return w.local.Depth(ctx, name) }
+
+// forget forgets what was counted so far.
+func (w *world) forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sends, w.saved = nil, nil
+	clear(w.calls)
+}
+
+func (w *world) define(yaml string) *workflowfile.Compiled {
+	w.t.Helper()
+	c, err := workflowfile.Parse("test.yaml", []byte(yaml))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.file.PutDefinition(w.t.Context(), c.Workflow.Name, c.Hash, c.Definition); err != nil {
+		w.t.Fatal(err)
+	}
+	return c
+}
+
+func (w *world) submit(c *workflowfile.Compiled, id string) makegood.Job {
+	w.t.Helper()
+	job, _, err := w.s.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return job
+}
+
+func (w *world) job(id string) makegood.Job {
+	w.t.Helper()
+	job, err := w.file.Load(w.t.Context(), id)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return job
+}
+
+// claim claims the open attempt of a step, as an agent does.
+func (w *world) claim(id, step string) makegood.Claim {
+	w.t.Helper()
+	claim := makegood.Claim{
+		Attempt: w.job(id).Open[step], LockedBy: id + "/" + step, StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second),
+	}
+	if err := w.file.Claim(w.t.Context(), id, step, claim); err != nil {
+		w.t.Fatal(err)
+	}
+	return claim
+}
+
+// done claims the open attempt of a step and gives the reply of its success.
+func (w *world) done(id, step string) record {
+	w.t.Helper()
+	c := w.claim(id, step)
+	return w.record(id, makegood.StepSucceeded{Step: step, Attempt: c.Attempt, LockedBy: c.LockedBy, Output: wire.Inline(json.RawMessage(`"ok"`))})
+}
+
+// record is a message on the events queue.
+type record = events.SQSMessage
+
+func (w *world) record(job string, e makegood.Event) record {
+	w.t.Helper()
+	body, err := wire.EncodeEvent(job, e)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return w.raw(body)
+}
+
+func (w *world) raw(body string) record {
+	w.ids++
+	return record{MessageId: fmt.Sprintf("m%d", w.ids), Body: body}
+}
+
+// handle lets the Scheduler handle a batch, and gives the ids of the records that it wants again.
+func (w *world) handle(records ...record) (failed []string) {
+	w.t.Helper()
+	response, err := w.s.HandleSQS(w.t.Context(), events.SQSEvent{Records: records})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, f := range response.BatchItemFailures {
+		failed = append(failed, f.ItemIdentifier)
+	}
+	slices.Sort(failed)
+	return failed
+}
+
+// deadline is the Supervisor's event for a job whose key has passed by now.
+func (w *world) deadline(id string) record {
+	w.t.Helper()
+	key := w.job(id).CompleteBy
+	if key.After(w.now) {
+		w.now = key
+	}
+	return w.record(id, makegood.DeadlinePassed{Key: key})
+}
+
+// checkCalls compares what the store was asked since forget.
+func (w *world) checkCalls(want map[string]int) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for op, n := range want {
+		if w.calls[op] != n {
+			w.t.Errorf("%s: got %d calls of the store, want %d", op, w.calls[op], n)
+		}
+	}
+}
+
+// checkSends compares the calls of Send since forget, in any order of queues and jobs.
+func (w *world) checkSends(want ...send) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if got, want := sorted(w.sends), sorted(want); got != want {
+		w.t.Errorf("sent %s, want %s", got, want)
+	}
+}
+
+func sorted(sends []send) string {
+	var all []string
+	for _, s := range sends {
+		jobs := slices.Sorted(slices.Values(s.jobs))
+		all = append(all, fmt.Sprintf("to %s %v", s.queue, jobs))
+	}
+	slices.Sort(all)
+	return fmt.Sprint(all)
+}
+
+// beforeSave lets something happen just before the next Save of a job.
+func (w *world) beforeSave(job string, do func()) {
+	w.strike = func(op, of string) faultstore.Effect {
+		if op == "Save" && of == job {
+			w.strike = nil
+			do()
+		}
+		return faultstore.None
+	}
+}
+
+// handleWith lets another Scheduler handle a batch, of which nothing may fail.
+func (w *world) handleWith(s *scheduler.Scheduler, records ...record) {
+	w.t.Helper()
+	response, err := s.HandleSQS(w.t.Context(), events.SQSEvent{Records: records})
+	if err != nil || len(response.BatchItemFailures) > 0 {
+		w.t.Errorf("the other Scheduler: got %v, %v, want no failures", response.BatchItemFailures, err)
+	}
+}
