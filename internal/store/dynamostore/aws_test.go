@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -237,4 +238,32 @@ func (s *spent) take() []cost {
 	all := s.all
 	s.all = nil
 	return all
+}
+
+// The expression of a save is limited to 4 KB, and may not name a slot twice.
+func TestASaveMayEndEverySlot(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("ends-all")
+	j.Steps, j.Open = nil, map[string]int{}
+	var names []string
+	for i := range makegood.MaxSteps {
+		name := strings.Repeat("s", makegood.MaxNameBytes-3) + fmt.Sprintf("%03d", i)
+		j.Steps, j.Open[name] = append(j.Steps, makegood.StepState{Name: name, Attempt: 1}), 1
+		names = append(names, name, name)
+	}
+	must(t, "create", s.Create(t.Context(), j))
+	for name := range j.Open {
+		claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Hour)}
+		must(t, "claim", s.Claim(t.Context(), j.ID, name, claim))
+	}
+	loaded, err := s.Load(t.Context(), j.ID)
+	must(t, "load", err)
+	loaded.CompleteBy = time.Time{}
+	must(t, "save", s.Save(t.Context(), store.Change{Job: loaded, Seen: j.CompleteBy, Ended: names, OnClaims: true}))
+	got, err := s.Load(t.Context(), j.ID)
+	must(t, "load", err)
+	if len(got.Claims.Slots) != 0 {
+		t.Errorf("got %d slots, want none", len(got.Claims.Slots))
+	}
 }

@@ -43,16 +43,17 @@ func (s *Store) claim(ctx context.Context, job, step string, claim makegood.Clai
 // claiming is the update that takes an attempt. It leaves the key in the index, or lowers it.
 func claiming(step string, claim makegood.Claim, lower bool) *update {
 	u := newUpdate()
-	slot := u.name(attrClaims, step)
-	attempt := u.value(number(int64(claim.Attempt)))
-	key, mine := u.name(attrCompleteBy), u.value(instant(claim.CompleteBy))
-	u.when(u.name(attrOpen, step) + " = " + attempt)
-	u.when("(attribute_not_exists(" + slot + ") OR " + u.name(attrClaims, step, attrAttempt) + " < " + attempt + ")")
-	u.setPath(slotItem(claim), attrClaims, step)
-	u.raise(attrClaimsRev)
+	name := u.step("step", step)
+	slot := u.attr(attrClaims) + "." + name
+	attempt := u.value("attempt", number(int64(claim.Attempt)))
+	key, mine := u.attr(attrCompleteBy), u.value("completeBy", instant(claim.CompleteBy))
+	u.set(slot, "slot", slotItem(claim))
+	u.raise(u.attr(attrClaimsRev))
+	u.when(u.attr(attrOpen) + "." + name + " = " + attempt)
+	u.when("(attribute_not_exists(" + slot + ") OR " + slot + "." + u.attr(attrAttempt) + " < " + attempt + ")")
 	if lower {
-		u.when(key + " > " + mine)
 		u.sets = append(u.sets, key+" = "+mine)
+		u.when(key + " > " + mine)
 		return u
 	}
 	// A job without a key is out of the index, and no claim brings it back.
@@ -83,13 +84,7 @@ func whyNotClaimed(old item, step string, claim makegood.Claim) error {
 // Beat extends a claim; see store.Claims. One that is tried again by the SDK raises Claims.Rev twice,
 // which at worst makes a save decide again.
 func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
-	u := newUpdate()
-	u.all = true
-	u.setPath(instant(makegood.Instant(claim.CompleteBy)), attrClaims, step, attrCompleteBy)
-	u.raise(attrClaimsRev)
-	u.when(u.name(attrClaims, step, attrLockedBy) + " = " + u.value(text(claim.LockedBy)))
-	u.when(u.name(attrClaims, step, attrAttempt) + " = " + u.value(number(int64(claim.Attempt))))
-	now, err := s.update(ctx, "Beat", job, u)
+	now, err := s.update(ctx, "Beat", job, beating(step, claim))
 	switch {
 	case errors.Is(err, errCondition) && len(now) == 0:
 		err = store.ErrNotFound
@@ -102,4 +97,17 @@ func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim
 		return fmt.Errorf("beat %s of job %s: %w", step, job, err)
 	}
 	return nil
+}
+
+// beating is the update that extends a claim. It gives the item: whether Open still names the attempt
+// says whether anybody wants the result.
+func beating(step string, claim makegood.Claim) *update {
+	u := newUpdate()
+	u.all = true
+	slot := u.attr(attrClaims) + "." + u.step("step", step)
+	u.set(slot+"."+u.attr(attrCompleteBy), "completeBy", instant(makegood.Instant(claim.CompleteBy)))
+	u.raise(u.attr(attrClaimsRev))
+	u.when(slot + "." + u.attr(attrLockedBy) + " = " + u.value("me", text(claim.LockedBy)))
+	u.when(slot + "." + u.attr(attrAttempt) + " = " + u.value("attempt", number(int64(claim.Attempt))))
+	return u
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -211,22 +212,23 @@ func savedBefore(old item, job makegood.Job, data []byte) bool {
 // saving is the update that a save makes.
 func (s *Store) saving(change store.Change, job makegood.Job, data []byte) *update {
 	u := newUpdate()
-	u.set(attrData, blob(data))
-	u.set(attrOpen, openItem(job.Open))
-	u.set(attrRev, number(job.Rev+1))
-	u.set(attrProcessState, text(string(job.ProcessState)))
-	u.set(attrLockedBy, text(job.LockedBy))
-	u.set(attrFailureCount, number(int64(job.FailureCount)))
-	u.set(attrWorkflow, text(job.Workflow))
-	for _, step := range change.Ended {
-		u.remove(attrClaims, step)
+	u.set(u.attr(attrData), "data", blob(data))
+	u.set(u.attr(attrOpen), "open", openItem(job.Open))
+	u.set(u.attr(attrRev), "next", number(job.Rev+1))
+	u.set(u.attr(attrProcessState), "state", text(string(job.ProcessState)))
+	u.set(u.attr(attrLockedBy), "lockedBy", text(job.LockedBy))
+	u.set(u.attr(attrFailureCount), "failures", number(int64(job.FailureCount)))
+	u.set(u.attr(attrWorkflow), "workflow", text(job.Workflow))
+	// Two events of a batch may end the same slot; naming it twice is refused.
+	for i, step := range slices.Compact(slices.Sorted(slices.Values(change.Ended))) {
+		u.remove(u.attr(attrClaims) + "." + u.step("e"+strconv.Itoa(i+1), step))
 	}
 	for _, name := range []string{attrBirth, attrParked, attrParkedBy} {
-		u.remove(name)
+		u.remove(u.attr(name))
 	}
-	u.when(u.name(attrRev) + " = " + u.value(number(job.Rev)))
+	u.when(u.attr(attrRev) + " = " + u.value("rev", number(job.Rev)))
 	if change.OnClaims {
-		u.when(u.name(attrClaimsRev) + " = " + u.value(number(job.Claims.Rev)))
+		u.when(u.attr(attrClaimsRev) + " = " + u.value("claimsRev", number(job.Claims.Rev)))
 	}
 	if !job.CompleteBy.Equal(change.Seen) {
 		s.moving(u, job.ID, change.Seen, job.CompleteBy)
@@ -237,30 +239,24 @@ func (s *Store) saving(change store.Change, job makegood.Job, data []byte) *upda
 // moving moves the key of a job in the index, if it is still the one that was seen.
 func (s *Store) moving(u *update, job string, seen, key time.Time) {
 	if seen.IsZero() {
-		u.when("attribute_not_exists(" + u.name(attrCompleteBy) + ")")
+		u.when("attribute_not_exists(" + u.attr(attrCompleteBy) + ")")
 	} else {
-		u.when(u.name(attrCompleteBy) + " = " + u.value(instant(seen)))
+		u.when(u.attr(attrCompleteBy) + " = " + u.value("seen", instant(seen)))
 	}
 	if key.IsZero() {
-		u.remove(attrCompleteBy)
-		u.remove(attrShard)
+		u.remove(u.attr(attrCompleteBy))
+		u.remove(u.attr(attrShard))
 		return
 	}
-	u.set(attrCompleteBy, instant(key))
-	u.set(attrShard, number(s.shard(job)))
+	u.set(u.attr(attrCompleteBy), "completeBy", instant(key))
+	u.set(u.attr(attrShard), "shard", number(s.shard(job)))
 }
 
 // Park puts a job in front of a person; see store.Jobs. Rev stays as it is.
 func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	seen, completeBy = makegood.Instant(seen), makegood.Instant(completeBy)
 	nonce := newNonce()
-	u := newUpdate()
-	u.when("attribute_exists(" + u.name(attrPK) + ")")
-	u.set(attrProcessState, text(string(makegood.Error)))
-	u.set(attrParked, text(reason))
-	u.set(attrParkedBy, blob(nonce))
-	s.moving(u, id, seen, completeBy)
-	old, err := s.update(ctx, "Park", id, u)
+	old, err := s.update(ctx, "Park", id, s.parking(id, seen, completeBy, reason, nonce))
 	switch {
 	case errors.Is(err, errCondition) && len(old) == 0:
 		err = store.ErrNotFound
@@ -273,6 +269,17 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 		return fmt.Errorf("park job %s: %w", id, err)
 	}
 	return nil
+}
+
+// parking is the update that parks a job.
+func (s *Store) parking(id string, seen, completeBy time.Time, reason string, nonce []byte) *update {
+	u := newUpdate()
+	u.set(u.attr(attrProcessState), "error", text(string(makegood.Error)))
+	u.set(u.attr(attrParked), "reason", text(reason))
+	u.set(u.attr(attrParkedBy), "nonce", blob(nonce))
+	u.when("attribute_exists(" + u.attr(attrPK) + ")")
+	s.moving(u, id, seen, completeBy)
+	return u
 }
 
 // errCondition: the condition of a write did not hold.

@@ -52,20 +52,20 @@ func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string
 // listing is one request of a list.
 func (s *Store) listing(filter store.Filter, from item) *dynamodb.ScanInput {
 	u := newUpdate()
-	u.when(u.name(attrSK) + " = " + u.value(text(sortJob)))
+	u.when(u.attr(attrSK) + " = " + u.value("job", text(sortJob)))
 	if filter.State != "" {
-		u.when(u.name(attrProcessState) + " = " + u.value(text(string(filter.State))))
+		u.when(u.attr(attrProcessState) + " = " + u.value("state", text(string(filter.State))))
 	}
 	if filter.Workflow != "" {
-		u.when(u.name(attrWorkflow) + " = " + u.value(text(filter.Workflow)))
+		u.when(u.attr(attrWorkflow) + " = " + u.value("workflow", text(filter.Workflow)))
 	}
 	var shown []string
 	for _, name := range []string{attrPK, attrWorkflow, attrProcessState, attrFailureCount, attrCompleteBy, attrData} {
-		shown = append(shown, u.name(name))
+		shown = append(shown, u.attr(name))
 	}
 	return &dynamodb.ScanInput{
 		TableName: &s.config.Table, Limit: aws.Int32(scanItems), ExclusiveStartKey: from,
-		FilterExpression: aws.String(strings.Join(u.conditions, " AND ")), ProjectionExpression: aws.String(strings.Join(shown, ", ")),
+		FilterExpression: aws.String(u.condition()), ProjectionExpression: aws.String(strings.Join(shown, ", ")),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values, ReturnConsumedCapacity: s.returnConsumed(),
 	}
 }

@@ -2,7 +2,6 @@ package dynamostore
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -23,48 +22,36 @@ type update struct {
 
 func newUpdate() *update { return &update{names: map[string]string{}, values: item{}} }
 
-// name gives the alias of a path into the item.
-func (u *update) name(path ...string) string {
-	aliases := make([]string, len(path))
-	for i, name := range path {
-		alias := ""
-		for a, n := range u.names {
-			if n == name {
-				alias = a
-			}
-		}
-		if alias == "" {
-			alias = "#" + strconv.FormatInt(int64(len(u.names)), 36)
-			u.names[alias] = name
-		}
-		aliases[i] = alias
-	}
-	return strings.Join(aliases, ".")
+// attr gives the alias of an attribute.
+func (u *update) attr(name string) string { return u.step(name, name) }
+
+// step gives the alias of a step's name.
+func (u *update) step(alias, name string) string {
+	u.names["#"+alias] = name
+	return "#" + alias
 }
 
 // value gives the alias of a value.
-func (u *update) value(v types.AttributeValue) string {
-	alias := ":" + strconv.FormatInt(int64(len(u.values)), 36)
-	u.values[alias] = v
-	return alias
+func (u *update) value(alias string, v types.AttributeValue) string {
+	u.values[":"+alias] = v
+	return ":" + alias
 }
 
-func (u *update) set(name string, v types.AttributeValue) {
-	u.sets = append(u.sets, u.name(name)+" = "+u.value(v))
-}
-
-func (u *update) setPath(v types.AttributeValue, path ...string) {
-	u.sets = append(u.sets, u.name(path...)+" = "+u.value(v))
+// set sets what is at path, which is made of aliases.
+func (u *update) set(path, alias string, v types.AttributeValue) {
+	u.sets = append(u.sets, path+" = "+u.value(alias, v))
 }
 
 // raise adds one to a number.
-func (u *update) raise(name string) {
-	u.sets = append(u.sets, u.name(name)+" = "+u.name(name)+" + "+u.value(number(1)))
+func (u *update) raise(path string) {
+	u.sets = append(u.sets, path+" = "+path+" + "+u.value("one", number(1)))
 }
 
-func (u *update) remove(path ...string) { u.removes = append(u.removes, u.name(path...)) }
+func (u *update) remove(path string) { u.removes = append(u.removes, path) }
 
 func (u *update) when(condition string) { u.conditions = append(u.conditions, condition) }
+
+func (u *update) condition() string { return strings.Join(u.conditions, " AND ") }
 
 func (u *update) expression() string {
 	text := "SET " + strings.Join(u.sets, ", ")
@@ -83,7 +70,7 @@ func (s *Store) update(ctx context.Context, operation, job string, u *update) (i
 	}
 	out, err := s.config.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.config.Table, Key: hotKey(job),
-		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(strings.Join(u.conditions, " AND ")),
+		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(u.condition()),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
 		ReturnValues:                        returned,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

@@ -23,7 +23,7 @@ const (
 	inlineNames = 64
 	// claimRoom is what the next claim adds to the item: writes are paid for by the larger of before
 	// and after.
-	claimRoom = 140
+	claimRoom = 180
 
 	detailPrefix = "detail#"
 	shapePrefix  = "steps#"

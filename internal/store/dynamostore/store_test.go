@@ -1,0 +1,215 @@
+package dynamostore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// against gives a store whose requests f answers, with a status and a body. The client has a retryer
+// of its own that would try three times, were it used.
+func against(t *testing.T, f func(n int64, operation string) (status int, body string)) *Store {
+	t.Helper()
+	var n atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		status, body := f(n.Add(1), operation)
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	t.Cleanup(server.Close)
+	client := dynamodb.New(dynamodb.Options{
+		Region: "eu-west-1", BaseEndpoint: aws.String(server.URL),
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""), Retryer: retry.NewStandard(),
+	})
+	s, err := New(Config{Client: client, Table: "jobs", Index: "due"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func fault(code string) string {
+	body, _ := json.Marshal(map[string]string{"__type": "com.amazonaws.dynamodb.v20120810#" + code, "message": "as the test wants"})
+	return string(body)
+}
+
+// What AWS says when it has had enough, or is not well, is tried again.
+func TestThrottlingAndConflictsOfTransactionsAreTriedAgain(t *testing.T) {
+	for code, status := range map[string]int{
+		"ProvisionedThroughputExceededException": 400, "ThrottlingException": 400, "RequestLimitExceeded": 400,
+		"TransactionConflictException": 400, "InternalServerError": 500, "ServiceUnavailable": 503,
+	} {
+		t.Run(code, func(t *testing.T) {
+			var requests atomic.Int64
+			s := against(t, func(n int64, _ string) (int, string) {
+				requests.Store(n)
+				if n <= 3 {
+					return status, fault(code)
+				}
+				return 200, "{}"
+			})
+			if err := s.Claim(t.Context(), "a", "reserve", makegood.Claim{Attempt: 1, LockedBy: "x"}); err != nil {
+				t.Errorf("got %v, want a claim at the fourth try", err)
+			}
+			if got := requests.Load(); got != 4 {
+				t.Errorf("got %d requests, want 4", got)
+			}
+		})
+	}
+}
+
+// What does not pass is an error that is none of the sentinels, so that the event is delivered again;
+// and it ends with the time that there is.
+func TestThrottlingThatLastsIsAnErrorInTime(t *testing.T) {
+	s := against(t, func(int64, string) (int, string) { return 400, fault("ThrottlingException") })
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := s.Save(ctx, store.Change{Job: makegood.Job{ID: "a", Rev: 1}})
+	if err == nil {
+		t.Fatal("got a save, want an error")
+	}
+	for _, sentinel := range []error{store.ErrConflict, store.ErrNotFound, store.ErrExists, store.ErrTaken, store.ErrWithdrawn, store.ErrDamaged} {
+		if errors.Is(err, sentinel) {
+			t.Errorf("got %v, which is %v", err, sentinel)
+		}
+	}
+}
+
+// There is one layer that tries again: without a deadline a request is made maxTries times, no more.
+func TestRetriesAreNotStacked(t *testing.T) {
+	var requests atomic.Int64
+	s := against(t, func(n int64, _ string) (int, string) {
+		requests.Store(n)
+		return 400, fault("TransactionConflictException")
+	})
+	s.retryer = retry.AddWithMaxBackoffDelay(s.retryer, time.Millisecond)
+	if _, err := s.Load(t.Context(), "a"); err == nil {
+		t.Fatal("got a job, want an error")
+	}
+	if got := requests.Load(); got != maxTries {
+		t.Errorf("got %d requests, want %d", got, maxTries)
+	}
+}
+
+// A mistake of ours is not tried again.
+func TestABadRequestIsMadeOnce(t *testing.T) {
+	var requests atomic.Int64
+	s := against(t, func(n int64, _ string) (int, string) {
+		requests.Store(n)
+		return 400, fault("ValidationException")
+	})
+	if err := s.PutPayload(t.Context(), "a", "input", []byte(`1`)); err == nil || requests.Load() != 1 {
+		t.Errorf("got %v after %d requests, want an error after 1", err, requests.Load())
+	}
+}
+
+func TestAPayloadCannotTakeTheJobsPlace(t *testing.T) {
+	s := against(t, func(_ int64, operation string) (int, string) {
+		t.Errorf("got a request to %s, want none", operation)
+		return 500, ""
+	})
+	for _, key := range []string{"", "job", "detail#AAAA"} {
+		if err := s.PutPayload(t.Context(), "a", key, []byte(`1`)); err == nil {
+			t.Errorf("key %q: got no error", key)
+		}
+	}
+}
+
+func TestAStoreThatLacksSomethingIsRefused(t *testing.T) {
+	client := dynamodb.New(dynamodb.Options{Region: "eu-west-1"})
+	for name, c := range map[string]Config{
+		"no client": {Table: "t", Index: "i"}, "no table": {Client: client, Index: "i"}, "no index": {Client: client, Table: "t"},
+		"too many shards": {Client: client, Table: "t", Index: "i", Shards: maxShards + 1}, "negative shards": {Client: client, Table: "t", Index: "i", Shards: -1},
+	} {
+		if _, err := New(c); err == nil {
+			t.Errorf("%s: got a store, want an error", name)
+		}
+	}
+}
+
+// Ids are spread over the shards, and a job's shard is always the same: it is stored, and searched for.
+func TestJobsAreSpreadOverTheShards(t *testing.T) {
+	s := &Store{config: Config{Shards: DefaultShards}}
+	count := make([]int, DefaultShards)
+	for i := range 16_000 {
+		count[s.shard(fmt.Sprintf("order-%06d", i))]++
+	}
+	for shard, n := range count {
+		if n < 700 || n > 1300 {
+			t.Errorf("shard %d has %d of 16000 jobs, want about 1000", shard, n)
+		}
+	}
+	if got := s.shard("order-000001"); got != 1 {
+		t.Errorf("shard of order-000001: got %d, want 1 for ever", got)
+	}
+}
+
+func TestMemoryForgetsWhatIsTooMuch(t *testing.T) {
+	m := newMemory[int](3)
+	for i := range 10 {
+		m.put(fmt.Sprint(i), i)
+		if got, ok := m.get(fmt.Sprint(i)); !ok || got != i {
+			t.Errorf("what was put last: got %d %v, want %d", got, ok, i)
+		}
+	}
+	if len(m.all) != 3 {
+		t.Errorf("got %d values, want 3", len(m.all))
+	}
+}
+
+// docs/architecture.md shows the writes for those who read, and for agents not written in Go.
+func TestTheDocumentShowsTheWritesThatAreMade(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Join(strings.Fields(string(text)), " ")
+	s := &Store{config: Config{Shards: 1}}
+	at := time.UnixMilli(1)
+	claim := makegood.Claim{Attempt: 1}
+	change := store.Change{Job: makegood.Job{ID: "a"}, Seen: at, Ended: []string{"a", "b"}, OnClaims: true}
+	moved := change.Job
+	moved.CompleteBy = at.Add(time.Hour)
+	for name, u := range map[string]*update{
+		"claim":                 claiming("s", claim, false),
+		"claim, key comes down": claiming("s", claim, true),
+		"beat":                  beating("s", claim),
+		"park":                  s.parking("a", at, moved.CompleteBy, "why", nil),
+		"save, key moves":       s.saving(change, moved, nil),
+	} {
+		want := "UpdateExpression: " + plain(u, u.expression()) + " ConditionExpression: " + plain(u, u.condition())
+		if !strings.Contains(shown, want) {
+			t.Errorf("%s: docs/architecture.md does not show\n%s", name, want)
+		}
+	}
+}
+
+// plain writes an expression with the names themselves, but for those of steps.
+func plain(u *update, expression string) string {
+	for alias, name := range u.names {
+		if alias == "#"+name && len(name) > 1 {
+			expression = strings.ReplaceAll(expression, alias, name)
+		}
+	}
+	return expression
+}
