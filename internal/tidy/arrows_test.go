@@ -77,6 +77,9 @@ var arrows = []arrow{
 	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{".", "internal/store", "internal/queue", "internal/scheduler", "internal/workflowfile", "internal/canonical", "internal/wire"}, nil},
+	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
+	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
+	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/workflowfile"}, []string{awsSDK}},
 	{"makegoodtest", []string{"*"}, nil},
 	{"cmd/makegood", []string{"*", "workflows", "workflows/order"}, []string{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
@@ -96,7 +99,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "functions/", "cmd/", "e2e"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "functions/", "cmd/", "e2e", "client/dynamotx"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {

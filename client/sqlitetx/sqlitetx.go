@@ -1,0 +1,66 @@
+// Package sqlitetx submits a job in an SQLite transaction of the caller's own, beside his own rows: the
+// order and its job are there together, or not at all. It is for tables that live in the same file as
+// Makegood's (DIR/makegood.db of `makegood dev --data DIR`); the caller brings his own SQLite driver.
+//
+//	tx, err := db.BeginTx(ctx, nil)
+//	_, err = tx.ExecContext(ctx, `INSERT INTO orders(id, total) VALUES(?, ?)`, order.ID, order.Total)
+//	err = sqlitetx.Submit(ctx, tx, client.Submission{Workflow: "order", ID: order.ID, Input: order})
+//	err = tx.Commit()
+//
+// Nothing is sent: the engine on that file finds the job within two seconds of the commit. Keep the
+// transaction short; the engine cannot write meanwhile.
+package sqlitetx
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Submit stores the intent of a job in tx. The same ID with the same workflow and input is the same job,
+// and success. ID must be given. Errors: *client.InvalidError, *client.MismatchError; after any error
+// nothing was stored, and tx is the caller's to roll back. ReplyTo must be empty: which names are
+// registered only the engine knows.
+func Submit(ctx context.Context, tx *sql.Tx, s client.Submission) error {
+	input, err := json.Marshal(s.Input)
+	if err != nil {
+		return &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
+	}
+	definition, err := sqlitestore.DefinitionIn(ctx, tx, s.Workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return &client.InvalidError{Message: fmt.Sprintf("there is no workflow %q in this file", s.Workflow)}
+	}
+	if err != nil {
+		return err
+	}
+	compiled, err := workflowfile.Load(definition)
+	if err != nil {
+		return fmt.Errorf("definition of workflow %s: %w", s.Workflow, err)
+	}
+	submission := scheduler.Submission{ID: s.ID, Input: input, StartAt: s.StartAt, ReplyTo: s.ReplyTo}
+	job, payloads, err := scheduler.Intent(compiled, submission, nil, time.Now())
+	if errors.Is(err, scheduler.ErrInvalid) {
+		return &client.InvalidError{Message: err.Error()}
+	}
+	if err != nil {
+		return err
+	}
+	err = sqlitestore.CreateIn(ctx, tx, job, payloads)
+	if !errors.Is(err, store.ErrExists) {
+		return err
+	}
+	have, err := sqlitestore.LoadIn(ctx, tx, s.ID)
+	if err == nil && have.InputHash != job.InputHash {
+		return &client.MismatchError{Job: s.ID, Have: have.InputHash, Got: job.InputHash}
+	}
+	return err
+}

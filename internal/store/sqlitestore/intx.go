@@ -1,0 +1,70 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// CreateIn stores a job and its payloads in a transaction of the caller's on the same file, so that
+// they are there if and only if the caller's own rows are. It fails with store.ErrExists, and changes
+// nothing, when the id is taken. The engine finds the job by its CompleteBy once tx is committed.
+func CreateIn(ctx context.Context, tx *sql.Tx, job makegood.Job, payloads map[string]json.RawMessage) error {
+	p, err := pack(job, 1)
+	if err != nil {
+		return fmt.Errorf("create job %s: %w", job.ID, err)
+	}
+	j := p.job
+	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, string(j.ProcessState), millis(j.CompleteBy),
+		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), p.open, p.data)
+	if err != nil {
+		return fmt.Errorf("create job %s: %w", job.ID, err)
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return fmt.Errorf("create job %s: %w", job.ID, errors.Join(store.ErrExists, err))
+	}
+	for key, value := range payloads {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO payloads(job, key, value) VALUES(?, ?, ?) ON CONFLICT DO NOTHING`, job.ID, key, []byte(value)); err != nil {
+			return fmt.Errorf("put payload %s of job %s: %w", key, job.ID, err)
+		}
+	}
+	return nil
+}
+
+// DefinitionIn reads, in a transaction of the caller's, the definition that is current for a name.
+// store.ErrNotFound.
+func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) {
+	var body []byte
+	err := tx.QueryRowContext(ctx, `SELECT body FROM current JOIN definitions USING(hash) WHERE name = ?`, name).Scan(&body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("workflow %s: %w", name, store.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("current definition of workflow %s: %w", name, err)
+	}
+	return body, nil
+}
+
+// LoadIn reads a job in a transaction of the caller's, without its claims. store.ErrNotFound,
+// store.ErrDamaged.
+func LoadIn(ctx context.Context, tx *sql.Tx, id string) (makegood.Job, error) {
+	var data []byte
+	err := tx.QueryRowContext(ctx, `SELECT data FROM jobs WHERE id = ?`, id).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return makegood.Job{}, fmt.Errorf("job %s: %w", id, store.ErrNotFound)
+	}
+	if err != nil {
+		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	job, err := wire.DecodeJob(data)
+	if err != nil {
+		return job, fmt.Errorf("job %s: %w: %w", id, store.ErrDamaged, err)
+	}
+	return job, nil
+}
