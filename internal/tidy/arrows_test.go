@@ -73,10 +73,17 @@ var arrows = []arrow{
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
 	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
+	// The AWS SDK's clients are made here, once, for the three functions and for the command's --stack.
+	{"internal/deployed", []string{"*"}, []string{lambdaEvents, awsSDK, smithy}},
+	// How a job looks to people, and the API that shows it.
+	{"internal/view", []string{".", "internal/store"}, nil},
+	{"internal/httpapi", []string{
+		".", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
+	}, nil},
 	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
 	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
 	{"internal/tidy/*", nil, nil},
-	{"client", []string{".", "internal/store", "internal/queue", "internal/scheduler", "internal/workflowfile", "internal/canonical", "internal/wire"}, nil},
+	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
 	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/workflowfile"}, []string{awsSDK}},
@@ -99,7 +106,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "functions/", "cmd/", "e2e", "client/dynamotx"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "functions/", "cmd/", "e2e", "client/dynamotx"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {
