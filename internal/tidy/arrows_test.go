@@ -75,10 +75,10 @@ var arrows = []arrow{
 	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for the three functions and for the command's --stack.
 	{"internal/deployed", []string{"*"}, []string{lambdaEvents, awsSDK, smithy}},
-	// How a job looks to people, and the API that shows it.
-	{"internal/view", []string{".", "internal/store"}, nil},
+	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
+	{"internal/view", []string{".", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
-		".", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
+		".", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
 	}, nil},
 	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
 	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
