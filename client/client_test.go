@@ -187,8 +187,11 @@ func TestPatienceEndsAndContextsEnd(t *testing.T) {
 
 func TestWatchGivesEachChangeAndWaitTheEnd(t *testing.T) {
 	answers := []answer{
-		{status: 200, body: job("Pending")}, {status: 200, body: job("Pending")}, {status: 200, body: job("Processing")},
-		{status: 200, body: job("Processing")}, {status: 200, body: job("Error")},
+		{status: 200, body: job("Pending")},
+		{status: 200, body: job("Pending")},
+		{status: 200, body: job("Processing")},
+		{status: 200, body: job("Processing")},
+		{status: 200, body: job("Error")},
 	}
 	var states []string
 	for job, err := range newClient(t, serve(t, answers...).URL).Watch(t.Context(), "j") {

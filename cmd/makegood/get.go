@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -90,12 +90,13 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
 
 // openData opens the store of a folder for reading.
 func openData(cmd *cobra.Command, data string) (*sqlitestore.Reader, error) {
-	reader, err := sqlitestore.OpenReader(cmd.Context(), filepath.Join(data, embedded.DataFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	path := filepath.Join(data, embedded.DataFile)
+	if _, err := os.Stat(path); err != nil {
 		return nil, exit(codeUsage, fmt.Errorf("%w\nis --data the folder that makegood dev or makegood run was given?", err))
 	}
+	reader, err := sqlitestore.OpenReader(cmd.Context(), path)
 	if err != nil {
-		return nil, exit(codeUsage, err)
+		return nil, exit(codeFailed, err)
 	}
 	return reader, nil
 }

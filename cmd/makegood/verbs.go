@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a verb tries to reach the API: a person waits.
-const patience = 3 * time.Second
+const patience = 2 * time.Second
 
 // remote is where a verb finds its API.
 type remote struct {

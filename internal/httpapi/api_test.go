@@ -308,8 +308,13 @@ func TestWhatNoRouteAnswersIsAnsweredInJSON(t *testing.T) {
 		method, path string
 		status       int
 	}{
-		{"GET", "/", 404}, {"GET", "/api", 404}, {"DELETE", "/api/jobs/x", 405}, {"PUT", "/api/jobs", 405},
-		{"POST", "/api/jobs/x/explode", 404}, {"GET", "/api/jobs/x/cancel", 405}, {"OPTIONS", "/api/jobs", 405},
+		{"GET", "/", 404},
+		{"GET", "/api", 404},
+		{"DELETE", "/api/jobs/x", 405},
+		{"PUT", "/api/jobs", 405},
+		{"POST", "/api/jobs/x/explode", 404},
+		{"GET", "/api/jobs/x/cancel", 405},
+		{"OPTIONS", "/api/jobs", 405},
 	} {
 		r := ask(t, test.method, w.url+test.path, "")
 		if r.status != test.status || r.problem(t).Error == "" {
