@@ -283,3 +283,46 @@ func TestAWrongWorkflowFileStopsTheServer(t *testing.T) {
 		}
 	}
 }
+
+// The commands that the README shows for makegood dev do what it shows.
+func TestTheREADMEsCommandsForDevWork(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(readme), "$ bin/makegood dev --data ./data &\n")
+	block, _, ended := strings.Cut(block, "```")
+	if !found || !ended {
+		t.Fatal("the README does not show makegood dev")
+	}
+	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
+	d := s.dev("127.0.0.1:0")
+	// What it exits with, where that is not 0: the job was undone.
+	codes := map[string]int{"watch": 2}
+	ran := 0
+	for command := range strings.SplitSeq(strings.TrimPrefix(block, "$ "), "\n$ ") {
+		command, output, _ := strings.Cut(command, "\n")
+		line := strings.ReplaceAll(command, "http://127.0.0.1:4777", d.url)
+		if line, found = strings.CutPrefix(line, "bin/makegood "); found {
+			line = program + " " + line + " --addr " + d.url
+		} else if _, err := exec.LookPath("curl"); err != nil {
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		got, err := cmd.Output()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		want := codes[strings.Fields(command)[1]]
+		if code := cmd.ProcessState.ExitCode(); code != want || !strings.Contains(string(got), output) || len(got) == 0 {
+			t.Errorf("$ %s\ngot code %d\n%s%s\nwant code %d\n%s", command, code, got, errs.String(), want, output)
+		}
+		ran++
+	}
+	if ran < 5 {
+		t.Errorf("ran %d commands, which cannot be all", ran)
+	}
+}

@@ -1,0 +1,110 @@
+package view_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// TestAJobInJSON holds the fields to design.md, section 5, and null to what is not there yet.
+func TestAJobInJSON(t *testing.T) {
+	job := makegood.Job{
+		ID: "j", Workflow: "order", Definition: "hash", Round: 1, ProcessState: makegood.Pending,
+		Desired: makegood.Processed, CreatedAt: base, CompleteBy: base.Add(time.Minute),
+		Steps: []makegood.StepState{{Name: "a"}},
+	}
+	text, err := json.Marshal(view.Of(job))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"id":"j","workflow":"order","definition":"hash","round":1,"processState":"Pending","desired":"Processed",` +
+		`"paused":false,"reason":"","failureCount":0,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
+		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"input":null,"steps":[{"name":"a","state":"waiting","attempt":0,` +
+		`"failureCount":0,"lockedBy":null,"completeBy":null,"startedAt":null,"finishedAt":null,"output":null,"error":null,"undo":null}]}`
+	if string(text) != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+}
+
+// A claim is shown with the one of the two, step or undo, whose attempt it names.
+func TestAClaimIsShownWhereItIs(t *testing.T) {
+	claim := makegood.Claim{Attempt: 2, LockedBy: "agent:nonce", StartedAt: base, CompleteBy: base.Add(time.Second)}
+	dispatched := func(attempt int) makegood.Activity {
+		return makegood.Activity{State: makegood.Dispatched, Attempt: attempt}
+	}
+	for _, test := range []struct {
+		step          makegood.StepState
+		forward, undo client.State
+	}{
+		{makegood.StepState{Name: "a", Forward: dispatched(2)}, client.Claimed, ""},
+		{makegood.StepState{Name: "a", Forward: dispatched(3)}, "dispatched", ""},
+		{makegood.StepState{Name: "a", Forward: makegood.Activity{State: makegood.Done, Attempt: 1}, Undo: dispatched(2)}, "done", client.Claimed},
+		{makegood.StepState{Name: "a", Forward: makegood.Activity{State: makegood.Failed, Attempt: 2}, Undo: makegood.Activity{State: makegood.Skipped}}, "failed", "skipped"},
+		{makegood.StepState{Name: "b", Forward: dispatched(2)}, "dispatched", ""},
+	} {
+		got := view.Of(makegood.Job{Steps: []makegood.StepState{test.step}, Claims: makegood.Claims{Slots: map[string]makegood.Claim{"a": claim}}}).Steps[0]
+		undo := client.State("")
+		held := &got.Activity
+		if got.Undo != nil {
+			undo = got.Undo.State
+		}
+		if undo == client.Claimed {
+			held = got.Undo
+		}
+		if got.State != test.forward || undo != test.undo {
+			t.Errorf("%+v: got %s and undo %s, want %s and %s", test.step, got.State, undo, test.forward, test.undo)
+		}
+		claimed := held.State == client.Claimed
+		if claimed != (held.LockedBy != nil) || claimed && (*held.LockedBy != claim.LockedBy || !held.CompleteBy.Equal(claim.CompleteBy) || !held.StartedAt.Equal(base)) {
+			t.Errorf("%+v: got the claim %+v", test.step, *held)
+		}
+	}
+}
+
+func TestEveryStateOfAStepHasItsWord(t *testing.T) {
+	for _, s := range []makegood.ActivityState{
+		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
+		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
+	} {
+		got := view.Of(makegood.Job{Steps: []makegood.StepState{{Forward: makegood.Activity{State: s}}}}).Steps[0].State
+		if !strings.Contains(fmt.Sprint(client.States()), string(got)) || got == "" {
+			t.Errorf("%q: got %q, which is none of %v", s, got, client.States())
+		}
+	}
+}
+
+func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
+	job := makegood.Job{
+		ID: "j", Input: makegood.Payload{Ref: "input"},
+		Steps: []makegood.StepState{
+			{Name: "a", Forward: makegood.Activity{State: makegood.Done, Output: makegood.Payload{Inline: json.RawMessage(`1`)}}},
+			{Name: "b", Forward: makegood.Activity{State: makegood.Done, Output: makegood.Payload{Ref: "output#b#1"}}, Undo: makegood.Activity{State: makegood.Done, Output: makegood.Payload{Ref: "gone"}}},
+		},
+	}
+	read := func(_ context.Context, id, key string) ([]byte, error) {
+		if key == "gone" {
+			return nil, fmt.Errorf("payload: %w", store.ErrNotFound)
+		}
+		return fmt.Appendf(nil, "%q", id+"/"+key), nil
+	}
+	v, err := view.WithPayloads(t.Context(), job, read)
+	got := fmt.Sprintf("%s %s %s %s", v.Input, v.Steps[0].Output, v.Steps[1].Output, v.Steps[1].Undo.Output)
+	if want := `"j/input" 1 "j/output#b#1" `; err != nil || got != want {
+		t.Errorf("got %s, %v, want %s", got, err, want)
+	}
+	broken := errors.New("the disk is gone")
+	if _, err := view.WithPayloads(t.Context(), job, func(context.Context, string, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("got %v, want %v", err, broken)
+	}
+}
