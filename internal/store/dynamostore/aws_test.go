@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -265,5 +266,100 @@ func TestASaveMayEndEverySlot(t *testing.T) {
 	must(t, "load", err)
 	if len(got.Claims.Slots) != 0 {
 		t.Errorf("got %d slots, want none", len(got.Claims.Slots))
+	}
+}
+
+// Two schedulers save at once: the details that the loser has written are nobody's. A store that has
+// not loaded the job, nor seen its steps before, finds all of it, and saves it without what the others
+// remember.
+func TestDetailsSurviveLostRacesAndOtherProcesses(t *testing.T) {
+	tab := newTable(t)
+	first, second := tab.open(t), tab.open(t)
+	j := finished(40)
+	j.ID, j.CompleteBy = "details-1", makegood.Instant(time.Now().Add(time.Minute))
+	must(t, "create", first.Create(t.Context(), j))
+	want := loaded(t, second, j.ID)
+	same(t, "steps", want.Steps, j.Steps)
+
+	winner, loser := want.Clone(), want.Clone()
+	for i := range 20 {
+		winner.Steps[i].Undo = makegood.Activity{State: makegood.Done, Attempt: 91, Tries: 1, Cause: "won"}
+		loser.Steps[i].Undo = makegood.Activity{State: makegood.Done, Attempt: 91, Tries: 1, Cause: "lost"}
+	}
+	must(t, "save", second.Save(t.Context(), store.Change{Job: winner, Seen: winner.CompleteBy}))
+	if err := first.Save(t.Context(), store.Change{Job: loser, Seen: loser.CompleteBy}); !errors.Is(err, store.ErrConflict) {
+		t.Fatalf("second save: got %v, want %v", err, store.ErrConflict)
+	}
+	third := tab.open(t)
+	got := loaded(t, third, j.ID)
+	same(t, "steps after the race", got.Steps, winner.Steps)
+	got.LockedBy = "fourth:1"
+	must(t, "save by one that has not loaded", tab.open(t).Save(t.Context(), store.Change{Job: got, Seen: got.CompleteBy}))
+	same(t, "steps after that", loaded(t, third, j.ID).Steps, winner.Steps)
+}
+
+func loaded(t *testing.T, s *Store, id string) makegood.Job {
+	t.Helper()
+	j, err := s.Load(t.Context(), id)
+	must(t, "load", err)
+	return j
+}
+
+// A job that lost its parts is damaged, and not unknown: somebody must be told.
+func TestAJobWithoutItsPartsIsDamaged(t *testing.T) {
+	for name, part := range map[string]func(p packed) item{
+		"names":   func(p packed) item { return keyItem(p.names.key, sortShape) },
+		"details": func(p packed) item { return keyItem("parts-1", p.details[0].key) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			tab := newTable(t)
+			j := finished(40)
+			j.ID = "parts-1"
+			must(t, "create", tab.open(t).Create(t.Context(), j))
+			loaded(t, tab.open(t), j.ID)
+			gone := part(pack(j, nil, unit))
+			_, err := tab.config.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &tab.name, Key: gone})
+			must(t, "delete", err)
+			if _, err := tab.open(t).Load(t.Context(), j.ID); !errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
+				t.Errorf("got %v, want %v", err, store.ErrDamaged)
+			}
+		})
+	}
+}
+
+// Unfinished jobs are found by the index, at a cost that does not grow with the table.
+func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	for i := range 30 {
+		j := job(fmt.Sprint("listed-", i))
+		if j.ProcessState = makegood.Error; i%10 != 0 {
+			j.ProcessState, j.CompleteBy = makegood.Processed, time.Time{}
+		}
+		must(t, "create", s.Create(t.Context(), j))
+	}
+	tab.spent.take()
+	var ids []string
+	for cursor := ""; ; {
+		page, next, err := s.ListJobs(t.Context(), store.Filter{State: makegood.Error}, cursor, 2)
+		must(t, "list", err)
+		for _, l := range page {
+			ids = append(ids, l.ID)
+		}
+		if cursor = next; cursor == "" {
+			break
+		}
+	}
+	slices.Sort(ids)
+	same(t, "jobs in Error", ids, []string{"listed-0", "listed-10", "listed-20"})
+	for _, c := range tab.spent.take() {
+		if c.operation == "ListJobs" {
+			t.Errorf("got a scan of the table for %v units, want none", c.total)
+		}
+	}
+	for _, bad := range []string{"x", "MCAw", "LTEgMCBhIGI"} {
+		if _, _, err := s.ListJobs(t.Context(), store.Filter{}, bad, 2); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("cursor %q: got %v, want %v", bad, err, store.ErrNotFound)
+		}
 	}
 }

@@ -181,7 +181,9 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 		s.spills.drop(job.ID)
 		return err
 	}
-	if len(p.details) > 0 {
+	if len(p.details) == 0 || job.CompleteBy.IsZero() {
+		s.spills.drop(job.ID) // Nobody will save it soon.
+	} else {
 		s.spills.put(job.ID, spill{rev: job.Rev + 1, details: p.details})
 	}
 	return nil

@@ -3,54 +3,152 @@ package dynamostore
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 const (
-	// scanItems is how many items one request of a list looks at, and scanRequests how many requests a
-	// page may take: no index leads to jobs of a state or workflow, so a list reads the table.
+	// scanItems is how many items one request of a list looks at, and listRequests how many requests a
+	// page may take.
 	scanItems    = 1000
-	scanRequests = 4
+	listRequests = 4
+	// maxBatchGet is how many items one BatchGetItem may name.
+	maxBatchGet = 100
 )
 
-// ListJobs lists jobs in no order; see store.Lister. It reads the table through, payloads included,
-// and pays for all that it passes over: it is for people, now and then. The cursor is the key of the
-// last item seen. A page may be short, or empty, before the end.
+// ListJobs lists jobs in no order; see store.Lister. Unfinished jobs of a state are found by the index
+// on CompleteBy, which all of them are in. For anything else it reads the table through, payloads
+// included, and pays for all that it passes over: that is for people, now and then. A page may be
+// short, or empty, before the end. A cursor that no page gave is store.ErrNotFound.
 func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
-	from, err := cursorKey(cursor)
+	list := s.listTable
+	if filter.State != "" && !filter.State.Finished() {
+		list = s.listUnfinished
+	}
+	at, err := readCursor(cursor)
 	if err != nil {
 		return nil, "", fmt.Errorf("list jobs: %w", err)
 	}
-	limit = max(1, limit)
+	jobs, next, err := list(ctx, filter, at, max(1, limit))
+	if err != nil {
+		return nil, "", fmt.Errorf("list jobs: %w", err)
+	}
+	return jobs, next.String(), nil
+}
+
+// listUnfinished goes through the index, shard by shard.
+func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
+	const endOfTime = math.MaxInt64 / int64(time.Millisecond)
 	var jobs []store.Listed
-	for range scanRequests {
-		out, err := s.config.Client.Scan(ctx, s.listing(filter, from), s.options)
+	for range listRequests {
+		var from item
+		if at.job != "" {
+			from = indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job})
+		}
+		entries, next, err := s.queryIndex(ctx, at.shard, time.UnixMilli(endOfTime), from, min(limit-len(jobs), maxBatchGet))
 		if err != nil {
-			return nil, "", fmt.Errorf("list jobs: %w", err)
+			return nil, cursor{}, err
+		}
+		found, err := s.look(ctx, entries)
+		if err != nil {
+			return nil, cursor{}, err
+		}
+		for _, l := range found {
+			if l.ProcessState == filter.State && (filter.Workflow == "" || l.Workflow == filter.Workflow) {
+				jobs = append(jobs, l)
+			}
+		}
+		switch {
+		case len(next) > 0:
+			at = cursor{shard: at.shard, key: asInt(next[attrCompleteBy]), job: asText(next[attrPK])}
+		case at.shard+1 < s.config.Shards:
+			at = cursor{shard: at.shard + 1}
+		default:
+			return jobs, cursor{}, nil
+		}
+		if len(jobs) >= limit {
+			break
+		}
+	}
+	return jobs, at, nil
+}
+
+// look reads what a list shows of the jobs of entries, in their order; those that are gone, it leaves
+// out.
+func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	found := map[string]store.Listed{}
+	u := newUpdate()
+	shown := u.shown()
+	ask := map[string]types.KeysAndAttributes{s.config.Table: {ProjectionExpression: &shown, ExpressionAttributeNames: u.names}}
+	for _, e := range entries {
+		all := ask[s.config.Table]
+		all.Keys = append(all.Keys, hotKey(e.Job))
+		ask[s.config.Table] = all
+	}
+	for tries := 0; len(ask) > 0; tries++ {
+		if tries == maxTries {
+			return nil, errors.New("throttled")
+		}
+		out, err := s.config.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask, ReturnConsumedCapacity: s.returnConsumed()}, s.options)
+		if err != nil {
+			return nil, err
+		}
+		for _, it := range out.Responses[s.config.Table] {
+			found[asText(it[attrPK])] = listed(it)
+		}
+		// What a request leaves undone, for its size or for throttling, is asked again; one that does
+		// nothing at all fails, and is retried as any other.
+		ask = out.UnprocessedKeys
+	}
+	var jobs []store.Listed
+	for _, e := range entries {
+		if l, ok := found[e.Job]; ok {
+			jobs = append(jobs, l)
+		}
+	}
+	return jobs, nil
+}
+
+// listTable reads the table through.
+func (s *Store) listTable(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
+	var jobs []store.Listed
+	for range listRequests {
+		out, err := s.config.Client.Scan(ctx, s.scanning(filter, at), s.options)
+		if err != nil {
+			return nil, cursor{}, err
 		}
 		s.consumed("ListJobs", out.ConsumedCapacity)
 		for _, it := range out.Items {
 			if len(jobs) == limit {
-				return jobs, keyCursor(hotKey(jobs[limit-1].ID)), nil
+				return jobs, cursor{job: jobs[limit-1].ID, sort: sortJob}, nil
 			}
 			jobs = append(jobs, listed(it))
 		}
-		if from = out.LastEvaluatedKey; len(from) == 0 {
-			return jobs, "", nil
+		if len(out.LastEvaluatedKey) == 0 {
+			return jobs, cursor{}, nil
 		}
+		at = cursor{job: asText(out.LastEvaluatedKey[attrPK]), sort: asText(out.LastEvaluatedKey[attrSK])}
 	}
-	return jobs, keyCursor(from), nil
+	return jobs, at, nil
 }
 
-// listing is one request of a list.
-func (s *Store) listing(filter store.Filter, from item) *dynamodb.ScanInput {
+// scanning is one request of a list.
+func (s *Store) scanning(filter store.Filter, at cursor) *dynamodb.ScanInput {
 	u := newUpdate()
 	u.when(u.attr(attrSK) + " = " + u.value("job", text(sortJob)))
 	if filter.State != "" {
@@ -59,15 +157,24 @@ func (s *Store) listing(filter store.Filter, from item) *dynamodb.ScanInput {
 	if filter.Workflow != "" {
 		u.when(u.attr(attrWorkflow) + " = " + u.value("workflow", text(filter.Workflow)))
 	}
-	var shown []string
-	for _, name := range []string{attrPK, attrWorkflow, attrProcessState, attrFailureCount, attrCompleteBy, attrData} {
-		shown = append(shown, u.attr(name))
+	var from item
+	if at.job != "" {
+		from = keyItem(at.job, at.sort)
 	}
 	return &dynamodb.ScanInput{
 		TableName: &s.config.Table, Limit: aws.Int32(scanItems), ExclusiveStartKey: from,
-		FilterExpression: aws.String(u.condition()), ProjectionExpression: aws.String(strings.Join(shown, ", ")),
+		FilterExpression: aws.String(u.condition()), ProjectionExpression: aws.String(u.shown()),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values, ReturnConsumedCapacity: s.returnConsumed(),
 	}
+}
+
+// shown names what a list shows.
+func (u *update) shown() string {
+	var all []string
+	for _, name := range []string{attrPK, attrWorkflow, attrProcessState, attrFailureCount, attrCompleteBy, attrData} {
+		all = append(all, u.attr(name))
+	}
+	return strings.Join(all, ", ")
 }
 
 func listed(it item) store.Listed {
@@ -77,20 +184,37 @@ func listed(it item) store.Listed {
 	}
 }
 
-// keyCursor writes the key of an item as a cursor. No id and no sort key of ours holds a space.
-func keyCursor(key item) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(asText(key[attrPK]) + " " + asText(key[attrSK])))
+// cursor is how far a list has come: in the table, after the item of job and sort; in the index, after
+// the entry of key and job in its shard, or at the shard's beginning. The zero cursor is the end, and
+// the beginning.
+type cursor struct {
+	shard int
+	key   int64
+	job   string
+	sort  string
 }
 
-// cursorKey reads a cursor; one that no page gave is store.ErrNotFound.
-func cursorKey(cursor string) (item, error) {
-	if cursor == "" {
-		return nil, nil
+// String writes the cursor for the caller. No id and no sort key of ours holds a space.
+func (c cursor) String() string {
+	if c == (cursor{}) {
+		return ""
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(cursor)
-	pk, sk, found := strings.Cut(string(raw), " ")
-	if err != nil || !found || pk == "" || sk == "" {
-		return nil, fmt.Errorf("there is no page %q: %w", cursor, store.ErrNotFound)
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s %s", c.shard, c.key, c.job, c.sort))
+}
+
+func readCursor(text string) (cursor, error) {
+	if text == "" {
+		return cursor{}, nil
 	}
-	return keyItem(pk, sk), nil
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	parts := strings.Split(string(raw), " ")
+	if err != nil || len(parts) != 4 || slices.Contains(parts[:2], "") {
+		return cursor{}, fmt.Errorf("there is no page %q: %w", text, store.ErrNotFound)
+	}
+	shard, err1 := strconv.Atoi(parts[0])
+	key, err2 := strconv.ParseInt(parts[1], 10, 64)
+	if err1 != nil || err2 != nil || shard < 0 || shard >= maxShards || parts[3] != "" && parts[2] == "" {
+		return cursor{}, fmt.Errorf("there is no page %q: %w", text, store.ErrNotFound)
+	}
+	return cursor{shard: shard, key: key, job: parts[2], sort: parts[3]}, nil
 }

@@ -43,7 +43,7 @@ const (
 	maxBackoff   = 2 * time.Second
 	// keptShapes and keptSpills bound what is remembered of what was read; forgetting costs a request.
 	keptShapes = 1000
-	keptSpills = 256
+	keptSpills = 64
 )
 
 // Config says where the jobs are.
