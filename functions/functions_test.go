@@ -1,0 +1,207 @@
+// Package functions_test runs the Lambda functions as Lambda does: as processes that ask the Runtime
+// API for events. The API is a small one in the test.
+package functions_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for a function to answer.
+const patience = 30 * time.Second
+
+// build builds a function for this machine, with the flags of make functions that matter here.
+func build(t *testing.T, function string) string {
+	t.Helper()
+	bootstrap := filepath.Join(t.TempDir(), "bootstrap")
+	command := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "./"+function)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", function, err, out)
+	}
+	return bootstrap
+}
+
+// lambda is one execution environment: a process, and the Runtime API that feeds it.
+type lambda struct {
+	events  chan []byte
+	answers chan answer
+	output  *lockedBuffer
+}
+
+// answer is what a function posted: to response or to error.
+type answer struct{ kind, body string }
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start starts a function that runs until the test ends.
+func start(t *testing.T, bootstrap string, environment ...string) *lambda {
+	t.Helper()
+	l := &lambda{events: make(chan []byte), answers: make(chan answer, 1), output: &lockedBuffer{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(ctx, w, r) }))
+	process := exec.CommandContext(ctx, bootstrap)
+	process.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(api.URL, "http://")}, environment...)
+	process.Stdout, process.Stderr = l.output, l.output
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = process.Wait() // It was killed.
+		api.CloseClientConnections()
+		api.Close()
+	})
+	return l
+}
+
+func (l *lambda) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "/invocation/next") {
+		select {
+		case event := <-l.events:
+			w.Header().Set("Lambda-Runtime-Aws-Request-Id", "request-1")
+			w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(patience).UnixMilli()))
+			_, _ = w.Write(event)
+		case <-ctx.Done():
+		}
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	l.answers <- answer{filepath.Base(r.URL.Path), string(body)}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// invoke gives what the function answers to an event.
+func (l *lambda) invoke(t *testing.T, event []byte) answer {
+	t.Helper()
+	timeout := time.After(patience)
+	select {
+	case l.events <- event:
+	case <-timeout:
+		t.Fatalf("the function asks for no event:\n%s", l.output)
+	}
+	select {
+	case a := <-l.answers:
+		return a
+	case <-timeout:
+		t.Fatalf("the function does not answer:\n%s", l.output)
+	}
+	return answer{}
+}
+
+func saved(t *testing.T, name string) []byte {
+	t.Helper()
+	event, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+func TestAFunctionWithoutConfigurationNamesAllThatIsMissingAndEnds(t *testing.T) {
+	for function, names := range map[string][]string{
+		"scheduler":  {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME", "MAKEGOOD_TABLE", "MAKEGOOD_INDEX", "MAKEGOOD_QUEUES", "MAKEGOOD_QUEUE_PREFIX"},
+		"agent":      {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME", "MAKEGOOD_TABLE", "MAKEGOOD_INDEX", "MAKEGOOD_QUEUES", "MAKEGOOD_QUEUE_PREFIX", "MAKEGOOD_AGENT"},
+		"supervisor": {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME", "MAKEGOOD_TABLE", "MAKEGOOD_INDEX", "MAKEGOOD_QUEUES", "MAKEGOOD_QUEUE_PREFIX"},
+	} {
+		t.Run(function, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			command := exec.CommandContext(ctx, build(t, function))
+			command.Env = []string{}
+			out, err := command.CombinedOutput()
+			if exit := command.ProcessState.ExitCode(); exit != 1 || strings.Count(string(out), "\n") != 1 {
+				t.Errorf("got exit status %d (%v) and %q, want 1 and one line", exit, err, out)
+			}
+			for _, name := range names {
+				if !strings.Contains(string(out), name) {
+					t.Errorf("got %q, want %s named", out, name)
+				}
+			}
+		})
+	}
+}
+
+// A batch of nothing but poison needs no store: each record goes into quarantine, and none is left to
+// be delivered again. The list of those is empty, and not null.
+func TestPoisonGoesIntoQuarantineAndTheAnswerHasAList(t *testing.T) {
+	var mu sync.Mutex
+	var quarantined []string
+	sqs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var request struct {
+			QueueName string
+			Entries   []struct{ ID, MessageBody string }
+		}
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "GetQueueUrl") {
+			fmt.Fprintf(w, `{"QueueUrl":"http://%s/1/%s"}`, r.Host, request.QueueName)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		taken := []map[string]string{}
+		for _, e := range request.Entries {
+			quarantined = append(quarantined, e.MessageBody)
+			taken = append(taken, map[string]string{"Id": e.ID, "MessageId": e.ID})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"Successful": taken})
+	}))
+	defer sqs.Close()
+	for _, function := range []string{"scheduler", "agent"} {
+		quarantined = nil
+		l := start(t, build(t, function), environment(sqs.URL, "MAKEGOOD_AGENT=inventory")...)
+		for range 2 { // The second finds the function warm.
+			if got, want := l.invoke(t, saved(t, "poison.json")), (answer{"response", `{"batchItemFailures":[]}`}); got != want {
+				t.Errorf("%s: got %+v, want %+v\n%s", function, got, want, l.output)
+			}
+		}
+		mu.Lock()
+		if len(quarantined) != 4 || !strings.Contains(strings.Join(quarantined, ""), "poison message") {
+			t.Errorf("%s: quarantine got %q, want 4 messages with their reasons", function, quarantined)
+		}
+		mu.Unlock()
+		for line := range strings.Lines(l.output.String()) {
+			if !json.Valid([]byte(line)) {
+				t.Errorf("%s: logged %q, want JSON", function, line)
+			}
+		}
+	}
+}
+
+// environment is that of a function; more may be added.
+func environment(endpoint string, more ...string) []string {
+	return append([]string{
+		"AWS_REGION=eu-central-1", "AWS_LAMBDA_FUNCTION_NAME=f", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
+		"AWS_ENDPOINT_URL=" + endpoint, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=128",
+		"MAKEGOOD_TABLE=jobs", "MAKEGOOD_INDEX=CompleteBy", "MAKEGOOD_QUEUE_PREFIX=stack-",
+	}, more...)
+}

@@ -1,0 +1,146 @@
+package deployed
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+
+	"github.com/makegood-dev/makegood/agent"
+)
+
+// The variables that functions read, beside those of the AWS SDK and those that Lambda sets.
+const (
+	// VarTable and VarIndex name the table and its index on CompleteBy; VarShards is how many shards
+	// the index has, empty for the store's own number.
+	VarTable  = "MAKEGOOD_TABLE"
+	VarIndex  = "MAKEGOOD_INDEX"
+	VarShards = "MAKEGOOD_SHARDS"
+	// VarQueues gives the address of each queue, events=https://...,quarantine=https://...; or
+	// VarQueuePrefix says what stands before their names in the account. One of them must be set.
+	VarQueues      = "MAKEGOOD_QUEUES"
+	VarQueuePrefix = "MAKEGOOD_QUEUE_PREFIX"
+	// VarReplies registers reply queues, shop=replies-shop,...: what a job may name as replyTo, and the
+	// queue of it. VarAlertTopic is the ARN of an SNS topic, VarWebhook an address for alerts, VarBus
+	// the name of an event bus. All optional.
+	VarReplies    = "MAKEGOOD_REPLIES"
+	VarAlertTopic = "MAKEGOOD_ALERT_TOPIC"
+	VarWebhook    = "MAKEGOOD_WEBHOOK"
+	VarBus        = "MAKEGOOD_BUS"
+	// VarAgent is the agent that an agent function runs. VarHTTPAllow lists private hosts, addresses
+	// and blocks that the http agent may call.
+	VarAgent     = "MAKEGOOD_AGENT"
+	VarHTTPAllow = "MAKEGOOD_HTTP_ALLOW"
+	// VarLogLevel is DEBUG, INFO, WARN or ERROR; default: INFO.
+	VarLogLevel = "MAKEGOOD_LOG_LEVEL"
+)
+
+// What Lambda sets.
+const (
+	varRegion     = "AWS_REGION"
+	varFunction   = "AWS_LAMBDA_FUNCTION_NAME"
+	varRuntimeAPI = "AWS_LAMBDA_RUNTIME_API"
+)
+
+// httpAgent is the built-in agent's name.
+const httpAgent = "http"
+
+// parts is what every function reads.
+type parts struct {
+	function     string
+	table, index string
+	shards       int
+	queues       map[string]string
+	prefix       string
+	level        slog.Level
+}
+
+func (e *environment) parts() parts {
+	// Nothing else would say that it is missing before the first request.
+	e.required(varRegion, "the AWS region")
+	p := parts{
+		function: e.required(varFunction, "the name of this function"),
+		table:    e.required(VarTable, "the name of the table"),
+		index:    e.required(VarIndex, "the name of its index on CompleteBy"),
+		shards:   e.number(VarShards, 1, 1<<10),
+		queues:   e.pairs(VarQueues), prefix: e.getenv(VarQueuePrefix),
+		level: e.level(VarLogLevel),
+	}
+	if (e.getenv(VarQueues) == "") == (p.prefix == "") {
+		e.refuse(VarQueues, "or %s must be set, and not both", VarQueuePrefix)
+	}
+	return p
+}
+
+// needs refuses a map of queues without these.
+func (e *environment) needs(p parts, names ...string) {
+	if p.queues == nil {
+		return
+	}
+	for _, name := range names {
+		if p.queues[name] == "" {
+			e.refuse(VarQueues, "has no %s", name)
+		}
+	}
+}
+
+// schedulerConfig is what the Scheduler's function reads beside.
+type schedulerConfig struct {
+	parts
+	replies             map[string]string
+	topic, webhook, bus string
+}
+
+func readScheduler(getenv func(string) string) (schedulerConfig, error) {
+	e := &environment{getenv: getenv}
+	c := schedulerConfig{
+		parts: e.parts(), replies: e.pairs(VarReplies),
+		topic: getenv(VarAlertTopic), webhook: getenv(VarWebhook), bus: getenv(VarBus),
+	}
+	e.needs(c.parts, EventsQueue, QuarantineQueue)
+	for _, queue := range c.replies {
+		e.needs(c.parts, queue)
+	}
+	if u, err := url.Parse(c.webhook); c.webhook != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+		// It may hold a secret.
+		e.refuse(VarWebhook, "is not an address of http or https")
+	}
+	return c, e.err()
+}
+
+// agentConfig is what an agent's function reads beside.
+type agentConfig struct {
+	parts
+	agent      string
+	allow      []string
+	runtimeAPI string
+}
+
+func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig, error) {
+	e := &environment{getenv: getenv}
+	names := []string{httpAgent}
+	for _, a := range agents {
+		names = append(names, a.Name())
+	}
+	c := agentConfig{
+		parts: e.parts(), agent: e.oneOf(VarAgent, "the agent that runs here", names),
+		allow: e.list(VarHTTPAllow), runtimeAPI: getenv(varRuntimeAPI),
+	}
+	e.needs(c.parts, EventsQueue, QuarantineQueue, TasksQueue(c.agent))
+	return c, e.err()
+}
+
+func readSupervisor(getenv func(string) string) (parts, error) {
+	e := &environment{getenv: getenv}
+	p := e.parts()
+	e.needs(p, EventsQueue)
+	return p, e.err()
+}
+
+// The names of the queues. A prefix or an address stands behind each.
+const (
+	EventsQueue     = "events"
+	QuarantineQueue = "quarantine"
+)
+
+// TasksQueue is the name of an agent's queue.
+func TasksQueue(agent string) string { return fmt.Sprintf("tasks-%s", agent) }

@@ -1,0 +1,205 @@
+// Package deployed is Makegood on AWS: DynamoDB, SQS, and the three handlers that Lambda functions
+// start. It reads their configuration, makes the clients, and wires; it decides nothing. The same
+// handlers run in one process in package embedded.
+//
+// # What Lambda may do to them
+//
+// A function may be killed at any moment, run twice, or be frozen between two invocations. Nothing is
+// kept in memory that matters, and every goroutine of an invocation has ended when it returns.
+package deployed
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/replynotify"
+	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
+	"github.com/makegood-dev/makegood/internal/notify/webhook"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/supervisor"
+)
+
+// keptBack is how long before the end of an invocation a handler must be done, a quarter of its time
+// at most: what failed is then made visible again, and what was decided is logged.
+const keptBack = 2 * time.Second
+
+// stack is the clients and what is made of them, for one function.
+type stack struct {
+	parts
+	aws    aws.Config
+	store  *dynamostore.Store
+	queues *sqsqueue.Queues
+	log    *slog.Logger
+}
+
+func open(ctx context.Context, p parts) (*stack, error) {
+	// The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
+	c, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("AWS configuration: %w", err)
+	}
+	store, err := dynamostore.New(dynamostore.Config{
+		Client: dynamodb.NewFromConfig(c), Table: p.table, Index: p.index, Shards: p.shards,
+	})
+	if err != nil {
+		return nil, err
+	}
+	log := slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: p.level})).With("function", p.function)
+	// What libraries log, and what is logged of a record that panics, goes the same way.
+	slog.SetDefault(log)
+	return &stack{
+		parts: p, aws: c, store: store, log: log,
+		queues: sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), URLs: p.queues, Prefix: p.prefix}),
+	}, nil
+}
+
+// Scheduler makes the handler of the events queue from the environment. The error names everything
+// that is wrong with it.
+func Scheduler(ctx context.Context, getenv func(string) string) (queue.Handler, error) {
+	c, err := readScheduler(getenv)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, c.parts)
+	if err != nil {
+		return nil, err
+	}
+	sched := scheduler.New(scheduler.Config{
+		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
+		Notifier: s.notifier(c), Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
+		Replies: slices.Sorted(maps.Keys(c.replies)), Reminders: true,
+		Instance: s.instance(), Logger: s.log,
+	})
+	return s.handler(sched.HandleSQS, EventsQueue), nil
+}
+
+// notifier tells the log, whoever listens, and what else is configured.
+func (s *stack) notifier(c schedulerConfig) notify.Notifier {
+	all := []notify.Notifier{notify.Log{Logger: s.log}, replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
+	if c.topic != "" {
+		all = append(all, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
+	}
+	if c.webhook != "" {
+		all = append(all, webhook.New(webhook.Config{URL: c.webhook}))
+	}
+	if c.bus != "" {
+		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
+	}
+	return notify.All(all...)
+}
+
+func (s *stack) sendOne(ctx context.Context, name, body, group string) error {
+	for _, err := range s.queues.Send(ctx, name, queue.Message{Body: body, Group: group}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Agent makes the handler of an agent's tasks queue from the environment, for one of these agents or
+// the built-in http. The error names everything that is wrong with it.
+func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handler) (queue.Handler, error) {
+	c, err := readAgent(getenv, agents)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, c.parts)
+	if err != nil {
+		return nil, err
+	}
+	var runs agent.Handler
+	for _, a := range agents {
+		if a.Name() == c.agent {
+			runs = a
+		}
+	}
+	if c.agent == httpAgent {
+		if runs, err = httpagent.New(httpagent.Policy{Allow: c.allow, RuntimeAPI: c.runtimeAPI}); err != nil {
+			return nil, fmt.Errorf("environment: %s: %w", VarHTTPAllow, err)
+		}
+	}
+	runner := agentrun.New(agentrun.Config{
+		Handlers: []agent.Handler{runs}, Claims: s.store, Queue: s.queues,
+		Quarantine: QuarantineQueue, Instance: s.instance(), Logger: s.log,
+	})
+	return s.handler(runner.HandleSQS, TasksQueue(c.agent)), nil
+}
+
+// Supervisor makes the handler of the schedule's events from the environment: each is a sweep, and
+// what the event says does not matter. The error names everything that is wrong with the environment.
+func Supervisor(ctx context.Context, getenv func(string) string) (func(context.Context, events.EventBridgeEvent) error, error) {
+	p, err := readSupervisor(getenv)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	sup := supervisor.New(supervisor.Config{Index: s.store, Queue: s.queues, Events: EventsQueue, Logger: s.log})
+	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, sup.Sweep) }, nil
+}
+
+// sweep sweeps until shortly before the end of the invocation. That it then stops is no error: the
+// next sweep begins with what is oldest.
+func (s *stack) sweep(ctx context.Context, sweep func(context.Context) (supervisor.Result, error)) error {
+	within, cancel := shorten(ctx)
+	defer cancel()
+	result, err := sweep(within)
+	cut := within.Err() != nil
+	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "braked", result.Braked, "cut", cut)
+	if cut && ctx.Err() == nil {
+		return nil
+	}
+	return err
+}
+
+// handler makes of inner what Lambda calls: done in time to give back what failed.
+func (s *stack) handler(inner queue.Handler, name string) queue.Handler {
+	return sqsbatch.Backoff(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		ctx, cancel := shorten(ctx)
+		defer cancel()
+		return inner(ctx, event)
+	}, s.queues, name, sqsbatch.BackoffOptions{Logger: s.log})
+}
+
+// shorten ends ctx early by what is kept back.
+func shorten(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end.Add(-min(keptBack, time.Until(end)/4)))
+}
+
+// instance names this process in LockedBy: the function, and what tells its environments apart.
+func (s *stack) instance() string {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails, says its documentation
+	return s.function + "-" + hex.EncodeToString(id[:])
+}

@@ -1,0 +1,130 @@
+package deployed
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/supervisor"
+)
+
+// good is an environment that has everything.
+func good() map[string]string {
+	return map[string]string{
+		varRegion: "eu-central-1", varFunction: "f", VarTable: "jobs", VarIndex: "CompleteBy",
+		VarQueuePrefix: "stack-", VarAgent: httpAgent,
+	}
+}
+
+func read(t *testing.T, function string, environment map[string]string) error {
+	t.Helper()
+	getenv := func(name string) string { return environment[name] }
+	var err error
+	switch function {
+	case "scheduler":
+		_, err = readScheduler(getenv)
+	case "agent":
+		_, err = readAgent(getenv, nil)
+	case "supervisor":
+		_, err = readSupervisor(getenv)
+	}
+	return err
+}
+
+func TestAGoodEnvironmentIsRead(t *testing.T) {
+	for _, function := range []string{"scheduler", "agent", "supervisor"} {
+		if err := read(t, function, good()); err != nil {
+			t.Errorf("%s: got %v, want no error", function, err)
+		}
+		withMap := good()
+		withMap[VarQueuePrefix] = ""
+		withMap[VarQueues] = "events=https://sqs/1/e, quarantine=https://sqs/1/q,tasks-http=https://sqs/1/t"
+		if err := read(t, function, withMap); err != nil {
+			t.Errorf("%s with a map of queues: got %v, want no error", function, err)
+		}
+	}
+}
+
+func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
+	for _, c := range []struct {
+		function string
+		change   map[string]string
+		want     []string
+	}{
+		{"scheduler", map[string]string{varRegion: "", varFunction: "", VarTable: "", VarIndex: "", VarQueuePrefix: ""},
+			[]string{varRegion, varFunction, VarTable, VarIndex, VarQueues, VarQueuePrefix}},
+		{"agent", map[string]string{VarTable: "", VarAgent: "", VarShards: "many", VarLogLevel: "LOUD"},
+			[]string{VarTable + " is missing", VarAgent + " is missing", VarShards + ` is "many"`, VarLogLevel + ` is "LOUD"`}},
+		{"agent", map[string]string{VarAgent: "paymnets"}, []string{VarAgent + ` is "paymnets", want one of http`}},
+		{"scheduler", map[string]string{VarQueues: "events=https://sqs/1/e"}, []string{VarQueues, "not both", "has no quarantine"}},
+		{"scheduler", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,quarantine=b", VarReplies: "shop=replies-shop,bad"},
+			[]string{VarQueues + " has no replies-shop", VarReplies + ` has "bad"`}},
+		{"agent", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,events=c"}, []string{"each name once", "has no quarantine", "has no tasks-http"}},
+		{"supervisor", map[string]string{VarShards: "0"}, []string{VarShards + ` is "0", want a whole number of 1`}},
+		{"scheduler", map[string]string{VarWebhook: "hooks.example/secret"}, []string{VarWebhook + " is not an address"}},
+	} {
+		environment := good()
+		for name, value := range c.change {
+			environment[name] = value
+		}
+		err := read(t, c.function, environment)
+		if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s with %v: got %v, want an error of one line, without secrets", c.function, c.change, err)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s with %v: got %v, want it to say %q", c.function, c.change, err, want)
+			}
+		}
+	}
+}
+
+// The invocation would be killed at 30 s: the sweep has ended by then, and that is no error.
+func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stack{log: slog.New(slog.DiscardHandler)}
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := s.sweep(ctx, func(ctx context.Context) (supervisor.Result, error) {
+			<-ctx.Done()
+			return supervisor.Result{}, ctx.Err()
+		})
+		if took := time.Since(begun); took != 28*time.Second || err != nil {
+			t.Errorf("ended after %v with %v, want 28s and no error", took, err)
+		}
+		broken := errors.New("broken")
+		if err := s.sweep(ctx, func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken }); !errors.Is(err, broken) {
+			t.Errorf("a sweep that broke: got %v, want %v", err, broken)
+		}
+	})
+}
+
+// A handler is told to stop early, also by an invocation so short that 2 s would be all of it.
+func TestAHandlerEndsBeforeItsInvocation(t *testing.T) {
+	for all, want := range map[time.Duration]time.Duration{30 * time.Second: 28 * time.Second, 4 * time.Second: 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stack{log: slog.New(slog.DiscardHandler), queues: sqsqueue.New(sqsqueue.Config{URLs: map[string]string{}})}
+			handler := s.handler(func(ctx context.Context, _ events.SQSEvent) (events.SQSEventResponse, error) {
+				<-ctx.Done()
+				return sqsbatch.Response(nil), nil
+			}, EventsQueue)
+			ctx, cancel := context.WithTimeout(t.Context(), all)
+			defer cancel()
+			begun := time.Now()
+			response, err := handler(ctx, events.SQSEvent{})
+			if took := time.Since(begun); took != want || err != nil || response.BatchItemFailures == nil {
+				t.Errorf("of %v: ended after %v with %v, %v, want %v, no error, a list that is not nil", all, took, response, err, want)
+			}
+		})
+	}
+}
