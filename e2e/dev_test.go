@@ -284,7 +284,7 @@ func TestAWrongWorkflowFileStopsTheServer(t *testing.T) {
 	}
 }
 
-// The commands that the README shows for makegood dev do what it shows.
+// The commands that the README shows for makegood dev do what it shows, against the shop that it opens.
 func TestTheREADMEsCommandsForDevWork(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
@@ -295,7 +295,7 @@ func TestTheREADMEsCommandsForDevWork(t *testing.T) {
 	if !found || !ended {
 		t.Fatal("the README does not show makegood dev")
 	}
-	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
+	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsSome, Seed: 1}})
 	d := s.dev("127.0.0.1:0")
 	// What it exits with, where that is not 0: the job was undone.
 	codes := map[string]int{"watch": 2}
