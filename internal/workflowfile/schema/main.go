@@ -1,0 +1,154 @@
+// Command schema writes docs/workflow.schema.json, the JSON Schema of workflow files, for editors. Its
+// fields are those of the Go types and its numbers are makegood's limits. What a schema cannot say,
+// such as that needs name steps, only the reader of workflow files checks.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/makegood-dev/makegood"
+)
+
+//go:generate go run .
+
+// file is where the schema is, from this folder.
+const file = "../../../docs/workflow.schema.json"
+
+func main() {
+	text, err := write(workflowSchema())
+	if err == nil {
+		err = os.WriteFile(file, text, 0o644)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "schema:", err)
+		os.Exit(1)
+	}
+}
+
+func write(s *schema) ([]byte, error) {
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(s)
+	return text.Bytes(), err
+}
+
+// schema is a JSON Schema, as far as it is needed here.
+type schema struct {
+	Schema      string             `json:"$schema,omitempty"`
+	Title       string             `json:"title,omitempty"`
+	Description string             `json:"description,omitempty"`
+	Ref         string             `json:"$ref,omitempty"`
+	Type        string             `json:"type,omitempty"`
+	Const       string             `json:"const,omitempty"`
+	Pattern     string             `json:"pattern,omitempty"`
+	Default     any                `json:"default,omitempty"`
+	Minimum     int                `json:"minimum,omitempty"`
+	Maximum     int                `json:"maximum,omitempty"`
+	MinItems    int                `json:"minItems,omitempty"`
+	MaxItems    int                `json:"maxItems,omitempty"`
+	UniqueItems bool               `json:"uniqueItems,omitempty"`
+	Items       *schema            `json:"items,omitempty"`
+	Properties  map[string]*schema `json:"properties,omitempty"`
+	Required    []string           `json:"required,omitempty"`
+	// Closed is additionalProperties: false; every object here is.
+	Closed *bool              `json:"additionalProperties,omitempty"`
+	OneOf  []*schema          `json:"oneOf,omitempty"`
+	Defs   map[string]*schema `json:"$defs,omitempty"`
+}
+
+func workflowSchema() *schema {
+	s := object(makegood.Workflow{}, map[string]*schema{
+		"name":      name("[a-z][a-z0-9-]", "The workflow's name."),
+		"timeout":   duration("How long the whole job may go forward; it never stops an undo. At most %v.", makegood.MaxJobTimeout),
+		"onFailure": onFailure(),
+		"steps": {
+			Type: "array", MinItems: 1, MaxItems: makegood.MaxSteps, Items: &schema{Ref: "#/$defs/step"},
+			Description: fmt.Sprintf("At most %d.", makegood.MaxSteps),
+		},
+	}, "name", "steps")
+	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "A Makegood workflow"
+	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry()}
+	return s
+}
+
+func step() *schema {
+	return object(makegood.Step{}, map[string]*schema{
+		"name":   name("[a-z][a-z0-9_]", "Unique in the workflow."),
+		"agent":  name("[A-Za-z][A-Za-z0-9_-]", "Whose queue gets the task; http is built in."),
+		"action": name("[A-Za-z][A-Za-z0-9_-]", "What the agent is asked to do. Default: the step's name."),
+		"needs": {
+			Type: "array", MaxItems: makegood.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
+			Description: "The steps that must be done or skipped before. Default: the step above; [] starts at once.",
+		},
+		"when":      {Type: "string", Description: `An expression "${ ... }" that gives true or false; false skips the step.`},
+		"with":      {Description: "The task's input; its strings may hold expressions. Default: the job's input."},
+		"startBy":   duration("How long a task may wait unclaimed before it is sent again. At most %v.", makegood.MaxStartBy).or(makegood.DefaultStartBy),
+		"timeout":   duration("How long an attempt may take, counted from its claim. At most %v.", makegood.MaxTimeout).or(makegood.DefaultTimeout),
+		"exclusive": {Type: "boolean", Default: true, Description: "Claim before the effect. False: an attempt may run more than once."},
+		"retry":     {Ref: "#/$defs/retry"},
+		"undo": {
+			OneOf:       []*schema{{Const: "none"}, {Ref: "#/$defs/undo"}},
+			Description: "How the step is undone. none: it is knowingly irreversible.",
+		},
+	}, "name", "agent")
+}
+
+func undo() *schema {
+	return object(makegood.Undo{}, map[string]*schema{
+		"agent":   name("[A-Za-z][A-Za-z0-9_-]", "Default: the step's."),
+		"action":  name("[A-Za-z][A-Za-z0-9_-]", "What the agent is asked to do. Only the http agent needs none."),
+		"with":    {Description: "Default: the step's; an http undo must say its own."},
+		"startBy": duration("Default: the step's. At most %v.", makegood.MaxStartBy),
+		"timeout": duration("Default: the step's. At most %v.", makegood.MaxTimeout),
+		"retry":   {Ref: "#/$defs/retry"},
+	})
+}
+
+func retry() *schema {
+	return object(makegood.Retry{}, map[string]*schema{
+		"attempts": {
+			Type: "integer", Minimum: 1, Maximum: makegood.MaxAttempts, Default: makegood.DefaultAttempts,
+			Description: "How many attempts there are, the first one counted too.",
+		},
+		"backoff": duration("The longest wait before the first retry; it doubles with each. At most %v.", makegood.MaxBackoff).or(makegood.DefaultBackoff),
+		"max":     duration("The longest wait before any retry. At most %v.", makegood.MaxBackoff).or(makegood.DefaultMax),
+	})
+}
+
+// durationPattern is what makegood.ParseDuration reads; zero is refused in a file, but not here.
+const durationPattern = `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
+
+func duration(format string, most any) *schema {
+	return &schema{Type: "string", Pattern: durationPattern, Description: fmt.Sprintf(format, most)}
+}
+
+// or gives the schema of a duration that has a default.
+func (s *schema) or(d makegood.Duration) *schema {
+	s.Default = d.String()
+	return s
+}
+
+func onFailure() *schema {
+	return &schema{
+		Type: "string", Pattern: `^(undo|stop|wait +` + durationPattern[1:len(durationPattern)-1] + `)$`,
+		Description: "What follows when a step is given up: undo, stop, or wait DURATION. Default: undo where any step has one, else stop.",
+	}
+}
+
+// name is the schema of a name: its first character, and those that may follow.
+func name(characters, description string) *schema {
+	first, rest := split(characters)
+	return &schema{
+		Type: "string", Pattern: fmt.Sprintf("^%s%s{0,%d}$", first, rest, makegood.MaxNameBytes-1), Description: description,
+	}
+}
+
+func split(classes string) (first, rest string) {
+	at := bytes.IndexByte([]byte(classes), ']') + 1
+	return classes[:at], classes[at:]
+}
