@@ -20,10 +20,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-const (
-	// rounds is how many races are run, racers how many of them at once.
-	rounds, racers = 10_000, 64
-)
+// racers is how many rounds are under way at once.
+const racers = 64
 
 // ring is an engine of which each round is a job. The first attempt of every odd round fails, so that
 // there is an Error to resubmit.
@@ -87,7 +85,7 @@ func TestCancelAgainstCompletionAgainstResubmitHasOneWinner(t *testing.T) {
 		all.Go(func() {
 			for i := range (rounds + racers - 1) / racers {
 				id := fmt.Sprintf("%s-%d-%d", []string{"even", "odd"}[random.IntN(2)], racer, i)
-				got := r.race(t, id, random.IntN(60), random.IntN(60))
+				got := r.race(t, id, turns{random.IntN(60), random.IntN(60), random.IntN(4) == 0})
 				for _, wrong := range r.wrong(id, got) {
 					t.Errorf("round %s: %s", id, wrong)
 				}
@@ -130,9 +128,15 @@ func newRing(t *testing.T) *ring {
 	return r
 }
 
-// race runs a round. cancelAfter and resubmitAfter are how often each lets others go first. Who
-// resubmits asks until his request is granted, or is refused for good.
-func (r *ring) race(t *testing.T, id string, cancelAfter, resubmitAfter int) (got outcome) {
+// turns says when those who ask do: how often each lets others go first, and whether who cancels waits
+// until who resubmits was answered.
+type turns struct {
+	cancel, resubmit int
+	patient          bool
+}
+
+// race runs a round. Who resubmits asks until his request is granted, or is refused for good.
+func (r *ring) race(t *testing.T, id string, when turns) (got outcome) {
 	end := make(chan makegood.Job, 10)
 	r.mu.Lock()
 	r.ends[id] = end
@@ -142,13 +146,18 @@ func (r *ring) race(t *testing.T, id string, cancelAfter, resubmitAfter int) (go
 		return got
 	}
 	var both sync.WaitGroup
+	resubmitted := make(chan struct{})
 	both.Go(func() {
-		give(cancelAfter)
+		if when.patient {
+			<-resubmitted
+		}
+		give(when.cancel)
 		got.cancel = r.ask(t, id, makegood.Cancel)
 	})
 	both.Go(func() {
+		defer close(resubmitted)
 		for {
-			give(resubmitAfter)
+			give(when.resubmit)
 			got.resubmit = r.ask(t, id, makegood.Resubmit)
 			if got.resubmit.Reason != "it has not stopped" {
 				return
