@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -72,6 +73,8 @@ func (tab *table) open(t *testing.T) *Store {
 type transport struct {
 	requests atomic.Int64
 	mu       sync.Mutex
+	// before is called with each request, before it is sent.
+	before func(operation string)
 	// lose says whether to lose the answer of a request of this operation: the server has carried it out.
 	lose func(operation string) bool
 }
@@ -79,6 +82,12 @@ type transport struct {
 func (tr *transport) Do(r *http.Request) (*http.Response, error) {
 	tr.requests.Add(1)
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	tr.mu.Lock()
+	before := tr.before
+	tr.mu.Unlock()
+	if before != nil {
+		before(operation)
+	}
 	response, err := http.DefaultClient.Do(r)
 	tr.mu.Lock()
 	lose := tr.lose != nil && tr.lose(operation)
@@ -362,4 +371,70 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 			t.Errorf("cursor %q: got %v, want %v", bad, err, store.ErrNotFound)
 		}
 	}
+}
+
+// Between the two writes of a claim that must lower the key, another lowers it further: the claim must
+// not raise it again, or what is due at that key would be seen late.
+func TestAClaimNeverRaisesTheKey(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("raise-1")
+	j.Open["charge12"] = 1
+	must(t, "create", s.Create(t.Context(), j))
+	early := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Second)}
+	late := makegood.Claim{Attempt: 1, LockedBy: "agent:2", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(20 * time.Second)}
+	writes := 0
+	tab.transport.before = func(string) {
+		if writes++; writes != 2 {
+			return
+		}
+		tab.transport.mu.Lock()
+		tab.transport.before = nil
+		tab.transport.mu.Unlock()
+		must(t, "claim of another step", s.Claim(t.Context(), j.ID, "charge12", early))
+	}
+	must(t, "claim", s.Claim(t.Context(), j.ID, "reserve1", late))
+	got := loaded(t, s, j.ID)
+	same(t, "CompleteBy", got.CompleteBy, early.CompleteBy)
+	same(t, "slots", got.Claims.Slots, map[string]makegood.Claim{"reserve1": late, "charge12": early})
+}
+
+// A save knows its own write by its nonce; a nonce that somebody uses twice must not help a stale save.
+func TestAStaleSaveOfTheSameNonceConflicts(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	must(t, "create", s.Create(t.Context(), job("nonce-1")))
+	j := loaded(t, s, "nonce-1")
+	j.LockedBy = "scheduler:1"
+	for range 2 {
+		must(t, "save", s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
+		j.Rev++
+	}
+	j.Rev = 1
+	if err := s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("got %v, want %v", err, store.ErrConflict)
+	}
+}
+
+// The attributes of the item are a contract with template.yaml and with agents not written in Go.
+func TestAnItemHasTheAttributesOfTheDocument(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("attributes-1")
+	must(t, "create", s.Create(t.Context(), j))
+	base := []string{"Claims", "ClaimsRev", "Data", "FailureCount", "Open", "PK", "ProcessState", "Rev", "SK", "Workflow"}
+	tab.attributes(t, j.ID, "after birth", append(base, "Birth", "CompleteBy", "Shard"))
+	must(t, "park", s.Park(t.Context(), j.ID, j.CompleteBy, "why", j.CompleteBy))
+	tab.attributes(t, j.ID, "parked", append(base, "Birth", "CompleteBy", "Shard", "Parked", "ParkedBy"))
+	saved := loaded(t, s, j.ID)
+	saved.LockedBy, saved.CompleteBy = "scheduler:1", time.Time{}
+	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
+	tab.attributes(t, j.ID, "out of the index", append(base, "LockedBy"))
+}
+
+func (tab *table) attributes(t *testing.T, id, when string, want []string) {
+	t.Helper()
+	out, err := tab.config.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &tab.name, Key: hotKey(id), ConsistentRead: aws.Bool(true)})
+	must(t, "get", err)
+	same(t, "attributes "+when, slices.Sorted(maps.Keys(out.Item)), slices.Sorted(slices.Values(want)))
 }

@@ -27,8 +27,24 @@ func (s *Store) Create(ctx context.Context, job makegood.Job) error {
 }
 
 func (s *Store) create(ctx context.Context, job makegood.Job) error {
-	job.Claims, job.CompleteBy = makegood.Claims{}, makegood.Instant(job.CompleteBy)
 	birth := newNonce()
+	it, p := s.birthItem(job, birth)
+	if err := s.putParts(ctx, job.ID, p); err != nil {
+		return err
+	}
+	old, err := s.put(ctx, "Create", it, "attribute_not_exists(PK)")
+	if errors.Is(err, errCondition) {
+		if bytes.Equal(asBytes(old[attrBirth]), birth) {
+			return nil
+		}
+		return store.ErrExists
+	}
+	return err
+}
+
+// birthItem is the hot item of a new job, and what must be written before it.
+func (s *Store) birthItem(job makegood.Job, birth []byte) (item, packed) {
+	job.Claims, job.CompleteBy = makegood.Claims{}, makegood.Instant(job.CompleteBy)
 	it := besideItem(job, 1)
 	it[attrBirth] = blob(birth)
 	if job.LockedBy == "" {
@@ -38,18 +54,8 @@ func (s *Store) create(ctx context.Context, job makegood.Job) error {
 		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
 	}
 	p := pack(job, nil, weight(it)+len(attrData))
-	if err := s.putParts(ctx, job.ID, p); err != nil {
-		return err
-	}
 	it[attrData] = blob(p.data)
-	old, err := s.put(ctx, "Create", it, "attribute_not_exists(PK)")
-	if errors.Is(err, errCondition) {
-		if bytes.Equal(asBytes(old[attrBirth]), birth) {
-			return nil
-		}
-		return store.ErrExists
-	}
-	return err
+	return it, p
 }
 
 // newNonce gives eight random bytes, by which a write knows itself.
@@ -118,7 +124,7 @@ func (s *Store) load(ctx context.Context, id string) (makegood.Job, error) {
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
-	s.spills.put(id, spill{rev: u.job.Rev, details: stored})
+	s.spills.put(id, stored)
 	return u.job, nil
 }
 
@@ -162,31 +168,24 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 func (s *Store) save(ctx context.Context, change store.Change) error {
 	job := change.Job
 	job.CompleteBy, change.Seen = makegood.Instant(job.CompleteBy), makegood.Instant(change.Seen)
-	var stored []detail
-	if known, ok := s.spills.get(job.ID); ok && known.rev == job.Rev {
-		stored = known.details
-	}
+	stored, _ := s.spills.get(job.ID)
 	p := pack(job, stored, s.besideData(job, change.Ended))
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return err
 	}
+	if len(p.details) > 0 && !job.CompleteBy.IsZero() {
+		s.spills.put(job.ID, p.details)
+	} else {
+		s.spills.drop(job.ID) // Nobody will save it soon.
+	}
 	old, err := s.update(ctx, "Save", job.ID, s.saving(change, job, p.data))
 	switch {
 	case errors.Is(err, errCondition) && savedBefore(old, job, p.data):
-		err = nil
+		return nil
 	case errors.Is(err, errCondition):
-		err = store.ErrConflict
+		return store.ErrConflict
 	}
-	if err != nil {
-		s.spills.drop(job.ID)
-		return err
-	}
-	if len(p.details) == 0 || job.CompleteBy.IsZero() {
-		s.spills.drop(job.ID) // Nobody will save it soon.
-	} else {
-		s.spills.put(job.ID, spill{rev: job.Rev + 1, details: p.details})
-	}
-	return nil
+	return err
 }
 
 // besideData is what the item will weigh but for its data.

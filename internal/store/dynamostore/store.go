@@ -65,13 +65,9 @@ type Store struct {
 	config  Config
 	retryer aws.Retryer
 	shapes  *memory[[]string]
-	spills  *memory[spill]
-}
-
-// spill is which details a revision of a job has.
-type spill struct {
-	rev     int64
-	details []detail
+	// spills are details that are stored, by job. They need not be those of its latest revision: a save
+	// uses of them what still fits.
+	spills *memory[[]detail]
 }
 
 // New makes a store. It asks DynamoDB nothing.
@@ -87,7 +83,7 @@ func New(c Config) (*Store, error) {
 	case c.Shards < 1 || c.Shards > maxShards:
 		return nil, fmt.Errorf("dynamostore: %d shards, want 1 to %d", c.Shards, maxShards)
 	}
-	return &Store{config: c, retryer: newRetryer(), shapes: newMemory[[]string](keptShapes), spills: newMemory[spill](keptSpills)}, nil
+	return &Store{config: c, retryer: newRetryer(), shapes: newMemory[[]string](keptShapes), spills: newMemory[[]detail](keptSpills)}, nil
 }
 
 // newRetryer tries again, as long as the context lasts, what failed by throttling, by a transaction on
