@@ -100,19 +100,26 @@ func (l *lambda) serve(ctx context.Context, w http.ResponseWriter, r *http.Reque
 // invoke gives what the function answers to an event.
 func (l *lambda) invoke(t *testing.T, event []byte) answer {
 	t.Helper()
+	a, err := l.call(event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func (l *lambda) call(event []byte) (answer, error) {
 	timeout := time.After(patience)
 	select {
 	case l.events <- event:
 	case <-timeout:
-		t.Fatalf("the function asks for no event:\n%s", l.output)
+		return answer{}, fmt.Errorf("the function asks for no event:\n%s", l.output)
 	}
 	select {
 	case a := <-l.answers:
-		return a
+		return a, nil
 	case <-timeout:
-		t.Fatalf("the function does not answer:\n%s", l.output)
+		return answer{}, fmt.Errorf("the function does not answer:\n%s", l.output)
 	}
-	return answer{}
 }
 
 func saved(t *testing.T, name string) []byte {
