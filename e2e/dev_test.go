@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,7 +34,7 @@ type devServer struct {
 }
 
 // dev starts makegood dev on the shop's workflow and folder, and waits until it serves.
-func (s *shop) dev(addr string) *devServer {
+func (s *shop) dev(addr string, args ...string) *devServer {
 	s.t.Helper()
 	flows := filepath.Join(s.dir, "flows")
 	if err := os.MkdirAll(filepath.Join(flows, "below"), 0o755); err != nil {
@@ -44,7 +46,8 @@ func (s *shop) dev(addr string) *devServer {
 	}
 	s.write("flows/below/order.yaml", yaml)
 	d := &devServer{t: s.t, stderr: &bytes.Buffer{}}
-	d.cmd = exec.Command(program, "dev", "--addr", addr, "--workflows", flows, "--data", filepath.Join(s.dir, "data"))
+	args = append([]string{"dev", "--addr", addr, "--workflows", flows, "--data", filepath.Join(s.dir, "data")}, args...)
+	d.cmd = exec.Command(program, args...)
 	d.cmd.Env = append(os.Environ(), "MAKEGOOD_SHOP="+s.open.URL())
 	d.cmd.Stderr = d.stderr
 	out, err := d.cmd.StdoutPipe()
@@ -243,6 +246,36 @@ func TestTheVerbsOverASubmittedJob(t *testing.T) {
 	}
 	if code, _, stderr := runProgram(t, "", "list", "--data", s.dir); code != 1 || !strings.Contains(stderr, "is --data the folder that") {
 		t.Errorf("no folder of ours: got code %d, %s, want 1 and what to do", code, stderr)
+	}
+}
+
+// Who is registered is told of every change of a job that names him; an address is no name.
+func TestWhoIsRegisteredIsTold(t *testing.T) {
+	told := make(chan string, 100)
+	listener := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var a struct{ Job, ProcessState string }
+		_ = json.NewDecoder(r.Body).Decode(&a) // what is not JSON is none of those that are waited for
+		told <- a.Job + " " + a.ProcessState
+	}))
+	defer listener.Close()
+	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
+	d := s.dev("127.0.0.1:0", "--reply", "shop="+listener.URL)
+	input := `{"id":"o-1","customer":"c-1","total":9.5}`
+	if code, _, stderr := d.verb(input, "submit", "order", "--id", "o-1", "--input", "-", "--reply-to", listener.URL); code != 1 || !strings.Contains(stderr, "is not registered; registered are [shop]") {
+		t.Errorf("a URL as --reply-to: got code %d, %s, want it refused", code, stderr)
+	}
+	if code, _, stderr := d.verb(input, "submit", "order", "--id", "o-1", "--input", "-", "--reply-to", "shop"); code != 0 {
+		t.Fatalf("submit: got code %d, %s", code, stderr)
+	}
+	for deadline := time.After(20 * time.Second); ; {
+		select {
+		case got := <-told:
+			if got == "o-1 Processed" {
+				return
+			}
+		case <-deadline:
+			t.Fatal("nobody was told that the job is Processed")
+		}
 	}
 }
 

@@ -7,10 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +21,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -28,6 +29,7 @@ const defaultAddr = "127.0.0.1:4777"
 
 type devOptions struct {
 	data, addr, workflows string
+	replies               []string
 	verbose               bool
 }
 
@@ -47,7 +49,8 @@ off. Without --data nothing is kept. The API asks nobody who he is, so it listen
 Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
 3 it failed.`,
 		Example: `  makegood dev --data ./data
-  makegood dev --workflows ./workflows --addr 127.0.0.1:4777`,
+  makegood dev --workflows ./workflows --addr 127.0.0.1:4777
+  makegood dev --reply shop=http://127.0.0.1:4790/told`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, agents) },
 	}
@@ -55,6 +58,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml files, also in folders below, are served")
+	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	return cmd
 }
@@ -62,12 +66,13 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 // dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	files, err := loadWorkflows(o.workflows, names(agents))
-	if err != nil {
-		return exit(codeUsage, err)
+	replies, replyErr := parseReplies(o.replies)
+	host, _, addrErr := net.SplitHostPort(o.addr)
+	if addrErr != nil {
+		addrErr = fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
 	}
-	host, _, err := net.SplitHostPort(o.addr)
-	if err != nil {
-		return exit(codeUsage, fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr))
+	if err := errors.Join(err, replyErr, addrErr); err != nil {
+		return exit(codeUsage, err)
 	}
 	logger := newDevLogger(cmd.ErrOrStderr(), o.verbose)
 	slog.SetDefault(logger)
@@ -77,21 +82,16 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	}
 	defer http.Close()
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
-		Dir: o.data, Agents: append([]agent.Handler{http}, agents...),
-		Logger: logger, Notifier: notify.Log{Logger: logger},
+		Dir: o.data, Agents: append([]agent.Handler{http}, agents...), Logger: logger,
+		Notifier: newDevNotifier(logger, replies), Replies: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
 		return exit(codeUsage, err)
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	for _, f := range files {
-		if err := engine.Define(cmd.Context(), f.compiled); err != nil {
-			return exit(codeUsage, fmt.Errorf("%s: %w", f.name, err))
-		}
-	}
-	listener, err := new(net.ListenConfig).Listen(cmd.Context(), "tcp", o.addr)
+	listener, err := open(cmd.Context(), engine, files, o.addr)
 	if err != nil {
-		return exit(codeUsage, fmt.Errorf("%w; --addr names another address", err))
+		return exit(codeUsage, err)
 	}
 	if !isLoopback(listener.Addr()) {
 		logger.Warn("the API asks nobody who he is, and is open to whoever reaches this address", "addr", listener.Addr().String())
@@ -104,6 +104,20 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 		return exit(codeFailed, err)
 	}
 	return nil
+}
+
+// open makes the workflows known and listens.
+func open(ctx context.Context, engine *embedded.Engine, files []served, addr string) (net.Listener, error) {
+	for _, f := range files {
+		if err := engine.Define(ctx, f.compiled); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --addr names another address", err)
+	}
+	return listener, nil
 }
 
 // serve runs the engine and the API until ctx ends or one of them fails. The API stops first, so that

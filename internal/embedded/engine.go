@@ -74,6 +74,8 @@ type Config struct {
 	Agents []agent.Handler
 	// Notifier is told of Errors. Default: the log.
 	Notifier notify.Notifier
+	// Replies are the registered names that a submission may give as replyTo; Notifier knows them.
+	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
 	Saved  func(makegood.Job)
 	Logger *slog.Logger
@@ -198,6 +200,7 @@ func (e *Engine) wire(incarnation int) {
 	e.scheduler = scheduler.New(scheduler.Config{
 		Jobs: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
 		Notifier: e.config.Notifier, Events: eventsQueue, Quarantine: quarantineQueue,
+		Replies:  e.config.Replies,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
 	})
