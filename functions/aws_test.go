@@ -29,6 +29,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -50,6 +51,12 @@ steps:
     agent: payments
     action: %s
 `
+
+// repliesQueue is the queue of the registered name listener.
+const (
+	repliesQueue = "replies-listener"
+	listener     = "listener"
+)
 
 // world is a deployment on a stand-in: a table, queues, the functions as processes, and an agent in
 // Python.
@@ -74,7 +81,7 @@ func newWorld(t *testing.T) *world {
 	if _, err := db.CreateTable(t.Context(), dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
 		t.Fatalf("create table: %v", err)
 	}
-	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, deployed.TasksQueue("inventory"), deployed.TasksQueue("payments")} {
+	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, deployed.TasksQueue("inventory"), deployed.TasksQueue("payments"), repliesQueue} {
 		if _, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(prefix + name)}); err != nil {
 			t.Fatalf("create queue %s: %v", name, err)
 		}
@@ -87,6 +94,7 @@ func newWorld(t *testing.T) *world {
 	w.scheduler = scheduler.New(scheduler.Config{
 		Jobs: store, Payloads: store, Definitions: store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
+		Replies: []string{listener},
 	})
 	w.environment = environment(queues.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_DEFAULT_REGION=eu-central-1",
 		"MAKEGOOD_TABLE="+prefix+"jobs", "MAKEGOOD_QUEUE_PREFIX="+prefix)
@@ -164,7 +172,7 @@ func (w *world) submit(t *testing.T, id, action string) {
 		t.Fatal(err)
 	}
 	if _, _, err := w.scheduler.Submit(t.Context(), scheduler.Submission{
-		ID: id, Definition: compiled.Hash, Input: json.RawMessage(`{"amount":12.5}`),
+		ID: id, Definition: compiled.Hash, Input: json.RawMessage(`{"amount":12.5}`), ReplyTo: listener,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -189,6 +197,32 @@ func (w *world) end(t *testing.T, id string) makegood.Job {
 	return job
 }
 
+// wantTold waits until the listener has heard of these ends.
+func (w *world) wantTold(t *testing.T, ends map[string]makegood.ProcessState) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	heard := map[string]makegood.Announcement{}
+	for len(ends) > 0 {
+		records, err := w.queues.Receive(ctx, repliesQueue, 10)
+		if err != nil {
+			t.Fatalf("heard %+v, want %v as well: %v", heard, ends, err)
+		}
+		for _, r := range records {
+			job, workflow, a, err := wire.DecodeAnnouncement(r.Body)
+			if err != nil || workflow != "polyglot" {
+				t.Fatalf("got announcement %s, %v, want one of the workflow polyglot", r.Body, err)
+			}
+			if a.Seq > heard[job].Seq {
+				heard[job] = a
+			}
+			if heard[job].ProcessState == ends[job] {
+				delete(ends, job)
+			}
+		}
+	}
+}
+
 // One order ends well, and one is undone: the step that was not done well is refused by the agent in
 // Python, which then gives the money back; the agent in Go releases the goods.
 func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
@@ -199,7 +233,7 @@ func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
 	}
 	defer shop.Close()
 	w.startPython(t)
-	moves := start(t, build(t, "scheduler"), w.environment...)
+	moves := start(t, build(t, "scheduler"), append(w.environment, "MAKEGOOD_REPLIES="+listener+"="+repliesQueue)...)
 	works := start(t, build(t, "agent"), append(w.environment, "MAKEGOOD_AGENT=inventory", "MAKEGOOD_SHOP="+shop.URL())...)
 	sweeps := start(t, build(t, "supervisor"), w.environment...)
 
@@ -233,6 +267,8 @@ func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
 	if !strings.Contains(bad.Reason, `no action 'teleport'`) {
 		t.Errorf("bad: got reason %q, want what the agent said", bad.Reason)
 	}
+
+	w.wantTold(t, map[string]makegood.ProcessState{"good": makegood.Processed, "bad": makegood.Undone})
 
 	if got, want := sweeps.invoke(t, saved(t, "schedule.json")), (answer{"response", "null"}); got != want {
 		t.Errorf("a sweep answers %+v, want %+v", got, want)

@@ -59,14 +59,23 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 		change   map[string]string
 		want     []string
 	}{
-		{"scheduler", map[string]string{varRegion: "", varFunction: "", VarTable: "", VarIndex: "", VarQueuePrefix: ""},
-			[]string{varRegion, varFunction, VarTable, VarIndex, VarQueues, VarQueuePrefix}},
-		{"agent", map[string]string{VarTable: "", VarAgent: "", VarShards: "many", VarLogLevel: "LOUD"},
-			[]string{VarTable + " is missing", VarAgent + " is missing", VarShards + ` is "many"`, VarLogLevel + ` is "LOUD"`}},
+		{
+			"scheduler",
+			map[string]string{varRegion: "", varFunction: "", VarTable: "", VarIndex: "", VarQueuePrefix: ""},
+			[]string{varRegion, varFunction, VarTable, VarIndex, VarQueues, VarQueuePrefix},
+		},
+		{
+			"agent",
+			map[string]string{VarTable: "", VarAgent: "", VarShards: "many", VarLogLevel: "LOUD"},
+			[]string{VarTable + " is missing", VarAgent + " is missing", VarShards + ` is "many"`, VarLogLevel + ` is "LOUD"`},
+		},
 		{"agent", map[string]string{VarAgent: "paymnets"}, []string{VarAgent + ` is "paymnets", want one of http`}},
 		{"scheduler", map[string]string{VarQueues: "events=https://sqs/1/e"}, []string{VarQueues, "not both", "has no quarantine"}},
-		{"scheduler", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,quarantine=b", VarReplies: "shop=replies-shop,bad"},
-			[]string{VarQueues + " has no replies-shop", VarReplies + ` has "bad"`}},
+		{
+			"scheduler",
+			map[string]string{VarQueuePrefix: "", VarQueues: "events=a,quarantine=b", VarReplies: "shop=replies-shop,bad"},
+			[]string{VarQueues + " has no replies-shop", VarReplies + ` has "bad"`},
+		},
 		{"agent", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,events=c"}, []string{"each name once", "has no quarantine", "has no tasks-http"}},
 		{"supervisor", map[string]string{VarShards: "0"}, []string{VarShards + ` is "0", want a whole number of 1`}},
 		{"scheduler", map[string]string{VarWebhook: "hooks.example/secret"}, []string{VarWebhook + " is not an address"}},
