@@ -86,7 +86,7 @@ var arrows = []arrow{
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
-	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/workflowfile"}, []string{awsSDK}},
+	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	{"makegoodtest", []string{"*"}, nil},
 	{"cmd/makegood", []string{"*", "workflows", "workflows/order"}, []string{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,

@@ -267,3 +267,44 @@ func TestDamagedBytesAreRefused(t *testing.T) {
 		_, _ = unpackNames(bad)
 	}
 }
+
+// An activity that is over again is described by the newer detail, though the older one is still there
+// for others.
+func TestTheNewerDetailHolds(t *testing.T) {
+	job, bodies := finished(40), map[string][]byte{}
+	job.Steps[3].Forward.Error = &makegood.StepError{Message: strings.Repeat("first ", 200)}
+	_, stored := unpackAll(t, pack(job, nil, 0), bodies)
+	job.Steps[3].Forward.Error = &makegood.StepError{Message: strings.Repeat("second ", 200)}
+	p := pack(job, stored, 0)
+	if len(stored) != 1 || len(p.details) != 2 || p.details[0].body != nil {
+		t.Fatalf("got %d details and then %d, want 1 and then it and another", len(stored), len(p.details))
+	}
+	got, _ := unpackAll(t, p, bodies)
+	same(t, "job", got, inData(job))
+}
+
+// Spilling costs a write of its own, so it must save one.
+func TestWhatSavesNoUnitDoesNotSpill(t *testing.T) {
+	job := finished(5)
+	data := len(pack(job, nil, 0).data) + claimRoom
+	for beside, want := range map[int]int{unit - data: 0, unit - data + 1: 1, unit: 0, 2*unit - data: 0, 2*unit - data + 1: 1} {
+		if got := len(pack(job, nil, beside).details); got != want {
+			t.Errorf("beside %d bytes: got %d details, want %d", beside, got, want)
+		}
+	}
+}
+
+// What is under way changes soon: its details stay where they can be changed.
+func TestWhatIsUnderWayDoesNotSpill(t *testing.T) {
+	job := finished(40)
+	for i, state := range []makegood.ActivityState{makegood.Dispatched, makegood.Backoff, makegood.NotStarted} {
+		job.Steps[i].Forward.State = state
+	}
+	for _, d := range pack(job, nil, unit).details {
+		for p := range d.holds {
+			if p.step < 3 {
+				t.Errorf("got a detail of step %d, which is %q", p.step, job.Steps[p.step].Forward.State)
+			}
+		}
+	}
+}

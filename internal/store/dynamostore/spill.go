@@ -93,15 +93,15 @@ func over(a makegood.Activity) bool {
 // over would not make it cost another one, nothing spills.
 func pack(job makegood.Job, stored []detail, beside int) packed {
 	p := packed{names: shapeOf(job.Steps), details: alive(job, stored)}
-	whole := packData(job, p.names, p.details)
-	fresh := details(job, p.details)
-	p.data = whole
-	if beside+len(whole)+claimRoom <= unit || len(fresh) == 0 {
+	p.data = packData(job, p.names, p.details)
+	whole := beside + len(p.data) + claimRoom
+	if whole <= unit {
 		return p
 	}
+	fresh := details(job, p.details)
 	spilled := append(slices.Clone(p.details), fresh...)
 	bare := packData(job, p.names, spilled)
-	if units(beside+len(whole)+claimRoom) == units(beside+len(bare)+claimRoom) {
+	if units(whole) == units(beside+len(bare)+claimRoom) {
 		return p
 	}
 	p.data, p.details = bare, spilled

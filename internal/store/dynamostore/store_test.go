@@ -213,3 +213,20 @@ func plain(u *update, expression string) string {
 	}
 	return expression
 }
+
+// A page of the index that ends early, for its size, is no reason to take a shard for swept.
+func TestDueReadsOnUntilItsLimit(t *testing.T) {
+	var asked []string
+	s := against(t, func(n int64, operation string) (int, string) {
+		asked = append(asked, operation)
+		entry := fmt.Sprintf(`{"PK":{"S":"a%d"},"SK":{"S":"job"},"Shard":{"N":"0"},"CompleteBy":{"N":"%d"}}`, n, n)
+		if n == 3 {
+			return 200, `{"Items":[` + entry + `]}`
+		}
+		return 200, `{"Items":[` + entry + `],"LastEvaluatedKey":` + entry + `}`
+	})
+	due, err := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 10)
+	if err != nil || len(due) != 3 || due[2].Job != "a3" || len(asked) != 3 {
+		t.Errorf("got %v after %v: %v, want a1, a2 and a3 after three queries", due, asked, err)
+	}
+}

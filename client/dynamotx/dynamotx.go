@@ -1,0 +1,128 @@
+// Package dynamotx submits a job in a DynamoDB transaction of the caller's own, beside his own record:
+// the order and its job are there together, or not at all.
+//
+//	submitter, err := dynamotx.New(dynamotx.Config{Client: db, Table: "makegood-jobs"})
+//	items, err := submitter.Items(ctx, client.Submission{Workflow: "order", ID: order.ID, Input: order})
+//	items = append(items, types.TransactWriteItem{Put: putOrder})
+//	_, err = db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
+//	if err = dynamotx.Refused(err, "order-1"); err == nil {
+//		err = submitter.Committed(ctx, send, "order-1")
+//	}
+//
+// The job has no attempts yet. Committed tells the Scheduler of it, which makes them; where that message
+// is never sent, the Supervisor's next sweep finds the job.
+package dynamotx
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Config says where the deployed Makegood keeps its jobs.
+type Config struct {
+	Client *dynamodb.Client
+	Table  string
+	// Shards is the number of shards of the stack's index; zero: the default of the template.
+	Shards int
+	// Replies are the names that are registered for ReplyTo.
+	Replies []string
+}
+
+// Submitter makes the items of submissions. It may be used by many goroutines at once.
+type Submitter struct {
+	store   *dynamostore.Store
+	replies []string
+}
+
+// New makes a Submitter. It asks DynamoDB nothing.
+func New(c Config) (*Submitter, error) {
+	// The index is only read by the Supervisor; its name does not matter here.
+	s, err := dynamostore.New(dynamostore.Config{Client: c.Client, Table: c.Table, Index: "unused", Shards: c.Shards})
+	if err != nil {
+		return nil, err
+	}
+	return &Submitter{store: s, replies: c.Replies}, nil
+}
+
+// Items gives the writes that store a job, for a transaction of the caller's: one, and a second for an
+// input of more than makegood.MaxInlineBytes. ID must be given. The workflow's definition is read from the
+// table. Errors: *client.InvalidError; any other may pass.
+func (s *Submitter) Items(ctx context.Context, sub client.Submission) ([]types.TransactWriteItem, error) {
+	input, err := json.Marshal(sub.Input)
+	if err != nil {
+		return nil, &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
+	}
+	compiled, err := s.workflow(ctx, sub.Workflow)
+	if err != nil {
+		return nil, err
+	}
+	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo}
+	job, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
+	if errors.Is(err, scheduler.ErrInvalid) {
+		return nil, &client.InvalidError{Message: err.Error()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.store.CreateItems(ctx, job, payloads)
+}
+
+func (s *Submitter) workflow(ctx context.Context, name string) (*workflowfile.Compiled, error) {
+	hash, err := s.store.CurrentDefinition(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, &client.InvalidError{Message: fmt.Sprintf("there is no workflow %q in this table", name)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	definition, err := s.store.Definition(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	compiled, err := workflowfile.Load(definition)
+	if err != nil {
+		return nil, fmt.Errorf("definition of workflow %s: %w", name, err)
+	}
+	return compiled, nil
+}
+
+// ErrExists: the transaction was refused because there is a job of this id. It may be this very
+// submission, made by an earlier try: compare with client.Get or your own record.
+var ErrExists = errors.New("there is a job of this id already")
+
+// Refused makes ErrExists of the error of a transaction that was refused because of its job, and gives
+// every other error as it is. The job's item must be the first of the transaction, as in Items.
+func Refused(err error, job string) error {
+	var cancelled *types.TransactionCanceledException
+	if !errors.As(err, &cancelled) || len(cancelled.CancellationReasons) == 0 {
+		return err
+	}
+	if code := cancelled.CancellationReasons[0].Code; code != nil && *code == "ConditionalCheckFailed" {
+		return fmt.Errorf("job %s: %w", job, ErrExists)
+	}
+	return err
+}
+
+// Committed tells the Scheduler that a job is stored. send puts a message body on the stack's events
+// queue. An error costs nothing but time: the Supervisor finds the job.
+func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context, body string) error, job string) error {
+	body, err := wire.EncodeEvent(job, makegood.Submitted{})
+	if err != nil {
+		return err
+	}
+	return send(ctx, body)
+}
