@@ -3,6 +3,7 @@ package main
 import (
 	"embed"
 	"path/filepath"
+	"strings"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 )
@@ -32,7 +33,7 @@ func (p product) String() string { return p.name + " " + p.version }
 
 // folder is where it is installed, from the root of the repository.
 func (p product) folder() string {
-	folder, err := filepath.Abs(filepath.Join(tools, p.name+"-"+p.version))
+	folder, err := filepath.Abs(filepath.Join(tools, strings.ReplaceAll(p.name, " ", "")+"-"+p.version))
 	if err != nil {
 		panic(err) // There is no working directory.
 	}
