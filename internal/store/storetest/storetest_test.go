@@ -132,7 +132,7 @@ func (m *model) edit(id string, f func(job *makegood.Job)) {
 
 func mutants() map[string]mutant {
 	all := saveMutants()
-	for _, more := range []map[string]mutant{claimMutants(), otherMutants()} {
+	for _, more := range []map[string]mutant{claimMutants(), otherMutants(), listMutants()} {
 		for name, m := range more {
 			all[name] = m
 		}

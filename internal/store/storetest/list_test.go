@@ -1,0 +1,101 @@
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// ListJobs lists the jobs by their ids; the cursor is the last one's.
+func (m *model) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var jobs []store.Listed
+	for _, j := range m.jobs {
+		if j.ID <= cursor || filter.State != "" && j.ProcessState != filter.State || filter.Workflow != "" && j.Workflow != filter.Workflow {
+			continue
+		}
+		jobs = append(jobs, store.Listed{
+			ID: j.ID, Workflow: j.Workflow, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
+			CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt,
+		})
+	}
+	slices.SortFunc(jobs, func(a, b store.Listed) int { return cmp.Compare(a.ID, b.ID) })
+	if len(jobs) <= limit {
+		return jobs, "", nil
+	}
+	return jobs[:limit], jobs[limit-1].ID, nil
+}
+
+// lists is a model whose lists a mutant has in its hands.
+type lists struct {
+	hooked
+	list func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error)
+}
+
+func (l lists) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+	return l.list(filter, cursor, limit)
+}
+
+func listMutants() map[string]mutant {
+	// asked gives a store that is asked for something else.
+	asked := func(f func(filter *store.Filter, cursor *string)) func(m *model) store.Store {
+		return func(m *model) store.Store {
+			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+				f(&filter, &cursor)
+				return m.ListJobs(context.Background(), filter, cursor, limit)
+			}}
+		}
+	}
+	// shown gives a store that shows something else; a job for which f gives false is left out.
+	shown := func(f func(m *model, job *store.Listed) bool) func(m *model) store.Store {
+		return func(m *model) store.Store {
+			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+				jobs, next, err := m.ListJobs(context.Background(), filter, cursor, limit)
+				jobs = slices.DeleteFunc(jobs, func(job store.Listed) bool { return !f(m, &job) })
+				for i := range jobs {
+					f(m, &jobs[i])
+				}
+				return jobs, next, err
+			}}
+		}
+	}
+	paged := "a list holds every job once, in pages of any size"
+	filtered := "a list holds what its filter says, and nothing else"
+	shows := "a list shows a job as it is: state, failures, key and birth"
+	return map[string]mutant{
+		"a page skips a job": {paged, asked(func(_ *store.Filter, cursor *string) {
+			if last := len(*cursor) - 1; last >= 0 {
+				// The id that follows in the test.
+				*cursor = (*cursor)[:last] + string((*cursor)[last]+1)
+			}
+		})},
+		"a page repeats a job": {paged, asked(func(_ *store.Filter, cursor *string) {
+			if *cursor != "" {
+				*cursor = (*cursor)[:len(*cursor)-1]
+			}
+		})},
+		"a list ends after a page": {paged, func(m *model) store.Store {
+			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+				jobs, _, err := m.ListJobs(context.Background(), filter, cursor, limit)
+				return jobs, "", err
+			}}
+		}},
+		"a list ignores the state":    {filtered, asked(func(filter *store.Filter, _ *string) { filter.State = "" })},
+		"a list ignores the workflow": {filtered, asked(func(filter *store.Filter, _ *string) { filter.Workflow = "" })},
+		"a list shows no failures":    {shows, shown(func(_ *model, job *store.Listed) bool { job.FailureCount = 0; return true })},
+		"a list shows no key":         {shows, shown(func(_ *model, job *store.Listed) bool { job.CompleteBy = job.CreatedAt; return true })},
+		"a list shows the state of birth": {shows, shown(func(_ *model, job *store.Listed) bool {
+			job.ProcessState = makegood.Pending
+			return true
+		})},
+		"a list leaves damaged jobs out": {"a job that was parked is listed in Error", shown(func(m *model, job *store.Listed) bool {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			return !m.damaged[job.ID]
+		})},
+	}
+}
