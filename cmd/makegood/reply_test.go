@@ -19,7 +19,11 @@ func TestRepliesAreNamesAndURLs(t *testing.T) {
 		t.Errorf("got %v, %v, want %s", got, err, want)
 	}
 	for _, flags := range [][]string{
-		{"shop"}, {"=http://secret.example"}, {"Shop=http://secret.example"}, {"shop=secret"}, {"shop=ftp://secret"},
+		{"shop"},
+		{"=http://secret.example"},
+		{"Shop=http://secret.example"},
+		{"shop=secret"},
+		{"shop=ftp://secret"},
 		{"shop=http://secret.example", "shop=http://secret.example"},
 	} {
 		if got, err := parseReplies(flags); err == nil || strings.Contains(err.Error(), "secret") {

@@ -63,8 +63,15 @@ func newPicture(w io.Writer, asJSON bool) func(client.Job) error {
 	case ok && term.IsTerminal(int(file.Fd())):
 		return redraw(file)
 	default:
+		last := ""
 		return func(job client.Job) error {
-			_, err := fmt.Fprintln(w, headline(job)+changes(job))
+			line := headline(job) + changes(job)
+			if line == last {
+				// A claim was extended, or something else that a line does not show.
+				return nil
+			}
+			last = line
+			_, err := fmt.Fprintln(w, line)
 			return err
 		}
 	}

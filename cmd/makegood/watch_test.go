@@ -70,3 +70,23 @@ func TestAPictureIsDrawnOverTheOneBefore(t *testing.T) {
 		}
 	}
 }
+
+func TestInAPipeEachChangeIsALine(t *testing.T) {
+	var out strings.Builder
+	draw := newPicture(&out, false)
+	job := aJob()
+	for range 2 {
+		if err := draw(job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	job.ProcessState = makegood.Undone
+	if err := draw(job); err != nil {
+		t.Fatal(err)
+	}
+	want := "o-1  order  Undoing, wanted Undone: card [2Jrefused  [reserve done, undo claimed; pay failed]\n" +
+		"o-1  order  Undone: card [2Jrefused  [reserve done, undo claimed; pay failed]\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
