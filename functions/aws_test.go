@@ -193,7 +193,7 @@ func (w *world) end(t *testing.T, id string) makegood.Job {
 			return job
 		}
 	}
-	t.Fatalf("job %s is %s after %v, want it finished: %+v", id, job.ProcessState, patience, job)
+	t.Fatalf("job %s is %s after %v, want it finished: open %v, claims %v", id, job.ProcessState, patience, job.Open, job.Claims.Slots)
 	return job
 }
 
