@@ -148,6 +148,7 @@ func TestAFinishedJobCostsNothing(t *testing.T) {
 		clear(m.stored)
 		sent := m.tap.count("events")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if delete(m.stored, "Due"); len(m.stored) != 0 || m.tap.count("events") != sent {
 			t.Errorf("within an hour: got calls %v and %d events, want nothing but looks at the index", m.stored, m.tap.count("events")-sent)
 		}

@@ -419,3 +419,39 @@ func dieAt(n int, how effect) func(string, int) effect {
 		return goesOn
 	}
 }
+
+// An engine that is started again is back at work at once: it waits for no deadline of its last life.
+func TestAfterARestartWorkGoesOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := memoryDir(t)
+		charging := newDoor()
+		r := troupe{script: map[string]work{"charge": charging.wait}}
+		w := open(t, embedded.Config{Dir: dir, Agents: r.agents("inventory", "payments", "shipping")})
+		c := w.define(order)
+		for _, id := range ids(20) {
+			w.submit(c, id, `{}`)
+		}
+		// All are being charged, and some of them are cancelled.
+		for range 20 {
+			<-charging.arrived
+		}
+		for _, id := range ids(10) {
+			w.request(id, makegood.Cancel)
+		}
+		w.stop()
+
+		start := time.Now()
+		remote := troupe{}
+		w = open(t, embedded.Config{Dir: dir, Agents: remote.agents("inventory", "payments", "shipping")})
+		for i, id := range ids(20) {
+			want := makegood.Processed
+			if i < 10 {
+				want = makegood.Cancelled
+			}
+			w.ends(id, want)
+		}
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("the jobs ended %s after the restart, want at once", took)
+		}
+	})
+}

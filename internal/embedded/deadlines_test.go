@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,9 +45,9 @@ func checkWithin(t *testing.T, what string, got, want []time.Duration) {
 // next has the same key.
 func TestSilenceIsAFailureAtCompleteBy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		r := troupe{script: map[string]work{"charge": func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				// It ignores the end of its context: nothing it says after that is heard.
 				time.Sleep(time.Minute)
 			}
@@ -186,9 +187,9 @@ steps:
 
 func TestOnFailureWaitTriesAgainAfterTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		r := troupe{script: map[string]work{"second": func(context.Context, makegood.Task) (json.RawMessage, error) {
-			if calls++; calls <= 4 {
+			if calls.Add(1) <= 4 {
 				return nil, agent.NotApplied(errNo)
 			}
 			return nil, nil
@@ -227,9 +228,9 @@ func (c *claims) Claim(ctx context.Context, job, step string, claim makegood.Cla
 // Nobody claims a shared step, so silence is counted from its dispatch: startBy and timeout.
 func TestASharedStepIsNotClaimed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		calls := 0
+		var calls atomic.Int64
 		r := troupe{script: map[string]work{"ping": func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
-			if calls++; calls == 1 {
+			if calls.Add(1) == 1 {
 				time.Sleep(time.Minute)
 			}
 			if err := agent.Heartbeat(ctx); err == nil {

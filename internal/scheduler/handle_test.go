@@ -446,6 +446,37 @@ func TestSavedSeesTheJobAsItIsStored(t *testing.T) {
 	}
 }
 
+// Whatever comes first after a restart finds the attempts of the last run over: an overdue claim is no
+// failure then, and a reply of that run is not heard.
+func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
+	for name, first := range map[string]func(w *world) record{
+		"its own event": func(w *world) record { return w.record("j", makegood.Interrupted{Incarnation: 1}) },
+		"a deadline":    func(w *world) record { return w.deadline("j") },
+		"a reply": func(w *world) record {
+			return w.record("j", makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: "j/first"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.submit(w.define(twoAgents), "j")
+			w.claim("j", "first")
+			restarted := w.second()
+			restarted.Incarnation = 1
+			w.forget()
+			w.handleWith(restarted, first(w))
+			w.handleWith(restarted, w.record("j", makegood.Interrupted{Incarnation: 1}))
+			job := w.job("j")
+			if job.FailureCount != 0 || job.Open["first"] != 2 || len(job.Claims.Slots) != 0 || job.Incarnation != 1 || job.Rev != 2 {
+				t.Errorf("got %d failures, open %v, claims %v, run %d, revision %d, want none, first#2, none, 1, 2",
+					job.FailureCount, job.Open, job.Claims.Slots, job.Incarnation, job.Rev)
+			}
+			if n := len(w.sends); n == 0 || n > 2 {
+				t.Errorf("the next attempt was sent %d times, want once for the first event and at most once more for its own", n)
+			}
+		})
+	}
+}
+
 func (w *world) second() *scheduler.Scheduler {
 	c := w.s.Config
 	c.Jobs, c.Payloads, c.Definitions = w.file, w.file, w.file
