@@ -98,7 +98,8 @@ type Job struct {
 
 	// Rev counts the saves; the first is 1.
 	Rev int64 `json:"rev"`
-	// Request names the operator's request that was last applied: the same one again is a duplicate.
+	// Request is verb and name of the operator's request that was last applied: the same one again is a
+	// duplicate.
 	Request string `json:"request,omitempty"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`

@@ -1,6 +1,7 @@
 package makegood
 
 import (
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -76,4 +77,19 @@ func Clip(text string) string {
 		cut--
 	}
 	return text[:cut] + "..."
+}
+
+// CheckJobID refuses what cannot be a job's id: anything but [A-Za-z0-9._:-]{1,128}, and "." and "..",
+// which cannot stand in the path of a URL.
+func CheckJobID(id string) error {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
+	switch {
+	case id == "":
+		return fmt.Errorf("is empty: want [A-Za-z0-9._:-]{1,%d}", MaxJobIDBytes)
+	case len(id) > MaxJobIDBytes:
+		return fmt.Errorf("has %d bytes, the limit is %d", len(id), MaxJobIDBytes)
+	case id == "." || id == "..", strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(allowed, c) }):
+		return fmt.Errorf("%q cannot be a job's id: want [A-Za-z0-9._:-]{1,%d}, and not . or ..", id, MaxJobIDBytes)
+	}
+	return nil
 }

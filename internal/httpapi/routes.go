@@ -174,8 +174,6 @@ func (a *api) submit(r *http.Request) (answer, error) {
 		return answer{}, bad("workflow is missing")
 	case s.Input == nil:
 		return answer{}, bad("input is missing; null is an input")
-	case s.ID == "." || s.ID == "..":
-		return answer{}, bad("the id %q cannot be part of a path", s.ID)
 	case len(s.Input) > makegood.MaxPayloadBytes:
 		return answer{}, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
 	}

@@ -209,14 +209,8 @@ func number(value any) (string, error) {
 }
 
 func checkID(source, id string) error {
-	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:-"
-	switch {
-	case id == "":
-		return fmt.Errorf("%s is empty: want [A-Za-z0-9._:-]{1,%d}", source, makegood.MaxJobIDBytes)
-	case len(id) > makegood.MaxJobIDBytes:
-		return fmt.Errorf("%s has %d bytes, the limit is %d", source, len(id), makegood.MaxJobIDBytes)
-	case strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(allowed, c) }):
-		return fmt.Errorf("%s %q cannot be a job's id: want [A-Za-z0-9._:-]{1,%d}", source, id, makegood.MaxJobIDBytes)
+	if err := makegood.CheckJobID(id); err != nil {
+		return fmt.Errorf("%s %w", source, err)
 	}
 	return nil
 }

@@ -88,13 +88,13 @@ func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
 
 // requested does what an operator or submitter asks for, where the table allows it.
 func (t *turn) requested(e makegood.Requested) Verdict {
-	if e.Request != "" && e.Request == t.job.Request {
+	if e.Request != "" && e.Cause() == t.job.Request {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
 	rule := RuleFor(e.Verb, t.job.ProcessState)
 	verdict := t.grant(rule, e)
 	if verdict.Kind == Applied {
-		t.job.Request = e.Request
+		t.job.Request = e.Cause()
 	}
 	return verdict
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -16,9 +15,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
-
-// idPattern is what a job's id may be: design.md, section 8.
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
 // ErrInvalid: the submission or request can never be granted as it is. Its text says why.
 var ErrInvalid = errors.New("invalid")
@@ -62,8 +58,8 @@ type Submission struct {
 
 // check refuses what can never be submitted, and gives the input in its canonical form.
 func (sub Submission) check(replies []string, now time.Time) (input []byte, err error) {
-	if !idPattern.MatchString(sub.ID) {
-		return nil, fmt.Errorf("%w: job id %q: want %s", ErrInvalid, sub.ID, idPattern)
+	if err := makegood.CheckJobID(sub.ID); err != nil {
+		return nil, fmt.Errorf("%w: the id %w", ErrInvalid, err)
 	}
 	if ahead := sub.StartAt.Sub(now); ahead > makegood.MaxStartDelay {
 		return nil, fmt.Errorf("%w: startAt of job %s is %s ahead, the limit is %s", ErrInvalid, sub.ID, ahead.Round(time.Second), makegood.MaxStartDelay)
