@@ -173,11 +173,6 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return err
 	}
-	if len(p.details) > 0 && !job.CompleteBy.IsZero() {
-		s.spills.put(job.ID, p.details)
-	} else {
-		s.spills.drop(job.ID) // Nobody will save it soon.
-	}
 	old, err := s.update(ctx, "Save", job.ID, s.saving(change, job, p.data))
 	switch {
 	case errors.Is(err, errCondition) && savedBefore(old, job, p.data):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,7 +141,7 @@ func TestAnyJobIsLoadedAsItWasSaved(t *testing.T) {
 
 func drawJob(t *rapid.T) makegood.Job {
 	at := func(name string) time.Time { return drawTime(t, name) }
-	text := rapid.SampledFrom([]string{"", "abcd", "0123456789abcdef", "Zażółć \x00 \"", strings.Repeat("why ", 200)})
+	text := rapid.SampledFrom([]string{"", "abcd", "ABCD", "0123456789abcdef", "Zażółć \x00 \"", strings.Repeat("why ", 200)})
 	job := makegood.Job{
 		ID: "a", Workflow: "order", Definition: text.Draw(t, "definition"), InputHash: text.Draw(t, "hash"),
 		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.Processing,
@@ -248,6 +249,9 @@ func TestDamagedBytesAreRefused(t *testing.T) {
 		if _, err := unpackData(good[:n]); err == nil {
 			t.Errorf("the first %d of %d bytes: got a job, want an error", n, len(good))
 		}
+	}
+	if _, err := unpackData(append(slices.Clone(good), 0)); err == nil {
+		t.Error("a byte too many: got a job, want an error")
 	}
 	if _, err := unpackData(append([]byte{packVersion + 1}, good[1:]...)); err == nil {
 		t.Error("another version: got a job, want an error")

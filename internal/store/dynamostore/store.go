@@ -65,8 +65,8 @@ type Store struct {
 	config  Config
 	retryer aws.Retryer
 	shapes  *memory[[]string]
-	// spills are details that are stored, by job. They need not be those of its latest revision: a save
-	// uses of them what still fits.
+	// spills are the details of jobs as they were loaded. They need not be those of the latest revision:
+	// a save uses of them what still fits.
 	spills *memory[[]detail]
 }
 
@@ -147,12 +147,6 @@ func (m *memory[V]) put(key string, v V) {
 			delete(m.all, other)
 		}
 	}
-}
-
-func (m *memory[V]) drop(key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.all, key)
 }
 
 // Schema is the table as tests and local set-ups make it, and as template.yaml must.

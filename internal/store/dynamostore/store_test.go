@@ -230,3 +230,17 @@ func TestDueReadsOnUntilItsLimit(t *testing.T) {
 		t.Errorf("got %v after %v: %v, want a1, a2 and a3 after three queries", due, asked, err)
 	}
 }
+
+// A slot that a save ends weighs nothing after it.
+func TestEndedSlotsWeighNothing(t *testing.T) {
+	s := &Store{config: Config{Shards: 1}}
+	job := makegood.Job{ID: "a", Open: map[string]int{"reserve": 1}}
+	want := s.besideData(job, nil)
+	job.Claims.Slots = map[string]makegood.Claim{"reserve": {Attempt: 1, LockedBy: "agent:1"}}
+	if got := s.besideData(job, []string{"reserve"}); got != want {
+		t.Errorf("with a slot that ends: got %d bytes, want %d", got, want)
+	}
+	if got := s.besideData(job, nil); got <= want {
+		t.Errorf("with a slot that stays: got %d bytes, want more than %d", got, want)
+	}
+}
