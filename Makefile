@@ -15,8 +15,8 @@ functions := scheduler agent supervisor
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build the makegood command into bin/
-	go build -trimpath -o bin/ ./cmd/makegood
+build: ## Build the makegood command, and the shop of the examples, into bin/
+	go build -trimpath -o bin/ ./cmd/makegood ./examples/shop
 
 # Hashes are the same on every machine: no paths, no build ids, no state of the repository.
 functions: ## Build the Lambda functions into .build/, for arm64 and amd64
@@ -79,4 +79,4 @@ generate: ## Write all generated files anew
 	go generate ./...
 
 clean: ## Remove what the targets here have built
-	rm -rf bin
+	rm -rf bin .build

@@ -75,8 +75,8 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		`{"workflow":7,"input":1}`:                                                 "workflow: want a string",
 		`{"workflow":"order","input":1,"startAt":"tomorrow"}`:                      "startAt: want a time as in RFC 3339",
 		`{"workflow":"order","input":1,"startAt":"2999-01-01T00:00:00Z","id":"x"}`: "the limit is 8760h0m0s",
-		`{"workflow":"order","input":1,"id":"a b"}`:                                `job id "a b"`,
-		`{"workflow":"order","input":1,"id":".."}`:                                 "cannot be part of a path",
+		`{"workflow":"order","input":1,"id":"a b"}`:                                `the id "a b"`,
+		`{"workflow":"order","input":1,"id":".."}`:                                 "cannot be a job's id",
 		`{"workflow":"order","input":1,"replyTo":"nobody"}`:                        `replyTo "nobody"`,
 		`{"workflow":"nobody","input":1}`:                                          `there is no workflow "nobody"; there are [order stop]`,
 	} {
