@@ -40,10 +40,14 @@ func TestUndosRunInReverseOrderAndAreToldWhatTheyUndo(t *testing.T) {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
 	want := []makegood.Task{
-		{Step: "charge", Attempt: 2, Agent: "payments", Key: "j/charge/1/undo", Input: json.RawMessage(`{"charged":{"id":"c-17"}}`),
-			Undo: &makegood.UndoTask{ForwardKey: "j/charge/1", Outcome: makegood.OutcomeDone, Output: json.RawMessage(`{"id":"c-17"}`)}},
-		{Step: "reserve", Attempt: 2, Agent: "inventory", Key: "j/reserve/1/undo", Input: json.RawMessage(`{"sku":"a"}`),
-			Undo: &makegood.UndoTask{ForwardKey: "j/reserve/1", Outcome: makegood.OutcomeDone, Output: json.RawMessage(`"ok"`)}},
+		{
+			Step: "charge", Attempt: 2, Agent: "payments", Key: "j/charge/1/undo", Input: json.RawMessage(`{"charged":{"id":"c-17"}}`),
+			Undo: &makegood.UndoTask{ForwardKey: "j/charge/1", Outcome: makegood.OutcomeDone, Output: json.RawMessage(`{"id":"c-17"}`)},
+		},
+		{
+			Step: "reserve", Attempt: 2, Agent: "inventory", Key: "j/reserve/1/undo", Input: json.RawMessage(`{"sku":"a"}`),
+			Undo: &makegood.UndoTask{ForwardKey: "j/reserve/1", Outcome: makegood.OutcomeDone, Output: json.RawMessage(`"ok"`)},
+		},
 	}
 	for i, got := range r.seen("")[3:] {
 		checkTask(t, got, want[i])
