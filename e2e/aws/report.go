@@ -19,8 +19,9 @@ What speaks to AWS is tested against stand-ins, none of which is right everywher
 stand-in, and each deviation by the name of the test that found it. This page is written by
 ` + "`make test-aws`" + `, which installs the versions named here. It says nothing of AWS itself.
 
-None of them throttles, meets transactions, lets its index lag, loses an answer or is out of order for
-long. Those are provoked where our adapters meet the SDK, by the tests of the adapters.
+None of them throttles, meets transactions, loses an answer, or lets its index lag. Throttling,
+conflicts with transactions and lost answers are provoked where our adapters meet the SDK, by the tests
+of the adapters.
 
 | stand-in | suite | passed | failed | deviations |
 |---|---|---|---|---|
