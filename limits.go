@@ -89,7 +89,7 @@ func CheckJobID(id string) error {
 	case len(id) > MaxJobIDBytes:
 		return fmt.Errorf("has %d bytes, the limit is %d", len(id), MaxJobIDBytes)
 	case id == "." || id == "..", strings.ContainsFunc(id, func(c rune) bool { return !strings.ContainsRune(allowed, c) }):
-		return fmt.Errorf("%q cannot be a job's id: want [A-Za-z0-9._:-]{1,%d}, and not . or ..", id, MaxJobIDBytes)
+		return fmt.Errorf("%q cannot be a job's id: want [A-Za-z0-9._:-]{1,%d}, and neither . nor .. alone", id, MaxJobIDBytes)
 	}
 	return nil
 }

@@ -31,13 +31,7 @@ func TestEveryJobEndsAsItShouldWhateverIsAskedOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		remote := newServices(seed)
 		remote.faulty = true
-		refused := map[string]bool{}
-		remote.refuses = func(task makegood.Task) bool {
-			// Each key is refused at most once, so that whoever asks again is served.
-			once := remote.roll("refuse "+task.Key)%12 == 0 && !refused[task.Key]
-			refused[task.Key] = refused[task.Key] || once
-			return once
-		}
+		remote.refuses = remote.onceFor(12)
 		w := open(t, embedded.Config{Agents: remote.agents(), WrapQueues: func(q embedded.Queues) embedded.Queues {
 			return faultqueue.New(q, hostile(seed))
 		}})

@@ -95,6 +95,16 @@ func (s *services) request(task makegood.Task) fault {
 	return fault(s.roll(fmt.Sprintf("%s %d", task.Key, n)) % uint64(2*faults))
 }
 
+// onceFor refuses one key in so many for good, but only once: whoever asks again is served.
+func (s *services) onceFor(rate uint64) func(makegood.Task) bool {
+	refused := map[string]bool{}
+	return func(task makegood.Task) bool {
+		refuse := s.roll("refuse "+task.Key)%rate == 0 && !refused[task.Key]
+		refused[task.Key] = refused[task.Key] || refuse
+		return refuse
+	}
+}
+
 func (s *services) roll(what string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprint(h, s.seed, what)
