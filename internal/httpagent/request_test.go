@@ -85,9 +85,17 @@ func TestTheBodyIsWhatWithSays(t *testing.T) {
 		body   any
 		want   string
 	}{
-		{"POST", []int{1, 2}, "[1,2]"}, {"PUT", "text", `"text"`}, {"PATCH", false, "false"}, {"DELETE", fields{}, "{}"},
-		{"POST", nil, ""}, {"PUT", nil, ""}, {"DELETE", nil, ""},
-		{"GET", fields{"a": 1}, `{"a":1}`}, {"HEAD", 1, "1"}, {"GET", nil, ""}, {"HEAD", nil, ""},
+		{"POST", []int{1, 2}, "[1,2]"},
+		{"PUT", "text", `"text"`},
+		{"PATCH", false, "false"},
+		{"DELETE", fields{}, "{}"},
+		{"POST", nil, ""},
+		{"PUT", nil, ""},
+		{"DELETE", nil, ""},
+		{"GET", fields{"a": 1}, `{"a":1}`},
+		{"HEAD", 1, "1"},
+		{"GET", nil, ""},
+		{"HEAD", nil, ""},
 	} {
 		if _, err := call(t, a, taskOf(t, fields{"url": url, "method": c.method, "body": c.body})); err != nil {
 			t.Fatal(err)

@@ -127,9 +127,18 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil),
 	}
 	want := []faultstore.Call{
-		{N: 1, Op: "Load", Job: "b"}, {N: 2, Op: "Due"}, {N: 3, Op: "Payload", Job: "h"}, {N: 4, Op: "Definition"}, {N: 5, Op: "CurrentDefinition"},
-		{N: 6, Op: "Create", Job: "a"}, {N: 7, Op: "Save", Job: "c"}, {N: 8, Op: "Park", Job: "d"}, {N: 9, Op: "Claim", Job: "e"},
-		{N: 10, Op: "Beat", Job: "f"}, {N: 11, Op: "PutPayload", Job: "g"}, {N: 12, Op: "PutDefinition"},
+		{N: 1, Op: "Load", Job: "b"},
+		{N: 2, Op: "Due"},
+		{N: 3, Op: "Payload", Job: "h"},
+		{N: 4, Op: "Definition"},
+		{N: 5, Op: "CurrentDefinition"},
+		{N: 6, Op: "Create", Job: "a"},
+		{N: 7, Op: "Save", Job: "c"},
+		{N: 8, Op: "Park", Job: "d"},
+		{N: 9, Op: "Claim", Job: "e"},
+		{N: 10, Op: "Beat", Job: "f"},
+		{N: 11, Op: "PutPayload", Job: "g"},
+		{N: 12, Op: "PutDefinition"},
 	}
 	if s.Shards(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls:\n got %v\nwant %v", got, want)

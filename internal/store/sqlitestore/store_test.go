@@ -93,7 +93,8 @@ func create(t testing.TB, s *sqlitestore.Store, i int) makegood.Job {
 
 func load(t testing.TB, s interface {
 	Load(ctx context.Context, id string) (makegood.Job, error)
-}, id string) makegood.Job {
+}, id string,
+) makegood.Job {
 	t.Helper()
 	job, err := s.Load(t.Context(), id)
 	check(t, err)

@@ -166,53 +166,80 @@ func saveMutants() map[string]mutant {
 		}
 	}
 	return map[string]mutant{
-		"a save writes the claims as it loaded them": {"a claim is never erased by a concurrent save",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.Claims.Slots = c.Job.Claims.Slots })},
-		"a save writes forged slots": {"a save never writes a slot",
+		"a save writes the claims as it loaded them": {
+			"a claim is never erased by a concurrent save",
+			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.Claims.Slots = c.Job.Claims.Slots }),
+		},
+		"a save writes forged slots": {
+			"a save never writes a slot",
 			after(func(c store.Change, _ makegood.Job, job *makegood.Job) {
 				for step, slot := range c.Job.Claims.Slots {
 					job.Claims.Slots[step] = slot
 				}
-			})},
-		"a save lowers Claims.Rev": {"a claim is never erased by a concurrent save",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.Claims.Rev = c.Job.Claims.Rev })},
-		"a save removes all slots when it ends one": {"a save removes only the slots that it ends",
+			}),
+		},
+		"a save lowers Claims.Rev": {
+			"a claim is never erased by a concurrent save",
+			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.Claims.Rev = c.Job.Claims.Rev }),
+		},
+		"a save removes all slots when it ends one": {
+			"a save removes only the slots that it ends",
 			after(func(c store.Change, _ makegood.Job, job *makegood.Job) {
 				if len(c.Ended) > 0 {
 					job.Claims.Slots = nil
 				}
-			})},
-		"a save ends nothing": {"a save removes only the slots that it ends",
-			before(func(c *store.Change, _ makegood.Job) { c.Ended = nil })},
-		"a save ignores the revision": {"only one of two saves of a revision wins",
-			before(func(c *store.Change, stored makegood.Job) { c.Job.Rev = stored.Rev })},
-		"a save ignores the claims": {"a claimed task is never withdrawn as unclaimed",
-			before(func(c *store.Change, _ makegood.Job) { c.OnClaims = false })},
-		"a save always rests on the claims": {"a claim is never erased by a concurrent save",
-			before(func(c *store.Change, _ makegood.Job) { c.OnClaims = true })},
-		"a save ignores the key that was seen": {"a save that moves CompleteBy conflicts with a claim that lowered it",
+			}),
+		},
+		"a save ends nothing": {
+			"a save removes only the slots that it ends",
+			before(func(c *store.Change, _ makegood.Job) { c.Ended = nil }),
+		},
+		"a save ignores the revision": {
+			"only one of two saves of a revision wins",
+			before(func(c *store.Change, stored makegood.Job) { c.Job.Rev = stored.Rev }),
+		},
+		"a save ignores the claims": {
+			"a claimed task is never withdrawn as unclaimed",
+			before(func(c *store.Change, _ makegood.Job) { c.OnClaims = false }),
+		},
+		"a save always rests on the claims": {
+			"a claim is never erased by a concurrent save",
+			before(func(c *store.Change, _ makegood.Job) { c.OnClaims = true }),
+		},
+		"a save ignores the key that was seen": {
+			"a save that moves CompleteBy conflicts with a claim that lowered it",
 			before(func(c *store.Change, stored makegood.Job) {
 				if !c.Seen.Equal(c.Job.CompleteBy) {
 					c.Seen = stored.CompleteBy
 				}
-			})},
-		"a save writes the key although it does not move": {"a save that does not move CompleteBy keeps what a claim lowered it to",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.CompleteBy = c.Job.CompleteBy })},
-		"a save keeps what is open": {"a late task of an attempt that was withdrawn cannot be claimed",
+			}),
+		},
+		"a save writes the key although it does not move": {
+			"a save that does not move CompleteBy keeps what a claim lowered it to",
+			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.CompleteBy = c.Job.CompleteBy }),
+		},
+		"a save keeps what is open": {
+			"a late task of an attempt that was withdrawn cannot be claimed",
 			after(func(_ store.Change, old makegood.Job, job *makegood.Job) {
 				if job.Open == nil {
 					job.Open = old.Open
 				}
-			})},
-		"a save cannot take a pause away": {"a save raises the revision by one and the next load shows it",
+			}),
+		},
+		"a save cannot take a pause away": {
+			"a save raises the revision by one and the next load shows it",
 			after(func(_ store.Change, old makegood.Job, job *makegood.Job) {
 				if !job.Paused() {
 					job.PausedAt = old.PausedAt
 				}
-			})},
-		"a save raises the revision by two": {"a save raises the revision by one and the next load shows it",
-			after(func(_ store.Change, _ makegood.Job, job *makegood.Job) { job.Rev++ })},
-		"a save is let through when its job is not there": {"what does not exist is not found",
+			}),
+		},
+		"a save raises the revision by two": {
+			"a save raises the revision by one and the next load shows it",
+			after(func(_ store.Change, _ makegood.Job, job *makegood.Job) { job.Rev++ }),
+		},
+		"a save is let through when its job is not there": {
+			"what does not exist is not found",
 			func(m *model) store.Store {
 				return hooked{model: m, save: func(c store.Change) error {
 					if _, err := m.Load(ctx, c.Job.ID); err != nil {
@@ -220,7 +247,8 @@ func saveMutants() map[string]mutant {
 					}
 					return m.Save(ctx, c)
 				}}
-			}},
+			},
+		},
 	}
 }
 
@@ -262,15 +290,18 @@ func claimMutants() map[string]mutant {
 		}
 	}
 	return map[string]mutant{
-		"a claim takes any slot": {"of two claims of an attempt the second is told that it is taken",
+		"a claim takes any slot": {
+			"of two claims of an attempt the second is told that it is taken",
 			claiming(func(m *model, job makegood.Job, step string, c makegood.Claim) (bool, error) {
 				if job.Open[step] != c.Attempt {
 					return false, nil
 				}
 				m.edit(job.ID, func(j *makegood.Job) { delete(j.Claims.Slots, step) })
 				return false, nil
-			})},
-		"a claim looks and then leaps": {"of many concurrent claims of an attempt exactly one wins",
+			}),
+		},
+		"a claim looks and then leaps": {
+			"of many concurrent claims of an attempt exactly one wins",
 			claiming(func(m *model, job makegood.Job, step string, c makegood.Claim) (bool, error) {
 				if job.Open[step] != c.Attempt || job.Claims.Slots[step].LockedBy != "" {
 					return false, nil
@@ -283,86 +314,118 @@ func claimMutants() map[string]mutant {
 					j.Claims.Rev++
 				})
 				return true, nil
-			})},
-		"a claim ignores what is open": {"a late task of an attempt that was withdrawn cannot be claimed",
+			}),
+		},
+		"a claim ignores what is open": {
+			"a late task of an attempt that was withdrawn cannot be claimed",
 			claiming(func(m *model, job makegood.Job, step string, c makegood.Claim) (bool, error) {
 				if job.Open[step] == 0 {
 					m.edit(job.ID, func(j *makegood.Job) { j.Open = makeOpen(j.Open, step, c.Attempt) })
 				}
 				return false, nil
-			})},
-		"a claim of an older attempt passes": {"a forward attempt cannot be claimed once its undo is open",
+			}),
+		},
+		"a claim of an older attempt passes": {
+			"a forward attempt cannot be claimed once its undo is open",
 			claiming(func(m *model, job makegood.Job, step string, c makegood.Claim) (bool, error) {
 				if c.Attempt < job.Open[step] && job.Claims.Slots[step].LockedBy == "" {
 					m.edit(job.ID, func(j *makegood.Job) { j.Claims.Slots = map[string]makegood.Claim{step: c} })
 					return true, nil
 				}
 				return false, nil
-			})},
-		"a claim cannot replace an older slot": {"a claim of a newer attempt replaces the slot of an older one",
+			}),
+		},
+		"a claim cannot replace an older slot": {
+			"a claim of a newer attempt replaces the slot of an older one",
 			claiming(func(_ *model, job makegood.Job, step string, c makegood.Claim) (bool, error) {
 				held := job.Claims.Slots[step]
 				return held.LockedBy != "" && held.Attempt < c.Attempt, store.ErrTaken
-			})},
-		"a repeated claim raises Claims.Rev": {"a repeated claim succeeds and raises nothing",
+			}),
+		},
+		"a repeated claim raises Claims.Rev": {
+			"a repeated claim succeeds and raises nothing",
 			afterClaim(func(before makegood.Job, job *makegood.Job, step string, c makegood.Claim) {
 				job.Claims.Rev = before.Claims.Rev + 1
-			})},
-		"a repeated claim is refused": {"a repeated claim succeeds and raises nothing",
+			}),
+		},
+		"a repeated claim is refused": {
+			"a repeated claim succeeds and raises nothing",
 			claiming(func(_ *model, job makegood.Job, step string, _ makegood.Claim) (bool, error) {
 				return job.Claims.Slots[step].LockedBy != "", store.ErrTaken
-			})},
-		"a repeated claim is refused once withdrawn": {"a repeated claim succeeds after its attempt was withdrawn",
+			}),
+		},
+		"a repeated claim is refused once withdrawn": {
+			"a repeated claim succeeds after its attempt was withdrawn",
 			claiming(func(_ *model, job makegood.Job, step string, c makegood.Claim) (bool, error) {
 				return job.Open[step] != c.Attempt, store.ErrWithdrawn
-			})},
-		"a claim raises the revision": {"a claim takes its slot and leaves the revision",
-			afterClaim(func(_ makegood.Job, job *makegood.Job, _ string, _ makegood.Claim) { job.Rev++ })},
-		"a claim leaves a later key": {"a claim lowers a later CompleteBy",
+			}),
+		},
+		"a claim raises the revision": {
+			"a claim takes its slot and leaves the revision",
+			afterClaim(func(_ makegood.Job, job *makegood.Job, _ string, _ makegood.Claim) { job.Rev++ }),
+		},
+		"a claim leaves a later key": {
+			"a claim lowers a later CompleteBy",
 			afterClaim(func(before makegood.Job, job *makegood.Job, _ string, _ makegood.Claim) {
 				job.CompleteBy = before.CompleteBy
-			})},
-		"a claim raises an earlier key": {"a claim leaves an earlier CompleteBy",
-			afterClaim(func(_ makegood.Job, job *makegood.Job, _ string, c makegood.Claim) { job.CompleteBy = c.CompleteBy })},
-		"a claim takes other slots away": {"claims of several steps stand side by side",
+			}),
+		},
+		"a claim raises an earlier key": {
+			"a claim leaves an earlier CompleteBy",
+			afterClaim(func(_ makegood.Job, job *makegood.Job, _ string, c makegood.Claim) { job.CompleteBy = c.CompleteBy }),
+		},
+		"a claim takes other slots away": {
+			"claims of several steps stand side by side",
 			afterClaim(func(_ makegood.Job, job *makegood.Job, step string, c makegood.Claim) {
 				job.Claims.Slots = map[string]makegood.Claim{step: c}
-			})},
-		"a beat moves the key": {"a beat extends the slot and never the key",
+			}),
+		},
+		"a beat moves the key": {
+			"a beat extends the slot and never the key",
 			beating(func(_ makegood.Job, job *makegood.Job, _ string, c makegood.Claim, err error) error {
 				if err == nil && c.CompleteBy.Before(job.CompleteBy) {
 					job.CompleteBy = c.CompleteBy
 				}
 				return err
-			})},
-		"a beat leaves Claims.Rev": {"a save that rests on the claims conflicts with a beat",
+			}),
+		},
+		"a beat leaves Claims.Rev": {
+			"a save that rests on the claims conflicts with a beat",
 			beating(func(before makegood.Job, job *makegood.Job, _ string, _ makegood.Claim, err error) error {
 				job.Claims.Rev = before.Claims.Rev
 				return err
-			})},
-		"a beat brings an ended slot back": {"a beat of an attempt that is over is refused",
+			}),
+		},
+		"a beat brings an ended slot back": {
+			"a beat of an attempt that is over is refused",
 			beating(func(before makegood.Job, job *makegood.Job, step string, c makegood.Claim, err error) error {
 				if err != nil && before.Claims.Slots[step].LockedBy == "" {
 					job.Claims.Slots = map[string]makegood.Claim{step: c}
 					return nil
 				}
 				return err
-			})},
-		"a beat of a withdrawn attempt extends nothing": {"a beat of a withdrawn attempt extends its claim and says so",
+			}),
+		},
+		"a beat of a withdrawn attempt extends nothing": {
+			"a beat of a withdrawn attempt extends its claim and says so",
 			beating(func(before makegood.Job, job *makegood.Job, step string, c makegood.Claim, err error) error {
 				if before.Open[step] != c.Attempt {
 					job.Claims = before.Claims
 				}
 				return err
-			})},
-		"a beat of a withdrawn attempt does not say so": {"a beat of a withdrawn attempt extends its claim and says so",
+			}),
+		},
+		"a beat of a withdrawn attempt does not say so": {
+			"a beat of a withdrawn attempt extends its claim and says so",
 			beating(func(before makegood.Job, _ *makegood.Job, step string, c makegood.Claim, err error) error {
 				if before.Open[step] != c.Attempt && before.Claims.Slots[step].LockedBy == c.LockedBy {
 					return nil
 				}
 				return err
-			})},
-		"a beat extends another's claim": {"a beat of another's claim is refused",
+			}),
+		},
+		"a beat extends another's claim": {
+			"a beat of another's claim is refused",
 			beating(func(_ makegood.Job, job *makegood.Job, step string, c makegood.Claim, err error) error {
 				if held := job.Claims.Slots[step]; held.Attempt == c.Attempt && held.LockedBy != c.LockedBy {
 					held.CompleteBy = c.CompleteBy
@@ -370,7 +433,8 @@ func claimMutants() map[string]mutant {
 					return nil
 				}
 				return err
-			})},
+			}),
+		},
 	}
 }
 
