@@ -21,6 +21,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
@@ -47,6 +48,10 @@ import (
 // at most: what failed is then made visible again, and what was decided is logged.
 const keptBack = 2 * time.Second
 
+// requestTimeout is how long one try of one request to AWS may take. Without it a connection that hangs
+// would take the whole invocation; nothing here polls, so nothing is meant to take long.
+const requestTimeout = 5 * time.Second
+
 // stack is the clients and what is made of them, for one function.
 type stack struct {
 	parts
@@ -58,7 +63,7 @@ type stack struct {
 
 func open(ctx context.Context, p parts) (*stack, error) {
 	// The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
-	c, err := config.LoadDefaultConfig(ctx)
+	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)))
 	if err != nil {
 		return nil, fmt.Errorf("AWS configuration: %w", err)
 	}
