@@ -107,9 +107,9 @@ func TestASubmissionIsRefusedAtTheDoor(t *testing.T) {
 	w := open(t, embedded.Config{Agents: r.agents("a")})
 	c := w.define("name: one\nsteps: [{name: charge, agent: a}]")
 	for name, test := range map[string]struct{ id, input, want string }{
-		"empty id":        {"", `{}`, `job id ""`},
-		"slash in id":     {"a/b", `{}`, `job id "a/b"`},
-		"long id":         {strings.Repeat("i", 129), `{}`, "{1,128}"},
+		"empty id":        {"", `{}`, "the id is empty"},
+		"slash in id":     {"a/b", `{}`, `the id "a/b"`},
+		"long id":         {strings.Repeat("i", 129), `{}`, "the limit is 128"},
 		"no input":        {"j", ``, "input of job j"},
 		"not JSON":        {"j", `{"a":`, "input of job j"},
 		"duplicate key":   {"j", `{"a":1,"a":2}`, "input of job j"},
