@@ -217,5 +217,5 @@ func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) error {
 // it is made.
 func hopeless(err error) bool {
 	var mismatch *MismatchError
-	return errors.Is(err, ErrInvalid) || errors.Is(err, wire.ErrPoison) || errors.As(err, &mismatch)
+	return errors.Is(err, ErrInvalid) || errors.Is(err, wire.ErrPoison) || errors.Is(err, store.ErrDamaged) || errors.As(err, &mismatch)
 }
