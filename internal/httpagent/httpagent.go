@@ -43,7 +43,7 @@ var _ agent.Handler = (*Agent)(nil)
 // what to do. Many goroutines may use it at once.
 type Agent struct {
 	guard     *guard
-	transport *http.Transport
+	transport http.RoundTripper
 }
 
 // New makes the http agent. It fails where the policy cannot be understood.
@@ -53,8 +53,8 @@ func New(policy Policy) (*Agent, error) {
 		return nil, fmt.Errorf("http agent: %w", err)
 	}
 	a := &Agent{guard: g}
+	// No Proxy: it would make the address that is checked another one than that of the request.
 	a.transport = &http.Transport{
-		// No Proxy: it would make the address that is checked another one than that of the request.
 		DialContext:            a.dial,
 		ForceAttemptHTTP2:      true,
 		MaxIdleConnsPerHost:    maxIdlePerHost,
@@ -66,8 +66,18 @@ func New(policy Policy) (*Agent, error) {
 	return a, nil
 }
 
+// NewOver makes an http agent whose requests go through a transport of the caller's, for tests whose
+// services are in the same process. There is no policy: the transport alone decides where it connects
+// to. It must make one request of one, and tell an httptrace of the context when it has a connection,
+// before anything is sent: a failure before that counts as surely not applied.
+func NewOver(transport http.RoundTripper) *Agent { return &Agent{transport: transport} }
+
 // Close closes the connections that wait for the next request. The agent can still be used.
-func (a *Agent) Close() { a.transport.CloseIdleConnections() }
+func (a *Agent) Close() {
+	if t, keeps := a.transport.(interface{ CloseIdleConnections() }); keeps {
+		t.CloseIdleConnections()
+	}
+}
 
 // Name is "http".
 func (a *Agent) Name() string { return Name }
