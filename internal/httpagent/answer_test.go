@@ -298,7 +298,7 @@ func TestItSpeaksHTTP2(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 	a := newAgent(t)
-	a.transport.TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	a.transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 	defer a.Close()
 	got, err := call(t, a, taskOf(t, fields{"url": server.URL, "method": "GET"}))
 	if got != `"HTTP/2.0"` || err != nil {

@@ -216,7 +216,7 @@ func TestAListedAddressIsConnectedTo(t *testing.T) {
 
 // With a proxy the address that is checked would be the proxy's.
 func TestThereIsNoProxy(t *testing.T) {
-	if newAgent(t).transport.Proxy != nil {
+	if newAgent(t).transport.(*http.Transport).Proxy != nil {
 		t.Error("the transport asks for a proxy")
 	}
 }
