@@ -1,0 +1,179 @@
+package scheduler_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// The tests of this file are rows of docs/failure-modes.md that no other test provokes.
+
+// DSP-2: an agent may have a task before Send has returned. It must find its attempt.
+func TestATaskIsSentOnlyAfterItsAttemptIsStored(t *testing.T) {
+	w := newWorld(t)
+	sent := 0
+	w.deny = func(_ string, m queue.Message) error {
+		task, err := wire.DecodeTask(m.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent++
+		if got := w.job(task.Job).Open[task.Step]; got != task.Attempt {
+			t.Errorf("%s#%d is sent while attempt %d is the one stored", task.Step, task.Attempt, got)
+		}
+		return nil
+	}
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a, startBy: 10s}, {name: second, agent: b}]"), "j")
+	w.handle(w.deadline("j"))
+	w.handle(w.done("j", "first"))
+	if sent != 3 {
+		t.Errorf("%d tasks were sent, want first, first again, second", sent)
+	}
+}
+
+// CMP-2: one attempt says two things. The first that was saved holds, whichever it is.
+func TestTheFirstOfTwoOutcomesOfAnAttemptHolds(t *testing.T) {
+	for _, successFirst := range []bool{true, false} {
+		w := newWorld(t)
+		w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+		c := w.claim("j", "first")
+		want := makegood.Processed
+		said := []record{
+			w.record("j", makegood.StepSucceeded{Step: "first", Attempt: c.Attempt, LockedBy: c.LockedBy}),
+			w.record("j", makegood.StepFailed{Step: "first", Attempt: c.Attempt, LockedBy: c.LockedBy, Error: makegood.StepError{Message: "no"}}),
+		}
+		if !successFirst {
+			said[0], said[1], want = said[1], said[0], makegood.Error
+		}
+		w.handle(said[0])
+		before := w.job("j")
+		w.forget()
+		if failed := w.handle(said[1]); failed != nil {
+			t.Errorf("wants again: %v, want none", failed)
+		}
+		w.checkSends()
+		if got := w.job("j"); got.ProcessState != want || got.Rev != before.Rev {
+			t.Errorf("success first: %t: got %s, revision %d, want %s, %d", successFirst, got.ProcessState, got.Rev, want, before.Rev)
+		}
+	}
+}
+
+// ADV-3: the last two branches of a join end at once, and each Scheduler has loaded the other's as
+// unfinished. The join is started, and once.
+func TestTheLastTwoBranchesAtOnceStartTheirJoinOnce(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(threeBranches), "j")
+	w.handle(w.done("j", "left"))
+	middle, right := w.done("j", "middle"), w.done("j", "right")
+	other := w.second()
+	w.beforeSave("j", func() { w.handleWith(other, right) })
+	w.forget()
+	w.handle(middle)
+	w.checkSends(send{"tasks-b", []string{"j"}})
+	if got := w.job("j").Open; got["join"] != 1 {
+		t.Errorf("got open %v, want join#1", got)
+	}
+}
+
+// CLM-7, SWP-7: a clock that is ahead takes a claim for expired while its agent still works. That is
+// wasteful and not wrong: what the first agent says then is not heard. One that is behind waits.
+func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
+	const skew = 5 * time.Minute
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, retry: {backoff: 1ms, max: 1ms}}]"), "j")
+	zombie := w.claim("j", "first")
+	begin := w.now
+	w.now = begin.Add(skew - time.Second)
+	w.handleWith(w.skewed(-skew), w.record("j", makegood.DeadlinePassed{Key: w.job("j").CompleteBy}))
+	if got := w.job("j"); got.FailureCount != 0 || got.Open["first"] != 1 {
+		t.Errorf("a clock that is behind: got %d failures, open %v, want none, first#1", got.FailureCount, got.Open)
+	}
+	w.now = begin
+	ahead := w.skewed(skew)
+	for range 3 {
+		w.handleWith(ahead, w.record("j", makegood.DeadlinePassed{Key: w.job("j").CompleteBy}))
+		w.now = w.now.Add(time.Second)
+	}
+	second := makegood.Claim{Attempt: 2, LockedBy: "another", StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second)}
+	if err := w.file.Claim(t.Context(), "j", "first", second); err != nil {
+		t.Fatalf("claim of the second attempt: %v", err)
+	}
+	before := w.job("j")
+	w.handle(w.record("j", makegood.StepSucceeded{Step: "first", Attempt: zombie.Attempt, LockedBy: zombie.LockedBy}))
+	if got := w.job("j"); got.Rev != before.Rev || got.ProcessState != makegood.Processing {
+		t.Errorf("after the first agent's word: got %s, revision %d, want Processing, %d", got.ProcessState, got.Rev, before.Rev)
+	}
+	w.handle(w.record("j", makegood.StepSucceeded{Step: "first", Attempt: 2, LockedBy: "another"}))
+	if got := w.job("j"); got.ProcessState != makegood.Processed || got.FailureCount != 1 {
+		t.Errorf("after the second's: got %s, %d failures, want Processed, 1", got.ProcessState, got.FailureCount)
+	}
+}
+
+// skewed gives a Scheduler whose clock is off by this much.
+func (w *world) skewed(by time.Duration) *scheduler.Scheduler {
+	s := w.second()
+	s.Now = func() time.Time { return w.now.Add(by) }
+	return s
+}
+
+// REC-3: the reply and the deadline of an attempt race, either before the other's save. The step is done
+// once, and is a failure only if the deadline was first.
+func TestAReplyAndADeadlineThatRaceHaveOneWinner(t *testing.T) {
+	for _, replyFirst := range []bool{true, false} {
+		w := newWorld(t)
+		w.submit(w.define("name: two\nsteps: [{name: first, agent: a, retry: {backoff: 1s}}, {name: second, agent: b}]"), "j")
+		reply := w.done("j", "first")
+		loser, winner, failures := w.deadline("j"), reply, 0
+		if !replyFirst {
+			loser, winner, failures = winner, loser, 1
+		}
+		other := w.second()
+		w.beforeSave("j", func() { w.handleWith(other, winner) })
+		w.forget()
+		w.handle(loser)
+		w.checkSends(send{"tasks-b", []string{"j"}})
+		if got := w.job("j"); got.FailureCount != failures || got.Open["second"] != 1 || got.Open["first"] != 0 {
+			t.Errorf("reply first: %t: got %d failures, open %v, want %d, second#1 alone", replyFirst, got.FailureCount, got.Open, failures)
+		}
+	}
+}
+
+// I13: no event is dropped without being counted as what became of it.
+func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	first := w.done("j", "first")
+	stranger := w.record("j", makegood.StepSucceeded{Step: "second", Attempt: 9, LockedBy: "stranger"})
+	unknown := w.record("nobody", makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: "x"})
+	if failed := w.handle(first, first, stranger, unknown, w.raw("{")); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	c := &w.s.Counts
+	got := [5]int64{c.Applied.Load(), c.Duplicate.Load(), c.Stale.Load(), c.Unknown.Load(), c.Poisoned.Load()}
+	if want := [5]int64{1, 1, 1, 1, 1}; got != want {
+		t.Errorf("applied, duplicate, stale, unknown, poisoned: got %v, want %v", got, want)
+	}
+}
+
+// SUB-10: who cancels a job that is not there yet is told so, and may ask again; nothing is kept that
+// would meet the submission.
+func TestACancelThatOvertakesItsSubmissionIsToldSo(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	cancel := makegood.Requested{Verb: makegood.Cancel, Request: "r"}
+	if _, _, err := w.s.Request(t.Context(), "j", cancel); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("before the submission: got %v, want %v", err, store.ErrNotFound)
+	}
+	if job := w.submit(c, "j"); job.ProcessState != makegood.Pending {
+		t.Errorf("got %s, want Pending", job.ProcessState)
+	}
+	if job, _, err := w.s.Request(t.Context(), "j", cancel); err != nil || job.ProcessState != makegood.Cancelled {
+		t.Errorf("after it: got %s, %v, want Cancelled", job.ProcessState, err)
+	}
+}
