@@ -51,7 +51,7 @@ const (
 	// of one group of them gather while another is being flushed.
 	defaultEventWorkers = 16
 	// defaultTaskWorkers is how many batches of tasks an agent works on at once, ten tasks each.
-	defaultTaskWorkers = 32
+	defaultTaskWorkers = 64
 	// tick is how often the Supervisor looks at all that is overdue, woken or not; keys that are
 	// younger than that it has just told of, so nothing is found more than two ticks late.
 	tick = 500 * time.Millisecond
