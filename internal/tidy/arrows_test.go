@@ -87,7 +87,8 @@ var arrows = []arrow{
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
 	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
-	{"makegoodtest", []string{"*"}, nil},
+	// Its queues stand between an engine and those of internal/queue, and take what they take.
+	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
 	{"cmd/makegood", []string{"*", "workflows", "workflows/order"}, []string{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},

@@ -1,0 +1,224 @@
+package makegoodtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var (
+	errFault  = errors.New("a fault of the test")
+	errKilled = errors.New("the engine was killed")
+)
+
+// effect is what happens to a call of the engine to its store or its queues.
+type effect int
+
+const (
+	goesOn effect = iota
+	failsBefore
+	failsAfter
+	killedBefore
+	killedAfter
+)
+
+// effectNames are in the order of the effects.
+var effectNames = []string{"goes-on", "fails-before", "fails-after", "killed-before", "killed-after"}
+
+func (e effect) String() string { return effectNames[e] }
+
+// call is a call of the engine: the n-th of its name in its life, and what it is for, as a clause: "the
+// job was loaded".
+type call struct {
+	name string
+	n    int
+	what string
+}
+
+// suffers says in a sentence what happened to a call.
+func (c call) suffers(e effect) string {
+	switch e {
+	case failsBefore:
+		return "a call failed, so that this did not happen: " + c.what
+	case failsAfter:
+		return c.what + ", and yet that call answered with an error"
+	case killedBefore:
+		return "the engine was killed before " + c.what
+	case killedAfter:
+		return "the engine was killed after " + c.what + ", before anything that follows from it"
+	default:
+		panic(fmt.Sprintf("makegoodtest: effect %d is no fault", e))
+	}
+}
+
+// life is one life of the engine, from its start to its death.
+type life struct {
+	// strike says what happens to a call; it is asked by one goroutine at a time. Nil: all go on.
+	strike func(call) effect
+	// note is told of every call that is struck.
+	note func(call, effect)
+	kill context.CancelFunc
+
+	mu     sync.Mutex
+	counts map[string]int
+	dead   bool
+}
+
+// do makes a call, with what is to happen to it.
+func (l *life) do(name, what string, execute func() error) error {
+	e, err := l.begin(name, what)
+	switch {
+	case err != nil:
+		return err
+	case e == failsBefore:
+		return errFault
+	case e == killedBefore:
+		return l.die()
+	}
+	err = execute()
+	switch {
+	case l.isDead():
+		return errKilled
+	case e == failsAfter:
+		return errFault
+	case e == killedAfter:
+		return l.die()
+	}
+	return err
+}
+
+func (l *life) begin(name, what string) (effect, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dead {
+		return goesOn, errKilled
+	}
+	l.counts[name]++
+	if l.strike == nil {
+		return goesOn, nil
+	}
+	c := call{name: name, n: l.counts[name], what: what}
+	e := l.strike(c)
+	if e != goesOn {
+		l.note(c, e)
+	}
+	return e, nil
+}
+
+func (l *life) die() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dead = true
+	l.kill()
+	return errKilled
+}
+
+func (l *life) isDead() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dead
+}
+
+// counted gives how many calls of each name there were.
+func (l *life) counted() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.counts)
+}
+
+// watchedStore is the store of one life.
+type watchedStore struct {
+	store.Store
+	life *life
+	// before gives the job as it was last stored, and saved is told of it.
+	before func() makegood.Job
+	saved  func(makegood.Job)
+}
+
+var _ store.Store = (*watchedStore)(nil)
+
+func (s *watchedStore) Create(ctx context.Context, job makegood.Job) error {
+	return s.life.do("Create", "the job was stored", func() error {
+		err := s.Store.Create(ctx, job)
+		if err == nil {
+			s.saved(job)
+		}
+		return err
+	})
+}
+
+func (s *watchedStore) Load(ctx context.Context, id string) (job makegood.Job, err error) {
+	err = s.life.do("Load", "the job was loaded", func() (err error) {
+		job, err = s.Store.Load(ctx, id)
+		return err
+	})
+	return job, err
+}
+
+func (s *watchedStore) Save(ctx context.Context, change store.Change) error {
+	return s.life.do("Save", "it was saved that "+changes(s.before(), change.Job), func() error {
+		err := s.Store.Save(ctx, change)
+		if err == nil {
+			s.saved(change.Job)
+		}
+		return err
+	})
+}
+
+func (s *watchedStore) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
+	return s.life.do("Park", "the job was parked: "+reason, func() error {
+		return s.Store.Park(ctx, id, seen, reason, completeBy)
+	})
+}
+
+func (s *watchedStore) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
+	return s.life.do("Claim", fmt.Sprintf("attempt %d of step %s was claimed", claim.Attempt, step), func() error {
+		return s.Store.Claim(ctx, job, step, claim)
+	})
+}
+
+func (s *watchedStore) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
+	return s.life.do("Beat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, step), func() error {
+		return s.Store.Beat(ctx, job, step, claim)
+	})
+}
+
+func (s *watchedStore) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) (due []store.Entry, err error) {
+	err = s.life.do("Due", "the Supervisor looked for what is overdue", func() (err error) {
+		due, err = s.Store.Due(ctx, shard, now, after, limit)
+		return err
+	})
+	return due, err
+}
+
+func (s *watchedStore) PutPayload(ctx context.Context, job, key string, value []byte) error {
+	return s.life.do("PutPayload", key+" was stored", func() error { return s.Store.PutPayload(ctx, job, key, value) })
+}
+
+func (s *watchedStore) Payload(ctx context.Context, job, key string) (value []byte, err error) {
+	err = s.life.do("Payload", key+" was read", func() (err error) {
+		value, err = s.Store.Payload(ctx, job, key)
+		return err
+	})
+	return value, err
+}
+
+func (s *watchedStore) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
+	return s.life.do("PutDefinition", "the workflow was stored", func() error {
+		return s.Store.PutDefinition(ctx, name, hash, definition)
+	})
+}
+
+func (s *watchedStore) Definition(ctx context.Context, hash string) (definition []byte, err error) {
+	err = s.life.do("Definition", "the workflow was read", func() (err error) {
+		definition, err = s.Store.Definition(ctx, hash)
+		return err
+	})
+	return definition, err
+}

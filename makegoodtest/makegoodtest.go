@@ -1,0 +1,184 @@
+// Package makegoodtest tests workflows and their agents in a go test: the shipped engine, with the store,
+// the queues and the deadlines that it has in production, in a testing/synctest bubble, so that retries,
+// backoffs, timeouts and waits pass at once. Remote services are fakes in the same process.
+//
+// It tests the user's own part. That the engine keeps its promises is tested elsewhere; what no engine can
+// promise is that the services are asked with the right key, and honour it.
+//
+// # A case
+//
+// A Case is a workflow, an input, and a function that makes the services afresh for every run, with the
+// agents that call them and with what must hold at the end:
+//
+//	var order = makegoodtest.Case{
+//		YAML:  orderYAML,
+//		Input: map[string]any{"id": "o-1", "total": 9.5},
+//		Services: func() makegoodtest.Services {
+//			shop := makegoodtest.NewFake("shop")
+//			return makegoodtest.Services{
+//				Agents: Agents("http://shop", makegoodtest.Client(shop)),
+//				HTTP:   shop, // what the built-in http agent reaches
+//				Ledger: shop.Ledger,
+//				Check: func(job makegoodtest.Job) error {
+//					if n := shop.Stands("charge"); job.ProcessState == makegood.Processed && n != 1 {
+//						return fmt.Errorf("the customer was charged %d times", n)
+//					}
+//					return nil
+//				},
+//			}
+//		},
+//	}
+//
+// Run runs it once, to the end of its job. CrashEverywhere runs it again for every call that the engine
+// makes to its store and queues: with the engine killed just before the call or just after it, and with
+// the call failing without effect or after it. Chaos runs it on bad days that are made of a seed. Start
+// gives a running job to a test that wants to go through its time by hand.
+//
+// # What a check may say
+//
+// Check is asked at the end of each run, whatever happened on the way. It says what must be true of the
+// services then: a job that is Processed has had each effect once, one that is Undone or Cancelled has
+// left none. Where steps may use up their attempts, Undone and Error are ends like others. A job that does
+// not end is a violation by itself.
+//
+// # What is real here and what is not
+//
+// Workflow file, expressions, the Scheduler, agents, the Supervisor, claims, SQLite and the queues in
+// memory are those of the embedded engine. Killing it means that no later call reaches its store or its
+// queues, that the contexts of its agents end, and that a new engine opens the same folder. A service
+// survives that, as a remote one does: a request that it has taken in goes on.
+//
+// A bubble allows no network, so agents must reach their services by a function call or by Client. What
+// waits must be able to wait in a bubble: channels, timers and contexts, but no mutex and no socket.
+package makegoodtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+const (
+	// JobID is the id of the job of every run.
+	JobID = "job"
+	// DefaultWithin is how long a job may take where its Case says nothing.
+	DefaultWithin = 24 * time.Hour
+)
+
+// Case is a job to be tested: a workflow, an input and the services.
+type Case struct {
+	// YAML is the workflow file. Empty: Workflow is the workflow.
+	YAML []byte
+	// Workflow is the workflow as built in Go.
+	Workflow makegood.Workflow
+	// Input is the input of the job: whatever encoding/json writes, as json.RawMessage or a map.
+	Input any
+	// Services makes the services as they are before the job. It is called at the start of every run, and
+	// must give new ones each time.
+	Services func() Services
+	// Within is how long the job may take, in the time that is skipped. A week or more takes a while even
+	// so, because the Supervisor looks round twice a second. Default: DefaultWithin.
+	Within time.Duration
+}
+
+// Services are what a job meets outside Makegood.
+type Services struct {
+	// Agents do the steps.
+	Agents []agent.Handler
+	// HTTP, if set, is whatever the built-in http agent reaches, at any address; the Host of a request
+	// says which was meant. The request is made, and its answer read, by that agent.
+	HTTP http.Handler
+	// Check, if set, says what is wrong with the services, and with the job, at the end of a run.
+	Check func(job Job) error
+	// Ledger, if set, says what the services did. It stands in the report of a violation.
+	Ledger func() string
+}
+
+// Job is what became of a job.
+type Job struct {
+	// Job is the job as it is stored: ProcessState, Reason, FailureCount, and of each step its state, its
+	// undo and its errors.
+	makegood.Job
+	// Attempts are those that came to an agent, in the order in which they began, undos too.
+	Attempts []Attempt
+
+	outputs map[string]json.RawMessage
+}
+
+// Output gives the output of a step, which is null while there is none.
+func (j Job) Output(step string) json.RawMessage {
+	if output := j.outputs[step]; output != nil {
+		return output
+	}
+	return json.RawMessage("null")
+}
+
+// Order gives the actions in the order in which their attempts began: "reserve charge refund release".
+func (j Job) Order() string {
+	actions := make([]string, len(j.Attempts))
+	for i, a := range j.Attempts {
+		actions[i] = a.Action
+	}
+	return strings.Join(actions, " ")
+}
+
+// Attempt is one try at a step, or at its undo, as the agent saw it.
+type Attempt struct {
+	// Task is what the agent was asked for: Step, Action, Attempt, Key, Input, and Undo for an undo.
+	makegood.Task
+	// At is when it began, from the start of the run on, in the time that is skipped.
+	At time.Duration
+	// Life is which life of the engine it began in; the first is 1.
+	Life int
+	// Answer is what the agent said: "done", or "failed: " and why. Empty: nothing yet.
+	Answer string
+}
+
+// Run runs a job to its end, asks Check, and gives the job. The test fails, at once, if the case is wrong,
+// and when the job has not ended Within its time.
+func Run(t *testing.T, c Case) Job {
+	t.Helper()
+	var job Job
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		job = Start(t, c).Wait()
+	})
+	return job
+}
+
+// compiled reads the case; what is wrong with it says the error.
+func (c Case) compiled() (*workflowfile.Compiled, json.RawMessage, error) {
+	if c.Services == nil {
+		return nil, nil, errors.New("the case has no Services")
+	}
+	input, err := json.Marshal(c.Input)
+	if err != nil {
+		return nil, nil, fmt.Errorf("input of the case: %w", err)
+	}
+	var compiled *workflowfile.Compiled
+	if len(c.YAML) > 0 {
+		compiled, err = workflowfile.Parse("YAML", c.YAML)
+	} else {
+		compiled, err = workflowfile.FromWorkflow(c.Workflow)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("workflow of the case: %w", err)
+	}
+	return compiled, input, nil
+}
+
+func (c Case) within() time.Duration {
+	if c.Within == 0 {
+		return DefaultWithin
+	}
+	return c.Within
+}

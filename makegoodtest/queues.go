@@ -1,0 +1,157 @@
+package makegoodtest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// watchedQueues are the queues of one life.
+type watchedQueues struct {
+	embedded.Queues
+	life *life
+}
+
+var _ embedded.Queues = (*watchedQueues)(nil)
+
+func (q *watchedQueues) Send(ctx context.Context, name string, messages ...queue.Message) (errs []error) {
+	if len(messages) == 0 {
+		return nil
+	}
+	err := q.life.do("Send."+name, sent(messages), func() error {
+		errs = q.Queues.Send(ctx, name, messages...)
+		return nil
+	})
+	if err == nil {
+		return errs
+	}
+	errs = make([]error, len(messages))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
+func (q *watchedQueues) Depth(ctx context.Context, name string) (depth int, err error) {
+	err = q.life.do("Depth."+name, "it was counted what waits in queue "+name, func() (err error) {
+		depth, err = q.Queues.Depth(ctx, name)
+		return err
+	})
+	return depth, err
+}
+
+func (q *watchedQueues) Receive(ctx context.Context, name string, limit int) (records []events.SQSMessage, err error) {
+	err = q.life.do("Receive."+name, "something was received from queue "+name, func() (err error) {
+		records, err = q.Queues.Receive(ctx, name, limit)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
+}
+
+func (q *watchedQueues) Delete(ctx context.Context, name string, receipts ...string) error {
+	return q.life.do("Delete."+name, "what was dealt with was deleted from queue "+name, func() error {
+		return q.Queues.Delete(ctx, name, receipts...)
+	})
+}
+
+func (q *watchedQueues) Return(ctx context.Context, name string, after time.Duration, receipts ...string) error {
+	return q.life.do("Return."+name, "what could not be dealt with went back to queue "+name, func() error {
+		return q.Queues.Return(ctx, name, after, receipts...)
+	})
+}
+
+// sent says of messages that they were sent.
+func sent(messages []queue.Message) string {
+	clauses := make([]string, len(messages))
+	for i, m := range messages {
+		clauses[i] = message(m.Body) + " was sent"
+	}
+	return strings.Join(clauses, ", and ")
+}
+
+// message says what a message is.
+func message(body string) string {
+	if task, err := wire.DecodeTask(body); err == nil {
+		return "the task for " + attempt(task)
+	}
+	_, event, err := wire.DecodeEvent(body)
+	if err != nil {
+		return "a message"
+	}
+	switch e := event.(type) {
+	case makegood.StepSucceeded:
+		return fmt.Sprintf("the reply \"done\" of attempt %d of step %s", e.Attempt, e.Step)
+	case makegood.StepFailed:
+		return fmt.Sprintf("the reply \"failed: %s\" of attempt %d of step %s", e.Error.Message, e.Attempt, e.Step)
+	case makegood.DeadlinePassed:
+		return "the Supervisor's word that something is overdue"
+	case makegood.Interrupted:
+		return "the word that the engine was started again"
+	default:
+		return "an event"
+	}
+}
+
+// attempt names an attempt.
+func attempt(task makegood.Task) string {
+	if task.Undo != nil {
+		return fmt.Sprintf("attempt %d of step %s, its undo,", task.Attempt, task.Step)
+	}
+	return fmt.Sprintf("attempt %d of step %s", task.Attempt, task.Step)
+}
+
+// changes says in clauses what a save changes of a job.
+func changes(before, after makegood.Job) string {
+	var clauses []string
+	for _, is := range after.Steps {
+		was, _ := before.Step(is.Name)
+		clauses = append(clauses, change("step "+is.Name, was.Forward, is.Forward)...)
+		clauses = append(clauses, change("the undo of step "+is.Name, was.Undo, is.Undo)...)
+	}
+	if before.ProcessState != after.ProcessState {
+		clauses = append(clauses, "the job is "+string(after.ProcessState))
+	}
+	if len(clauses) == 0 {
+		return "the job was looked at"
+	}
+	return strings.Join(clauses, ", that ")
+}
+
+func change(of string, was, is makegood.Activity) []string {
+	if was.State == is.State && was.Attempt == is.Attempt {
+		return nil
+	}
+	var clause string
+	switch is.State {
+	case makegood.NotStarted:
+		clause = of + " is to begin anew"
+	case makegood.Dispatched:
+		clause = fmt.Sprintf("attempt %d of %s is to be made", is.Attempt, of)
+	case makegood.Backoff:
+		clause = of + " failed and is to be tried again"
+	case makegood.Done:
+		clause = of + " is done"
+	case makegood.Skipped:
+		clause = of + " is skipped"
+	case makegood.Failed:
+		clause = of + " is given up"
+	case makegood.Withdrawn:
+		clause = of + " is withdrawn"
+	case makegood.Irreversible:
+		clause = of + " does not exist"
+	default:
+		panic(fmt.Sprintf("makegoodtest: state %q of an activity", is.State))
+	}
+	return []string{clause}
+}

@@ -1,0 +1,99 @@
+package makegoodtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// Running is a job that a test goes through by hand. One goroutine may use it, that of the bubble.
+type Running struct {
+	t *testing.T
+	w *world
+	// asked numbers the requests.
+	asked int
+}
+
+// Start begins a job, and lets happen what happens at once. It must be called inside a bubble of
+// testing/synctest, where the clock stands still until AdvanceTime, Wait or the test lets it go on:
+//
+//	synctest.Test(t, func(t *testing.T) {
+//		job := makegoodtest.Start(t, order)
+//		job.AdvanceTime(time.Minute)
+//		job.Cancel()
+//		if end := job.Wait(); end.ProcessState != makegood.Cancelled { ... }
+//	})
+//
+// Everything is stopped at the end of the bubble.
+func Start(t *testing.T, c Case) *Running {
+	t.Helper()
+	r := &Running{t: t, w: newWorld(t, c)}
+	r.w.open(faults{})
+	r.w.submit()
+	synctest.Wait()
+	return r
+}
+
+// AdvanceTime lets d pass, with all that falls due meanwhile.
+func (r *Running) AdvanceTime(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// Job gives the job as it is now.
+func (r *Running) Job() Job {
+	r.t.Helper()
+	job, err := r.w.job()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return job
+}
+
+// Cancel asks for the job to be cancelled, as its submitter may; the test fails where that is refused.
+func (r *Running) Cancel() {
+	r.t.Helper()
+	if err := r.Request(makegood.Cancel); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Request asks something of the job, as an operator does, and lets happen what follows at once. The error
+// says why it was refused.
+func (r *Running) Request(verb makegood.Verb) error {
+	r.asked++
+	request := makegood.Requested{Verb: verb, Request: fmt.Sprintf("%s-%d", verb, r.asked)}
+	_, verdict, err := r.w.engine.Request(context.Background(), JobID, request)
+	if err == nil && verdict.Kind == machine.Refused {
+		err = fmt.Errorf("%s is refused: %s", verb, verdict.Reason)
+	}
+	synctest.Wait()
+	return err
+}
+
+// Kill kills the engine as it is, starts it again, and lets happen what follows at once.
+func (r *Running) Kill() {
+	r.t.Helper()
+	r.w.noteSuffered("the engine was killed")
+	r.w.close()
+	r.w.open(faults{})
+	r.w.submit()
+	synctest.Wait()
+}
+
+// Wait lets time pass until the job has ended, asks Check, and gives the job. The test fails, at once, when
+// the job has not ended Within the time of its Case.
+func (r *Running) Wait() Job {
+	r.t.Helper()
+	r.w.untilEnd(r.w.c.within())
+	job, err := r.w.verdict()
+	if err != nil {
+		r.t.Fatal(r.w.report(err))
+	}
+	return job
+}

@@ -1,0 +1,313 @@
+package makegoodtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+const (
+	// look is how often it is looked whether the job has ended.
+	look = time.Second
+	// calm is how long is waited after the end of a job for what is still under way: longer than a message
+	// can be invisible or delayed by a fault.
+	calm = 40 * time.Second
+	// again is the pause of a submitter who was not answered.
+	again = 10 * time.Millisecond
+)
+
+// faults are what goes wrong in one life of the engine. The zero value: nothing.
+type faults struct {
+	// strike says what happens to a call of the engine; see life.
+	strike func(call) effect
+	// queues are the rates at which messages are lost, doubled and delayed.
+	queues faultqueue.Options
+	// handle, if set, stands between the engine and an agent.
+	handle handling
+}
+
+// handling does a task with an agent, or something else.
+type handling func(ctx context.Context, a agent.Handler, task makegood.Task) (json.RawMessage, error)
+
+func handleIt(ctx context.Context, a agent.Handler, task makegood.Task) (json.RawMessage, error) {
+	return a.Handle(ctx, task)
+}
+
+// world is one run of a case: its services, and one life of the engine after another.
+type world struct {
+	t        *testing.T
+	c        Case
+	compiled *workflowfile.Compiled
+	input    json.RawMessage
+	services Services
+	dir      string
+	start    time.Time
+
+	engine *embedded.Engine
+	life   *life
+	faults faults
+	done   chan error
+
+	mu       sync.Mutex
+	inner    store.Store
+	lives    int
+	stored   makegood.Job
+	attempts []Attempt
+	// suffered are the faults so far, in sentences.
+	suffered []string
+}
+
+// newWorld makes the services, in a bubble. Nothing runs until open.
+func newWorld(t *testing.T, c Case) *world {
+	t.Helper()
+	compiled, input, err := c.compiled()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, c: c, compiled: compiled, input: input, dir: memoryDir(t), start: time.Now()}
+	w.services = c.Services()
+	t.Cleanup(w.close)
+	return w
+}
+
+// memoryDir gives a folder in memory where there is one: nothing here rests on flushes, and many runs
+// would wait for them.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "makegoodtest-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// open begins a life of the engine.
+func (w *world) open(f faults) {
+	w.t.Helper()
+	ctx, kill := context.WithCancel(context.Background())
+	w.mu.Lock()
+	w.lives++
+	w.faults = f
+	w.life = &life{strike: f.strike, note: w.noteFault, kill: kill, counts: map[string]int{}}
+	w.mu.Unlock()
+	engine, err := embedded.Open(context.Background(), w.config())
+	if err != nil {
+		kill()
+		w.t.Fatalf("open the engine: %v", err)
+	}
+	w.engine, w.done = engine, make(chan error, 1)
+	go func() { w.done <- engine.Run(ctx) }()
+	// What a start does comes before what the submitter does, so that the n-th call is the same in every run.
+	synctest.Wait()
+}
+
+func (w *world) config() embedded.Config {
+	quiet := slog.New(slog.DiscardHandler)
+	return embedded.Config{
+		Dir: w.dir, Agents: w.agents(), Logger: quiet, Notifier: notify.Log{Logger: quiet},
+		WrapStore: func(inner store.Store) store.Store {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.inner = inner
+			return &watchedStore{Store: inner, life: w.life, before: w.lastStored, saved: w.noteStored}
+		},
+		WrapQueues: func(inner embedded.Queues) embedded.Queues {
+			return &watchedQueues{Queues: faultqueue.New(inner, w.faults.queues), life: w.life}
+		},
+	}
+}
+
+// close ends the life that runs, if any.
+func (w *world) close() {
+	if w.engine == nil {
+		return
+	}
+	_ = w.life.die()
+	// Whatever the dying engine says is about its death.
+	<-w.done
+	if err := w.engine.Close(); err != nil {
+		w.t.Errorf("close the engine: %v", err)
+	}
+	w.engine = nil
+}
+
+// submit makes the workflow and the job known; it asks until it is answered, as a submitter must. False:
+// the engine died.
+func (w *world) submit() bool {
+	w.t.Helper()
+	return w.insist(func() error { return w.engine.Define(context.Background(), w.compiled) }) &&
+		w.insist(func() error {
+			_, _, err := w.engine.Submit(context.Background(), scheduler.Submission{ID: JobID, Definition: w.compiled.Hash, Input: w.input})
+			return err
+		})
+}
+
+func (w *world) insist(ask func() error) bool {
+	w.t.Helper()
+	for !w.life.isDead() {
+		err := ask()
+		switch {
+		case err == nil:
+			return true
+		case !errors.Is(err, errFault) && !errors.Is(err, errKilled):
+			w.t.Fatal(err)
+		}
+		time.Sleep(again)
+	}
+	return false
+}
+
+// untilEnd waits for the end of the job, for at most so long. False: the engine died before, or the time
+// has passed.
+func (w *world) untilEnd(within time.Duration) bool {
+	for deadline := time.Now().Add(within); ; time.Sleep(look) {
+		synctest.Wait()
+		switch job, err := w.load(); {
+		case w.life.isDead():
+			return false
+		case err == nil && atEnd(job):
+			return true
+		case !time.Now().Before(deadline):
+			return false
+		}
+	}
+}
+
+// rest lets come in what is still under way when the job has ended.
+func (w *world) rest() {
+	time.Sleep(calm)
+	synctest.Wait()
+}
+
+func atEnd(j makegood.Job) bool {
+	return j.ProcessState.Finished() || j.ProcessState == makegood.Error
+}
+
+// load reads the job past all faults.
+func (w *world) load() (makegood.Job, error) {
+	return w.inner.Load(context.Background(), JobID)
+}
+
+// job gives the job as it is now. The engine must be open.
+func (w *world) job() (Job, error) {
+	stored, err := w.load()
+	if err != nil {
+		return Job{}, fmt.Errorf("read the job: %w", err)
+	}
+	job := Job{Job: stored, outputs: map[string]json.RawMessage{}}
+	for _, step := range stored.Steps {
+		output := step.Forward.Output
+		job.outputs[step.Name] = output.Inline
+		if output.Ref == "" {
+			continue
+		}
+		if job.outputs[step.Name], err = w.inner.Payload(context.Background(), JobID, output.Ref); err != nil {
+			return Job{}, fmt.Errorf("read the output of step %s: %w", step.Name, err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job.Attempts = append(job.Attempts, w.attempts...)
+	return job, nil
+}
+
+// verdict says what is wrong at the end of a run.
+func (w *world) verdict() (Job, error) {
+	job, err := w.job()
+	switch {
+	case err != nil:
+		return job, err
+	case !atEnd(job.Job):
+		return job, fmt.Errorf("the job has not ended within %s: it is %s", w.c.within(), job.ProcessState)
+	case w.services.Check == nil:
+		return job, nil
+	}
+	return job, w.services.Check(job)
+}
+
+func (w *world) lastStored() makegood.Job {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stored
+}
+
+func (w *world) noteStored(job makegood.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if job.Rev >= w.stored.Rev {
+		w.stored = job.Clone()
+	}
+}
+
+func (w *world) noteFault(c call, e effect) {
+	w.noteSuffered(c.suffers(e))
+}
+
+func (w *world) noteSuffered(what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.suffered = append(w.suffered, what)
+}
+
+// agents gives the agents of the case, watched.
+func (w *world) agents() []agent.Handler {
+	all := append([]agent.Handler(nil), w.services.Agents...)
+	if w.services.HTTP != nil {
+		all = append(all, httpagent.NewOver(inProcess{w.services.HTTP}))
+	}
+	for i, a := range all {
+		all[i] = watchedAgent{a, w}
+	}
+	return all
+}
+
+// watchedAgent is an agent whose attempts are noted.
+type watchedAgent struct {
+	agent.Handler
+	w *world
+}
+
+func (a watchedAgent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+	n, handle := a.w.begun(task)
+	if handle == nil {
+		handle = handleIt
+	}
+	output, err := handle(ctx, a.Handler, task)
+	a.w.answered(n, err)
+	return output, err
+}
+
+// begun notes an attempt, and gives its place and what stands between the engine and the agent.
+func (w *world) begun(task makegood.Task) (int, handling) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attempts = append(w.attempts, Attempt{Task: task, At: time.Since(w.start), Life: w.lives})
+	return len(w.attempts) - 1, w.faults.handle
+}
+
+func (w *world) answered(n int, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attempts[n].Answer = "done"
+	if err != nil {
+		w.attempts[n].Answer = "failed: " + err.Error()
+	}
+}
