@@ -30,6 +30,7 @@ const defaultAddr = "127.0.0.1:4777"
 type devOptions struct {
 	data, addr, workflows string
 	replies               []string
+	alert                 string
 	verbose               bool
 }
 
@@ -50,7 +51,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 3 it failed.`,
 		Example: `  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
-  makegood dev --reply shop=http://127.0.0.1:4790/told`,
+  makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, agents) },
 	}
@@ -59,6 +60,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml files, also in folders below, are served")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
+	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	return cmd
 }
@@ -67,11 +69,12 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	files, err := loadWorkflows(o.workflows, names(agents))
 	replies, replyErr := parseReplies(o.replies)
+	alertErr := checkAlert(o.alert)
 	host, _, addrErr := net.SplitHostPort(o.addr)
 	if addrErr != nil {
 		addrErr = fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
 	}
-	if err := errors.Join(err, replyErr, addrErr); err != nil {
+	if err := errors.Join(err, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
 	}
 	logger := newDevLogger(cmd.ErrOrStderr(), o.verbose)
@@ -83,7 +86,7 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	defer http.Close()
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
 		Dir: o.data, Agents: append([]agent.Handler{http}, agents...), Logger: logger,
-		Notifier: newDevNotifier(logger, replies), Replies: slices.Sorted(maps.Keys(replies)),
+		Notifier: newDevNotifier(logger, replies, o.alert), Replies: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
 		return exit(codeUsage, err)

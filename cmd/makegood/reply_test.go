@@ -43,7 +43,7 @@ func TestWhoIsRegisteredIsToldOfHisJobs(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer shop.Close()
-	n := newDevNotifier(slog.New(slog.DiscardHandler), map[string]string{"shop": shop.URL + "/secret", "gone": "http://127.0.0.1:1/secret"})
+	n := newDevNotifier(slog.New(slog.DiscardHandler), map[string]string{"shop": shop.URL + "/secret", "gone": "http://127.0.0.1:1/secret"}, "")
 	notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: makegood.Announcement{Seq: 2, ProcessState: makegood.Processed}}
 	if err := n.Announce(t.Context(), notice); err != nil || len(got) != 0 {
 		t.Errorf("nobody listens: got %v, %v, want nobody told", got, err)
@@ -60,5 +60,31 @@ func TestWhoIsRegisteredIsToldOfHisJobs(t *testing.T) {
 	notice.ReplyTo = "gone"
 	if err := n.Announce(t.Context(), notice); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("nobody answers: got %v, want an error that keeps the URL to itself", err)
+	}
+}
+
+// An operator is told of an Error and of a silent agent, and of nothing else.
+func TestAnAlertGoesToItsURL(t *testing.T) {
+	var got []string
+	oncall := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, string(body))
+	}))
+	defer oncall.Close()
+	n := newDevNotifier(slog.New(slog.DiscardHandler), nil, oncall.URL)
+	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Error} {
+		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: makegood.Announcement{Seq: 1, ProcessState: state}}
+		if err := n.Announce(t.Context(), notice); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.AgentSilent(t.Context(), "payments"); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 2 || !strings.Contains(got[0], `"Error"`) || !strings.Contains(got[1], `"payments"`) {
+		t.Errorf("got %v, want the Error and the silent agent", got)
+	}
+	if err := checkAlert("hooks.example"); err == nil {
+		t.Error("an address that is no URL was taken")
 	}
 }
