@@ -181,3 +181,30 @@ func TestTheHTTPAgentAsksTheFake(t *testing.T) {
 		t.Errorf("the first answer: %s", text)
 	}
 }
+
+func ExampleFake() {
+	ctx := context.Background()
+	b := makegoodtest.NewFake("bank")
+	fmt.Println(b.Do(ctx, "charge", "o-1/charge/1"))
+	fmt.Println(b.Do(ctx, "charge", "o-1/charge/1"))
+	fmt.Println(b.Undo(ctx, "refund", "o-1/charge/1"))
+	// A call that was held up, and comes after its undo.
+	fmt.Println(b.Do(ctx, "charge", "o-1/charge/1"))
+	fmt.Println(b.Stands("charge"), "stand")
+	fmt.Println(b.Ledger())
+
+	lost := makegoodtest.NewFake("bank").LoseAnswers("charge", 1)
+	err := lost.Do(ctx, "charge", "o-2/charge/1")
+	fmt.Println(errors.Unwrap(err), lost.Stands("charge"))
+	// Output:
+	// <nil>
+	// <nil>
+	// <nil>
+	// bank: charge: refused
+	// 0 stand
+	// bank  charge     o-1/charge/1             done
+	// bank  charge     o-1/charge/1             done before, not again
+	// bank  refund     o-1/charge/1             undone: charge
+	// bank  charge     o-1/charge/1             refused, because this key was undone
+	// the connection broke before the answer came 1
+}

@@ -32,11 +32,21 @@ type Running struct {
 // Everything is stopped at the end of the bubble.
 func Start(t *testing.T, c Case) *Running {
 	t.Helper()
+	if !inBubble() {
+		t.Fatal("makegoodtest.Start is called outside of a bubble: call it inside synctest.Test")
+	}
 	r := &Running{t: t, w: newWorld(t, c)}
 	r.w.open(faults{})
 	r.w.submit()
 	synctest.Wait()
 	return r
+}
+
+// inBubble reports whether the caller is in a bubble, which testing/synctest says by a panic only.
+func inBubble() (in bool) {
+	defer func() { in = recover() == nil }()
+	synctest.Wait()
+	return true
 }
 
 // AdvanceTime lets d pass, with all that falls due meanwhile.

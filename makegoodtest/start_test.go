@@ -172,3 +172,10 @@ func TestARequestThatIsRefusedSaysWhy(t *testing.T) {
 		}
 	})
 }
+
+func TestThePurchaseOfTheExample(t *testing.T) {
+	t.Run("paid", purchaseIsPaid)
+	t.Run("killed", purchaseIsPaidOnce)
+	t.Run("bad days", purchaseIsPaidOnBadDays)
+	t.Run("undone", purchaseIsUndone)
+}
