@@ -10,10 +10,10 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions demo test test-aws race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions demo test test-aws modelcheck race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the makegood command, and the shop of the examples, into bin/
 	go build -trimpath -o bin/ ./cmd/makegood ./examples/shop
@@ -33,6 +33,9 @@ test: ## Run all tests and count them
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
+
+modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
+	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run 'Models|Planted'
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

@@ -12,6 +12,8 @@
 //	       conditional on Open and the slot
 //	Beat   an agent's: the CompleteBy of its own slot, and Claims.Rev; conditional on the slot
 //
+// MaySave, MayClaim and Holds are these conditions as functions.
+//
 // A Save never writes a slot; it removes those of attempts that it ends. A Claim never writes Rev.
 // So neither can erase the other, and a Save that rests on what the claims were says so (OnClaims).
 //

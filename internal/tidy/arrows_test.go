@@ -40,7 +40,7 @@ var arrows = []arrow{
 
 	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
 	{"internal/store", []string{"."}, nil},
-	{"internal/store/storetest", []string{".", "internal/store", "internal/wire"}, []string{rapid}},
+	{"internal/store/storetest", []string{".", "internal/store", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
 	{"internal/store/faultstore", []string{".", "internal/store"}, nil},
 	{"internal/store/sqlitestore", []string{".", "internal/store", "internal/wire"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
 	{"internal/store/dynamostore", []string{".", "internal/store", "internal/wire"}, []string{awsSDK, smithy}},
@@ -82,6 +82,8 @@ var arrows = []arrow{
 	}, nil},
 	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
 	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
+	// Runs what is shipped, and the contract of the store in its own words: no adapter.
+	{"internal/modelcheck", []string{".", "internal/machine", "internal/store"}, nil},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.

@@ -77,14 +77,11 @@ func (m *model) Save(_ context.Context, c store.Change) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old, found := m.jobs[c.Job.ID]
-	moves := !c.Job.CompleteBy.Equal(c.Seen)
-	switch {
-	case !found, old.Rev != c.Job.Rev:
+	if !found {
 		return store.ErrConflict
-	case c.OnClaims && old.Claims.Rev != c.Job.Claims.Rev:
-		return store.ErrConflict
-	case moves && !old.CompleteBy.Equal(c.Seen):
-		return store.ErrConflict
+	}
+	if err := store.MaySave(old, c); err != nil {
+		return err
 	}
 	job := c.Job.Clone()
 	job.Rev++
@@ -92,7 +89,7 @@ func (m *model) Save(_ context.Context, c store.Change) error {
 	for _, step := range c.Ended {
 		delete(job.Claims.Slots, step)
 	}
-	if !moves {
+	if !c.MovesKey() {
 		job.CompleteBy = old.CompleteBy
 	}
 	m.put(job)
@@ -119,16 +116,11 @@ func (m *model) Claim(_ context.Context, id, step string, claim makegood.Claim) 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	job, found := m.jobs[id]
-	slot, held := job.Claims.Slots[step]
-	switch {
-	case !found:
+	if !found {
 		return store.ErrNotFound
-	case held && slot.Attempt == claim.Attempt && slot.LockedBy == claim.LockedBy:
-		return nil
-	case job.Open[step] != claim.Attempt:
-		return store.ErrWithdrawn
-	case held && slot.Attempt >= claim.Attempt:
-		return store.ErrTaken
+	}
+	if err := store.MayClaim(job, step, claim); err != nil || store.Holds(job, step, claim) {
+		return err
 	}
 	if job.CompleteBy.After(claim.CompleteBy) {
 		job.CompleteBy = claim.CompleteBy
@@ -141,13 +133,13 @@ func (m *model) Beat(_ context.Context, id, step string, claim makegood.Claim) e
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	job, found := m.jobs[id]
-	slot, held := job.Claims.Slots[step]
 	switch {
 	case !found:
 		return store.ErrNotFound
-	case !held || slot.Attempt != claim.Attempt || slot.LockedBy != claim.LockedBy:
+	case !store.Holds(job, step, claim):
 		return store.ErrTaken
 	}
+	slot := job.Claims.Slots[step]
 	slot.CompleteBy = claim.CompleteBy
 	m.setSlot(job, step, slot)
 	if job.Open[step] != claim.Attempt {
