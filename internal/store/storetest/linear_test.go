@@ -1,0 +1,117 @@
+package storetest
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+func TestTheModelIsLinearizable(t *testing.T) {
+	Linearizable(t, func(*testing.T) Harness { return harnessOf(func(m *model) store.Store { return m }) })
+}
+
+// Each store breaks what a history must show. How the goroutines meet is chance, so it has some tries.
+func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
+	const tries = 30
+	for name, wrap := range map[string]func(m *model) store.Store{
+		"claims are not exclusive":      claimsOfAll,
+		"claims of what was withdrawn":  claimsOfTheWithdrawn,
+		"a load is stale":               staleLoads,
+		"an id is created twice":        createsAgain,
+		"a save looks and then leaps":   leapingSaves,
+		"a save does not see the claim": blindSaves,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range tries {
+				seed := rand.Uint64()
+				if _, err := linearize(newWorld(t, harnessOf(wrap)), seed); err != nil {
+					t.Logf("found with seed %d: %.300s", seed, err)
+					return
+				}
+			}
+			t.Errorf("nothing was found in %d histories", tries)
+		})
+	}
+}
+
+func claimsOfAll(m *model) store.Store {
+	return hooked{model: m, claim: func(id, step string, c makegood.Claim) error {
+		job, err := m.Load(context.Background(), id)
+		if err != nil || job.Open[step] != c.Attempt {
+			return m.Claim(context.Background(), id, step, c)
+		}
+		m.edit(id, func(job *makegood.Job) {
+			job.Claims.Slots = map[string]makegood.Claim{step: c}
+			job.Claims.Rev++
+		})
+		return nil
+	}}
+}
+
+func claimsOfTheWithdrawn(m *model) store.Store {
+	return hooked{model: m, claim: func(id, step string, c makegood.Claim) error {
+		m.edit(id, func(job *makegood.Job) {
+			if job.Open[step] == 0 {
+				job.Open = makeOpen(nil, step, c.Attempt)
+			}
+		})
+		return m.Claim(context.Background(), id, step, c)
+	}}
+}
+
+// staleLoads shows every third load what the one before it has shown.
+func staleLoads(m *model) store.Store {
+	var mu sync.Mutex
+	last, n := map[string]makegood.Job{}, 0
+	return hooked{model: m, load: func(id string) (makegood.Job, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if old, known := last[id]; known && n%3 == 2 {
+			n++
+			return old.Clone(), nil
+		}
+		n++
+		job, err := m.Load(context.Background(), id)
+		if err == nil {
+			last[id] = job.Clone()
+		}
+		return job, err
+	}}
+}
+
+func createsAgain(m *model) store.Store {
+	return hooked{model: m, create: func(job makegood.Job) error {
+		if err := m.Create(context.Background(), job); err == nil || job.Reason != "client/3" {
+			return err
+		}
+		return nil
+	}}
+}
+
+func leapingSaves(m *model) store.Store {
+	return hooked{model: m, save: func(c store.Change) error {
+		job, err := m.Load(context.Background(), c.Job.ID)
+		if err != nil || job.Rev != c.Job.Rev {
+			return m.Save(context.Background(), c)
+		}
+		for range 10 {
+			runtime.Gosched()
+		}
+		if now, err := m.Load(context.Background(), c.Job.ID); err == nil {
+			c.Job.Rev = now.Rev
+		}
+		return m.Save(context.Background(), c)
+	}}
+}
+
+func blindSaves(m *model) store.Store {
+	return hooked{model: m, save: func(c store.Change) error {
+		c.OnClaims = false
+		return m.Save(context.Background(), c)
+	}}
+}
