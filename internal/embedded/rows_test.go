@@ -86,7 +86,12 @@ func TestAnInputWhoseJobWasNotStoredIsNoJob(t *testing.T) {
 	var r troupe
 	still := &stillborn{}
 	w := open(t, embedded.Config{Agents: r.agents("a"), WrapStore: func(s store.Store) store.Store { still.Store = s; return still }})
-	c := w.define("name: one\nsteps: [{name: charge, agent: a, with: {length: \"${ .input | length }\"}}]")
+	c := w.define(`
+name: two
+steps:
+  - {name: look, agent: a}
+  - {name: charge, agent: a, with: {length: "${ .input | length }"}}
+`)
 	large := makegood.MaxInlineBytes + 100
 	_, _, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(text(large))})
 	if !errors.Is(err, errLost) || still.payloads != 1 {
