@@ -19,11 +19,11 @@ const (
 	// badLives is how many lives of the engine may be bad, at most; the one after them is a good one.
 	badLives = 3
 	// lifeCalls is after how many calls at most a bad life ends.
-	lifeCalls = 80
+	lifeCalls = 40
 	// failRate is the rate at which a call of the engine fails, before or after its effect.
 	failRate = 0.02
 	// lostAsked and lostAnswer are the rates at which what an agent is asked, or what it answers, is lost.
-	lostAsked, lostAnswer = 0.05, 0.1
+	lostAsked, lostAnswer = 0.1, 0.2
 )
 
 var errNoAnswer = errors.New("chaos: no answer came from the service")
@@ -60,7 +60,7 @@ func chaosRun(t *testing.T, c Case, seed uint64) (report string) {
 		t.Helper()
 		w := newWorld(t, c)
 		d := &dice{random: rand.New(rand.NewPCG(seed, 0))}
-		lives, lived := d.below(badLives+1), false
+		lives, lived := 1+d.below(badLives), false
 		for n := 0; n < lives && !lived; n++ {
 			w.open(w.badLife(d, seed+uint64(n)<<32))
 			lived = w.lived()

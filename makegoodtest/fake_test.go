@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,10 +126,10 @@ func TestAFakeSpeaksHTTP(t *testing.T) {
 // A caller that gives up has gone; the handler goes on, as a remote one does.
 func TestAClientThatGivesUpLeavesItsRequestBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		served := false
+		var served atomic.Bool
 		client := makegoodtest.Client(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			time.Sleep(time.Minute)
-			served = r.Context().Err() != nil && r.Host == "anywhere"
+			served.Store(r.Context().Err() != nil && r.Host == "anywhere")
 		}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -141,7 +142,7 @@ func TestAClientThatGivesUpLeavesItsRequestBehind(t *testing.T) {
 			t.Errorf("got %v, %v, want the deadline", response, err)
 		}
 		time.Sleep(time.Hour)
-		if !served {
+		if !served.Load() {
 			t.Error("the handler did not go on, or does not know that its caller has gone")
 		}
 	})
@@ -179,6 +180,20 @@ func TestTheHTTPAgentAsksTheFake(t *testing.T) {
 	}
 	if text := job.Attempts[0].Answer; !strings.Contains(text, "https://pay.example/v1/charge: the connection broke") {
 		t.Errorf("the first answer: %s", text)
+	}
+}
+
+// A broken connection was a connection: what was asked over it may have been done, and is undone.
+func TestWhatWasAskedOverABrokenConnectionIsUndone(t *testing.T) {
+	fake := makegoodtest.NewFake("f").LoseAnswers("charge", 1)
+	job := makegoodtest.Run(t, makegoodtest.Case{
+		YAML: []byte("name: pay\nsteps:\n  - {name: pay, agent: http, with: {url: 'https://pay.example/charge'}, retry: {attempts: 1}, undo: {with: {url: 'https://pay.example/refund'}}}\n"),
+		Services: func() makegoodtest.Services {
+			return makegoodtest.Services{HTTP: fake, Ledger: fake.Ledger}
+		},
+	})
+	if job.ProcessState != makegood.Undone || len(job.Attempts) != 2 || fake.Stands("charge") != 0 {
+		t.Errorf("got %s after %d attempts, want Undone after 2; the ledger:\n%s", job.ProcessState, len(job.Attempts), fake.Ledger())
 	}
 }
 

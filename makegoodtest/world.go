@@ -26,9 +26,11 @@ import (
 const (
 	// look is how often it is looked whether the job has ended.
 	look = time.Second
+	// visibility is after how long an event comes again that was received and lost.
+	visibility = 5 * time.Second
 	// calm is how long is waited after the end of a job for what is still under way: longer than a message
-	// can be invisible or delayed by a fault.
-	calm = 40 * time.Second
+	// can be invisible and then be delayed by a fault.
+	calm = visibility + faultqueue.DefaultMaxDelay + time.Second
 	// again is the pause of a submitter who was not answered.
 	again = 10 * time.Millisecond
 )
@@ -122,7 +124,7 @@ func (w *world) open(f faults) {
 func (w *world) config() embedded.Config {
 	quiet := slog.New(slog.DiscardHandler)
 	return embedded.Config{
-		Dir: w.dir, Agents: w.agents(), Logger: quiet, Notifier: notify.Log{Logger: quiet},
+		Dir: w.dir, Agents: w.agents(), Logger: quiet, Notifier: notify.Log{Logger: quiet}, Visibility: visibility,
 		WrapStore: func(inner store.Store) store.Store {
 			w.mu.Lock()
 			defer w.mu.Unlock()
