@@ -89,7 +89,7 @@ func TestAnOrderIsGoodWhereverTheEngineDies(t *testing.T) {
 }
 
 func TestAnOrderIsGoodOnABadDay(t *testing.T) {
-	makegoodtest.Chaos(t, sample(nil, nil), 25)
+	makegoodtest.Chaos(t, sample(nil, nil), 50)
 }
 
 // TestWhatGoesWrongIsFoundAndTold plants mistakes that no test without faults would see, and reads what
