@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -175,5 +176,27 @@ func TestACancelThatOvertakesItsSubmissionIsToldSo(t *testing.T) {
 	}
 	if job, _, err := w.s.Request(t.Context(), "j", cancel); err != nil || job.ProcessState != makegood.Cancelled {
 		t.Errorf("after it: got %s, %v, want Cancelled", job.ProcessState, err)
+	}
+}
+
+// NTF-1: the Scheduler dies when it has saved the end of a job and before it has told anybody. The job is
+// in the index until somebody was told, so the next sweep brings it up.
+func TestAnEndThatWasSavedAndNotToldIsToldAfterTheNextSweep(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "bad")
+	c := w.claim("bad", "first")
+	w.failing("Save", faultstore.FailAfter)
+	w.handle(w.record("bad", makegood.StepFailed{Step: "first", Attempt: 1, LockedBy: c.LockedBy, Error: makegood.StepError{Message: "no"}}))
+	if job := w.job("bad"); job.ProcessState != makegood.Error || job.Told() || len(w.told.notices) != 0 {
+		t.Fatalf("got %s, told %t, notices %+v, want an Error that nobody was told of", job.ProcessState, job.Told(), w.told.notices)
+	}
+	w.strike = nil
+	before := w.now
+	w.handleWith(w.second(), w.deadline("bad"))
+	if job := w.job("bad"); !job.Told() || len(w.told.notices) != 1 {
+		t.Errorf("got told %t, notices %+v, want one", job.Told(), w.told.notices)
+	}
+	if waited := w.now.Sub(before); waited > makegood.TellAgain {
+		t.Errorf("the key was %v ahead, want at most %v", waited, makegood.TellAgain)
 	}
 }
