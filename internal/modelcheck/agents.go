@@ -9,11 +9,9 @@ func (m *model) agents(s *state, i, n uint8) {
 		return
 	}
 	undo, round := task&taskUndo != 0, task&^taskRefused/taskRound
-	switch s.runs[i][n] {
-	case 0, runReplied, runDead, runClaimed, runEffected, runRefused:
-		if m.mayClaim[s.job.steps[i].open][s.job.steps[i].slot][n] {
-			m.claim(s, i, n, undo, round)
-		}
+	// Whoever worked on it: a task may come to another agent at any time.
+	if m.mayClaim[s.job.steps[i].open][s.job.steps[i].slot][n] {
+		m.claim(s, i, n, undo, round)
 	}
 	switch s.runs[i][n] {
 	case runClaimed:

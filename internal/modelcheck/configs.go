@@ -45,46 +45,46 @@ func Small() []Config {
 	return []Config{
 		{
 			Name: "two attempts", Workflow: shape{steps: 1, attempts: 2}.workflow(),
-			Fails: true, Unknown: true, Wipe: true, Live: true, Resends: 1,
+			Fails: true, Unknown: true, Wipe: true, Resends: 1,
 		},
 		{
 			Name: "two attempts, slow", Workflow: shape{steps: 1, attempts: 2}.workflow(),
-			Unknown: true, Beats: true, Slow: true, Single: true, Live: true, Resends: 1,
+			Unknown: true, Beats: true, Slow: true, Single: true, Resends: 1,
 		},
 		{
 			Name: "cancel", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
-			Fails: true, Live: true,
+			Fails: true,
 		},
 		{
 			Name: "two attempts and an undo", Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(),
-			Fails: true, Unknown: true, Single: true, Wipe: true, Live: true,
+			Fails: true, Unknown: true, Single: true, Wipe: true,
 		},
 		{
 			Name: "stop and resubmit", Workflow: one.workflow(), Verbs: verbs(makegood.Resubmit),
-			Final: true, Refusals: true, Live: true, Wipe: true, Single: true,
+			Final: true, Refusals: true, Wipe: true, Single: true,
 		},
 		{
 			Name: "rounds", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
-			Unknown: true, Single: true, Live: true,
+			Unknown: true, Wipe: true, Single: true,
 		},
 		{
 			Name: "two in a chain", Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(),
-			Final: true, Unknown: true, Single: true, Live: true,
+			Final: true, Unknown: true, Wipe: true, Single: true,
 		},
 		{
 			Name: "two side by side", Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(),
-			Final: true, Beats: true, Single: true, Live: true,
+			Final: true, Beats: true, Single: true,
 		},
 		{
 			Name: "slow and fast side by side", Workflow: shape{steps: 2, attempts: 2, parallel: true, uneven: true}.workflow(),
 			Fails: true, Single: true,
 		},
 		{
-			Name: "pause", Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Single: true, Live: true,
+			Name: "pause", Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
 		},
 		{
 			Name: "the job's timeout", Workflow: shape{steps: 1, attempts: 2, undo: 1, timeout: 2 * tick}.workflow(),
-			Fails: true, Single: true, Live: true,
+			Fails: true, Wipe: true, Single: true,
 		},
 	}
 }
@@ -99,7 +99,7 @@ func Large() []Config {
 		},
 		{
 			Name: "two in a chain, two attempts", Workflow: shape{steps: 2, attempts: 2, undo: 2}.workflow(),
-			Unknown: true, Single: true, Live: true,
+			Unknown: true, Single: true,
 		},
 		{
 			Name: "two side by side, two schedulers", Workflow: shape{steps: 2, attempts: 1, undo: 2, parallel: true}.workflow(),
@@ -107,19 +107,31 @@ func Large() []Config {
 		},
 		{
 			Name: "three in a chain", Workflow: shape{steps: 3, attempts: 1, undo: 3}.workflow(), Verbs: verbs(makegood.Cancel),
-			Final: true, Single: true, Live: true,
+			Final: true, Wipe: true, Single: true,
 		},
 		{
 			Name: "three side by side", Workflow: shape{steps: 3, attempts: 1, undo: 2, parallel: true}.workflow(),
 			Final: true, Single: true,
 		},
 		{
-			Name: "undos that fail", Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit, makegood.Cancel),
-			Fails: true, Final: true, Unknown: true, UndoFails: true, Live: true, Single: true,
+			Name: "undos that fail", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit, makegood.Cancel),
+			Final: true, UndoFails: true, Single: true,
 		},
 		{
 			Name: "two attempts, slow, two schedulers", Workflow: shape{steps: 1, attempts: 2}.workflow(),
-			Fails: true, Unknown: true, Beats: true, Wipe: true, Slow: true, Live: true, Resends: 1,
+			Fails: true, Unknown: true, Beats: true, Wipe: true, Slow: true, Resends: 1,
+		},
+		{
+			Name: "an undo, cancelled, slow", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Unknown: true, Beats: true, Slow: true, Single: true,
+		},
+		{
+			Name: "pause, resume, cancel", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume, makegood.Cancel),
+			Unknown: true, Single: true,
+		},
+		{
+			Name: "the job's timeout, resubmitted", Workflow: shape{steps: 1, attempts: 1, timeout: 2 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Fails: true,
 		},
 	}
 }

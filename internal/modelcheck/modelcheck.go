@@ -37,14 +37,12 @@ type Config struct {
 	Single bool
 	// Resends is how many resends of a task are told apart.
 	Resends uint8
-	// Live checks that from every state the job can end. It keeps all edges.
-	Live bool
 }
 
 // Result is what a check found.
 type Result struct {
 	States, Edges, Depth int
-	// Stuck counts the states from which the job cannot end, if the check looked.
+	// Stuck counts the states from which the job cannot end.
 	Stuck int
 	// Violation is what is wrong, and empty if nothing is; Trace is the shortest way there.
 	Violation string
@@ -79,8 +77,8 @@ type parent struct {
 type edge struct{ from, to uint32 }
 
 // Check goes through all states of a configuration, nearest first, until it finds a violation or has
-// seen limit states. It keeps 128 bits of each state that it has seen, and the whole of those that it
-// has yet to look at.
+// seen limit states; then it asks of each whether the job can end from there. It keeps 128 bits of each
+// state that it has seen, the edges between them, and the whole of those that it has yet to look at.
 func Check(c Config, limit int) Result {
 	start := time.Now()
 	m := newModel(c)
@@ -140,7 +138,7 @@ func (m *model) search(limit int) Result {
 			for k, f := range m.next(&layer[i]) {
 				r.Edges++
 				to, isNew := m.note(&f.state, parent{from, uint8(k)})
-				if !f.action.fault && m.config.Live {
+				if !f.action.fault {
 					m.edges = append(m.edges, edge{from, to})
 				}
 				if !isNew && f.broken == "" {
@@ -163,7 +161,7 @@ func (m *model) search(limit int) Result {
 		}
 	}
 	r.States = len(m.parents)
-	if m.config.Live && r.Violation == "" {
+	if r.Violation == "" {
 		m.checkLive(&r)
 	}
 	return r

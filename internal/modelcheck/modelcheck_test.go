@@ -11,7 +11,11 @@ const limit = 10_000_000
 
 // Everything that can happen to a very small job keeps every promise.
 func TestSmallModels(t *testing.T) {
-	for _, c := range Small() {
+	for i, c := range Small() {
+		if raced && i > 1 {
+			// There is one goroutine: the race detector finds nothing here, and takes its time.
+			break
+		}
 		t.Run(c.Name, func(t *testing.T) { check(t, c) })
 	}
 }
@@ -31,7 +35,7 @@ func TestLargeModels(t *testing.T) {
 func check(t *testing.T, c Config) (states int) {
 	t.Helper()
 	r := Check(c, limit)
-	t.Logf("| %s | %d | %d | %d | %v | %.1f |", c.Name, r.States, r.Edges, r.Depth, c.Live, r.Took.Seconds())
+	t.Logf("| %s | %d | %d | %d | %.1f |", c.Name, r.States, r.Edges, r.Depth, r.Took.Seconds())
 	if r.Violation != "" {
 		t.Errorf("%s: after %d states: %s\n  %s", c.Name, r.States, r.Violation, strings.Join(r.Trace, "\n  "))
 	}
