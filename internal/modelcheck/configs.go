@@ -133,5 +133,9 @@ func Large() []Config {
 			Name: "the job's timeout, resubmitted", Workflow: shape{steps: 1, attempts: 1, timeout: 2 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
 			Fails: true,
 		},
+		{
+			Name: "stopped, undone on request, refusals", Workflow: shape{steps: 1, attempts: 1, undo: 1, stop: true}.workflow(),
+			Verbs: verbs(makegood.UndoJob, makegood.Resubmit), Unknown: true, Refusals: true, Single: true,
+		},
 	}
 }
