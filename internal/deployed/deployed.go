@@ -166,7 +166,9 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 	if err != nil {
 		return nil, err
 	}
-	sup := supervisor.New(supervisor.Config{Index: s.store, Queue: s.queues, Events: EventsQueue, Logger: s.log})
+	sup := supervisor.New(supervisor.Config{
+		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Logger: s.log,
+	})
 	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, sup.Sweep) }, nil
 }
 

@@ -139,6 +139,16 @@ type Definitions interface {
 	CurrentDefinition(ctx context.Context, name string) (hash string, err error)
 }
 
+// Leases keep several Supervisors from doing the same work at the same time (seed 002). Nothing rests on
+// them but economy: a lease may be held by two whose clocks differ.
+type Leases interface {
+	// TakeLease gives the lease of this name to holder until until, or extends it if holder has it
+	// already. It fails with ErrTaken while the lease of another has not run out at now.
+	TakeLease(ctx context.Context, name, holder string, now, until time.Time) error
+	// ReleaseLease gives a lease up, if holder has it; else nothing happens.
+	ReleaseLease(ctx context.Context, name, holder string) error
+}
+
 // Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
 type Lister interface {
 	// ListJobs gives at most limit jobs that match, newest first where the store can, and the cursor

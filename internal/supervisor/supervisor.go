@@ -21,6 +21,9 @@ const (
 	DefaultPage     = 100
 	DefaultDepth    = 10_000
 	DefaultMaxPages = 1000
+	// LeaseFor is how long a shard is leased at a time: longer than a page takes, shorter than anybody
+	// wants to wait for the shard of a Supervisor that died.
+	LeaseFor = 30 * time.Second
 )
 
 // Config is what a Supervisor needs. Index, Queue and Events must be set.
@@ -29,6 +32,10 @@ type Config struct {
 	Queue queue.Sender
 	// Events is the name of the events queue.
 	Events string
+	// Leases, if set, keep other Supervisors from the shard that this one sweeps, under the name of
+	// Holder. It is renewed with every page. Nothing rests on it but economy.
+	Leases store.Leases
+	Holder string
 	// Page is how many jobs are read, and told of, at a time.
 	Page int
 	// MaxPages bounds a sweep of one shard.
@@ -111,7 +118,11 @@ func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, e
 func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.Time) (Result, error) {
 	var r Result
 	after := store.Entry{CompleteBy: since}
+	defer s.release(ctx, shard)
 	for range s.MaxPages {
+		if !s.lease(ctx, shard) {
+			return r, nil
+		}
 		depth, err := s.Queue.Depth(ctx, s.Events)
 		if err != nil {
 			return r, fmt.Errorf("depth of %s: %w", s.Events, err)
@@ -134,6 +145,32 @@ func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.
 	}
 	return r, nil
 }
+
+// lease reports whether the shard is this Supervisor's to sweep. A lease that cannot be asked for is no
+// reason not to: two may sweep one shard without harm.
+func (s *Supervisor) lease(ctx context.Context, shard int) bool {
+	if s.Leases == nil {
+		return true
+	}
+	now := s.Now()
+	err := s.Leases.TakeLease(ctx, leaseName(shard), s.Holder, now, now.Add(LeaseFor))
+	if err != nil && !errors.Is(err, store.ErrTaken) {
+		s.Logger.WarnContext(ctx, "sweep without a lease", "shard", shard, "error", err)
+	}
+	return !errors.Is(err, store.ErrTaken)
+}
+
+// release gives the shard up; one that is not released runs out.
+func (s *Supervisor) release(ctx context.Context, shard int) {
+	if s.Leases == nil {
+		return
+	}
+	if err := s.Leases.ReleaseLease(context.WithoutCancel(ctx), leaseName(shard), s.Holder); err != nil {
+		s.Logger.WarnContext(ctx, "a lease runs out by itself", "shard", shard, "error", err)
+	}
+}
+
+func leaseName(shard int) string { return fmt.Sprintf("sweep-%d", shard) }
 
 func (s *Supervisor) tell(ctx context.Context, page []store.Entry) (sent int, err error) {
 	if len(page) == 0 {

@@ -71,10 +71,11 @@ type Options struct {
 // Store is a store.Store in one SQLite file.
 type Store struct {
 	*Reader
-	conn  *conn
-	log   *walLog
-	cache *cache
-	queue queue
+	conn   *conn
+	log    *walLog
+	cache  *cache
+	queue  queue
+	leases leases
 	// syncing is the group whose commit readers may see already although it is not durable yet.
 	syncing atomic.Pointer[group]
 	failed  atomic.Pointer[error]

@@ -44,7 +44,7 @@ type rule struct {
 // Run runs the suite. It calls newHarness once for each test.
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 	var all []rule
-	for _, rules := range [][]rule{jobRules(), saveRules(), claimRules(), beatRules(), parkRules(), indexRules(), listRules(), payloadRules(), raceRules()} {
+	for _, rules := range [][]rule{jobRules(), saveRules(), claimRules(), beatRules(), parkRules(), indexRules(), listRules(), leaseRules(), payloadRules(), raceRules()} {
 		all = append(all, rules...)
 	}
 	for _, r := range all {

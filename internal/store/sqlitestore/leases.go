@@ -1,0 +1,47 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var _ store.Leases = (*Store)(nil)
+
+// leases are kept in memory: the folder has one engine, and its leases die with it.
+type leases struct {
+	mu   sync.Mutex
+	held map[string]lease
+}
+
+type lease struct {
+	holder string
+	until  time.Time
+}
+
+// TakeLease takes or extends a lease; see store.Leases. Only this process knows of it.
+func (s *Store) TakeLease(_ context.Context, name, holder string, now, until time.Time) error {
+	s.leases.mu.Lock()
+	defer s.leases.mu.Unlock()
+	if l, ok := s.leases.held[name]; ok && l.holder != holder && now.Before(l.until) {
+		return fmt.Errorf("take lease %s: %w", name, store.ErrTaken)
+	}
+	if s.leases.held == nil {
+		s.leases.held = make(map[string]lease)
+	}
+	s.leases.held[name] = lease{holder, until}
+	return nil
+}
+
+// ReleaseLease gives a lease up; see store.Leases.
+func (s *Store) ReleaseLease(_ context.Context, name, holder string) error {
+	s.leases.mu.Lock()
+	defer s.leases.mu.Unlock()
+	if s.leases.held[name].holder == holder {
+		delete(s.leases.held, name)
+	}
+	return nil
+}
