@@ -87,6 +87,24 @@ func (r *reference) step(id, name string, n int) {
 	must(r.T, "save", r.store.Save(r.Context(), store.Change{Job: next, Seen: job.CompleteBy, Ended: v.Ended, OnClaims: v.OnClaims}))
 }
 
+// measured gives what do has cost. A request whose answer was lost is asked again by the SDK: what it
+// cost then is told twice, or not at all where the store finds its own write. So do runs again then,
+// with another job.
+func (tab *table) measured(t *testing.T, do func(id string)) []cost {
+	t.Helper()
+	for n := range 5 {
+		tab.spent.take()
+		before := tab.transport.requests.Load()
+		do(fmt.Sprintf("order-%06d", n))
+		costs := tab.spent.take()
+		if tab.transport.requests.Load()-before == int64(len(costs)) {
+			return costs
+		}
+	}
+	t.Fatal("in each of five runs a request was asked again")
+	return nil
+}
+
 func (tab *table) reference(t *testing.T, steps, output int) *reference {
 	text := `"` + strings.Repeat("y", output-2) + `"`
 	return &reference{T: t, store: tab.open(t), w: chain(steps), now: makegood.Instant(time.Now()), output: json.RawMessage(text)}
@@ -109,8 +127,7 @@ func sum(all []cost) (writes, reads float64, list []string) {
 // index. What it costs is what the server says.
 func TestTheReferenceJobCostsItsUnits(t *testing.T) {
 	tab := newTable(t)
-	tab.reference(t, 5, 32).run("order-000001")
-	_, reads, got := sum(tab.spent.take())
+	_, reads, got := sum(tab.measured(t, func(id string) { tab.reference(t, 5, 32).run(id) }))
 	want := []string{"Create 1+1"}
 	for range 4 {
 		want = append(want, "Claim 1+0", "Load 1+0", "Save 1+0")
@@ -125,8 +142,7 @@ func TestTheReferenceJobCostsItsUnits(t *testing.T) {
 // An output of a kilobyte is an item of two units, and nothing else costs more.
 func TestLargeOutputsCostTheirOwnItemsOnly(t *testing.T) {
 	tab := newTable(t)
-	tab.reference(t, 5, 1024).run("order-000002")
-	writes, reads, got := sum(tab.spent.take())
+	writes, reads, got := sum(tab.measured(t, func(id string) { tab.reference(t, 5, 1024).run(id) }))
 	if want := 2.0 + 5*(1+2+1) + 1; writes != want || reads != 6 {
 		t.Errorf("got %v write units and %v read units, want %v and 6:\n%s", writes, reads, want, strings.Join(got, "\n"))
 	}
@@ -138,8 +154,8 @@ func TestJobsOfManyStepsKeepToTheirUnits(t *testing.T) {
 	for steps, limit := range map[int]float64{20: 5, makegood.MaxSteps: 12} {
 		t.Run(fmt.Sprint(steps, " steps"), func(t *testing.T) {
 			tab := newTable(t)
-			job := tab.reference(t, steps, 32).run("order-000003")
-			writes, reads, got := sum(tab.spent.take())
+			var job makegood.Job
+			writes, reads, got := sum(tab.measured(t, func(id string) { job = tab.reference(t, steps, 32).run(id) }))
 			t.Logf("%d steps: %.2f write units and %.2f read units a step", steps, writes/float64(steps), reads/float64(steps))
 			if writes/float64(steps) > limit {
 				t.Errorf("got %.2f write units a step, the limit is %v:\n%s", writes/float64(steps), limit, strings.Join(got, "\n"))
