@@ -430,14 +430,20 @@ func TestAnItemHasTheAttributesOfTheDocument(t *testing.T) {
 	s := tab.open(t)
 	j := job("attributes-1")
 	must(t, "create", s.Create(t.Context(), j))
+	tab.config.Retention = MinRetention
+	s = tab.open(t)
 	base := []string{"Claims", "ClaimsRev", "Data", "FailureCount", "Open", "PK", "ProcessState", "Rev", "SK", "Workflow"}
 	tab.attributes(t, j.ID, "after birth", append(base, "Birth", "CompleteBy", "Shard"))
 	must(t, "park", s.Park(t.Context(), j.ID, j.CompleteBy, "why", j.CompleteBy))
-	tab.attributes(t, j.ID, "parked", append(base, "Birth", "CompleteBy", "Shard", "Parked", "ParkedBy"))
+	tab.attributes(t, j.ID, "parked", append(base, "Attention", "Birth", "CompleteBy", "Shard", "Parked", "ParkedBy"))
 	saved := loaded(t, s, j.ID)
-	saved.LockedBy, saved.CompleteBy = "scheduler:1", time.Time{}
+	saved.LockedBy, saved.PausedAt, saved.ProcessState = "scheduler:1", saved.CreatedAt, makegood.Processing
 	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
-	tab.attributes(t, j.ID, "out of the index", append(base, "LockedBy"))
+	tab.attributes(t, j.ID, "paused", append(base, "Attention", "CompleteBy", "Shard", "LockedBy"))
+	saved.Rev, saved.PausedAt, saved.ProcessState, saved.CompleteBy = 2, time.Time{}, makegood.Processed, time.Time{}
+	saved.FinishedAt = saved.CreatedAt
+	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
+	tab.attributes(t, j.ID, "out of the index", append(base, "ExpiresAt", "LockedBy"))
 }
 
 func (tab *table) attributes(t *testing.T, id, when string, want []string) {

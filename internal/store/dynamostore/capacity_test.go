@@ -194,7 +194,7 @@ func TestAnItemWeighsWhatIsPaidFor(t *testing.T) {
 	for fill := 300; fill < 2600; fill += 17 {
 		it := besideItem(job(fmt.Sprint("weight-", fill)), 1)
 		it[attrData] = blob(make([]byte, fill))
-		_, err := s.put(t.Context(), "Put", it, "")
+		_, err := s.put(t.Context(), "Put", it, "", nil)
 		must(t, "put", err)
 		if got, want := tab.spent.take()[0].table, float64(units(weight(it))); got > want {
 			t.Errorf("an item of %d bytes cost %v units, want %v", weight(it), got, want)

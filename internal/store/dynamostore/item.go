@@ -31,6 +31,11 @@ const (
 	// attrParked is why a job was parked, and attrParkedBy a nonce of that Park; a save removes both.
 	attrParked   = "Parked"
 	attrParkedBy = "ParkedBy"
+	// attrAttention is the sort key of the index of that name, of a job that waits for a person.
+	attrAttention = "Attention"
+	// attrExpiresAt is when DynamoDB may delete the item, in seconds: that of a job at its end, and of its
+	// payloads and details.
+	attrExpiresAt = "ExpiresAt"
 	// attrDefinition is the hash in the item of a workflow's name.
 	attrDefinition = "Definition"
 
@@ -165,12 +170,16 @@ func besideItem(job makegood.Job, rev int64) item {
 	for step, c := range job.Claims.Slots {
 		slots[step] = slotItem(c)
 	}
-	return item{
+	it := item{
 		attrPK: text(job.ID), attrSK: text(sortJob), attrRev: number(rev), attrClaimsRev: number(job.Claims.Rev),
 		attrOpen: openItem(job.Open), attrClaims: object(slots), attrLockedBy: text(job.LockedBy),
 		attrProcessState: text(string(job.ProcessState)), attrFailureCount: number(int64(job.FailureCount)),
 		attrWorkflow: text(job.Workflow),
 	}
+	if waits := attention(job); waits != "" {
+		it[attrAttention] = text(waits)
+	}
+	return it
 }
 
 // shard gives the shard of a job.

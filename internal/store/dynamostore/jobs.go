@@ -32,7 +32,14 @@ func (s *Store) create(ctx context.Context, job makegood.Job) error {
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return err
 	}
-	old, err := s.put(ctx, "Create", it, "attribute_not_exists(PK)")
+	if s.waitsLong(job) {
+		// No save will come before its input expires.
+		if err := s.setExpiry(ctx, keyItem(job.ID, job.Input.Ref), time.Time{}); err != nil {
+			return fmt.Errorf("keep the input: %w", err)
+		}
+	}
+	condition, values := s.freeID()
+	old, err := s.put(ctx, "Create", it, condition, values)
 	if errors.Is(err, errCondition) {
 		if bytes.Equal(asBytes(old[attrBirth]), birth) {
 			return nil
@@ -78,7 +85,7 @@ func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 		}
 		it := keyItem(job, d.key)
 		it[attrData] = blob(d.body)
-		if _, err := s.put(ctx, "PutDetail", it, "attribute_not_exists(PK)"); err != nil && !errors.Is(err, errCondition) {
+		if err := s.putPart(ctx, "PutDetail", it); err != nil {
 			return fmt.Errorf("put details of steps that are over: %w", err)
 		}
 	}
@@ -173,6 +180,9 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return err
 	}
+	if err := s.keepParts(ctx, job, s.expiry(job)); err != nil {
+		return err
+	}
 	old, err := s.update(ctx, "Save", job.ID, s.saving(change, job, p.data))
 	switch {
 	case errors.Is(err, errCondition) && savedBefore(old, job, p.data):
@@ -196,6 +206,9 @@ func (s *Store) besideData(job makegood.Job, ended []string) int {
 	if !job.CompleteBy.IsZero() {
 		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
 	}
+	if end := s.expiry(job); !end.IsZero() {
+		it[attrExpiresAt] = number(end.Unix())
+	}
 	return weight(it) + len(attrData)
 }
 
@@ -215,6 +228,16 @@ func (s *Store) saving(change store.Change, job makegood.Job, data []byte) *upda
 	u.set(u.attr(attrLockedBy), "lockedBy", text(job.LockedBy))
 	u.set(u.attr(attrFailureCount), "failures", number(int64(job.FailureCount)))
 	u.set(u.attr(attrWorkflow), "workflow", text(job.Workflow))
+	if waits := attention(job); waits != "" {
+		u.set(u.attr(attrAttention), "attention", text(waits))
+	} else {
+		u.remove(u.attr(attrAttention))
+	}
+	if end := s.expiry(job); !end.IsZero() {
+		u.set(u.attr(attrExpiresAt), "expiresAt", number(end.Unix()))
+	} else {
+		u.remove(u.attr(attrExpiresAt))
+	}
 	// Two events of a batch may end the same slot; naming it twice is refused.
 	for i, step := range slices.Compact(slices.Sorted(slices.Values(change.Ended))) {
 		u.remove(u.attr(attrClaims) + "." + u.step("e"+strconv.Itoa(i+1), step))
@@ -273,6 +296,7 @@ func (s *Store) parking(id string, seen, completeBy time.Time, reason string, no
 	u.set(u.attr(attrProcessState), "error", text(string(makegood.Error)))
 	u.set(u.attr(attrParked), "reason", text(reason))
 	u.set(u.attr(attrParkedBy), "nonce", blob(nonce))
+	u.set(u.attr(attrAttention), "attention", text(attentionOf(waitsInError, parkedBirth, id)))
 	u.when("attribute_exists(" + u.attr(attrPK) + ")")
 	s.moving(u, id, seen, completeBy)
 	return u

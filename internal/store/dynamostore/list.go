@@ -28,13 +28,17 @@ const (
 	maxBatchGet = 100
 )
 
-// ListJobs lists jobs in no order; see store.Lister. Unfinished jobs of a state are found by the index
-// on CompleteBy, which all of them are in. For anything else it reads the table through, payloads
+// ListJobs lists jobs; see store.Lister. Those in Error are found by the index Attention, the newest
+// first; unfinished jobs of another state by the index on CompleteBy, which all of them are in, in no
+// order. For anything else it reads the table through, payloads
 // included, and pays for all that it passes over: that is for people, now and then. A page may be
 // short, or empty, before the end. A cursor that no page gave is store.ErrNotFound.
 func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
 	list := s.listTable
-	if filter.State != "" && !filter.State.Finished() {
+	switch {
+	case filter.State == makegood.Error:
+		list = s.listInError
+	case filter.State != "" && !filter.State.Finished():
 		list = s.listUnfinished
 	}
 	at, err := readCursor(cursor)

@@ -16,7 +16,7 @@ func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) e
 	it[attrData] = blob(value)
 	err := checkPayloadKey(key)
 	if err == nil {
-		err = s.putOnce(ctx, "PutPayload", it)
+		err = s.putPart(ctx, "PutPayload", it)
 	}
 	if err != nil {
 		return fmt.Errorf("put payload %s of job %s: %w", key, job, err)
@@ -34,7 +34,17 @@ func checkPayloadKey(key string) error {
 
 // putOnce writes an item unless it is there.
 func (s *Store) putOnce(ctx context.Context, operation string, it item) error {
-	_, err := s.put(ctx, operation, it, "attribute_not_exists(PK)")
+	_, err := s.put(ctx, operation, it, "attribute_not_exists(PK)", nil)
+	if errors.Is(err, errCondition) {
+		return nil
+	}
+	return err
+}
+
+// putPart writes a payload or detail of a job unless it is there.
+func (s *Store) putPart(ctx context.Context, operation string, it item) error {
+	condition, values := s.free()
+	_, err := s.put(ctx, operation, s.expiring(it), condition, values)
 	if errors.Is(err, errCondition) {
 		return nil
 	}
@@ -59,7 +69,7 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 	// The definition first: no name may lead to what is not there.
 	err := s.putOnce(ctx, "PutDefinition", body)
 	if err == nil {
-		_, err = s.put(ctx, "PutCurrent", current, "")
+		_, err = s.put(ctx, "PutCurrent", current, "", nil)
 	}
 	if err != nil {
 		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)

@@ -54,24 +54,36 @@ func (u *update) when(condition string) { u.conditions = append(u.conditions, co
 func (u *update) condition() string { return strings.Join(u.conditions, " AND ") }
 
 func (u *update) expression() string {
-	text := "SET " + strings.Join(u.sets, ", ")
-	if len(u.removes) > 0 {
-		text += " REMOVE " + strings.Join(u.removes, ", ")
+	var clauses []string
+	if len(u.sets) > 0 {
+		clauses = append(clauses, "SET "+strings.Join(u.sets, ", "))
 	}
-	return text
+	if len(u.removes) > 0 {
+		clauses = append(clauses, "REMOVE "+strings.Join(u.removes, ", "))
+	}
+	return strings.Join(clauses, " ")
 }
 
 // update makes one conditional write on the hot item of a job. It gives the item as it is after that,
 // if u asks for it; with errCondition, as it was before.
 func (s *Store) update(ctx context.Context, operation, job string, u *update) (item, error) {
+	return s.updateItem(ctx, operation, hotKey(job), u)
+}
+
+// updateItem does what update does, to any item.
+func (s *Store) updateItem(ctx context.Context, operation string, key item, u *update) (item, error) {
 	returned := types.ReturnValueNone
 	if u.all {
 		returned = types.ReturnValueAllNew
 	}
+	values := u.values
+	if len(values) == 0 {
+		values = nil // An empty map is refused.
+	}
 	out, err := s.config.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.config.Table, Key: hotKey(job),
+		TableName: &s.config.Table, Key: key,
 		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(u.condition()),
-		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
+		ExpressionAttributeNames: u.names, ExpressionAttributeValues: values,
 		ReturnValues:                        returned,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.returnConsumed(),
@@ -83,10 +95,11 @@ func (s *Store) update(ctx context.Context, operation, job string, u *update) (i
 	return out.Attributes, nil
 }
 
-// put writes a whole item if the condition holds; with errCondition it gives the item that is there.
-func (s *Store) put(ctx context.Context, operation string, it item, condition string) (item, error) {
+// put writes a whole item if the condition holds, which may be over values; with errCondition it gives
+// the item that is there.
+func (s *Store) put(ctx context.Context, operation string, it item, condition string, values item) (item, error) {
 	in := &dynamodb.PutItemInput{
-		TableName: &s.config.Table, Item: it,
+		TableName: &s.config.Table, Item: it, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.returnConsumed(),
 	}

@@ -56,6 +56,11 @@ type Config struct {
 	// Shards is how many the index has; zero: DefaultShards. It may be raised later, never lowered:
 	// a job stays in the shard that it was born into, and nobody would look there any more.
 	Shards int
+	// Retention is how long a job is kept after its end; zero: for ever. At least MinRetention. Its payloads
+	// are kept up to 60 days longer. It may be changed at any time, for jobs that end from then on.
+	Retention time.Duration
+	// Now defaults to time.Now. It decides nothing but what expires.
+	Now func() time.Time
 	// Consumed, if set, is told what each request that succeeded has cost. Many goroutines call it.
 	Consumed func(operation string, capacity types.ConsumedCapacity)
 }
@@ -75,7 +80,12 @@ func New(c Config) (*Store, error) {
 	if c.Shards == 0 {
 		c.Shards = DefaultShards
 	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	switch {
+	case c.Retention != 0 && c.Retention < MinRetention:
+		return nil, fmt.Errorf("dynamostore: a retention of %s, want none or at least %s", c.Retention, MinRetention)
 	case c.Client == nil:
 		return nil, errors.New("dynamostore: a client is needed")
 	case c.Table == "" || c.Index == "":
@@ -164,11 +174,20 @@ func Schema(table, index string) *dynamodb.CreateTableInput {
 		AttributeDefinitions: []types.AttributeDefinition{
 			attribute(attrPK, types.ScalarAttributeTypeS), attribute(attrSK, types.ScalarAttributeTypeS),
 			attribute(attrShard, types.ScalarAttributeTypeN), attribute(attrCompleteBy, types.ScalarAttributeTypeN),
+			attribute(attrAttention, types.ScalarAttributeTypeS),
 		},
 		GlobalSecondaryIndexes: []types.GlobalSecondaryIndex{{
 			IndexName:  aws.String(index),
 			KeySchema:  []types.KeySchemaElement{key(attrShard, types.KeyTypeHash), key(attrCompleteBy, types.KeyTypeRange)},
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
+		}, {
+			IndexName:  aws.String(AttentionIndex),
+			KeySchema:  []types.KeySchemaElement{key(attrShard, types.KeyTypeHash), key(attrAttention, types.KeyTypeRange)},
+			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
 		}},
 	}
 }
+
+// ExpiryAttribute is what the table's TimeToLive must be set to; CreateTable, and so Schema, has no
+// place for it. DynamoDB reads it as seconds.
+const ExpiryAttribute = attrExpiresAt

@@ -20,14 +20,17 @@ func (s *Store) CreateItems(ctx context.Context, job makegood.Job, payloads map[
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return nil, fmt.Errorf("items of job %s: %w", job.ID, err)
 	}
-	free := "attribute_not_exists(PK)"
+	free, values := s.freeID()
 	items := []types.TransactWriteItem{{Put: &types.Put{
-		TableName: &s.config.Table, Item: hot, ConditionExpression: &free,
+		TableName: &s.config.Table, Item: hot, ConditionExpression: &free, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}}
 	for _, key := range slices.Sorted(maps.Keys(payloads)) {
 		it := keyItem(job.ID, key)
 		it[attrData] = blob(payloads[key])
+		if !s.waitsLong(job) {
+			it = s.expiring(it)
+		}
 		items = append(items, types.TransactWriteItem{Put: &types.Put{TableName: &s.config.Table, Item: it}})
 	}
 	return items, nil

@@ -84,6 +84,11 @@ func listShows(w *world) {
 	w.eventually("its state before that", func() (got, wanted any) {
 		return w.listedIDs(store.Filter{Workflow: job.Workflow, State: makegood.Pending}), []string(nil)
 	})
+	seen, job.Rev, job.ProcessState = job.CompleteBy, job.Rev+1, makegood.Processing
+	w.want("save", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
+	w.eventually("Error, when it has gone on", func() (got, wanted any) {
+		return w.listedIDs(store.Filter{Workflow: job.Workflow, State: makegood.Error}), []string(nil)
+	})
 }
 
 func listParked(w *world) {

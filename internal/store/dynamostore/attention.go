@@ -1,0 +1,136 @@
+package dynamostore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// AttentionIndex is the name of the sparse index that holds the jobs that wait for a person: those in
+// Error, and those that are paused. Its partitions are the shards of the index on CompleteBy, so that a
+// thousand jobs that stop at once do not meet in one; its sort key is Attention.
+const AttentionIndex = "Attention"
+
+// The prefixes of Attention. No job is under both: to be in Error takes a pause back.
+const (
+	waitsInError = "Error"
+	waitsPaused  = "Paused"
+)
+
+// attention gives the value of Attention: what a job waits as, its birth, and its id, so that no two are
+// the same and the order is that of birth. Nothing in it changes while the job waits, so no save of a
+// waiting job moves it in the index. Empty: the job waits for nobody.
+func attention(job makegood.Job) string {
+	switch {
+	case job.ProcessState == makegood.Error:
+		return attentionOf(waitsInError, job.CreatedAt.UnixMilli(), job.ID)
+	case job.Paused() && !job.ProcessState.Finished():
+		return attentionOf(waitsPaused, job.CreatedAt.UnixMilli(), job.ID)
+	default:
+		return ""
+	}
+}
+
+// parkedBirth stands for the birth of a parked job, which may not be readable: such jobs are listed first.
+const parkedBirth = 9_999_999_999_999
+
+func attentionOf(waits string, birth int64, job string) string {
+	return fmt.Sprintf("%s#%013d#%s", waits, birth, job)
+}
+
+// listInError lists the jobs in Error.
+func (s *Store) listInError(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
+	return s.listWaiting(ctx, waitsInError, filter, at, limit)
+}
+
+// ListPaused lists the paused jobs of a workflow, or of all when it is empty, those born last first, as
+// ListJobs does. The state under the pause is shown as it is.
+func (s *Store) ListPaused(ctx context.Context, workflow, cursor string, limit int) ([]store.Listed, string, error) {
+	at, err := readCursor(cursor)
+	if err != nil {
+		return nil, "", fmt.Errorf("list paused jobs: %w", err)
+	}
+	jobs, next, err := s.listWaiting(ctx, waitsPaused, store.Filter{Workflow: workflow}, at, max(1, limit))
+	if err != nil {
+		return nil, "", fmt.Errorf("list paused jobs: %w", err)
+	}
+	return jobs, next.String(), nil
+}
+
+// listWaiting lists the jobs that wait for a person, those born last first: one query a shard, and one
+// read of the items for each page. The cursor holds the Attention of the last entry.
+func (s *Store) listWaiting(ctx context.Context, waits string, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
+	below := waits + "$" // the character after #
+	if at.job != "" {
+		below = attentionOf(waits, at.key, at.job)
+	}
+	ask := min(limit, maxBatchGet)
+	entries, err := s.waiting(ctx, waits, below, ask)
+	if err != nil {
+		return nil, cursor{}, err
+	}
+	jobs := make([]store.Entry, len(entries))
+	for i, e := range entries {
+		jobs[i] = store.Entry{Job: e.job}
+	}
+	found, err := s.look(ctx, jobs)
+	if err != nil {
+		return nil, cursor{}, err
+	}
+	// The index may lag behind the items, which say what is.
+	found = slices.DeleteFunc(found, func(l store.Listed) bool {
+		return filter.Workflow != "" && l.Workflow != filter.Workflow || filter.State != "" && l.ProcessState != filter.State
+	})
+	if len(entries) < ask {
+		return found, cursor{}, nil
+	}
+	return found, entries[len(entries)-1], nil
+}
+
+// waiting gives the first entries below a value of Attention, over all shards.
+func (s *Store) waiting(ctx context.Context, waits, below string, limit int) ([]cursor, error) {
+	var all []cursor
+	for shard := range s.config.Shards {
+		out, err := s.config.Client.Query(ctx, &dynamodb.QueryInput{
+			TableName: &s.config.Table, IndexName: aws.String(AttentionIndex),
+			// One more than is wanted: BETWEEN takes its upper end, which was the last of the page before.
+			Limit: aws.Int32(int32(limit + 1)), ScanIndexForward: aws.Bool(false),
+			KeyConditionExpression:    aws.String("#s = :shard AND #a BETWEEN :first AND :below"),
+			ExpressionAttributeNames:  map[string]string{"#s": attrShard, "#a": attrAttention},
+			ExpressionAttributeValues: item{":shard": number(int64(shard)), ":first": text(waits + "#"), ":below": text(below)},
+			ReturnConsumedCapacity:    s.returnConsumed(),
+		}, s.options)
+		if err != nil {
+			return nil, fmt.Errorf("shard %d of the index %s: %w", shard, AttentionIndex, err)
+		}
+		s.consumed("Waiting", out.ConsumedCapacity)
+		for _, it := range out.Items {
+			if value := asText(it[attrAttention]); value != below {
+				all = append(all, entryOf(value))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b cursor) int {
+		return cmp.Or(cmp.Compare(b.key, a.key), strings.Compare(b.job, a.job))
+	})
+	return all[:min(limit, len(all))], nil
+}
+
+// entryOf reads a value of Attention.
+func entryOf(value string) cursor {
+	parts := strings.SplitN(value, "#", 3)
+	if len(parts) < 3 {
+		return cursor{}
+	}
+	var birth int64
+	_, _ = fmt.Sscanf(parts[1], "%d", &birth) // of a value that is not ours, the birth is 0
+	return cursor{key: birth, job: parts[2]}
+}

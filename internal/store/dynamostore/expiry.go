@@ -1,0 +1,141 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Items leave the table by DynamoDB's TimeToLive, which costs nothing, in no order and within days. A job
+// at its end and told gets ExpiresAt in the save that ends it. Its payloads and details are items of
+// their own, and a write to each would double what they cost; so they are born with a time that is late
+// enough for any job of less than keptAfter, and only the few jobs that live longer pay: their saves take
+// the time off again, and the one that ends them sets it.
+const (
+	// partsLonger is how much longer than the retention a payload or detail is kept, counted from birth.
+	partsLonger = 60 * 24 * time.Hour
+	// keptAfter is the age at which a job's saves keep its parts from expiring. No wait of a job is longer
+	// than partsLonger - keptAfter, so a save comes before any part of an unfinished job expires.
+	keptAfter = 30 * 24 * time.Hour
+	// MinRetention is the shortest retention: a part that is older than the retention and still there is
+	// of an earlier job of the same id, or of a try that nobody will make again.
+	MinRetention = 24 * time.Hour
+)
+
+// partExpires is when a part that is born now expires.
+func (s *Store) partExpires() time.Time { return s.config.Now().Add(s.config.Retention + partsLonger) }
+
+// expiry gives when a job may be deleted; zero: not yet, or never.
+func (s *Store) expiry(job makegood.Job) time.Time {
+	if s.config.Retention == 0 || !job.ProcessState.Finished() || !job.CompleteBy.IsZero() {
+		return time.Time{}
+	}
+	return job.FinishedAt.Add(s.config.Retention)
+}
+
+// expiring adds to an item that is about to be born when it expires.
+func (s *Store) expiring(part item) item {
+	if s.config.Retention > 0 {
+		part[attrExpiresAt] = number(s.partExpires().Unix())
+	}
+	return part
+}
+
+// free is the condition under which a part may be written: its key is free, or taken by the part of an
+// earlier job of this id, which is gone.
+func (s *Store) free() (string, item) {
+	if s.config.Retention == 0 {
+		return "attribute_not_exists(PK)", nil
+	}
+	return "attribute_not_exists(PK) OR ExpiresAt < :stale", item{":stale": number(s.config.Now().Add(partsLonger).Unix())}
+}
+
+// freeID is the condition under which a job may be created: its id is free, or that of a job whose time
+// is over and that DynamoDB has not deleted yet.
+func (s *Store) freeID() (string, item) {
+	if s.config.Retention == 0 {
+		return "attribute_not_exists(PK)", nil
+	}
+	return "attribute_not_exists(PK) OR ExpiresAt <= :now", item{":now": number(s.config.Now().Unix())}
+}
+
+// keepParts sees to it, before a save, that the parts of a job that has lived long expire neither before
+// it nor without it. The zero time takes their time off. Crashing after it does no harm: the next save of
+// the job does the same.
+func (s *Store) keepParts(ctx context.Context, job makegood.Job, until time.Time) error {
+	if s.config.Retention == 0 || s.config.Now().Sub(job.CreatedAt) < keptAfter {
+		return nil
+	}
+	parts, err := s.parts(ctx, job.ID)
+	if err != nil {
+		return fmt.Errorf("read the parts of job %s: %w", job.ID, err)
+	}
+	for _, part := range parts {
+		if asInt(part[attrExpiresAt]) == expirySeconds(until) {
+			continue
+		}
+		if err := s.setExpiry(ctx, keyItem(asText(part[attrPK]), asText(part[attrSK])), until); err != nil {
+			return fmt.Errorf("%s of job %s: %w", asText(part[attrSK]), job.ID, err)
+		}
+	}
+	return nil
+}
+
+// waitsLong reports whether a new job with a payload of its own starts so late that the payload would
+// expire before it.
+func (s *Store) waitsLong(job makegood.Job) bool {
+	return s.config.Retention > 0 && job.Input.Ref != "" && job.StartAt.Sub(s.config.Now()) > keptAfter
+}
+
+// expirySeconds writes a time as TimeToLive reads it, zero as 0, which no item has.
+func expirySeconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.Unix()
+}
+
+// parts gives the keys of all items of a job but the hot one, and when they expire.
+func (s *Store) parts(ctx context.Context, job string) ([]item, error) {
+	var all []item
+	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
+		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+		KeyConditionExpression: aws.String("PK = :job"), ProjectionExpression: aws.String("PK, SK, ExpiresAt"),
+		ExpressionAttributeValues: item{":job": text(job)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, s.options)
+		if err != nil {
+			return nil, err
+		}
+		s.consumed("LoadParts", page.ConsumedCapacity)
+		for _, it := range page.Items {
+			if asText(it[attrSK]) != sortJob {
+				all = append(all, it)
+			}
+		}
+	}
+	return all, nil
+}
+
+// setExpiry changes when a part expires. One that has expired meanwhile is not made anew.
+func (s *Store) setExpiry(ctx context.Context, key item, until time.Time) error {
+	u := newUpdate()
+	if until.IsZero() {
+		u.remove(u.attr(attrExpiresAt))
+	} else {
+		u.set(u.attr(attrExpiresAt), "until", number(until.Unix()))
+	}
+	u.when("attribute_exists(" + u.attr(attrPK) + ")")
+	_, err := s.updateItem(ctx, "KeepPart", key, u)
+	if errors.Is(err, errCondition) {
+		return nil
+	}
+	return err
+}
