@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"time"
 
 	"github.com/makegood-dev/makegood/agent"
 )
@@ -30,6 +31,10 @@ const (
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
 	VarHTTPAllow = "MAKEGOOD_HTTP_ALLOW"
+	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
+	VarStack = "MAKEGOOD_STACK"
+	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
+	VarRetention = "MAKEGOOD_RETENTION_DAYS"
 	// VarLogLevel is DEBUG, INFO, WARN or ERROR; default: INFO.
 	VarLogLevel = "MAKEGOOD_LOG_LEVEL"
 )
@@ -44,14 +49,24 @@ const (
 // httpAgent is the built-in agent's name.
 const httpAgent = "http"
 
-// parts is what every function reads.
-type parts struct {
-	function     string
+// maxRetention is the longest retention, in days: ten years.
+const maxRetention = 3660
+
+// place is where a stack keeps its jobs and queues.
+type place struct {
 	table, index string
 	shards       int
+	retention    time.Duration
 	queues       map[string]string
 	prefix       string
-	level        slog.Level
+}
+
+// parts is what every function reads.
+type parts struct {
+	place
+	function string
+	stack    string
+	level    slog.Level
 }
 
 func (e *environment) parts() parts {
@@ -59,11 +74,21 @@ func (e *environment) parts() parts {
 	e.required(varRegion, "the AWS region")
 	p := parts{
 		function: e.required(varFunction, "the name of this function"),
-		table:    e.required(VarTable, "the name of the table"),
-		index:    e.required(VarIndex, "the name of its index on CompleteBy"),
-		shards:   e.number(VarShards, 1, 1<<10),
-		queues:   e.pairs(VarQueues), prefix: e.getenv(VarQueuePrefix),
-		level: e.level(VarLogLevel),
+		place:    e.place(), stack: e.getenv(VarStack), level: e.level(VarLogLevel),
+	}
+	if p.stack == "" {
+		p.stack = p.table
+	}
+	return p
+}
+
+func (e *environment) place() place {
+	p := place{
+		table:     e.required(VarTable, "the name of the table"),
+		index:     e.required(VarIndex, "the name of its index on CompleteBy"),
+		shards:    e.number(VarShards, 1, 1<<10),
+		retention: time.Duration(e.number(VarRetention, 0, maxRetention)) * 24 * time.Hour,
+		queues:    e.pairs(VarQueues), prefix: e.getenv(VarQueuePrefix),
 	}
 	if (e.getenv(VarQueues) == "") == (p.prefix == "") {
 		e.refuse(VarQueues, "or %s must be set, and not both", VarQueuePrefix)
@@ -72,7 +97,7 @@ func (e *environment) parts() parts {
 }
 
 // needs refuses a map of queues without these.
-func (e *environment) needs(p parts, names ...string) {
+func (e *environment) needs(p place, names ...string) {
 	if p.queues == nil {
 		return
 	}
@@ -96,9 +121,9 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 		parts: e.parts(), replies: e.pairs(VarReplies),
 		topic: getenv(VarAlertTopic), webhook: getenv(VarWebhook), bus: getenv(VarBus),
 	}
-	e.needs(c.parts, EventsQueue, QuarantineQueue)
+	e.needs(c.place, EventsQueue, QuarantineQueue)
 	for _, queue := range c.replies {
-		e.needs(c.parts, queue)
+		e.needs(c.place, queue)
 	}
 	if u, err := url.Parse(c.webhook); c.webhook != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
 		// It may hold a secret.
@@ -125,14 +150,14 @@ func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig,
 		parts: e.parts(), agent: e.oneOf(VarAgent, "the agent that runs here", names),
 		allow: e.list(VarHTTPAllow), runtimeAPI: getenv(varRuntimeAPI),
 	}
-	e.needs(c.parts, EventsQueue, QuarantineQueue, TasksQueue(c.agent))
+	e.needs(c.place, EventsQueue, QuarantineQueue, TasksQueue(c.agent))
 	return c, e.err()
 }
 
 func readSupervisor(getenv func(string) string) (parts, error) {
 	e := &environment{getenv: getenv}
 	p := e.parts()
-	e.needs(p, EventsQueue)
+	e.needs(p.place, EventsQueue)
 	return p, e.err()
 }
 

@@ -59,27 +59,42 @@ type stack struct {
 	store  *dynamostore.Store
 	queues *sqsqueue.Queues
 	log    *slog.Logger
+	meter  *meter
 }
 
 func open(ctx context.Context, p parts) (*stack, error) {
-	// The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
-	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)))
-	if err != nil {
-		return nil, fmt.Errorf("AWS configuration: %w", err)
-	}
-	store, err := dynamostore.New(dynamostore.Config{
-		Client: dynamodb.NewFromConfig(c), Table: p.table, Index: p.index, Shards: p.shards,
-	})
+	c, err := awsConfig(ctx)
 	if err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewJSONHandler(os.Stdout, &slog.HandlerOptions{Level: p.level})).With("function", p.function)
+	log := newLog(os.Stdout, p.level, p.function)
 	// What libraries log, and what is logged of a record that panics, goes the same way.
 	slog.SetDefault(log)
-	return &stack{
-		parts: p, aws: c, store: store, log: log,
-		queues: sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), URLs: p.queues, Prefix: p.prefix}),
-	}, nil
+	s := &stack{parts: p, log: log, meter: newMeter(os.Stdout, log, p.stack)}
+	countThrottles(&c, &s.meter.throttles)
+	s.aws = c
+	s.store, s.queues, err = p.open(c)
+	return s, err
+}
+
+// awsConfig is that of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
+func awsConfig(ctx context.Context) (aws.Config, error) {
+	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)))
+	if err != nil {
+		return c, fmt.Errorf("AWS configuration: %w", err)
+	}
+	return c, nil
+}
+
+// open makes the adapters.
+func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) {
+	store, err := dynamostore.New(dynamostore.Config{
+		Client: dynamodb.NewFromConfig(c), Table: p.table, Index: p.index, Shards: p.shards, Retention: p.retention,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return store, sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), URLs: p.queues, Prefix: p.prefix}), nil
 }
 
 // Scheduler makes the handler of the events queue from the environment. The error names everything
@@ -93,12 +108,15 @@ func Scheduler(ctx context.Context, getenv func(string) string) (queue.Handler, 
 	if err != nil {
 		return nil, err
 	}
+	told := &alerts{Notifier: s.notifier(c)}
 	sched := scheduler.New(scheduler.Config{
 		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
-		Notifier: s.notifier(c), Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
+		Notifier: told, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Reminders: true,
 		Instance: s.instance(), Logger: s.log,
 	})
+	s.meter.count(schedulerTotals(&sched.Counts)...)
+	s.meter.count(total{MetricAlerts, told.told.Load})
 	return s.handler(sched.HandleSQS, EventsQueue), nil
 }
 
@@ -152,6 +170,8 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 		Handlers: []agent.Handler{runs}, Claims: s.store, Queue: s.queues,
 		Quarantine: QuarantineQueue, Instance: s.instance(), Logger: s.log,
 	})
+	s.meter.agent = c.agent
+	s.meter.count(agentTotals(runner.Counters())...)
 	return s.handler(runner.HandleSQS, TasksQueue(c.agent)), nil
 }
 
@@ -169,16 +189,20 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 	sup := supervisor.New(supervisor.Config{
 		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Logger: s.log,
 	})
-	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, sup.Sweep) }, nil
+	did := &sweeps{}
+	s.meter.count(did.totals()...)
+	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, did, sup.Sweep) }, nil
 }
 
 // sweep sweeps until shortly before the end of the invocation. That it then stops is no error: the
 // next sweep begins with what is oldest.
-func (s *stack) sweep(ctx context.Context, sweep func(context.Context) (supervisor.Result, error)) error {
+func (s *stack) sweep(ctx context.Context, did *sweeps, sweep func(context.Context) (supervisor.Result, error)) error {
+	defer s.meter.write(ctx)
 	within, cancel := shorten(ctx)
 	defer cancel()
 	result, err := sweep(within)
 	cut := within.Err() != nil
+	did.add(result, err == nil || cut && ctx.Err() == nil)
 	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "braked", result.Braked, "cut", cut)
 	if cut && ctx.Err() == nil {
 		return nil
@@ -189,6 +213,7 @@ func (s *stack) sweep(ctx context.Context, sweep func(context.Context) (supervis
 // handler makes of inner what Lambda calls: done in time to give back what failed.
 func (s *stack) handler(inner queue.Handler, name string) queue.Handler {
 	return sqsbatch.Backoff(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		defer s.meter.write(ctx)
 		ctx, cancel := shorten(ctx)
 		defer cancel()
 		return inner(ctx, event)

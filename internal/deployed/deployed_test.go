@@ -3,6 +3,7 @@ package deployed
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -97,14 +98,22 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 	}
 }
 
+// discarding is a stack that nobody reads, without clients.
+func discarding() *stack {
+	log := slog.New(slog.DiscardHandler)
+	return &stack{
+		log: log, meter: newMeter(io.Discard, log, "test"), queues: sqsqueue.New(sqsqueue.Config{URLs: map[string]string{}}),
+	}
+}
+
 // The invocation would be killed at 30 s: the sweep has ended by then, and that is no error.
 func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &stack{log: slog.New(slog.DiscardHandler)}
+		s := discarding()
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		begun := time.Now()
-		err := s.sweep(ctx, func(ctx context.Context) (supervisor.Result, error) {
+		err := s.sweep(ctx, &sweeps{}, func(ctx context.Context) (supervisor.Result, error) {
 			<-ctx.Done()
 			return supervisor.Result{}, ctx.Err()
 		})
@@ -112,7 +121,7 @@ func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
 			t.Errorf("ended after %v with %v, want 28s and no error", took, err)
 		}
 		broken := errors.New("broken")
-		if err := s.sweep(ctx, func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken }); !errors.Is(err, broken) {
+		if err := s.sweep(ctx, &sweeps{}, func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken }); !errors.Is(err, broken) {
 			t.Errorf("a sweep that broke: got %v, want %v", err, broken)
 		}
 	})
@@ -122,7 +131,7 @@ func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
 func TestAHandlerEndsBeforeItsInvocation(t *testing.T) {
 	for all, want := range map[time.Duration]time.Duration{30 * time.Second: 28 * time.Second, 4 * time.Second: 3 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &stack{log: slog.New(slog.DiscardHandler), queues: sqsqueue.New(sqsqueue.Config{URLs: map[string]string{}})}
+			s := discarding()
 			handler := s.handler(func(ctx context.Context, _ events.SQSEvent) (events.SQSEventResponse, error) {
 				<-ctx.Done()
 				return sqsbatch.Response(nil), nil

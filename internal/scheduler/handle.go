@@ -57,7 +57,8 @@ func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []
 		switch {
 		case hopeless(err):
 			s.Counts.Poisoned.Add(1)
-			s.Logger.WarnContext(ctx, "poison goes into quarantine", "record", record.MessageId, "error", err)
+			// The reason may quote the message, so it is in quarantine beside it, and not in the log.
+			s.Logger.WarnContext(ctx, "poison goes into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
 			if err := sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, err.Error()); err != nil {
 				failed = append(failed, record.MessageId)
 			}
@@ -152,6 +153,9 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 				return err
 			}
 			out.add(name, message, errand{letter: l, dispatch: c})
+			if sentBefore(l.moved.job, c) {
+				s.Counts.Unstarted.Add(1)
+			}
 		case makegood.Announce:
 			notices = append(notices, c.Announcement)
 		case makegood.AlertAgent:
@@ -165,6 +169,15 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 		}
 	}
 	return s.tell(ctx, l, notices)
+}
+
+// sentBefore reports whether the task of this attempt was sent before, and nobody claimed it in time.
+func sentBefore(job makegood.Job, d makegood.Dispatch) bool {
+	step, _ := job.Step(d.Step)
+	if d.Undo {
+		return step.Undo.Resent > 0
+	}
+	return step.Forward.Resent > 0
 }
 
 // tell makes the announcements of a job in their order, and notes in the job which were made. One that

@@ -68,6 +68,9 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 		if change.Job, err = s.save(ctx, change, m.values); err != nil {
 			return moved{}, err
 		}
+		if loaded.ProcessState != makegood.Error && change.Job.ProcessState == makegood.Error {
+			s.Counts.Stopped.Add(1)
+		}
 	}
 	m.job = change.Job
 	if interrupted {

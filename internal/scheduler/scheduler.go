@@ -75,9 +75,10 @@ type Scheduler struct {
 	alerts      sync.Map // agent -> time.Time of its last alert
 }
 
-// Counts are running totals.
+// Counts are running totals. Stopped are the jobs that came into Error by a save, Parked those that did
+// so by a raw write; Unstarted are tasks that were due again because nobody had claimed them.
 type Counts struct {
-	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Parked, Tasks, Saves atomic.Int64
+	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Stopped, Parked, Tasks, Unstarted, Saves atomic.Int64
 }
 
 // New fills in what the configuration left out.

@@ -74,7 +74,9 @@ var arrows = []arrow{
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
 	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for the three functions and for the command's --stack.
-	{"internal/deployed", []string{"*"}, []string{lambdaEvents, awsSDK, smithy}},
+	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
+	// A log line that CloudWatch reads; it knows no metric of ours.
+	{"internal/emf", nil, nil},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{

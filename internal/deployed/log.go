@@ -1,0 +1,43 @@
+package deployed
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/aws/aws-lambda-go/lambdacontext"
+)
+
+// traceKey is under which the Lambda runtime for Go keeps the X-Ray trace header of an invocation. The
+// SDK hands the header on with every request, and SQS with every message.
+const traceKey = "x-amzn-trace-id"
+
+// newLog logs in JSON, each line with the request and the trace of its invocation, so that the lines of
+// one job can be joined over the functions: by job, and by trace from hop to hop.
+func newLog(out io.Writer, level slog.Level, function string) *slog.Logger {
+	return slog.New(invocationLog{slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})}).With("function", function)
+}
+
+// invocationLog adds what is known of the invocation.
+type invocationLog struct{ slog.Handler }
+
+// Handle adds it to a record.
+func (h invocationLog) Handle(ctx context.Context, r slog.Record) error {
+	if invocation, ok := lambdacontext.FromContext(ctx); ok && invocation.AwsRequestID != "" {
+		r.AddAttrs(slog.String("requestId", invocation.AwsRequestID))
+	}
+	if trace, ok := ctx.Value(traceKey).(string); ok && trace != "" {
+		r.AddAttrs(slog.String("trace", trace))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps what this handler adds.
+func (h invocationLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return invocationLog{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup keeps what this handler adds.
+func (h invocationLog) WithGroup(name string) slog.Handler {
+	return invocationLog{h.Handler.WithGroup(name)}
+}

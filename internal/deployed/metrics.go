@@ -1,0 +1,217 @@
+package deployed
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/emf"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/supervisor"
+)
+
+// Where the metrics are filed: all under DimensionStack, those of agents under DimensionAgent as well.
+const (
+	MetricsNamespace = "Makegood"
+	DimensionStack   = "Stack"
+	DimensionAgent   = "Agent"
+)
+
+// The metrics, all of them counts. template.yaml names some of them in its alarms.
+const (
+	// Of the Scheduler: what became of events, and of jobs.
+	MetricApplied     = "Applied"     // events that changed their job
+	MetricDuplicates  = "Duplicates"  // events that were applied before
+	MetricStale       = "Stale"       // events that came too late to count
+	MetricRefused     = "Refused"     // requests that the table of verbs refuses
+	MetricUnknown     = "Unknown"     // events of jobs that are not there
+	MetricConflicts   = "Conflicts"   // saves that were decided again
+	MetricSaved       = "Saved"       // saves
+	MetricTasks       = "Tasks"       // tasks sent
+	MetricUnstarted   = "Unstarted"   // tasks due again because nobody had claimed them
+	MetricJobsInError = "JobsInError" // jobs that came into Error
+	MetricAlerts      = "Alerts"      // what an operator was told of
+	// Of agents: how tasks ended.
+	MetricClaimed    = "Claimed"
+	MetricClaimsLost = "ClaimsLost" // another claim held the attempt
+	MetricWithdrawn  = "Withdrawn"  // nobody wanted the attempt any more
+	MetricSucceeded  = "Succeeded"
+	MetricFailed     = "Failed"
+	MetricLate       = "Late" // nothing was said, past CompleteBy
+	// Of the Supervisor.
+	MetricSwept           = "Swept"   // sweeps that came to their end
+	MetricOverdue         = "Overdue" // jobs found overdue
+	MetricWoken           = "Woken"   // jobs that the Scheduler was told of
+	MetricQueueDepthBrake = "QueueDepthBrake"
+	// Of all of them.
+	MetricPoison    = "Poison"    // messages put into quarantine
+	MetricThrottles = "Throttles" // answers of AWS that ask for patience
+)
+
+// Metrics are the names of all metrics.
+func Metrics() []string {
+	return []string{
+		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricSaved, MetricTasks,
+		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded,
+		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricPoison, MetricThrottles,
+	}
+}
+
+// total is a running total under the name of its metric.
+type total struct {
+	name string
+	read func() int64
+}
+
+// meter writes what totals have grown by, a line an invocation.
+type meter struct {
+	out          io.Writer
+	log          *slog.Logger
+	now          func() time.Time
+	stack, agent string
+	throttles    atomic.Int64
+
+	mu     sync.Mutex
+	totals []total
+	told   map[string]int64
+}
+
+func newMeter(out io.Writer, log *slog.Logger, stack string) *meter {
+	m := &meter{out: out, log: log, now: time.Now, stack: stack, told: map[string]int64{}}
+	m.count(total{MetricThrottles, m.throttles.Load})
+	return m
+}
+
+// count adds totals to those that are written.
+func (m *meter) count(totals ...total) { m.totals = append(m.totals, totals...) }
+
+// write writes what has happened since it was last called; nothing, if nothing has.
+func (m *meter) write(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := emf.Record{
+		Namespace: MetricsNamespace, At: m.now(), Sets: [][]string{{DimensionStack}}, Values: map[string]string{DimensionStack: m.stack},
+	}
+	if m.agent != "" {
+		r.Sets = append(r.Sets, []string{DimensionStack, DimensionAgent})
+		r.Values[DimensionAgent] = m.agent
+	}
+	for _, t := range m.totals {
+		now := t.read()
+		if grown := now - m.told[t.name]; grown != 0 {
+			r.Metrics = append(r.Metrics, emf.Metric{Name: t.name, Unit: emf.Count, Value: float64(grown)})
+		}
+		m.told[t.name] = now
+	}
+	if len(r.Metrics) == 0 {
+		return
+	}
+	line, err := r.Line()
+	if err == nil {
+		_, err = m.out.Write(line)
+	}
+	if err != nil {
+		m.log.ErrorContext(ctx, "metrics were not written", "error", err)
+	}
+}
+
+func schedulerTotals(c *scheduler.Counts) []total {
+	return []total{
+		{MetricApplied, c.Applied.Load},
+		{MetricDuplicates, c.Duplicate.Load},
+		{MetricStale, c.Stale.Load},
+		{MetricRefused, c.Refused.Load},
+		{MetricUnknown, c.Unknown.Load},
+		{MetricConflicts, c.Conflicts.Load},
+		{MetricSaved, c.Saves.Load},
+		{MetricTasks, c.Tasks.Load},
+		{MetricUnstarted, c.Unstarted.Load},
+		{MetricPoison, c.Poisoned.Load},
+		{MetricJobsInError, func() int64 { return c.Stopped.Load() + c.Parked.Load() }},
+	}
+}
+
+func agentTotals(c *agentrun.Counters) []total {
+	return []total{
+		{MetricClaimed, c.Claimed.Load},
+		{MetricClaimsLost, c.Taken.Load},
+		{MetricWithdrawn, c.Withdrawn.Load},
+		{MetricSucceeded, c.Succeeded.Load},
+		{MetricFailed, c.Failed.Load},
+		{MetricLate, c.Late.Load},
+		{MetricPoison, c.Poisoned.Load},
+	}
+}
+
+// sweeps are the running totals of sweeps.
+type sweeps struct{ swept, overdue, woken, braked atomic.Int64 }
+
+func (s *sweeps) add(r supervisor.Result, whole bool) {
+	s.overdue.Add(int64(r.Overdue))
+	s.woken.Add(int64(r.Sent))
+	if r.Braked {
+		s.braked.Add(1)
+	}
+	if whole {
+		s.swept.Add(1)
+	}
+}
+
+func (s *sweeps) totals() []total {
+	return []total{
+		{MetricSwept, s.swept.Load}, {MetricOverdue, s.overdue.Load}, {MetricWoken, s.woken.Load}, {MetricQueueDepthBrake, s.braked.Load},
+	}
+}
+
+// alerts counts what an operator was told of.
+type alerts struct {
+	notify.Notifier
+	told atomic.Int64
+}
+
+// Announce tells, and counts an Error.
+func (a *alerts) Announce(ctx context.Context, n notify.Notice) error {
+	err := a.Notifier.Announce(ctx, n)
+	if err == nil && n.Announcement.ProcessState == makegood.Error {
+		a.told.Add(1)
+	}
+	return err
+}
+
+// AgentSilent tells, and counts it.
+func (a *alerts) AgentSilent(ctx context.Context, agent string) error {
+	err := a.Notifier.AgentSilent(ctx, agent)
+	if err == nil {
+		a.told.Add(1)
+	}
+	return err
+}
+
+// countThrottles has every try of every request counted that AWS answers by asking for patience: the
+// SDK tries again by itself, and nobody would see it.
+func countThrottles(c *aws.Config, throttles *atomic.Int64) {
+	asked := retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
+	count := middleware.FinalizeMiddlewareFunc("CountThrottles", func(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (
+		out middleware.FinalizeOutput, metadata middleware.Metadata, err error,
+	) {
+		out, metadata, err = next.HandleFinalize(ctx, in)
+		if asked.IsErrorThrottle(err) == aws.TrueTernary {
+			throttles.Add(1)
+		}
+		return out, metadata, err
+	})
+	c.APIOptions = append(slices.Clip(c.APIOptions), func(stack *middleware.Stack) error {
+		return stack.Finalize.Insert(count, "Retry", middleware.After)
+	})
+}
