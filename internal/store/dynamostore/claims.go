@@ -71,7 +71,7 @@ func whyNotClaimed(old item, step string, claim makegood.Claim) error {
 	switch {
 	case len(old) == 0:
 		return store.ErrNotFound
-	case held && slot.Attempt == claim.Attempt && slot.LockedBy == claim.LockedBy:
+	case holds(old, step, claim):
 		return nil
 	case asInt(asMap(old[attrOpen])[step]) != int64(claim.Attempt):
 		return store.ErrWithdrawn
@@ -81,16 +81,21 @@ func whyNotClaimed(old item, step string, claim makegood.Claim) error {
 	return errOnlyKey
 }
 
-// Beat extends a claim; see store.Claims. One that is tried again by the SDK raises Claims.Rev twice,
-// which at worst makes a save decide again.
+// Beat extends a claim; see store.Claims. One that is tried again by the SDK raises ClaimsRev twice,
+// which at worst makes a save decide again. A withdrawn attempt costs a second write: the first is told
+// by its condition, since an agent may not read the item (template.yaml).
 func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
-	now, err := s.update(ctx, "Beat", job, beating(step, claim))
+	old, err := s.update(ctx, "Beat", job, beating(step, claim, true))
+	withdrawn := errors.Is(err, errCondition) && holds(old, step, claim)
+	if withdrawn {
+		old, err = s.update(ctx, "Beat", job, beating(step, claim, false))
+	}
 	switch {
-	case errors.Is(err, errCondition) && len(now) == 0:
+	case errors.Is(err, errCondition) && len(old) == 0:
 		err = store.ErrNotFound
 	case errors.Is(err, errCondition):
 		err = store.ErrTaken
-	case err == nil && asInt(asMap(now[attrOpen])[step]) != int64(claim.Attempt):
+	case err == nil && withdrawn:
 		err = store.ErrWithdrawn
 	}
 	if err != nil {
@@ -99,15 +104,24 @@ func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim
 	return nil
 }
 
-// beating is the update that extends a claim. It gives the item: whether Open still names the attempt
-// says whether anybody wants the result.
-func beating(step string, claim makegood.Claim) *update {
+// holds reports whether the slot of a step is this claim's.
+func holds(it item, step string, claim makegood.Claim) bool {
+	slot, held := asSlot(asMap(it[attrClaims])[step])
+	return held && slot.Attempt == claim.Attempt && slot.LockedBy == claim.LockedBy
+}
+
+// beating is the update that extends a claim; wanted: only if Open still names the attempt.
+func beating(step string, claim makegood.Claim, wanted bool) *update {
 	u := newUpdate()
-	u.all = true
-	slot := u.attr(attrClaims) + "." + u.step("step", step)
+	name := u.step("step", step)
+	slot := u.attr(attrClaims) + "." + name
+	attempt := u.value("attempt", number(int64(claim.Attempt)))
 	u.set(slot+"."+u.attr(attrCompleteBy), "completeBy", instant(makegood.Instant(claim.CompleteBy)))
 	u.raise(u.attr(attrClaimsRev))
 	u.when(slot + "." + u.attr(attrLockedBy) + " = " + u.value("me", text(claim.LockedBy)))
-	u.when(slot + "." + u.attr(attrAttempt) + " = " + u.value("attempt", number(int64(claim.Attempt))))
+	u.when(slot + "." + u.attr(attrAttempt) + " = " + attempt)
+	if wanted {
+		u.when(u.attr(attrOpen) + "." + name + " = " + attempt)
+	}
 	return u
 }

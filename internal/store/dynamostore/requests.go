@@ -16,8 +16,6 @@ type update struct {
 	sets, removes, conditions []string
 	names                     map[string]string
 	values                    item
-	// all asks for the item as the update leaves it.
-	all bool
 }
 
 func newUpdate() *update { return &update{names: map[string]string{}, values: item{}} }
@@ -64,18 +62,14 @@ func (u *update) expression() string {
 	return strings.Join(clauses, " ")
 }
 
-// update makes one conditional write on the hot item of a job. It gives the item as it is after that,
-// if u asks for it; with errCondition, as it was before.
+// update makes one conditional write on the hot item of a job. With errCondition it gives the item as it
+// was before.
 func (s *Store) update(ctx context.Context, operation, job string, u *update) (item, error) {
 	return s.updateItem(ctx, operation, hotKey(job), u)
 }
 
 // updateItem does what update does, to any item.
 func (s *Store) updateItem(ctx context.Context, operation string, key item, u *update) (item, error) {
-	returned := types.ReturnValueNone
-	if u.all {
-		returned = types.ReturnValueAllNew
-	}
 	values := u.values
 	if len(values) == 0 {
 		values = nil // An empty map is refused.
@@ -84,7 +78,6 @@ func (s *Store) updateItem(ctx context.Context, operation string, key item, u *u
 		TableName: &s.config.Table, Key: key,
 		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(u.condition()),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: values,
-		ReturnValues:                        returned,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		ReturnConsumedCapacity:              s.returnConsumed(),
 	}, s.options)
@@ -92,7 +85,7 @@ func (s *Store) updateItem(ctx context.Context, operation string, key item, u *u
 		return asCondition(err)
 	}
 	s.consumed(operation, out.ConsumedCapacity)
-	return out.Attributes, nil
+	return nil, nil
 }
 
 // put writes a whole item if the condition holds, which may be over values; with errCondition it gives

@@ -193,7 +193,7 @@ func TestTheDocumentShowsTheWritesThatAreMade(t *testing.T) {
 	for name, u := range map[string]*update{
 		"claim":                 claiming("s", claim, false),
 		"claim, key comes down": claiming("s", claim, true),
-		"beat":                  beating("s", claim),
+		"beat":                  beating("s", claim, true),
 		"park":                  s.parking("a", at, moved.CompleteBy, "why", nil),
 		"save, key moves":       s.saving(change, moved, nil),
 	} {
