@@ -30,13 +30,14 @@ func newGet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get ID",
 		Short: "Show a job, with its steps, input and outputs",
-		Long: `Show a job, with its steps, input and outputs: from the process at --addr, or from the folder that
---data names, whether an engine runs on it or not.
+		Long: `Show a job, with its steps, input and outputs: from the process at --addr, from a deployed stack, or
+from the folder that --data names, whether an engine runs on it or not.
 
-Exit status: 0; 1 bad usage or no such job; 3 the API cannot be reached.`,
+Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17
   makegood get order-17 --json | jq .processState
-  makegood get order-17 --data ./data`,
+  makegood get order-17 --data ./data
+  makegood get order-17 --stack shop-prod`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := getJob(cmd, o, data, args[0])
@@ -58,11 +59,12 @@ Exit status: 0; 1 bad usage or no such job; 3 the API cannot be reached.`,
 func dataFlag(cmd *cobra.Command, data *string) {
 	cmd.Flags().StringVar(data, "data", "", "read this `folder` instead of asking a process")
 	cmd.MarkFlagsMutuallyExclusive("addr", "data")
+	cmd.MarkFlagsMutuallyExclusive("stack", "data")
 }
 
 func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
 	if data == "" {
-		c, err := o.client()
+		c, err := o.client(cmd)
 		if err != nil {
 			return client.Job{}, err
 		}

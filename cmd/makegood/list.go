@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -12,7 +13,6 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -22,6 +22,7 @@ const listPage = 200
 type listOptions struct {
 	remote
 	data, state, workflow string
+	paused                bool
 	limit                 int
 }
 
@@ -31,12 +32,19 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List jobs",
-		Long: `List jobs, the newest first: from the process at --addr, or from the folder that --data names.
+		Long: `List jobs, the newest first: from the process at --addr, from a deployed stack, or from the folder that
+--data names.
 
-Exit status: 0; 1 bad usage; 3 the API cannot be reached.`,
+Of a stack, jobs in Error and paused ones are found by an index, the newest first, and other unfinished
+jobs of a --state by another, in no order. Any other list reads the table through, in no order, and pays
+for all that it passes over; it says so on standard error, and in JSON as "scan".
+
+Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood list
   makegood list --state Error --workflow order
-  makegood list --limit 1000 --json | jq -r '.jobs[].id'`,
+  makegood list --limit 1000 --json | jq -r '.jobs[].id'
+  makegood list --stack shop-prod --state Error
+  makegood list --stack shop-prod --paused`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd, o) },
 	}
@@ -44,6 +52,8 @@ Exit status: 0; 1 bad usage; 3 the API cannot be reached.`,
 	dataFlag(cmd, &o.data)
 	cmd.Flags().StringVar(&o.state, "state", "", fmt.Sprintf("only jobs in this `state`: %v", makegood.ProcessStates()))
 	cmd.Flags().StringVar(&o.workflow, "workflow", "", "only jobs of this `workflow`")
+	cmd.Flags().BoolVar(&o.paused, "paused", false, "only paused jobs; of a deployed stack only")
+	cmd.MarkFlagsMutuallyExclusive("paused", "state")
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
 	return cmd
 }
@@ -55,6 +65,14 @@ func list(cmd *cobra.Command, o listOptions) error {
 	}
 	if o.limit < 1 {
 		return exit(codeUsage, fmt.Errorf("--limit %d: want at least 1", o.limit))
+	}
+	deployed := o.data == "" && o.stackName(cmd) != ""
+	if o.paused && !deployed {
+		return exit(codeUsage, errors.New("--paused needs --stack"))
+	}
+	scan := deployed && !o.paused && (state == "" || state.Finished())
+	if scan {
+		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
 	}
 	jobs, closeJobs, err := listed(cmd, o, state)
 	if err != nil {
@@ -73,7 +91,8 @@ func list(cmd *cobra.Command, o listOptions) error {
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), struct {
 			Jobs []client.Listed `json:"jobs"`
-		}{found})
+			Scan bool            `json:"scan,omitempty"`
+		}{found, scan})
 	}
 	printList(cmd.OutOrStdout(), found)
 	return nil
@@ -81,8 +100,17 @@ func list(cmd *cobra.Command, o listOptions) error {
 
 // listed gives the jobs, and what to call after the last one was read.
 func listed(cmd *cobra.Command, o listOptions, state makegood.ProcessState) (iter.Seq2[client.Listed, error], func(), error) {
+	if o.paused {
+		s, err := openStack(cmd, o.stackName(cmd))
+		if err != nil {
+			return nil, nil, err
+		}
+		return readPages(func(cursor string) ([]store.Listed, string, error) {
+			return s.ListPaused(cmd.Context(), o.workflow, cursor, min(o.limit, listPage))
+		}), func() {}, nil
+	}
 	if o.data == "" {
-		c, err := o.client()
+		c, err := o.client(cmd)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -92,16 +120,23 @@ func listed(cmd *cobra.Command, o listOptions, state makegood.ProcessState) (ite
 	if err != nil {
 		return nil, nil, err
 	}
-	jobs := readList(cmd, reader, store.Filter{State: state, Workflow: o.workflow})
+	jobs := readPages(func(cursor string) ([]store.Listed, string, error) {
+		page, next, err := reader.ListJobs(cmd.Context(), store.Filter{State: state, Workflow: o.workflow}, cursor, listPage)
+		if err != nil {
+			err = exit(codeFailed, err)
+		}
+		return page, next, err
+	})
 	return jobs, func() { _ = reader.Close() }, nil
 }
 
-func readList(cmd *cobra.Command, reader *sqlitestore.Reader, filter store.Filter) iter.Seq2[client.Listed, error] {
+// readPages gives the jobs of all pages.
+func readPages(read func(cursor string) ([]store.Listed, string, error)) iter.Seq2[client.Listed, error] {
 	return func(yield func(client.Listed, error) bool) {
 		for cursor := ""; ; {
-			page, next, err := reader.ListJobs(cmd.Context(), filter, cursor, listPage)
+			page, next, err := read(cursor)
 			if err != nil {
-				yield(client.Listed{}, exit(codeFailed, err))
+				yield(client.Listed{}, err)
 				return
 			}
 			for _, job := range view.Listed(page) {

@@ -26,15 +26,16 @@ func newSubmit() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "submit WORKFLOW",
-		Short: "Submit a job to a running makegood dev",
-		Long: `Submit a job to a running makegood dev, and print its id. It is stored when this returns. The same id
+		Short: "Submit a job to a running makegood dev, or to a deployed stack",
+		Long: `Submit a job to a running makegood dev or a deployed stack, and print its id. It is stored when this returns. The same id
 with the same workflow and input is the same job; with other content it is refused.
 
 Exit status: 0 it is stored, and with --wait it ended Processed; 1 bad usage or refused; 2 with --wait:
-it ended otherwise; 3 the API cannot be reached, and it is not known whether it is stored: submit it
+it ended otherwise; 3 the API or AWS cannot be reached, and it is not known whether it is stored: submit it
 again with the same --id.`,
 		Example: `  makegood submit order --id order-17 --input '{"id":"order-17","customer":"c-1","total":9.5}'
   makegood submit order --input @order.json --wait
+  makegood submit order --input @order.json --stack shop-prod
   jq '.order' message.json | makegood submit order --input - --start-at 2026-12-24T18:00:00Z`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd, args[0], o) },
@@ -60,7 +61,7 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 			return exit(codeUsage, fmt.Errorf("--start-at %s: want a time as in RFC 3339, such as 2026-12-24T18:00:00Z", o.startAt))
 		}
 	}
-	c, err := o.client()
+	c, err := o.client(cmd)
 	if err != nil {
 		return err
 	}

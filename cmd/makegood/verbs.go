@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
@@ -14,6 +15,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/stack"
+	"github.com/makegood-dev/makegood/workflows"
 )
 
 // patience is how long a verb tries to reach the API: a person waits.
@@ -21,16 +24,39 @@ const patience = 2 * time.Second
 
 // remote is where a verb finds its API.
 type remote struct {
-	addr string
-	json bool
+	addr, stack string
+	json        bool
 }
 
 func (o *remote) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.addr, "addr", defaultAddr, "`address` of a running makegood dev, HOST:PORT or a URL")
+	cmd.Flags().StringVar(&o.stack, "stack", "", "`name` of a deployed stack to ask instead; also "+stack.Variable)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
+	cmd.MarkFlagsMutuallyExclusive("addr", "stack")
 }
 
-func (o *remote) client() (*client.Client, error) {
+// stackName gives the name of the stack to ask; empty: none. What is said beats what is in the environment.
+func (o *remote) stackName(cmd *cobra.Command) string {
+	if o.stack != "" || cmd.Flags().Changed("addr") {
+		return o.stack
+	}
+	return os.Getenv(stack.Variable)
+}
+
+// openStack opens the stack of this name.
+func openStack(cmd *cobra.Command, name string) (*stack.Stack, error) {
+	s, err := stack.Open(cmd.Context(), name, os.Getenv, workflows.Files())
+	return s, failed(err)
+}
+
+func (o *remote) client(cmd *cobra.Command) (*client.Client, error) {
+	if name := o.stackName(cmd); name != "" {
+		s, err := openStack(cmd, name)
+		if err != nil {
+			return nil, err
+		}
+		return s.Client(), nil
+	}
 	base := o.addr
 	if !strings.Contains(base, "://") {
 		base = "http://" + base
@@ -47,6 +73,7 @@ func failed(err error) error {
 	var unreachable *client.UnreachableError
 	var mismatch *client.MismatchError
 	var coded *exitError
+	var deployed *stack.Error
 	switch {
 	case err == nil:
 		return nil
@@ -54,6 +81,10 @@ func failed(err error) error {
 		return err
 	case errors.Is(err, context.Canceled):
 		return exit(codeFailed, err)
+	case errors.As(err, &deployed) && deployed.Usage:
+		return exit(codeUsage, deployed)
+	case errors.As(err, &deployed):
+		return exit(codeFailed, deployed)
 	case errors.As(err, &unreachable):
 		return exit(codeFailed, fmt.Errorf("%w\nis `makegood dev` running? --addr names it", err))
 	case errors.As(err, &mismatch):
@@ -91,12 +122,12 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
 		Short: short,
 		Long: short + ".\n\n" + grantedIn(verb) + `
 
-Exit status: 0 it is stored, or was so already; 1 bad usage, refused, or no such job; 3 the API cannot
-be reached, and it is not known whether it was granted: ask again.`,
-		Example: fmt.Sprintf("  makegood %s order-17 --reason 'the customer called'\n  makegood %s order-17 --json", verb, verb),
+Exit status: 0 it is stored, or was so already; 1 bad usage, refused, or no such job or stack; 3 the API
+or AWS cannot be reached, and it is not known whether it was granted: ask again.`,
+		Example: fmt.Sprintf("  makegood %s order-17 --reason 'the customer called'\n  makegood %s order-17 --json\n  makegood %s order-17 --stack shop-prod", verb, verb, verb),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := o.client()
+			c, err := o.client(cmd)
 			if err != nil {
 				return err
 			}

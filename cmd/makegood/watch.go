@@ -21,10 +21,11 @@ func newWatch() *cobra.Command {
 		Long: `Watch a job until it is at its end or in Error. On a terminal its steps are drawn, and drawn again when
 they change; in a pipe each change is a line, and with --json a JSON object.
 
-Exit status: 0 it ended Processed; 1 bad usage or no such job; 2 it ended otherwise; 3 the API cannot be
-reached, or it was interrupted.`,
+Exit status: 0 it ended Processed; 1 bad usage, no such job or stack; 2 it ended otherwise; 3 the API or
+AWS cannot be reached, or it was interrupted.`,
 		Example: `  makegood watch order-17
-  makegood watch order-17 --json | jq -r .processState`,
+  makegood watch order-17 --json | jq -r .processState
+  makegood watch order-17 --stack shop-prod`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd, o, args[0]) },
 	}
@@ -33,7 +34,7 @@ reached, or it was interrupted.`,
 }
 
 func watch(cmd *cobra.Command, o remote, id string) error {
-	c, err := o.client()
+	c, err := o.client(cmd)
 	if err != nil {
 		return err
 	}

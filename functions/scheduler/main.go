@@ -10,10 +10,11 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/workflows"
 )
 
 func main() {
-	handler, err := deployed.Scheduler(context.Background(), os.Getenv)
+	handler, err := deployed.Scheduler(context.Background(), os.Getenv, workflows.Files())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scheduler:", err)
 		os.Exit(1)

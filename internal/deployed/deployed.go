@@ -97,10 +97,15 @@ func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) 
 	return store, sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), URLs: p.queues, Prefix: p.prefix}), nil
 }
 
-// Scheduler makes the handler of the events queue from the environment. The error names everything
-// that is wrong with it.
-func Scheduler(ctx context.Context, getenv func(string) string) (queue.Handler, error) {
+// Scheduler makes the handler of the events queue from the environment, and of workflow files, which are
+// made the current definitions of their names before the first batch is handled. The error names
+// everything that is wrong with the environment.
+func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) (queue.Handler, error) {
 	c, err := readScheduler(getenv)
+	if err != nil {
+		return nil, err
+	}
+	known, err := newDefinitions(files)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +122,13 @@ func Scheduler(ctx context.Context, getenv func(string) string) (queue.Handler, 
 	})
 	s.meter.count(schedulerTotals(&sched.Counts)...)
 	s.meter.count(total{MetricAlerts, told.told.Load})
-	return s.handler(sched.HandleSQS, EventsQueue), nil
+	return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		if err := known.publishAll(ctx, s.store); err != nil {
+			// Only submissions to a workflow that is new rest on it; the next batch tries again.
+			s.log.WarnContext(ctx, "definitions were not published", "error", err)
+		}
+		return sched.HandleSQS(ctx, event)
+	}, EventsQueue), nil
 }
 
 // notifier tells the log, whoever listens, and what else is configured.

@@ -77,6 +77,9 @@ var arrows = []arrow{
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
 	// A log line that CloudWatch reads; it knows no metric of ours.
 	{"internal/emf", nil, nil},
+	// The command's --stack: the API's handler over a deployed stack. Beside internal/deployed, so that no
+	// function links CloudFormation.
+	{"internal/stack", []string{".", "client", "internal/deployed", "internal/httpapi", "internal/machine", "internal/scheduler", "internal/store"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
@@ -111,7 +114,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "functions/", "cmd/", "e2e", "client/dynamotx"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "functions/", "cmd/", "e2e", "client/dynamotx"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {

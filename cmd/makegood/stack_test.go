@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// someAWS is an AWS that answers every request the same, and the environment that leads to it.
+func someAWS(t *testing.T, status int, contentType, body string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}))
+	t.Cleanup(server.Close)
+	none := filepath.Join(t.TempDir(), "none")
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_PROFILE": "",
+		"AWS_SESSION_TOKEN": "", "MAKEGOOD_STACK": "", "MAKEGOOD_TABLE": "",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// ask runs the command in this process.
+func ask(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := newRoot(nil)
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	code = execute(t.Context(), root, &errs)
+	return code, out.String(), errs.String()
+}
+
+func queryError(code, message string) string {
+	return fmt.Sprintf(`<ErrorResponse><Error><Type>Sender</Type><Code>%s</Code><Message>%s</Message></Error></ErrorResponse>`, code, message)
+}
+
+// Whatever keeps a verb from a stack, it says what to do next, and prints nothing that a program could
+// take for a result.
+func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
+	const xml, json = "text/xml", "application/x-amz-json-1.0"
+	table := map[string]string{"MAKEGOOD_TABLE": "jobs", "MAKEGOOD_INDEX": "CompleteBy", "MAKEGOOD_QUEUE_PREFIX": "shop-"}
+	for name, c := range map[string]struct {
+		status      int
+		contentType string
+		body        string
+		environment map[string]string
+		code        int
+		want        string
+	}{
+		"no such stack": {
+			400, xml, queryError("ValidationError", "Stack with id shop does not exist"), nil,
+			codeUsage, "stack shop in eu-central-1: ", // and the advice below
+		},
+		"no such stack, advice":         {400, xml, queryError("ValidationError", "Stack with id shop does not exist"), nil, codeUsage, "is the name right? AWS_REGION"},
+		"no access to CloudFormation":   {403, xml, queryError("AccessDenied", "not authorized to perform: cloudformation:DescribeStacks"), nil, codeFailed, "docs/operate.md lists what"},
+		"credentials that have run out": {403, xml, queryError("ExpiredToken", "The security token included in the request is expired"), nil, codeFailed, "log in again"},
+		"credentials of nobody":         {403, xml, queryError("InvalidClientTokenId", "invalid"), nil, codeUsage, "AWS does not know the credentials"},
+		"a stack of somebody else": {
+			200, xml, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>shop</StackName></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
+			nil, codeUsage, "want TableName",
+		},
+		"no region":              {200, xml, "", map[string]string{"AWS_REGION": ""}, codeUsage, "set AWS_REGION"},
+		"no credentials":         {200, xml, "", map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, codeUsage, "log in (aws sso login)"},
+		"half an environment":    {200, xml, "", map[string]string{"MAKEGOOD_TABLE": "jobs"}, codeUsage, "MAKEGOOD_INDEX is missing"},
+		"no access to the table": {400, json, `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`, table, codeFailed, "the credentials do not allow it"},
+		"no table":               {400, json, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}`, table, codeUsage, "is shop deployed in eu-central-1"},
+	} {
+		for _, verb := range [][]string{{"get", "a"}, {"cancel", "a", "--json"}, {"submit", "order"}, {"list", "--state", "Error"}} {
+			t.Run(name+"/"+verb[0], func(t *testing.T) {
+				someAWS(t, c.status, c.contentType, c.body)
+				for name, value := range c.environment {
+					t.Setenv(name, value)
+				}
+				code, stdout, stderr := ask(t, append(verb, "--stack", "shop")...)
+				if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "localhost") {
+					t.Errorf("got %d, %q, %q, want %d, nothing, and %q", code, stdout, stderr, c.code, c.want)
+				}
+			})
+		}
+	}
+}
+
+// The environment names a stack for all verbs; what is said on the command line beats it.
+func TestWhatIsSaidBeatsTheEnvironment(t *testing.T) {
+	someAWS(t, 400, "text/xml", queryError("ValidationError", "Stack with id shop does not exist"))
+	t.Setenv("MAKEGOOD_STACK", "shop")
+	if code, _, stderr := ask(t, "get", "a"); code != codeUsage || !strings.Contains(stderr, "stack shop") {
+		t.Errorf("got %d, %q, want %d and the stack of the environment", code, stderr, codeUsage)
+	}
+	if code, _, stderr := ask(t, "get", "a", "--addr", "127.0.0.1:1"); code != codeFailed || strings.Contains(stderr, "stack shop") {
+		t.Errorf("with --addr: got %d, %q, want %d and no stack", code, stderr, codeFailed)
+	}
+	if code, _, stderr := ask(t, "get", "a", "--addr", "127.0.0.1:1", "--stack", "shop"); code != codeUsage || !strings.Contains(stderr, "none of the others can be") {
+		t.Errorf("with both: got %d, %q, want %d", code, stderr, codeUsage)
+	}
+	if code, _, stderr := ask(t, "list", "--paused", "--addr", "127.0.0.1:1"); code != codeUsage || !strings.Contains(stderr, "--paused needs --stack") {
+		t.Errorf("--paused without a stack: got %d, %q, want %d", code, stderr, codeUsage)
+	}
+}

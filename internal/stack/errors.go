@@ -1,0 +1,83 @@
+package stack
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/smithy-go"
+)
+
+// Error is what AWS, or the lack of it, kept the command from doing, and what to do next.
+type Error struct {
+	// Usage: nothing was done, and nothing will be until something is set right. Otherwise it is not
+	// known what became of the request; it may be made again without harm.
+	Usage bool
+	err   error
+	next  string
+}
+
+// Error says what went wrong, and on a second line what to do next.
+func (e *Error) Error() string { return fmt.Sprintf("%v\n%s", e.err, e.next) }
+
+// Unwrap is what went wrong.
+func (e *Error) Unwrap() error { return e.err }
+
+// advice is what to do about an answer of AWS.
+type advice struct {
+	codes []string
+	usage bool
+	next  string
+}
+
+// allAdvice is in the order of what is asked first.
+func allAdvice(name, region string) []advice {
+	return []advice{
+		{
+			[]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "KMSAccessDeniedException"},
+			false,
+			"the credentials do not allow it; docs/operate.md lists what they must allow",
+		},
+		{
+			[]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"},
+			false,
+			"the credentials have expired: log in again (aws sso login), and ask again",
+		},
+		{
+			[]string{"InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException"},
+			true,
+			"AWS does not know the credentials: see AWS_PROFILE, and the machine's clock",
+		},
+		{
+			[]string{"ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"},
+			true,
+			fmt.Sprintf("a part of the stack is not there: is %s deployed in %s, and to its end?", name, region),
+		},
+	}
+}
+
+// explained says what to do about an error of AWS.
+func explained(err error, name, region string) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	wrapped := fmt.Errorf("stack %s in %s: %w", name, region, err)
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		if errors.Is(err, errNotOurs) {
+			return &Error{Usage: true, err: wrapped, next: "was it deployed from Makegood's template.yaml?"}
+		}
+		return &Error{err: wrapped, next: "AWS cannot be reached, or does not answer as it should; ask again"}
+	}
+	if api.ErrorCode() == "ValidationError" && strings.Contains(api.ErrorMessage(), "does not exist") {
+		return &Error{Usage: true, err: wrapped, next: "is the name right? AWS_REGION and AWS_PROFILE say where it is looked for"}
+	}
+	for _, a := range allAdvice(name, region) {
+		if slices.Contains(a.codes, api.ErrorCode()) {
+			return &Error{Usage: a.usage, err: wrapped, next: a.next}
+		}
+	}
+	return &Error{err: wrapped, next: "it is not known what became of the request; it may be made again without harm"}
+}
