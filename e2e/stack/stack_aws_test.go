@@ -97,7 +97,7 @@ func open(t *testing.T, script services.Script) *stack {
 func makeQueues(t *testing.T, prefix string) *sqsqueue.Queues {
 	c := sqs.NewFromConfig(awsConfig(standin.SQS(t).Endpoint))
 	urls := map[string]string{}
-	for _, name := range []string{"events", "quarantine", "tasks-inventory", "tasks-shipping", "tasks-http"} {
+	for _, name := range []string{"events", "quarantine", "tasks-inventory", "tasks-payments", "tasks-shipping", "tasks-http"} {
 		out, err := c.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(prefix + "-" + name)})
 		if err != nil {
 			t.Fatal(err)

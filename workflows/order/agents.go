@@ -1,5 +1,5 @@
-// Package order is the sample workflow: order.yaml, and the Go agents for inventory and shipping.
-// Payments are called by the built-in http agent.
+// Package order is the sample workflow: order.yaml, and the Go agents for inventory, payments and shipping.
+// order.yaml charges by the built-in http agent instead, to show both; payments is for who wants it in Go.
 package order
 
 import (
@@ -24,7 +24,7 @@ var YAML []byte
 // DefaultShop is where the services of examples/shop are, unless configured otherwise.
 const DefaultShop = "http://127.0.0.1:4790"
 
-// Line is what inventory and shipping are told of an order.
+// Line is what the agents are told of an order.
 type Line struct {
 	Order  string  `json:"order"`
 	Amount float64 `json:"amount"`
@@ -41,6 +41,7 @@ func Agents(shop string, client *http.Client) []agent.Handler {
 	s := service{base: shop, client: client}
 	return []agent.Handler{
 		agent.New("inventory", agent.Do("reserve", s.do("/inventory/reserve")).Undo("release", s.undo("/inventory/release"))),
+		agent.New("payments", agent.Do("charge", s.do("/payments/charge")).Undo("refund", s.undo("/payments/refund"))),
 		agent.New("shipping", agent.Do("ship", s.do("/shipping/ship")).Undo("cancel", s.undo("/shipping/cancel"))),
 	}
 }
