@@ -79,7 +79,7 @@ var arrows = []arrow{
 	{"internal/emf", nil, nil},
 	// The command's --stack: the API's handler over a deployed stack. Beside internal/deployed, so that no
 	// function links CloudFormation.
-	{"internal/stack", []string{".", "client", "internal/deployed", "internal/httpapi", "internal/machine", "internal/scheduler", "internal/store"}, []string{awsSDK, smithy}},
+	{"internal/stack", []string{".", "client", "internal/deployed", "internal/httpapi", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
@@ -89,6 +89,8 @@ var arrows = []arrow{
 	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/modelcheck", []string{".", "internal/machine", "internal/store"}, nil},
+	// A command that feeds the shipped handlers; nobody can import it.
+	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// some are enough messages to reach everything that a million reach, more seldom.
+const some = 20_000
+
+func asItIs(h queue.Handler) queue.Handler { return h }
+
+func TestAFuzzedMessageIsHandledOrInQuarantineWithItsReason(t *testing.T) {
+	seed := rand.Uint64()
+	for _, name := range []string{"scheduler", "agent"} {
+		t.Run(name, func(t *testing.T) {
+			got, err := feed(t.Context(), name, seed, some, asItIs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line, _ := json.Marshal(got)
+			t.Logf("seed %d (go run ./internal/fuzz -messages %d -seed %d): %s", seed, some, seed, line)
+			for _, v := range got.violations {
+				t.Error(v)
+			}
+			if got.Handled+got.Quarantined+got.Returned != some || got.Handled < some/20 || got.Quarantined < some/4 || got.Reasons < 10 {
+				t.Errorf("got %s; want every message handled, in quarantine or given back, and many of both", line)
+			}
+		})
+	}
+}
+
+func TestASeedDecidesTheMessages(t *testing.T) {
+	hash := func(seed uint64) string {
+		got, err := feed(t.Context(), "agent", seed, 3000, asItIs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got.Hash
+	}
+	if one, same := hash(7), hash(7); one != same {
+		t.Errorf("seed 7 gave messages of hash %s, and then %s", one, same)
+	}
+	if hash(7) == hash(8) {
+		t.Error("seeds 7 and 8 gave the same messages")
+	}
+}
+
+// Each handler does something wrong with its batches, which must be seen.
+func TestAWrongHandlerIsFound(t *testing.T) {
+	for name, wrong := range map[string]struct {
+		handler string
+		wrap    func(queue.Handler) queue.Handler
+		says    string
+	}{
+		"poison is dropped":         {"scheduler", dropping(func(body string) bool { _, err := wire.DecodeIncoming(body); return err != nil }), "is lost"},
+		"submissions are dropped":   {"scheduler", dropping(func(body string) bool { return strings.Contains(body, `"later"`) }), "is lost"},
+		"tasks are dropped":         {"agent", dropping(func(body string) bool { _, err := wire.DecodeTask(body); return err == nil }), "were dealt with"},
+		"what is right is poison":   {"agent", spoiling, "and can be read"},
+		"an event is forgotten":     {"scheduler", dropping(func(body string) bool { return strings.Contains(body, "DeadlinePassed") }), "were dealt with"},
+		"a panic is only logged":    {"agent", panicking, "panics"},
+		"a whole batch is an error": {"agent", failing, "the whole batch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := feed(t.Context(), wrong.handler, 1, 3000, wrong.wrap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text := strings.Join(got.violations, "\n"); !strings.Contains(text, wrong.says) {
+				t.Errorf("got violations %q, want one that says %q", text, wrong.says)
+			}
+		})
+	}
+}
+
+// dropping keeps some records from the handler, and says nothing of it.
+func dropping(drop func(body string) bool) func(queue.Handler) queue.Handler {
+	return func(h queue.Handler) queue.Handler {
+		return func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+			var rest events.SQSEvent
+			for _, record := range batch.Records {
+				if !drop(record.Body) {
+					rest.Records = append(rest.Records, record)
+				}
+			}
+			return h(ctx, rest)
+		}
+	}
+}
+
+// spoiling hides every body, so that the handler finds poison where there is none.
+func spoiling(h queue.Handler) queue.Handler {
+	return func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+		for i := range batch.Records {
+			batch.Records[i].Body = "spoilt"
+		}
+		return h(ctx, batch)
+	}
+}
+
+// panicking panics at each record, where a panic is caught.
+func panicking(queue.Handler) queue.Handler {
+	return func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+		return sqsbatch.Response(sqsbatch.Each(ctx, batch, func(context.Context, events.SQSMessage) error { panic("as planned") })), nil
+	}
+}
+
+func failing(h queue.Handler) queue.Handler {
+	return func(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+		answer, _ := h(ctx, batch)
+		return answer, context.DeadlineExceeded
+	}
+}

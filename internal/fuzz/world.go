@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// jobs are how many jobs a world has.
+const jobs = 12
+
+// origin is when every world begins.
+var origin = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+const workflowYAML = `
+name: order
+steps:
+  - {name: reserve, agent: inventory, needs: [], undo: {action: release}}
+  - {name: charge, agent: payments, needs: [], retry: {attempts: 2}, undo: {action: refund}}
+  - {name: wrap, agent: inventory, needs: [reserve, charge], when: "${ .input.gift }", undo: none}
+  - {name: ship, agent: inventory, needs: [wrap], exclusive: false, with: {to: "${ .input.to }", charged: "${ .steps.charge.output }"}, undo: none}
+`
+
+// world is the shipped handlers over a store in memory, with some jobs under way.
+type world struct {
+	store     *sqlitestore.Store
+	scheduler *scheduler.Scheduler
+	runner    *agentrun.Runner
+	box       *mailbox
+	// now is the time, in ms since the origin.
+	now *atomic.Int64
+	// corpus are the messages of its jobs, and tasks those of them that are tasks.
+	corpus, tasks []string
+}
+
+// mailbox is every queue. It keeps what was sent until it is taken out, and refuses what SQS refuses.
+type mailbox struct {
+	mu   sync.Mutex
+	sent map[string][]string
+}
+
+var _ queue.Sender = (*mailbox)(nil)
+
+// Send keeps messages.
+func (m *mailbox) Send(_ context.Context, name string, messages ...queue.Message) []error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var errs []error
+	for i, message := range messages {
+		if err := queue.Check(message); err != nil {
+			if errs == nil {
+				errs = make([]error, len(messages))
+			}
+			errs[i] = err
+			continue
+		}
+		m.sent[name] = append(m.sent[name], message.Body)
+	}
+	return errs
+}
+
+// Depth is how much a queue holds.
+func (m *mailbox) Depth(_ context.Context, name string) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.sent[name]), nil
+}
+
+// takeOut empties all queues.
+func (m *mailbox) takeOut() map[string][]string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sent := m.sent
+	m.sent = map[string][]string{}
+	return sent
+}
+
+// worker is an agent that does what its input says.
+type worker string
+
+func (w worker) Name() string { return string(w) }
+
+func (w worker) Handle(_ context.Context, task makegood.Task) (json.RawMessage, error) {
+	switch text := string(task.Input); {
+	case strings.Contains(text, "refuse"):
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("refused: %s", text)))
+	case strings.Contains(text, "busy"):
+		return nil, agent.RetryAfter(time.Minute, fmt.Errorf("busy: %s", text))
+	}
+	return task.Input, nil
+}
+
+// newWorld makes a world with jobs under way, and the messages that they sent or may be sent.
+func newWorld(ctx context.Context, logger *slog.Logger) (*world, error) {
+	file, err := sqlitestore.Open(ctx, sqlitestore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	w := &world{store: file, box: &mailbox{sent: map[string][]string{}}, now: new(atomic.Int64)}
+	clock := func() time.Time { return origin.Add(time.Duration(w.now.Load()) * time.Millisecond) }
+	w.scheduler = scheduler.New(scheduler.Config{
+		Jobs: file, Payloads: file, Definitions: file, Queue: w.box, Notifier: notify.Log{Logger: logger},
+		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
+		Replies: []string{"shop"}, Reminders: true, Instance: "scheduler", Incarnation: 1,
+		Now: clock, Random: func() uint64 { return 1 << 62 }, Logger: logger,
+	})
+	w.runner = agentrun.New(agentrun.Config{
+		Handlers: []agent.Handler{worker("inventory"), worker("payments")},
+		Claims:   file, Queue: w.box, Quarantine: "quarantine", Instance: "agent", Now: clock, Logger: logger,
+	})
+	if err := w.begin(ctx); err != nil {
+		return nil, fmt.Errorf("begin jobs: %w", err)
+	}
+	return w, nil
+}
+
+// begin submits jobs, lets them come to different places, and collects the corpus on the way.
+func (w *world) begin(ctx context.Context) error {
+	c, err := workflowfile.Parse("order.yaml", []byte(workflowYAML))
+	if err != nil {
+		return err
+	}
+	if err := w.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
+		return err
+	}
+	inputs := []string{`{"gift":false,"to":"Ann"}`, `{"gift":true,"to":"\u00fc\ufffe"}`, `{"gift":"no","to":{"busy":[1,2.5e3,null]}}`, `{"gift":false,"to":"` + strings.Repeat("far ", 500) + `"}`}
+	for i := range jobs {
+		sub := wire.Submit{Workflow: "order", ID: fmt.Sprint("job-", i), Input: json.RawMessage(inputs[i%len(inputs)])}
+		if i%3 == 0 {
+			sub.ReplyTo = "shop"
+		}
+		if err := w.keep(wire.EncodeSubmit(sub)); err != nil {
+			return err
+		}
+		if err := w.deliver(ctx, w.corpus[len(w.corpus)-1]); err != nil {
+			return err
+		}
+		if err := w.work(ctx, i); err != nil {
+			return err
+		}
+	}
+	for i := range jobs {
+		if err := w.note(ctx, fmt.Sprint("job-", i)); err != nil {
+			return err
+		}
+	}
+	later := wire.Submit{Workflow: "order", ID: "later", Input: json.RawMessage(`{}`), StartAt: origin.Add(time.Minute)}
+	return w.keep(wire.EncodeSubmit(later))
+}
+
+// work claims tasks of the last job and answers them: with failures for one job in three, and so often
+// that the jobs come to different places.
+func (w *world) work(ctx context.Context, i int) error {
+	for turn := range i % 4 {
+		sent := w.box.takeOut()
+		for _, body := range append(sent["tasks-inventory"], sent["tasks-payments"]...) {
+			w.corpus, w.tasks = append(w.corpus, body), append(w.tasks, body)
+			task, err := wire.DecodeTask(body)
+			if err != nil {
+				return err
+			}
+			lockedBy := fmt.Sprint("agent:", i)
+			if err := w.store.Claim(ctx, task.Job, task.Step, makegood.Claim{
+				Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: origin, CompleteBy: origin.Add(task.Timeout.Std()),
+			}); err != nil && !task.Shared {
+				return err
+			}
+			done := makegood.StepSucceeded{Step: task.Step, Attempt: task.Attempt, LockedBy: lockedBy, Output: wire.Inline(task.Input)}
+			failed := makegood.StepFailed{Step: task.Step, Attempt: task.Attempt, LockedBy: lockedBy, Error: makegood.StepError{
+				Message: "no", Retryable: turn == 0, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second,
+			}}
+			answer := len(w.corpus)
+			for _, e := range []makegood.Event{done, failed} {
+				if err := w.keep(wire.EncodeEvent(task.Job, e)); err != nil {
+					return err
+				}
+			}
+			if i%3 == 2 && task.Step == "charge" {
+				answer++
+			}
+			// The last answers stay unsaid, so that some of the corpus is still to come true.
+			if turn+1 < i%4 {
+				if err := w.deliver(ctx, w.corpus[answer]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	sent := w.box.takeOut()
+	open := append(sent["tasks-inventory"], sent["tasks-payments"]...)
+	w.corpus, w.tasks = append(w.corpus, open...), append(w.tasks, open...)
+	return nil
+}
+
+// note keeps what the engine may tell itself of a job.
+func (w *world) note(ctx context.Context, id string) error {
+	job, err := w.store.Load(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, e := range []makegood.Event{
+		makegood.Submitted{}, makegood.DeadlinePassed{Key: job.CompleteBy}, makegood.DeadlinePassed{Key: origin},
+		makegood.Interrupted{Incarnation: 1}, makegood.Interrupted{Incarnation: 2},
+	} {
+		if _, deadline := e.(makegood.DeadlinePassed); deadline && job.CompleteBy.IsZero() {
+			continue
+		}
+		if err := w.keep(wire.EncodeEvent(id, e)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) keep(body string, err error) error {
+	w.corpus = append(w.corpus, body)
+	return err
+}
+
+// deliver gives one message to the Scheduler, which must take it.
+func (w *world) deliver(ctx context.Context, body string) error {
+	answer, err := w.scheduler.HandleSQS(ctx, batchOf(0, body))
+	if err != nil || len(answer.BatchItemFailures) > 0 {
+		return fmt.Errorf("the message %s was given back: %v", body, err)
+	}
+	return nil
+}
+
+// quarantined reads what was put into quarantine, by the ids of the messages.
+func quarantined(bodies []string) (map[string]sqsbatch.Quarantined, error) {
+	found := map[string]sqsbatch.Quarantined{}
+	for _, body := range bodies {
+		var q sqsbatch.Quarantined
+		if err := json.Unmarshal([]byte(body), &q); err != nil {
+			return nil, fmt.Errorf("what is in quarantine cannot be read: %w", err)
+		}
+		found[q.MessageID] = q
+	}
+	return found, nil
+}
