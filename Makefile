@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions demo test test-aws modelcheck fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions demo test test-aws modelcheck sim race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,16 +37,10 @@ test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
 	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run 'Models|Planted'
 
-fuzz: ## Feed both handlers FUZZ=1000000 spoilt messages each (SEED=1); or TIME=30s for each decoder instead
-ifdef TIME
-	@grep -rl '^func Fuzz' --include='*_test.go' --exclude-dir=testdata --exclude-dir=tidy . | while read file; do \
-		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
-			echo "$$file $$target"; go test $$(dirname $$file) -run '^$$' -fuzz "^$$target$$" -fuzztime $(TIME) || exit 1; \
-		done; \
-	done
-else
-	@go run ./internal/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
-endif
+# The simulation needs virtual time, which only a test has; so its test is built and run as a command.
+sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
+	@go test -c -o .build/sim.test ./internal/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
+		$(if $(SEED),-test.v -seed $(SEED) $(if $(TRACE),-trace),-seeds $(or $(SEEDS),10000) -from $(or $(FROM),1))
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

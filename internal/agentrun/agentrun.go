@@ -18,6 +18,7 @@ package agentrun
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -47,7 +48,7 @@ const (
 	replyWithin = 50 * time.Millisecond
 )
 
-// Config is what a Runner needs. All of it must be given but Now and Logger.
+// Config is what a Runner needs. All of it must be given but Now, Nonce and Logger.
 type Config struct {
 	// Handlers are the agents that run here, told apart by their names.
 	Handlers []agent.Handler
@@ -59,6 +60,8 @@ type Config struct {
 	Instance string
 	// Now gives the time that is written into claims. Default: time.Now.
 	Now func() time.Time
+	// Nonce tells a claim from every other of this instance. Default: rand.Text, 128 random bits.
+	Nonce func(makegood.Task) string
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
 }
@@ -83,6 +86,7 @@ type Runner struct {
 	quarantine string
 	instance   string
 	now        func() time.Time
+	nonce      func(makegood.Task) string
 	log        *slog.Logger
 	counters   Counters
 }
@@ -91,10 +95,13 @@ type Runner struct {
 func New(config Config) *Runner {
 	r := &Runner{
 		handlers: make(map[string]agent.Handler), claims: config.Claims, queue: config.Queue,
-		quarantine: config.Quarantine, instance: config.Instance, now: config.Now, log: config.Logger,
+		quarantine: config.Quarantine, instance: config.Instance, now: config.Now, nonce: config.Nonce, log: config.Logger,
 	}
 	if r.now == nil {
 		r.now = time.Now
+	}
+	if r.nonce == nil {
+		r.nonce = func(makegood.Task) string { return rand.Text() }
 	}
 	if r.log == nil {
 		r.log = slog.Default()
@@ -162,11 +169,11 @@ func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, e
 // its task is sent again after StartBy, with an alert for the agent if that goes on.
 func (r *Runner) poisoned(ctx context.Context, record events.SQSMessage, reason error) error {
 	if err := sqsbatch.Quarantine(ctx, r.queue, r.quarantine, record, reason.Error()); err != nil {
-		r.log.ErrorContext(ctx, "a poison message could not be put into quarantine", "messageId", record.MessageId,
-			"reason", reason, "error", err)
+		r.log.ErrorContext(ctx, "a poison message could not be put into quarantine", "messageId", record.MessageId, "error", err)
 		return err
 	}
 	r.counters.Poisoned.Add(1)
-	r.log.WarnContext(ctx, "a poison message went into quarantine", "messageId", record.MessageId, "reason", reason)
+	// The reason may quote the message, so it is in quarantine beside it, and not in the log.
+	r.log.WarnContext(ctx, "a poison message went into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
 	return nil
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"time"
 	"unicode/utf8"
@@ -130,7 +132,7 @@ func (a *attempt) claim() error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxTries(claimTries), backoff.WithBackOff(soon()))
+	}, backoff.WithMaxTries(claimTries), backoff.WithBackOff(a.soon()))
 	if err != nil {
 		return fmt.Errorf("claim job %s, step %s, attempt %d: %w", a.task.Job, a.task.Step, a.task.Attempt, err)
 	}
@@ -138,10 +140,29 @@ func (a *attempt) claim() error {
 }
 
 // soon gives the waits between tries that must be over within an attempt.
-func soon() backoff.BackOff {
-	return &backoff.ExponentialBackOff{
-		InitialInterval: 20 * time.Millisecond, RandomizationFactor: 0.5, Multiplier: 4, MaxInterval: time.Second,
+func (a *attempt) soon() backoff.BackOff {
+	return &scattered{of: a.instance + a.task.Job + a.task.Step + a.lease.claim.LockedBy, BackOff: &backoff.ExponentialBackOff{
+		InitialInterval: 30 * time.Millisecond, Multiplier: 4, MaxInterval: time.Second,
+	}}
+}
+
+// scattered takes a third to all of each wait, so that those who failed together do not come back
+// together. How much hangs on the claim, whose nonce is random enough.
+type scattered struct {
+	backoff.BackOff
+	of  string
+	try byte
+}
+
+func (s *scattered) NextBackOff() time.Duration {
+	wait := s.BackOff.NextBackOff()
+	if wait == backoff.Stop {
+		return wait
 	}
+	s.try++
+	hash := fnv.New32a()
+	_, _ = hash.Write(append([]byte(s.of), s.try)) // never fails, says its documentation
+	return wait/3 + time.Duration(float64(wait)*2/3*float64(hash.Sum32())/math.MaxUint32)
 }
 
 // work lets the agent work until it returns, or until nothing may be said any more.
@@ -269,7 +290,7 @@ func (a *attempt) send(event makegood.Event) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(soon()))
+	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(a.soon()))
 	if err != nil {
 		return fmt.Errorf("reply %T of job %s, step %s, attempt %d to %s: %w", event, a.task.Job, a.task.Step, a.task.Attempt, a.task.ReplyTo, err)
 	}

@@ -2,7 +2,6 @@ package agentrun
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -46,12 +45,12 @@ var (
 	_ agent.Lease     = (*lease)(nil)
 )
 
-// lockedBy names a claim: the instance, and 128 random bits. A shared task is not claimed.
+// lockedBy names a claim: the instance, and a nonce. A shared task is not claimed.
 func (r *Runner) lockedBy(task makegood.Task) string {
 	if task.Shared {
 		return ""
 	}
-	return r.instance + ":" + rand.Text()
+	return r.instance + ":" + r.nonce(task)
 }
 
 // newLease starts the clock of an attempt. The time that the claim takes counts, since the claim
@@ -157,6 +156,10 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	}
 	claim, expires := l.claim, time.Now().Add(l.task.Timeout.Std())
 	claim.CompleteBy = makegood.Instant(l.now().Add(l.task.Timeout.Std()))
+	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
+		// The clock was set back. The index rests on no claim ending before its first CompleteBy.
+		claim.CompleteBy = stored
+	}
 	err := l.claims.Beat(ctx, l.task.Job, l.task.Step, claim)
 	switch {
 	case err == nil:

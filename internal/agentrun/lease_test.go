@@ -221,6 +221,28 @@ func TestAHeartbeatMovesTheDeadline(t *testing.T) {
 	})
 }
 
+// The index key was set by the first CompleteBy and is not lowered by heartbeats, so none may move
+// CompleteBy back. The simulation found that one of an agent whose clock was set back did (seed 800).
+func TestAHeartbeatNeverMovesCompleteByBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var back time.Duration
+		w := newWorld(t, nil)
+		w.runner = w.newRunner(handler(func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
+			first := w.table.slot("j/pay").CompleteBy
+			back = -time.Hour
+			if err := agent.Heartbeat(ctx); err != nil {
+				t.Errorf("heartbeat: %v", err)
+			}
+			if got := w.table.slot("j/pay").CompleteBy; !got.Equal(first) {
+				t.Errorf("got CompleteBy %v, want %v as before", got, first)
+			}
+			return nil, nil
+		}), func() time.Time { return time.Now().Add(back) })
+		w.handle(t.Context(), w.task("pay"))
+		w.wantCounters(1, 0, 0, 1, 0, 0, 0)
+	})
+}
+
 // The job is cancelled while the attempt runs. It learns of it at its heartbeat, has the time to
 // stop tidily, and what it says then is told.
 func TestAWithdrawnAttemptIsStoppedAndStillReplies(t *testing.T) {

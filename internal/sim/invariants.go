@@ -1,0 +1,322 @@
+package sim
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// wrote looks at every write of a job's item. The numbers are those of the invariants in failure-modes.md
+// (docs/proof.md names them). w.mu is held.
+func (w *world) wrote(before, after makegood.Job) {
+	if w.over {
+		return
+	}
+	c := change{world: w, before: before, after: after}
+	i := slices.IndexFunc(w.load.jobs, func(o order) bool { return o.id == after.ID })
+	if i < 0 {
+		w.violate(after.ID, "I1: there is a job %s that nobody submitted", after.ID)
+		return
+	}
+	c.w = w.load.jobs[i].workflow.Workflow
+	c.tell()
+	c.state()
+	c.key()
+	for n := range c.after.Steps {
+		c.step(n)
+	}
+	c.claims()
+	c.ledger()
+}
+
+// change is a write of a job's item.
+type change struct {
+	*world
+	w             makegood.Workflow
+	before, after makegood.Job
+}
+
+func (c change) wrong(format string, args ...any) {
+	c.violate(c.after.ID, "job "+c.after.ID+": "+format, args...)
+}
+
+// saved reports whether it was a save, and not an agent's write.
+func (c change) saved() bool { return c.before.Rev != c.after.Rev }
+
+// state: I3.
+func (c change) state() {
+	from, to := c.before.ProcessState, c.after.ProcessState
+	switch {
+	case c.before.Rev == 0:
+		return
+	case from != to && !slices.Contains(machine.Transitions(from), to):
+		c.wrong("I3: goes from %s to %s", from, to)
+	case from == makegood.Undone && to != from && c.after.Round != c.before.Round+1:
+		c.wrong("I3: leaves Undone in round %d, and began none", c.after.Round)
+	case c.after.FailureCount < c.before.FailureCount:
+		c.wrong("I9: FailureCount goes from %d to %d", c.before.FailureCount, c.after.FailureCount)
+	case c.after.Seq < c.before.Seq:
+		c.wrong("NTF-2: announcement %d comes behind %d", c.after.Seq, c.before.Seq)
+	case from != to && to == makegood.Error && c.after.Seq == c.before.Seq:
+		c.wrong("I13: is in Error, and nobody is told")
+	}
+}
+
+// key: I10.
+func (c change) key() {
+	j := c.after
+	if j.ProcessState.Finished() && j.Told() {
+		if !j.CompleteBy.IsZero() {
+			c.wrong("I10: is finished and told, and in the index")
+		}
+		return
+	}
+	if j.CompleteBy.IsZero() {
+		c.wrong("I10: is %s, and not in the index", j.ProcessState)
+		return
+	}
+	if due, what := c.due(); !due.IsZero() && j.CompleteBy.After(due) {
+		c.wrong("I10: its key is %s later than %s is due", j.CompleteBy.Sub(due), what)
+	}
+}
+
+// due is the earliest moment at which something of a job that moves by itself is due; zero: nothing is.
+func (c change) due() (due time.Time, what string) {
+	j := c.after
+	if j.ProcessState.Finished() || j.ProcessState == makegood.Error || j.Paused() {
+		return due, what
+	}
+	sooner := func(at time.Time, of string) {
+		if due.IsZero() || at.Before(due) {
+			due, what = at, of
+		}
+	}
+	if j.Desired == makegood.Processed && !j.Deadline.IsZero() {
+		sooner(j.Deadline, "its end")
+	}
+	for n, s := range j.Steps {
+		def := c.w.Steps[n]
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			slot, held := j.Claims.Slots[s.Name]
+			switch {
+			case a.State == makegood.Backoff:
+				sooner(a.At, "the next attempt of "+s.Name)
+			case a.State == makegood.Dispatched && held && slot.Attempt == a.Attempt:
+				sooner(slot.CompleteBy, "the end of the claim of "+s.Name)
+			case a.State == makegood.Dispatched && !def.Shared:
+				sooner(a.At.Add(def.StartBy.Std()<<min(a.Resent, 20)), "the start of "+s.Name)
+			}
+		}
+	}
+	return due, what
+}
+
+// step: I5, I7 and what a reply may change (I4).
+func (c change) step(n int) {
+	if !c.saved() {
+		return
+	}
+	s, def := c.after.Steps[n], c.w.Steps[n]
+	var was makegood.StepState
+	if c.before.Rev > 0 {
+		was = c.before.Steps[n]
+	}
+	if open := c.after.Open[s.Name]; open != 0 && open != c.before.Open[s.Name] {
+		name := c.after.ID + "/" + s.Name
+		if open <= c.opened[name] {
+			c.wrong("I4: attempt %d of %s is opened behind %d", open, s.Name, c.opened[name])
+		}
+		c.opened[name] = open
+	}
+	if s.Forward.State == makegood.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
+		for _, need := range def.Needs {
+			if state, _ := c.after.Step(need); state.Forward.State != makegood.Done && state.Forward.State != makegood.Skipped {
+				c.wrong("I7: %s begins before %s, which is %q", s.Name, need, state.Forward.State)
+			}
+		}
+	}
+	if s.Undo.State == makegood.Dispatched && s.Undo.Attempt != was.Undo.Attempt {
+		c.undoBegins(s)
+	}
+	if s.Forward.State == makegood.Done && was.Forward.State != makegood.Done {
+		c.done(s, was, def)
+	}
+	if s.Undo.State == makegood.Done && was.Undo.State != makegood.Done && !c.accountOf(s.Name, c.after.Round).undone {
+		c.wrong("I11: %s is said to be undone, and is not", s.Name)
+	}
+}
+
+// undoBegins: the undo of a step comes after those of the steps that follow it, and after its own attempts.
+func (c change) undoBegins(s makegood.StepState) {
+	if s.Forward.State == makegood.Dispatched {
+		c.wrong("I12: the undo of %s begins while its attempt %d is out", s.Name, s.Forward.Attempt)
+	}
+	for n, def := range c.w.Steps {
+		follower := c.after.Steps[n]
+		if !slices.Contains(def.Needs, s.Name) {
+			continue
+		}
+		for _, a := range []makegood.Activity{follower.Forward, follower.Undo} {
+			if a.State == makegood.Dispatched || follower.Undo.State == makegood.Backoff {
+				c.wrong("I11: the undo of %s begins while %s, which follows it, is %q", s.Name, follower.Name, a.State)
+			}
+		}
+	}
+}
+
+// done: what is said to be done was done, by an attempt that may say so.
+func (c change) done(s, was makegood.StepState, def makegood.Step) {
+	if !c.accountOf(s.Name, c.after.Round).applied {
+		c.wrong("I4: %s is said to be done, and is not", s.Name)
+	}
+	output := s.Forward.Output.Inline
+	if ref := s.Forward.Output.Ref; ref != "" {
+		stored, there := c.store.payloads[[2]string{c.after.ID, ref}]
+		if !there {
+			c.wrong("CMP-3: the output %s of %s is not in the store", ref, s.Name)
+			return
+		}
+		output = stored
+	}
+	var said struct{ A int }
+	if err := json.Unmarshal(output, &said); err != nil || said.A == 0 {
+		c.wrong("I4: %s is done with the output %s", s.Name, output)
+		return
+	}
+	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt {
+		c.wrong("I4: attempt %d finished %s, whose attempt is %d", said.A, s.Name, s.Forward.Attempt)
+	}
+	if !def.Shared && c.claimed[on(c.after.ID, s.Name, said.A)] == 0 {
+		c.wrong("I5: attempt %d finished %s, and was never claimed", said.A, s.Name)
+	}
+}
+
+func (c change) accountOf(step string, round int) account {
+	entry := c.world.ledger[c.after.ID+"/"+step+"/"+strconv.Itoa(round)]
+	if entry == nil {
+		return account{}
+	}
+	return *entry
+}
+
+// claims: no save erases a claim of an attempt that is still out, and FailureCount counts what started.
+func (c change) claims() {
+	for step, slot := range c.after.Claims.Slots {
+		if old, held := c.before.Claims.Slots[step]; !held || old.Attempt != slot.Attempt {
+			c.claimed[on(c.after.ID, step, slot.Attempt)]++
+			c.started[c.after.ID]++
+		}
+	}
+	for step, slot := range c.before.Claims.Slots {
+		if _, held := c.after.Claims.Slots[step]; held {
+			continue
+		}
+		s, _ := c.after.Step(step)
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			if a.State == makegood.Dispatched && a.Attempt == slot.Attempt {
+				c.wrong("I5: the claim of attempt %d of %s is erased, and the attempt is out", slot.Attempt, step)
+			}
+		}
+	}
+	shared := 0
+	for n, s := range c.after.Steps {
+		if c.w.Steps[n].Shared {
+			shared += s.Attempt
+		}
+	}
+	if c.after.FailureCount > c.started[c.after.ID]+shared {
+		c.wrong("I9: FailureCount is %d, and %d attempts started", c.after.FailureCount, c.started[c.after.ID]+shared)
+	}
+}
+
+// ledger: what the job says of its end agrees with what the services did.
+func (c change) ledger() {
+	j := c.after
+	for n, s := range j.Steps {
+		def := c.w.Steps[n]
+		for round := 1; round <= j.Round; round++ {
+			a := c.accountOf(s.Name, round)
+			stands, now := a.applied && !a.undone, round == j.Round
+			undone := j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled
+			switch {
+			case stands && def.CanUndo() && (undone || !now):
+				c.wrong("I11: is %s in round %d, and %s of round %d stands", j.ProcessState, j.Round, s.Name, round)
+			case now && undone && stands && s.Undo.State != makegood.Irreversible:
+				c.wrong("I11: is %s, and %s stands and is not listed", j.ProcessState, s.Name)
+			case now && j.ProcessState == makegood.Processed && s.Forward.State == makegood.Done && !stands:
+				c.wrong("I11: is Processed, and %s does not stand", s.Name)
+			case now && j.ProcessState == makegood.Processed && s.Forward.State != makegood.Done && s.Forward.State != makegood.Skipped:
+				c.wrong("I3: is Processed, and %s is %q", s.Name, s.Forward.State)
+			}
+		}
+	}
+}
+
+// mayReply: I8, nothing is said past CompleteBy. Its clock is the one that no skew changes.
+func (w *world) mayReply(l *life, m queue.Message) {
+	_, event, err := wire.DecodeEvent(m.Body)
+	if err != nil {
+		return
+	}
+	by := ""
+	switch e := event.(type) {
+	case makegood.StepSucceeded:
+		by = e.LockedBy
+	case makegood.StepFailed:
+		by = e.LockedBy
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if until, known := w.leases[by]; known && time.Now().After(until) {
+		w.violate(m.Group, "I8: %s replies %s after its CompleteBy", l.name, time.Since(until))
+	}
+}
+
+// finish judges the end of a run.
+func (w *world) finish() Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = false // From here on nothing happens but what is noted.
+	ends := map[makegood.ProcessState]int{}
+	jobs := w.store.All()
+	for _, j := range jobs {
+		ends[j.ProcessState]++
+		change{world: w, w: w.workflowOf(j.ID), before: j, after: j}.ledger()
+		for seq := 1; seq <= j.Seq; seq++ {
+			if _, told := w.told[j.ID+"/"+strconv.Itoa(seq)]; !told {
+				w.violate(j.ID, "NTF-1: announcement %d of job %s was never made", seq, j.ID)
+			}
+		}
+		delete(w.acked, j.ID)
+	}
+	for id := range w.acked {
+		w.violate(id, "I1: job %s was granted, and is nowhere", id)
+	}
+	for _, m := range w.queues[quarantineQueue].order {
+		if !strings.Contains(m.body, "Nonsense") && !strings.Contains(m.body, "exists with other content") {
+			w.violate("", "I14: in quarantine is %s", m.body)
+		}
+	}
+	r := w.result
+	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck
+	if len(r.Violations) > 0 {
+		r.story = w.story()
+	}
+	return r
+}
+
+func (w *world) workflowOf(id string) makegood.Workflow {
+	for _, o := range w.load.jobs {
+		if o.id == id {
+			return o.workflow.Workflow
+		}
+	}
+	return makegood.Workflow{}
+}

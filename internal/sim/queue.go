@@ -1,0 +1,234 @@
+package sim
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+)
+
+// simQueue is a standard queue of SQS and the event source mapping behind it: at least once, in any order,
+// in batches of at most ten, as many at a time as there are environments. All its methods want w.mu held.
+type simQueue struct {
+	w          *world
+	name       string
+	visibility time.Duration
+	messages   map[string]*message
+	order      []*message
+	sent       int
+
+	function *function
+	stopped  window
+}
+
+type message struct {
+	id        string
+	body      string
+	group     string
+	visibleAt time.Time
+	receives  int
+	gone      bool
+}
+
+// put takes a message in, or loses it, or doubles it.
+func (q *simQueue) put(sender string, m queue.Message) error {
+	q.sent++
+	name := q.name + " " + strconv.Itoa(q.sent) + " " + sender
+	if q.w.faults.strikes(PartSent, name) {
+		return errThrottled
+	}
+	copies := 1
+	switch q.w.faults.first(name, Lost, Doubled) {
+	case Lost:
+		copies = 0
+	case Doubled:
+		copies = 2
+	}
+	for n := range copies {
+		r := q.w.chance.of("delivery", name, strconv.Itoa(n))
+		delay := m.Delay + between(r, time.Millisecond, 25*time.Millisecond)
+		if q.w.faults.strikes(Delayed, name+" "+strconv.Itoa(n)) {
+			delay += between(r, time.Second, pick(r, 5*time.Second, time.Minute, 10*time.Minute))
+		}
+		one := &message{id: q.name + "-" + strconv.Itoa(q.sent) + "-" + strconv.Itoa(n), body: m.Body, group: m.Group, visibleAt: time.Now().Add(delay)}
+		q.order = append(q.order, one)
+		q.messages[one.id] = one
+		q.wake(delay)
+	}
+	return nil
+}
+
+func (q *simQueue) depth() int {
+	n := 0
+	for _, m := range q.order {
+		if !m.gone && !m.visibleAt.After(time.Now()) {
+			n++
+		}
+	}
+	return n
+}
+
+func (q *simQueue) giveBack(receipt string, after time.Duration) {
+	if m := q.messages[receipt]; m != nil && !m.gone {
+		m.visibleAt = time.Now().Add(after)
+		q.wake(after)
+	}
+}
+
+// wake looks for messages after a while.
+func (q *simQueue) wake(after time.Duration) {
+	if q.function == nil {
+		return
+	}
+	q.w.after(after+100*time.Nanosecond, func() {
+		q.w.mu.Lock()
+		defer q.w.mu.Unlock()
+		q.deliver()
+	})
+}
+
+// deliver hands what is visible to the function, in batches, as far as it has environments free.
+func (q *simQueue) deliver() {
+	if q.stopped.holds(time.Now()) {
+		q.wake(time.Until(q.stopped.to))
+		return
+	}
+	for {
+		visible := q.visible()
+		if len(visible) == 0 {
+			return
+		}
+		e := q.function.free()
+		if e == nil {
+			return // Whoever comes free looks again.
+		}
+		batch := events.SQSEvent{}
+		for _, m := range visible {
+			m.receives++
+			m.visibleAt = time.Now().Add(q.visibility)
+			q.wake(q.visibility)
+			batch.Records = append(batch.Records, events.SQSMessage{
+				MessageId: m.id, ReceiptHandle: m.id, Body: m.body, EventSourceARN: "arn:sim:" + q.name,
+				Attributes: map[string]string{"ApproximateReceiveCount": strconv.Itoa(m.receives)},
+			})
+		}
+		go e.invoke(q, batch)
+	}
+}
+
+func (q *simQueue) visible() []*message {
+	var visible []*message
+	live := q.order[:0]
+	for _, m := range q.order {
+		if m.gone {
+			continue
+		}
+		live = append(live, m)
+		if !m.visibleAt.After(time.Now()) && len(visible) < makegood.MaxBatch {
+			visible = append(visible, m)
+		}
+	}
+	q.order = live
+	return visible
+}
+
+// remove deletes a message that was dealt with; sometimes that gets lost.
+func (q *simQueue) remove(id string) {
+	m := q.messages[id]
+	if m == nil || m.gone || q.w.faults.strikes(PartFailed, id+" "+strconv.Itoa(m.receives)) {
+		return
+	}
+	m.gone = true
+	delete(q.messages, id)
+}
+
+// function is a Lambda function on a queue: at most so many environments, each of one batch at a time.
+type function struct {
+	w       *world
+	name    string
+	queue   *simQueue
+	most    int
+	timeout time.Duration
+	make    func(*life) queue.Handler
+	started int
+	running int
+	idle    []*environment
+}
+
+// environment is a process that stays warm from batch to batch.
+type environment struct {
+	*life
+	function *function
+	handle   queue.Handler
+}
+
+// free gives an environment, a warm one if there is; nil: all are busy. w.mu is held.
+func (f *function) free() *environment {
+	if f.running >= f.most {
+		return nil
+	}
+	f.running++
+	if n := len(f.idle); n > 0 {
+		e := f.idle[n-1]
+		f.idle = f.idle[:n-1]
+		return e
+	}
+	f.started++
+	l := f.w.life(f.name + strconv.Itoa(f.started))
+	return &environment{life: l, function: f, handle: f.make(l)}
+}
+
+// invoke handles a batch. A process that dies leaves its messages to their visibility.
+func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
+	// Two that begin at one moment do not run out of time at one.
+	last := e.function.timeout + between(e.w.chance.of("timeout", e.name), 0, time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), last)
+	over := false
+	killer := time.AfterFunc(last, func() {
+		e.w.mu.Lock()
+		defer e.w.mu.Unlock()
+		if !over && !e.w.over {
+			e.dead = true
+			e.w.note(e.name, "ran out of time")
+		}
+	})
+	response, returned := e.run(ctx, batch)
+	cancel()
+	killer.Stop()
+	e.w.mu.Lock()
+	defer e.w.mu.Unlock()
+	over = true
+	e.function.running--
+	if !e.dead && returned {
+		failed := map[string]bool{}
+		for _, f := range response.BatchItemFailures {
+			failed[f.ItemIdentifier] = true
+		}
+		for _, record := range batch.Records {
+			if !failed[record.MessageId] {
+				q.remove(record.MessageId)
+			}
+		}
+		e.function.idle = append(e.function.idle, e)
+	}
+	if !e.w.over {
+		q.deliver()
+	}
+}
+
+// run calls the handler on a goroutine of its own, so that the end of that is not the end of this one.
+func (e *environment) run(ctx context.Context, batch events.SQSEvent) (response events.SQSEventResponse, returned bool) {
+	e.given(batch)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		got, err := e.handle(ctx, batch)
+		response, returned = got, err == nil
+	}()
+	<-done
+	return response, returned
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+)
+
+// agents are the agents of a world. Each wraps a remote service.
+var agents = []string{"a", "b"}
+
+// account is what the remote services know of an idempotency key.
+type account struct{ applied, undone bool }
+
+// remote is an agent of one process, and the service that it calls. The service outlives all processes; it
+// does a thing once under its key, and refuses one that was undone, as the samples do.
+type remote struct {
+	*life
+	agent string
+}
+
+// Name is what agent.Handler says.
+func (a remote) Name() string { return a.agent }
+
+// Handle is what agent.Handler says.
+func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+	a.alive()
+	name := on(task.Job, task.Step, task.Attempt)
+	// A shared task comes here without a call; several may at one moment.
+	if err := wait(ctx, between(a.w.chance.of("begin", a.calling("begin", name)), time.Microsecond, time.Millisecond)); err != nil {
+		return nil, agent.NotApplied(err)
+	}
+	a.alive()
+	a.w.begun(a.life, task)
+	r := a.w.chance.of("remote", name)
+	a.w.mu.Lock()
+	bad := a.w.faults.first(name, RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor)
+	a.w.mu.Unlock()
+	if err := wait(ctx, between(r, time.Millisecond, 200*time.Millisecond)); err != nil {
+		return nil, err
+	}
+	a.alive()
+	switch bad {
+	case RemoteRefuses:
+		return nil, agent.NotApplied(errors.New("busy"))
+	case RemoteForGood:
+		return nil, agent.Final(agent.NotApplied(errors.New("never")))
+	case RemoteFails:
+		if oneIn(r, 2) {
+			_ = a.w.apply(a.life, task)
+		}
+		return nil, errors.New("broken")
+	case RemoteHangs:
+		return nil, a.hang(ctx, r, task)
+	case RemoteTakesFor:
+		if err := a.slow(ctx, r, task); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.w.apply(a.life, task); err != nil {
+		return nil, err
+	}
+	if task.Undo != nil {
+		return nil, nil
+	}
+	pad := strings.Repeat("y", pick(r, 0, 0, 0, 400))
+	return json.RawMessage(fmt.Sprintf(`{"a":%d,"pad":%q}`, task.Attempt, pad)), nil
+}
+
+// hang never answers; what was asked for happens before, after, or not at all.
+func (a remote) hang(ctx context.Context, r *rand.Rand, task makegood.Task) error {
+	switch r.IntN(3) {
+	case 0:
+		_ = a.w.apply(a.life, task)
+	case 1:
+		a.w.after(between(r, time.Second, 2*time.Minute), func() {
+			a.w.mu.Lock()
+			over := a.w.over
+			a.w.mu.Unlock()
+			if !over {
+				_ = a.w.apply(a.life, task)
+			}
+		})
+	}
+	<-ctx.Done()
+	a.alive()
+	return context.Cause(ctx)
+}
+
+// slow takes longer than the timeout; half the time it says so in time.
+func (a remote) slow(ctx context.Context, r *rand.Rand, task makegood.Task) error {
+	beats := oneIn(r, 2)
+	for range 3 {
+		if err := wait(ctx, task.Timeout.Std()*6/10); err != nil {
+			return err
+		}
+		a.alive()
+		if beats {
+			if err := agent.Heartbeat(ctx); errors.Is(err, agent.ErrOver) || errors.Is(err, agent.ErrWithdrawn) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apply is what the service does.
+func (w *world) apply(l *life, task makegood.Task) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := task.Key
+	if task.Undo != nil {
+		key = task.Undo.ForwardKey
+	}
+	if w.ledger[key] == nil {
+		w.ledger[key] = &account{}
+	}
+	entry := w.ledger[key]
+	switch {
+	case task.Undo != nil:
+		entry.undone = true
+	case entry.undone:
+		w.note(l.name, "remote refuses "+key+", which was undone")
+		return agent.Final(agent.NotApplied(errors.New("undone already")))
+	default:
+		entry.applied = true
+	}
+	w.note(l.name, "remote applies "+task.Key)
+	return nil
+}
+
+// begun notes that an attempt runs, and that it may.
+func (w *world) begun(l *life, task makegood.Task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name := on(task.Job, task.Step, task.Attempt)
+	w.note(l.name, "runs "+name)
+	w.runs[name]++
+	if !task.Shared && w.runs[name] > 1 {
+		w.violate(task.Job, "I5: attempt %s runs %d times", name, w.runs[name])
+	}
+	want := task.Job + "/" + task.Step + "/" + strconv.Itoa(task.Round)
+	if task.Undo != nil {
+		want += "/undo"
+	}
+	if task.Key != want {
+		w.violate(task.Job, "I6: attempt %s goes out under the key %s, want %s", name, task.Key, want)
+	}
+}

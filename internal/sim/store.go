@@ -1,0 +1,320 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var _ interface {
+	store.Store
+	store.Leases
+} = (*Store)(nil)
+
+// Store is the simulated store: the contract over maps, with the shipped predicates for what may be
+// written, and an index that can be as old as a simulation wants. It passes storetest as the adapters do.
+type Store struct {
+	// Lag, if set, says how old the index is when it is read.
+	Lag func() time.Duration
+	// Wrote, if set, sees a job before and after each write of its item, one write at a time.
+	Wrote func(before, after makegood.Job)
+
+	mu          sync.Mutex
+	jobs        map[string]makegood.Job
+	damaged     map[string]bool
+	keys        map[string][]keyed
+	payloads    map[[2]string][]byte
+	definitions map[string][]byte
+	current     map[string]string
+	leases      map[string]lease
+}
+
+// keyed is a key of the index, and since when it has stood there.
+type keyed struct {
+	since time.Time
+	key   time.Time
+}
+
+type lease struct {
+	holder string
+	until  time.Time
+}
+
+// NewStore gives an empty store.
+func NewStore() *Store {
+	return &Store{
+		jobs: map[string]makegood.Job{}, damaged: map[string]bool{}, keys: map[string][]keyed{},
+		payloads: map[[2]string][]byte{}, definitions: map[string][]byte{}, current: map[string]string{}, leases: map[string]lease{},
+	}
+}
+
+// write puts a job into its place, and its key into the index. s.mu is held.
+func (s *Store) write(job makegood.Job) {
+	job = job.Clone()
+	if len(job.Open) == 0 {
+		job.Open = nil
+	}
+	if len(job.Claims.Slots) == 0 {
+		job.Claims.Slots = nil
+	}
+	before := s.jobs[job.ID]
+	s.jobs[job.ID] = job
+	if before.Rev == 0 || !before.CompleteBy.Equal(job.CompleteBy) {
+		s.keys[job.ID] = append(s.keys[job.ID], keyed{since: time.Now(), key: job.CompleteBy})
+	}
+	if s.Wrote != nil {
+		s.Wrote(before, job)
+	}
+}
+
+// Create is what store.Jobs says.
+func (s *Store) Create(_ context.Context, job makegood.Job) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.jobs[job.ID]; taken {
+		return store.ErrExists
+	}
+	job.Rev, job.Claims = 1, makegood.Claims{}
+	s.write(job)
+	return nil
+}
+
+// Load is what store.Jobs says.
+func (s *Store) Load(_ context.Context, id string) (makegood.Job, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job, found := s.jobs[id]
+	switch {
+	case !found:
+		return makegood.Job{}, store.ErrNotFound
+	case s.damaged[id]:
+		return makegood.Job{}, store.ErrDamaged
+	}
+	return job.Clone(), nil
+}
+
+// Save is what store.Jobs says. A save that finds its own write there has been made already.
+func (s *Store) Save(_ context.Context, c store.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, found := s.jobs[c.Job.ID]
+	if !found {
+		return store.ErrConflict
+	}
+	if c.Job.LockedBy != "" && old.LockedBy == c.Job.LockedBy && old.Rev == c.Job.Rev+1 {
+		return nil
+	}
+	if err := store.MaySave(old, c); err != nil {
+		return err
+	}
+	job := c.Job.Clone()
+	job.Rev++
+	job.Claims = makegood.Claims{Rev: old.Claims.Rev, Slots: maps.Clone(old.Claims.Slots)}
+	for _, step := range c.Ended {
+		delete(job.Claims.Slots, step)
+	}
+	if !c.MovesKey() {
+		job.CompleteBy = old.CompleteBy
+	}
+	delete(s.damaged, job.ID)
+	s.write(job)
+	return nil
+}
+
+// Park is what store.Jobs says.
+func (s *Store) Park(_ context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job, found := s.jobs[id]
+	switch {
+	case !found:
+		return store.ErrNotFound
+	case !job.CompleteBy.Equal(seen):
+		return store.ErrConflict
+	}
+	job.ProcessState, job.Reason, job.CompleteBy = makegood.Error, reason, completeBy
+	s.write(job)
+	return nil
+}
+
+// Claim is what store.Claims says.
+func (s *Store) Claim(_ context.Context, id, step string, claim makegood.Claim) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job, found := s.jobs[id]
+	if !found {
+		return store.ErrNotFound
+	}
+	if err := store.MayClaim(job, step, claim); err != nil || store.Holds(job, step, claim) {
+		return err
+	}
+	if job.CompleteBy.After(claim.CompleteBy) {
+		job.CompleteBy = claim.CompleteBy
+	}
+	s.setSlot(job, step, claim)
+	return nil
+}
+
+// Beat is what store.Claims says.
+func (s *Store) Beat(_ context.Context, id, step string, claim makegood.Claim) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job, found := s.jobs[id]
+	switch {
+	case !found:
+		return store.ErrNotFound
+	case !store.Holds(job, step, claim):
+		return store.ErrTaken
+	}
+	slot := job.Claims.Slots[step]
+	slot.CompleteBy = claim.CompleteBy
+	s.setSlot(job, step, slot)
+	if job.Open[step] != claim.Attempt {
+		return store.ErrWithdrawn
+	}
+	return nil
+}
+
+func (s *Store) setSlot(job makegood.Job, step string, claim makegood.Claim) {
+	job = job.Clone()
+	if job.Claims.Slots == nil {
+		job.Claims.Slots = map[string]makegood.Claim{}
+	}
+	job.Claims.Slots[step] = claim
+	job.Claims.Rev++
+	s.write(job)
+}
+
+// Shards is 1.
+func (s *Store) Shards() int { return 1 }
+
+// Due is what store.Index says, as of Lag ago.
+func (s *Store) Due(_ context.Context, _ int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asOf := time.Now()
+	if s.Lag != nil {
+		asOf = asOf.Add(-s.Lag())
+	}
+	var due []store.Entry
+	for id, keys := range s.keys {
+		e := store.Entry{CompleteBy: keyAt(keys, asOf), Job: id}
+		if !e.CompleteBy.IsZero() && !e.CompleteBy.After(now) && compareEntries(e, after) > 0 {
+			due = append(due, e)
+		}
+	}
+	slices.SortFunc(due, compareEntries)
+	return due[:min(limit, len(due))], nil
+}
+
+// keyAt is the key that stood in the index at a time; zero: none.
+func keyAt(keys []keyed, at time.Time) time.Time {
+	for _, k := range slices.Backward(keys) {
+		if !k.since.After(at) {
+			return k.key
+		}
+	}
+	return time.Time{}
+}
+
+func compareEntries(a, b store.Entry) int {
+	return cmp.Or(a.CompleteBy.Compare(b.CompleteBy), cmp.Compare(a.Job, b.Job))
+}
+
+// PutPayload is what store.Payloads says.
+func (s *Store) PutPayload(_ context.Context, job, key string, value []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.payloads[[2]string{job, key}]; !taken {
+		s.payloads[[2]string{job, key}] = slices.Clone(value)
+	}
+	return nil
+}
+
+// Payload is what store.Payloads says.
+func (s *Store) Payload(_ context.Context, job, key string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found(s.payloads, [2]string{job, key})
+}
+
+// PutDefinition is what store.Definitions says.
+func (s *Store) PutDefinition(_ context.Context, name, hash string, definition []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.definitions[hash]; !taken {
+		s.definitions[hash] = slices.Clone(definition)
+	}
+	s.current[name] = hash
+	return nil
+}
+
+// Definition is what store.Definitions says.
+func (s *Store) Definition(_ context.Context, hash string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found(s.definitions, hash)
+}
+
+// CurrentDefinition is what store.Definitions says.
+func (s *Store) CurrentDefinition(_ context.Context, name string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hash, err := found(s.current, name)
+	return hash, err
+}
+
+// found gives what a map holds, or store.ErrNotFound. What it holds is never changed.
+func found[K comparable, V any](m map[K]V, key K) (V, error) {
+	value, ok := m[key]
+	if !ok {
+		return value, store.ErrNotFound
+	}
+	return value, nil
+}
+
+// TakeLease is what store.Leases says.
+func (s *Store) TakeLease(_ context.Context, name, holder string, now, until time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held, ok := s.leases[name]
+	if ok && held.holder != holder && held.until.After(now) {
+		return store.ErrTaken
+	}
+	s.leases[name] = lease{holder: holder, until: until}
+	return nil
+}
+
+// ReleaseLease is what store.Leases says.
+func (s *Store) ReleaseLease(_ context.Context, name, holder string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leases[name].holder == holder {
+		delete(s.leases, name)
+	}
+	return nil
+}
+
+// Damage makes the stored item of a job one that cannot be decoded.
+func (s *Store) Damage(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.damaged[id] = true
+}
+
+// All gives every job, by id.
+func (s *Store) All() []makegood.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]makegood.Job, 0, len(s.jobs))
+	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
+		all = append(all, s.jobs[id].Clone())
+	}
+	return all
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// tale is what happened to a job, in the words of the stories of internal/machine.
+type tale struct{ lines []string }
+
+// tell notes a write for the story of its job. w.mu is held.
+func (c change) tell() {
+	t := c.tales[c.after.ID]
+	if t == nil {
+		t = &tale{}
+		c.tales[c.after.ID] = t
+	}
+	at := fmt.Sprintf("at %s", time.Since(c.start).Truncate(time.Millisecond))
+	switch {
+	case c.before.Rev == 0:
+		line := "submit"
+		if !c.after.StartAt.IsZero() {
+			line += fmt.Sprintf(" startAt=%s", c.after.StartAt.Sub(c.start))
+		}
+		if c.after.ReplyTo != "" {
+			line += " replyTo=" + c.after.ReplyTo
+		}
+		t.lines = append(t.lines, at, line)
+	case !c.saved():
+		t.lines = append(t.lines, at, c.agentWrote())
+	default:
+		t.lines = append(t.lines, at)
+		t.lines = append(t.lines, c.events()...)
+	}
+}
+
+// agentWrote is the line of a claim or a heartbeat.
+func (c change) agentWrote() string {
+	for step, slot := range c.after.Claims.Slots {
+		old, held := c.before.Claims.Slots[step]
+		switch {
+		case !held || old.Attempt != slot.Attempt:
+			return fmt.Sprintf("claim %s attempt=%d by=%s", step, slot.Attempt, nick(slot.LockedBy))
+		case !old.CompleteBy.Equal(slot.CompleteBy):
+			return "beat " + step
+		}
+	}
+	return "# parked: " + c.after.Reason
+}
+
+// events are the lines of what the Scheduler was given when it saved.
+func (c change) events() []string {
+	if len(c.after.Untold) < len(c.before.Untold) {
+		return []string{"told"}
+	}
+	var lines []string
+	if c.writer == nil {
+		return lines
+	}
+	for _, e := range c.writer.letters[c.after.ID] {
+		switch e := e.(type) {
+		case makegood.StepSucceeded:
+			lines = append(lines, fmt.Sprintf("succeed %s attempt=%d by=%s", e.Step, e.Attempt, nick(e.LockedBy)))
+		case makegood.StepFailed:
+			line := fmt.Sprintf("fail %s attempt=%d by=%s message=%s", e.Step, e.Attempt, nick(e.LockedBy), strings.ReplaceAll(e.Error.Message, " ", "_"))
+			if !e.Error.Retryable {
+				line += " final"
+			}
+			if e.Error.Applied == makegood.AppliedNo {
+				line += " applied=no"
+			}
+			lines = append(lines, line)
+		case makegood.DeadlinePassed:
+			lines = append(lines, fmt.Sprintf("deadline key=%s", e.Key.Sub(c.start)))
+		case makegood.Requested:
+			lines = append(lines, fmt.Sprintf("%s request=%s", e.Verb, e.Request))
+		case makegood.Submitted:
+			lines = append(lines, "submitted")
+		}
+	}
+	return lines
+}
+
+// nick shortens the name of a claim to what tells it from others.
+func nick(lockedBy string) string {
+	name, _, _ := strings.Cut(lockedBy, ":")
+	return strings.TrimPrefix(name, tasksPrefix)
+}
+
+// story tells the job of the first violation in the format of internal/machine/testdata, to be pasted there
+// and run with -rewrite.
+func (w *world) story() string {
+	t := w.tales[w.blamed]
+	if t == nil {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s.\n\n", w.result.Violations[0])
+	def := w.workflowOf(w.blamed)
+	on, _ := def.OnFailure.MarshalText()
+	fmt.Fprintf(&b, "workflow %s onFailure=%s", def.Name, strings.ReplaceAll(string(on), " ", "_"))
+	if def.Timeout > 0 {
+		fmt.Fprintf(&b, " timeout=%s", def.Timeout)
+	}
+	b.WriteString("\n")
+	for _, s := range def.Steps {
+		needs := strings.Join(s.Needs, ",")
+		if needs == "" {
+			needs = "-"
+		}
+		fmt.Fprintf(&b, "step %s needs=%s attempts=%d startBy=%s timeout=%s", s.Name, needs, s.Retry.Attempts, s.StartBy, s.Timeout)
+		switch {
+		case s.CanUndo():
+			fmt.Fprintf(&b, " undo undoAttempts=%d", s.Undo.Retry.Attempts)
+		case s.Undo != nil:
+			b.WriteString(" undo=none")
+		}
+		if s.Shared {
+			b.WriteString(" shared")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("----\n\n")
+	b.WriteString(strings.Join(t.lines, "\n"))
+	b.WriteString("\n----\n")
+	return b.String()
+}

@@ -1,0 +1,150 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// workload is what is asked of a world.
+type workload struct {
+	workflows []*workflowfile.Compiled
+	jobs      []order
+}
+
+// order is a job that is submitted, and what else is asked of it.
+type order struct {
+	id       string
+	workflow *workflowfile.Compiled
+	input    json.RawMessage
+	at       time.Duration
+	startAt  time.Duration
+	replyTo  string
+	// byMessage: submitted by a message on the events queue.
+	byMessage bool
+	// again are further submissions of the same, other one of the same id with another input.
+	again    []time.Duration
+	other    time.Duration
+	requests []request
+}
+
+type request struct {
+	at   time.Duration
+	verb makegood.Verb
+}
+
+// newWorkload rolls workflows, jobs, and what operators and hasty submitters ask for.
+func newWorkload(c chance, o Options) workload {
+	var w workload
+	r := c.of("workload")
+	workflows, jobs, steps := 1+r.IntN(2), 1+r.IntN(3), 1+r.IntN(5)
+	if o.jobs > 0 {
+		jobs = min(jobs, o.jobs)
+	}
+	if o.steps > 0 {
+		steps = min(steps, o.steps)
+	}
+	for i := range workflows {
+		w.workflows = append(w.workflows, rollWorkflow(c.of("workflow", strconv.Itoa(i)), "w"+strconv.Itoa(i), steps))
+	}
+	for i := range jobs {
+		w.jobs = append(w.jobs, rollOrder(c.of("job", strconv.Itoa(i)), "j"+strconv.Itoa(i), w.workflows, o))
+	}
+	return w
+}
+
+func rollOrder(r *rand.Rand, id string, workflows []*workflowfile.Compiled, o Options) order {
+	one := order{
+		id: id, workflow: pick(r, workflows...), at: between(r, 0, 20*time.Second),
+		input: json.RawMessage(fmt.Sprintf(`{"n":%d,"pad":%q}`, r.IntN(6), strings.Repeat("x", pick(r, 0, 0, 300)))),
+	}
+	if oneIn(r, 6) {
+		one.startAt = between(r, time.Second, 6*time.Minute)
+	}
+	if oneIn(r, 3) {
+		one.replyTo = "shop"
+	}
+	one.byMessage = oneIn(r, 5)
+	for oneIn(r, 3) {
+		one.again = append(one.again, one.at+between(r, 0, pick(r, 20*time.Millisecond, time.Minute)))
+	}
+	if oneIn(r, 8) {
+		one.other = one.at + between(r, 0, pick(r, 20*time.Millisecond, time.Minute))
+	}
+	for oneIn(r, 2) {
+		verb := pick(r, makegood.Verbs()...)
+		at := one.at + between(r, 0, pick(r, 100*time.Millisecond, 10*time.Second, 3*time.Minute))
+		if !o.quietOperators {
+			one.requests = append(one.requests, request{at: at, verb: verb})
+		}
+	}
+	return one
+}
+
+// rollWorkflow makes a workflow that the door would let in.
+func rollWorkflow(r *rand.Rand, name string, steps int) *workflowfile.Compiled {
+	w := makegood.Workflow{Name: name}
+	if oneIn(r, 4) {
+		w.Timeout = makegood.Duration(between(r, 20*time.Second, 5*time.Minute).Truncate(time.Second))
+	}
+	undoes := !oneIn(r, 4)
+	for i := range steps {
+		w.Steps = append(w.Steps, rollStep(r, i, undoes))
+	}
+	policy := pick(r, "", "", "", "stop", "wait 30s")
+	if undoes && oneIn(r, 2) {
+		policy = "undo"
+	}
+	if policy != "" {
+		if err := w.OnFailure.UnmarshalText([]byte(policy)); err != nil {
+			panic(err)
+		}
+	}
+	c, err := workflowfile.FromWorkflow(w)
+	if err != nil && policy == "undo" {
+		// No step happened to have an undo.
+		w.OnFailure = makegood.OnFailure{}
+		c, err = workflowfile.FromWorkflow(w)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
+	}
+	return c
+}
+
+func rollStep(r *rand.Rand, i int, undoes bool) makegood.Step {
+	s := makegood.Step{
+		Name: "s" + strconv.Itoa(i), Agent: pick(r, agents...), Needs: []string{},
+		StartBy: makegood.Duration(between(r, 2*time.Second, time.Minute).Truncate(time.Second)),
+		Timeout: makegood.Duration(between(r, 500*time.Millisecond, 20*time.Second).Truncate(time.Millisecond)),
+		Shared:  oneIn(r, 10),
+		Retry: makegood.Retry{
+			Attempts: 1 + r.IntN(4), Backoff: makegood.Duration(between(r, 50*time.Millisecond, 2*time.Second).Truncate(time.Millisecond)),
+			Max: makegood.Duration(10 * time.Second),
+		},
+	}
+	for n := range i {
+		if oneIn(r, i) || n == i-1 && oneIn(r, 2) {
+			s.Needs = append(s.Needs, "s"+strconv.Itoa(n))
+		}
+	}
+	if oneIn(r, 6) {
+		s.When = "${ .input.n > 2 }"
+	}
+	if len(s.Needs) > 0 && oneIn(r, 2) {
+		s.With = json.RawMessage(fmt.Sprintf(`{"n":"${ .input.n }","before":"${ .steps.%s.output.a }"}`, s.Needs[0]))
+	}
+	switch {
+	case undoes && !oneIn(r, 4):
+		s.Undo = &makegood.Undo{Action: "undo_" + s.Name, Retry: makegood.Retry{Attempts: 1 + r.IntN(3)}}
+	case undoes:
+		s.Undo = &makegood.Undo{None: true}
+	}
+	return s
+}
