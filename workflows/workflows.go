@@ -21,7 +21,7 @@ func Agents(getenv func(string) string) []agent.Handler {
 	return order.Agents(shop, newClient())
 }
 
-// Files gives the workflow files that a deployed stack knows: its Scheduler makes them current.
+// Files gives the workflow files that a deployed stack knows from the start; makegood publish changes them.
 func Files() [][]byte { return [][]byte{order.YAML} }
 
 // newClient keeps enough connections for many tasks at once to one host.

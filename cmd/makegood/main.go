@@ -48,6 +48,7 @@ func newRoot(agents []agent.Handler) *cobra.Command {
 		newRun(agents),
 		newValidate(names(agents)),
 		newDev(agents),
+		newPublish(),
 		newSubmit(),
 		newGet(),
 		newList(),

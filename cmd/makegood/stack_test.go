@@ -76,7 +76,9 @@ func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
 		"no access to the table": {400, json, `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`, table, codeFailed, "the credentials do not allow it"},
 		"no table":               {400, json, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}`, table, codeUsage, "is shop deployed in eu-central-1"},
 	} {
-		for _, verb := range [][]string{{"get", "a"}, {"cancel", "a", "--json"}, {"submit", "order"}, {"list", "--state", "Error"}} {
+		for _, verb := range [][]string{
+			{"get", "a"}, {"cancel", "a", "--json"}, {"submit", "order"}, {"list", "--state", "Error"}, {"list", "--paused"}, {"publish", "../../workflows/order/order.yaml"},
+		} {
 			t.Run(name+"/"+verb[0], func(t *testing.T) {
 				someAWS(t, c.status, c.contentType, c.body)
 				for name, value := range c.environment {

@@ -10,8 +10,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// definitions are the workflow files that a process is linked with. They become the current ones of a
-// stack with the first batch that a Scheduler of that build handles: deploying is all that it takes.
+// definitions are the workflow files that a process is linked with. They are made known to a stack that
+// knows none of their names, with the first batch that its Scheduler handles: deploying is all that it
+// takes. A name that has a definition keeps it until somebody publishes another: which one is current must
+// not rest on which process was started last.
 type definitions struct {
 	byName map[string]*workflowfile.Compiled
 
@@ -31,7 +33,7 @@ func newDefinitions(files [][]byte) (*definitions, error) {
 	return d, nil
 }
 
-// publish makes one of them the current definition of its name; of another name it does nothing.
+// publish makes one of them the definition of its name; of another name it does nothing.
 func (d *definitions) publish(ctx context.Context, to store.Definitions, name string) error {
 	c, ok := d.byName[name]
 	if !ok {
@@ -40,22 +42,19 @@ func (d *definitions) publish(ctx context.Context, to store.Definitions, name st
 	return to.PutDefinition(ctx, name, c.Hash, c.Definition)
 }
 
-// publishAll makes all of them current, once. It is done when it has succeeded.
+// publishAll makes those known that are not, once. It is done when it has succeeded.
 func (d *definitions) publishAll(ctx context.Context, to store.Definitions) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done {
 		return nil
 	}
-	for name, c := range d.byName {
-		current, err := to.CurrentDefinition(ctx, name)
-		if err == nil && current == c.Hash {
-			continue
+	for name := range d.byName {
+		_, err := to.CurrentDefinition(ctx, name)
+		if errors.Is(err, store.ErrNotFound) {
+			err = d.publish(ctx, to, name)
 		}
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if err := d.publish(ctx, to, name); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
@@ -79,11 +80,17 @@ func open(ctx context.Context, p parts) (*stack, error) {
 
 // awsConfig is that of all clients. The SDK reads AWS_ENDPOINT_URL, region and credentials by itself.
 func awsConfig(ctx context.Context) (aws.Config, error) {
-	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)))
+	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)),
+		config.WithLogger(logging.LoggerFunc(sdkLog)))
 	if err != nil {
 		return c, fmt.Errorf("AWS configuration: %w", err)
 	}
 	return c, nil
+}
+
+// sdkLog logs what the SDK says, which otherwise would not be in JSON.
+func sdkLog(class logging.Classification, format string, args ...any) {
+	slog.Debug("AWS SDK", "class", class, "said", fmt.Sprintf(format, args...))
 }
 
 // open makes the adapters.
@@ -98,7 +105,7 @@ func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) 
 }
 
 // Scheduler makes the handler of the events queue from the environment, and of workflow files, which are
-// made the current definitions of their names before the first batch is handled. The error names
+// made known, where their names are not, before the first batch is handled. The error names
 // everything that is wrong with the environment.
 func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) (queue.Handler, error) {
 	c, err := readScheduler(getenv)

@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // Operator does to a stack's jobs what submitters and operators ask, in their own process and with their
@@ -65,6 +66,11 @@ func (o *Operator) SubmitCurrent(ctx context.Context, workflow string, s schedul
 		return makegood.Job{}, false, err
 	}
 	return o.scheduler.SubmitCurrent(ctx, workflow, s)
+}
+
+// Publish makes a definition the current one of its workflow's name; jobs that are there keep theirs.
+func (o *Operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
+	return o.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition)
 }
 
 // Request does what is asked of a job; see httpapi.Backend.

@@ -18,11 +18,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // Variable is the environment variable that names a stack where no flag does.
@@ -47,7 +49,9 @@ type Stack struct {
 // that a first submission makes known. Errors are of type *Error.
 func Open(ctx context.Context, name string, getenv func(string) string, files [][]byte) (*Stack, error) {
 	c, err := config.LoadDefaultConfig(ctx,
-		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)), config.WithRetryMaxAttempts(tries))
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)), config.WithRetryMaxAttempts(tries),
+		// It would draw over what the verb prints; what matters is an error.
+		config.WithLogger(logging.Nop{}))
 	if err != nil {
 		return nil, &Error{Usage: true, err: fmt.Errorf("AWS configuration: %w", err), next: "see AWS_PROFILE and ~/.aws/config"}
 	}
@@ -96,6 +100,14 @@ func instance() string {
 // Client gives a client that asks this stack. Its errors are those of package client; where AWS was not
 // to be had, there is an *Error among them.
 func (s *Stack) Client() *client.Client { return s.client }
+
+// Publish makes a definition the current one of its workflow's name. Errors are of type *Error.
+func (s *Stack) Publish(ctx context.Context, c *workflowfile.Compiled) error {
+	if err := s.operator.Publish(ctx, c); err != nil {
+		return s.explain(err)
+	}
+	return nil
+}
 
 // ListPaused gives a page of the paused jobs of a workflow, or of all when it is empty, and the cursor of
 // the next. Errors are of type *Error.

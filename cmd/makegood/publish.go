@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/internal/stack"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// newPublish makes the verb that gives a stack a new definition of a workflow.
+func newPublish() *cobra.Command {
+	o := remote{}
+	cmd := &cobra.Command{
+		Use:   "publish FILE",
+		Short: "Make a workflow file the current definition on a deployed stack",
+		Long: `Make a workflow file the current definition of its name on a deployed stack. Jobs that are submitted from
+then on run by it; those that are there keep theirs. The names of agents are not checked: the stack may have
+others than this command. A FILE of the name - is standard input. makegood dev reads its files by itself.
+
+Exit status: 0 it is stored; 1 bad usage, a bad file, or no such stack; 3 AWS cannot be reached.`,
+		Example: "  makegood publish workflows/order/order.yaml --stack shop-prod",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return publish(cmd, o, args[0]) },
+	}
+	cmd.Flags().StringVar(&o.stack, "stack", "", "`name` of the deployed stack; also "+stack.Variable)
+	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
+	return cmd
+}
+
+func publish(cmd *cobra.Command, o remote, file string) error {
+	name := o.stackName(cmd)
+	if name == "" {
+		return exit(codeUsage, errors.New("publish needs --stack"))
+	}
+	source, err := validator{stdin: cmd.InOrStdin()}.read(file)
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	compiled, err := workflowfile.Parse(file, source)
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	s, err := openStack(cmd, name)
+	if err != nil {
+		return err
+	}
+	if err := s.Publish(cmd.Context(), compiled); err != nil {
+		return failed(err)
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), map[string]string{"workflow": compiled.Workflow.Name, "definition": compiled.Hash})
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "workflow %s is %s now\n", compiled.Workflow.Name, compiled.Hash)
+	return nil
+}

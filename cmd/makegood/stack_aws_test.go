@@ -1,0 +1,262 @@
+//go:build aws
+
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// deployedStack is a table and queues at the stand-ins, a CloudFormation that knows where they are, and
+// the command as a process.
+type deployedStack struct {
+	name        string
+	binary      string
+	environment []string
+	store       *dynamostore.Store
+	queues      *sqsqueue.Queues
+}
+
+func newDeployedStack(t *testing.T) *deployedStack {
+	t.Helper()
+	tables, mq := standin.DynamoDB(t), standin.SQS(t)
+	s := &deployedStack{name: "mg" + strings.ToLower(rand.Text()[:10]), binary: filepath.Join(t.TempDir(), "makegood")}
+	if out, err := exec.Command("go", "build", "-o", s.binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	at := func(endpoint string) aws.Config {
+		return aws.Config{Region: "eu-central-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	}
+	db := dynamodb.NewFromConfig(at(tables.Endpoint))
+	if _, err := db.CreateTable(t.Context(), dynamostore.Schema(s.name+"-jobs", "CompleteBy")); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.store, err = dynamostore.New(dynamostore.Config{Client: db, Table: s.name + "-jobs", Index: "CompleteBy"}); err != nil {
+		t.Fatal(err)
+	}
+	sender := sqs.NewFromConfig(at(mq.Endpoint))
+	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, "tasks-inventory", "tasks-http", "tasks-shipping"} {
+		if _, err := sender.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(s.name + "-" + name)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.queues = sqsqueue.New(sqsqueue.Config{Client: sender, Prefix: s.name + "-"})
+	s.environment = append(os.Environ(),
+		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+mq.Endpoint,
+		"AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_ENDPOINT_URL_CLOUDFORMATION="+s.cloudFormation(t), "MAKEGOOD_STACK="+s.name)
+	return s
+}
+
+// cloudFormation answers as CloudFormation does, for this stack. Not every stand-in has one.
+func (s *deployedStack) cloudFormation(t *testing.T) string {
+	t.Helper()
+	var outputs strings.Builder
+	for key, value := range map[string]string{
+		"TableName": s.name + "-jobs", "IndexName": "CompleteBy", "Shards": "16", "QueuePrefix": s.name + "-",
+		"Replies": "shop=replies-shop", "RetentionDays": "30", "SomethingElse": "x",
+	} {
+		fmt.Fprintf(&outputs, "<member><OutputKey>%s</OutputKey><OutputValue>%s</OutputValue></member>", key, value)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/xml")
+		if r.FormValue("Action") != "DescribeStacks" || r.FormValue("StackName") != s.name {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, queryError("ValidationError", "Stack with id "+r.FormValue("StackName")+" does not exist"))
+			return
+		}
+		fmt.Fprintf(w, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>%s</StackName><Outputs>%s</Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`, s.name, &outputs)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// run runs a verb as a process, and wants this exit code.
+func (s *deployedStack) run(t *testing.T, code int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs strings.Builder
+	command := exec.CommandContext(t.Context(), s.binary, args...)
+	command.Env, command.Stdout, command.Stderr = s.environment, &out, &errs
+	_ = command.Run() // The exit code says it.
+	if got := command.ProcessState.ExitCode(); got != code {
+		t.Fatalf("makegood %v: got exit code %d, want %d\n%s%s", args, got, code, &out, &errs)
+	}
+	return out.String(), errs.String()
+}
+
+// job runs a verb with --json and reads the job that it prints.
+func (s *deployedStack) job(t *testing.T, args ...string) client.Job {
+	t.Helper()
+	out, _ := s.run(t, 0, append(args, "--json")...)
+	var job client.Job
+	if err := json.Unmarshal([]byte(out), &job); err != nil {
+		t.Fatalf("makegood %v: got %q: %v", args, out, err)
+	}
+	return job
+}
+
+// ids runs list with --json, until it gives these jobs: an index may lag behind.
+func (s *deployedStack) wantListed(t *testing.T, want []string, scan bool, args ...string) {
+	t.Helper()
+	var got struct {
+		Jobs []client.Listed
+		Scan bool
+	}
+	for until := time.Now().Add(10 * time.Second); ; {
+		out, stderr := s.run(t, 0, append([]string{"list", "--json"}, args...)...)
+		if err := json.Unmarshal([]byte(out), &got); err != nil {
+			t.Fatalf("list %v: got %q: %v", args, out, err)
+		}
+		if strings.Contains(stderr, "whole table") != scan || got.Scan != scan {
+			t.Fatalf("list %v: got scan %t and %q, want %t", args, got.Scan, stderr, scan)
+		}
+		ids := []string{}
+		for _, l := range got.Jobs {
+			ids = append(ids, l.ID)
+		}
+		if slices.Sort(ids); slices.Equal(ids, want) {
+			return
+		}
+		if time.Now().After(until) {
+			t.Fatalf("list %v: got %v, want %v", args, ids, want)
+		}
+	}
+}
+
+// task receives the next task of an agent.
+func (s *deployedStack) task(t *testing.T, agent string) makegood.Task {
+	t.Helper()
+	records, err := s.queues.Receive(t.Context(), deployed.TasksQueue(agent), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, err := wire.DecodeTask(records[0].Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return task
+}
+
+// fail puts a job into Error, as its Scheduler would.
+func (s *deployedStack) fail(t *testing.T, id string) {
+	t.Helper()
+	j, err := s.store.Load(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := j.CompleteBy
+	j.ProcessState, j.Reason, j.Open, j.CompleteBy = makegood.Error, "no more goods", nil, makegood.Instant(time.Now().Add(makegood.FarKey))
+	j.Steps[0].Forward = makegood.Activity{State: makegood.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
+	if err := s.store.Save(t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Every verb on a deployed stack, as an operator uses them: what is asked is stored when the verb
+// returns, and what it makes due is on the agents' queues.
+func TestTheVerbsWorkOnADeployedStack(t *testing.T) {
+	s := newDeployedStack(t)
+	input := `{"id":"o-1","customer":"c-1","total":9.5}`
+
+	submitted := s.job(t, "submit", "order", "--id", "o-1", "--input", input)
+	if submitted.ProcessState != makegood.Pending || submitted.Workflow != "order" {
+		t.Errorf("submitted: got %+v, want it Pending", submitted)
+	}
+	if task := s.task(t, "inventory"); task.Job != "o-1" || task.Step != "reserve" {
+		t.Errorf("got the task %+v, want the first of o-1", task)
+	}
+	if _, stderr := s.run(t, 0, "submit", "order", "--id", "o-1", "--input", input); !strings.Contains(stderr, "there already") {
+		t.Errorf("submitted again: got %q, want it to be there already", stderr)
+	}
+	s.run(t, codeUsage, "submit", "order", "--id", "o-1", "--input", "{}")
+	s.run(t, codeUsage, "submit", "nothing", "--input", "{}")
+	s.run(t, codeUsage, "get", "o-9")
+	if job := s.job(t, "get", "o-1"); string(job.Input) != `{"customer":"c-1","id":"o-1","total":9.5}` {
+		t.Errorf("get: got the input %s", job.Input)
+	}
+
+	s.job(t, "submit", "order", "--id", "o-2", "--input", `{"id":"o-2","customer":"c-1","total":1}`)
+	if job := s.job(t, "pause", "o-2", "--reason", "stocktaking"); !job.Paused {
+		t.Errorf("paused: got %+v", job)
+	}
+	s.wantListed(t, []string{"o-2"}, false, "--paused")
+	s.wantListed(t, []string{}, false, "--paused", "--workflow", "other")
+	if job := s.job(t, "resume", "o-2"); job.Paused {
+		t.Errorf("resumed: got %+v", job)
+	}
+	s.wantListed(t, []string{}, false, "--paused")
+
+	s.fail(t, "o-1")
+	s.wantListed(t, []string{"o-1"}, false, "--state", "Error")
+	s.wantListed(t, []string{"o-2"}, false, "--state", "Pending")
+	if job := s.job(t, "resubmit", "o-1"); job.ProcessState != makegood.Processing {
+		t.Errorf("resubmitted: got %+v, want it Processing", job)
+	}
+	s.wantListed(t, []string{}, false, "--state", "Error")
+	s.run(t, codeUsage, "resubmit", "o-1")
+
+	// Nothing of it was done, so it is Cancelled at once; what is to be told waits for the stack.
+	s.job(t, "submit", "order", "--id", "o-3", "--reply-to", "shop", "--input", `{"id":"o-3","customer":"c-1","total":1}`)
+	if job := s.job(t, "cancel", "o-3"); job.ProcessState != makegood.Cancelled {
+		t.Errorf("cancelled: got %+v", job)
+	}
+	if _, err := s.store.Load(t.Context(), "o-3"); err != nil {
+		t.Fatal(err)
+	}
+	if j, _ := s.store.Load(t.Context(), "o-3"); len(j.Untold) == 0 || j.CompleteBy.IsZero() || time.Until(j.CompleteBy) > 2*makegood.TellAgain {
+		t.Errorf("cancelled: got untold %v and CompleteBy %s, want it told within about a minute", j.Untold, j.CompleteBy)
+	}
+	if job := s.job(t, "undo", "o-2"); job.Desired != makegood.Undone {
+		t.Errorf("undone: got %+v", job)
+	}
+	s.run(t, codeUsage, "submit", "order", "--reply-to", "nobody")
+	s.wantListed(t, []string{"o-1", "o-2", "o-3"}, true)
+	s.wantListed(t, []string{"o-3"}, true, "--state", "Cancelled")
+	if out, _ := s.run(t, codeOtherwise, "watch", "o-3"); !strings.Contains(out, "o-3  order  Cancelled") {
+		t.Errorf("watch: got %q", out)
+	}
+	s.run(t, codeUsage, "get", "o-1", "--stack", "elsewhere")
+}
+
+// A definition that was published is the one that new jobs run by; those that are there keep theirs.
+func TestAPublishedDefinitionIsForNewJobs(t *testing.T) {
+	s := newDeployedStack(t)
+	before := s.job(t, "submit", "order", "--id", "o-1", "--input", `{"id":"o-1","customer":"c","total":1}`)
+	file := filepath.Join(t.TempDir(), "order.yaml")
+	if err := os.WriteFile(file, []byte("name: order\nsteps:\n  - name: reserve\n    agent: warehouse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := s.run(t, 0, "publish", file, "--json")
+	after := s.job(t, "submit", "order", "--id", "o-2", "--input", "{}")
+	if after.Definition == before.Definition || !strings.Contains(out, after.Definition) {
+		t.Errorf("got %s before, %s after, %q published, want a new one", before.Definition, after.Definition, out)
+	}
+	if job := s.job(t, "get", "o-1"); job.Definition != before.Definition {
+		t.Errorf("o-1: got the definition %s, want %s as before", job.Definition, before.Definition)
+	}
+	s.run(t, codeUsage, "publish", "stack_test.go")
+}
