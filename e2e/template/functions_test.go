@@ -1,0 +1,156 @@
+package template
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// environment gives the variables of a function, those of Globals among them.
+func (t *template) environment(function string) map[string]string {
+	all := map[string]string{}
+	for _, of := range []any{at(t.globals, "Function"), any(t.resources[function].properties)} {
+		variables, _ := at(of, "Environment", "Variables").(map[string]any)
+		for name, value := range variables {
+			all[name] = text(value)
+		}
+	}
+	return all
+}
+
+// inherited gives a property of a function, or that of Globals.
+func (t *template) inherited(function, property string) any {
+	if own := t.property(function, property); own != nil {
+		return own
+	}
+	return at(t.globals, "Function", property)
+}
+
+// checkRecursion: Lambda stops a chain of sixteen invocations, and a job of twenty steps is one. Where no queue
+// of ours feeds a function, that guard stays.
+func checkRecursion(t *template) []string {
+	var found []string
+	for _, name := range t.of(functionKind) {
+		want := ""
+		if len(t.events(name, "SQS")) > 0 {
+			want = "Allow"
+		}
+		if got := text(t.inherited(name, "RecursiveLoop")); got != want {
+			found = append(found, fmt.Sprintf("%s: RecursiveLoop is %q, want %q", name, got, want))
+		}
+	}
+	return found
+}
+
+func checkSources(t *template) []string {
+	var found []string
+	for _, name := range t.of(functionKind) {
+		for _, event := range t.events(name, "SQS") {
+			if text(at(event, "FunctionResponseTypes")) != "[ReportBatchItemFailures]" {
+				found = append(found, name+" fails its whole batch for one message: no ReportBatchItemFailures")
+			}
+			most := number(at(event, "ScalingConfig", "MaximumConcurrency"))
+			reserved, is := t.property(name, "ReservedConcurrentExecutions").(int)
+			if most < 2 || !is || most > reserved {
+				found = append(found, fmt.Sprintf("%s: MaximumConcurrency is %d, want at least 2, and at most the %d reserved: a throttled message ages unseen", name, most, reserved))
+			}
+			if size, window := number(at(event, "BatchSize")), number(at(event, "MaximumBatchingWindowInSeconds")); size < 1 || size > 10 && window == 0 {
+				found = append(found, fmt.Sprintf("%s: batches of %d with a window of %d s", name, size, window))
+			}
+		}
+	}
+	return found
+}
+
+// checkMade: what each function must say by itself, since the default is wrong for it.
+func checkMade(t *template) []string {
+	var found []string
+	for _, name := range t.of(functionKind) {
+		full := text(t.property(name, "FunctionName"))
+		if !strings.HasPrefix(full, "${AWS::StackName}-") {
+			found = append(found, name+" has no name of this stack")
+		}
+		for property, want := range map[string]string{"Runtime": "provided.al2023", "Handler": "bootstrap"} {
+			if got := text(t.inherited(name, property)); got != want {
+				found = append(found, fmt.Sprintf("%s: %s is %q, want %s", name, property, got, want))
+			}
+		}
+		if number(t.property(name, "Timeout")) < 10 || number(t.property(name, "MemorySize")) < 128 {
+			found = append(found, name+" takes the default of 3 seconds, or of memory")
+		}
+		if !t.hasLogs("/aws/lambda/" + full) {
+			found = append(found, name+" has no log group that ends what it keeps")
+		}
+		if text(at(t.resources[name].attributes, "Metadata", "BuildMethod")) != "go1.x" {
+			found = append(found, name+" cannot be built by sam build")
+		}
+	}
+	return found
+}
+
+func (t *template) hasLogs(group string) bool {
+	for _, name := range t.of("AWS::Logs::LogGroup") {
+		if text(t.property(name, "LogGroupName")) == group && number(t.property(name, "RetentionInDays")) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// rate is the grammar of EventBridge, which cfn-lint does not know: the unit agrees with the number.
+var rate = regexp.MustCompile(`^rate\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (minutes|hours|days))\)$`)
+
+func checkSchedule(t *template) []string {
+	var found []string
+	schedules := 0
+	for _, name := range t.of(functionKind) {
+		for _, event := range t.events(name, "ScheduleV2") {
+			schedules++
+			if expression := text(at(event, "ScheduleExpression")); !rate.MatchString(expression) {
+				found = append(found, fmt.Sprintf("%s: %q is no rate that EventBridge takes", name, expression))
+			}
+			if text(at(event, "RoleArn")) == "" || text(at(event, "DeadLetterConfig", "Arn")) == "" || at(event, "RetryPolicy", "MaximumRetryAttempts") == nil {
+				found = append(found, name+": its schedule wants a role of its own, dead letters, and a retry policy")
+			}
+			invoke := t.property(name, "EventInvokeConfig")
+			if at(invoke, "MaximumRetryAttempts") != 0 || text(at(invoke, "DestinationConfig", "OnFailure", "Destination")) == "" {
+				found = append(found, name+" wants no retries by Lambda, and a destination for what failed: the next tick is the retry")
+			}
+		}
+		if len(t.events(name, "Schedule")) > 0 {
+			found = append(found, name+" has a rule of the old kind")
+		}
+	}
+	if schedules != 1 {
+		found = append(found, fmt.Sprintf("%d schedules, want that of the sweep", schedules))
+	}
+	return found
+}
+
+func functionRules() []rule {
+	return []rule{
+		{"Lambda's guard against loops is off where queues feed a function, and on elsewhere", checkRecursion, []mistake{
+			{"          RecursiveLoop: Allow\n", "", `inventoryAgent: RecursiveLoop is "", want "Allow"`},
+			{"      CodeUri: functions/supervisor", "      CodeUri: functions/supervisor\n      RecursiveLoop: Allow", `Supervisor: RecursiveLoop is "Allow", want ""`},
+		}},
+		{"a batch fails by its messages, and no more run than are reserved", checkSources, []mistake{
+			{"            FunctionResponseTypes: [ReportBatchItemFailures]\n            Scaling", "            Scaling", "Scheduler fails its whole batch"},
+			{"                ScalingConfig: {MaximumConcurrency: !Ref AgentConcurrency}\n", "", "httpAgent: MaximumConcurrency is 0"},
+			{"            ScalingConfig: {MaximumConcurrency: !Ref SchedulerConcurrency}", "            ScalingConfig: {MaximumConcurrency: 1000}", "Scheduler: MaximumConcurrency is 1000"},
+			{"                BatchSize: 10", "                BatchSize: 100", "paymentsAgent: batches of 100 with a window of 0"},
+		}},
+		{"a function has a name, a runtime, a timeout, and a log that ends", checkMade, []mistake{
+			{"    Runtime: provided.al2023\n    Handler", "    Runtime: go1.x\n    Handler", `Scheduler: Runtime is "go1.x"`},
+			{"      Timeout: 50\n", "", "Supervisor takes the default"},
+			{"LogGroupName: !Sub \"/aws/lambda/${AWS::StackName}-scheduler\"", "LogGroupName: other", "Scheduler has no log group"},
+			{"          RetentionInDays: !Ref LogRetentionDays\n", "", "shippingAgent has no log group"},
+		}},
+		{"the sweep is scheduled, and its failures are kept", checkSchedule, []mistake{
+			{"rate(1 minute)", "rate(1 minutes)", `"rate(1 minutes)" is no rate`},
+			{"rate(1 minute)", "rate(5 minute)", `"rate(5 minute)" is no rate`},
+			{"            RoleArn: !GetAtt ScheduleRole.Arn\n", "", "its schedule wants a role"},
+			{"        MaximumRetryAttempts: 0\n", "", "wants no retries by Lambda"},
+			{"Type: ScheduleV2", "Type: Schedule", "Supervisor has a rule of the old kind"},
+		}},
+	}
+}

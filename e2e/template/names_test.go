@@ -1,0 +1,217 @@
+package template
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/stack"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/workflows"
+)
+
+// lambdaSets are what Lambda sets beside the variables of the template.
+func lambdaSets(function string) map[string]string {
+	return map[string]string{
+		"AWS_REGION": "eu-central-1", "AWS_LAMBDA_FUNCTION_NAME": function,
+		"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+	}
+}
+
+// Each handler is made from the variables that the template gives its function: what is missing, misspelt or
+// not understood is said by the code that will read it there.
+func TestEachFunctionStartsWithTheVariablesOfTheTemplate(t *testing.T) {
+	t.Setenv("AWS_CA_BUNDLE", "")
+	whole := load(t, readFile(t, templateFile))
+	for _, name := range whole.of(functionKind) {
+		variables := lambdaSets(name)
+		maps.Copy(variables, whole.environment(name))
+		if err := startFunction(t, variables); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		// It is the code that says so: without the table it does not start.
+		delete(variables, deployed.VarTable)
+		if err := startFunction(t, variables); err == nil {
+			t.Errorf("%s starts without %s", name, deployed.VarTable)
+		}
+	}
+}
+
+func startFunction(t *testing.T, variables map[string]string) error {
+	getenv := func(name string) string { return variables[name] }
+	for name, value := range variables {
+		t.Setenv(name, value)
+	}
+	var err error
+	switch name := variables["AWS_LAMBDA_FUNCTION_NAME"]; {
+	case name == "Scheduler":
+		_, err = deployed.Scheduler(t.Context(), getenv, nil)
+	case name == "Supervisor":
+		_, err = deployed.Supervisor(t.Context(), getenv)
+	default:
+		_, err = deployed.Agent(t.Context(), getenv, workflows.Agents(getenv))
+	}
+	return err
+}
+
+// constants gives the values of the string constants of a file whose names begin so.
+func constants(t *testing.T, file, prefix string) []string {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []string
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, prefix) || len(spec.Values) != 1 {
+			return true
+		}
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+			value, _ := strconv.Unquote(literal.Value)
+			values = append(values, value)
+		}
+		return true
+	})
+	return values
+}
+
+// A variable that no code reads would look as if it did something.
+func TestTheTemplateSetsTheVariablesThatTheCodeReads(t *testing.T) {
+	whole := load(t, readFile(t, templateFile))
+	set := map[string]bool{}
+	for _, name := range whole.of(functionKind) {
+		for variable := range whole.environment(name) {
+			set[variable] = true
+		}
+	}
+	read := map[string]bool{}
+	for _, variable := range append(constants(t, "../../internal/deployed/config.go", "Var"), constants(t, "../../workflows/workflows.go", "shopVariable")...) {
+		read[variable] = true
+	}
+	// The prefix says what this one would, and a loop cannot write a list.
+	delete(read, deployed.VarQueues)
+	if !reflect.DeepEqual(set, read) || len(read) < 10 {
+		t.Errorf("got %v\nwant %v", slices.Sorted(maps.Keys(set)), slices.Sorted(maps.Keys(read)))
+	}
+}
+
+func TestEachAgentOfTheCodeHasAFunctionAndAQueue(t *testing.T) {
+	whole := load(t, readFile(t, templateFile))
+	want := []string{"http"}
+	for _, a := range workflows.Agents(func(string) string { return "" }) {
+		want = append(want, a.Name())
+	}
+	slices.Sort(want)
+	if got := whole.agents(); !slices.Equal(got, want) {
+		t.Errorf("got the agents %v, want %v", got, want)
+	}
+	queues := map[string]string{"EventsQueue": deployed.EventsQueue, "QuarantineQueue": deployed.QuarantineQueue}
+	for _, agent := range want {
+		queues[agent+"TasksQueue"] = deployed.TasksQueue(agent)
+	}
+	prefix := whole.environment("Scheduler")[deployed.VarQueuePrefix]
+	for name, queue := range queues {
+		if got := text(whole.property(name, "QueueName")); got != prefix+queue {
+			t.Errorf("%s: got the name %q, want %q", name, got, prefix+queue)
+		}
+	}
+}
+
+// tableOf writes a table's keys and indexes as lines, so that a difference can be read.
+func tableOf(attributes, keys, indexes []string) string {
+	slices.Sort(attributes)
+	slices.Sort(indexes)
+	return strings.Join(slices.Concat(attributes, keys, indexes), "\n")
+}
+
+func keysOf(schema []types.KeySchemaElement) []string {
+	var all []string
+	for _, k := range schema {
+		all = append(all, fmt.Sprintf("%s %s", aws.ToString(k.AttributeName), k.KeyType))
+	}
+	return all
+}
+
+func keysIn(schema any) []string {
+	var all []string
+	for _, k := range list(schema) {
+		all = append(all, text(at(k, "AttributeName"))+" "+text(at(k, "KeyType")))
+	}
+	return all
+}
+
+func TestTheTableIsThatOfTheStore(t *testing.T) {
+	whole := load(t, readFile(t, templateFile))
+	index := whole.environment("Supervisor")[deployed.VarIndex]
+	schema := dynamostore.Schema("table", index)
+	var attributes, indexes []string
+	for _, a := range schema.AttributeDefinitions {
+		attributes = append(attributes, fmt.Sprintf("%s: %s", aws.ToString(a.AttributeName), a.AttributeType))
+	}
+	for _, i := range schema.GlobalSecondaryIndexes {
+		indexes = append(indexes, fmt.Sprint(aws.ToString(i.IndexName), keysOf(i.KeySchema), i.Projection.ProjectionType))
+	}
+	want := tableOf(attributes, keysOf(schema.KeySchema), indexes)
+	attributes, indexes = nil, nil
+	for _, a := range list(whole.property("Table", "AttributeDefinitions")) {
+		attributes = append(attributes, text(at(a, "AttributeName"))+": "+text(at(a, "AttributeType")))
+	}
+	for _, i := range list(whole.property("Table", "GlobalSecondaryIndexes")) {
+		indexes = append(indexes, fmt.Sprint(text(at(i, "IndexName")), keysIn(at(i, "KeySchema")), text(at(i, "Projection", "ProjectionType"))))
+	}
+	if got := tableOf(attributes, keysIn(whole.property("Table", "KeySchema")), indexes); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := text(whole.property("Table", "TimeToLiveSpecification", "AttributeName")); got != dynamostore.ExpiryAttribute {
+		t.Errorf("items expire by %q, want %q", got, dynamostore.ExpiryAttribute)
+	}
+}
+
+func TestAlarmsAreOnMetricsThatTheFunctionsWrite(t *testing.T) {
+	whole := load(t, readFile(t, templateFile))
+	alarms := 0
+	for _, name := range whole.of(alarmKind) {
+		if text(whole.property(name, "Namespace")) != deployed.MetricsNamespace {
+			continue
+		}
+		alarms++
+		if metric := text(whole.property(name, "MetricName")); !slices.Contains(deployed.Metrics(), metric) {
+			t.Errorf("%s: no function writes %q; they write %v", name, metric, deployed.Metrics())
+		}
+		want := map[string]any{"Name": deployed.DimensionStack, "Value": whole.environment("Supervisor")[deployed.VarStack]}
+		if got := list(whole.property(name, "Dimensions")); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+			t.Errorf("%s: got the dimensions %v, want %v", name, got, want)
+		}
+	}
+	if alarms < 2 {
+		t.Errorf("got %d alarms on our own metrics, want NoSweep and JobsInError at least", alarms)
+	}
+}
+
+func TestTheOutputsAreThoseThatTheCommandReads(t *testing.T) {
+	whole := load(t, readFile(t, templateFile))
+	for variable, output := range stack.Outputs() {
+		if variable == deployed.VarQueues {
+			continue // QueuePrefix says what it would.
+		}
+		got, want := text(at(whole.outputs, output, "Value")), whole.environment("Scheduler")[variable]
+		if want == "" {
+			want = "-" // An output cannot be empty.
+		}
+		if got != want {
+			t.Errorf("output %s: got %q, want what the functions have as %s: %q", output, got, variable, want)
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package template
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// decode gives the value of a node, with !X written as {Fn::X: ...}.
+func decode(n *yaml.Node) any {
+	var value any
+	switch n.Kind {
+	case yaml.AliasNode:
+		panic(fmt.Sprintf("line %d: CloudFormation takes no aliases", n.Line))
+	case yaml.MappingNode:
+		m := map[string]any{}
+		for i := 0; i < len(n.Content); i += 2 {
+			m[n.Content[i].Value] = decode(n.Content[i+1])
+		}
+		value = m
+	case yaml.SequenceNode:
+		all := []any{}
+		for _, each := range n.Content {
+			all = append(all, decode(each))
+		}
+		value = all
+	default:
+		if isFunction(n.Tag) {
+			value = n.Value
+		} else if err := n.Decode(&value); err != nil {
+			panic(fmt.Sprintf("line %d: %v", n.Line, err))
+		}
+	}
+	switch {
+	case !isFunction(n.Tag):
+		return value
+	case n.Tag == "!Ref" || n.Tag == "!Condition":
+		return map[string]any{n.Tag[1:]: value}
+	case n.Tag == "!GetAtt" && n.Kind == yaml.ScalarNode:
+		name, attribute, _ := strings.Cut(n.Value, ".")
+		return map[string]any{"Fn::GetAtt": []any{name, attribute}}
+	}
+	return map[string]any{"Fn::" + n.Tag[1:]: value}
+}
+
+func isFunction(tag string) bool { return strings.HasPrefix(tag, "!") && !strings.HasPrefix(tag, "!!") }
+
+// absent is what Ref AWS::NoValue gives.
+type absent struct{}
+
+// resolve resolves the functions in v, where loop has the values of the loops around it.
+func (t *template) resolve(v any, loop map[string]any) any {
+	switch v := v.(type) {
+	case []any:
+		all := []any{}
+		for _, each := range v {
+			if r := t.resolve(each, loop); r != any(absent{}) {
+				all = append(all, r)
+			}
+		}
+		return all
+	case map[string]any:
+		if len(v) == 1 {
+			for name, argument := range v {
+				if r, known := t.call(name, argument, loop); known {
+					return r
+				}
+			}
+		}
+		all := map[string]any{}
+		for key, each := range v {
+			if r := t.resolve(each, loop); r != any(absent{}) {
+				all[key] = r
+			}
+		}
+		return all
+	}
+	return v
+}
+
+// call gives what a function gives.
+func (t *template) call(name string, argument any, loop map[string]any) (value any, known bool) {
+	switch name {
+	case "Ref":
+		return t.named(text(argument), loop), true
+	case "Fn::Sub":
+		return t.substitute(text(argument), loop), true
+	case "Fn::GetAtt":
+		parts := texts(t.resolve(argument, loop))
+		// A loop's Fn::Sub gives the name of a resource.
+		return "${" + strings.Join(parts, ".") + "}", true
+	case "Fn::FindInMap":
+		return at(t.mappings, texts(t.resolve(argument, loop))...), true
+	case "Fn::If":
+		parts := argument.([]any)
+		if t.conditions[text(parts[0])] {
+			return t.resolve(parts[1], loop), true
+		}
+		return t.resolve(parts[2], loop), true
+	}
+	return nil, false
+}
+
+// named gives what a name stands for.
+func (t *template) named(name string, loop map[string]any) any {
+	if value, ok := loop[name]; ok {
+		return value
+	}
+	if value, ok := t.parameters[name]; ok {
+		return value
+	}
+	if name == "AWS::NoValue" {
+		return absent{}
+	}
+	return "${" + name + "}"
+}
+
+// substitute replaces what is known in the string of a Fn::Sub.
+func (t *template) substitute(s string, loop map[string]any) string {
+	for name, value := range loop {
+		s = strings.ReplaceAll(s, "${"+name+"}", text(value))
+	}
+	for name, value := range t.parameters {
+		s = strings.ReplaceAll(s, "${"+name+"}", text(value))
+	}
+	return s
+}
+
+// holds evaluates a condition.
+func (t *template) holds(condition any) bool {
+	m, _ := condition.(map[string]any)
+	if not, ok := m["Fn::Not"].([]any); ok {
+		return !t.holds(not[0])
+	}
+	pair, ok := m["Fn::Equals"].([]any)
+	return ok && text(t.resolve(pair[0], nil)) == text(t.resolve(pair[1], nil))
+}
+
+// A small template, so that what the rules below rest on is seen to work.
+func TestLoopsAndFunctionsAreResolved(t *testing.T) {
+	got := load(t, `
+Parameters: {Size: {Default: 3}, Big: {Default: "yes"}}
+Conditions: {IsBig: !Equals [!Ref Big, "yes"], IsSmall: !Not [!Equals [!Ref Big, "yes"]]}
+Mappings: {M: {a: {N: 1}, b: {N: 2}}}
+Resources:
+  Fn::ForEach::Loop:
+    - X
+    - [a, b]
+    - "${X}Queue":
+        Type: Q
+        Properties:
+          Name: !Sub "${AWS::StackName}-${X}-${Size}"
+          N: !FindInMap [M, !Ref X, N]
+          Dead: {"Fn::GetAtt": [!Sub "${X}Dead", Arn]}
+          If: !If [IsBig, !Ref Size, !Ref AWS::NoValue]
+          Gone: !If [IsSmall, 1, !Ref AWS::NoValue]
+`)
+	want := "map[Dead:${bDead.Arn} If:3 N:2 Name:${AWS::StackName}-b-3]"
+	if text(got.resources["bQueue"].properties) != want || len(got.resources) != 2 {
+		t.Errorf("got %v\nwant bQueue to be %s, and aQueue", got.resources, want)
+	}
+}

@@ -1,0 +1,293 @@
+package template
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// grants are all that roles may do: by the role, then "action resource", where a role of an agent stands
+// under its agent's name as X. What is not here is refused; so the review of a wider permission is the
+// review of a line here.
+func grants() map[string][]string {
+	const table, events, quarantine, sweeps, key = "${Table.Arn}", "${EventsQueue.Arn}", "${QuarantineQueue.Arn}", "${SweepsDeadQueue.Arn}", "${Key.Arn}"
+	const replies = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackName}-replies-*"
+	take := func(queue string) []string {
+		return each(queue, "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
+	}
+	send := func(queue string) []string { return each(queue, "sqs:SendMessage", "sqs:GetQueueUrl") }
+	// What each function needs beside: the key, its log, traces.
+	usual := func(logs string) []string {
+		return slices.Concat(
+			each(key, "kms:Decrypt", "kms:GenerateDataKey", "kms:Encrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:DescribeKey"),
+			each("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents"),
+			each("*", "xray:PutTraceSegments", "xray:PutTelemetryRecords"),
+		)
+	}
+	return map[string][]string{
+		"SchedulerRole": slices.Concat(
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			take(events), send(events), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
+			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"), usual("SchedulerLogs"),
+		),
+		"XAgentRole": slices.Concat(
+			each(table, "dynamodb:UpdateItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
+			send(events), send(quarantine), usual("XAgentLogs"),
+		),
+		"SupervisorRole": slices.Concat(
+			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each(table, "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+			send(events), each(events, "sqs:GetQueueAttributes"), each(sweeps, "sqs:SendMessage"), usual("SupervisorLogs"),
+		),
+		"ScheduleRole": slices.Concat(
+			each("arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}-supervisor", "lambda:InvokeFunction"),
+			each(sweeps, "sqs:SendMessage"), each(key, "kms:Decrypt", "kms:GenerateDataKey"),
+		),
+	}
+}
+
+func each(resource string, actions ...string) []string {
+	var all []string
+	for _, a := range actions {
+		all = append(all, a+" "+resource)
+	}
+	return all
+}
+
+// statements gives the statements of a role: its own, and those of policies attached to it.
+func (t *template) statements(role string) []any {
+	var all []any
+	for _, policy := range list(t.property(role, "Policies")) {
+		all = append(all, list(at(policy, "PolicyDocument", "Statement"))...)
+	}
+	for _, name := range t.of("AWS::IAM::Policy") {
+		if slices.Contains(texts(t.property(name, "Roles")), "${"+role+"}") {
+			all = append(all, list(t.property(name, "PolicyDocument", "Statement"))...)
+		}
+	}
+	return all
+}
+
+// agents gives the names of the agents that have a function.
+func (t *template) agents() []string {
+	var names []string
+	for _, name := range t.of(functionKind) {
+		if agent := t.environment(name)["MAKEGOOD_AGENT"]; agent != "" {
+			names = append(names, agent)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func checkGrants(t *template) []string {
+	var found []string
+	for _, role := range t.of("AWS::IAM::Role") {
+		granted := map[string]bool{}
+		for _, statement := range t.statements(role) {
+			for _, action := range texts(at(statement, "Action")) {
+				for _, on := range texts(at(statement, "Resource")) {
+					granted[action+" "+on] = true
+				}
+			}
+		}
+		found = append(found, differences(role, granted, t.allowed(role))...)
+	}
+	return found
+}
+
+// allowed gives what a role may do, with the agents' names in place of X: of an agent's role its own.
+func (t *template) allowed(role string) map[string]bool {
+	allowed := map[string]bool{}
+	for _, agent := range t.agents() {
+		kind := role
+		if role == agent+"AgentRole" {
+			kind = "XAgentRole"
+		}
+		for _, grant := range grants()[kind] {
+			allowed[strings.NewReplacer("${XTasks", "${"+agent+"Tasks", "${XAgent", "${"+agent+"Agent").Replace(grant)] = true
+		}
+	}
+	return allowed
+}
+
+func differences(role string, granted, allowed map[string]bool) []string {
+	var found []string
+	for _, grant := range slices.Sorted(maps.Keys(granted)) {
+		if !allowed[grant] {
+			found = append(found, fmt.Sprintf("%s may %s, which is not on the list", role, grant))
+		}
+	}
+	for _, grant := range slices.Sorted(maps.Keys(allowed)) {
+		if !granted[grant] {
+			found = append(found, fmt.Sprintf("%s may not %s, which is on the list", role, grant))
+		}
+	}
+	return found
+}
+
+// checkNarrow: where one table holds all, conditions keep the agents and the Supervisor to their parts of it.
+func checkNarrow(t *template) []string {
+	var found []string
+	for _, role := range t.of("AWS::IAM::Role") {
+		if role == "SchedulerRole" {
+			continue
+		}
+		for _, s := range t.statements(role) {
+			writes := slices.ContainsFunc(texts(at(s, "Action")), func(a string) bool {
+				return a == "dynamodb:UpdateItem" || a == "dynamodb:DeleteItem"
+			})
+			var want []string
+			switch {
+			case !writes:
+				continue
+			case role == "SupervisorRole":
+				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys lease#*"}
+			default:
+				want = []string{
+					"ForAllValues:StringEquals dynamodb:Attributes PK SK Open Claims ClaimsRev CompleteBy",
+					"ForAllValues:StringNotLike dynamodb:LeadingKeys *#*", "StringEqualsIfExists dynamodb:ReturnValues NONE",
+				}
+			}
+			if got := flat(at(s, "Condition")); !slices.Equal(got, want) {
+				found = append(found, fmt.Sprintf("%s writes to the table if %q, want %q", role, got, want))
+			}
+		}
+	}
+	return found
+}
+
+// flat writes the parts of a condition, sorted.
+func flat(condition any) []string {
+	var all []string
+	operators, _ := condition.(map[string]any)
+	for operator, keys := range operators {
+		for key, values := range keys.(map[string]any) {
+			all = append(all, operator+" "+key+" "+strings.Join(texts(values), " "))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// checkOwnRoles: without a role of its own, SAM gives a function that reads a queue AWS's managed policy, which
+// lets it drain every queue of the account.
+func checkOwnRoles(t *template) []string {
+	var found []string
+	users := map[string]string{}
+	for _, name := range t.of(functionKind) {
+		role := strings.TrimSuffix(strings.TrimPrefix(text(t.property(name, "Role")), "${"), ".Arn}")
+		if t.resources[role].kind != "AWS::IAM::Role" {
+			found = append(found, name+" has no role of this template")
+		}
+		if other := users[role]; other != "" {
+			found = append(found, fmt.Sprintf("%s and %s share the role %s", other, name, role))
+		}
+		users[role] = name
+		if t.property(name, "Policies") != nil {
+			found = append(found, name+" has policies that SAM would expand")
+		}
+	}
+	for _, role := range t.of("AWS::IAM::Role") {
+		if t.property(role, "ManagedPolicyArns") != nil {
+			found = append(found, role+" has a managed policy")
+		}
+		found = append(found, t.checkTrust(role)...)
+	}
+	return found
+}
+
+func (t *template) checkTrust(role string) []string {
+	for _, s := range list(t.property(role, "AssumeRolePolicyDocument", "Statement")) {
+		service := text(at(s, "Principal", "Service"))
+		switch {
+		case service == "lambda.amazonaws.com":
+		case service == "scheduler.amazonaws.com":
+			condition := at(s, "Condition", "StringEquals")
+			if text(at(condition, "aws:SourceArn")) == "" || text(at(condition, "aws:SourceAccount")) != "${AWS::AccountId}" {
+				return []string{role + " may be taken for schedules of others: want aws:SourceArn and aws:SourceAccount"}
+			}
+		default:
+			return []string{fmt.Sprintf("%s may be taken by %q", role, service)}
+		}
+	}
+	return nil
+}
+
+// checkReasons: a wildcard in what is allowed has its reason beside it, as a comment.
+func checkReasons(t *template) []string {
+	var found []string
+	walk(t.source, func(m *yaml.Node) {
+		if pair(m, "Effect") == nil || pair(m, "Effect")[1].Value != "Allow" {
+			return
+		}
+		for _, name := range []string{"Action", "Resource", "Principal"} {
+			p := pair(m, name)
+			if p == nil || !hasWildcard(p[1]) {
+				continue
+			}
+			comments := p[0].HeadComment + p[0].LineComment + p[1].HeadComment + p[1].LineComment
+			if name == "Principal" || strings.TrimLeft(comments, "# ") == "" {
+				found = append(found, fmt.Sprintf("line %d: a wildcard in %s without a reason beside it", p[1].Line, name))
+			}
+		}
+	})
+	return found
+}
+
+func walk(n *yaml.Node, visit func(*yaml.Node)) {
+	if n.Kind == yaml.MappingNode {
+		visit(n)
+	}
+	for _, each := range n.Content {
+		walk(each, visit)
+	}
+}
+
+// pair gives the key and the value of a mapping; nil: it is not there.
+func pair(m *yaml.Node, name string) []*yaml.Node {
+	for i := 0; i < len(m.Content); i += 2 {
+		if m.Content[i].Value == name {
+			return m.Content[i : i+2]
+		}
+	}
+	return nil
+}
+
+func hasWildcard(n *yaml.Node) bool {
+	return strings.Contains(n.Value, "*") || slices.ContainsFunc(n.Content, hasWildcard)
+}
+
+func roleRules() []rule {
+	return []rule{
+		{"each role may do what is listed, and nothing else", checkGrants, []mistake{
+			{"[dynamodb:GetItem, dynamodb:PutItem", "[dynamodb:GetItem, dynamodb:Scan, dynamodb:PutItem", "SchedulerRole may dynamodb:Scan ${Table.Arn}, which"},
+			{"Action: dynamodb:Query", "Action: dynamodb:*", "SupervisorRole may dynamodb:*"},
+			{"${Table.Arn}/index/CompleteBy", "${Table.Arn}/index/*", "SupervisorRole may dynamodb:Query ${Table.Arn}/index/*"},
+			{"Action: dynamodb:UpdateItem", "Action: [dynamodb:UpdateItem, dynamodb:GetItem]", "paymentsAgentRole may dynamodb:GetItem"},
+			{"Action: dynamodb:UpdateItem\n", "Action: dynamodb:UpdateItems\n", "httpAgentRole may not dynamodb:UpdateItem ${Table.Arn}, which"},
+			{
+				"sqs:GetQueueUrl]\n                    Resource: {\"Fn::GetAtt\": [!Sub \"${Agent}TasksQueue\", Arn]}",
+				"sqs:GetQueueUrl]\n                    Resource: !GetAtt httpTasksQueue.Arn", "paymentsAgentRole may sqs:ReceiveMessage ${httpTasksQueue.Arn}, which",
+			},
+		}},
+		{"agents write claims only, and the Supervisor leases only", checkNarrow, []mistake{
+			{"Claims, ClaimsRev, CompleteBy]", "Claims, ClaimsRev, CompleteBy, Data]", "shippingAgentRole writes to the table if"},
+			{"                        dynamodb:ReturnValues: [NONE]", "                        dynamodb:ReturnValues: [ALL_NEW]", "httpAgentRole writes"},
+			{`["lease#*"]`, `["*"]`, "SupervisorRole writes to the table if"},
+		}},
+		{"each function has a role of its own, and only its service takes it", checkOwnRoles, []mistake{
+			{"      Role: !GetAtt SchedulerRole.Arn\n", "", "Scheduler has no role"},
+			{"!GetAtt SupervisorRole.Arn", "!GetAtt SchedulerRole.Arn", "share the role"},
+			{"                aws:SourceArn: !GetAtt Schedules.Arn\n", "", "ScheduleRole may be taken for schedules of others"},
+			{"      CodeUri: functions/scheduler", "      CodeUri: functions/scheduler\n      Policies: [AmazonSQSFullAccess]", "policies that SAM would expand"},
+		}},
+		{"a wildcard has a reason beside it", checkReasons, []mistake{
+			{" # X-Ray knows no resources for these", "", "a wildcard in Resource without"},
+			{"Action: sns:Publish\n            Resource: !Ref AlertTopic\n            Condition: {StringEquals", "Action: sns:*\n            Resource: !Ref AlertTopic\n            Condition: {StringEquals", "a wildcard in Action"},
+			{"Principal: {Service: cloudwatch.amazonaws.com}", `Principal: "*"`, "a wildcard in Principal"},
+		}},
+	}
+}
