@@ -33,14 +33,15 @@ type Log struct{ Logger *slog.Logger }
 
 var _ Notifier = Log{}
 
-// Announce writes a warning for an Error, and an information for all else.
+// Announce writes a warning for an Error, and an information for all else. The reason is not written: it
+// may quote a payload, as the error of an expression or of a remote service does. The job keeps it.
 func (l Log) Announce(ctx context.Context, n Notice) error {
 	level := slog.LevelInfo
 	if n.ProcessState == makegood.Error {
 		level = slog.LevelWarn
 	}
 	l.Logger.Log(ctx, level, "job changed", "job", n.Job, "workflow", n.Workflow, "seq", n.Seq,
-		"status", n.ProcessState, "reason", n.Reason)
+		"status", n.ProcessState)
 	return nil
 }
 
