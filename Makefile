@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions demo test test-aws modelcheck sim race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws template-check deploy undeploy modelcheck sim fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,29 @@ test: ## Run all tests and count them
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
 
+template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
+	@go run ./e2e/aws -run cfn-lint template.yaml
+	@go test ./e2e/template
+
+ENV ?= dev
+STACK ?= makegood-$(ENV)
+sam := $(shell command -v sam)
+# The same bytes as make functions builds, and half the size of what sam build makes by itself.
+goflags := -tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='
+
+deploy: have-sam ## Build and deploy STACK to AWS, after asking; ENV=dev or prod, PARAMETERS="Name=Value ..."
+	@echo "deploy: builds the functions, shows what would change in stack $(STACK) ($(ENV), samconfig.toml) of the account"
+	@echo "deploy: that your credentials are for, and asks before it changes anything. docs/deploy.md says what it costs."
+	GOFLAGS="$(goflags)" sam build --config-env $(ENV) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+	sam deploy --config-env $(ENV) --stack-name $(STACK) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+
+undeploy: have-sam ## Delete STACK from AWS, after asking; its table and key stay
+	sam delete --config-env $(ENV) --stack-name $(STACK)
+	@echo "undeploy: the table with its jobs and the key stay. docs/deploy.md says how to delete them, too."
+
+have-sam:
+	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
+
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
 	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run 'Models|Planted'
 
@@ -41,6 +64,17 @@ modelcheck: ## Check every state of small jobs, and that planted bugs are found;
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
 	@go test -c -o .build/sim.test ./internal/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
 		$(if $(SEED),-test.v -seed $(SEED) $(if $(TRACE),-trace),-seeds $(or $(SEEDS),10000) -from $(or $(FROM),1))
+
+fuzz: ## Feed both handlers FUZZ=1000000 spoilt messages each (SEED=1); or TIME=30s for each decoder instead
+ifdef TIME
+	@grep -rl '^func Fuzz' --include='*_test.go' --exclude-dir=testdata --exclude-dir=tidy . | while read file; do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\).*/\1/p' $$file); do \
+			echo "$$file $$target"; go test $$(dirname $$file) -run '^$$' -fuzz "^$$target$$" -fuzztime $(TIME) || exit 1; \
+		done; \
+	done
+else
+	@go run ./internal/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
+endif
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

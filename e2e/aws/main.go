@@ -4,6 +4,9 @@
 //
 // It is called by make test-aws in the root of the repository. A stand-in that cannot be had fails
 // the run. It proves nothing about AWS itself: what the stand-ins do otherwise is listed by name.
+//
+// With -run and the name of a tool it installs that, pinned like the stand-ins, and runs it with the
+// arguments that follow: make template-check does so with cfn-lint.
 package main
 
 import (
@@ -22,11 +25,16 @@ const runLimit = 30 * time.Minute
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
-	err := run(ctx, os.Args[1:])
+	command, name := run, "test-aws"
+	arguments := os.Args[1:]
+	if len(arguments) > 1 && arguments[0] == "-run" {
+		command, name, arguments = runTool, arguments[1], arguments[1:]
+	}
+	err := command(ctx, arguments)
 	cancel()
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "test-aws:", err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		os.Exit(1)
 	}
 }
