@@ -259,4 +259,11 @@ func TestAPublishedDefinitionIsForNewJobs(t *testing.T) {
 		t.Errorf("o-1: got the definition %s, want %s as before", job.Definition, before.Definition)
 	}
 	s.run(t, codeUsage, "publish", "stack_test.go")
+	// Nobody made the queue of the warehouse's tasks: the job is stored, and the operator hears of it.
+	if _, stderr := s.run(t, 0, "submit", "order", "--id", "o-3", "--input", "{}"); !strings.Contains(stderr, "stored; but first tasks wait") {
+		t.Errorf("submitted without a queue: got %q, want to be told", stderr)
+	}
+	if _, stderr := s.run(t, 0, "cancel", "o-3"); stderr != "" {
+		t.Errorf("cancelled: got %q, want nothing", stderr)
+	}
 }

@@ -45,7 +45,8 @@ func (o *remote) stackName(cmd *cobra.Command) string {
 
 // openStack opens the stack of this name.
 func openStack(cmd *cobra.Command, name string) (*stack.Stack, error) {
-	s, err := stack.Open(cmd.Context(), name, os.Getenv, workflows.Files())
+	warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
+	s, err := stack.Open(cmd.Context(), name, os.Getenv, workflows.Files(), warn)
 	return s, failed(err)
 }
 

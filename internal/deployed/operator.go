@@ -32,9 +32,10 @@ type Operator struct {
 }
 
 // NewOperator makes an Operator from the variables that functions read. published are workflow files that
-// it makes known to a stack in which nobody has done so yet. instance names it in LockedBy. The error
-// names everything that is wrong with the variables.
-func NewOperator(c aws.Config, getenv func(string) string, published [][]byte, instance string) (*Operator, error) {
+// it makes known to a stack in which nobody has done so yet. instance names it in LockedBy. log hears of
+// what was saved and could not be sent, as warnings. The error names everything that is wrong with the
+// variables.
+func NewOperator(c aws.Config, getenv func(string) string, published [][]byte, instance string, log *slog.Logger) (*Operator, error) {
 	e := &environment{getenv: getenv}
 	p, replies := e.place(), e.pairs(VarReplies)
 	e.needs(p, EventsQueue)
@@ -52,7 +53,7 @@ func NewOperator(c aws.Config, getenv func(string) string, published [][]byte, i
 	return &Operator{Store: table, published: known, scheduler: scheduler.New(scheduler.Config{
 		Jobs: table, Payloads: table, Definitions: table, Queue: queues, Notifier: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue, Replies: slices.Sorted(maps.Keys(replies)),
-		Reminders: true, Instance: instance, Logger: slog.New(slog.DiscardHandler),
+		Reminders: true, Instance: instance, Logger: log,
 	})}, nil
 }
 
@@ -99,7 +100,11 @@ func (o *Operator) Workflows(ctx context.Context) (map[string]string, error) {
 // silent leaves what is to be told to the stack's own Scheduler.
 type silent struct{}
 
+// errSilent is no failure: it is what the Scheduler is answered that would tell somebody.
 var errSilent = errors.New("the stack's Scheduler tells it")
+
+// Untold reports whether an error in the log of an Operator means only that the stack tells, and not it.
+func Untold(err error) bool { return errors.Is(err, errSilent) }
 
 func (silent) Announce(context.Context, notify.Notice) error { return errSilent }
 

@@ -46,8 +46,9 @@ type Stack struct {
 
 // Open finds a stack. Where the environment names a table (MAKEGOOD_TABLE), the functions' variables say
 // where its parts are; otherwise the outputs of the CloudFormation stack do. files are the workflow files
-// that a first submission makes known. Errors are of type *Error.
-func Open(ctx context.Context, name string, getenv func(string) string, files [][]byte) (*Stack, error) {
+// that a first submission makes known. warn is told, in a sentence, of what was stored and could not be sent
+// at once. Errors are of type *Error.
+func Open(ctx context.Context, name string, getenv func(string) string, files [][]byte, warn func(string)) (*Stack, error) {
 	c, err := config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)), config.WithRetryMaxAttempts(tries),
 		// It would draw over what the verb prints; what matters is an error.
@@ -66,7 +67,8 @@ func Open(ctx context.Context, name string, getenv func(string) string, files []
 		}
 		getenv = outputs.getenv
 	}
-	operator, err := deployed.NewOperator(c, getenv, files, instance())
+	unsent := slog.New(&warnings{to: warn, explain: explain})
+	operator, err := deployed.NewOperator(c, getenv, files, instance(), unsent)
 	if err != nil {
 		return nil, &Error{Usage: true, err: fmt.Errorf("stack %s: %w", name, err), next: "docs/operate.md says what a stack's outputs, or the environment, must say"}
 	}
