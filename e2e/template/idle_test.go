@@ -1,0 +1,110 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const deployPage = "../../docs/deploy.md"
+
+// List prices in dollars, us-east-1, without free tiers, as of November 2026: docs/deploy.md names the pages.
+const (
+	perMillionSQS      = 0.40
+	perMillionWrites   = 0.625
+	perMillionReads    = 0.125
+	perMillionInvokes  = 0.20
+	perGBSecond        = 0.0000133334
+	perMillionTicks    = 1.00
+	perMillionTraces   = 5.00
+	perAlarm           = 0.10
+	perDashboard       = 3.00
+	perKey             = 1.00
+	perMetric          = 0.30
+	perGBOfLogs        = 0.50
+	minutes            = 30 * 24 * 60 // of a month
+	pollers            = 5            // of a queue that feeds a function; MaximumConcurrency keeps them at that
+	receivesPerMinute  = 3            // long polls of 20 seconds
+	secondsPerSweep    = 0.3          // assumed; with MemorySize it makes cents
+	logBytesPerSweep   = 1500         // assumed: two lines of ours, three of Lambda's
+	leaseWrites        = 2            // of a shard: taken, released
+	readsPerEmptyQuery = 0.5          // eventually consistent
+)
+
+// cost is what one part costs in a month in which no job is submitted.
+type cost struct {
+	part, from string
+	dollars    float64
+}
+
+// idle computes them from the template as an environment deploys it.
+func (t *template) idle(shards int) []cost {
+	million := func(n float64, price float64) float64 { return n / 1e6 * price }
+	queues, alarms, dashboards := 0, 0, 0
+	for _, name := range t.of(queueKind) {
+		if !t.isDead(name) {
+			queues++
+		}
+	}
+	if t.conditions["IsWatched"] {
+		alarms = len(t.of(alarmKind))
+	}
+	if t.conditions["HasDashboard"] {
+		dashboards = len(t.of("AWS::CloudWatch::Dashboard"))
+	}
+	traces := 0.0
+	if text(at(t.globals, "Function", "Tracing")) == "Active" {
+		traces = million(minutes, perMillionTraces)
+	}
+	sweep := float64(minutes * shards)
+	memory := float64(number(t.property("Supervisor", "MemorySize"))) / 1024
+	return []cost{
+		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), perMillionSQS)},
+		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, perMillionWrites)},
+		{"sweeps: looking", "a query and a question for the queue's depth for each shard", million(sweep*readsPerEmptyQuery, perMillionReads) + million(sweep, perMillionSQS)},
+		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, perMillionInvokes+perMillionTicks) + minutes*secondsPerSweep*memory*perGBSecond},
+		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*perGBOfLogs + perMetric},
+		{"traces", "one a sweep, if Tracing is Active", traces},
+		{"alarms", fmt.Sprint(alarms), float64(alarms) * perAlarm},
+		{"dashboard", fmt.Sprint(dashboards), float64(dashboards) * perDashboard},
+		{"key", "1", perKey},
+	}
+}
+
+func TestThePageSaysWhatAnIdleStackCosts(t *testing.T) {
+	source := readFile(t, templateFile)
+	var rows [2][]cost
+	for i, environment := range []string{"dev", "prod"} {
+		whole, err := parse(source, overrides(t)[environment])
+		if err != nil {
+			t.Fatal(err)
+		}
+		shards := number(whole.parameters["Shards"])
+		if set, ok := overrides(t)[environment]["Shards"]; ok {
+			if _, err := fmt.Sscan(text(set), &shards); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows[i] = whole.idle(shards)
+	}
+	var want strings.Builder
+	var sums [2]float64
+	want.WriteString("| part | in prod | dev $ | prod $ |\n|---|---|---|---|\n")
+	for i, prod := range rows[1] {
+		dev := rows[0][i]
+		sums[0], sums[1] = sums[0]+dev.dollars, sums[1]+prod.dollars
+		fmt.Fprintf(&want, "| %s | %s | %.2f | %.2f |\n", prod.part, prod.from, dev.dollars, prod.dollars)
+	}
+	fmt.Fprintf(&want, "| **a month** | | **%.2f** | **%.2f** |\n", sums[0], sums[1])
+	if !strings.Contains(readFile(t, deployPage), want.String()) {
+		t.Errorf("docs/deploy.md does not show what the template makes; it should say\n%s", want.String())
+	}
+	if says := fmt.Sprintf("%.0f $ a month\nas `dev`, %.0f $ as `prod`", sums[0], sums[1]); !strings.Contains(readFile(t, "../../README.md"), says) {
+		t.Errorf("README.md does not say %q", says)
+	}
+	// What costs most idle is what a reader can switch off; so dev, which has, must be the cheaper.
+	if slices.IndexFunc(rows[0], func(c cost) bool { return c.dollars < 0 }) >= 0 || sums[0] >= sums[1] {
+		t.Errorf("dev costs %.2f, prod %.2f", sums[0], sums[1])
+	}
+}
