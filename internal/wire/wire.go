@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -154,8 +155,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("a task must name job, step, agent, action, key and replyTo")
 	case m.Attempt < 1 || m.Round < 1:
 		return makegood.Task{}, poison("attempt %d, round %d: both count from 1", m.Attempt, m.Round)
-	case m.TimeoutMs < 1:
-		return makegood.Task{}, poison("timeoutMs %d: want at least 1", m.TimeoutMs)
+	case m.TimeoutMs < 1 || m.TimeoutMs > makegood.MaxTimeout.Milliseconds():
+		return makegood.Task{}, poison("timeoutMs %d: want 1 to %d", m.TimeoutMs, makegood.MaxTimeout.Milliseconds())
 	case !m.Exclusive && m.CompleteBy.IsZero():
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
 	}
@@ -244,13 +245,16 @@ func decodeReply(m event) (string, makegood.Event, error) {
 	}
 	failure := makegood.StepError{
 		Message: makegood.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
-		RetryAfter: makegood.Duration(max(0, m.Error.RetryAfterMs)) * makegood.Millisecond,
+		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
 	}
 	if m.Error.Applied == makegood.AppliedNo {
 		failure.Applied = makegood.AppliedNo
 	}
 	return m.Job, makegood.StepFailed{Step: m.Step, Attempt: m.Attempt, LockedBy: m.LockedBy, Error: failure}, nil
 }
+
+// maxMillis is how many milliseconds a duration can be. One more would make it negative.
+const maxMillis = math.MaxInt64 / int64(makegood.Millisecond)
 
 // Inline makes a payload of a JSON value, without white space, so that it is stored byte for byte; null
 // and nothing are the zero payload.

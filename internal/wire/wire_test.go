@@ -194,20 +194,3 @@ func TestAStoredJobIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("what a store keeps beside it was packed too: %s", again)
 	}
 }
-
-func FuzzDecode(f *testing.F) {
-	f.Add(`{"v":1,"type":"Submitted","job":"j"}`)
-	f.Add(`{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"output":null}`)
-	f.Fuzz(func(t *testing.T, body string) {
-		if job, e, err := DecodeEvent(body); err == nil {
-			if _, err := EncodeEvent(job, e); err != nil {
-				t.Errorf("read, but cannot be written: %v", err)
-			}
-		} else if !errors.Is(err, ErrPoison) {
-			t.Errorf("got %v, want poison", err)
-		}
-		if _, err := DecodeTask(body); err != nil && !errors.Is(err, ErrPoison) {
-			t.Errorf("got %v, want poison", err)
-		}
-	})
-}

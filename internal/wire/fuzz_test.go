@@ -1,0 +1,130 @@
+package wire
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+)
+
+// poisonWithReason reports whether an error says that a message is poison, and why.
+func poisonWithReason(err error) bool {
+	return errors.Is(err, ErrPoison) && len(err.Error()) > len(ErrPoison.Error())+len(": ")
+}
+
+// sendable fails the test unless SQS would take what was encoded. What was read at its limit may be
+// larger when written, and then its sender is told.
+func sendable(t *testing.T, body string) {
+	t.Helper()
+	if err := queue.Check(queue.Message{Body: body}); err != nil && !strings.Contains(err.Error(), "the limit is") {
+		t.Errorf("encoded as what no queue takes: %v: %.200q", err, body)
+	}
+}
+
+func FuzzIncoming(f *testing.F) {
+	f.Add(`{"v":1,"type":"Submitted","job":"j"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		in, err := DecodeIncoming(body)
+		if err != nil {
+			if !poisonWithReason(err) {
+				t.Errorf("got %v, want poison with its reason", err)
+			}
+			return
+		}
+		if failed, ok := in.Event.(makegood.StepFailed); ok && failed.Error.RetryAfter < 0 {
+			t.Errorf("%.300q\nwas read as %+v, which is to be tried again before it failed", body, failed)
+		}
+		var written string
+		if in.Submit != nil {
+			written, err = EncodeSubmit(*in.Submit)
+		} else {
+			written, err = EncodeEvent(in.Job, in.Event)
+		}
+		if err != nil {
+			t.Fatalf("read, but cannot be written: %v", err)
+		}
+		sendable(t, written)
+		again, err := DecodeIncoming(written)
+		if in.Submit != nil && again.Submit != nil {
+			// White space in an input is not kept.
+			in.Submit.Input, again.Submit.Input = Inline(in.Submit.Input).Inline, Inline(again.Submit.Input).Inline
+		}
+		if err != nil || !reflect.DeepEqual(again, in) {
+			t.Errorf("%.300q\nwas read as  %+v\nand again as %+v, %v", body, in, again, err)
+		}
+	})
+}
+
+func FuzzTask(f *testing.F) {
+	f.Add(`{"v":1,"type":"Task","job":"j"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		task, err := DecodeTask(body)
+		if err != nil {
+			if !poisonWithReason(err) {
+				t.Errorf("got %v, want poison with its reason", err)
+			}
+			return
+		}
+		written, err := EncodeTask(task)
+		if err != nil {
+			t.Fatalf("read, but cannot be written: %v", err)
+		}
+		sendable(t, written)
+		again, err := DecodeTask(written)
+		// White space in payloads is not kept.
+		task.Input, again.Input = Inline(task.Input).Inline, Inline(again.Input).Inline
+		if task.Undo != nil && again.Undo != nil {
+			task.Undo.Output, again.Undo.Output = Inline(task.Undo.Output).Inline, Inline(again.Undo.Output).Inline
+		}
+		if err != nil || !reflect.DeepEqual(again, task) {
+			t.Errorf("%.300q\nwas read as  %+v\nand again as %+v, %v", body, task, again, err)
+		}
+	})
+}
+
+func FuzzAnnouncement(f *testing.F) {
+	f.Add(`{"v":1,"type":"Announcement","job":"a","workflow":"b","seq":1,"processState":"Processed","reason":"","at":"1970-01-01T00:00:00Z"}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		job, workflow, a, err := DecodeAnnouncement(body)
+		if err != nil {
+			if !poisonWithReason(err) {
+				t.Errorf("got %v, want poison with its reason", err)
+			}
+			return
+		}
+		written, err := EncodeAnnouncement(job, workflow, a)
+		if err != nil {
+			t.Fatalf("read, but cannot be written: %v", err)
+		}
+		sendable(t, written)
+		sameJob, sameWorkflow, same, err := DecodeAnnouncement(written)
+		if err != nil || sameJob != job || sameWorkflow != workflow || !reflect.DeepEqual(same, a) {
+			t.Errorf("%.300q\nwas read as  %+v\nand again as %+v, %v", body, a, same, err)
+		}
+	})
+}
+
+// A job as SQLite keeps it.
+func FuzzJob(f *testing.F) {
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		job, err := DecodeJob(body)
+		if err != nil {
+			return
+		}
+		written, err := EncodeJob(job)
+		if err != nil {
+			t.Fatalf("read, but cannot be written: %v", err)
+		}
+		again, err := DecodeJob(written)
+		if err != nil {
+			t.Fatalf("written, but cannot be read: %v: %.300q", err, written)
+		}
+		if twice, err := EncodeJob(again); err != nil || string(twice) != string(written) {
+			t.Errorf("%.300q\nwas written as    %.300q\nand, read again, %.300q, %v", body, written, twice, err)
+		}
+	})
+}
