@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -80,6 +81,72 @@ func TestAWrongHandlerIsFound(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzScheduler and FuzzAgent feed a handler with a message of the fuzzer's own between two good ones.
+func FuzzScheduler(f *testing.F) { fuzzHandler(f, "scheduler") }
+
+func FuzzAgent(f *testing.F) { fuzzHandler(f, "agent") }
+
+func fuzzHandler(f *testing.F, name string) {
+	w, err := newWorld(f.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := w.store.Close(); err != nil {
+			f.Error(err)
+		}
+	})
+	h, first, last := w.handling(name), w.corpus[0], w.tasks[0]
+	f.Add(first)
+	f.Add(last)
+	f.Fuzz(func(t *testing.T, body string) {
+		got := &tally{reasons: map[string]int{}}
+		if err := got.batch(t.Context(), w, h, []string{first, body, last}); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range got.violations {
+			t.Error(v)
+		}
+	})
+}
+
+// FuzzBatch gives both handlers a batch as Lambda's runtime decodes it, whatever is in its records: they
+// fail no record that is not there.
+func FuzzBatch(f *testing.F) {
+	w, err := newWorld(f.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() {
+		if err := w.store.Close(); err != nil {
+			f.Error(err)
+		}
+	})
+	f.Add([]byte(`{"Records":[{"messageId":"m","body":"{}","attributes":{"ApproximateReceiveCount":"1"}}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var batch events.SQSEvent
+		if json.Unmarshal(body, &batch) != nil {
+			return
+		}
+		ids := map[string]bool{}
+		for _, record := range batch.Records {
+			ids[record.MessageId] = true
+		}
+		for name, handle := range map[string]queue.Handler{"scheduler": w.scheduler.HandleSQS, "agent": w.runner.HandleSQS} {
+			answer, err := handle(t.Context(), batch)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			for _, failure := range answer.BatchItemFailures {
+				if !ids[failure.ItemIdentifier] {
+					t.Errorf("%s failed %q, which is not in %v", name, failure.ItemIdentifier, ids)
+				}
+			}
+			w.box.takeOut()
+		}
+	})
 }
 
 // dropping keeps some records from the handler, and says nothing of it.

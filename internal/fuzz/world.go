@@ -215,8 +215,11 @@ func (w *world) note(ctx context.Context, id string) error {
 		return err
 	}
 	for _, e := range []makegood.Event{
-		makegood.Submitted{}, makegood.DeadlinePassed{Key: job.CompleteBy}, makegood.DeadlinePassed{Key: origin},
-		makegood.Interrupted{Incarnation: 1}, makegood.Interrupted{Incarnation: 2},
+		makegood.Submitted{},
+		makegood.DeadlinePassed{Key: job.CompleteBy},
+		makegood.DeadlinePassed{Key: origin},
+		makegood.Interrupted{Incarnation: 1},
+		makegood.Interrupted{Incarnation: 2},
 	} {
 		if _, deadline := e.(makegood.DeadlinePassed); deadline && job.CompleteBy.IsZero() {
 			continue

@@ -1,0 +1,96 @@
+package dynamostore
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Data, names and details of an item: whatever is there is read or refused with a reason.
+func FuzzUnpack(f *testing.F) {
+	job := makegood.Job{ID: "j", Workflow: "order", Definition: "d", Round: 1, Steps: []makegood.StepState{{Name: "reserve"}, {Name: "ship"}}}
+	f.Add(pack(job, nil, 0).data)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		unpackCreated(body)
+		if u, err := unpackData(body); err == nil {
+			if len(u.job.Steps) > makegood.MaxSteps || len(u.detailKeys) > maxCount {
+				t.Errorf("got %d steps and %d details from %d bytes", len(u.job.Steps), len(u.detailKeys), len(body))
+			}
+			u.complete(t)
+		} else if err.Error() == "" {
+			t.Error("refused without a reason")
+		}
+		if names, err := unpackNames(body); err == nil && len(names) > makegood.MaxSteps {
+			t.Errorf("got %d names", len(names))
+		}
+		if all, err := unpackDetail(body); err == nil && len(all) > 2*makegood.MaxSteps {
+			t.Errorf("got %d details", len(all))
+		}
+	})
+}
+
+// complete packs a job that was read, if nothing of it is elsewhere, and reads it again.
+func (u unpacked) complete(t *testing.T) {
+	t.Helper()
+	if u.namesKey != "" || len(u.detailKeys) > 0 || len(u.detailed) > 0 {
+		return
+	}
+	again, _ := unpackAll(t, pack(u.job, nil, 0), map[string][]byte{})
+	if !reflect.DeepEqual(again, u.job) {
+		t.Errorf("a job came back as another:\n got %+v\nwant %+v", again, u.job)
+	}
+}
+
+// What an item keeps beside data, with attributes of any value.
+func FuzzBeside(f *testing.F) {
+	f.Add("j", "order", "Processing", "12", "3", "reserve", "1", "agent:1", "1700000000000")
+	f.Fuzz(func(t *testing.T, id, workflow, state, rev, failures, step, attempt, holder, completeBy string) {
+		slot := item{attrAttempt: numeral(attempt), attrLockedBy: text(holder), attrStartedAt: numeral(completeBy), attrCompleteBy: numeral(completeBy)}
+		it := item{
+			attrPK: text(id), attrWorkflow: text(workflow), attrProcessState: text(state), attrRev: numeral(rev), attrClaimsRev: numeral(rev),
+			attrFailureCount: numeral(failures), attrCompleteBy: numeral(completeBy), attrOpen: object(item{step: numeral(attempt)}),
+			attrClaims: object(item{step: object(slot)}),
+		}
+		job := readBeside(it)
+		if again := readBeside(withKey(besideItem(job, job.Rev), job)); !reflect.DeepEqual(again, job) {
+			t.Errorf("got  %+v\nwant %+v", again, job)
+		}
+		for name := range it {
+			it[name] = text(state)
+		}
+		readBeside(it)
+		listed(it)
+	})
+}
+
+// numeral is a number as DynamoDB gives it, or one that it never would.
+func numeral(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
+
+// withKey gives an item the key in the index that besideItem leaves out.
+func withKey(it item, job makegood.Job) item {
+	if !job.CompleteBy.IsZero() {
+		it[attrCompleteBy] = instant(job.CompleteBy)
+	}
+	return it
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add("")
+	f.Fuzz(func(t *testing.T, from string) {
+		c, err := readCursor(from)
+		if err != nil {
+			if !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("got %v, want %v", err, store.ErrNotFound)
+			}
+			return
+		}
+		if again, err := readCursor(c.String()); err != nil || again != c {
+			t.Errorf("cursor %q: got %+v, and written and read %+v, %v", from, c, again, err)
+		}
+	})
+}
