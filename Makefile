@@ -36,7 +36,7 @@ test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, 
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
 	@go run ./e2e/aws -run cfn-lint template.yaml
-	@go test ./e2e/template
+	@SAM_TRANSLATE=1 go test ./e2e/template
 
 ENV ?= dev
 STACK ?= makegood-$(ENV)

@@ -8,10 +8,19 @@ import (
 	"path/filepath"
 )
 
-// programs are the tools that are not stand-ins, by the program's name.
-func programs() map[string]product {
-	return map[string]product{
-		"cfn-lint": pip("cfn-lint", "1.58.0", "cfn-lint.txt"),
+// program is a tool that is not a stand-in, and the command that runs it, in its folder.
+type program struct {
+	product
+	command []string
+}
+
+// programs are the tools by their names.
+func programs() map[string]program {
+	translate := pip("sam-translate", "1.115.0", "sam-translate.txt")
+	translate.files = append(translate.files, "sam_translate.py")
+	return map[string]program{
+		"cfn-lint":      {pip("cfn-lint", "1.58.0", "cfn-lint.txt"), []string{"venv/bin/cfn-lint"}},
+		"sam-translate": {translate, []string{"venv/bin/python", "sam_translate.py"}},
 	}
 }
 
@@ -33,10 +42,15 @@ func runTool(ctx context.Context, arguments []string) error {
 	if !known {
 		return errors.New("there is no tool of this name here")
 	}
-	if err := install(ctx, p); err != nil {
+	if err := install(ctx, p.product); err != nil {
 		return err
 	}
-	command := exec.CommandContext(ctx, filepath.Join(p.folder(), "venv", "bin", arguments[0]), arguments[1:]...)
+	var line []string
+	for _, file := range p.command {
+		line = append(line, filepath.Join(p.folder(), file))
+	}
+	line = append(line, arguments[1:]...)
+	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return command.Run()
 }

@@ -1,0 +1,149 @@
+package template
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// loops gives a decoded template with its loops written out and all else as it is: what CloudFormation hands to
+// the SAM transform.
+func loops(v any, loop map[string]any) any {
+	switch v := v.(type) {
+	case []any:
+		all := []any{}
+		for _, each := range v {
+			all = append(all, loops(each, loop))
+		}
+		return all
+	case string:
+		return v
+	case map[string]any:
+		if value, ok := loop[text(v["Ref"])]; ok && len(v) == 1 {
+			return value
+		}
+		if sub, ok := v["Fn::Sub"].(string); ok && len(loop) > 0 {
+			for name, value := range loop {
+				sub = strings.ReplaceAll(sub, "${"+name+"}", text(value))
+			}
+			if !strings.Contains(sub, "${") {
+				return sub
+			}
+			return map[string]any{"Fn::Sub": sub}
+		}
+		all := map[string]any{}
+		for key, each := range v {
+			if !strings.HasPrefix(key, "Fn::ForEach::") {
+				all[key] = loops(each, loop)
+				continue
+			}
+			parts := each.([]any)
+			for _, value := range parts[1].([]any) {
+				for name, body := range parts[2].(map[string]any) {
+					all[strings.ReplaceAll(name, "${"+text(parts[0])+"}", text(value))] = loops(body, map[string]any{text(parts[0]): value})
+				}
+			}
+		}
+		return all
+	}
+	return v
+}
+
+// expand gives what AWS's SAM transform makes of a template.
+func expand(t *testing.T, source string) map[string]resource {
+	t.Helper()
+	var document yaml.Node
+	if err := yaml.Unmarshal([]byte(source), &document); err != nil {
+		t.Fatal(err)
+	}
+	whole := loops(decode(document.Content[0]), nil).(map[string]any)
+	whole["Transform"] = "AWS::Serverless-2016-10-31"
+	in, err := json.Marshal(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// CodeUri is a folder until sam deploy has put it into a bucket.
+	for _, name := range []string{"scheduler", "supervisor", "agent"} {
+		in = bytes.ReplaceAll(in, []byte(`"functions/`+name+`"`), []byte(`"s3://bucket/`+name+`"`))
+	}
+	command := exec.CommandContext(t.Context(), "go", "run", "./e2e/aws", "-run", "sam-translate")
+	command.Dir, command.Stdin = "../..", bytes.NewReader(in)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("sam-translate: %v\n%s", err, stderr.String())
+	}
+	var expanded struct {
+		Resources map[string]struct {
+			Type       string
+			Properties map[string]any
+		}
+	}
+	if err := json.Unmarshal(out[bytes.IndexByte(out, '{'):], &expanded); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]resource{}
+	for name, r := range expanded.Resources {
+		all[name] = resource{kind: r.Type, properties: r.Properties}
+	}
+	return all
+}
+
+// checkExpanded: SAM adds no permission of its own, and every mapping and function keeps what the source says.
+func checkExpanded(resources map[string]resource) []string {
+	var found []string
+	count := map[string]int{}
+	for name, r := range resources {
+		count[r.kind]++
+		if r.properties["ManagedPolicyArns"] != nil {
+			found = append(found, fmt.Sprintf("%s has the managed policies %v", name, r.properties["ManagedPolicyArns"]))
+		}
+		if strings.HasPrefix(r.kind, "AWS::Serverless::") {
+			found = append(found, name+" is not expanded")
+		}
+		if r.kind == "AWS::Lambda::EventSourceMapping" &&
+			(text(r.properties["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || at(r.properties, "ScalingConfig", "MaximumConcurrency") == nil) {
+			found = append(found, name+" has lost its partial failures, or its limit")
+		}
+		if r.kind == "AWS::Lambda::Function" && name != "Supervisor" && text(r.properties["RecursiveLoop"]) != "Allow" {
+			found = append(found, name+" has lost RecursiveLoop")
+		}
+	}
+	for kind, want := range map[string]int{
+		"AWS::Lambda::Function": 6, "AWS::Lambda::EventSourceMapping": 5, "AWS::Scheduler::Schedule": 1,
+		"AWS::Lambda::EventInvokeConfig": 1, "AWS::IAM::Role": 7, "AWS::SQS::Queue": 12,
+	} {
+		if count[kind] != want {
+			found = append(found, fmt.Sprintf("%d of %s, want %d", count[kind], kind, want))
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// What SAM makes of the template, by AWS's own translator. make template-check sets SAM_TRANSLATE; make test has
+// no Python.
+func TestTheExpandedTemplateHasNothingThatWeDidNotWrite(t *testing.T) {
+	if os.Getenv("SAM_TRANSLATE") == "" {
+		return
+	}
+	source := readFile(t, templateFile)
+	for _, found := range checkExpanded(expand(t, source)) {
+		t.Error(found)
+	}
+	// SAM's own role would have the name of ours.
+	wrong := strings.ReplaceAll(source, "SchedulerRole", "SchedulerRights")
+	wrong = strings.Replace(wrong, "      Role: !GetAtt SchedulerRights.Arn\n", "", 1)
+	found := strings.Join(checkExpanded(expand(t, wrong)), "\n")
+	if !strings.Contains(found, "SQSQueueExecutionRole") {
+		t.Errorf("a function without a role: got %q, want AWS's managed policy to be found", found)
+	}
+}
