@@ -20,7 +20,7 @@ import (
 
 const (
 	// linearJobs are the jobs of a history, and clients those who meet on each, with so many calls.
-	linearJobs, linearClients, linearCalls = 10, 8, 12
+	linearJobs, linearClients, linearCalls = 40, 8, 12
 	// linearPatience is how long the checker may look for an order of the calls on one job.
 	linearPatience = 20 * time.Second
 )
