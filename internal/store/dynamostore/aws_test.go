@@ -3,10 +3,13 @@
 package dynamostore
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -77,6 +80,8 @@ type transport struct {
 	before func(operation string)
 	// lose says whether to lose the answer of a request of this operation: the server has carried it out.
 	lose func(operation string) bool
+	// troubled are the requests that were not answered well.
+	troubled []string
 }
 
 func (tr *transport) Do(r *http.Request) (*http.Response, error) {
@@ -91,12 +96,24 @@ func (tr *transport) Do(r *http.Request) (*http.Response, error) {
 	response, err := http.DefaultClient.Do(r)
 	tr.mu.Lock()
 	lose := tr.lose != nil && tr.lose(operation)
+	if err != nil || response.StatusCode != http.StatusOK {
+		tr.troubled = append(tr.troubled, fmt.Sprintf("%s: %v", operation, cmp.Or(err, statusOf(response))))
+	}
 	tr.mu.Unlock()
 	if err == nil && lose {
 		_ = response.Body.Close()
 		return nil, &lost{}
 	}
 	return response, err
+}
+
+func statusOf(r *http.Response) error {
+	if r == nil {
+		return nil
+	}
+	body, _ := io.ReadAll(r.Body) // As much as there is.
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return fmt.Errorf("%s: %.100s", r.Status, body)
 }
 
 // once loses the next answer of an operation.
