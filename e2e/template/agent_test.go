@@ -8,12 +8,12 @@ import (
 // Two lines more give an agent all that the others have, and every rule still holds.
 func TestAnAgentMoreIsTwoLines(t *testing.T) {
 	source := readFile(t, templateFile)
-	const names, row = "[inventory, payments, shipping, http]", "    http: {MemorySize: 256, Timeout: 60, Visibility: 360}\n"
+	const names, row = "[inventory, payments, shipping, http]", "    http: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10}\n"
 	if strings.Count(source, names) != 1 || strings.Count(source, row) != 1 {
 		t.Fatalf("the template has no %q, or no %q", names, row)
 	}
 	more := strings.Replace(source, names, "[inventory, payments, shipping, http, parcels]", 1)
-	more = strings.Replace(more, row, row+"    parcels: {MemorySize: 512, Timeout: 120, Visibility: 720}\n", 1)
+	more = strings.Replace(more, row, row+"    parcels: {MemorySize: 512, Timeout: 120, Visibility: 720, Concurrency: 5}\n", 1)
 	before, after := load(t, source), load(t, more)
 	for name, r := range before.resources {
 		if !strings.HasPrefix(name, "payments") {
