@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws template-check deploy undeploy modelcheck sim fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws template-check deploy undeploy modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,10 @@ ifdef TIME
 else
 	@go run ./internal/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
 endif
+
+planted: ## Plant bugs in the shipped code, and see that simulation and model check find them; takes minutes
+	@PLANTED=1 go test ./internal/sim -count=1 -timeout 30m -v -run Planted
+	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run Planted
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

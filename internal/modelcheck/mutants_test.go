@@ -2,31 +2,22 @@ package modelcheck
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/internal/planted"
 )
 
-// mutant is a wrong version of the core, or of a predicate of the store.
-type mutant struct {
-	name     string
-	file     string // below internal
-	old, new string
-}
-
-func mutants() []mutant {
+// mutants are wrong versions of the core, and of the predicates of the store.
+func mutants() []planted.Bug {
 	const (
 		attempts   = "machine/attempts.go"
 		deadlines  = "machine/deadlines.go"
 		directions = "machine/directions.go"
 		requests   = "machine/requests.go"
 	)
-	return []mutant{
+	return planted.Table([][4]string{
 		{
 			"no attempt fence", attempts, "case s.Forward.Attempt != attempt && s.Undo.Attempt != attempt:",
 			"case ok && a.Attempt != attempt:\n\t\tattempt = a.Attempt\n\tcase s.Forward.Attempt != attempt && s.Undo.Attempt != attempt:",
@@ -62,7 +53,7 @@ func mutants() []mutant {
 		{"a save moves a key that has moved", "store/may.go", "case change.MovesKey() && ", "case false && "},
 		{"a claim does not look at Open", "store/may.go", "case job.Open[step] != claim.Attempt:", "case false:"},
 		{"a claim overwrites a claim", "store/may.go", "case held && slot.Attempt >= claim.Attempt:", "case held && slot.Attempt > claim.Attempt:"},
-	}
+	})
 }
 
 // caughtAfter is how the check of a mutant says after how many states it was found.
@@ -72,51 +63,19 @@ var caughtAfter = regexp.MustCompile(`--- FAIL: TestSmallModels/(\S+)[\s\S]*?: a
 func TestPlantedBugsAreFound(t *testing.T) {
 	all := mutants()
 	if !large() {
-		all = []mutant{all[3], all[10], all[30]}
+		all = []planted.Bug{all[3], all[10], all[30]}
 	}
 	for _, bug := range all {
-		t.Run(bug.name, func(t *testing.T) {
-			out, err := plant(t, bug)
+		t.Run(bug.Name, func(t *testing.T) {
+			out, err := planted.Run(t, bug, "-run", "^TestSmallModels$", ".")
 			caught := caughtAfter.FindSubmatch(out)
 			if err == nil || caught == nil {
 				t.Fatalf("got %v, want a violation:\n%s", err, out)
 			}
-			t.Logf("| %s | %s | %s | %s |", bug.name, bytes.ReplaceAll(caught[1], []byte("_"), []byte(" ")), caught[2], caught[3])
+			t.Logf("| %s | %s | %s | %s |", bug.Name, bytes.ReplaceAll(caught[1], []byte("_"), []byte(" ")), caught[2], caught[3])
 		})
 	}
 }
 
 // large reports whether this is make modelcheck.
 func large() bool { return os.Getenv("MODELCHECK") != "" }
-
-// plant runs the small models over a tree in which one file is the wrong one.
-func plant(t *testing.T, bug mutant) ([]byte, error) {
-	t.Helper()
-	file, err := filepath.Abs(filepath.Join("..", bug.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(text), bug.old); n != 1 {
-		t.Fatalf("%s has %d places to plant the bug in, want 1: %q", bug.file, n, bug.old)
-	}
-	wrong := filepath.Join(t.TempDir(), filepath.Base(bug.file))
-	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: wrong}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, content := range map[string][]byte{wrong: []byte(strings.Replace(string(text), bug.old, bug.new, 1)), overlay: list} {
-		if err := os.WriteFile(name, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	out, err := exec.Command("go", "test", "-overlay", overlay, "-failfast", "-vet=off", "-count=1", "-run", "^TestSmallModels$", ".").CombinedOutput()
-	if err != nil && bytes.Contains(out, []byte("[build failed]")) {
-		t.Fatal(fmt.Errorf("the bug does not compile: %w\n%s", err, out))
-	}
-	return out, err
-}

@@ -27,6 +27,7 @@ func (w *world) wrote(before, after makegood.Job) {
 	}
 	c.w = w.load.jobs[i].workflow.Workflow
 	c.tell()
+	c.caused()
 	c.state()
 	c.key()
 	for n := range c.after.Steps {
@@ -184,6 +185,7 @@ func (c change) done(s, was makegood.StepState, def makegood.Step) {
 			return
 		}
 		output = stored
+		c.outputs[[2]string{c.after.ID, ref}] = stored
 	}
 	var said struct{ A int }
 	if err := json.Unmarshal(output, &said); err != nil || said.A == 0 {
@@ -304,6 +306,7 @@ func (w *world) finish() Result {
 			w.violate("", "I14: in quarantine is %s", m.body)
 		}
 	}
+	w.leftovers()
 	r := w.result
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck
 	if len(r.Violations) > 0 {

@@ -29,6 +29,10 @@ type life struct {
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
 	letters map[string][]makegood.Event
+	// seen are the jobs as it last loaded or saved them.
+	seen map[string]makegood.Job
+	// depth is that of the queue it last asked for.
+	depth int
 }
 
 var (
@@ -183,12 +187,22 @@ func (l *life) Create(ctx context.Context, job makegood.Job) error {
 
 // Load is what store.Jobs says, in a world.
 func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
-	return ask(ctx, l, "load", id, func() (makegood.Job, error) { return l.w.store.Load(ctx, id) })
+	return ask(ctx, l, "load", id, func() (makegood.Job, error) {
+		job, err := l.w.store.Load(ctx, id)
+		l.seen[id] = job
+		return job, err
+	})
 }
 
 // Save is what store.Jobs says, in a world.
 func (l *life) Save(ctx context.Context, c store.Change) error {
-	return l.call(ctx, "save", c.Job.ID, func() error { return l.w.store.Save(ctx, c) })
+	return l.call(ctx, "save", c.Job.ID, func() error {
+		err := l.w.store.Save(ctx, c)
+		if err == nil {
+			l.seen[c.Job.ID], _ = l.w.store.peek(c.Job.ID)
+		}
+		return err
+	})
 }
 
 // Park is what store.Jobs says, in a world.
@@ -199,7 +213,11 @@ func (l *life) Park(ctx context.Context, id string, seen time.Time, reason strin
 // Claim is what store.Claims says, in a world.
 func (l *life) Claim(ctx context.Context, job, step string, c makegood.Claim) error {
 	l.leased(c.LockedBy, c.CompleteBy.Sub(c.StartedAt))
-	return l.call(ctx, "claim", on(job, step, c.Attempt), func() error { return l.w.store.Claim(ctx, job, step, c) })
+	return l.call(ctx, "claim", on(job, step, c.Attempt), func() error {
+		err := l.w.store.Claim(ctx, job, step, c)
+		l.w.own(job, step, c, err)
+		return err
+	})
 }
 
 // Beat is what store.Claims says, in a world.
@@ -268,7 +286,11 @@ func (l *life) ReleaseLease(ctx context.Context, name, holder string) error {
 
 // Depth is what queue.Sender says, in a world.
 func (l *life) Depth(ctx context.Context, name string) (int, error) {
-	return ask(ctx, l, "depth", name, func() (int, error) { return l.w.queues[name].depth(), nil })
+	depth, err := ask(ctx, l, "depth", name, func() (int, error) { return l.w.queues[name].depth(), nil })
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.depth = depth
+	return depth, err
 }
 
 // Send is what queue.Sender says, in a world: each message meets its own fate. They do so in the order of
@@ -278,6 +300,7 @@ func (l *life) Send(ctx context.Context, name string, messages ...queue.Message)
 	for i, m := range messages {
 		order[i] = i
 		l.w.mayReply(l, m)
+		l.w.maySend(l, m)
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(about(messages[a]), about(messages[b])) })
 	what := name

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // simQueue is a standard queue of SQS and the event source mapping behind it: at least once, in any order,
@@ -40,6 +41,9 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	name := q.name + " " + strconv.Itoa(q.sent) + " " + sender
 	if q.w.faults.strikes(PartSent, name) {
 		return errThrottled
+	}
+	if task, err := wire.DecodeTask(m.Body); err == nil {
+		q.w.sent[on(task.Job, task.Step, task.Attempt)]++
 	}
 	copies := 1
 	switch q.w.faults.first(name, Lost, Doubled) {
@@ -137,9 +141,15 @@ func (q *simQueue) visible() []*message {
 }
 
 // remove deletes a message that was dealt with; sometimes that gets lost.
-func (q *simQueue) remove(id string) {
+func (q *simQueue) remove(l *life, id string) {
 	m := q.messages[id]
-	if m == nil || m.gone || q.w.faults.strikes(PartFailed, id+" "+strconv.Itoa(m.receives)) {
+	if m == nil || m.gone {
+		return
+	}
+	if q.name == eventsQueue {
+		q.w.dealt(l, m.body)
+	}
+	if q.w.faults.strikes(PartFailed, id+" "+strconv.Itoa(m.receives)) {
 		return
 	}
 	m.gone = true
@@ -210,7 +220,7 @@ func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
 		}
 		for _, record := range batch.Records {
 			if !failed[record.MessageId] {
-				q.remove(record.MessageId)
+				q.remove(e.life, record.MessageId)
 			}
 		}
 		e.function.idle = append(e.function.idle, e)

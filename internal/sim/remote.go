@@ -34,10 +34,9 @@ func (a remote) Name() string { return a.agent }
 func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
 	a.alive()
 	name := on(task.Job, task.Step, task.Attempt)
-	// A shared task comes here without a call; several may at one moment.
-	if err := wait(ctx, between(a.w.chance.of("begin", a.calling("begin", name)), time.Microsecond, time.Millisecond)); err != nil {
-		return nil, agent.NotApplied(err)
-	}
+	// A shared task comes here without a call; several may at one moment. It is no matter of the context:
+	// whoever begins too late is to be seen.
+	time.Sleep(between(a.w.chance.of("begin", a.calling("begin", name)), time.Microsecond, time.Millisecond))
 	a.alive()
 	a.w.begun(a.life, task)
 	r := a.w.chance.of("remote", name)
@@ -72,7 +71,9 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 		return nil, nil
 	}
 	pad := strings.Repeat("y", pick(r, 0, 0, 0, 400))
-	return json.RawMessage(fmt.Sprintf(`{"a":%d,"pad":%q}`, task.Attempt, pad)), nil
+	a.w.mu.Lock()
+	defer a.w.mu.Unlock()
+	return json.RawMessage(fmt.Sprintf(`{"a":%d,"run":%d,"pad":%q}`, task.Attempt, a.w.runs[name], pad)), nil
 }
 
 // hang never answers; what was asked for happens before, after, or not at all.
@@ -144,6 +145,7 @@ func (w *world) begun(l *life, task makegood.Task) {
 	name := on(task.Job, task.Step, task.Attempt)
 	w.note(l.name, "runs "+name)
 	w.runs[name]++
+	w.known(task)
 	if !task.Shared && w.runs[name] > 1 {
 		w.violate(task.Job, "I5: attempt %s runs %d times", name, w.runs[name])
 	}

@@ -14,10 +14,11 @@ import (
 
 // The flags of make sim, which runs this package's tests as a command: only a test has virtual time.
 var (
-	seeds = flag.Uint64("seeds", 0, "play so many seeds, and print what they came to as JSON")
-	from  = flag.Uint64("from", 1, "the first of -seeds")
-	seed  = flag.Uint64("seed", 0, "play this seed alone")
-	trace = flag.Bool("trace", false, "print every event of -seed")
+	seeds          = flag.Uint64("seeds", 0, "play so many seeds, and print what they came to as JSON")
+	from           = flag.Uint64("from", 1, "the first of -seeds")
+	seed           = flag.Uint64("seed", 0, "play this seed alone")
+	untilViolation = flag.Bool("until-violation", false, "play seeds until the first that breaks a rule")
+	trace          = flag.Bool("trace", false, "print every event of -seed")
 )
 
 // summary is the last line that make sim prints.

@@ -308,6 +308,14 @@ func (s *Store) Damage(id string) {
 	s.damaged[id] = true
 }
 
+// peek gives a job as it is stored, to look at.
+func (s *Store) peek(id string) (makegood.Job, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job, found := s.jobs[id]
+	return job, found
+}
+
 // All gives every job, by id.
 func (s *Store) All() []makegood.Job {
 	s.mu.Lock()

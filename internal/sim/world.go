@@ -47,6 +47,9 @@ const (
 	// longest is how long anything waits for itself.
 	longest = time.Hour
 
+	// depthLimit is above how many waiting events the Supervisor holds back.
+	depthLimit = 4
+
 	eventsQueue     = "events"
 	quarantineQueue = "quarantine"
 	tasksPrefix     = "tasks-"
@@ -111,6 +114,11 @@ type world struct {
 	claimed map[string]int
 	started map[string]int
 	leases  map[string]time.Time
+	// sent counts the tasks that were sent of each attempt, causes is what made it due, outputs are those
+	// that finished steps.
+	sent    map[string]int
+	causes  map[string]map[string]bool
+	outputs map[[2]string][]byte
 
 	stale   window
 	staleBy time.Duration
@@ -127,7 +135,7 @@ func Run(o Options) Result {
 		chance: c, faults: newFaults(c, o), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]makegood.ProcessState{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, started: map[string]int{},
-		leases: map[string]time.Time{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
+		leases: map[string]time.Time{}, sent: map[string]int{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
 	w.store.Wrote = w.wrote
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
@@ -163,7 +171,7 @@ func (w *world) life(name string) *life {
 	if n := w.lives[name]; n > 1 {
 		name += "." + strconv.Itoa(n)
 	}
-	l := &life{w: w, name: name, counts: map[string]int{}}
+	l := &life{w: w, name: name, counts: map[string]int{}, seen: map[string]makegood.Job{}}
 	if w.faults.strikes(ClockSkewed, name) {
 		l.clock = skew(w.chance.of("clock", name))
 	}
@@ -277,7 +285,7 @@ func (w *world) schedule() {
 		for range times {
 			w.process("supervisor", func(l *life) {
 				s := supervisor.New(supervisor.Config{
-					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Now: l.now, Logger: quiet,
+					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Now: l.now, Logger: quiet,
 				})
 				_, _ = s.Sweep(context.Background()) // What it could not do, the next one does.
 			})

@@ -1,0 +1,141 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// The rules here are about messages: what may be sent, and what must have happened before one is deleted.
+// Without them much would heal unnoticed, by the Supervisor, a StartBy later.
+
+// dealt looks at an event that is deleted because a process dealt with it. w.mu is held.
+func (w *world) dealt(l *life, body string) {
+	in, err := wire.DecodeIncoming(body)
+	if err != nil || in.Event == nil {
+		return
+	}
+	job, found := w.store.peek(in.Job)
+	if !found {
+		return
+	}
+	switch e := in.Event.(type) {
+	case makegood.StepSucceeded:
+		w.replied(job, e.Step, e.Attempt, e.LockedBy)
+	case makegood.StepFailed:
+		w.replied(job, e.Step, e.Attempt, e.LockedBy)
+	}
+	w.derived(l.seen[in.Job], in.Event.Cause())
+}
+
+// replied: the reply of a claim that holds is not deleted unheeded.
+func (w *world) replied(job makegood.Job, step string, attempt int, lockedBy string) {
+	if lockedBy != "" && store.Holds(job, step, makegood.Claim{Attempt: attempt, LockedBy: lockedBy}) {
+		w.violate(job.ID, "I4: the reply of %s is deleted, and its claim holds", on(job.ID, step, attempt))
+	}
+}
+
+// derived: an event is not deleted before the tasks that it made due in the job as the process saw it last
+// were sent, by whoever. One that was judged too early, by a clock that is slow, has made nothing due there.
+func (w *world) derived(job makegood.Job, cause string) {
+	if job.Paused() || job.ProcessState.Finished() || job.ProcessState == makegood.Error {
+		return
+	}
+	forwards := job.Desired == makegood.Processed
+	for _, s := range job.Steps {
+		a := s.Forward
+		if !forwards {
+			a = s.Undo
+		}
+		name := on(job.ID, s.Name, a.Attempt)
+		if a.State == makegood.Dispatched && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
+			w.violate(job.ID, "ADV-1: the event %s is deleted, and the task of %s was never sent", cause, name)
+		}
+	}
+}
+
+// maySend looks at a message before it is sent.
+func (w *world) maySend(l *life, m queue.Message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if strings.HasPrefix(l.name, "supervisor") && l.depth > depthLimit {
+		w.violate(m.Group, "OPS-1: %s sends, and %d events wait, the limit is %d", l.name, l.depth, depthLimit)
+	}
+	task, err := wire.DecodeTask(m.Body)
+	if err != nil {
+		return
+	}
+	// A task is sent for what made it due, and not for whatever else happens to its job.
+	name := on(task.Job, task.Step, task.Attempt)
+	if w.causes[name]["submit"] {
+		return
+	}
+	for _, e := range l.letters[task.Job] {
+		if w.causes[name][e.Cause()] {
+			return
+		}
+	}
+	if len(w.causes[name]) > 0 {
+		w.violate(task.Job, "DSP-1: the task of %s is sent again for what is no matter of its", name)
+	}
+}
+
+// caused notes what made each attempt due. w.mu is held.
+func (c change) caused() {
+	for _, s := range c.after.Steps {
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			if a.State != makegood.Dispatched {
+				continue
+			}
+			name := on(c.after.ID, s.Name, a.Attempt)
+			if c.causes[name] == nil {
+				c.causes[name] = map[string]bool{}
+			}
+			c.causes[name][a.Cause] = true
+		}
+	}
+}
+
+// known: what runs is known to its job, and begins while it may. w.mu is held.
+func (w *world) known(task makegood.Task) {
+	job, found := w.store.peek(task.Job)
+	s, _ := job.Step(task.Step)
+	name := on(task.Job, task.Step, task.Attempt)
+	if !found || s.Attempt < task.Attempt || job.Round < task.Round {
+		w.violate(task.Job, "ADV-1: %s runs, and its job has not made it", name)
+	}
+	slot, held := job.Claims.Slots[task.Step]
+	if until := w.leases[slot.LockedBy]; held && slot.Attempt == task.Attempt && time.Now().After(until) {
+		w.violate(task.Job, "I8: %s begins %s after its CompleteBy", name, time.Since(until))
+	}
+}
+
+// own: nobody is told that another holds what he holds himself. w.mu is held.
+func (w *world) own(job, step string, c makegood.Claim, err error) {
+	stored, _ := w.store.peek(job)
+	if errors.Is(err, store.ErrTaken) && store.Holds(stored, step, c) {
+		w.violate(job, "law 11: CLM-1: the claim of %s is its own, and is said to be another's", on(job, step, c.Attempt))
+	}
+}
+
+// leftovers looks at what is still on the queues when all jobs have ended, and at the payloads.
+func (w *world) leftovers() {
+	for _, name := range []string{eventsQueue, tasksPrefix + agents[0]} {
+		for _, m := range w.queues[name].order {
+			if !m.gone && m.receives > 2 && strings.Contains(m.body, "Nonsense") {
+				w.violate("", "I14: poison was received %d times and is still in %s", m.receives, name)
+			}
+		}
+	}
+	for key, was := range w.outputs {
+		if now := w.store.payloads[key]; !bytes.Equal(was, now) {
+			w.violate(key[0], "CMP-2: the output %s of job %s was changed after the step was done", key[1], key[0])
+		}
+	}
+}
