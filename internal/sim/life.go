@@ -116,8 +116,14 @@ func (l *life) call(ctx context.Context, op, on string, do func() error) error {
 	case Conflict:
 		return errConflict
 	case Paused:
-		// Whatever its caller thinks by then, the request goes out.
-		time.Sleep(between(r, time.Second, pick(r, 10*time.Second, 5*time.Minute)))
+		// Whatever its caller thinks by then, the request goes out; or it is the caller who stands still,
+		// when he has been answered.
+		pause := between(r, time.Second, pick(r, 10*time.Second, 5*time.Minute))
+		if oneIn(r, 2) {
+			defer func() { time.Sleep(pause); l.alive() }()
+			break
+		}
+		time.Sleep(pause)
 		l.alive()
 	case LandsLate:
 		l.w.after(between(r, time.Second, pick(r, 10*time.Second, 2*time.Minute)), func() { _ = l.do(op, on, do) })
