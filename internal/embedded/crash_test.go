@@ -148,8 +148,8 @@ func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 				runs, fell = runs+1, fell+n
 			}
 			t.Logf("%d calls x %d effects = %d runs, in %d of which it came to that: %v", count(calls), len(kinds), runs, fell, calls)
-			if runs != count(calls)*len(kinds) || count(calls) < 20 || fell < runs*9/10 {
-				t.Errorf("got %d runs over %d calls, and %d blows fell; want a run for each call and effect, at least 20 calls, and nearly all blows to fall",
+			if runs != count(calls)*len(kinds) || count(calls) < 20 || fell < runs*3/4 {
+				t.Errorf("got %d runs over %d calls, and %d blows fell; want a run for each call and effect, at least 20 calls, and most blows to fall",
 					runs, count(calls), fell)
 			}
 		})
@@ -175,8 +175,8 @@ func TestTheSmallestJobEndsAsItShouldWhicheverTwoCallsFailOrAreTheLast(t *testin
 	}
 	t.Logf("%d calls x %d effects = %d first blows; with every second one after it %d runs, in which %d of %d blows fell",
 		count(calls), len(kinds), len(firsts), runs, fell, 2*runs)
-	if len(firsts) != count(calls)*len(kinds) || runs != want || runs < 500 || fell < 2*runs*9/10 {
-		t.Errorf("got %d first blows over %d calls, %d pairs, %d blows that fell; want %d pairs, at least 500, and nearly all blows to fall",
+	if len(firsts) != count(calls)*len(kinds) || runs != want || runs < 500 || fell < 2*runs*3/4 {
+		t.Errorf("got %d first blows over %d calls, %d pairs, %d blows that fell; want %d pairs, at least 500, and most blows to fall",
 			len(firsts), count(calls), runs, fell, want)
 	}
 }

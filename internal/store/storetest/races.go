@@ -120,6 +120,8 @@ func (d *dice) change(id string) store.Change {
 	job := d.recent(id).Clone()
 	c := store.Change{Seen: job.CompleteBy, OnClaims: d.IntN(3) == 0}
 	job.FailureCount++
+	// A save has a name of its own, by which a store knows that one whose answer was lost was made.
+	job.LockedBy = fmt.Sprint("engine/", d.Uint64())
 	job.ProcessState, job.Reason = makegood.Processing, d.pick("", "because")
 	job.Open = nil
 	for _, step := range []string{"reserve", "charge"} {
