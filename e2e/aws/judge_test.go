@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
 )
 
 // events gives what go test -json prints for tests with these ends, as "name action output".
@@ -45,6 +47,23 @@ func TestOnlyWhatIsListedMayFail(t *testing.T) {
 		}
 		if r.passed != c.passed || len(r.deviations) != c.deviations {
 			t.Errorf("%s: got %d passed and %v, want %d and %d", name, r.passed, r.deviations, c.passed, c.deviations)
+		}
+	}
+}
+
+func TestASecondTryIsForAnswersThatWereCutOffAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		events []byte
+		want   bool
+	}{
+		"all passed":                  {events("TestA pass"), false},
+		"a failure":                   {events("TestA fail why"), false},
+		"answers were cut off":        {events("TestA fail "+standin.CutOff+": 2 of 90", "TestB pass"), true},
+		"and something else is wrong": {events("TestA fail "+standin.CutOff+": 2 of 90", "TestB fail why"), false},
+		"cut off, and passed":         {events("TestA pass " + standin.CutOff), false},
+	} {
+		if got := excused(read(c.events)); got != c.want {
+			t.Errorf("%s: got a second try: %v, want %v", name, got, c.want)
 		}
 	}
 }

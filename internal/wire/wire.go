@@ -153,6 +153,9 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("type %q, want %q", m.Type, typeTask)
 	case m.Job == "" || m.Step == "" || m.Agent == "" || m.Action == "" || m.Key == "" || m.ReplyTo == "":
 		return makegood.Task{}, poison("a task must name job, step, agent, action, key and replyTo")
+	case makegood.CheckJobID(m.Job) != nil:
+		// No reply could name it.
+		return makegood.Task{}, poison("the job's id %v", makegood.CheckJobID(m.Job))
 	case m.Attempt < 1 || m.Round < 1:
 		return makegood.Task{}, poison("attempt %d, round %d: both count from 1", m.Attempt, m.Round)
 	case m.TimeoutMs < 1 || m.TimeoutMs > makegood.MaxTimeout.Milliseconds():

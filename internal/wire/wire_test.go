@@ -111,6 +111,7 @@ func TestATaskThatSaysTooLittleIsPoison(t *testing.T) {
 	}
 	for name, spoil := range map[string]func(*makegood.Task){
 		"job":        func(t *makegood.Task) { t.Job = "" },
+		"a job's id": func(t *makegood.Task) { t.Job = "j j" },
 		"step":       func(t *makegood.Task) { t.Step = "" },
 		"agent":      func(t *makegood.Task) { t.Agent = "" },
 		"action":     func(t *makegood.Task) { t.Action = "" },

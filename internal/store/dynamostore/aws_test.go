@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -50,10 +51,14 @@ func newTable(t *testing.T) *table {
 	client := dynamodb.NewFromConfig(config)
 	tab := &table{name: "jobs-" + strings.ToLower(rand.Text()[:12]), transport: tr, spent: &spent{}}
 	tab.config = Config{Client: client, Table: tab.name, Index: "due", Shards: 3, Consumed: tab.spent.add}
-	if _, err := client.CreateTable(t.Context(), Schema(tab.name, "due")); err != nil {
+	var there *types.ResourceInUseException // Its answer was lost, and the SDK has asked again: the name is ours alone.
+	if _, err := client.CreateTable(t.Context(), Schema(tab.name, "due")); err != nil && !errors.As(err, &there) {
 		t.Fatalf("create table: %v", err)
 	}
 	t.Cleanup(func() {
+		if t.Failed() && tr.cutOff > 0 {
+			t.Logf("%s: %d of %d", standin.CutOff, tr.cutOff, tr.requests.Load())
+		}
 		_, _ = client.DeleteTable(context.Background(), &dynamodb.DeleteTableInput{TableName: &tab.name})
 	})
 	wait := dynamodb.NewTableExistsWaiter(client, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay, o.MaxDelay = 50*time.Millisecond, time.Second })
@@ -82,6 +87,8 @@ type transport struct {
 	lose func(operation string) bool
 	// troubled are the requests that were not answered well.
 	troubled []string
+	// cutOff counts the answers whose end did not come.
+	cutOff int
 }
 
 func (tr *transport) Do(r *http.Request) (*http.Response, error) {
@@ -94,7 +101,11 @@ func (tr *transport) Do(r *http.Request) (*http.Response, error) {
 		before(operation)
 	}
 	response, err := http.DefaultClient.Do(r)
+	cutOff := err == nil && !whole(response)
 	tr.mu.Lock()
+	if cutOff {
+		tr.cutOff++
+	}
 	lose := tr.lose != nil && tr.lose(operation)
 	if err != nil || response.StatusCode != http.StatusOK {
 		tr.troubled = append(tr.troubled, fmt.Sprintf("%s: %v", operation, cmp.Or(err, statusOf(response))))
@@ -105,6 +116,18 @@ func (tr *transport) Do(r *http.Request) (*http.Response, error) {
 		return nil, &lost{}
 	}
 	return response, err
+}
+
+// whole reads the answer, and reports whether it came to its end. Its reader meets what this one met.
+func whole(r *http.Response) bool {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	rest := io.Reader(bytes.NewReader(body))
+	if err != nil {
+		rest = io.MultiReader(rest, iotest.ErrReader(err))
+	}
+	r.Body = io.NopCloser(rest)
+	return err == nil
 }
 
 func statusOf(r *http.Response) error {
