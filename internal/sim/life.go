@@ -374,8 +374,8 @@ func (l *life) given(batch events.SQSEvent) {
 	}
 }
 
-// given1 notes a request, for the story.
-func (l *life) given1(job string, e makegood.Event) {
+// asked notes a request, for the story.
+func (l *life) asked(job string, e makegood.Event) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.letters = map[string][]makegood.Event{job: {e}}

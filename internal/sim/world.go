@@ -160,7 +160,7 @@ func (w *world) lag() time.Duration {
 	return 0
 }
 
-// after does something after a while, unless the world is over by then.
+// after does something after a while; what it does must bear that the world is over by then.
 func (w *world) after(d time.Duration, do func()) {
 	time.AfterFunc(d, do)
 }
@@ -402,7 +402,7 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 
 // request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
 func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makegood.Verb, name string) bool {
-	l.given1(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	l.asked(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
 	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
 	return err == nil || l.missing(err)
 }
