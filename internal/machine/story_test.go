@@ -176,7 +176,9 @@ func (s *story) step(a args) makegood.Step {
 	step := makegood.Step{
 		Name: a.words[1], Agent: a.or("agent", "agent"), Shared: a.has("shared"),
 		StartBy: s.duration(a.or("startBy", "10m")), Timeout: s.duration(a.or("timeout", "30s")),
-		Retry: makegood.Retry{Attempts: s.number(a.or("attempts", "5"))},
+		Retry: makegood.Retry{
+			Attempts: s.number(a.or("attempts", "5")), Backoff: s.duration(a.or("backoff", "0s")), Max: s.duration(a.or("max", "0s")),
+		},
 	}
 	if needs, ok := a.values["needs"]; ok {
 		step.Needs = []string{}

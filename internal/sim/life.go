@@ -29,6 +29,9 @@ type life struct {
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
 	letters map[string][]makegood.Event
+	// looked is what it last saw on its clock, rolled its last random number; for the story.
+	looked time.Time
+	rolled uint64
 	// seen are the jobs as it last loaded or saved them.
 	seen map[string]makegood.Job
 	// depth is that of the queue it last asked for.
@@ -46,7 +49,16 @@ var (
 func (l *life) now() time.Time {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	return time.Now().Add(l.clock)
+	l.looked = time.Now().Add(l.clock)
+	return l.looked
+}
+
+// roll gives a random number to the Scheduler's rules, one that a story can hold.
+func (l *life) roll(next func() uint64) uint64 {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.rolled = next() >> 1
+	return l.rolled
 }
 
 // alive ends the goroutine of whoever calls for a dead process, or after the end of the world.

@@ -18,7 +18,6 @@ func (c change) tell() {
 		t = &tale{}
 		c.tales[c.after.ID] = t
 	}
-	at := fmt.Sprintf("at %s", time.Since(c.start).Truncate(time.Millisecond))
 	switch {
 	case c.before.Rev == 0:
 		line := "submit"
@@ -28,27 +27,32 @@ func (c change) tell() {
 		if c.after.ReplyTo != "" {
 			line += " replyTo=" + c.after.ReplyTo
 		}
-		t.lines = append(t.lines, at, line)
+		t.lines = append(t.lines, c.at(c.after.CreatedAt), line)
 	case !c.saved():
-		t.lines = append(t.lines, at, c.agentWrote())
-	default:
-		t.lines = append(t.lines, at)
+		t.lines = append(t.lines, c.agentWrote()...)
+	case c.writer != nil:
+		// The rules decided by the clock and the random number of the process.
+		t.lines = append(t.lines, c.at(c.writer.looked), fmt.Sprintf("random %d", c.writer.rolled))
 		t.lines = append(t.lines, c.events()...)
 	}
 }
 
-// agentWrote is the line of a claim or a heartbeat.
-func (c change) agentWrote() string {
+func (c change) at(t time.Time) string {
+	return fmt.Sprintf("at %s", t.Sub(c.start).Truncate(time.Millisecond))
+}
+
+// agentWrote are the lines of a claim or a heartbeat.
+func (c change) agentWrote() []string {
 	for step, slot := range c.after.Claims.Slots {
 		old, held := c.before.Claims.Slots[step]
 		switch {
 		case !held || old.Attempt != slot.Attempt:
-			return fmt.Sprintf("claim %s attempt=%d by=%s", step, slot.Attempt, nick(slot.LockedBy))
+			return []string{c.at(slot.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", step, slot.Attempt, nick(slot.LockedBy))}
 		case !old.CompleteBy.Equal(slot.CompleteBy):
-			return "beat " + step
+			return []string{c.at(time.Now()), "beat " + step}
 		}
 	}
-	return "# parked: " + c.after.Reason
+	return []string{"# parked: " + c.after.Reason}
 }
 
 // events are the lines of what the Scheduler was given when it saved.
@@ -57,9 +61,6 @@ func (c change) events() []string {
 		return []string{"told"}
 	}
 	var lines []string
-	if c.writer == nil {
-		return lines
-	}
 	for _, e := range c.writer.letters[c.after.ID] {
 		switch e := e.(type) {
 		case makegood.StepSucceeded:
@@ -111,7 +112,8 @@ func (w *world) story() string {
 		if needs == "" {
 			needs = "-"
 		}
-		fmt.Fprintf(&b, "step %s needs=%s attempts=%d startBy=%s timeout=%s", s.Name, needs, s.Retry.Attempts, s.StartBy, s.Timeout)
+		fmt.Fprintf(&b, "step %s needs=%s attempts=%d backoff=%s max=%s startBy=%s timeout=%s",
+			s.Name, needs, s.Retry.Attempts, s.Retry.Backoff, s.Retry.Max, s.StartBy, s.Timeout)
 		switch {
 		case s.CanUndo():
 			fmt.Fprintf(&b, " undo undoAttempts=%d", s.Undo.Retry.Attempts)
@@ -124,6 +126,11 @@ func (w *world) story() string {
 		b.WriteString("\n")
 	}
 	b.WriteString("----\n\n")
+	for _, s := range w.store.jobs[w.blamed].Steps {
+		if s.Forward.State == makegood.Skipped {
+			fmt.Fprintf(&b, "fact %s skip\n", s.Name)
+		}
+	}
 	b.WriteString(strings.Join(t.lines, "\n"))
 	b.WriteString("\n----\n")
 	return b.String()

@@ -234,7 +234,7 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 	return scheduler.New(scheduler.Config{
 		Jobs: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: true,
-		Instance: l.name, Now: l.now, Random: func() uint64 { return w.rolled(random.Uint64) }, Logger: quiet,
+		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
 	})
 }
 
