@@ -93,6 +93,8 @@ var arrows = []arrow{
 	{"internal/planted", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
 	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
+	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
+	{"internal/lambdahost", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
@@ -118,7 +120,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "functions/", "cmd/", "e2e", "client/dynamotx"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "functions/", "cmd/", "e2e", "client/dynamotx"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {
