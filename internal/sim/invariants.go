@@ -192,7 +192,8 @@ func (c change) done(s, was makegood.StepState, def makegood.Step) {
 		c.wrong("I4: %s is done with the output %s", s.Name, output)
 		return
 	}
-	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt {
+	// One that was silent may still speak, and may have been found silent in the same save.
+	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt && said.A != c.before.Claims.Slots[s.Name].Attempt {
 		c.wrong("I4: attempt %d finished %s, whose attempt is %d", said.A, s.Name, s.Forward.Attempt)
 	}
 	if !def.Shared && c.claimed[on(c.after.ID, s.Name, said.A)] == 0 {
@@ -276,8 +277,8 @@ func (w *world) mayReply(l *life, m queue.Message) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if until, known := w.leases[by]; known && time.Now().After(until) {
-		w.violate(m.Group, "I8: %s replies %s after its CompleteBy", l.name, time.Since(until))
+	if held, known := w.leases[by]; known && time.Now().After(held.until) {
+		w.violate(m.Group, "I8: %s replies %s after its CompleteBy", l.name, time.Since(held.until))
 	}
 }
 
@@ -306,7 +307,7 @@ func (w *world) finish() Result {
 			w.violate("", "I14: in quarantine is %s", m.body)
 		}
 	}
-	w.leftovers()
+	w.payloads()
 	r := w.result
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck
 	if len(r.Violations) > 0 {

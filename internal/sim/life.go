@@ -45,10 +45,14 @@ var (
 	_ notify.Notifier = (*life)(nil)
 )
 
-// now is the time by the clock of the process.
+// now is the time by the clock of the process. When all is well again, clocks are too: a Scheduler that
+// stays an hour behind gives shared tasks out when they are over, for as long as somebody asks it to.
 func (l *life) now() time.Time {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
+	if l.w.faults.over {
+		l.clock = 0
+	}
 	l.looked = time.Now().Add(l.clock)
 	return l.looked
 }
@@ -230,7 +234,7 @@ func (l *life) Park(ctx context.Context, id string, seen time.Time, reason strin
 
 // Claim is what store.Claims says, in a world.
 func (l *life) Claim(ctx context.Context, job, step string, c makegood.Claim) error {
-	l.leased(c.LockedBy, c.CompleteBy.Sub(c.StartedAt))
+	l.leased(c.LockedBy, time.Now(), c.CompleteBy.Sub(c.StartedAt))
 	return l.call(ctx, "claim", on(job, step, c.Attempt), func() error {
 		err := l.w.store.Claim(ctx, job, step, c)
 		l.w.own(job, step, c, err)
@@ -240,21 +244,33 @@ func (l *life) Claim(ctx context.Context, job, step string, c makegood.Claim) er
 
 // Beat is what store.Claims says, in a world.
 func (l *life) Beat(ctx context.Context, job, step string, c makegood.Claim) error {
+	began := time.Now()
 	err := l.call(ctx, "beat", on(job, step, c.Attempt), func() error { return l.w.store.Beat(ctx, job, step, c) })
 	if err == nil || errors.Is(err, store.ErrWithdrawn) {
-		l.leased(c.LockedBy, c.CompleteBy.Sub(l.now()))
+		l.leased(c.LockedBy, began, 0)
 	}
 	return err
 }
 
-// leased notes until when a claim may reply, by the clock that nothing skews; a claim only once, when it
-// is first asked for.
-func (l *life) leased(by string, last time.Duration) {
+// leased notes until when a claim may reply, by the clock that nothing skews: a timeout from when it was
+// first asked for, or from when a heartbeat that was granted was. Zero: the timeout of the claim.
+func (l *life) leased(by string, began time.Time, timeout time.Duration) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if until := time.Now().Add(last); until.After(l.w.leases[by]) {
-		l.w.leases[by] = until
+	held, known := l.w.leases[by]
+	if !known {
+		held = lasts{began.Add(timeout), timeout}
 	}
+	if until := began.Add(held.timeout); until.After(held.until) {
+		held.until = until
+	}
+	l.w.leases[by] = held
+}
+
+// lasts is until when a claim may reply, and for how long each heartbeat lets it go on.
+type lasts struct {
+	until   time.Time
+	timeout time.Duration
 }
 
 func on(job, step string, attempt int) string { return job + "/" + step + "#" + strconv.Itoa(attempt) }

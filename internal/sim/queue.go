@@ -147,7 +147,7 @@ func (q *simQueue) remove(l *life, id string) {
 		return
 	}
 	if q.name == eventsQueue {
-		q.w.dealt(l, m.body)
+		q.w.dealt(l, m)
 	}
 	if q.w.faults.strikes(PartFailed, id+" "+strconv.Itoa(m.receives)) {
 		return

@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -113,7 +115,7 @@ type world struct {
 	opened  map[string]int
 	claimed map[string]int
 	started map[string]int
-	leases  map[string]time.Time
+	leases  map[string]lasts
 	// sent counts the tasks that were sent of each attempt, causes is what made it due, outputs are those
 	// that finished steps.
 	sent    map[string]int
@@ -135,7 +137,7 @@ func Run(o Options) Result {
 		chance: c, faults: newFaults(c, o), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]makegood.ProcessState{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, started: map[string]int{},
-		leases: map[string]time.Time{}, sent: map[string]int{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
+		leases: map[string]lasts{}, sent: map[string]int{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
 	w.store.Wrote = w.wrote
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
@@ -413,11 +415,6 @@ func (w *world) untilEnd() {
 	time.Sleep(faultsLast)
 	w.mu.Lock()
 	w.faults.over = true
-	for _, q := range w.queues {
-		if q.function != nil {
-			q.function.idle = nil // Processes with wrong clocks are gone with the faults.
-		}
-	}
 	w.note("world", "all is well from now on")
 	w.mu.Unlock()
 	for n := 0; ; n++ {
@@ -429,16 +426,33 @@ func (w *world) untilEnd() {
 				w.attend(job, n)
 			}
 		}
-		if open == 0 {
-			return
-		}
-		if time.Since(w.start) > endsWithin {
-			w.mu.Lock()
+		w.mu.Lock()
+		waiting := w.waiting()
+		late := time.Since(w.start) > endsWithin
+		if late && open > 0 {
 			w.violate("", "I1: %d jobs have not come to an end within %s of virtual time", open, endsWithin)
-			w.mu.Unlock()
+		}
+		if late && len(waiting) > 0 {
+			w.violate("", "I14: %d messages are still on the queues after %s of virtual time, the first is %s", len(waiting), endsWithin, waiting[0].body)
+		}
+		w.mu.Unlock()
+		if late || open == 0 && len(waiting) == 0 {
 			return
 		}
 	}
+}
+
+// waiting are the messages that somebody has yet to deal with. w.mu is held.
+func (w *world) waiting() []*message {
+	var waiting []*message
+	for _, name := range slices.Sorted(maps.Keys(w.queues)) {
+		for _, m := range w.queues[name].order {
+			if !m.gone && name != quarantineQueue {
+				waiting = append(waiting, m)
+			}
+		}
+	}
+	return waiting
 }
 
 // ended reports whether nothing more is to be done about a job.
