@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws template-check deploy undeploy modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws e2e template-check deploy undeploy modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test: ## Run all tests and count them
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
+
+e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
+	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
 	@go run ./e2e/aws -run cfn-lint template.yaml
@@ -95,6 +98,7 @@ check: vet lint format tidy generated test race ## All that must hold before a c
 
 vet:
 	go vet ./...
+	go vet -tags aws,sam ./...
 
 lint:
 	$(tool) staticcheck ./...

@@ -61,7 +61,7 @@ type Activity struct {
 	FinishedAt *time.Time `json:"finishedAt"`
 	// Output is what it gave; null where it gave nothing or payloads were not asked for.
 	Output json.RawMessage `json:"output"`
-	// Error is why the last failed attempt failed; it stays when a later one succeeds.
+	// Error is why the last failed attempt failed; null again when a later one succeeds.
 	Error *StepError `json:"error"`
 }
 

@@ -6,7 +6,8 @@
 // the run. It proves nothing about AWS itself: what the stand-ins do otherwise is listed by name.
 //
 // With -run and the name of a tool it installs that, pinned like the stand-ins, and runs it with the
-// arguments that follow: make template-check does so with cfn-lint.
+// arguments that follow: make template-check does so with cfn-lint. With -deploy and a command it starts
+// MiniStack and runs the command with sam and the endpoint in its environment: make e2e does so.
 package main
 
 import (
@@ -27,8 +28,11 @@ func main() {
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
 	command, name := run, "test-aws"
 	arguments := os.Args[1:]
-	if len(arguments) > 1 && arguments[0] == "-run" {
+	switch {
+	case len(arguments) > 1 && arguments[0] == "-run":
 		command, name, arguments = runTool, arguments[1], arguments[1:]
+	case len(arguments) > 1 && arguments[0] == "-deploy":
+		command, name, arguments = runDeployer, arguments[1], arguments[1:]
 	}
 	err := command(ctx, arguments)
 	cancel()

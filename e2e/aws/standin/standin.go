@@ -19,6 +19,8 @@ const (
 	// EndpointVariable holds the URL for everything else: SNS, EventBridge, Lambda. Only MiniStack
 	// sets it.
 	EndpointVariable = "MAKEGOOD_TEST_AWS"
+	// DeployedVariable holds product and version of what AWS_ENDPOINT_URL answers for, in tests that deploy.
+	DeployedVariable = "MAKEGOOD_TEST_DEPLOYED"
 	// PythonVariable holds the Python that has boto3.
 	PythonVariable = "MAKEGOOD_TEST_PYTHON"
 )

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+)
+
+// runDeployer runs a command that deploys to whatever answers: it starts MiniStack and says in the command's
+// environment where it is. sam is first in its PATH.
+func runDeployer(ctx context.Context, command []string) error {
+	sam := programs()["sam"].product
+	if err := install(ctx, sam); err != nil {
+		return fmt.Errorf("%s: %w", sam, err)
+	}
+	product := miniStack()
+	running, err := start(ctx, product)
+	if err != nil {
+		return fmt.Errorf("%s: %w", product, err)
+	}
+	defer running.stop()
+	fmt.Printf("== %s at %s, sam %s\n", product, running.endpoint, sam.version)
+	process := exec.CommandContext(ctx, command[0], command[1:]...)
+	process.Env = append(withoutAccount(os.Environ()),
+		"AWS_ENDPOINT_URL="+running.endpoint, "AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION=eu-west-1",
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true",
+		"SAM_CLI_TELEMETRY=0", standin.DeployedVariable+"="+product.String(),
+		"PATH="+filepath.Join(sam.folder(), "venv/bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return process.Run()
+}
+
+// withoutAccount leaves out of an environment what could name somebody's account.
+func withoutAccount(environment []string) []string {
+	var rest []string
+	for _, variable := range environment {
+		if !strings.HasPrefix(variable, "AWS_") && !strings.HasPrefix(variable, "MAKEGOOD_") {
+			rest = append(rest, variable)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,230 @@
+//go:build sam
+
+package sam
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/stack"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/workflows/order"
+)
+
+const (
+	root      = "../.."
+	stackName = "makegood-e2e"
+	// endWithin is how long all orders may take that were submitted. A sweep comes once a minute, and one killed
+	// process may hold a mapping of MiniStack's up for the minute of its function's timeout.
+	endWithin = 6 * time.Minute
+)
+
+// world is a stack that was deployed, and the shop that its agents call.
+type world struct {
+	t      *testing.T
+	shop   *services.Server
+	script services.Script
+	stack  *stack.Stack
+	orders []string
+}
+
+// open deploys the stack, with a shop of its own on loopback.
+func open(t *testing.T) *world {
+	t.Helper()
+	product := os.Getenv(standin.DeployedVariable)
+	if product == "" || os.Getenv("AWS_ENDPOINT_URL") == "" {
+		t.Fatalf("%s and AWS_ENDPOINT_URL must say what to deploy to: run this with make e2e", standin.DeployedVariable)
+	}
+	t.Logf("deploys to %s", product)
+	w := &world{t: t, script: services.Script{Profile: services.FaultsSome, Seed: 7}}
+	planned := w.script
+	planned.Plan = func(order string, action services.Action, try int) services.Fault {
+		if order == killed && action == services.Reserve && try == 1 {
+			return services.Hangs
+		}
+		return w.script.Fault(order, action, try)
+	}
+	var err error
+	if w.shop, err = services.Start("127.0.0.1:0", services.Options{Script: planned}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.shop.Close() })
+	w.deploy(nil)
+	t.Cleanup(w.remove)
+	none := func(string) string { return "" }
+	if w.stack, err = stack.Open(t.Context(), stackName, none, [][]byte{order.YAML}, func(s string) { t.Log(s) }); err != nil {
+		t.Fatal(err)
+	}
+	w.publish()
+	return w
+}
+
+// parameters are those of dev, with what this machine needs.
+func (w *world) parameters() []string {
+	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
+	return []string{
+		"Architecture=" + architecture, "DeletionProtection=no", "Shards=4", "LogRetentionDays=7", "Alarms=no", "Dashboard=no",
+		"Shop=" + w.shop.URL(), "HttpAllow=127.0.0.1",
+	}
+}
+
+// deploy builds and deploys what is in the repository, with some files replaced: names from the root, and what
+// takes their place.
+func (w *world) deploy(replaced map[string][]byte) {
+	w.t.Helper()
+	began := time.Now()
+	built := filepath.Join(w.t.TempDir(), "built")
+	w.sam(w.overlaid(replaced), append([]string{"build", "--build-dir", built, "--parameter-overrides"}, w.parameters()...)...)
+	between := time.Now()
+	w.sam(nil, append([]string{
+		"deploy", "--template", filepath.Join(built, "template.yaml"), "--stack-name", stackName, "--resolve-s3", "--no-confirm-changeset",
+		"--no-progressbar", "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND", "--parameter-overrides",
+	}, w.parameters()...)...)
+	w.t.Logf("sam build in %.1f s, sam deploy in %.1f s", between.Sub(began).Seconds(), time.Since(between).Seconds())
+}
+
+// overlaid gives the flags of make functions, and an overlay for files that are replaced.
+func (w *world) overlaid(replaced map[string][]byte) []string {
+	flags := "-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
+	if len(replaced) > 0 {
+		folder := w.t.TempDir()
+		paths := map[string]string{}
+		for _, name := range slices.Sorted(maps.Keys(replaced)) {
+			original, err := filepath.Abs(filepath.Join(root, name))
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			paths[original] = filepath.Join(folder, filepath.Base(name))
+			w.write(paths[original], replaced[name])
+		}
+		list, err := json.Marshal(map[string]any{"Replace": paths})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.write(filepath.Join(folder, "overlay.json"), list)
+		flags += " -overlay=" + filepath.Join(folder, "overlay.json")
+	}
+	return []string{"GOFLAGS=" + flags}
+}
+
+func (w *world) write(name string, content []byte) {
+	w.t.Helper()
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sam runs the SAM CLI in the root, and gives what it says.
+func (w *world) sam(environment []string, arguments ...string) string {
+	w.t.Helper()
+	// It looks for its settings beside the template, which is a built one here.
+	settings, err := filepath.Abs(filepath.Join(root, "samconfig.toml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	command := exec.Command("sam", append(arguments, "--region", os.Getenv("AWS_REGION"), "--config-file", settings)...)
+	command.Dir = root
+	command.Env = append(os.Environ(), environment...)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("sam %s: %v\n%s", strings.Join(arguments, " "), err, out)
+	}
+	return string(out)
+}
+
+// remove deletes the stack.
+func (w *world) remove() {
+	w.sam(nil, "delete", "--stack-name", stackName, "--no-prompts")
+}
+
+// publish makes the sample workflow known, with this shop.
+func (w *world) publish() {
+	w.t.Helper()
+	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(w.shop.URL()))
+	// Functions that start, on two cores, take their time.
+	yaml = bytes.ReplaceAll(yaml, []byte("timeout: 1s"), []byte("timeout: 5s"))
+	compiled, err := workflowfile.Parse("order.yaml", yaml)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.stack.Publish(w.t.Context(), compiled); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// submit submits orders.
+func (w *world) submit(ids ...string) {
+	w.t.Helper()
+	for i, id := range ids {
+		input := fmt.Sprintf(`{"id":%q,"customer":"c%d","total":%d.25}`, id, i, 10+i)
+		if _, _, err := w.stack.Client().Submit(w.t.Context(), client.Submission{Workflow: "order", ID: id, Input: json.RawMessage(input)}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.orders = append(w.orders, ids...)
+}
+
+// wait waits until each of some jobs is as wanted, and gives them by id.
+func (w *world) wait(what string, ids []string, is func(client.Job) bool) map[string]client.Job {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), endWithin)
+	defer cancel()
+	found := map[string]client.Job{}
+	var last client.Job
+	for tick := time.NewTicker(500 * time.Millisecond); ; {
+		for _, id := range ids {
+			if _, done := found[id]; done {
+				continue
+			}
+			job, err := w.stack.Client().Get(ctx, id)
+			if err != nil && ctx.Err() == nil {
+				w.t.Fatal(err)
+			}
+			if last = job; is(job) {
+				found[id] = job
+			}
+		}
+		if len(found) == len(ids) {
+			tick.Stop()
+			return found
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.t.Fatalf("%d of %d orders are %s after %s; one that is not: %+v", len(found), len(ids), what, endWithin, last)
+		}
+	}
+}
+
+// ends waits until all orders have ended, and compares their ends with the shop's script and its ledger.
+func (w *world) ends() {
+	w.t.Helper()
+	counts, ends := map[makegood.ProcessState]int{}, map[string]makegood.ProcessState{}
+	for id, job := range w.wait("at their end", w.orders, client.Job.AtEnd) {
+		ends[id] = job.ProcessState
+		counts[job.ProcessState]++
+		if want := w.script.Ends(id); job.ProcessState != want {
+			w.t.Errorf("order %s ended %s (%s), want %s", id, job.ProcessState, job.Reason, want)
+		}
+	}
+	for _, violation := range services.Check(w.shop.Ledger(), ends) {
+		w.t.Error(violation)
+	}
+	w.t.Logf("%d orders: %d Processed, %d Undone, %d Error; the shop's ledger was compared with each", len(ends),
+		counts[makegood.Processed], counts[makegood.Undone], counts[makegood.Error])
+}
