@@ -134,6 +134,10 @@ func (t *turn) failed(e makegood.StepFailed) Verdict {
 	t.endAttempt(i, *a)
 	failure := e.Error
 	failure.Message = makegood.Clip(failure.Message)
+	if t.w.Steps[i].Shared {
+		// Nobody claimed it, so its task may run more than once: one run cannot speak for the others.
+		failure.Applied = makegood.AppliedUnknown
+	}
 	t.attemptFailed(i, undo, failure)
 	return verdict
 }
