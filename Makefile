@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws e2e template-check deploy undeploy modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws e2e template-check deploy undeploy sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,10 @@ test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, 
 
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
+
+sam-local: ## Run each function on the saved events of events/ by sam local invoke; needs Docker and Python
+	@docker version >/dev/null 2>&1 || { echo "sam-local: NOT RUN: it needs Docker, and none answers here (docs/localstack.md)" >&2; exit 1; }
+	@go run ./e2e/aws -deploy go run ./events -sam-local
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
 	@go run ./e2e/aws -run cfn-lint template.yaml
