@@ -1,6 +1,6 @@
 //go:build sam
 
-package sam
+package sam_test
 
 import (
 	"bytes"
@@ -111,7 +111,10 @@ func (w *world) recovered(job client.Job, died time.Time) {
 // sweptBySchedule wants the Supervisor's log to say that it was started, by nobody but the schedule.
 func (w *world) sweptBySchedule() {
 	w.t.Helper()
-	log := w.sam(nil, "logs", "--stack-name", stackName, "--name", "Supervisor")
+	log, err := w.deployed.Log(w.t.Context(), "Supervisor")
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	sweeps, found := strings.Count(log, `"Name": "Swept"`), regexp.MustCompile(`"Overdue": [1-9]`).MatchString(log)
 	if sweeps == 0 || !found {
 		w.t.Errorf("by its log the Supervisor swept %d times, and found something overdue: %t\n%s", sweeps, found, log)

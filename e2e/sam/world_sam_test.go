@@ -1,25 +1,22 @@
 //go:build sam
 
-package sam
+package sam_test
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/e2e/sam"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/stack"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -36,11 +33,12 @@ const (
 
 // world is a stack that was deployed, and the shop that its agents call.
 type world struct {
-	t      *testing.T
-	shop   *services.Server
-	script services.Script
-	stack  *stack.Stack
-	orders []string
+	t        *testing.T
+	shop     *services.Server
+	script   services.Script
+	deployed sam.Stack
+	stack    *stack.Stack
+	orders   []string
 }
 
 // open deploys the stack, with a shop of its own on loopback.
@@ -64,8 +62,13 @@ func open(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.shop.Close() })
+	w.deployed = sam.Stack{Root: root, Template: "template.yaml", Name: stackName, Parameters: w.parameters()}
 	w.deploy(nil)
-	t.Cleanup(w.remove)
+	t.Cleanup(func() {
+		if err := w.deployed.Delete(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
 	none := func(string) string { return "" }
 	if w.stack, err = stack.Open(t.Context(), stackName, none, [][]byte{order.YAML}, func(s string) { t.Log(s) }); err != nil {
 		t.Fatal(err)
@@ -83,73 +86,22 @@ func (w *world) parameters() []string {
 	}
 }
 
-// deploy builds and deploys what is in the repository, with some files replaced: names from the root, and what
-// takes their place.
+// deploy builds and deploys what is in the repository, with some files replaced.
 func (w *world) deploy(replaced map[string][]byte) {
 	w.t.Helper()
+	folder, err := filepath.Abs(w.t.TempDir())
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	began := time.Now()
-	built := filepath.Join(w.t.TempDir(), "built")
-	w.sam(w.overlaid(replaced), append([]string{"build", "--build-dir", built, "--parameter-overrides"}, w.parameters()...)...)
+	if err := w.deployed.Build(w.t.Context(), folder, replaced); err != nil {
+		w.t.Fatal(err)
+	}
 	between := time.Now()
-	w.sam(nil, append([]string{
-		"deploy", "--template", filepath.Join(built, "template.yaml"), "--stack-name", stackName, "--resolve-s3", "--no-confirm-changeset",
-		"--no-progressbar", "--capabilities", "CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND", "--parameter-overrides",
-	}, w.parameters()...)...)
+	if err := w.deployed.Deploy(w.t.Context(), folder); err != nil {
+		w.t.Fatal(err)
+	}
 	w.t.Logf("sam build in %.1f s, sam deploy in %.1f s", between.Sub(began).Seconds(), time.Since(between).Seconds())
-}
-
-// overlaid gives the flags of make functions, and an overlay for files that are replaced.
-func (w *world) overlaid(replaced map[string][]byte) []string {
-	flags := "-tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='"
-	if len(replaced) > 0 {
-		folder := w.t.TempDir()
-		paths := map[string]string{}
-		for _, name := range slices.Sorted(maps.Keys(replaced)) {
-			original, err := filepath.Abs(filepath.Join(root, name))
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			paths[original] = filepath.Join(folder, filepath.Base(name))
-			w.write(paths[original], replaced[name])
-		}
-		list, err := json.Marshal(map[string]any{"Replace": paths})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.write(filepath.Join(folder, "overlay.json"), list)
-		flags += " -overlay=" + filepath.Join(folder, "overlay.json")
-	}
-	return []string{"GOFLAGS=" + flags}
-}
-
-func (w *world) write(name string, content []byte) {
-	w.t.Helper()
-	if err := os.WriteFile(name, content, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// sam runs the SAM CLI in the root, and gives what it says.
-func (w *world) sam(environment []string, arguments ...string) string {
-	w.t.Helper()
-	// It looks for its settings beside the template, which is a built one here.
-	settings, err := filepath.Abs(filepath.Join(root, "samconfig.toml"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	command := exec.Command("sam", append(arguments, "--region", os.Getenv("AWS_REGION"), "--config-file", settings)...)
-	command.Dir = root
-	command.Env = append(os.Environ(), environment...)
-	out, err := command.CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("sam %s: %v\n%s", strings.Join(arguments, " "), err, out)
-	}
-	return string(out)
-}
-
-// remove deletes the stack.
-func (w *world) remove() {
-	w.sam(nil, "delete", "--stack-name", stackName, "--no-prompts")
 }
 
 // publish makes the sample workflow known, with this shop.
