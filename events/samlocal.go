@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/e2e/docker"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 )
 
@@ -31,11 +31,11 @@ func samLocal(ctx context.Context, getenv func(string) string, out io.Writer) er
 	if endpoint == "" {
 		return errors.New(endpointVariable + " must say where a stand-in for AWS is: run this with make sam-local")
 	}
-	d, err := findDocker(ctx)
+	d, err := docker.Find(ctx)
 	if err != nil {
 		return err
 	}
-	image, err := d.image(ctx)
+	image, err := d.Image(ctx)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func samLocal(ctx context.Context, getenv func(string) string, out io.Writer) er
 	defer shop.Close()
 	seen := map[string]string{}
 	for _, url := range []string{endpoint, shop.URL()} {
-		bridged, stop, err := d.bridge(ctx, url)
+		bridged, stop, err := d.Bridge(ctx, url, "0")
 		if err != nil {
 			return err
 		}
@@ -66,7 +66,7 @@ func samLocal(ctx context.Context, getenv func(string) string, out io.Writer) er
 	w := &world{
 		db: dynamodb.NewFromConfig(c), mq: sqs.NewFromConfig(c), prefix: fmt.Sprintf("sam-local-%08x-", rand.Uint32()), shop: seen[shop.URL()],
 		variables: map[string]string{
-			endpointVariable: seen[endpoint], "MAKEGOOD_SHOP": seen[shop.URL()], "MAKEGOOD_HTTP_ALLOW": d.host, "MAKEGOOD_STACK": stackName,
+			endpointVariable: seen[endpoint], "MAKEGOOD_SHOP": seen[shop.URL()], "MAKEGOOD_HTTP_ALLOW": d.Host, "MAKEGOOD_STACK": stackName,
 		},
 	}
 	return runCases(ctx, "events", w, b.invoke, out)
@@ -75,12 +75,12 @@ func samLocal(ctx context.Context, getenv func(string) string, out io.Writer) er
 // built is the stack as sam built it, in a folder of its own.
 type built struct {
 	folder string
-	image  image
+	image  docker.Image
 }
 
 // buildLocal builds the template's functions for this machine. sam hands a function only variables that the
 // template has, so that the endpoint is added to a copy of it.
-func buildLocal(ctx context.Context, i image) (b built, err error) {
+func buildLocal(ctx context.Context, i docker.Image) (b built, err error) {
 	if b.folder, err = os.MkdirTemp("", "makegood-sam-local"); err != nil {
 		return b, err
 	}
@@ -103,7 +103,7 @@ func buildLocal(ctx context.Context, i image) (b built, err error) {
 		return b, err
 	}
 	_, err = sam(ctx, "build", "--template", source, "--base-dir", ".", "--build-dir", filepath.Join(b.folder, "built"),
-		"--parameter-overrides", "Architecture="+architecture())
+		"--parameter-overrides", "Architecture="+docker.Architecture())
 	return b, err
 }
 
@@ -132,15 +132,7 @@ func (b built) invoke(ctx context.Context, function string, event []byte, variab
 		}
 	}
 	return sam(ctx, "local", "invoke", function, "--template", filepath.Join(b.folder, "built", "template.yaml"), "--event", eventFile,
-		"--env-vars", variablesFile, "--invoke-image", b.image.name, "--skip-pull-image", "--parameter-overrides", "Architecture="+architecture())
-}
-
-// architecture is this machine's, as Lambda calls it.
-func architecture() string {
-	if runtime.GOARCH == "arm64" {
-		return "arm64"
-	}
-	return "x86_64"
+		"--env-vars", variablesFile, "--invoke-image", b.image.Name, "--skip-pull-image", "--parameter-overrides", "Architecture="+docker.Architecture())
 }
 
 // sam runs the SAM CLI, and gives its standard output: what a function answered, when it ran one.

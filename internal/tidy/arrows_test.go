@@ -117,7 +117,7 @@ var arrows = []arrow{
 	{"examples/demo", []string{".", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of e2e stand.
-	{"events", []string{"*", "workflows/order", "examples/shop/services", "e2e/aws/standin"}, []string{lambdaEvents, awsSDK}},
+	{"events", []string{"*", "workflows/order", "examples/shop/services", "e2e/aws/standin", "e2e/docker"}, []string{lambdaEvents, awsSDK}},
 	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 }

@@ -1,4 +1,6 @@
-package main
+// Package docker finds the Docker of this machine for tests that run functions in containers: the image they
+// run in, and the way by which they reach what serves on loopback here. It starts no container.
+package docker
 
 import (
 	"archive/tar"
@@ -11,50 +13,54 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 )
 
-// docker is the Docker that is here.
-type docker struct {
-	version string
-	// host is this machine as containers see it; listen is where they reach it.
-	host, listen string
+// Docker is the Docker that is here.
+type Docker struct {
+	// Version is its server's.
+	Version string
+	// Host is this machine as containers see it.
+	Host string
+	// listen is where they reach it.
+	listen string
 }
 
 // String says which Docker it is.
-func (d docker) String() string { return "Docker " + d.version }
+func (d Docker) String() string { return "Docker " + d.Version }
 
-// findDocker fails with a plain sentence when there is no Docker: nothing was run then.
-func findDocker(ctx context.Context) (docker, error) {
-	version, err := dockerSays(ctx, nil, "version", "--format", "{{.Server.Version}}")
+// Find fails with a plain sentence when there is no Docker: nothing was run then.
+func Find(ctx context.Context) (Docker, error) {
+	version, err := says(ctx, nil, "version", "--format", "{{.Server.Version}}")
 	if err != nil {
-		return docker{}, fmt.Errorf("not run: sam local invoke runs functions in Docker, and none answers here: %w", err)
+		return Docker{}, fmt.Errorf("not run: functions run in Docker here, and none answers: %w", err)
 	}
-	subnets, err := dockerSays(ctx, nil, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
+	subnets, err := says(ctx, nil, "network", "inspect", "bridge", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}")
 	if err != nil {
-		return docker{}, err
+		return Docker{}, err
 	}
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
-		return docker{}, err
+		return Docker{}, err
 	}
 	for subnet := range strings.FieldsSeq(subnets) {
 		_, network, err := net.ParseCIDR(subnet)
 		if err != nil {
-			return docker{}, fmt.Errorf("Docker's network: %w", err)
+			return Docker{}, fmt.Errorf("read the network of Docker: %w", err)
 		}
 		for _, a := range addresses {
 			if here, ok := a.(*net.IPNet); ok && network.Contains(here.IP) {
-				return docker{version, here.IP.String(), here.IP.String()}, nil
+				return Docker{version, here.IP.String(), here.IP.String()}, nil
 			}
 		}
 	}
 	// Docker in a machine of its own, as on a Mac: it leads this name to loopback here.
-	return docker{version, "host.docker.internal", "127.0.0.1"}, nil
+	return Docker{version, "host.docker.internal", "127.0.0.1"}, nil
 }
 
-// dockerSays runs a command of Docker's and gives what it prints.
-func dockerSays(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
+// says runs a command of Docker's and gives what it prints.
+func says(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "docker", arguments...)
 	var out, log bytes.Buffer
 	command.Stdin, command.Stdout, command.Stderr = input, &out, &log
@@ -64,37 +70,37 @@ func dockerSays(ctx context.Context, input io.Reader, arguments ...string) (stri
 	return strings.TrimSpace(out.String()), nil
 }
 
-// image is what functions run in.
-type image struct {
-	name string
-	// standIn: it is not AWS's, which could not be had.
-	standIn bool
+// Image is what functions run in.
+type Image struct {
+	Name string
+	// StandIn: it is not AWS's, which could not be had.
+	StandIn bool
 }
 
 // String says whose image it is.
-func (i image) String() string {
-	if i.standIn {
+func (i Image) String() string {
+	if i.StandIn {
 		return "AWS's runtime emulator in a STAND-IN IMAGE, because AWS's could not be pulled"
 	}
-	return "image " + i.name
+	return "image " + i.Name
 }
 
-// image gives AWS's image for the runtime or, where it cannot be had, a stand-in of our own.
-func (d docker) image(ctx context.Context) (image, error) {
-	aws := "public.ecr.aws/lambda/provided:al2023-" + architecture()
-	if _, err := dockerSays(ctx, nil, "image", "inspect", aws); err == nil {
-		return image{name: aws}, nil
+// Image gives AWS's image for the functions' runtime, on this machine's architecture, or, where it cannot be had, a stand-in of our own.
+func (d Docker) Image(ctx context.Context) (Image, error) {
+	aws := "public.ecr.aws/lambda/provided:al2023-" + Architecture()
+	if _, err := says(ctx, nil, "image", "inspect", aws); err == nil {
+		return Image{Name: aws}, nil
 	}
-	_, refused := dockerSays(ctx, nil, "pull", aws)
+	_, refused := says(ctx, nil, "pull", aws)
 	if refused == nil {
-		return image{name: aws}, nil
+		return Image{Name: aws}, nil
 	}
-	i := image{name: "makegood-stand-in:al2023-" + architecture(), standIn: true}
+	i := Image{Name: "makegood-stand-in:al2023-" + Architecture(), StandIn: true}
 	files, err := standInFiles()
 	if err != nil {
-		return image{}, fmt.Errorf("%w; and no stand-in for it can be made: %w", refused, err)
+		return Image{}, fmt.Errorf("%w; and no stand-in for it can be made: %w", refused, err)
 	}
-	_, err = dockerSays(ctx, files, "import", "--change", "WORKDIR /var/task", "--change", "ENV PATH=/bin", "-", i.name)
+	_, err = says(ctx, files, "import", "--change", "WORKDIR /var/task", "--change", "ENV PATH=/bin", "-", i.Name)
 	return i, err
 }
 
@@ -121,14 +127,22 @@ func standInFiles() (io.Reader, error) {
 	return &archive, errors.Join(wrong...)
 }
 
-// bridge makes a server on loopback reachable for containers, and for nobody else, until stop is called; it
-// gives the address that they see.
-func (d docker) bridge(ctx context.Context, server string) (seen string, stop func(), err error) {
+// Architecture is this machine's, as Lambda calls it.
+func Architecture() string {
+	if runtime.GOARCH == "arm64" {
+		return "arm64"
+	}
+	return "x86_64"
+}
+
+// Bridge makes a server on loopback reachable for containers at a port, 0 being a free one, until stop is called.
+// It gives the address that they see. What is bound is Docker's own address of this machine, or loopback.
+func (d Docker) Bridge(ctx context.Context, server, port string) (seen string, stop func(), err error) {
 	to, err := url.Parse(server)
 	if err != nil {
 		return "", nil, err
 	}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(d.listen, "0"))
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(d.listen, port))
 	if err != nil {
 		return "", nil, fmt.Errorf("listen for containers: %w", err)
 	}
@@ -141,8 +155,8 @@ func (d docker) bridge(ctx context.Context, server string) (seen string, stop fu
 			go forward(from, to.Host)
 		}
 	}()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return "http://" + net.JoinHostPort(d.host, port), func() { _ = listener.Close() }, err
+	_, port, err = net.SplitHostPort(listener.Addr().String())
+	return "http://" + net.JoinHostPort(d.Host, port), func() { _ = listener.Close() }, err
 }
 
 // forward copies between a connection and a server, until one of them has ended.
