@@ -15,7 +15,7 @@ type Policy struct {
 	AllowPrivate bool
 	// Allow lists host names, addresses and CIDR blocks that are allowed although they are private.
 	Allow []string
-	// RuntimeAPI is the value of AWS_LAMBDA_RUNTIME_API, HOST:PORT; empty: there is none.
+	// RuntimeAPI is the value of AWS_LAMBDA_RUNTIME_API, HOST:PORT with or without a path; empty: there is none.
 	RuntimeAPI string
 }
 
@@ -84,7 +84,9 @@ func newGuard(p Policy) (*guard, error) {
 	if p.RuntimeAPI == "" {
 		return g, nil
 	}
-	host, text, err := net.SplitHostPort(p.RuntimeAPI)
+	// Lambda's own client for Go takes an address with a path behind it, and hosts for tests use one.
+	address, _, _ := strings.Cut(p.RuntimeAPI, "/")
+	host, text, err := net.SplitHostPort(address)
 	port, portErr := strconv.ParseUint(text, 10, 16)
 	if err != nil || portErr != nil || host == "" || port == 0 {
 		return nil, fmt.Errorf("AWS_LAMBDA_RUNTIME_API is %q, want HOST:PORT", p.RuntimeAPI)
