@@ -10,10 +10,10 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws e2e template-check deploy undeploy sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws e2e template-check deploy undeploy localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the makegood command, and the shop of the examples, into bin/
 	go build -trimpath -o bin/ ./cmd/makegood ./examples/shop
@@ -34,8 +34,24 @@ test: ## Run all tests and count them
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
 
+localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
+
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
+	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
+
+localstack := docker compose --file localstack/compose.yaml
+
+localstack-up: ## Start LocalStack 4.14.0 in Docker, and deploy the stack to it; needs Docker and Python
+	@docker compose version >/dev/null 2>&1 || { echo "localstack-up: NOT RUN: it needs Docker with compose (docs/localstack.md)" >&2; exit 1; }
+	@$(localstack) up --detach --wait
+	@AWS_ENDPOINT_URL=http://127.0.0.1:4566 SHOP=http://host.docker.internal:4790 localstack/deploy.sh
+
+localstack-test: ## Run the tests of localstack/ on what answers at AWS_ENDPOINT_URL, LocalStack by default
+	@AWS_ENDPOINT_URL=$${AWS_ENDPOINT_URL:-http://127.0.0.1:4566} $(localstack-test)
+
+localstack-down: ## Stop LocalStack
+	@$(localstack) down --volumes
 
 sam-local: ## Run each function on the saved events of events/ by sam local invoke; needs Docker and Python
 	@docker version >/dev/null 2>&1 || { echo "sam-local: NOT RUN: it needs Docker, and none answers here (docs/localstack.md)" >&2; exit 1; }
@@ -102,7 +118,7 @@ check: vet lint format tidy generated test race ## All that must hold before a c
 
 vet:
 	go vet ./...
-	go vet -tags aws,sam ./...
+	go vet -tags aws,sam,localstack ./...
 
 lint:
 	$(tool) staticcheck ./...

@@ -118,12 +118,14 @@ var arrows = []arrow{
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of e2e stand.
 	{"events", []string{"*", "workflows/order", "examples/shop/services", "e2e/aws/standin", "e2e/docker"}, []string{lambdaEvents, awsSDK}},
+	// Tests of a deployed stack, under a build tag.
+	{"localstack", nil, nil},
 	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "functions/", "cmd/", "e2e", "events/", "client/dynamotx"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "functions/", "cmd/", "e2e", "events/", "localstack/", "client/dynamotx"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {
@@ -143,7 +145,7 @@ func rowOf(dir string) (arrow, bool) {
 
 // isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
 func isLibrary(dir string) bool {
-	for _, top := range []string{"cmd", "functions", "examples", "workflows", "e2e", "events", "internal/tidy"} {
+	for _, top := range []string{"cmd", "functions", "examples", "workflows", "e2e", "events", "localstack", "internal/tidy"} {
 		if dir == top || strings.HasPrefix(dir, top+"/") {
 			return false
 		}
