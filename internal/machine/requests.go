@@ -170,6 +170,10 @@ func (t *turn) requestUndo(e makegood.Requested) Verdict {
 // goOn takes up the direction that stopped, with fresh attempts for what failed in it.
 func (t *turn) goOn() {
 	t.job.Transitions = 0
+	// While it is stopped still: what fails now fails for nobody, and is granted fresh attempts with the rest.
+	for i := range t.job.Steps {
+		t.takeUp(i)
+	}
 	t.job.ProcessState = makegood.Undoing
 	if t.forwards() {
 		t.job.ProcessState = makegood.Processing
@@ -182,6 +186,16 @@ func (t *turn) goOn() {
 			a.State, a.FinishedAt = makegood.NotStarted, time.Time{}
 			a.Tries, a.Interruptions = 0, 0
 		}
+	}
+}
+
+// takeUp acts on what came due in a step while the job stood still. The Supervisor would, but not before a minute,
+// and when that is longer than the job has, all that it would find is the job's timeout, time after time. A retry
+// that is not due yet gets a reminder of its own.
+func (t *turn) takeUp(i int) {
+	t.dueStep(i)
+	if a := t.activity(i, !t.forwards()); a.State == makegood.Backoff {
+		a.Cause = t.cause
 	}
 }
 
@@ -219,4 +233,9 @@ func (t *turn) resume() {
 		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(t.job.PausedAt))
 	}
 	t.job.PausedAt = time.Time{}
+	for i := range t.job.Steps {
+		if t.active() {
+			t.takeUp(i)
+		}
+	}
 }

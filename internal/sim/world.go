@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -419,24 +420,24 @@ func (w *world) untilEnd() {
 	w.mu.Unlock()
 	for n := 0; ; n++ {
 		time.Sleep(operatorEvery)
-		open := 0
+		var open []string
 		for _, job := range w.store.All() {
 			if !w.ended(job) {
-				open++
+				open = append(open, fmt.Sprintf("%s is %s (%s)", job.ID, job.ProcessState, job.Reason))
 				w.attend(job, n)
 			}
 		}
 		w.mu.Lock()
 		waiting := w.waiting()
 		late := time.Since(w.start) > endsWithin
-		if late && open > 0 {
-			w.violate("", "I1: %d jobs have not come to an end within %s of virtual time", open, endsWithin)
+		if late && len(open) > 0 {
+			w.violate("", "I1: after %s of virtual time %s", endsWithin, strings.Join(open, ", "))
 		}
 		if late && len(waiting) > 0 {
 			w.violate("", "I14: %d messages are still on the queues after %s of virtual time, the first is %s", len(waiting), endsWithin, waiting[0].body)
 		}
 		w.mu.Unlock()
-		if late || open == 0 && len(waiting) == 0 {
+		if late || len(open) == 0 && len(waiting) == 0 {
 			return
 		}
 	}
