@@ -28,6 +28,7 @@ import (
 // Runtime API under a path of its own.
 type Host struct {
 	server  *http.Server
+	proxies []*http.Server
 	address string
 
 	mu           sync.Mutex
@@ -52,12 +53,16 @@ func New() (*Host, error) {
 // have been stopped before: an invocation that is under way ends with ErrDied.
 func (h *Host) Close() error {
 	h.mu.Lock()
-	functions := h.functions
+	functions, proxies := h.functions, h.proxies
 	h.mu.Unlock()
 	for _, f := range functions {
 		f.close()
 	}
-	return h.server.Close()
+	err := h.server.Close()
+	for _, p := range proxies {
+		err = errors.Join(err, p.Close())
+	}
+	return err
 }
 
 // register gives an environment its name, and the address of its Runtime API.
