@@ -77,6 +77,12 @@ undeploy: have-sam ## Delete STACK from AWS, after asking; its table and key sta
 	sam delete --config-env $(ENV) --stack-name $(STACK)
 	@echo "undeploy: the table with its jobs and the key stay. docs/deploy.md says how to delete them, too."
 
+aws-verify: have-sam ## Deploy to your account under its own name, verify there, tear down; asks first
+	@go run ./e2e/verify $(if $(ACCOUNT),-account $(ACCOUNT))
+
+aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
+	@go run ./e2e/aws -deploy go run ./e2e/verify -rehearse -account 000000000000 -report .build/aws-rehearse.md
+
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 

@@ -4,6 +4,7 @@
 package sam
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,7 +84,8 @@ func (s Stack) Delete(ctx context.Context) error {
 
 // Log gives what a function of the stack has logged.
 func (s Stack) Log(ctx context.Context, function string) (string, error) {
-	return s.run(ctx, nil, "logs", "--stack-name", s.Name, "--name", function)
+	out, err := s.run(ctx, nil, "logs", "--stack-name", s.Name, "--name", function)
+	return string(out), err
 }
 
 func (s Stack) with(arguments ...string) []string {
@@ -95,17 +97,24 @@ func (s Stack) with(arguments ...string) []string {
 
 // run runs sam, and gives what it says. It finds its settings beside the template, which may be a built one, so
 // it is told where they are.
-func (s Stack) run(ctx context.Context, environment []string, arguments ...string) (string, error) {
+func (s Stack) run(ctx context.Context, environment []string, arguments ...string) ([]byte, error) {
 	settings, err := filepath.Abs(filepath.Join(s.Root, "samconfig.toml"))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	command := exec.CommandContext(ctx, "sam", append(arguments, "--region", os.Getenv("AWS_REGION"), "--config-file", settings)...)
 	command.Dir = s.Root
 	command.Env = append(os.Environ(), environment...)
-	out, err := command.CombinedOutput()
+	var said bytes.Buffer
+	command.Stderr = &said
+	out, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("sam %s: %w\n%s", strings.Join(arguments, " "), err, out)
+		return nil, fmt.Errorf("sam %s: %w\n%s%s", strings.Join(arguments, " "), err, out, said.Bytes())
 	}
-	return string(out), nil
+	return out, nil
+}
+
+// Invoke invokes a function of the stack, and gives its answer.
+func (s Stack) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
+	return s.run(ctx, nil, "remote", "invoke", function, "--stack-name", s.Name, "--event", string(event))
 }

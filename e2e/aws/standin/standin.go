@@ -7,6 +7,10 @@ package standin
 import (
 	"os"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
 // The environment that make test-aws sets for the tests.
@@ -25,6 +29,9 @@ const (
 	PythonVariable = "MAKEGOOD_TEST_PYTHON"
 )
 
+// AWS is the product of an endpoint that is no stand-in: make aws-verify runs suites against an account.
+const AWS = "AWS"
+
 // CutOff is what a failed test prints when the stand-in has cut answers off: the SDK then asks again, and what
 // is counted or compared by a test may be one too many. make test-aws gives such a suite a second try, and
 // says so.
@@ -36,6 +43,20 @@ type Service struct {
 	Product string
 	// Endpoint is its URL.
 	Endpoint string
+}
+
+// Config is what a client of the service is made of: with credentials of no worth for a stand-in, and those of
+// the environment for AWS.
+func (s Service) Config(t testing.TB) aws.Config {
+	t.Helper()
+	if s.Product != AWS {
+		return aws.Config{Region: "eu-west-1", BaseEndpoint: &s.Endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+	}
+	c, err := config.LoadDefaultConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // DynamoDB gives the DynamoDB that the test runs against, and fails the test when there is none.

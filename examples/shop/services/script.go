@@ -148,6 +148,21 @@ func (s Script) Fault(order string, action Action, try int) Fault {
 	}
 }
 
+// Answering gives the script with every fault in which the caller gets no answer, or two, turned into a 500, for
+// a shop that cannot tell when its caller has gone. Orders end as before.
+func (s Script) Answering() Script {
+	answering := s
+	answering.Plan = func(order string, action Action, try int) Fault {
+		switch fault := s.Fault(order, action, try); fault {
+		case NoFault, Busy, Throttled:
+			return fault
+		default:
+			return Fails
+		}
+	}
+	return answering
+}
+
 // downFault is what an attempt at a carrier that is down meets. The last attempts hang and have
 // their effect late: the shipment that leaves after it was cancelled is the worst there is.
 func downFault(shares []share[Fault], n, try int) Fault {

@@ -85,6 +85,16 @@ func Start(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
+// Handler gives a shop without an address, for whoever serves it himself, as a function does. It is never
+// closed: what hangs ends with its request.
+func Handler(o Options) http.Handler {
+	if o.Late == 0 {
+		o.Late = defaultLate
+	}
+	s := &Server{books: newBooks(o), late: o.Late, open: context.Background()}
+	return s.routes()
+}
+
 // URL is where the shop is, without a slash behind it.
 func (s *Server) URL() string { return "http://" + s.addr }
 

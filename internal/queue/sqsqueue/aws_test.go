@@ -19,7 +19,7 @@ import (
 
 // What a stand-in does otherwise than SQS is listed in e2e/aws/standin.
 func TestConformance(t *testing.T) {
-	client := newClient(standin.SQS(t).Endpoint)
+	client := sqs.NewFromConfig(standin.SQS(t).Config(t))
 	queuetest.Run(t, func(t *testing.T) queuetest.Harness { return harness(t, client) })
 }
 

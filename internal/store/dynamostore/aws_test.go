@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -44,10 +43,8 @@ type table struct {
 func newTable(t *testing.T) *table {
 	t.Helper()
 	tr := &transport{}
-	config := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: aws.String(standin.DynamoDB(t).Endpoint),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""), HTTPClient: tr,
-	}
+	config := standin.DynamoDB(t).Config(t)
+	config.HTTPClient = tr
 	client := dynamodb.NewFromConfig(config)
 	tab := &table{name: "jobs-" + strings.ToLower(rand.Text()[:12]), transport: tr, spent: &spent{}}
 	tab.config = Config{Client: client, Table: tab.name, Index: "due", Shards: 3, Consumed: tab.spent.add}

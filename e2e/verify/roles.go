@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/e2e/sam"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// may says which of the probe's tries each role is allowed, in the order Scheduler, agent, Supervisor.
+func may() map[string][3]bool {
+	return map[string][3]bool{
+		"read a job":                      {true, false, false},
+		"write a job's state":             {true, false, false},
+		"claim":                           {true, true, false},
+		"claim, and ask for the job back": {true, false, false},
+		"take a lease":                    {true, false, true},
+		"delete a job":                    {false, false, false},
+		"scan the table":                  {false, false, false},
+		"look into the index":             {false, false, true},
+		"send an event":                   {true, true, true},
+		"send a task":                     {true, false, false},
+		"take events":                     {true, false, false},
+	}
+}
+
+// roles deploys the probe under three of the stack's roles, and compares what they are refused with what they
+// should be.
+func (w *world) roles(ctx context.Context) ([]string, error) {
+	var arns []string
+	for parameter, resource := range map[string]string{"SchedulerRole": "SchedulerRole", "SupervisorRole": "SupervisorRole", "AgentRole": "inventoryAgentRole"} {
+		arn, err := w.role(ctx, resource)
+		if err != nil {
+			return nil, err
+		}
+		arns = append(arns, parameter+"="+arn)
+	}
+	probes := sam.Stack{Template: "e2e/verify/probes.yaml", Name: stackName + "-probes", Parameters: append([]string{w.architecture()}, arns...)}
+	if err := w.put(ctx, probes); err != nil {
+		return nil, err
+	}
+	event, err := w.event(ctx)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]map[string]string, 3)
+	for i, probe := range []string{"SchedulerProbe", "AgentProbe", "SupervisorProbe"} {
+		out, err := probes.Invoke(ctx, probe, event)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(out, &answers[i]); err != nil {
+			return nil, fmt.Errorf("%s answers %.500s: %w", probe, out, err)
+		}
+	}
+	if w.options.rehearse {
+		// Only that every try is one that can be allowed; nothing would deny it.
+		all := map[string][3]bool{}
+		for try := range may() {
+			all[try] = [3]bool{true, true, true}
+		}
+		found, wrong := compared(answers, all)
+		return append(found, "", "This stand-in enforces no IAM: on AWS most of these must be denied."), errors.Join(wrong...)
+	}
+	found, wrong := compared(answers, may())
+	return found, errors.Join(wrong...)
+}
+
+// compared makes a table of what the probes were told, and says what should be otherwise.
+func compared(answers []map[string]string, allowed map[string][3]bool) (found []string, wrong []error) {
+	found = []string{"| | Scheduler | agent | Supervisor |", "|---|---|---|---|"}
+	for _, try := range slices.Sorted(maps.Keys(allowed)) {
+		row := "| " + try
+		for i, role := range []string{"Scheduler", "agent", "Supervisor"} {
+			got, want := answers[i][try], "denied"
+			if allowed[try][i] {
+				want = "allowed"
+			}
+			if got != want {
+				wrong = append(wrong, fmt.Errorf("%s: %s is %s, want %s", role, try, got, want))
+			}
+			row += " | " + got
+		}
+		found = append(found, row+" |")
+	}
+	return found, wrong
+}
+
+// role gives the ARN of a role of the stack.
+func (w *world) role(ctx context.Context, resource string) (string, error) {
+	c := cloudformation.NewFromConfig(w.config)
+	name := stackName
+	stacks, err := c.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	if err != nil {
+		return "", err
+	}
+	out, err := c.DescribeStackResource(ctx, &cloudformation.DescribeStackResourceInput{StackName: &name, LogicalResourceId: &resource})
+	if err != nil {
+		return "", err
+	}
+	partition, account, err := owner(aws.ToString(stacks.Stacks[0].StackId))
+	return "arn:" + partition + ":iam::" + account + ":role/" + aws.ToString(out.StackResourceDetail.PhysicalResourceId), err
+}
+
+// event tells the probe where everything is.
+func (w *world) event(ctx context.Context) ([]byte, error) {
+	outputs, err := w.outputs(ctx, stackName)
+	if err != nil {
+		return nil, err
+	}
+	const nobody = "makegood-verify-nobody"
+	tasks, err := sqs.NewFromConfig(w.config).GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(stackName + "-tasks-payments")})
+	if err != nil {
+		return nil, err
+	}
+	event, err := wire.EncodeEvent(nobody, makegood.DeadlinePassed{Key: makegood.Instant(time.Now())})
+	if err != nil {
+		return nil, err
+	}
+	task, err := wire.EncodeTask(makegood.Task{
+		Job: nobody, Workflow: "order", Step: "charge", Round: 1, Attempt: 1, Agent: "payments", Action: "charge", Input: json.RawMessage("{}"),
+		Key: nobody + "/charge/1", Timeout: makegood.Minute, ReplyTo: "events",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(map[string]string{
+		"Table": outputs["TableName"], "Index": outputs["IndexName"], "EventsURL": outputs["EventsQueueUrl"], "TasksURL": aws.ToString(tasks.QueueUrl),
+		"EventBody": event, "TaskBody": task,
+	})
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+
+	"github.com/makegood-dev/makegood/e2e/sam"
+	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/stack"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/workflows"
+)
+
+const (
+	// stackName is that of the stack, and what the names of the two beside it begin with.
+	stackName = "makegood-verify"
+	// seed is that of the shop's faults.
+	seed = 7
+)
+
+// world is what was deployed.
+type world struct {
+	config  aws.Config
+	options options
+	report  *report
+
+	folder string
+	local  *services.Server // the shop of a rehearsal
+	shop   string           // its URL, without a slash behind it
+	stacks []sam.Stack      // what is to be torn down
+	stack  *stack.Stack
+	began  time.Time // of the orders
+	jobs   int
+}
+
+// verify does the checks in turn. What rests on something that failed is not tried.
+func (w *world) verify(ctx context.Context) {
+	if !w.options.rehearse {
+		_ = w.report.try("The adapters' suites", func() ([]string, error) { return w.suites(ctx) })
+	}
+	if w.report.try("Deployment", func() ([]string, error) { return w.deploy(ctx) }) != nil {
+		return
+	}
+	_ = w.report.try("What each role may do", func() ([]string, error) { return w.roles(ctx) })
+	_ = w.report.try("Sixty steps, and the time of a hop", func() ([]string, error) { return w.hops(ctx) })
+	if w.report.try("Orders", func() ([]string, error) { return w.orders(ctx) }) == nil {
+		_ = w.report.try("What it cost", func() ([]string, error) { return w.bill(ctx) })
+	}
+}
+
+func (w *world) architecture() string {
+	if runtime.GOARCH == "amd64" && w.options.rehearse {
+		return "Architecture=x86_64" // A stand-in runs the functions on this machine.
+	}
+	return "Architecture=arm64"
+}
+
+// deploy opens a shop, deploys the stack that is told where it is, and publishes workflows that ask it.
+func (w *world) deploy(ctx context.Context) (found []string, err error) {
+	if w.folder, err = os.MkdirTemp("", "makegood-verify-"); err != nil {
+		return nil, err
+	}
+	if err := w.openShop(ctx); err != nil {
+		return nil, fmt.Errorf("the shop: %w", err)
+	}
+	parameters := []string{
+		w.architecture(), "DeletionProtection=no", "Shards=4", "LogRetentionDays=7", "Alarms=yes", "Dashboard=yes", "Tracing=Active", "Shop=" + w.shop,
+	}
+	if w.options.rehearse {
+		parameters = append(parameters, "HttpAllow=127.0.0.1")
+	}
+	if err := w.put(ctx, sam.Stack{Template: "template.yaml", Name: stackName, Parameters: parameters}); err != nil {
+		return nil, err
+	}
+	none := func(string) string { return "" }
+	if w.stack, err = stack.Open(ctx, stackName, none, workflows.Files(), func(s string) { fmt.Println(s) }); err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]string{"order.yaml": orderFor(w.shop), "hops.yaml": hopsFor(w.shop)} {
+		compiled, err := workflowfile.Parse(name, []byte(text))
+		if err != nil {
+			return nil, err
+		}
+		if err := w.stack.Publish(ctx, compiled); err != nil {
+			return nil, err
+		}
+	}
+	return []string{"`template.yaml` is deployed with alarms, dashboard and traces, as " + stackName + "."}, nil
+}
+
+// put builds and deploys a stack, and remembers that it must go.
+func (w *world) put(ctx context.Context, s sam.Stack) error {
+	s.Root = "."
+	folder := filepath.Join(w.folder, s.Name)
+	if err := s.Build(ctx, folder, nil); err != nil {
+		return err
+	}
+	w.stacks = append(w.stacks, s)
+	return s.Deploy(ctx, folder)
+}
+
+func (w *world) openShop(ctx context.Context) (err error) {
+	script := services.Script{Profile: services.FaultsSome, Seed: seed}.Answering()
+	if w.options.rehearse {
+		if w.local, err = services.Start("127.0.0.1:0", services.Options{Script: script}); err != nil {
+			return err
+		}
+		w.shop = w.local.URL()
+		return nil
+	}
+	s := sam.Stack{Template: "e2e/verify/shop.yaml", Name: stackName + "-shop", Parameters: []string{w.architecture(), fmt.Sprintf("Seed=%d", seed)}}
+	if err := w.put(ctx, s); err != nil {
+		return err
+	}
+	outputs, err := w.outputs(ctx, s.Name)
+	w.shop = strings.TrimSuffix(outputs["Url"], "/")
+	return err
+}
+
+// outputs are those of a stack by their keys.
+func (w *world) outputs(ctx context.Context, name string) (map[string]string, error) {
+	out, err := cloudformation.NewFromConfig(w.config).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	if err != nil {
+		return nil, err
+	}
+	outputs := map[string]string{}
+	for _, s := range out.Stacks {
+		for _, o := range s.Outputs {
+			outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
+		}
+	}
+	return outputs, nil
+}
+
+// ask makes a request to the shop.
+func (w *world) ask(ctx context.Context, method, path string, read func(*http.Response) error) error {
+	request, err := http.NewRequestWithContext(ctx, method, w.shop+path, nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	err = read(answer)
+	return errors.Join(err, answer.Body.Close())
+}
+
+// tearDown deletes what was deployed, the last first, with the table and the key that the stack retains.
+func (w *world) tearDown(ctx context.Context) {
+	_ = w.report.try("Tearing down", func() ([]string, error) {
+		var wrong []error
+		for i := len(w.stacks) - 1; i >= 0; i-- {
+			s := w.stacks[i]
+			retained, err := w.retained(ctx, s.Name)
+			wrong = append(wrong, err, s.Delete(ctx))
+			wrong = append(wrong, w.deleteRetained(ctx, retained))
+		}
+		if w.local != nil {
+			wrong = append(wrong, w.local.Close())
+		}
+		wrong = append(wrong, os.RemoveAll(w.folder))
+		return []string{fmt.Sprintf("%d stacks and the table are deleted; the key goes in seven days. What stays is the bucket that SAM keeps for all stacks.", len(w.stacks))}, errors.Join(wrong...)
+	})
+}
