@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds template.yaml and deploys it as the stack makegood-local to what answers at AWS_ENDPOINT_URL: LocalStack,
-# MiniStack or another stand-in. SHOP is where the functions will find the services of the sample order; the tests
+# Builds template.yaml, its loops written out, and deploys it as the stack makegood-local to what answers at
+# AWS_ENDPOINT_URL: LocalStack, MiniStack or another stand-in. SHOP is where the functions will find the services of the sample order; the tests
 # of this folder serve them there.
 set -eu
 
@@ -24,7 +24,18 @@ host="${SHOP#*://}"
 
 set -- "Architecture=$architecture" DeletionProtection=no Shards=4 LogRetentionDays=7 Alarms=no Dashboard=no \
 	"Shop=$SHOP" "HttpAllow=${host%%:*}"
-sam build --build-dir .build/localstack --parameter-overrides "$@"
-sam deploy --template .build/localstack/template.yaml --config-file "$PWD/samconfig.toml" --stack-name makegood-local \
+# Says what it does only if it fails: it is long.
+quietly() {
+	"$@" >.build/localstack.log 2>&1 || {
+		cat .build/localstack.log >&2
+		exit 1
+	}
+}
+
+mkdir -p .build
+go run ./localstack/unroll <template.yaml >.build/unrolled.yaml
+quietly sam build --template .build/unrolled.yaml --base-dir . --config-file "$PWD/samconfig.toml" --build-dir .build/localstack --parameter-overrides "$@"
+quietly sam deploy --template .build/localstack/template.yaml --config-file "$PWD/samconfig.toml" --stack-name makegood-local \
 	--resolve-s3 --no-confirm-changeset --no-fail-on-empty-changeset --no-progressbar \
 	--capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --region "$AWS_REGION" --parameter-overrides "$@"
+echo "deployed as makegood-local to $AWS_ENDPOINT_URL, for a shop at $SHOP"

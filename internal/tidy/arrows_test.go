@@ -118,8 +118,9 @@ var arrows = []arrow{
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of e2e stand.
 	{"events", []string{"*", "workflows/order", "examples/shop/services", "e2e/aws/standin", "e2e/docker"}, []string{lambdaEvents, awsSDK}},
-	// Tests of a deployed stack, under a build tag.
-	{"localstack", nil, nil},
+	// Tests of a deployed stack, under a build tag, and the template for stand-ins that know no loops.
+	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
+	{"localstack/*", []string{"localstack"}, nil},
 	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
