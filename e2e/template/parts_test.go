@@ -166,6 +166,10 @@ func checkKept(t *template) []string {
 	if t.property("Table", "DeletionProtectionEnabled") != true {
 		found = append(found, "Table is not protected from deletion by default")
 	}
+	// In a global table each Region would grant a claim.
+	if kind := t.resources["Table"].kind; kind != "AWS::DynamoDB::Table" {
+		found = append(found, "Table is of another kind, "+kind)
+	}
 	if mode := text(t.property("Table", "BillingMode")); mode != "PAY_PER_REQUEST" {
 		found = append(found, "Table: BillingMode is "+mode)
 	}
@@ -222,6 +226,7 @@ func partRules() []rule {
 			{"    DeletionPolicy: RetainExceptOnCreate\n", "", "Table: DeletionPolicy"},
 			{"PointInTimeRecoveryEnabled: true", "PointInTimeRecoveryEnabled: false", "Table cannot be restored"},
 			{"DeletionProtectionEnabled: !If [IsProtected, true, false]", "DeletionProtectionEnabled: false", "Table is not protected"},
+			{"Type: AWS::DynamoDB::Table", "Type: AWS::DynamoDB::GlobalTable", "Table is of another kind"},
 			{"BillingMode: PAY_PER_REQUEST", "BillingMode: PROVISIONED", "BillingMode is PROVISIONED"},
 		}},
 		{"queues and agents have names that others can tell", checkNamed, []mistake{
