@@ -63,6 +63,13 @@ type Function struct {
 	refuse int
 	closed bool
 	output bytes.Buffer
+	took   Took
+}
+
+// Took is how long answered invocations took, from Invoke to the answer.
+type Took struct {
+	// Cold began with the start of a process; Warm found one.
+	Cold, Warm []time.Duration
 }
 
 // Function makes a function known. No process is started before the first invocation.
@@ -82,15 +89,38 @@ func (f *Function) Throttle(n int) {
 }
 
 // Signal sends a signal to one process that is working, chosen by choose among n, and reports whether there
-// was one. SIGKILL is a crash; SIGSTOP brings on the timeout.
+// was one. SIGKILL is a crash; SIGSTOP brings on the timeout, and a process that it stopped works no longer.
 func (f *Function) Signal(signal syscall.Signal, choose func(n int) int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	working := slices.DeleteFunc(slices.Clone(f.live), func(e *environment) bool { return slices.Contains(f.idle, e) })
+	working := slices.DeleteFunc(slices.Clone(f.live), func(e *environment) bool { return e.stopped || slices.Contains(f.idle, e) })
 	if len(working) == 0 {
 		return false
 	}
-	return working[choose(len(working))].process.Process.Signal(signal) == nil
+	e := working[choose(len(working))]
+	e.stopped = signal == syscall.SIGSTOP
+	return e.process.Process.Signal(signal) == nil
+}
+
+// Recycle kills the idle processes, as Lambda does when it pleases: the next invocations start cold.
+func (f *Function) Recycle() {
+	f.mu.Lock()
+	idle := f.idle
+	f.idle = nil
+	for _, e := range idle {
+		_ = e.process.Process.Kill()
+	}
+	f.mu.Unlock()
+	for _, e := range idle {
+		<-e.ended
+	}
+}
+
+// Took gives how long the invocations took so far.
+func (f *Function) Took() Took {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Took{Cold: slices.Clone(f.took.Cold), Warm: slices.Clone(f.took.Warm)}
 }
 
 // Output is what all processes have printed.
@@ -117,12 +147,13 @@ func (f *Function) Invoke(ctx context.Context, event []byte, trace string) (Answ
 		f.Counts.Recursive.Add(1)
 		return Answer{}, ErrRecursive
 	}
+	began := time.Now()
 	e, err := f.take()
 	if err != nil {
 		return Answer{}, err
 	}
 	answer, err := f.run(ctx, e, event, trace)
-	f.give(e, err == nil)
+	f.give(e, err == nil, time.Since(began))
 	return answer, err
 }
 
@@ -186,11 +217,20 @@ func (f *Function) take() (*environment, error) {
 	return e, nil
 }
 
-// give takes it back. One that did not answer is killed.
-func (f *Function) give(e *environment, answered bool) {
+// give takes it back, after an invocation that took this long. One that did not answer is killed.
+func (f *Function) give(e *environment, answered bool, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.busy--
+	e.mu.Lock()
+	first := e.count == 1
+	e.mu.Unlock()
+	switch {
+	case answered && first:
+		f.took.Cold = append(f.took.Cold, took)
+	case answered:
+		f.took.Warm = append(f.took.Warm, took)
+	}
 	select {
 	case <-e.ended:
 		return
@@ -233,6 +273,7 @@ type environment struct {
 	next           chan invocation
 	answers        chan Answer
 	ended          chan struct{}
+	stopped        bool // by Signal, under the function's lock
 
 	mu      sync.Mutex
 	current string

@@ -332,3 +332,20 @@ func TestARecursiveLoopIsBrokenUnlessItIsAllowed(t *testing.T) {
 		}
 	}
 }
+
+// An environment that was used is used again, until it is recycled.
+func TestARecycledFunctionStartsCold(t *testing.T) {
+	w := newWorld(t, Config{})
+	event := []byte(`{"Records":[{"messageId":"1","body":"well"}]}`)
+	for _, want := range []struct{ cold, warm int }{{1, 0}, {1, 1}, {2, 1}} {
+		if want.cold == 2 {
+			w.function.Recycle()
+		}
+		if answer, err := w.function.Invoke(t.Context(), event, ""); err != nil || answer.Failed {
+			t.Fatalf("got %s, %v, want an answer", answer.Body, err)
+		}
+		if got := w.function.Took(); len(got.Cold) != want.cold || len(got.Warm) != want.warm {
+			t.Errorf("got %d cold and %d warm, want %+v", len(got.Cold), len(got.Warm), want)
+		}
+	}
+}

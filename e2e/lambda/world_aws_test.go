@@ -1,0 +1,284 @@
+//go:build aws && linux
+
+// Package lambda runs the shipped Lambda functions as Lambda does: their real bootstraps as processes on a
+// lambdahost, fed from a stand-in's queues, and killed.
+package lambda
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/workflows/order"
+)
+
+const (
+	// timeout is that of each function, visibility twice as long: on AWS it is six times, which here would only
+	// make tests wait. Ten receives are what template.yaml has for tasks.
+	timeout     = 6 * time.Second
+	visibility  = "12"
+	maxReceives = 10
+	// patience is how long a test waits for what must come.
+	patience = 3 * time.Minute
+)
+
+// agents are those of the sample workflow.
+var agents = []string{"inventory", "shipping", "http"}
+
+// world is a deployment on a stand-in.
+type world struct {
+	t         *testing.T
+	store     *dynamostore.Store
+	scheduler *scheduler.Scheduler
+	shop      *services.Server
+	functions map[string]*lambdahost.Function
+	mappings  map[string]*lambdahost.Mapping
+	schedule  *lambdahost.Schedule
+}
+
+// options are what tests differ in.
+type options struct {
+	// terminate is RecursiveLoop removed.
+	terminate bool
+	// traced: messages carry the X-Ray header, as SQS stores it. Without it each message starts a chain.
+	traced bool
+	// ticks says how often the n-th tick of the schedule comes. Nil: once.
+	ticks func(n int) int
+}
+
+// open deploys, and starts polling and the schedule.
+func open(t *testing.T, o options) *world {
+	t.Helper()
+	tables, queues := standin.DynamoDB(t), standin.SQS(t)
+	prefix := fmt.Sprintf("lambda-%08x-", rand.Uint32())
+	db, mq := dynamodb.NewFromConfig(client(tables)), sqs.NewFromConfig(client(queues))
+	if _, err := db.CreateTable(t.Context(), dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
+		t.Fatalf("create table: %v", err)
+	}
+	w := &world{t: t, functions: map[string]*lambdahost.Function{}, mappings: map[string]*lambdahost.Mapping{}}
+	var err error
+	if w.store, err = dynamostore.New(dynamostore.Config{Client: db, Table: prefix + "jobs", Index: "CompleteBy"}); err != nil {
+		t.Fatal(err)
+	}
+	if w.shop, err = services.Start("127.0.0.1:0", services.Options{Script: services.Script{Profile: services.FaultsNone}}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.shop.Close() })
+	w.scheduler = scheduler.New(scheduler.Config{
+		Jobs: w.store, Payloads: w.store, Definitions: w.store, Queue: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix}),
+		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
+	})
+	host, err := lambdahost.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	sqsEndpoint := queues.Endpoint
+	if o.traced {
+		if sqsEndpoint, err = host.Tracing(queues.Endpoint); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environment := []string{
+		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
+		"AWS_ENDPOINT_URL=" + sqsEndpoint, "AWS_ENDPOINT_URL_DYNAMODB=" + tables.Endpoint,
+		"MAKEGOOD_TABLE=" + prefix + "jobs", "MAKEGOOD_INDEX=CompleteBy", "MAKEGOOD_QUEUE_PREFIX=" + prefix,
+		"MAKEGOOD_SHOP=" + w.shop.URL(), "MAKEGOOD_HTTP_ALLOW=127.0.0.1", "MAKEGOOD_LOG_LEVEL=WARN",
+	}
+	built := t.TempDir()
+	function := func(name, program string, more ...string) *lambdahost.Function {
+		w.functions[name] = host.Function(lambdahost.Config{
+			Name: name, Command: []string{build(t, built, program)}, Environment: append(environment[:len(environment):len(environment)], more...),
+			Timeout: timeout, Terminate: o.terminate,
+		})
+		return w.functions[name]
+	}
+	w.schedule = &lambdahost.Schedule{Function: function("supervisor", "supervisor"), Every: time.Second, Event: []byte(`{"source":"aws.scheduler"}`), Times: o.ticks}
+	create(t, mq, prefix+deployed.QuarantineQueue)
+	w.mapping(mq, prefix, deployed.EventsQueue, function("scheduler", "scheduler"))
+	for _, name := range agents {
+		w.mapping(mq, prefix, deployed.TasksQueue(name), function(name, "agent", "MAKEGOOD_AGENT="+name))
+	}
+	w.start()
+	t.Cleanup(w.stop)
+	return w
+}
+
+func (w *world) start() {
+	w.schedule.Start()
+	for _, m := range w.mappings {
+		m.Start()
+	}
+}
+
+func (w *world) stop() {
+	w.schedule.Stop()
+	for _, m := range w.mappings {
+		m.Stop()
+	}
+}
+
+func client(s standin.Service) aws.Config {
+	return aws.Config{Region: "eu-central-1", BaseEndpoint: &s.Endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+}
+
+// build builds a function for this machine, once for a world.
+func build(t *testing.T, folder, program string) string {
+	t.Helper()
+	bootstrap := filepath.Join(folder, program)
+	if _, err := os.Stat(bootstrap); err == nil {
+		return bootstrap
+	}
+	command := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../../functions/"+program)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", program, err, out)
+	}
+	return bootstrap
+}
+
+func create(t *testing.T, mq *sqs.Client, name string) string {
+	t.Helper()
+	dead, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(name + "-dead")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of, err := mq.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{
+		QueueUrl: dead.QueueUrl, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: map[string]string{
+		"VisibilityTimeout": visibility,
+		"RedrivePolicy":     fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, of.Attributes["QueueArn"], maxReceives),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *made.QueueUrl
+}
+
+func (w *world) mapping(mq *sqs.Client, prefix, queue string, f *lambdahost.Function) {
+	w.mappings[queue] = &lambdahost.Mapping{Client: mq, QueueURL: create(w.t, mq, prefix+queue), Function: f, MaximumConcurrency: 4}
+}
+
+// define stores a workflow.
+func (w *world) define(yaml []byte) *workflowfile.Compiled {
+	w.t.Helper()
+	compiled, err := workflowfile.Parse("workflow.yaml", yaml)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.store.PutDefinition(w.t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
+		w.t.Fatal(err)
+	}
+	return compiled
+}
+
+// order is the sample workflow, its shop this one, with other limits for each step.
+func (w *world) order(limits string) *workflowfile.Compiled {
+	w.t.Helper()
+	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(w.shop.URL()))
+	return w.define(bytes.ReplaceAll(yaml, []byte("timeout: 1s"), []byte(limits)))
+}
+
+func (w *world) submit(of *workflowfile.Compiled, id string) error {
+	input := json.RawMessage(fmt.Sprintf(`{"id":%q,"customer":"c","total":3}`, id))
+	_, _, err := w.scheduler.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: of.Hash, Input: input})
+	return err
+}
+
+// ends waits until every job is at its end, or in front of a person.
+func (w *world) ends(ids []string) map[string]makegood.Job {
+	w.t.Helper()
+	ended := map[string]makegood.Job{}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); ; <-tick.C {
+		for _, id := range ids {
+			if _, ok := ended[id]; ok {
+				continue
+			}
+			job, err := w.store.Load(w.t.Context(), id)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if !job.ProcessState.Finished() && job.ProcessState != makegood.Error {
+				break // Those behind it can wait for the next look.
+			}
+			ended[id] = job
+		}
+		if len(ended) == len(ids) {
+			return ended
+		}
+		if time.Now().After(deadline) {
+			w.t.Errorf("%d of %d jobs are at their end after %v", len(ended), len(ids), patience)
+			w.t.Fatal(w.said())
+		}
+	}
+}
+
+// said is how often which function did what.
+func (w *world) said() string {
+	var lines []string
+	for name, f := range w.functions {
+		c := &f.Counts
+		if output := f.Output(); w.t.Failed() && output != "" {
+			lines = append(lines, "the end of what "+name+" said: "+output[max(0, len(output)-2000):])
+		}
+		lines = append(lines, fmt.Sprintf("%s: %d invocations, %d cold starts, %d deaths, %d timeouts, %d throttled, %d recursive",
+			name, c.Invocations.Load(), c.ColdStarts.Load(), c.Deaths.Load(), c.Timeouts.Load(), c.Throttled.Load(), c.Recursive.Load()))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// violations are what is wrong with jobs that ended, and with what the shop saw of them. An attempt that was made
+// without a failure before it would mean that the step was advanced twice.
+func (w *world) violations(jobs map[string]makegood.Job) error {
+	var wrong []error
+	ends := map[string]makegood.ProcessState{}
+	for id, job := range jobs {
+		ends[id] = job.ProcessState
+		retries := 0
+		for _, step := range job.Steps {
+			retries += step.Attempt - 1
+			if step.Forward.State != makegood.Done {
+				wrong = append(wrong, fmt.Errorf("job %s: step %s is %q, want done", id, step.Name, step.Forward.State))
+			}
+		}
+		if job.ProcessState != makegood.Processed || retries != job.FailureCount {
+			wrong = append(wrong, fmt.Errorf("job %s: %s (%s) after %d failures and %d retries, want Processed, and as many", id, job.ProcessState, job.Reason, job.FailureCount, retries))
+		}
+	}
+	for _, v := range services.Check(w.shop.Ledger(), ends) {
+		wrong = append(wrong, errors.New(v))
+	}
+	return errors.Join(wrong...)
+}
