@@ -92,6 +92,8 @@ func (w *world) run(ctx context.Context, folder string, c savedCase, invoke invo
 			got.Sends = append(got.Sends, sent{name, plain})
 		}
 	}
+	// A stand-in that cut an answer off was asked again: the message is there twice, which readers allow for.
+	got.Sends = slices.CompactFunc(got.Sends, func(a, b sent) bool { return a.Queue == b.Queue && bytes.Equal(a.Body, b.Body) })
 	return compare(got, want)
 }
 
