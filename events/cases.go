@@ -66,7 +66,7 @@ func cases() []savedCase {
 		`{"amount":12.5,"done":"charge","number":1,"order":"saved-http"}`))
 	for _, a := range []struct{ agent, action string }{{"inventory", "reserve"}, {"payments", "charge"}, {"shipping", "ship"}} {
 		id := "saved-" + a.agent
-		all = append(all, task(a.agent, a.action, `{"amount":12.5,"order":"`+id+`"}`, string(must(json.Marshal(order.Done{Order: id})))))
+		all = append(all, task(a.agent, a.action, `{"amount":12.5,"order":"`+id+`"}`, string(must(json.Marshal(order.Done{Order: id, Action: a.action})))))
 	}
 	return all
 }

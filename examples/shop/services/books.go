@@ -126,7 +126,7 @@ func (b *books) once(c call) answer {
 	done, stands := b.standing[c.forwardKey]
 	if !stands {
 		b.ledger.Totals.NothingToUndo++
-		return success(map[string]any{"order": c.order, "done": "nothing to undo"})
+		return success(map[string]any{"order": c.order, "action": "nothing to undo"})
 	}
 	return b.do(c, done.Amount)
 }
@@ -151,7 +151,7 @@ func (b *books) do(c call, amount Amount) answer {
 		delete(b.standing, c.forwardKey)
 	}
 	return success(map[string]any{
-		"order": c.order, "done": c.action, "amount": amount, "number": b.ledger.Totals.Effects,
+		"order": c.order, "action": c.action, "amount": amount, "number": b.ledger.Totals.Effects,
 	})
 }
 
