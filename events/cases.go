@@ -63,7 +63,7 @@ func cases() []savedCase {
 	// The first of the shop's effects in a run: it numbers them.
 	all = append(all, task("http", "request",
 		`{"body":{"amount":12.5,"order":"saved-http"},"url":"`+order.DefaultShop+`/payments/charge"}`,
-		`{"amount":12.5,"done":"charge","number":1,"order":"saved-http"}`))
+		`{"amount":12.5,"action":"charge","number":1,"order":"saved-http"}`))
 	for _, a := range []struct{ agent, action string }{{"inventory", "reserve"}, {"payments", "charge"}, {"shipping", "ship"}} {
 		id := "saved-" + a.agent
 		all = append(all, task(a.agent, a.action, `{"amount":12.5,"order":"`+id+`"}`, string(must(json.Marshal(order.Done{Order: id, Action: a.action})))))
