@@ -20,7 +20,7 @@ func TestOrdersUnderKillsTimeoutsAndThrottles(t *testing.T) {
 	jobs, kills := 2000, 200
 	if !strings.HasPrefix(standin.DynamoDB(t).Product, "DynamoDB Local") {
 		// MiniStack is some times slower; there a sample keeps the run short.
-		jobs, kills = 200, 20
+		jobs, kills = 300, 30
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d (which process is struck when depends on the machine too)", seed)

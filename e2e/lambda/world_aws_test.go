@@ -239,7 +239,7 @@ func (w *world) ends(ids []string) map[string]makegood.Job {
 			return ended
 		}
 		if time.Now().After(deadline) {
-			w.t.Errorf("%d of %d jobs are at their end after %v", len(ended), len(ids), patience)
+			w.t.Errorf("after %v the first %d of %d jobs are at their end, and the next is not", patience, len(ended), len(ids))
 			w.t.Fatal(w.said())
 		}
 	}
