@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws e2e template-check deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e template-check deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test: ## Run all tests and count them
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
+
+cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; needs Python
+	@go run ./e2e/aws -stand-in go run ./e2e/cost $(if $(JSON),-json)
 
 localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
 

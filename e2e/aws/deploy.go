@@ -45,3 +45,19 @@ func withoutAccount(environment []string) []string {
 	}
 	return rest
 }
+
+// runOnStandIn runs a command that needs DynamoDB and SQS: it starts MiniStack and says in the command's environment
+// where it is. What the command prints is alone on standard output.
+func runOnStandIn(ctx context.Context, command []string) error {
+	product := miniStack()
+	running, err := start(ctx, product)
+	if err != nil {
+		return fmt.Errorf("%s: %w", product, err)
+	}
+	defer running.stop()
+	process := exec.CommandContext(ctx, command[0], command[1:]...)
+	process.Env = append(withoutAccount(os.Environ()), "AWS_EC2_METADATA_DISABLED=true")
+	process.Env = append(process.Env, product.environment(running.endpoint)...)
+	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return process.Run()
+}

@@ -38,7 +38,7 @@ func install(ctx context.Context, p product) error {
 	if have, err := os.ReadFile(done); err == nil && bytes.Equal(have, recipe) {
 		return nil
 	}
-	fmt.Printf("== installing %s into %s\n", p, p.folder())
+	fmt.Fprintf(os.Stderr, "== installing %s into %s\n", p, p.folder())
 	if err := os.RemoveAll(p.folder()); err != nil {
 		return err
 	}

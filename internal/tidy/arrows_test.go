@@ -75,6 +75,8 @@ var arrows = []arrow{
 	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for the three functions and for the command's --stack.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
+	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
+	{"internal/costmeter", nil, []string{awsSDK, smithy}},
 	// A log line that CloudWatch reads; it knows no metric of ours.
 	{"internal/emf", nil, nil},
 	// The command's --stack: the API's handler over a deployed stack. Beside internal/deployed, so that no
@@ -126,7 +128,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "functions/", "cmd/", "e2e", "events/", "localstack/", "client/dynamotx"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "internal/costmeter", "functions/", "cmd/", "e2e", "events/", "localstack/", "client/dynamotx"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {

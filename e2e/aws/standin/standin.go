@@ -88,5 +88,8 @@ type Deviation struct {
 // Deviations are all that are known. make test-aws wants exactly these to fail: one that passes, or
 // no longer runs, is an error, too.
 func Deviations() []Deviation {
-	return []Deviation{}
+	return []Deviation{
+		{"MiniStack", "e2e/cost", "TestTheMeterSaysWhatTheServerReports/spilling", "says that a GetItem costs one read unit, whatever the size of the item"},
+		{"MiniStack", "internal/costmeter", "TestTheMeterSaysWhatTheServerReports/reads", "says that a GetItem costs one read unit, whatever the size of the item"},
+	}
 }

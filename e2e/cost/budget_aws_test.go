@@ -1,0 +1,120 @@
+//go:build aws
+
+package main
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/costmeter"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata/table.md anew")
+
+func at(t *testing.T) endpoints {
+	return endpoints{dynamoDB: standin.DynamoDB(t).Endpoint, sqs: standin.SQS(t).Endpoint}
+}
+
+func measured(t *testing.T, l load) figures {
+	t.Helper()
+	f, err := measure(t.Context(), at(t), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// The budget of the reference job, exactly: of ten jobs of five steps each. A job's birth is a unit, and one of the index;
+// a claim and a save are a unit each; the last save takes the job out of the index. The first task is sent alone.
+func TestTheReferenceJobCostsWhatItsBudgetAllows(t *testing.T) {
+	f := measured(t, load{name: "reference", steps: 5, batched: true, output: inlineOutput})
+	const jobs, steps = makegood.MaxBatch, 5 * makegood.MaxBatch
+	submission := costmeter.Totals{WriteUnits: 2 * jobs, SQSRequests: jobs}
+	if f.submission != submission {
+		t.Errorf("submission: got %+v, want %+v", f.submission, submission)
+	}
+	// Of each ten messages, a request each to send, receive and delete; but the first tasks were sent before.
+	want := costmeter.Totals{WriteUnits: 2*steps + jobs, ReadUnits: steps, SQSRequests: 6*steps/10 - 1, Invocations: 2 * steps / 10}
+	if f.steps != want {
+		t.Errorf("steps: got %+v, want %+v", f.steps, want)
+	}
+}
+
+// Saves rewrite the whole item: 20 steps may take 5 write units a step, 200 steps 12.
+func TestLongJobsKeepToTheirWriteUnits(t *testing.T) {
+	for steps, limit := range map[int]float64{20: 5, makegood.MaxSteps: 12} {
+		f := measured(t, load{name: "long", steps: steps, output: inlineOutput})
+		if got := f.perStep().WriteUnits; got > limit {
+			t.Errorf("%d steps: got %.2f write units a step, the limit is %v", steps, got, limit)
+		}
+	}
+}
+
+// The table of the README, and the dollars of the budget.
+func TestTheTableIsTheOneThatIsShown(t *testing.T) {
+	limits := map[string]float64{"5 steps, batched": 2.50, "5 steps, batched, outputs of 1 KB": 4.00, "5 steps, unbatched": 5.30}
+	var all []figures
+	for _, l := range loads() {
+		f := measured(t, l)
+		all = append(all, f)
+		if limit, ok := limits[l.name]; ok && f.perStep().Dollars > limit {
+			t.Errorf("%s: got %.2f $ per million steps, the limit is %.2f", l.name, f.perStep().Dollars, limit)
+		}
+		delete(limits, l.name)
+	}
+	if len(limits) > 0 {
+		t.Errorf("no load was measured for %v", limits)
+	}
+	const file = "testdata/table.md"
+	got := table(all)
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s is another table. Got:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+// What the meter works out is what DynamoDB Local reports, for each request of whole jobs.
+func TestTheMeterSaysWhatTheServerReports(t *testing.T) {
+	for _, l := range []load{
+		{name: "small", steps: 5, output: inlineOutput},
+		{name: "outputs of their own", steps: 5, output: 5 << 10},
+		{name: "spilling", steps: 60, output: inlineOutput},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			w, err := open(t.Context(), at(t), l, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			submission, steps, err := w.run(t.Context(), "check")
+			if err != nil {
+				t.Fatal(err)
+			}
+			compared := 0
+			for _, e := range append(submission, steps...) {
+				if e.Doubt != "" {
+					t.Errorf("%s %s: %s", e.Service, e.Operation, e.Doubt)
+				}
+				if e.Reported != nil {
+					compared++
+				}
+				if d := e.Differs(); d != "" {
+					t.Error(d)
+				}
+			}
+			if least := 1 + 3*l.steps; compared < least {
+				t.Errorf("%d requests were compared, want at least %d", compared, least)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/makegood-dev/makegood/internal/costmeter"
+)
+
+// figures are what a load cost, the submission of its jobs apart from their steps.
+type figures struct {
+	load       load
+	submission costmeter.Totals
+	steps      costmeter.Totals
+}
+
+// perStep are all costs of a job, divided by its steps.
+type perStep struct {
+	WriteUnits  float64 `json:"writeUnits"`
+	ReadUnits   float64 `json:"readUnits"`
+	SQSRequests float64 `json:"sqsRequests"`
+	Invocations float64 `json:"invocations"`
+	// Dollars are per million steps; so is Duration, which is among them and is not counted but assumed.
+	Dollars  float64 `json:"dollarsPerMillionSteps"`
+	Duration float64 `json:"durationDollarsPerMillionSteps"`
+}
+
+func (f figures) perStep() perStep {
+	steps := float64(f.load.jobs() * f.load.steps)
+	p := perStep{
+		WriteUnits:  (f.submission.WriteUnits + f.steps.WriteUnits) / steps,
+		ReadUnits:   (f.submission.ReadUnits + f.steps.ReadUnits) / steps,
+		SQSRequests: float64(f.submission.SQSRequests+f.steps.SQSRequests) / steps,
+		Invocations: float64(f.submission.Invocations+f.steps.Invocations) / steps,
+	}
+	p.Duration = p.Invocations * assumedSeconds * memoryGB * dollarsPerGBSecond * 1e6
+	p.Dollars = p.WriteUnits*dollarsPerMillionWrites + p.ReadUnits*dollarsPerMillionReads +
+		p.SQSRequests*dollarsPerMillionRequests + p.Invocations*dollarsPerMillionInvocations + p.Duration
+	return p
+}
+
+// row is a load in the JSON.
+type row struct {
+	Load    string `json:"load"`
+	Steps   int    `json:"steps"`
+	Batched bool   `json:"batched"`
+	perStep
+}
+
+func rows(all []figures) []row {
+	var list []row
+	for _, f := range all {
+		list = append(list, row{Load: f.load.name, Steps: f.load.steps, Batched: f.load.batched, perStep: f.perStep()})
+	}
+	return list
+}
+
+// table renders the figures as the README shows them.
+func table(all []figures) string {
+	var text strings.Builder
+	text.WriteString("| a step of a job of | write units | read units | SQS requests | invocations | $ per million steps |\n")
+	text.WriteString("|---|---|---|---|---|---|\n")
+	for _, r := range rows(all) {
+		fmt.Fprintf(&text, "| %s | %.2f | %.2f | %.2f | %.2f | %.2f |\n",
+			r.Load, r.WriteUnits, r.ReadUnits, r.SQSRequests, r.Invocations, r.Dollars)
+	}
+	for _, p := range peers() {
+		fmt.Fprintf(&text, "| %s (list price) | | | | | %.2f |\n", p.name, p.dollars)
+	}
+	return text.String()
+}
+
+// legend says what the table rests on.
+func legend() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Counted: units, requests and invocations, submission included. Assumed: an invocation is billed for %.0f ms\n", assumedSeconds*1000)
+	fmt.Fprintf(&text, "at %.0f MB. Left out: logs, storage, what the steps themselves do. List prices of %s, looked up %s:\n", memoryGB*1024, pricesRegion, pricesDate)
+	for _, p := range prices() {
+		fmt.Fprintf(&text, "  %-40s %.10g $ a %s (%s)\n", p.what, p.dollars, p.per, p.source)
+	}
+	for _, p := range peers() {
+		fmt.Fprintf(&text, "  %-40s %.2f $ a million steps: %s\n", p.name, p.dollars, p.from)
+	}
+	return text.String()
+}

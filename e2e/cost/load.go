@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// load is a kind of job, and how its messages come.
+type load struct {
+	name    string
+	steps   int
+	batched bool
+	output  int // bytes of each step's output
+}
+
+// The reference load of the budgets: inputs of 256 bytes and outputs of 32, which stand in the job itself.
+const (
+	inlineOutput = 32
+	largeOutput  = 1 << 10
+)
+
+// loads are those of the table.
+func loads() []load {
+	return []load{
+		{"1 step, batched", 1, true, inlineOutput},
+		{"5 steps, batched", 5, true, inlineOutput},
+		{"20 steps, batched", 20, true, inlineOutput},
+		{"5 steps, batched, outputs of 1 KB", 5, true, largeOutput},
+		{"1 step, unbatched", 1, false, inlineOutput},
+		{"5 steps, unbatched", 5, false, inlineOutput},
+		{"20 steps, unbatched", 20, false, inlineOutput},
+	}
+}
+
+// batch is how many records there are in an invocation.
+func (l load) batch() int {
+	if l.batched {
+		return makegood.MaxBatch
+	}
+	return 1
+}
+
+// jobs is how many jobs are run: one batch. Unbatched jobs do not know of each other.
+func (l load) jobs() int { return l.batch() }
+
+// agentName is the agent of all steps, so that there is one tasks queue.
+const agentName = "shop"
+
+// workflow is the jobs' workflow file: steps in sequence, with names of eight bytes, and nothing but the defaults.
+func (l load) workflow() []byte {
+	var text strings.Builder
+	fmt.Fprintf(&text, "name: reference\nsteps:\n")
+	for i := range l.steps {
+		fmt.Fprintf(&text, "  - {name: step_%03d, agent: %s, action: work}\n", i+1, agentName)
+	}
+	return []byte(text.String())
+}
+
+// input is a JSON value of as many bytes as a job holds inline.
+func (l load) input() []byte {
+	return []byte(`{"text":"` + strings.Repeat("x", makegood.MaxInlineBytes-11) + `"}`)
+}
+
+// answer is what every step gives: a JSON text of the load's size.
+func (l load) answer() string { return strings.Repeat("y", l.output-2) }

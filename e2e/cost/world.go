@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/costmeter"
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// instance is as long as the name of a log stream, of which functions make theirs.
+const instance = "2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef"
+
+const (
+	// receiveLimit is how long a message that was sent may take to be there.
+	receiveLimit = 5 * time.Second
+	// gateLimit is how long the attempts of a batch wait for each other.
+	gateLimit = 5 * time.Second
+)
+
+// endpoints are where the stand-ins answer.
+type endpoints struct{ dynamoDB, sqs string }
+
+// world is a table and queues of its own, and on them the shipped handlers, fed in step.
+type world struct {
+	load      load
+	meter     *costmeter.Meter
+	db        *dynamodb.Client
+	table     string
+	queues    *sqsqueue.Queues
+	store     *dynamostore.Store
+	scheduler *scheduler.Scheduler
+	agent     queue.Handler
+	compiled  *workflowfile.Compiled
+	gate      gate
+}
+
+func awsConfig(endpoint string) aws.Config {
+	return aws.Config{
+		Region: "eu-west-1", BaseEndpoint: &endpoint, HTTPClient: &standin.WholeAnswers{},
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
+}
+
+// open makes a world. check has DynamoDB asked what it would bill.
+func open(ctx context.Context, at endpoints, l load, check bool) (*world, error) {
+	prefix := "cost" + strings.ToLower(rand.Text()[:10])
+	w := &world{load: l, table: prefix + "-jobs"}
+	schema := dynamostore.Schema(w.table, "due")
+	w.meter = costmeter.New(costmeter.Config{Tables: []*dynamodb.CreateTableInput{schema}, Check: check})
+	database, messages := awsConfig(at.dynamoDB), awsConfig(at.sqs)
+	w.meter.Watch(&database)
+	w.meter.Watch(&messages)
+	w.db = dynamodb.NewFromConfig(database)
+	if _, err := w.db.CreateTable(ctx, schema); err != nil {
+		return nil, fmt.Errorf("create table: %w", err)
+	}
+	var err error
+	if w.store, err = dynamostore.New(dynamostore.Config{Client: w.db, Table: w.table, Index: "due"}); err != nil {
+		return nil, err
+	}
+	if w.queues, err = makeQueues(ctx, sqs.NewFromConfig(messages), prefix); err != nil {
+		return nil, err
+	}
+	if w.compiled, err = workflowfile.Parse("reference.yaml", l.workflow()); err != nil {
+		return nil, err
+	}
+	if err := w.store.PutDefinition(ctx, w.compiled.Workflow.Name, w.compiled.Hash, w.compiled.Definition); err != nil {
+		return nil, fmt.Errorf("store the definition: %w", err)
+	}
+	w.wire()
+	return w, nil
+}
+
+func makeQueues(ctx context.Context, client *sqs.Client, prefix string) (*sqsqueue.Queues, error) {
+	urls := map[string]string{}
+	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, deployed.TasksQueue(agentName)} {
+		out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(prefix + "-" + name)})
+		if err != nil {
+			return nil, fmt.Errorf("create queue %s: %w", name, err)
+		}
+		urls[name] = aws.ToString(out.QueueUrl)
+	}
+	return sqsqueue.New(sqsqueue.Config{Client: client, URLs: urls}), nil
+}
+
+// wire makes the handlers as the functions do.
+func (w *world) wire() {
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	w.scheduler = scheduler.New(scheduler.Config{
+		Jobs: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
+		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
+		Instance: instance, Reminders: true, Logger: log,
+	})
+	work := agent.New(agentName, agent.Do("work", func(ctx context.Context, _ json.RawMessage) (string, error) {
+		// So that the replies of a batch come together, as those of fast agents do.
+		return w.load.answer(), w.gate.pass(ctx)
+	}))
+	w.agent = agentrun.New(agentrun.Config{
+		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues,
+		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: log,
+	}).HandleSQS
+}
+
+// run runs jobs to their end, whose ids begin so, and gives what their submission and what their steps cost.
+func (w *world) run(ctx context.Context, prefix string) (submission, steps []costmeter.Entry, err error) {
+	w.meter.Take()
+	n := w.load.jobs()
+	for i := range n {
+		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input()}
+		if _, _, err := w.scheduler.Submit(ctx, s); err != nil {
+			return nil, nil, fmt.Errorf("submit: %w", err)
+		}
+	}
+	submission = w.meter.Take()
+	for range w.load.steps {
+		if err := w.feed(ctx, deployed.TasksQueue(agentName), n, w.agent); err != nil {
+			return nil, nil, err
+		}
+		if err := w.feed(ctx, deployed.EventsQueue, n, w.scheduler.HandleSQS); err != nil {
+			return nil, nil, err
+		}
+	}
+	steps = w.meter.Take()
+	for i := range n {
+		job, err := w.store.Load(ctx, jobID(prefix, i))
+		if err != nil {
+			return nil, nil, fmt.Errorf("load job %s: %w", jobID(prefix, i), err)
+		}
+		if job.ProcessState != makegood.Processed {
+			return nil, nil, fmt.Errorf("job %s is %s, want Processed", jobID(prefix, i), job.ProcessState)
+		}
+	}
+	return submission, steps, nil
+}
+
+// jobID gives ids of twelve bytes.
+func jobID(prefix string, i int) string { return fmt.Sprintf("%s-%06d", prefix, i) }
+
+// feed hands n messages of a queue to a handler, in batches of the load's size, as Lambda does: one request that
+// receives, an invocation, one request that deletes.
+func (w *world) feed(ctx context.Context, name string, n int, handle queue.Handler) error {
+	for n > 0 {
+		records, err := w.receive(ctx, name)
+		if err != nil {
+			return err
+		}
+		w.gate.open(len(records))
+		w.meter.Invoked(name, len(records))
+		response, err := handle(ctx, events.SQSEvent{Records: records})
+		if err != nil {
+			return fmt.Errorf("handle %s: %w", name, err)
+		}
+		if failed := len(response.BatchItemFailures); failed > 0 {
+			return fmt.Errorf("handle %s: %d records failed", name, failed)
+		}
+		receipts := make([]string, len(records))
+		for i, r := range records {
+			receipts[i] = r.ReceiptHandle
+		}
+		if err := w.queues.Delete(ctx, name, receipts...); err != nil {
+			return err
+		}
+		n -= len(records)
+	}
+	return nil
+}
+
+func (w *world) receive(ctx context.Context, name string) ([]events.SQSMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, receiveLimit)
+	defer cancel()
+	return w.queues.Receive(ctx, name, w.load.batch())
+}
+
+// close deletes the table; the queues go with the stand-in.
+func (w *world) close(ctx context.Context) error {
+	_, err := w.db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &w.table})
+	return err
+}
