@@ -1,8 +1,9 @@
-//go:build aws
+//go:build aws && linux
 
 package functions_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -99,6 +100,23 @@ func newWorld(t *testing.T) *world {
 	w.environment = environment(queues.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_DEFAULT_REGION=eu-central-1",
 		"MAKEGOOD_TABLE="+prefix+"jobs", "MAKEGOOD_QUEUE_PREFIX="+prefix)
 	return w
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // feed hands what is on a queue to a function, as Lambda's event source mapping does, until ctx ends.

@@ -1,4 +1,4 @@
-//go:build aws
+//go:build aws && linux
 
 package functions_test
 

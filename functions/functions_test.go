@@ -1,13 +1,13 @@
+//go:build linux
+
 // Package functions_test runs the Lambda functions as Lambda does: as processes that ask the Runtime
-// API for events. The API is a small one in the test.
+// API for events.
 package functions_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/lambdahost"
 )
 
 // patience is how long a test waits for a function to answer.
@@ -33,72 +35,34 @@ func build(t *testing.T, function string) string {
 	return bootstrap
 }
 
-// lambda is one execution environment: a process, and the Runtime API that feeds it.
+// lambda is a function with its processes.
 type lambda struct {
-	events  chan []byte
-	answers chan answer
-	output  *lockedBuffer
+	function *lambdahost.Function
+	output   printed
 }
 
 // answer is what a function posted: to response or to error.
 type answer struct{ kind, body string }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
+// printed gives what the processes have printed so far.
+type printed func() string
 
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
+func (p printed) String() string { return p() }
 
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
-// start starts a function that runs until the test ends.
+// start makes a function that may be invoked until the test ends.
 func start(t *testing.T, bootstrap string, environment ...string) *lambda {
 	t.Helper()
-	l := &lambda{events: make(chan []byte), answers: make(chan answer, 1), output: &lockedBuffer{}}
-	ctx, cancel := context.WithCancel(context.Background())
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { l.serve(ctx, w, r) }))
-	process := exec.CommandContext(ctx, bootstrap)
-	process.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + strings.TrimPrefix(api.URL, "http://")}, environment...)
-	process.Stdout, process.Stderr = l.output, l.output
-	if err := process.Start(); err != nil {
+	host, err := lambdahost.New()
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		cancel()
-		_ = process.Wait() // It was killed.
-		api.CloseClientConnections()
-		api.Close()
-	})
-	return l
-}
-
-func (l *lambda) serve(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-	if strings.HasSuffix(r.URL.Path, "/invocation/next") {
-		select {
-		case event := <-l.events:
-			w.Header().Set("Lambda-Runtime-Aws-Request-Id", "request-1")
-			w.Header().Set("Lambda-Runtime-Deadline-Ms", fmt.Sprint(time.Now().Add(patience).UnixMilli()))
-			_, _ = w.Write(event)
-		case <-ctx.Done():
+		if err := host.Close(); err != nil {
+			t.Error(err)
 		}
-		return
-	}
-	body, _ := io.ReadAll(r.Body)
-	// After the test's end nobody takes answers, and a function that was not yet killed may give one more.
-	select {
-	case l.answers <- answer{filepath.Base(r.URL.Path), string(body)}:
-	case <-ctx.Done():
-	}
-	w.WriteHeader(http.StatusAccepted)
+	})
+	f := host.Function(lambdahost.Config{Name: "f", Command: []string{bootstrap}, Environment: environment, Timeout: patience})
+	return &lambda{f, f.Output}
 }
 
 // invoke gives what the function answers to an event.
@@ -112,17 +76,14 @@ func (l *lambda) invoke(t *testing.T, event []byte) answer {
 }
 
 func (l *lambda) call(event []byte) (answer, error) {
-	timeout := time.After(patience)
-	select {
-	case l.events <- event:
-	case <-timeout:
-		return answer{}, fmt.Errorf("the function asks for no event:\n%s", l.output)
-	}
-	select {
-	case a := <-l.answers:
-		return a, nil
-	case <-timeout:
-		return answer{}, fmt.Errorf("the function does not answer:\n%s", l.output)
+	a, err := l.function.Invoke(context.Background(), event, "")
+	switch {
+	case err != nil:
+		return answer{}, fmt.Errorf("%w:\n%s", err, l.output)
+	case a.Failed:
+		return answer{"error", string(a.Body)}, nil
+	default:
+		return answer{"response", string(a.Body)}, nil
 	}
 }
 

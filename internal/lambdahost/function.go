@@ -74,6 +74,8 @@ type Took struct {
 
 // Function makes a function known. No process is started before the first invocation.
 func (h *Host) Function(c Config) *Function {
+	// Its processes start later, when the caller may have appended to the same array again.
+	c.Command, c.Environment = slices.Clone(c.Command), slices.Clone(c.Environment)
 	f := &Function{host: h, config: c}
 	h.mu.Lock()
 	defer h.mu.Unlock()
