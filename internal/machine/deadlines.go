@@ -155,11 +155,14 @@ func (t *turn) interrupt(i int, undo bool, was makegood.Activity) {
 }
 
 // mayRaise reports whether an event may move CompleteBy up. Leaving it early costs one look of the
-// Supervisor; moving it costs two index writes, so only those that are about the key do.
-func mayRaise(event makegood.Event) bool {
+// Supervisor; moving it costs two index writes, so only those that are about the key do. Of a job that goes on, being
+// told is not: the next attempt would only lower the key again.
+func (t *turn) mayRaise(event makegood.Event) bool {
 	switch event.(type) {
-	case makegood.DeadlinePassed, makegood.Told:
+	case makegood.DeadlinePassed:
 		return true
+	case makegood.Told:
+		return !t.active() || t.job.Paused()
 	default:
 		return false
 	}

@@ -92,7 +92,7 @@ func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Fa
 	}
 	t.tell(job.ProcessState)
 	t.open()
-	t.setKey(job.CompleteBy, mayRaise(event))
+	t.setKey(job.CompleteBy, t.mayRaise(event))
 	mustAllow(job.ProcessState, next.ProcessState)
 	return next, Verdict{Kind: Applied, Ended: t.ended, OnClaims: t.onClaims}
 }
