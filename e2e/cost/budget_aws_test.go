@@ -43,6 +43,17 @@ func TestTheReferenceJobCostsWhatItsBudgetAllows(t *testing.T) {
 	}
 }
 
+// A job that somebody listens to is told of three times (Pending, Processing, Processed), each of which is noted by a
+// write. None of them moves the key, but the last, which takes the job out of the index.
+func TestAJobThatSomebodyListensToPaysAWriteForEachAnnouncement(t *testing.T) {
+	f := measured(t, load{name: "listened", steps: 5, output: inlineOutput, listened: true})
+	submission := costmeter.Totals{WriteUnits: 2 + 1, ReadUnits: 1, SQSRequests: 2}
+	steps := costmeter.Totals{WriteUnits: 2*5 + 2 + 1, ReadUnits: 5 + 2, SQSRequests: 6*5 - 1 + 2, Invocations: 2 * 5}
+	if f.submission != submission || f.steps != steps {
+		t.Errorf("got %+v and %+v, want %+v and %+v", f.submission, f.steps, submission, steps)
+	}
+}
+
 // Saves rewrite the whole item: 20 steps may take 5 write units a step, 200 steps 12.
 func TestLongJobsKeepToTheirWriteUnits(t *testing.T) {
 	for steps, limit := range map[int]float64{20: 5, makegood.MaxSteps: 12} {

@@ -13,6 +13,8 @@ type load struct {
 	steps   int
 	batched bool
 	output  int // bytes of each step's output
+	// listened: the submitter is told of every change.
+	listened bool
 }
 
 // The reference load of the budgets: inputs of 256 bytes and outputs of 32, which stand in the job itself.
@@ -24,13 +26,13 @@ const (
 // loads are those of the table.
 func loads() []load {
 	return []load{
-		{"1 step, batched", 1, true, inlineOutput},
-		{"5 steps, batched", 5, true, inlineOutput},
-		{"20 steps, batched", 20, true, inlineOutput},
-		{"5 steps, batched, outputs of 1 KB", 5, true, largeOutput},
-		{"1 step, unbatched", 1, false, inlineOutput},
-		{"5 steps, unbatched", 5, false, inlineOutput},
-		{"20 steps, unbatched", 20, false, inlineOutput},
+		{name: "1 step, batched", steps: 1, batched: true, output: inlineOutput},
+		{name: "5 steps, batched", steps: 5, batched: true, output: inlineOutput},
+		{name: "20 steps, batched", steps: 20, batched: true, output: inlineOutput},
+		{name: "5 steps, batched, outputs of 1 KB", steps: 5, batched: true, output: largeOutput},
+		{name: "1 step, unbatched", steps: 1, output: inlineOutput},
+		{name: "5 steps, unbatched", steps: 5, output: inlineOutput},
+		{name: "20 steps, unbatched", steps: 20, output: inlineOutput},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -22,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/costmeter"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -37,6 +39,12 @@ const (
 	receiveLimit = 5 * time.Second
 	// gateLimit is how long the attempts of a batch wait for each other.
 	gateLimit = 5 * time.Second
+)
+
+// listener is the registered name of who is told, and repliesQueue is where.
+const (
+	listener     = "submitter"
+	repliesQueue = "replies"
 )
 
 // endpoints are where the stand-ins answer.
@@ -95,7 +103,7 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 
 func makeQueues(ctx context.Context, client *sqs.Client, prefix string) (*sqsqueue.Queues, error) {
 	urls := map[string]string{}
-	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, deployed.TasksQueue(agentName)} {
+	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, deployed.TasksQueue(agentName), repliesQueue} {
 		out, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String(prefix + "-" + name)})
 		if err != nil {
 			return nil, fmt.Errorf("create queue %s: %w", name, err)
@@ -111,6 +119,7 @@ func (w *world) wire() {
 	w.scheduler = scheduler.New(scheduler.Config{
 		Jobs: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
+		Replies: []string{listener}, Notifier: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
 		Instance: instance, Reminders: true, Logger: log,
 	})
 	work := agent.New(agentName, agent.Do("work", func(ctx context.Context, _ json.RawMessage) (string, error) {
@@ -123,12 +132,20 @@ func (w *world) wire() {
 	}).HandleSQS
 }
 
+// sendOne sends an announcement, as the Scheduler function does.
+func (w *world) sendOne(ctx context.Context, name, body, group string) error {
+	return errors.Join(w.queues.Send(ctx, name, queue.Message{Body: body, Group: group})...)
+}
+
 // run runs jobs to their end, whose ids begin so, and gives what their submission and what their steps cost.
 func (w *world) run(ctx context.Context, prefix string) (submission, steps []costmeter.Entry, err error) {
 	w.meter.Take()
 	n := w.load.jobs()
 	for i := range n {
 		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input()}
+		if w.load.listened {
+			s.ReplyTo = listener
+		}
 		if _, _, err := w.scheduler.Submit(ctx, s); err != nil {
 			return nil, nil, fmt.Errorf("submit: %w", err)
 		}
