@@ -200,3 +200,53 @@ func TestSQSBillsARequestForEach64KBOfAllItsMessages(t *testing.T) {
 		t.Errorf("no answer: got %+v, want one request, in doubt", e)
 	}
 }
+
+// What an index pays depends on what the item was: the meter remembers what each write made of it.
+func TestTheShadowIsWhatTheLastWriteMade(t *testing.T) {
+	m := New(Config{Tables: []*dynamodb.CreateTableInput{schema()}})
+	jobs := aws.String("jobs")
+	due := func(key string) item { return with(item{"Due": text(key)}) }
+	put := func(key string) func() Entry {
+		return func() Entry {
+			return m.dynamo(&dynamodb.PutItemInput{TableName: jobs, Item: due(key)}, &dynamodb.PutItemOutput{}, nil)
+		}
+	}
+	update := func(key string) func() Entry {
+		return func() Entry {
+			in := &dynamodb.UpdateItemInput{TableName: jobs, Key: with(nil), ReturnValues: types.ReturnValueAllNew}
+			return m.dynamo(in, &dynamodb.UpdateItemOutput{Attributes: due(key)}, nil)
+		}
+	}
+	fails := func(have item, err error) func() Entry {
+		return func() Entry {
+			if err == nil {
+				err = &types.ConditionalCheckFailedException{Item: have}
+			}
+			return m.dynamo(&dynamodb.PutItemInput{TableName: jobs, Item: due("0")}, nil, err)
+		}
+	}
+	remove := func() Entry {
+		return m.dynamo(&dynamodb.DeleteItemInput{TableName: jobs, Key: with(nil)}, &dynamodb.DeleteItemOutput{}, nil)
+	}
+	for i, step := range []struct {
+		what string
+		do   func() Entry
+		want float64 // of the index
+	}{
+		{"born", put("1"), 1},
+		{"the same again", put("1"), 0},
+		{"the key moves", update("2"), 2},
+		{"and stays", update("2"), 0},
+		{"a condition fails", fails(due("3"), nil), 0},
+		{"which showed what is there", update("3"), 0},
+		{"deleted", remove, 1},
+		{"deleted again", remove, 0},
+		{"born again", put("1"), 1},
+		{"an answer is lost", fails(nil, errors.New("connection reset")), 0},
+		{"so that nothing is known of it", update("1"), 1},
+	} {
+		if e := step.do(); e.Indexes["due"] != step.want {
+			t.Errorf("%d, %s: got %+v, want %v units of the index", i+1, step.what, e, step.want)
+		}
+	}
+}

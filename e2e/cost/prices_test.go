@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood/internal/costmeter"
+)
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../" + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// What the documentation says of prices and assumptions is what the dollars are reckoned with.
+func TestThePricesInTheDocsAreThoseOfTheTable(t *testing.T) {
+	text := read(t, "docs/cost.md")
+	want := []string{
+		"looked up on " + pricesDate, "List prices of " + pricesRegion,
+		fmt.Sprintf("write units | %.3f |", dollarsPerMillionWrites), fmt.Sprintf("read units | %.3f |", dollarsPerMillionReads),
+		fmt.Sprintf("SQS standard queue, a million requests | %.2f |", dollarsPerMillionRequests),
+		fmt.Sprintf("Lambda, a million requests | %.2f |", dollarsPerMillionInvocations),
+		fmt.Sprintf("GB second on arm64 | %.10f |", dollarsPerGBSecond),
+		fmt.Sprintf("billed for %.0f ms at %.0f MB", assumedSeconds*1000, memoryGB*1024),
+	}
+	for _, line := range want {
+		if !strings.Contains(text, line) {
+			t.Errorf("docs/cost.md does not say %q", line)
+		}
+	}
+}
+
+// The functions of the template have the memory that the duration is reckoned with.
+func TestTheMemoryIsThatOfTheTemplate(t *testing.T) {
+	found := regexp.MustCompile(`MemorySize: (\d+)`).FindAllStringSubmatch(read(t, "template.yaml"), -1)
+	if len(found) < 3 {
+		t.Fatalf("template.yaml gives %d functions a size, want Scheduler, Supervisor and agents", len(found))
+	}
+	for _, size := range found {
+		if want := fmt.Sprint(memoryGB * 1024); size[1] != want {
+			t.Errorf("template.yaml has %s, want %s MB", size[0], want)
+		}
+	}
+}
+
+// Of a job of four steps, 10 write units are 2.5 a step, and so on.
+func TestTheDollarsOfAMillionStepsAreThoseOfAllUnits(t *testing.T) {
+	f := figures{
+		load:       load{steps: 4},
+		submission: costmeter.Totals{WriteUnits: 2, SQSRequests: 1},
+		steps:      costmeter.Totals{WriteUnits: 8, ReadUnits: 4, SQSRequests: 7, Invocations: 2},
+	}
+	p := f.perStep()
+	if p.WriteUnits != 2.5 || p.ReadUnits != 1 || p.SQSRequests != 2 || p.Invocations != 0.5 {
+		t.Errorf("got %+v, want 2.5 write units, 1 read unit, 2 requests and 0.5 invocations", p)
+	}
+	const want = 2.5*0.625 + 1*0.125 + 2*0.40 + 0.5*0.20 + 0.5*0.050*0.25*13.3334
+	if math.Abs(p.Dollars-want) > 1e-9 {
+		t.Errorf("got %v $, want %v", p.Dollars, want)
+	}
+}
