@@ -171,9 +171,15 @@ func (w *world) drained(t *testing.T) map[string]int {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for until := time.Now().Add(patience); w.holds(t, w.url) != "0+0"; <-tick.C {
+	// A message on its way from one count into the other can be in neither of them for a moment.
+	until := time.Now().Add(patience)
+	for empty := 0; empty < 3; <-tick.C {
+		holds := w.holds(t, w.url)
+		if empty++; holds != "0+0" {
+			empty = 0
+		}
 		if time.Now().After(until) {
-			t.Fatalf("the queue holds %s after %v, want nothing", w.holds(t, w.url), patience)
+			t.Fatalf("the queue holds %s after %v, want nothing", holds, patience)
 		}
 	}
 	w.mapping.Stop()
@@ -233,8 +239,8 @@ func TestWhatBecomesOfAMessage(t *testing.T) {
 			if got := w.holds(t, w.dead); got != c.dead {
 				t.Errorf("the dead-letter queue holds %s, want %s", got, c.dead)
 			}
-			if c.throttle == 1 && w.seen(t)[0].Receive != "2" {
-				t.Errorf("got %+v, want it received twice before it was seen", w.seen(t))
+			if all := w.seen(t); c.throttle == 1 && (len(all) == 0 || all[0].Receive != "2") {
+				t.Errorf("got %+v, want it received twice before it was seen", all)
 			}
 			counts := &w.function.Counts
 			ends := fmt.Sprint(counts.Deaths.Load(), counts.Timeouts.Load(), counts.Throttled.Load())
