@@ -21,8 +21,8 @@ const (
 	// requestLimit is how many messages one request to SQS may have.
 	requestLimit = 10
 	// longPoll is for how long a request waits for a message, in seconds. On AWS it is 20; here a mapping that
-	// is stopped should not have to wait.
-	longPoll = 2
+	// is stopped waits for the requests under way.
+	longPoll = 1
 	// afterError is the pause after a request that failed.
 	afterError = 200 * time.Millisecond
 )
@@ -62,7 +62,7 @@ func (m *Mapping) Start() {
 	}
 }
 
-// Stop stops to poll, and waits until the invocations under way have ended.
+// Stop stops to poll, and waits until the requests and the invocations under way have ended.
 func (m *Mapping) Stop() {
 	m.stop()
 	m.running.Wait()
@@ -134,8 +134,10 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
+// receive ends its request also when polling stops: a queue goes on serving one that was broken off, and would
+// hide from all others a message that nobody gets.
 func (m *Mapping) receive(ctx context.Context, limit int, wait time.Duration) ([]types.Message, error) {
-	out, err := m.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+	out, err := m.Client.ReceiveMessage(context.WithoutCancel(ctx), &sqs.ReceiveMessageInput{
 		QueueUrl: &m.QueueURL, MaxNumberOfMessages: int32(limit), WaitTimeSeconds: int32(min(wait, longPoll*time.Second) / time.Second),
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 		MessageAttributeNames:       []string{"All"},
