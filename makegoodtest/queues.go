@@ -40,7 +40,7 @@ func (q *watchedQueues) Send(ctx context.Context, name string, messages ...queue
 	return errs
 }
 
-func (q *watchedQueues) Depth(ctx context.Context, name string) (depth int, err error) {
+func (q *watchedQueues) Depth(ctx context.Context, name string) (depth queue.Depth, err error) {
 	err = q.life.do("Depth."+name, "it was counted what waits in queue "+name, func() (err error) {
 		depth, err = q.Queues.Depth(ctx, name)
 		return err

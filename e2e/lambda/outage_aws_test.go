@@ -4,6 +4,7 @@ package lambda
 
 import (
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ const (
 )
 
 // Thirty minutes in which no queue is polled and the schedule goes on, with ticks that come twice or not at all: a
-// task that waited has not failed and is sent once more at most, and the backlog drains by itself.
+// task that waited has not failed and is sent once more at most, the Supervisor leaves one message for a job at most, and the backlog drains by itself.
 func TestHalfAnHourWithoutPollingHarmsNoJob(t *testing.T) {
 	var ticks atomic.Int64
 	w := open(t, options{ticks: func(n int) int {
@@ -50,9 +51,13 @@ func TestHalfAnHourWithoutPollingHarmsNoJob(t *testing.T) {
 	w.waitFor("every task to be sent", func() bool { return w.unclaimed(ids[each:]) == each })
 	w.mappings[deployed.EventsQueue].Stop()
 	submit("unsent")
-	waiting, from := w.unclaimed(ids), ticks.Load()
+	waiting, from, before := w.unclaimed(ids), ticks.Load(), w.depth(deployed.EventsQueue)
 	w.waitFor("the outage to pass", func() bool { return ticks.Load() >= from+minutes })
-	t.Logf("%d orders, %d with a task that nobody took; after %d minutes %s messages wait for the Scheduler", len(ids), waiting, minutes, w.depth(deployed.EventsQueue))
+	after := w.depth(deployed.EventsQueue)
+	t.Logf("%d orders, %d with a task that nobody took; %d messages waited for the Scheduler, and after %d minutes %d", len(ids), waiting, before, minutes, after)
+	if after-before > len(ids) {
+		t.Errorf("got %d more messages for the Scheduler, want one for a job at most", after-before)
+	}
 
 	began := time.Now()
 	for _, m := range w.mappings {
@@ -110,12 +115,16 @@ func (w *world) waitFor(what string, is func() bool) {
 }
 
 // depth is how many messages a queue holds that can be seen.
-func (w *world) depth(queue string) string {
+func (w *world) depth(queue string) int {
 	w.t.Helper()
 	m, name := w.mappings[queue], types.QueueAttributeNameApproximateNumberOfMessages
 	out, err := m.Client.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &m.QueueURL, AttributeNames: []types.QueueAttributeName{name}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return out.Attributes[string(name)]
+	depth, err := strconv.Atoi(out.Attributes[string(name)])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return depth
 }

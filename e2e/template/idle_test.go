@@ -62,7 +62,7 @@ func (t *template) idle(shards int) []cost {
 	return []cost{
 		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), perMillionSQS)},
 		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, perMillionWrites)},
-		{"sweeps: looking", "a query and a question for the queue's depth for each shard", million(sweep*readsPerEmptyQuery, perMillionReads) + million(sweep, perMillionSQS)},
+		{"sweeps: looking", "a query and a question for the queue's depth for each shard, and one question more", million(sweep*readsPerEmptyQuery, perMillionReads) + million(sweep+minutes, perMillionSQS)},
 		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, perMillionInvokes+perMillionTicks) + minutes*secondsPerSweep*memory*perGBSecond},
 		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*perGBOfLogs + perMetric},
 		{"traces", "one a sweep, if Tracing is Active", traces},

@@ -19,7 +19,7 @@ func (a *all) Send(_ context.Context, _ string, messages ...queue.Message) []err
 	return nil
 }
 
-func (*all) Depth(context.Context, string) (int, error) { return 0, nil }
+func (*all) Depth(context.Context, string) (queue.Depth, error) { return queue.Depth{}, nil }
 
 // A goroutine may be kept from running for as long as it likes. Even then a reply whose time has
 // passed does not travel along with one whose time has not.

@@ -148,7 +148,7 @@ func (o *outbox) Send(ctx context.Context, to string, messages ...queue.Message)
 	return errs
 }
 
-func (o *outbox) Depth(context.Context, string) (int, error) { return 0, nil }
+func (o *outbox) Depth(context.Context, string) (queue.Depth, error) { return queue.Depth{}, nil }
 
 // world is a runner with its table and its queues, and one agent called "shop".
 type world struct {

@@ -205,7 +205,8 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 		return nil, err
 	}
 	sup := supervisor.New(supervisor.Config{
-		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Logger: s.log,
+		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(),
+		Unpolled: time.Second, Logger: s.log,
 	})
 	did := &sweeps{}
 	s.meter.count(did.totals()...)

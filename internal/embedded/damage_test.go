@@ -209,7 +209,7 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 func checkQuarantine(t *testing.T, p *tap, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
-	for depth := 1; depth > 0; {
+	for depth := (queue.Depth{Waiting: 1}); depth.Waiting > 0; {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		records, err := p.Queues.Receive(ctx, "quarantine", 10)
 		cancel()
@@ -235,8 +235,8 @@ func checkQuarantine(t *testing.T, p *tap, want map[string]string) {
 	if len(got) != len(want) {
 		t.Errorf("%d messages are in quarantine, want %d", len(got), len(want))
 	}
-	if depth, _ := p.Queues.Depth(t.Context(), "dead-letters"); depth != 0 {
-		t.Errorf("%d dead letters, want none", depth)
+	if depth, _ := p.Queues.Depth(t.Context(), "dead-letters"); depth.Waiting != 0 {
+		t.Errorf("%d dead letters, want none", depth.Waiting)
 	}
 }
 
@@ -260,8 +260,8 @@ func TestAnEventOfAnUnknownJobIsDropped(t *testing.T) {
 		if n := p.count("events"); n != 1 {
 			t.Errorf("%d events were sent, want the reply of job j", n)
 		}
-		if depth, _ := p.Queues.Depth(t.Context(), "events"); depth != 0 {
-			t.Errorf("%d events wait, want none", depth)
+		if depth, _ := p.Queues.Depth(t.Context(), "events"); depth.Waiting != 0 {
+			t.Errorf("%d events wait, want none", depth.Waiting)
 		}
 	})
 }

@@ -73,8 +73,8 @@ func TestMessagesOfOldThatComeBackChangeNothing(t *testing.T) {
 			t.Errorf("%d messages came back, want the tasks and replies of five attempts", again)
 		}
 		for name := range sent {
-			if depth, err := p.Queues.Depth(t.Context(), name); err != nil || depth != 0 {
-				t.Errorf("queue %s: %d messages wait, %v, want none", name, depth, err)
+			if depth, err := p.Queues.Depth(t.Context(), name); err != nil || depth.Waiting != 0 {
+				t.Errorf("queue %s: %d messages wait, %v, want none", name, depth.Waiting, err)
 			}
 		}
 	})

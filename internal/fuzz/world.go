@@ -76,10 +76,10 @@ func (m *mailbox) Send(_ context.Context, name string, messages ...queue.Message
 }
 
 // Depth is how much a queue holds.
-func (m *mailbox) Depth(_ context.Context, name string) (int, error) {
+func (m *mailbox) Depth(_ context.Context, name string) (queue.Depth, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.sent[name]), nil
+	return queue.Depth{Waiting: len(m.sent[name])}, nil
 }
 
 // takeOut empties all queues.

@@ -44,8 +44,15 @@ type Sender interface {
 	// was. A nil slice means that all were sent.
 	Send(ctx context.Context, queue string, messages ...Message) []error
 
-	// Depth is about how many messages wait in the queue, in flight ones and delayed ones left out.
-	Depth(ctx context.Context, queue string) (int, error)
+	// Depth is about how many messages are in the queue, delayed ones left out.
+	Depth(ctx context.Context, queue string) (Depth, error)
+}
+
+// Depth is how full a queue is. Where messages wait for long and none is in flight, nobody receives.
+type Depth struct {
+	// Waiting ones can be received, InFlight ones were received, and are hidden until they are deleted or
+	// returned, or come back by themselves.
+	Waiting, InFlight int
 }
 
 // Receiver is what feeds a handler: the SQS event source mapping on AWS, a poller when embedded.

@@ -382,8 +382,8 @@ func TestPoisonIsWantedAgainOnlyIfItCouldNotBePutAway(t *testing.T) {
 	if failed := w.handle(poison); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if depth, err := w.local.Depth(t.Context(), "quarantine"); err != nil || depth != 1 {
-		t.Errorf("got %d messages in quarantine, %v, want 1", depth, err)
+	if depth, err := w.local.Depth(t.Context(), "quarantine"); err != nil || depth.Waiting != 1 {
+		t.Errorf("got %d messages in quarantine, %v, want 1", depth.Waiting, err)
 	}
 }
 

@@ -135,7 +135,9 @@ func (w *world) Send(ctx context.Context, name string, messages ...queue.Message
 }
 
 // Depth is the queues'.
-func (w *world) Depth(ctx context.Context, name string) (int, error) { return w.local.Depth(ctx, name) }
+func (w *world) Depth(ctx context.Context, name string) (queue.Depth, error) {
+	return w.local.Depth(ctx, name)
+}
 
 // forget forgets what was counted so far.
 func (w *world) forget() {

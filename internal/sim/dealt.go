@@ -81,8 +81,8 @@ func (w *world) derived(job makegood.Job, cause string) {
 func (w *world) maySend(l *life, m queue.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if strings.HasPrefix(l.name, "supervisor") && l.depth > depthLimit {
-		w.violate(m.Group, "OPS-1: %s sends, and %d events wait, the limit is %d", l.name, l.depth, depthLimit)
+	if strings.HasPrefix(l.name, "supervisor") {
+		w.maySweep(l, m)
 	}
 	task, err := wire.DecodeTask(m.Body)
 	if err != nil {
@@ -100,6 +100,18 @@ func (w *world) maySend(l *life, m queue.Message) {
 	}
 	if len(w.causes[name]) > 0 {
 		w.violate(task.Job, "DSP-1: the task of %s is sent again for what is no matter of its", name)
+	}
+}
+
+// maySweep looks at a message of the Supervisor before it is sent. The first two times that a sweep looks at the
+// queue are to see whether it moves.
+func (w *world) maySweep(l *life, m queue.Message) {
+	if l.depth.Waiting > depthLimit {
+		w.violate(m.Group, "OPS-1: %s sends, and %d events wait, the limit is %d", l.name, l.depth.Waiting, depthLimit)
+	}
+	still := func(d queue.Depth) bool { return d.Waiting > 0 && d.InFlight == 0 }
+	if l.looks == 2 && still(l.before) && still(l.depth) {
+		w.violate(m.Group, "OPS-1: %s sends, and %d events wait and nobody takes them", l.name, l.depth.Waiting)
 	}
 }
 

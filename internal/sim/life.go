@@ -34,8 +34,9 @@ type life struct {
 	rolled uint64
 	// seen are the jobs as it last loaded or saved them.
 	seen map[string]makegood.Job
-	// depth is that of the queue it last asked for.
-	depth int
+	// depth is that of the queue it last asked for, the time before that, and how often it asked.
+	depth, before queue.Depth
+	looks         int
 }
 
 var (
@@ -319,11 +320,12 @@ func (l *life) ReleaseLease(ctx context.Context, name, holder string) error {
 }
 
 // Depth is what queue.Sender says, in a world.
-func (l *life) Depth(ctx context.Context, name string) (int, error) {
-	depth, err := ask(ctx, l, "depth", name, func() (int, error) { return l.w.queues[name].depth(), nil })
+func (l *life) Depth(ctx context.Context, name string) (queue.Depth, error) {
+	depth, err := ask(ctx, l, "depth", name, func() (queue.Depth, error) { return l.w.queues[name].depth(), nil })
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.depth = depth
+	l.depth, l.before = depth, l.depth
+	l.looks++
 	return depth, err
 }
 

@@ -66,14 +66,17 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	return nil
 }
 
-func (q *simQueue) depth() int {
-	n := 0
+func (q *simQueue) depth() (d queue.Depth) {
 	for _, m := range q.order {
-		if !m.gone && !m.visibleAt.After(time.Now()) {
-			n++
+		switch {
+		case m.gone:
+		case !m.visibleAt.After(time.Now()):
+			d.Waiting++
+		case m.receives > 0:
+			d.InFlight++
 		}
 	}
-	return n
+	return d
 }
 
 func (q *simQueue) giveBack(receipt string, after time.Duration) {

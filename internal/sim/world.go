@@ -288,7 +288,7 @@ func (w *world) schedule() {
 		for range times {
 			w.process("supervisor", func(l *life) {
 				s := supervisor.New(supervisor.Config{
-					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Now: l.now, Logger: quiet,
+					Index: l, Queue: l, Events: eventsQueue, Leases: l, Holder: l.name, Depth: depthLimit, Unpolled: time.Second, Now: l.now, Logger: quiet,
 				})
 				_, _ = s.Sweep(context.Background()) // What it could not do, the next one does.
 			})

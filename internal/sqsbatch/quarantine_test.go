@@ -28,7 +28,7 @@ func (o *outbox) Send(_ context.Context, name string, messages ...queue.Message)
 	return nil
 }
 
-func (o *outbox) Depth(context.Context, string) (int, error) { return 0, nil }
+func (o *outbox) Depth(context.Context, string) (queue.Depth, error) { return queue.Depth{}, nil }
 
 func poison(body string) events.SQSMessage {
 	return events.SQSMessage{

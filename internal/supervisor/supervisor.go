@@ -45,9 +45,12 @@ type Config struct {
 	Grace time.Duration
 	// Depth is how many events may wait before the Supervisor adds no more: when the queue side is
 	// down it must not multiply messages.
-	Depth  int
-	Now    func() time.Time
-	Logger *slog.Logger
+	Depth int
+	// Unpolled is for how long events must wait with none in flight before a sweep takes it that nobody polls
+	// their queue, and adds none. Zero where that cannot be: the pollers are in the same process.
+	Unpolled time.Duration
+	Now      func() time.Time
+	Logger   *slog.Logger
 }
 
 // Supervisor sweeps. Several may sweep at once without harm.
@@ -77,7 +80,7 @@ func New(c Config) *Supervisor {
 type Result struct {
 	// Overdue is how many jobs were found, Sent how many the Scheduler was told of.
 	Overdue, Sent int
-	// Braked: the events queue was too deep, and the sweep held back.
+	// Braked: the events queue was too deep, or nobody took anything from it, and the sweep held back.
 	Braked bool
 }
 
@@ -95,6 +98,9 @@ func (s *Supervisor) SweepAfter(ctx context.Context, since time.Time) (Result, e
 
 // sweep tells of the keys after since that are not after now.
 func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, error) {
+	if unpolled, err := s.unpolled(ctx); err != nil || unpolled {
+		return Result{Braked: unpolled}, err
+	}
 	var sum Result
 	var problems []error
 	for _, shard := range rand.Perm(s.Index.Shards()) {
@@ -115,6 +121,38 @@ func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, e
 	return sum, errors.Join(problems...)
 }
 
+// unpolled reports whether events wait, and nobody takes them: each sweep would leave one more for every silent job.
+// It looks twice, since an event waits for a moment before it is taken, and only once in a sweep, since what
+// the sweep itself has just sent has not been taken yet.
+func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
+	if s.Unpolled == 0 {
+		return false, nil
+	}
+	for look := range 2 {
+		if look > 0 {
+			pause(ctx, s.Unpolled)
+		}
+		depth, err := s.Queue.Depth(ctx, s.Events)
+		if err != nil {
+			return false, fmt.Errorf("depth of %s: %w", s.Events, err)
+		}
+		if depth.Waiting == 0 || depth.InFlight > 0 {
+			return false, nil
+		}
+	}
+	s.Logger.WarnContext(ctx, "sweep held back: events wait, and nobody takes them", "for", s.Unpolled)
+	return true, nil
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
 func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.Time) (Result, error) {
 	var r Result
 	after := store.Entry{CompleteBy: since}
@@ -127,7 +165,7 @@ func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.
 		if err != nil {
 			return r, fmt.Errorf("depth of %s: %w", s.Events, err)
 		}
-		if depth > s.Depth {
+		if depth.Waiting > s.Depth {
 			r.Braked = true
 			return r, nil
 		}

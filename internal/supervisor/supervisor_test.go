@@ -111,7 +111,7 @@ func (w *world) told() map[string]int {
 	w.t.Helper()
 	told := map[string]int{}
 	for {
-		if depth, err := w.queue.Depth(w.t.Context(), "events"); err != nil || depth == 0 {
+		if depth, err := w.queue.Depth(w.t.Context(), "events"); err != nil || depth.Waiting == 0 {
 			return told
 		}
 		records, err := w.queue.Receive(w.t.Context(), "events", 10)
@@ -227,11 +227,48 @@ func TestASweepHoldsBackWhenTheEventsQueueIsDeep(t *testing.T) {
 	for range 5 {
 		w.sweep(supervisor.Result{Braked: true})
 	}
-	if depth, err := w.queue.Depth(t.Context(), "events"); err != nil || depth != 30 {
-		t.Errorf("got %d events, %v, want 30", depth, err)
+	if depth, err := w.queue.Depth(t.Context(), "events"); err != nil || depth.Waiting != 30 {
+		t.Errorf("got %d events, %v, want 30", depth.Waiting, err)
 	}
 	w.told()
 	w.sweep(supervisor.Result{Overdue: 30, Sent: 30, Braked: true})
+}
+
+// late gives its first message to a poller only after its depth was first asked for.
+type late struct {
+	*localqueue.Queues
+	asked int
+}
+
+func (q *late) Depth(ctx context.Context, name string) (queue.Depth, error) {
+	depth, err := q.Queues.Depth(ctx, name)
+	if q.asked++; q.asked == 1 {
+		_, err = q.Receive(ctx, name, 1)
+	}
+	return depth, err
+}
+
+// While nobody takes events, each sweep would leave one more for every job. The first that finds the queue empty tells of
+// all jobs, however many pages they are.
+func TestASweepHoldsBackWhenNobodyTakesEvents(t *testing.T) {
+	w := newWorld(t, 2)
+	w.config.Page, w.config.Unpolled = 10, time.Millisecond
+	w.overdue(0, 45)
+	w.overdue(1, 45)
+	w.sweep(supervisor.Result{Overdue: 90, Sent: 90})
+	for range 30 {
+		w.sweep(supervisor.Result{Braked: true})
+	}
+	if depth, err := w.queue.Depth(t.Context(), "events"); err != nil || depth.Waiting != 90 {
+		t.Errorf("got %d events, %v, want 90", depth.Waiting, err)
+	}
+	moving := &late{Queues: w.queue}
+	w.config.Queue = moving
+	w.sweep(supervisor.Result{Overdue: 90, Sent: 90})
+	w.sweep(supervisor.Result{Overdue: 90, Sent: 90}) // One is in flight now.
+	if want := 2 + 10 + 1 + 10; moving.asked != want {
+		t.Errorf("asked for the depth %d times, want %d: twice, then once, and before each page", moving.asked, want)
+	}
 }
 
 // A depth that is not known is no reason to send.
@@ -244,9 +281,12 @@ func TestASweepSendsNothingWhenTheDepthIsNotKnown(t *testing.T) {
 		}
 		return faultqueue.None
 	}})
-	got, err := supervisor.New(w.config).Sweep(t.Context())
-	if got != (supervisor.Result{}) || !errors.Is(err, faultqueue.ErrInjected) {
-		t.Errorf("got %+v, %v, want nothing and the error", got, err)
+	for _, unpolled := range []time.Duration{0, time.Millisecond} {
+		w.config.Unpolled = unpolled
+		got, err := supervisor.New(w.config).Sweep(t.Context())
+		if got != (supervisor.Result{}) || !errors.Is(err, faultqueue.ErrInjected) {
+			t.Errorf("unpolled %v: got %+v, %v, want nothing and the error", unpolled, got, err)
+		}
 	}
 	if told := w.told(); len(told) != 0 {
 		t.Errorf("told of %v, want nothing", told)

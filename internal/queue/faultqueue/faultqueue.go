@@ -261,13 +261,13 @@ func (q *Queues) call(op Op, name string, do func() error) error {
 }
 
 // Depth is that of inner.
-func (q *Queues) Depth(ctx context.Context, name string) (depth int, err error) {
+func (q *Queues) Depth(ctx context.Context, name string) (depth queue.Depth, err error) {
 	err = q.call(Depth, name, func() (err error) {
 		depth, err = q.inner.Depth(ctx, name)
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return queue.Depth{}, err
 	}
 	return depth, nil
 }

@@ -112,12 +112,12 @@ func TestWhatIsLostDoubledAndDelayedIsAnsweredAsSent(t *testing.T) {
 				if counted < n/10 || counted > 3*n/10 {
 					t.Errorf("%d of %d messages at a rate of 0.2", counted, n)
 				}
-				if depth, _ := local.Depth(t.Context(), "main"); depth != test.now(counted) {
-					t.Errorf("at once: got %d messages, want %d", depth, test.now(counted))
+				if depth, _ := local.Depth(t.Context(), "main"); depth.Waiting != test.now(counted) {
+					t.Errorf("at once: got %d messages, want %d", depth.Waiting, test.now(counted))
 				}
 				time.Sleep(DefaultMaxDelay)
-				if depth, _ := local.Depth(t.Context(), "main"); depth != test.later(counted) {
-					t.Errorf("after %v: got %d messages, want %d", DefaultMaxDelay, depth, test.later(counted))
+				if depth, _ := local.Depth(t.Context(), "main"); depth.Waiting != test.later(counted) {
+					t.Errorf("after %v: got %d messages, want %d", DefaultMaxDelay, depth.Waiting, test.later(counted))
 				}
 			})
 		})
@@ -173,8 +173,8 @@ func TestOtherCallsFailBeforeAndAfterTheirEffect(t *testing.T) {
 		}
 		wantDepth := func(what string, want int) {
 			t.Helper()
-			if depth, _ := local.Depth(t.Context(), "main"); depth != want {
-				t.Errorf("%s: got depth %d, want %d", what, depth, want)
+			if depth, _ := local.Depth(t.Context(), "main"); depth.Waiting != want {
+				t.Errorf("%s: got depth %d, want %d", what, depth.Waiting, want)
 			}
 		}
 		_, err := before.Depth(t.Context(), "main")

@@ -180,15 +180,21 @@ func (q *Queues) Send(ctx context.Context, name string, messages ...queue.Messag
 
 // Depth counts as queue.Sender says, and exactly. A message whose deliveries are used up counts until
 // a receiver comes and finds it so.
-func (q *Queues) Depth(_ context.Context, name string) (int, error) {
+func (q *Queues) Depth(_ context.Context, name string) (queue.Depth, error) {
 	l, err := q.line(name)
 	if err != nil {
-		return 0, err
+		return queue.Depth{}, err
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l.surface(time.Now())
-	return l.visible, nil
+	depth := queue.Depth{Waiting: l.visible}
+	for _, m := range l.hidden {
+		if m.receipt != "" {
+			depth.InFlight++
+		}
+	}
+	return depth, nil
 }
 
 // Receive receives as queue.Receiver says, at most makegood.MaxBatch at once. It takes what is there

@@ -388,8 +388,8 @@ func TestAWrongCallChangesNothing(t *testing.T) {
 				t.Errorf("return after %v: got no error", after)
 			}
 		}
-		if depth, _ := q.Depth(t.Context(), "main"); depth != 0 {
-			t.Errorf("depth: got %d, want 0", depth)
+		if depth, _ := q.Depth(t.Context(), "main"); depth.Waiting != 0 {
+			t.Errorf("depth: got %d, want 0", depth.Waiting)
 		}
 	})
 }

@@ -116,8 +116,8 @@ func TestThePollerReceivesOnlyWhatItCanHandleAtOnce(t *testing.T) {
 			t.Errorf("at once: got batches of %v, want %v", batches, want)
 		}
 		mu.Unlock()
-		if depth, _ := p.Depth(t.Context(), "main"); depth != 5 {
-			t.Errorf("depth: got %d, want 5 that are not received yet", depth)
+		if depth, _ := p.Depth(t.Context(), "main"); depth.Waiting != 5 {
+			t.Errorf("depth: got %d, want 5 that are not received yet", depth.Waiting)
 		}
 		close(gate)
 		synctest.Wait()
@@ -267,8 +267,8 @@ func TestWhatIsReceivedInTheLastMomentGoesBack(t *testing.T) {
 				return answer()
 			},
 		}.Run(ctx)
-		if depth, _ := q.Depth(t.Context(), "main"); depth != 1 || err != nil {
-			t.Errorf("got error %v, depth %d, want nil and 1", err, depth)
+		if depth, _ := q.Depth(t.Context(), "main"); depth.Waiting != 1 || err != nil {
+			t.Errorf("got error %v, depth %d, want nil and 1", err, depth.Waiting)
 		}
 	})
 }

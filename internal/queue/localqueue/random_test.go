@@ -46,8 +46,8 @@ func TestRandomCallsAgreeWithAModel(t *testing.T) {
 			if random.IntN(2) == 0 {
 				continue
 			}
-			if depth, _ := q.Depth(t.Context(), "main"); depth != m.visible() {
-				t.Fatalf("depth: got %d, want %d", depth, m.visible())
+			if depth, _ := q.Depth(t.Context(), "main"); depth != m.depth() {
+				t.Fatalf("depth: got %+v, want %+v", depth, m.depth())
 			}
 		}
 		l := q.lines["main"]
@@ -64,13 +64,16 @@ type model struct {
 	sent     int
 }
 
-func (m *model) visible() (n int) {
+func (m *model) depth() (d queue.Depth) {
 	for _, message := range m.messages {
-		if !message.visibleAt.After(time.Now()) {
-			n++
+		switch {
+		case !message.visibleAt.After(time.Now()):
+			d.Waiting++
+		case message.receives > 0:
+			d.InFlight++
 		}
 	}
-	return n
+	return d
 }
 
 // pick gives one of the messages, or nil.
@@ -114,7 +117,7 @@ func (m *model) call(t *testing.T) {
 
 func (m *model) receive(t *testing.T) {
 	limit := 1 + m.random.IntN(12)
-	want := min(limit, 10, m.visible())
+	want := min(limit, 10, m.depth().Waiting)
 	records := receive(t, m.q, "main", limit)
 	if len(records) != want {
 		t.Fatalf("receive of %d: got %d messages, want %d", limit, len(records), want)

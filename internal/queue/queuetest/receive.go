@@ -144,30 +144,33 @@ func receiversShare(t *testing.T, h Harness) {
 // What must not be counted is hidden for long, because SQS tells the depth up to a minute late.
 func depth(t *testing.T, h Harness) {
 	long := (4 * h.Patience).Round(h.Unit)
-	h.wantDepth(t, 0)
+	h.wantDepth(t, 0, 0)
 	bodies := numbered(7)
 	h.sendBodies(t, bodies...)
-	h.wantDepth(t, 7)
+	h.wantDepth(t, 7, 0)
 	received := h.receiveAll(t, bodies...)
 	for _, record := range received {
 		h.giveBack(t, long, record.ReceiptHandle)
 	}
 	h.send(t, queue.Message{Body: "delayed", Delay: long})
-	h.wantDepth(t, 0)
+	h.wantDepth(t, 0, 7)
 	h.giveBack(t, 0, received["0"].ReceiptHandle, received["1"].ReceiptHandle)
-	h.wantDepth(t, 2)
+	h.wantDepth(t, 2, 5)
+	h.delete(t, received["2"].ReceiptHandle)
+	h.wantDepth(t, 2, 4)
 }
 
 // wantDepth waits until the queue has this depth.
-func (h Harness) wantDepth(t *testing.T, want int) {
+func (h Harness) wantDepth(t *testing.T, waiting, inFlight int) {
 	t.Helper()
+	want := queue.Depth{Waiting: waiting, InFlight: inFlight}
 	got, err := h.Queues.Depth(t.Context(), h.Name)
 	for until := time.Now().Add(h.Patience); got != want && err == nil && time.Now().Before(until); {
 		time.Sleep(h.Patience / 50)
 		got, err = h.Queues.Depth(t.Context(), h.Name)
 	}
 	if got != want || err != nil {
-		t.Fatalf("depth: got %d, %v, want %d within %v", got, err, want, h.Patience)
+		t.Fatalf("depth: got %+v, %v, want %+v within %v", got, err, want, h.Patience)
 	}
 }
 

@@ -70,7 +70,7 @@ func nothingIsSent(t *testing.T, h Harness) {
 	if errs := h.Queues.Send(t.Context(), h.Name); len(errs) != 0 {
 		t.Errorf("got %v, want no errors", errs)
 	}
-	h.wantDepth(t, 0)
+	h.wantDepth(t, 0, 0)
 }
 
 func unknownQueue(t *testing.T, h Harness) {

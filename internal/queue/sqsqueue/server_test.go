@@ -98,7 +98,7 @@ func (s *server) answer(r request) map[string]any {
 		return map[string]any{"QueueUrl": s.URL + "/1/" + r.QueueName}
 	case "GetQueueAttributes":
 		return map[string]any{"Attributes": map[string]string{
-			"QueueArn": "arn:aws:sqs:eu-central-1:1:q", "ApproximateNumberOfMessages": "17",
+			"QueueArn": "arn:aws:sqs:eu-central-1:1:q", "ApproximateNumberOfMessages": "17", "ApproximateNumberOfMessagesNotVisible": "4",
 		}}
 	case "ReceiveMessage":
 		return map[string]any{}

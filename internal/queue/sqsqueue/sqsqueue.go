@@ -62,31 +62,34 @@ func New(c Config) *Queues {
 	return &Queues{client: c.Client, urls: c.URLs, prefix: c.Prefix, found: make(map[string]location)}
 }
 
-// Depth is SQS's ApproximateNumberOfMessages, which may be late by a minute.
-func (q *Queues) Depth(ctx context.Context, name string) (int, error) {
-	text, err := q.attribute(ctx, name, types.QueueAttributeNameApproximateNumberOfMessages)
+// Depth is SQS's ApproximateNumberOfMessages and ApproximateNumberOfMessagesNotVisible, which may be late
+// by a minute.
+func (q *Queues) Depth(ctx context.Context, name string) (queue.Depth, error) {
+	const waiting, inFlight = types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	texts, err := q.attributes(ctx, name, waiting, inFlight)
 	if err != nil {
-		return 0, fmt.Errorf("depth of queue %s: %w", name, err)
+		return queue.Depth{}, fmt.Errorf("depth of queue %s: %w", name, err)
 	}
-	depth, err := strconv.Atoi(text)
-	if err != nil {
-		return 0, fmt.Errorf("depth of queue %s: SQS says %q, want a number", name, text)
+	var depth queue.Depth
+	for attribute, number := range map[types.QueueAttributeName]*int{waiting: &depth.Waiting, inFlight: &depth.InFlight} {
+		text := texts[string(attribute)]
+		if *number, err = strconv.Atoi(text); err != nil {
+			return queue.Depth{}, fmt.Errorf("depth of queue %s: SQS says %s is %q, want a number", name, attribute, text)
+		}
 	}
 	return depth, nil
 }
 
-func (q *Queues) attribute(ctx context.Context, name string, attribute types.QueueAttributeName) (string, error) {
+func (q *Queues) attributes(ctx context.Context, name string, names ...types.QueueAttributeName) (map[string]string, error) {
 	url, err := q.url(ctx, name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	answer, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
-		QueueUrl: &url, AttributeNames: []types.QueueAttributeName{attribute},
-	})
+	answer, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: names})
 	if err != nil {
-		return "", known(err)
+		return nil, known(err)
 	}
-	return answer.Attributes[string(attribute)], nil
+	return answer.Attributes, nil
 }
 
 // url gives a queue's address, and asks SQS for it the first time.
@@ -115,10 +118,11 @@ func (q *Queues) arn(ctx context.Context, name string) (string, error) {
 	if at := q.location(name); at.arn != "" {
 		return at.arn, nil
 	}
-	arn, err := q.attribute(ctx, name, types.QueueAttributeNameQueueArn)
+	has, err := q.attributes(ctx, name, types.QueueAttributeNameQueueArn)
 	if err != nil {
 		return "", fmt.Errorf("ARN: %w", err)
 	}
+	arn := has[string(types.QueueAttributeNameQueueArn)]
 	q.learn(name, func(at *location) { at.arn = arn })
 	return arn, nil
 }

@@ -26,8 +26,8 @@ func TestAQueueIsLookedUpOnceUnderThePrefix(t *testing.T) {
 	q := s.queues(sqsqueue.Config{Prefix: "stack-"})
 	for range 3 {
 		q.Send(t.Context(), "q", bodies("a")...)
-		if depth, err := q.Depth(t.Context(), "q"); depth != 17 || err != nil {
-			t.Errorf("depth: got %d, %v, want 17", depth, err)
+		if depth, err := q.Depth(t.Context(), "q"); depth != (queue.Depth{Waiting: 17, InFlight: 4}) || err != nil {
+			t.Errorf("depth: got %+v, %v, want 17 and 4", depth, err)
 		}
 	}
 	found := s.of("GetQueueUrl")
