@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -25,11 +23,6 @@ import (
 // The functions, as processes behind the Runtime API, do with the saved events what is saved beside them. It is
 // what make sam-local compares, without Docker.
 func TestTheFunctionsDoWhatIsSavedBesideTheEvents(t *testing.T) {
-	client := func(endpoint string) aws.Config {
-		return aws.Config{
-			Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		}
-	}
 	tables, queues := standin.DynamoDB(t), standin.SQS(t)
 	shop, err := services.Start("127.0.0.1:0", services.Options{})
 	if err != nil {
@@ -37,7 +30,7 @@ func TestTheFunctionsDoWhatIsSavedBesideTheEvents(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = shop.Close() })
 	w := &world{
-		db: dynamodb.NewFromConfig(client(tables.Endpoint)), mq: sqs.NewFromConfig(client(queues.Endpoint)),
+		db: dynamodb.NewFromConfig(standin.Config(tables.Endpoint)), mq: sqs.NewFromConfig(standin.Config(queues.Endpoint)),
 		prefix: fmt.Sprintf("events-%08x-", rand.Uint32()), shop: shop.URL(),
 		variables: map[string]string{
 			"AWS_REGION": region, "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",

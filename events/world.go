@@ -14,10 +14,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -115,10 +115,8 @@ func compare(got, want outcome) error {
 
 // prepare makes table and queues, and the job that the event is about; it gives the queues' addresses.
 func (w *world) prepare(ctx context.Context, prefix string, c savedCase) (map[string]string, error) {
-	// A stand-in may cut an answer off, and the SDK then asks again for what has been made.
-	var there *types.ResourceInUseException
-	if _, err := w.db.CreateTable(ctx, dynamostore.Schema(prefix+"jobs", indexName)); err != nil && !errors.As(err, &there) {
-		return nil, fmt.Errorf("create table: %w", err)
+	if err := standin.CreateTable(ctx, w.db, dynamostore.Schema(prefix+"jobs", indexName)); err != nil {
+		return nil, err
 	}
 	urls := map[string]string{}
 	for _, name := range queueNames() {

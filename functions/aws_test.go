@@ -18,7 +18,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -72,15 +71,9 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	tables, queues := standin.DynamoDB(t), standin.SQS(t)
 	prefix := fmt.Sprintf("functions-%08x-", rand.Uint32())
-	client := func(endpoint string) aws.Config {
-		return aws.Config{
-			Region: "eu-central-1", BaseEndpoint: aws.String(endpoint),
-			Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-		}
-	}
-	db, mq := dynamodb.NewFromConfig(client(tables.Endpoint)), sqs.NewFromConfig(client(queues.Endpoint))
-	if _, err := db.CreateTable(t.Context(), dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
-		t.Fatalf("create table: %v", err)
+	db, mq := dynamodb.NewFromConfig(standin.Config(tables.Endpoint)), sqs.NewFromConfig(standin.Config(queues.Endpoint))
+	if err := standin.CreateTable(t.Context(), db, dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, deployed.TasksQueue("inventory"), deployed.TasksQueue("payments"), repliesQueue} {
 		if _, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(prefix + name)}); err != nil {

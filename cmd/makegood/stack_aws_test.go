@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -48,18 +47,15 @@ func newDeployedStack(t *testing.T) *deployedStack {
 	if out, err := exec.Command("go", "build", "-o", s.binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
-	at := func(endpoint string) aws.Config {
-		return aws.Config{Region: "eu-central-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
-	}
-	db := dynamodb.NewFromConfig(at(tables.Endpoint))
-	if _, err := db.CreateTable(t.Context(), dynamostore.Schema(s.name+"-jobs", "CompleteBy")); err != nil {
+	db := dynamodb.NewFromConfig(standin.Config(tables.Endpoint))
+	if err := standin.CreateTable(t.Context(), db, dynamostore.Schema(s.name+"-jobs", "CompleteBy")); err != nil {
 		t.Fatal(err)
 	}
 	var err error
 	if s.store, err = dynamostore.New(dynamostore.Config{Client: db, Table: s.name + "-jobs", Index: "CompleteBy"}); err != nil {
 		t.Fatal(err)
 	}
-	sender := sqs.NewFromConfig(at(mq.Endpoint))
+	sender := sqs.NewFromConfig(standin.Config(mq.Endpoint))
 	for _, name := range []string{deployed.EventsQueue, deployed.QuarantineQueue, "tasks-inventory", "tasks-http", "tasks-shipping"} {
 		if _, err := sender.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(s.name + "-" + name)}); err != nil {
 			t.Fatal(err)
@@ -67,7 +63,7 @@ func newDeployedStack(t *testing.T) *deployedStack {
 	}
 	s.queues = sqsqueue.New(sqsqueue.Config{Client: sender, Prefix: s.name + "-"})
 	s.environment = append(os.Environ(),
-		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+mq.Endpoint,
+		"AWS_REGION="+standin.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+mq.Endpoint,
 		"AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_ENDPOINT_URL_CLOUDFORMATION="+s.cloudFormation(t), "MAKEGOOD_STACK="+s.name)
 	return s
 }

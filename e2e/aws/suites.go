@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 )
@@ -137,7 +138,9 @@ func (s suite) try(ctx context.Context, on stack, environment []string, again bo
 	command.Env = append(os.Environ(), standin.PythonVariable+"="+python, "AWS_EC2_METADATA_DISABLED=true")
 	command.Env = append(command.Env, environment...)
 	command.Stderr = os.Stderr
+	began := time.Now()
 	out, runErr := command.Output()
+	took := time.Since(began).Round(time.Second)
 
 	tests := read(out)
 	if again && excused(tests) {
@@ -146,7 +149,7 @@ func (s suite) try(ctx context.Context, on stack, environment []string, again bo
 	}
 	r := result{stack: on.String(), folder: s.folder, deviations: map[string]string{}}
 	wrong := judge(tests, s.known(on), &r)
-	fmt.Printf("%-34s %s: %d passed, %d failed, %d deviations\n", s.folder, on, r.passed, r.failed, len(r.deviations))
+	fmt.Printf("%-34s %s: %d passed, %d failed, %d deviations, %v\n", s.folder, on, r.passed, r.failed, len(r.deviations), took)
 	if runErr != nil && r.failed == 0 && len(r.deviations) == 0 {
 		wrong = append(wrong, fmt.Errorf("go test: %w\n%s", runErr, output(out)))
 	}

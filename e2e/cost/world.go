@@ -13,7 +13,6 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -64,25 +63,18 @@ type world struct {
 	gate      gate
 }
 
-func awsConfig(endpoint string) aws.Config {
-	return aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &endpoint, HTTPClient: &standin.WholeAnswers{},
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	}
-}
-
 // open makes a world. check has DynamoDB asked what it would bill.
 func open(ctx context.Context, at endpoints, l load, check bool) (*world, error) {
 	prefix := "cost" + strings.ToLower(rand.Text()[:10])
 	w := &world{load: l, table: prefix + "-jobs"}
 	schema := dynamostore.Schema(w.table, "due")
 	w.meter = costmeter.New(costmeter.Config{Tables: []*dynamodb.CreateTableInput{schema}, Check: check})
-	database, messages := awsConfig(at.dynamoDB), awsConfig(at.sqs)
+	database, messages := standin.Config(at.dynamoDB), standin.Config(at.sqs)
 	w.meter.Watch(&database)
 	w.meter.Watch(&messages)
 	w.db = dynamodb.NewFromConfig(database)
-	if _, err := w.db.CreateTable(ctx, schema); err != nil {
-		return nil, fmt.Errorf("create table: %w", err)
+	if err := standin.CreateTable(ctx, w.db, schema); err != nil {
+		return nil, err
 	}
 	var err error
 	if w.store, err = dynamostore.New(dynamostore.Config{Client: w.db, Table: w.table, Index: "due"}); err != nil {

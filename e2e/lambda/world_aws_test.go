@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -74,9 +73,9 @@ func open(t *testing.T, o options) *world {
 	t.Helper()
 	tables, queues := standin.DynamoDB(t), standin.SQS(t)
 	prefix := fmt.Sprintf("lambda-%08x-", rand.Uint32())
-	db, mq := dynamodb.NewFromConfig(client(tables)), sqs.NewFromConfig(client(queues))
-	if _, err := db.CreateTable(t.Context(), dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
-		t.Fatalf("create table: %v", err)
+	db, mq := dynamodb.NewFromConfig(standin.Config(tables.Endpoint)), sqs.NewFromConfig(standin.Config(queues.Endpoint))
+	if err := standin.CreateTable(t.Context(), db, dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
+		t.Fatal(err)
 	}
 	w := &world{t: t, functions: map[string]*lambdahost.Function{}, mappings: map[string]*lambdahost.Mapping{}}
 	var err error
@@ -143,10 +142,6 @@ func (w *world) stop() {
 	for _, m := range w.mappings {
 		m.Stop()
 	}
-}
-
-func client(s standin.Service) aws.Config {
-	return aws.Config{Region: "eu-central-1", BaseEndpoint: &s.Endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
 }
 
 // build builds a function for this machine, once for a world.

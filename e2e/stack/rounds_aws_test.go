@@ -66,8 +66,8 @@ func TestTenThousandRoundsHaveOneWinnerEach(t *testing.T) {
 
 // bare gives a Scheduler on DynamoDB whose tasks go nowhere.
 func bare(t *testing.T) *stack {
-	s := &stack{t: t, table: "mg" + strings.ToLower(rand.Text()[:10]), db: dynamodb.NewFromConfig(awsConfig(standin.DynamoDB(t).Endpoint))}
-	if _, err := s.db.CreateTable(t.Context(), dynamostore.Schema(s.table, "due")); err != nil {
+	s := &stack{t: t, table: "mg" + strings.ToLower(rand.Text()[:10]), db: dynamodb.NewFromConfig(standin.Config(standin.DynamoDB(t).Endpoint))}
+	if err := standin.CreateTable(t.Context(), s.db, dynamostore.Schema(s.table, "due")); err != nil {
 		t.Fatal(err)
 	}
 	var err error

@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -58,18 +57,11 @@ type stack struct {
 	compiled  *workflowfile.Compiled
 }
 
-func awsConfig(endpoint string) aws.Config {
-	return aws.Config{
-		Region: "eu-west-1", BaseEndpoint: &endpoint,
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	}
-}
-
 func open(t *testing.T, script services.Script) *stack {
 	t.Helper()
 	prefix := "mg" + strings.ToLower(rand.Text()[:10])
-	s := &stack{t: t, table: prefix + "-jobs", db: dynamodb.NewFromConfig(awsConfig(standin.DynamoDB(t).Endpoint))}
-	if _, err := s.db.CreateTable(t.Context(), dynamostore.Schema(s.table, "due")); err != nil {
+	s := &stack{t: t, table: prefix + "-jobs", db: dynamodb.NewFromConfig(standin.Config(standin.DynamoDB(t).Endpoint))}
+	if err := standin.CreateTable(t.Context(), s.db, dynamostore.Schema(s.table, "due")); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -95,7 +87,7 @@ func open(t *testing.T, script services.Script) *stack {
 }
 
 func makeQueues(t *testing.T, prefix string) *sqsqueue.Queues {
-	c := sqs.NewFromConfig(awsConfig(standin.SQS(t).Endpoint))
+	c := sqs.NewFromConfig(standin.Config(standin.SQS(t).Endpoint))
 	urls := map[string]string{}
 	for _, name := range []string{"events", "quarantine", "tasks-inventory", "tasks-payments", "tasks-shipping", "tasks-http"} {
 		out, err := c.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(prefix + "-" + name)})

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -37,13 +36,10 @@ func newWorld(t *testing.T) *world {
 	in := schema()
 	in.TableName = aws.String(fmt.Sprintf("cost-%016x", rand.Uint64()))
 	w := &world{T: t, table: in.TableName, random: rand.New(rand.NewPCG(seed, 0)), meter: New(Config{Tables: []*dynamodb.CreateTableInput{in}, Check: true})}
-	config := aws.Config{
-		Region: "eu-west-1", BaseEndpoint: aws.String(standin.DynamoDB(t).Endpoint),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""), HTTPClient: &standin.WholeAnswers{},
-	}
+	config := standin.DynamoDB(t).Config(t)
 	w.meter.Watch(&config)
 	w.client = dynamodb.NewFromConfig(config)
-	if _, err := w.client.CreateTable(t.Context(), in); err != nil {
+	if err := standin.CreateTable(t.Context(), w.client, in); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

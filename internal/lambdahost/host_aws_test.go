@@ -18,7 +18,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambda"
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -93,10 +92,7 @@ const maxReceives = 2
 func newWorld(t *testing.T, c Config) *world {
 	t.Helper()
 	service := standin.SQS(t)
-	w := &world{client: sqs.NewFromConfig(aws.Config{
-		Region: "eu-central-1", BaseEndpoint: &service.Endpoint,
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})}
+	w := &world{client: sqs.NewFromConfig(standin.Config(service.Endpoint))}
 	prefix := fmt.Sprintf("host-%08x-", rand.Uint32())
 	w.dead = w.create(t, prefix+"dead", nil)
 	attributes, err := w.client.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{

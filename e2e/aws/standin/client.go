@@ -2,10 +2,38 @@ package standin
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
+
+// Region is where the tests say that they are. A stand-in may keep what it has by Region.
+const Region = "eu-central-1"
+
+// Config is what a client of a stand-in is made of, with credentials of no worth.
+func Config(endpoint string) aws.Config {
+	return aws.Config{
+		Region: Region, BaseEndpoint: &endpoint, HTTPClient: &WholeAnswers{},
+		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
+	}
+}
+
+// CreateTable makes a table whose name nobody else has. That it is there already is no error: the answer was cut
+// off, and the SDK has asked again.
+func CreateTable(ctx context.Context, db *dynamodb.Client, in *dynamodb.CreateTableInput) error {
+	var there *types.ResourceInUseException
+	if _, err := db.CreateTable(ctx, in); err != nil && !errors.As(err, &there) {
+		return fmt.Errorf("create table %s: %w", aws.ToString(in.TableName), err)
+	}
+	return nil
+}
 
 // WholeAnswers is an HTTP client for the SDK that has read an answer before it gives it. Where the SDK reads it bit by bit
 // on a busy machine, answers end before they should; the SDK asks again, and what is counted is something else.

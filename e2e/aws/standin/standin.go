@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
 // The environment that make test-aws sets for the tests.
@@ -50,7 +49,7 @@ type Service struct {
 func (s Service) Config(t testing.TB) aws.Config {
 	t.Helper()
 	if s.Product != AWS {
-		return aws.Config{Region: "eu-west-1", BaseEndpoint: &s.Endpoint, Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}
+		return Config(s.Endpoint)
 	}
 	c, err := config.LoadDefaultConfig(t.Context())
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	bustypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -28,10 +27,7 @@ func TestARuleFindsTheEvent(t *testing.T) {
 		t.Logf("deviates: %s has no EventBridge", queues.Product)
 		return
 	}
-	mq := sqs.New(sqs.Options{
-		Region: "eu-central-1", BaseEndpoint: aws.String(endpoint),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	mq := sqs.NewFromConfig(standin.Config(endpoint))
 	client := newClient(endpoint)
 	name := fmt.Sprintf("jobs-%08x", rand.Uint32())
 	q, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -28,10 +27,7 @@ func TestAnAlertArrives(t *testing.T) {
 		t.Logf("deviates: %s has no SNS", queues.Product)
 		return
 	}
-	mq := sqs.New(sqs.Options{
-		Region: "eu-central-1", BaseEndpoint: aws.String(endpoint),
-		Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
-	})
+	mq := sqs.NewFromConfig(standin.Config(endpoint))
 	client := newClient(endpoint)
 	name := fmt.Sprintf("alerts-%08x", rand.Uint32())
 	q, err := mq.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name})
