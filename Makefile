@@ -90,7 +90,7 @@ have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
-	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run 'Models|Planted'
+	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run 'Models|ThePage|Planted'
 
 # The simulation needs virtual time, which only a test has; so its test is built and run as a command.
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON

@@ -1,6 +1,8 @@
 package modelcheck
 
 import (
+	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,9 @@ import (
 
 // limit is how many states a configuration may have, so that a mistake in one does not eat the machine.
 const limit = 10_000_000
+
+// done is what the checks of this run found, by configuration.
+var done = map[string]Result{}
 
 // Everything that can happen to a very small job keeps every promise.
 func TestSmallModels(t *testing.T) {
@@ -35,11 +40,36 @@ func TestLargeModels(t *testing.T) {
 func check(t *testing.T, c Config) (states int) {
 	t.Helper()
 	r := Check(c, limit)
+	done[c.Name] = r
 	t.Logf("| %s | %d | %d | %d | %.1f |", c.Name, r.States, r.Edges, r.Depth, r.Took.Seconds())
 	if r.Violation != "" {
 		t.Errorf("%s: after %d states: %s\n  %s", c.Name, r.States, r.Violation, strings.Join(r.Trace, "\n  "))
 	}
 	return r.States
+}
+
+// docs/proof.md says how many states there are, of each configuration that was just checked.
+func TestThePageSaysWhatWasCounted(t *testing.T) {
+	page, err := os.ReadFile("../../docs/proof.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(done) == 0 {
+		c := Small()[0]
+		done[c.Name] = Check(c, limit)
+	}
+	for name, r := range done {
+		want := fmt.Sprintf("| %d | %d | %d |", r.States, r.Edges, r.Depth)
+		for line := range strings.Lines(strings.ReplaceAll(string(page), ",", "")) {
+			if strings.HasPrefix(line, "| "+strings.ReplaceAll(name, ",", "")+" | ") && strings.Contains(line, want) {
+				want = ""
+				break
+			}
+		}
+		if want != "" {
+			t.Errorf("docs/proof.md has no row of %q with %s", name, want)
+		}
+	}
 }
 
 // Two runs of one check go the same way: what is found once is found again, by the same trace.
