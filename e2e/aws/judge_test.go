@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,31 @@ func TestOnlyFilesUnderTheTagAreSuites(t *testing.T) {
 		if got := tagged(file); got != want {
 			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
+	}
+}
+
+// Every suite runs on a stack that can show all of it, each once, and those that wait run side by side.
+func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
+	var all []suite
+	for _, folder := range []string{"e2e/lambda", "functions", "internal/lambdahost", "internal/queue/sqsqueue"} {
+		all = append(all, suite{folder: folder})
+	}
+	var got []string
+	for _, on := range stacks() {
+		text := on.String() + ":"
+		for _, group := range together(on.unasked(all)) {
+			text += " "
+			for _, s := range group {
+				text += "+" + s.folder
+			}
+		}
+		got = append(got, text)
+	}
+	want := []string{
+		"MiniStack 1.5.33: +functions +internal/lambdahost+internal/queue/sqsqueue",
+		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1: +e2e/lambda +functions +internal/lambdahost+internal/queue/sqsqueue",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }

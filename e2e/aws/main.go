@@ -17,6 +17,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -55,7 +58,11 @@ func run(ctx context.Context, packages []string) error {
 	var results []result
 	var wrong []error
 	for _, stack := range stacks() {
-		got, err := runStack(ctx, stack, suites)
+		todo := suites
+		if len(packages) == 0 {
+			todo = stack.unasked(suites)
+		}
+		got, err := runStack(ctx, stack, todo)
 		results = append(results, got...)
 		wrong = append(wrong, err)
 	}
@@ -78,10 +85,15 @@ func runStack(ctx context.Context, s stack, suites []suite) (results []result, e
 		environment = append(environment, p.environment(running.endpoint)...)
 	}
 	var wrong []error
-	for _, suite := range suites {
-		r, err := suite.run(ctx, s, environment)
-		results = append(results, r)
-		wrong = append(wrong, err)
+	for _, some := range together(suites) {
+		got, failed := make([]result, len(some)), make([]error, len(some))
+		var running sync.WaitGroup
+		for i, suite := range some {
+			running.Go(func() { got[i], failed[i] = suite.run(ctx, s, environment) })
+		}
+		running.Wait()
+		results, wrong = append(results, got...), append(wrong, failed...)
 	}
+	slices.SortFunc(results, func(a, b result) int { return strings.Compare(a.folder, b.folder) })
 	return results, errors.Join(wrong...)
 }
