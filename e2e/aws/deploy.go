@@ -18,19 +18,34 @@ func runDeployer(ctx context.Context, command []string) error {
 	if err := install(ctx, sam); err != nil {
 		return fmt.Errorf("%s: %w", sam, err)
 	}
+	return onMiniStack(ctx, command, func(product product, endpoint string) []string {
+		fmt.Printf("== %s at %s, sam %s\n", product, endpoint, sam.version)
+		return []string{
+			"AWS_ENDPOINT_URL=" + endpoint, "AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION=eu-west-1",
+			"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "SAM_CLI_TELEMETRY=0",
+			standin.DeployedVariable + "=" + product.String(),
+			"PATH=" + filepath.Join(sam.folder(), "venv/bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
+		}
+	})
+}
+
+// runOnStandIn runs a command that needs DynamoDB and SQS, and says where they are as it says it to the tests. What
+// the command prints is alone on standard output.
+func runOnStandIn(ctx context.Context, command []string) error {
+	return onMiniStack(ctx, command, product.environment)
+}
+
+// onMiniStack starts MiniStack and runs a command, in whose environment it says where that is and nothing of any account.
+func onMiniStack(ctx context.Context, command []string, environment func(product, string) []string) error {
 	product := miniStack()
 	running, err := start(ctx, product)
 	if err != nil {
 		return fmt.Errorf("%s: %w", product, err)
 	}
 	defer running.stop()
-	fmt.Printf("== %s at %s, sam %s\n", product, running.endpoint, sam.version)
 	process := exec.CommandContext(ctx, command[0], command[1:]...)
-	process.Env = append(withoutAccount(os.Environ()),
-		"AWS_ENDPOINT_URL="+running.endpoint, "AWS_REGION=eu-west-1", "AWS_DEFAULT_REGION=eu-west-1",
-		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_EC2_METADATA_DISABLED=true",
-		"SAM_CLI_TELEMETRY=0", standin.DeployedVariable+"="+product.String(),
-		"PATH="+filepath.Join(sam.folder(), "venv/bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	process.Env = append(withoutAccount(os.Environ()), "AWS_EC2_METADATA_DISABLED=true")
+	process.Env = append(process.Env, environment(product, running.endpoint)...)
 	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return process.Run()
 }
@@ -44,20 +59,4 @@ func withoutAccount(environment []string) []string {
 		}
 	}
 	return rest
-}
-
-// runOnStandIn runs a command that needs DynamoDB and SQS: it starts MiniStack and says in the command's environment
-// where it is. What the command prints is alone on standard output.
-func runOnStandIn(ctx context.Context, command []string) error {
-	product := miniStack()
-	running, err := start(ctx, product)
-	if err != nil {
-		return fmt.Errorf("%s: %w", product, err)
-	}
-	defer running.stop()
-	process := exec.CommandContext(ctx, command[0], command[1:]...)
-	process.Env = append(withoutAccount(os.Environ()), "AWS_EC2_METADATA_DISABLED=true")
-	process.Env = append(process.Env, product.environment(running.endpoint)...)
-	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
-	return process.Run()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"embed"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
@@ -51,6 +52,11 @@ func (p product) environment(endpoint string) []string {
 
 // stack is a set of stand-ins that together serve all that the tests need.
 type stack struct{ products []product }
+
+// has reports whether a product of this name is part of it.
+func (s stack) has(name string) bool {
+	return slices.ContainsFunc(s.products, func(p product) bool { return p.name == name })
+}
 
 // String names its products.
 func (s stack) String() string {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/makegood-dev/makegood/e2e/prices"
 	"github.com/makegood-dev/makegood/internal/costmeter"
 )
 
@@ -33,9 +34,9 @@ func (f figures) perStep() perStep {
 		SQSRequests: float64(f.submission.SQSRequests+f.steps.SQSRequests) / steps,
 		Invocations: float64(f.submission.Invocations+f.steps.Invocations) / steps,
 	}
-	p.Duration = p.Invocations * assumedSeconds * memoryGB * dollarsPerGBSecond * 1e6
-	p.Dollars = p.WriteUnits*dollarsPerMillionWrites + p.ReadUnits*dollarsPerMillionReads +
-		p.SQSRequests*dollarsPerMillionRequests + p.Invocations*dollarsPerMillionInvocations + p.Duration
+	p.Duration = p.Invocations * assumedSeconds * memoryGB * prices.GBSecond * 1e6
+	p.Dollars = p.WriteUnits*prices.MillionWrites + p.ReadUnits*prices.MillionReads +
+		p.SQSRequests*prices.MillionRequests + p.Invocations*prices.MillionInvocations + p.Duration
 	return p
 }
 
@@ -74,8 +75,8 @@ func table(all []figures) string {
 func legend() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Counted: units, requests and invocations, submission included. Assumed: an invocation is billed for %.0f ms\n", assumedSeconds*1000)
-	fmt.Fprintf(&text, "at %.0f MB. Left out: logs, storage, what the steps themselves do. List prices of %s, looked up %s:\n", memoryGB*1024, pricesRegion, pricesDate)
-	for _, p := range prices() {
+	fmt.Fprintf(&text, "at %.0f MB. Left out: logs, storage, what the steps themselves do. List prices of %s, looked up %s:\n", memoryGB*1024, prices.Region, prices.Date)
+	for _, p := range list() {
 		fmt.Fprintf(&text, "  %-40s %.10g $ a %s (%s)\n", p.what, p.dollars, p.per, p.source)
 	}
 	for _, p := range peers() {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/e2e/prices"
 )
 
 // runLimit is how long all of it may take.
@@ -68,5 +69,5 @@ func writeJSON(out io.Writer, all []figures) error {
 		PricesOf     string             `json:"pricesOf"`
 		PricesRegion string             `json:"pricesRegion"`
 		Others       map[string]float64 `json:"othersDollarsPerMillionSteps"`
-	}{rows(all), pricesDate, pricesRegion, others})
+	}{rows(all), prices.Date, prices.Region, others})
 }

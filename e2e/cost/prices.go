@@ -1,10 +1,6 @@
 package main
 
-// pricesDate is when the prices were looked up, and pricesRegion where they hold: without free tiers and savings plans.
-const (
-	pricesDate   = "2026-11-20"
-	pricesRegion = "us-east-1"
-)
+import "github.com/makegood-dev/makegood/e2e/prices"
 
 // price is a list price of AWS.
 type price struct {
@@ -14,23 +10,14 @@ type price struct {
 	source  string
 }
 
-// The list prices by which the units are priced.
-const (
-	dollarsPerMillionWrites      = 0.625
-	dollarsPerMillionReads       = 0.125
-	dollarsPerMillionRequests    = 0.40
-	dollarsPerMillionInvocations = 0.20
-	dollarsPerGBSecond           = 0.0000133334
-)
-
-// prices lists them with where they were read.
-func prices() []price {
+// list names the prices, with where they were read.
+func list() []price {
 	return []price{
-		{"DynamoDB on demand, write unit of 1 KB", dollarsPerMillionWrites, "million", "aws.amazon.com/dynamodb/pricing/on-demand"},
-		{"DynamoDB on demand, read unit of 4 KB", dollarsPerMillionReads, "million", "aws.amazon.com/dynamodb/pricing/on-demand"},
-		{"SQS standard queue, request of 64 KB", dollarsPerMillionRequests, "million", "infracost, sqs_queue_test golden file"},
-		{"Lambda request", dollarsPerMillionInvocations, "million", "infracost, lambda_function_test golden file"},
-		{"Lambda duration, arm64", dollarsPerGBSecond, "GB second", "infracost, lambda_function_test golden file"},
+		{"DynamoDB on demand, write unit of 1 KB", prices.MillionWrites, "million", "aws.amazon.com/dynamodb/pricing/on-demand"},
+		{"DynamoDB on demand, read unit of 4 KB", prices.MillionReads, "million", "aws.amazon.com/dynamodb/pricing/on-demand"},
+		{"SQS standard queue, request of 64 KB", prices.MillionRequests, "million", "infracost, sqs_queue_test golden file"},
+		{"Lambda request", prices.MillionInvocations, "million", "infracost, lambda_function_test golden file"},
+		{"Lambda duration, arm64", prices.GBSecond, "GB second", "infracost, lambda_function_test golden file"},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/makegood-dev/makegood/e2e/prices"
 	"github.com/makegood-dev/makegood/internal/costmeter"
 )
 
@@ -24,11 +25,11 @@ func read(t *testing.T, file string) string {
 func TestThePricesInTheDocsAreThoseOfTheTable(t *testing.T) {
 	text := read(t, "docs/cost.md")
 	want := []string{
-		"looked up on " + pricesDate, "List prices of " + pricesRegion,
-		fmt.Sprintf("write units | %.3f |", dollarsPerMillionWrites), fmt.Sprintf("read units | %.3f |", dollarsPerMillionReads),
-		fmt.Sprintf("SQS standard queue, a million requests | %.2f |", dollarsPerMillionRequests),
-		fmt.Sprintf("Lambda, a million requests | %.2f |", dollarsPerMillionInvocations),
-		fmt.Sprintf("GB second on arm64 | %.10f |", dollarsPerGBSecond),
+		"looked up on " + prices.Date, "List prices of " + prices.Region,
+		fmt.Sprintf("write units | %.3f |", prices.MillionWrites), fmt.Sprintf("read units | %.3f |", prices.MillionReads),
+		fmt.Sprintf("SQS standard queue, a million requests | %.2f |", prices.MillionRequests),
+		fmt.Sprintf("Lambda, a million requests | %.2f |", prices.MillionInvocations),
+		fmt.Sprintf("GB second on arm64 | %.10f |", prices.GBSecond),
 		fmt.Sprintf("billed for %.0f ms at %.0f MB", assumedSeconds*1000, memoryGB*1024),
 	}
 	for _, line := range want {

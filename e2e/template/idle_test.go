@@ -5,17 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/e2e/prices"
 )
 
 const deployPage = "../../docs/deploy.md"
 
-// List prices in dollars, us-east-1, without free tiers, as of November 2026: docs/deploy.md names the pages.
+// List prices in dollars beside those of package prices, of the same place and time: docs/deploy.md names the pages.
 const (
-	perMillionSQS      = 0.40
-	perMillionWrites   = 0.625
-	perMillionReads    = 0.125
-	perMillionInvokes  = 0.20
-	perGBSecond        = 0.0000133334
 	perMillionTicks    = 1.00
 	perMillionTraces   = 5.00
 	perAlarm           = 0.10
@@ -60,10 +57,10 @@ func (t *template) idle(shards int) []cost {
 	sweep := float64(minutes * shards)
 	memory := float64(number(t.property("Supervisor", "MemorySize"))) / 1024
 	return []cost{
-		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), perMillionSQS)},
-		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, perMillionWrites)},
-		{"sweeps: looking", "a query and a question for the queue's depth for each shard, and one question more", million(sweep*readsPerEmptyQuery, perMillionReads) + million(sweep+minutes, perMillionSQS)},
-		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, perMillionInvokes+perMillionTicks) + minutes*secondsPerSweep*memory*perGBSecond},
+		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), prices.MillionRequests)},
+		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, prices.MillionWrites)},
+		{"sweeps: looking", "a query and a question for the queue's depth for each shard, and one question more", million(sweep*readsPerEmptyQuery, prices.MillionReads) + million(sweep+minutes, prices.MillionRequests)},
+		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, prices.MillionInvocations+perMillionTicks) + minutes*secondsPerSweep*memory*prices.GBSecond},
 		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*perGBOfLogs + perMetric},
 		{"traces", "one a sweep, if Tracing is Active", traces},
 		{"alarms", fmt.Sprint(alarms), float64(alarms) * perAlarm},

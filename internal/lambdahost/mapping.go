@@ -111,7 +111,10 @@ func (m *Mapping) gather(ctx context.Context) (batch []types.Message) {
 		}
 		got, err := m.receive(ctx, min(size-len(batch), requestLimit), wait)
 		if err != nil {
-			pause(ctx, afterError)
+			select {
+			case <-time.After(afterError):
+			case <-ctx.Done():
+			}
 			break
 		}
 		if len(batch) == 0 {
@@ -123,15 +126,6 @@ func (m *Mapping) gather(ctx context.Context) (batch []types.Message) {
 		batch = append(batch, got...)
 	}
 	return batch
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // receive ends its request also when polling stops: a queue goes on serving one that was broken off, and would

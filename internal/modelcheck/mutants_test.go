@@ -2,11 +2,13 @@ package modelcheck
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/planted"
+	"github.com/makegood-dev/makegood/internal/proof"
 )
 
 // mutants are wrong versions of the core, and of the predicates of the store.
@@ -72,9 +74,12 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			if err == nil || caught == nil {
 				t.Fatalf("got %v, want a violation:\n%s", err, out)
 			}
-			t.Logf("| %s | %s | %s | %s |", bug.Name, bytes.ReplaceAll(caught[1], []byte("_"), []byte(" ")), caught[2], caught[3])
+			found := fmt.Sprintf("| %s | %s | %s |", bug.Name, bytes.ReplaceAll(caught[1], []byte("_"), []byte(" ")), caught[2])
+			t.Logf("%s %s |", found, caught[3])
+			proof.Says(t, found)
 		})
 	}
+	proof.Says(t, fmt.Sprintf("%d of %[1]d are found.", len(mutants())))
 }
 
 // large reports whether this is make modelcheck.

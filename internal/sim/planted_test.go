@@ -1,11 +1,13 @@
 package sim
 
 import (
+	"fmt"
 	"os"
 	"regexp"
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/planted"
+	"github.com/makegood-dev/makegood/internal/proof"
 )
 
 // bugs are wrong versions of what the model check does not run: the Scheduler, the runner of agents, the
@@ -60,9 +62,12 @@ func TestPlantedBugsAreFound(t *testing.T) {
 			if err == nil || found == nil {
 				t.Fatalf("got %v, want a violation:\n%s", err, out)
 			}
-			t.Logf("| %s | %s | %s |", bug.Name, found[1], found[2])
+			row := fmt.Sprintf("| %s | %s |", bug.Name, found[1])
+			t.Logf("%s %s |", row, found[2])
+			proof.Says(t, row)
 		})
 	}
+	proof.Says(t, fmt.Sprintf("%d of %[1]d are found; ", len(bugs())))
 }
 
 // TestUntilTheFirstViolation is what a planted bug is looked for with.

@@ -130,7 +130,10 @@ func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
 	}
 	for look := range 2 {
 		if look > 0 {
-			pause(ctx, s.Unpolled)
+			select {
+			case <-time.After(s.Unpolled):
+			case <-ctx.Done():
+			}
 		}
 		depth, err := s.Queue.Depth(ctx, s.Events)
 		if err != nil {
@@ -142,15 +145,6 @@ func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
 	}
 	s.Logger.WarnContext(ctx, "sweep held back: events wait, and nobody takes them", "for", s.Unpolled)
 	return true, nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.Time) (Result, error) {

@@ -27,8 +27,9 @@ type line struct {
 	random     *rand.Rand
 	counts     Counts
 
-	// hidden are the delayed and the in flight ones, a heap by visibleAt.
-	hidden hiddenHeap
+	// hidden are the delayed and the in flight ones, a heap by visibleAt; inFlight counts the latter.
+	hidden   hiddenHeap
+	inFlight int
 	// ready are the visible ones, oldest first; near holds the oldest of all, taken off ready.
 	// visible counts those of both that are not gone.
 	ready   fifo
@@ -84,12 +85,24 @@ func (l *line) show(m *message) {
 func (l *line) hide(m *message, until time.Time) {
 	m.visibleAt = until
 	heap.Push(&l.hidden, m)
+	if m.receipt != "" {
+		l.inFlight++
+	}
+}
+
+// reveal takes a message from its place among the hidden.
+func (l *line) reveal(index int) *message {
+	m := heap.Remove(&l.hidden, index).(*message)
+	if m.receipt != "" {
+		l.inFlight--
+	}
+	return m
 }
 
 // surface shows the hidden messages whose time has come.
 func (l *line) surface(now time.Time) {
 	for len(l.hidden) > 0 && !l.hidden[0].visibleAt.After(now) {
-		l.show(heap.Pop(&l.hidden).(*message))
+		l.show(l.reveal(0))
 	}
 }
 
@@ -164,7 +177,7 @@ func (l *line) delete(receipt string) {
 	delete(l.received, m.id)
 	l.counts.Deleted++
 	if m.index != notHidden {
-		heap.Remove(&l.hidden, m.index)
+		l.reveal(m.index)
 		return
 	}
 	// It became visible again and nobody took it yet. It stays where it is, to be passed over.

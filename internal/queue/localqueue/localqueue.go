@@ -188,13 +188,7 @@ func (q *Queues) Depth(_ context.Context, name string) (queue.Depth, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	l.surface(time.Now())
-	depth := queue.Depth{Waiting: l.visible}
-	for _, m := range l.hidden {
-		if m.receipt != "" {
-			depth.InFlight++
-		}
-	}
-	return depth, nil
+	return queue.Depth{Waiting: l.visible, InFlight: l.inFlight}, nil
 }
 
 // Receive receives as queue.Receiver says, at most makegood.MaxBatch at once. It takes what is there

@@ -1,0 +1,20 @@
+// Package prices has the list prices of AWS by which e2e/cost prices what it counts and e2e/template what a stack costs
+// idle. They are in dollars, without free tiers and savings plans.
+package prices
+
+// Date is when they were looked up, and Region where they hold.
+const (
+	Date   = "2026-11-20"
+	Region = "us-east-1"
+)
+
+const (
+	// MillionWrites are write units of 1 KB, MillionReads read units of 4 KB, of a DynamoDB table on demand.
+	MillionWrites = 0.625
+	MillionReads  = 0.125
+	// MillionRequests are requests to a standard queue, for each 64 KB of them.
+	MillionRequests = 0.40
+	// MillionInvocations are of Lambda, and GBSecond is their duration, on arm64.
+	MillionInvocations = 0.20
+	GBSecond           = 0.0000133334
+)
