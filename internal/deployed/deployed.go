@@ -145,7 +145,7 @@ func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 		all = append(all, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
 	}
 	if c.webhook != "" {
-		all = append(all, webhook.New(webhook.Config{URL: c.webhook}))
+		all = append(all, webhook.Webhook{URL: c.webhook})
 	}
 	if c.bus != "" {
 		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
