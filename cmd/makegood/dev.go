@@ -45,10 +45,11 @@ and http. The other verbs find it at --addr; GET /api/openapi.json describes the
 
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
 off. Without --data nothing is kept. The API asks nobody who he is, so it listens on loopback unless
---addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again.
+--addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent
+that does not stop within 10 s is given up and named. A second signal ends it at once.
 
 Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
-3 it failed.`,
+3 it failed; 130 it was told to stop twice.`,
 		Example: `  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,

@@ -44,7 +44,8 @@ number and its content. With --data everything is kept in that folder: killed an
 on where it was cut off and repeats no job that ended. Without --data nothing is kept.
 
 Exit status: 0 all jobs are Processed; 1 bad usage or input, nothing was started; 2 some job ended
-otherwise; 3 it was interrupted or failed, and goes on when run again with the same --data.`,
+otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ended at once; after either
+it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
   makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json`,
 		Args: cobra.ExactArgs(1),
