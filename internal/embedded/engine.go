@@ -68,8 +68,11 @@ type Queues interface {
 
 // Config is what an engine is made of. The zero value keeps nothing and has no agents.
 type Config struct {
-	// Dir is the folder that keeps everything, made if it is not there. Empty: nothing is kept.
+	// Dir is the folder that keeps everything, made if it is not there, for its owner alone. Empty:
+	// nothing is kept.
 	Dir string
+	// Retention is how long a job is kept after its end, at least MinRetention. Zero: for ever.
+	Retention time.Duration
 	// Agents do the steps.
 	Agents []agent.Handler
 	// Notifier is told of Errors. Default: the log.
@@ -114,6 +117,9 @@ type Engine struct {
 // Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
 // name of who holds it. Nothing runs until Run.
 func Open(ctx context.Context, c Config) (*Engine, error) {
+	if c.Retention != 0 && c.Retention < MinRetention {
+		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
+	}
 	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}, defined: map[string]string{}}
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -151,9 +157,6 @@ func (c Config) withDefaults() Config {
 func (e *Engine) openStore(ctx context.Context) error {
 	path := ""
 	if dir := e.config.Dir; dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("data folder: %w", err)
-		}
 		release, err := sqlitestore.Lock(dir)
 		if err != nil {
 			return err
@@ -161,7 +164,7 @@ func (e *Engine) openStore(ctx context.Context) error {
 		e.release = release
 		path = filepath.Join(dir, DataFile)
 	}
-	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path})
+	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path, Logger: e.config.Logger})
 	if err != nil {
 		return err
 	}

@@ -17,8 +17,9 @@ import (
 const recoverPage = 1000
 
 // Run lets the engine work until ctx ends, and returns when everything has stopped. Attempts that run
-// then are over; the next incarnation makes their successors. It gives an error if a part could not
-// work at all.
+// then are over; the next incarnation makes their successors. It gives an error if a part cannot
+// work: a store that has failed for good, for one. A disk that is full for a while is no reason: the
+// engine stands still, and goes on when the disk has room.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,6 +44,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	start("recovery", e.recover)
 	start("supervisor", e.supervise)
+	start("store", e.watchStore)
+	if e.config.Retention > 0 {
+		start("retention", e.expire)
+	}
 	wg.Wait()
 	return errors.Join(problems...)
 }
