@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
+	"github.com/makegood-dev/makegood/internal/quiet"
 )
 
 // replyName is what a registered name may be.
@@ -46,7 +47,7 @@ func checkAlert(address string) error {
 // alert's URL, if there is one, of what an operator must know.
 func newDevNotifier(logger *slog.Logger, replies map[string]string, alert string) notify.Notifier {
 	send := func(ctx context.Context, address, body, _ string) error { return webhook.Post(ctx, address, body) }
-	all := []notify.Notifier{notify.Log{Logger: logger}, replynotify.Replies{Queues: replies, Send: send}}
+	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(logger)}, replynotify.Replies{Queues: replies, Send: send}}
 	if alert != "" {
 		all = append(all, webhook.Webhook{URL: alert})
 	}

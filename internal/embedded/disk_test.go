@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -48,6 +49,30 @@ func fillDisk(t *testing.T, name string) (undo func()) {
 	return undo
 }
 
+// lines is a log.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+// count says in how many lines there is a text.
+func (l *lines) count(text string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.text.String()) {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
 // The engine stands still while its disk is full, and goes on with every job when it is not.
 func TestADiskThatIsFullForAWhileStopsTheEngineForThatWhile(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
@@ -59,7 +84,8 @@ func TestADiskThatIsFullForAWhileStopsTheEngineForThatWhile(t *testing.T) {
 			<-release
 			return json.RawMessage(`1`), nil
 		}}}
-		w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a")})
+		var log lines
+		w := open(t, embedded.Config{Dir: dir, Agents: r.agents("a"), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		w.patience = time.Hour
 		c := w.define("name: two\nsteps: [{name: charge, agent: a, timeout: 10m, undo: none}, {name: ship, agent: a}]")
 		jobs := ids(10)
@@ -74,9 +100,20 @@ func TestADiskThatIsFullForAWhileStopsTheEngineForThatWhile(t *testing.T) {
 		if _, err := w.engine.Job(t.Context(), jobs[0]); !errors.Is(err, sqlitestore.ErrFailed) {
 			t.Fatalf("while the disk is full: got %v, want %v", err, sqlitestore.ErrFailed)
 		}
+		// It says so, and does not fill another disk with it.
+		if n := log.count(""); log.count("the store has failed, and tries to go on") != 1 || n > 30 {
+			t.Errorf("within a minute it wrote %d lines, want the failure and few others", n)
+		}
 		hasRoom()
 		for _, id := range jobs {
 			w.ends(id, makegood.Processed)
+		}
+		if log.count("the store goes on") != 1 {
+			t.Error("it does not say that the store goes on")
+		}
+		w.stop()
+		if log.count("heldBack=") == 0 {
+			t.Error("it does not say how often warnings were held back")
 		}
 		if got := len(r.seen("ship")); got != len(jobs) {
 			t.Errorf("%d second steps were done for %d jobs", got, len(jobs))

@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -80,7 +81,8 @@ type Config struct {
 	// Replies are the registered names that a submission may give as replyTo; Notifier knows them.
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
-	Saved  func(makegood.Job)
+	Saved func(makegood.Job)
+	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
 	Logger *slog.Logger
 	// EventWorkers and TaskWorkers are how many batches are handled at once, TaskWorkers per agent.
 	EventWorkers, TaskWorkers int
@@ -139,6 +141,11 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Notifier == nil {
+		// An alert is no warning that repeats.
+		c.Notifier = notify.Log{Logger: quiet.Loud(c.Logger)}
+	}
+	c.Logger = slog.New(quiet.New(c.Logger.Handler(), time.Now))
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}

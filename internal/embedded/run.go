@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -49,6 +50,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		start("retention", e.expire)
 	}
 	wg.Wait()
+	e.sayHeldBack(context.WithoutCancel(ctx), (*quiet.Handler).SayAll)
 	return errors.Join(problems...)
 }
 
@@ -106,6 +108,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		case <-ticker.C:
 			_, err := e.supervisor.Sweep(ctx)
 			e.noteSweep(ctx, err)
+			e.sayHeldBack(ctx, (*quiet.Handler).Say)
 			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
 				swept = told
@@ -121,6 +124,14 @@ func (e *Engine) supervise(ctx context.Context) error {
 		if set {
 			timer.Reset(time.Until(at))
 		}
+	}
+}
+
+// sayHeldBack lets the log say how often warnings were held back, which nothing may repeat any more. A log
+// that cannot be written has nobody to tell.
+func (e *Engine) sayHeldBack(ctx context.Context, say func(*quiet.Handler, context.Context) error) {
+	if h, is := e.config.Logger.Handler().(*quiet.Handler); is {
+		_ = say(h, ctx)
 	}
 }
 
