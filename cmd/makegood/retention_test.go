@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +33,12 @@ func TestARetentionIsDaysOrADuration(t *testing.T) {
 
 // dev forgets after a month and run never, unless they are told otherwise; both say so.
 func TestDevForgetsAndRunDoesNot(t *testing.T) {
+	for document, phrase := range map[string]string{"README.md": "deletes jobs %d days after", "docs/architecture.md": "%d days for `dev`, none for `run`"} {
+		text, err := os.ReadFile("../../" + document)
+		if want := fmt.Sprintf(phrase, time.Duration(devRetention)/day); err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
+			t.Errorf("%s does not say %q (%v)", document, want, err)
+		}
+	}
 	for _, c := range []struct {
 		verb, byDefault string
 	}{{"dev", "30d"}, {"run", "0"}} {

@@ -128,7 +128,7 @@ func TestAStoreThatIsLostEndsTheEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each connection opens the log when it is first used.
+	// Each connection of the store opens the log when it is first used.
 	for range 4 {
 		if _, err := engine.Job(t.Context(), "j"); !errors.Is(err, store.ErrNotFound) {
 			t.Fatal(err)
