@@ -178,7 +178,7 @@ func TestTheHTTPAgentAsksTheFake(t *testing.T) {
 	if job.ProcessState != makegood.Processed || job.FailureCount != 2 || fake.Stands("charge") != 1 {
 		t.Errorf("got %s with %d failures; the ledger:\n%s", job.ProcessState, job.FailureCount, fake.Ledger())
 	}
-	if text := job.Attempts[0].Answer; !strings.Contains(text, "https://pay.example/v1/charge: the connection broke") {
+	if text := job.Attempts[0].Answer; !strings.Contains(text, "https://pay.example: the connection broke") {
 		t.Errorf("the first answer: %s", text)
 	}
 }

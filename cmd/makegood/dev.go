@@ -14,13 +14,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -31,6 +34,7 @@ type devOptions struct {
 	data, addr, workflows string
 	replies               []string
 	alert                 string
+	retention             retention
 	verbose               bool
 }
 
@@ -40,15 +44,17 @@ func newDev(agents []agent.Handler) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Serve the engine and its HTTP API in one process",
-		Long: `Serve the engine and its HTTP API in one process, with the workflows of a folder, the linked agents
+		Long: fmt.Sprintf(`Serve the engine and its HTTP API in one process, with the workflows of a folder, the linked agents
 and http. The other verbs find it at --addr; GET /api/openapi.json describes the API.
 
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
-off. Without --data nothing is kept. The API asks nobody who he is, so it listens on loopback unless
---addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again.
+off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
+Without --data nothing is kept. The API asks nobody who he is, so it listens on loopback unless
+--addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent
+that does not stop within %s is given up and named. A second signal ends it at once.
 
 Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
-3 it failed.`,
+3 it failed; 130 it was told to stop twice.`, agentrun.StopPatience),
 		Example: `  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
@@ -57,6 +63,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	addRetention(cmd, &o.retention, devRetention)
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml files, also in folders below, are served")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
@@ -77,7 +84,7 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	if err := errors.Join(err, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
 	}
-	logger := newDevLogger(cmd.ErrOrStderr(), o.verbose)
+	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, o.verbose)
 	slog.SetDefault(logger)
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
@@ -85,7 +92,7 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	}
 	defer http.Close()
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
-		Dir: o.data, Agents: append([]agent.Handler{http}, agents...), Logger: logger,
+		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Logger: logger,
 		Notifier: newDevNotifier(logger, replies, o.alert), Replies: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
@@ -99,12 +106,12 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	if !isLoopback(listener.Addr()) {
 		logger.Warn("the API asks nobody who he is, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
-	printServed(cmd.OutOrStdout(), listener.Addr().String(), o.data, files)
+	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files)
 	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger})
 	if err := serve(cmd.Context(), engine, func(ctx context.Context) error {
 		return httpapi.Serve(ctx, listener, api, logger)
 	}); err != nil {
-		return exit(codeFailed, err)
+		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
 }
@@ -138,6 +145,17 @@ func serve(ctx context.Context, engine *embedded.Engine, api func(context.Contex
 	err := api(serving)
 	stopRunning()
 	return errors.Join(err, <-ran)
+}
+
+// withAdvice says what to do about a store that can go on no more.
+func withAdvice(err error, data string) error {
+	if !errors.Is(err, sqlitestore.ErrFailed) {
+		return err
+	}
+	if data == "" {
+		return fmt.Errorf("%w; nothing was kept: look at the disk of the temporary folder and start again", err)
+	}
+	return fmt.Errorf("%w; look at the disk of %s and start again with the same --data: jobs go on where they were cut off", err, data)
 }
 
 // served is a workflow file.
@@ -196,24 +214,19 @@ func isLoopback(a net.Addr) bool {
 	return err == nil && address.Addr().IsLoopback()
 }
 
-func newDevLogger(w io.Writer, verbose bool) *slog.Logger {
-	level := slog.LevelWarn
-	if verbose {
-		level = slog.LevelDebug
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-}
-
-func printServed(w io.Writer, addr, data string, files []served) {
+func printServed(w io.Writer, addr string, o devOptions, files []served) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "makegood serves http://%s\n", addr)
 	for _, f := range files {
 		fmt.Fprintf(&text, "  workflow %s, %s, from %s\n", f.compiled.Workflow.Name, count(len(f.compiled.Workflow.Steps), "step"), f.name)
 	}
-	if data == "" {
+	switch {
+	case o.data == "":
 		text.WriteString("  nothing is kept: --data names a folder that keeps everything\n")
-	} else {
-		fmt.Fprintf(&text, "  everything is kept in %s\n", data)
+	case o.retention == 0:
+		fmt.Fprintf(&text, "  everything is kept in %s\n", o.data)
+	default:
+		fmt.Fprintf(&text, "  everything is kept in %s, jobs for %s after their end\n", o.data, o.retention)
 	}
 	_, _ = io.WriteString(w, text.String()) // whoever closed standard output does not want to know
 }

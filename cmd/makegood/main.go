@@ -25,13 +25,28 @@ const (
 	codeOtherwise = 2
 	// codeFailed: it was interrupted, failed on the way, or could not reach the API.
 	codeFailed = 3
+	// codeAtOnce: a second SIGINT or SIGTERM ended it at once, as a shell has it.
+	codeAtOnce = 130
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := execute(ctx, newRoot(workflows.Agents(os.Getenv)), os.Stderr)
-	stop()
-	os.Exit(code)
+func main() { os.Exit(begin(workflows.Agents(os.Getenv))) }
+
+// begin runs the command and gives its exit code. The first SIGINT or SIGTERM lets the verb stop, which
+// it does within a limit of its own; the second ends the process as a crash would, which every verb
+// survives.
+func begin(agents []agent.Handler) int {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	asked := make(chan os.Signal, 2)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-asked
+		fmt.Fprintln(os.Stderr, "stopping; asked a second time, it ends at once")
+		stop()
+		<-asked
+		os.Exit(codeAtOnce)
+	}()
+	return execute(ctx, newRoot(agents), os.Stderr)
 }
 
 // newRoot makes the command with all its verbs. A new verb is a file with its constructor, and a line

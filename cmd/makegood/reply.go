@@ -5,19 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
+	"github.com/makegood-dev/makegood/internal/quiet"
 )
-
-// replyTimeout is how long who is told may take. Who does not answer in time is told again.
-const replyTimeout = 5 * time.Second
 
 // replyName is what a registered name may be.
 var replyName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
@@ -30,7 +25,7 @@ func parseReplies(flags []string) (map[string]string, error) {
 		switch {
 		case !replyName.MatchString(name):
 			return nil, fmt.Errorf("--reply %.70s: want NAME=URL, the name as %s", name, replyName)
-		case !isWebAddress(address):
+		case !webhook.IsAddress(address):
 			return nil, fmt.Errorf("--reply %s: want NAME=URL, and a URL of http or https", name)
 		case replies[name] != "":
 			return nil, fmt.Errorf("--reply %s: the name is there twice", name)
@@ -42,51 +37,19 @@ func parseReplies(flags []string) (map[string]string, error) {
 
 // checkAlert refuses an --alert that is not a URL. It may hold a secret, and is in no message.
 func checkAlert(address string) error {
-	if address != "" && !isWebAddress(address) {
+	if address != "" && !webhook.IsAddress(address) {
 		return errors.New("--alert: want a URL of http or https")
 	}
 	return nil
 }
 
-func isWebAddress(address string) bool {
-	target, err := url.Parse(address)
-	return err == nil && target.Host != "" && (target.Scheme == "http" || target.Scheme == "https")
-}
-
 // newDevNotifier tells the log of everything, whoever is registered of the jobs that name him, and the
 // alert's URL, if there is one, of what an operator must know.
 func newDevNotifier(logger *slog.Logger, replies map[string]string, alert string) notify.Notifier {
-	client := &http.Client{
-		Timeout: replyTimeout,
-		// What a redirect leads to was not registered.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	send := func(ctx context.Context, address, body, _ string) error { return post(ctx, client, address, body) }
-	all := []notify.Notifier{notify.Log{Logger: logger}, replynotify.Replies{Queues: replies, Send: send}}
+	send := func(ctx context.Context, address, body, _ string) error { return webhook.Post(ctx, address, body) }
+	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(logger)}, replynotify.Replies{Queues: replies, Send: send}}
 	if alert != "" {
-		all = append(all, webhook.New(webhook.Config{URL: alert}))
+		all = append(all, webhook.Webhook{URL: alert})
 	}
 	return notify.All(all...)
-}
-
-// post posts JSON. Only an answer of 2xx is success.
-func post(ctx context.Context, client *http.Client, address, body string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(body))
-	if err != nil {
-		return errors.New("the registered URL cannot be asked")
-	}
-	request.Header.Set("Content-Type", "application/json")
-	answer, err := client.Do(request)
-	var said *url.Error
-	if errors.As(err, &said) {
-		return said.Err
-	}
-	if err != nil {
-		return err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode/100 != 2 {
-		return fmt.Errorf("the answer is %s, want 2xx", answer.Status)
-	}
-	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/inputfile"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -29,6 +30,7 @@ const maxShown = 10
 
 type runOptions struct {
 	input, id, data string
+	retention       retention
 	json, verbose   bool
 }
 
@@ -41,10 +43,12 @@ func newRun(agents []agent.Handler) *cobra.Command {
 
 The id of a job is .id of its line, or what --id gives; a line without one gets an id made of its
 number and its content. With --data everything is kept in that folder: killed and run again, it goes
-on where it was cut off and repeats no job that ended. Without --data nothing is kept.
+on where it was cut off and repeats no job that ended. Without --data nothing is kept. What --retention has deleted counts as new when its
+line comes again.
 
 Exit status: 0 all jobs are Processed; 1 bad usage or input, nothing was started; 2 some job ended
-otherwise; 3 it was interrupted or failed, and goes on when run again with the same --data.`,
+otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ended at once; after either
+it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
   makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json`,
 		Args: cobra.ExactArgs(1),
@@ -56,6 +60,7 @@ otherwise; 3 it was interrupted or failed, and goes on when run again with the s
 	flags.StringVar(&o.input, "input", "", "`file` with one JSON value a line; - is standard input (required)")
 	flags.StringVar(&o.id, "id", "", "`jq` expression that gives a line's job id (default: .id)")
 	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	addRetention(cmd, &o.retention, 0)
 	flags.BoolVar(&o.json, "json", false, "print the summary as one JSON object")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	_ = cmd.MarkFlagRequired("input") // it fails only for a flag that is not there
@@ -74,14 +79,14 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 		return exit(codeFailed, err)
 	}
 	defer http.Close()
-	logger := newLogger(cmd.ErrOrStderr(), o.verbose)
+	logger := newLogger(cmd.ErrOrStderr(), slog.LevelError, o.verbose)
 	// What libraries log goes the same way: Go's HTTP client tells of every stray answer.
 	slog.SetDefault(logger)
 	bar := newBar(cmd.ErrOrStderr(), len(lines))
 	r := batch.New(lines, bar.ended)
 	engine, err := embedded.Open(ctx, embedded.Config{
-		Dir: o.data, Agents: append([]agent.Handler{http}, agents...), Saved: r.Saved,
-		Logger: logger, Notifier: quiet{},
+		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Saved: r.Saved,
+		Logger: logger, Notifier: untold{},
 	})
 	if err != nil {
 		return exit(codeUsage, err)
@@ -135,18 +140,18 @@ func names(agents []agent.Handler) []string {
 	return names
 }
 
-// quiet leaves it to the summary to name the jobs in Error: whoever runs the command reads it.
-type quiet struct{}
+// untold leaves it to the summary to name the jobs in Error: whoever runs the command reads it.
+type untold struct{}
 
-func (quiet) Announce(context.Context, notify.Notice) error { return nil }
-func (quiet) AgentSilent(context.Context, string) error     { return nil }
+func (untold) Announce(context.Context, notify.Notice) error { return nil }
+func (untold) AgentSilent(context.Context, string) error     { return nil }
 
-func newLogger(w io.Writer, verbose bool) *slog.Logger {
-	level := slog.LevelError
+// newLogger writes what is of a level and above, or everything, and the same warning once a minute.
+func newLogger(w io.Writer, level slog.Level, verbose bool) *slog.Logger {
 	if verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(quiet.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}), time.Now))
 }
 
 func stopped(err error, s batch.Summary, o runOptions) error {

@@ -125,8 +125,8 @@ var _ queue.Handler = (*Runner)(nil).HandleSQS
 // told. The error is always nil.
 //
 // When it returns, nothing of the batch runs any more, with one exception that cannot be stopped: an
-// agent that ignores the end of its context. It is left alone at CompleteBy, or just before the
-// invocation ends; what it does after that cannot change the job, but may still reach the remote
+// agent that ignores the end of its context. It is left alone at CompleteBy, just before the
+// invocation ends, or StopPatience after ctx has; what it does after that cannot change the job, but may still reach the remote
 // service, under the key of its step.
 func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	replies := newReplies(r.queue, len(event.Records))

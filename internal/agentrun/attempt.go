@@ -21,6 +21,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
+// StopPatience is how long an agent may go on after its batch was told to stop. One that does not look at
+// its context is given up then: a process must be able to end.
+const StopPatience = 10 * time.Second
+
 // claimTries is how often a claim is tried whose answer is an error of the store.
 const claimTries = 3
 
@@ -69,6 +73,11 @@ func (a *attempt) run() error {
 	}
 	worked, returned := a.work()
 	switch {
+	case !returned && a.batch.Err() != nil:
+		// As if the process had died under it: the attempt is interrupted at the next start, or ends at
+		// its CompleteBy.
+		a.note(slog.LevelError, "the agent did not stop, and was given up", "stuck", "agent", a.task.Agent, "patience", StopPatience)
+		return context.Cause(a.batch)
 	case !returned || a.lease.silent():
 		// Law 8: not even an error. The Supervisor has seen the silence, or will.
 		a.counters.Late.Add(1)
@@ -165,7 +174,8 @@ func (s *scattered) NextBackOff() time.Duration {
 	return wait/3 + time.Duration(float64(wait)*2/3*float64(hash.Sum32())/math.MaxUint32)
 }
 
-// work lets the agent work until it returns, or until nothing may be said any more.
+// work lets the agent work until it returns, until nothing may be said any more, or until it was told to
+// stop and did not.
 func (a *attempt) work() (worked result, returned bool) {
 	if a.lease.Err() != nil {
 		return result{err: agent.NotApplied(errNotBegun)}, true
@@ -179,12 +189,19 @@ func (a *attempt) work() (worked result, returned bool) {
 		defer func() { done <- worked }()
 		worked = a.call()
 	}()
+	told, stuck := a.batch.Done(), (<-chan time.Time)(nil)
 	for {
 		patience := time.NewTimer(time.Until(a.lease.lastWord()))
 		select {
 		case worked = <-done:
 			patience.Stop()
 			return worked, true
+		case <-told:
+			patience.Stop()
+			told, stuck = nil, time.After(StopPatience)
+		case <-stuck:
+			patience.Stop()
+			return result{}, false
 		case <-patience.C:
 			// Look again: a heartbeat may have moved it.
 			if !time.Now().Before(a.lease.lastWord()) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 )
 
 // At the margin the context ends as one that ran out of time does, and so do those made from it;
@@ -67,6 +68,34 @@ func TestPastCompleteByNothingIsSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever stops the process should not wait for the end of an attempt of an hour.
+func TestAnAgentThatDoesNotStopIsGivenUpByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
+		var stopped time.Time
+		w := newWorld(t, func(context.Context, makegood.Task) (json.RawMessage, error) {
+			stopped = time.Now()
+			stop()
+			<-release // deaf to its context
+			return nil, nil
+		})
+		task := w.task("pay")
+		task.Timeout = makegood.Duration(makegood.MaxTimeout)
+		w.wantFailed(w.handle(ctx, task), "0")
+		if took := time.Since(stopped); took != agentrun.StopPatience {
+			t.Errorf("given up after %v, want %v", took, agentrun.StopPatience)
+		}
+		for _, want := range []string{"did not stop", "level=ERROR", "agent=" + task.Agent, "step=pay"} {
+			if !strings.Contains(w.log.String(), want) {
+				t.Errorf("the log has no %q: %s", want, w.log.String())
+			}
+		}
+		w.wantSilence()
+		close(release)
+	})
 }
 
 // The machine slept: the monotonic clock has time left, the wall clock has not.

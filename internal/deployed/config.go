@@ -3,10 +3,10 @@ package deployed
 import (
 	"fmt"
 	"log/slog"
-	"net/url"
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
 
 // The variables that functions read, beside those of the AWS SDK and those that Lambda sets.
@@ -125,7 +125,7 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 	for _, queue := range c.replies {
 		e.needs(c.place, queue)
 	}
-	if u, err := url.Parse(c.webhook); c.webhook != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http") {
+	if c.webhook != "" && !webhook.IsAddress(c.webhook) {
 		// It may hold a secret.
 		e.refuse(VarWebhook, "is not an address of http or https")
 	}

@@ -39,6 +39,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -140,12 +141,12 @@ func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) 
 
 // notifier tells the log, whoever listens, and what else is configured.
 func (s *stack) notifier(c schedulerConfig) notify.Notifier {
-	all := []notify.Notifier{notify.Log{Logger: s.log}, replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
+	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(s.log)}, replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
 	if c.topic != "" {
 		all = append(all, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
 	}
 	if c.webhook != "" {
-		all = append(all, webhook.New(webhook.Config{URL: c.webhook}))
+		all = append(all, webhook.Webhook{URL: c.webhook})
 	}
 	if c.bus != "" {
 		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})

@@ -4,8 +4,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+
+	"github.com/makegood-dev/makegood/internal/quiet"
 )
 
 // traceKey is under which the Lambda runtime for Go keeps the X-Ray trace header of an invocation. The
@@ -13,9 +16,11 @@ import (
 const traceKey = "x-amzn-trace-id"
 
 // newLog logs in JSON, each line with the request and the trace of its invocation, so that the lines of
-// one job can be joined over the functions: by job, and by trace from hop to hop.
+// one job can be joined over the functions: by job, and by trace from hop to hop. A warning that repeats is
+// said once a minute by each instance of a function.
 func newLog(out io.Writer, level slog.Level, function string) *slog.Logger {
-	return slog.New(invocationLog{slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})}).With("function", function)
+	lines := invocationLog{slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})}
+	return slog.New(quiet.New(lines, time.Now)).With("function", function)
 }
 
 // invocationLog adds what is known of the invocation.

@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -68,8 +69,11 @@ type Queues interface {
 
 // Config is what an engine is made of. The zero value keeps nothing and has no agents.
 type Config struct {
-	// Dir is the folder that keeps everything, made if it is not there. Empty: nothing is kept.
+	// Dir is the folder that keeps everything, made if it is not there, for its owner alone. Empty:
+	// nothing is kept.
 	Dir string
+	// Retention is how long a job is kept after its end, at least MinRetention. Zero: for ever.
+	Retention time.Duration
 	// Agents do the steps.
 	Agents []agent.Handler
 	// Notifier is told of Errors. Default: the log.
@@ -77,7 +81,8 @@ type Config struct {
 	// Replies are the registered names that a submission may give as replyTo; Notifier knows them.
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
-	Saved  func(makegood.Job)
+	Saved func(makegood.Job)
+	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
 	Logger *slog.Logger
 	// EventWorkers and TaskWorkers are how many batches are handled at once, TaskWorkers per agent.
 	EventWorkers, TaskWorkers int
@@ -114,6 +119,9 @@ type Engine struct {
 // Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
 // name of who holds it. Nothing runs until Run.
 func Open(ctx context.Context, c Config) (*Engine, error) {
+	if c.Retention != 0 && c.Retention < MinRetention {
+		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
+	}
 	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}, defined: map[string]string{}}
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -133,6 +141,11 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if c.Notifier == nil {
+		// An alert is no warning that repeats.
+		c.Notifier = notify.Log{Logger: quiet.Loud(c.Logger)}
+	}
+	c.Logger = slog.New(quiet.New(c.Logger.Handler(), time.Now))
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}
@@ -151,9 +164,6 @@ func (c Config) withDefaults() Config {
 func (e *Engine) openStore(ctx context.Context) error {
 	path := ""
 	if dir := e.config.Dir; dir != "" {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("data folder: %w", err)
-		}
 		release, err := sqlitestore.Lock(dir)
 		if err != nil {
 			return err
@@ -161,7 +171,7 @@ func (e *Engine) openStore(ctx context.Context) error {
 		e.release = release
 		path = filepath.Join(dir, DataFile)
 	}
-	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path})
+	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path, Logger: e.config.Logger})
 	if err != nil {
 		return err
 	}

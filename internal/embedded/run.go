@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
+	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -17,8 +18,9 @@ import (
 const recoverPage = 1000
 
 // Run lets the engine work until ctx ends, and returns when everything has stopped. Attempts that run
-// then are over; the next incarnation makes their successors. It gives an error if a part could not
-// work at all.
+// then are over; the next incarnation makes their successors. It gives an error if a part cannot
+// work: a store that has failed for good, for one. A disk that is full for a while is no reason: the
+// engine stands still, and goes on when the disk has room.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -43,7 +45,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	start("recovery", e.recover)
 	start("supervisor", e.supervise)
+	start("store", e.watchStore)
+	if e.config.Retention > 0 {
+		start("retention", e.expire)
+	}
 	wg.Wait()
+	e.sayHeldBack(context.WithoutCancel(ctx), (*quiet.Handler).SayAll)
 	return errors.Join(problems...)
 }
 
@@ -101,6 +108,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		case <-ticker.C:
 			_, err := e.supervisor.Sweep(ctx)
 			e.noteSweep(ctx, err)
+			e.sayHeldBack(ctx, (*quiet.Handler).Say)
 			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
 				swept = told
@@ -116,6 +124,14 @@ func (e *Engine) supervise(ctx context.Context) error {
 		if set {
 			timer.Reset(time.Until(at))
 		}
+	}
+}
+
+// sayHeldBack lets the log say how often warnings were held back, which nothing may repeat any more. A log
+// that cannot be written has nobody to tell.
+func (e *Engine) sayHeldBack(ctx context.Context, say func(*quiet.Handler, context.Context) error) {
+	if h, is := e.config.Logger.Handler().(*quiet.Handler); is {
+		_ = say(h, ctx)
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -78,11 +80,21 @@ func (a answer) failure() error {
 	line := statusLine(a.response.StatusCode)
 	// An error here is one about the reason only.
 	body, _ := io.ReadAll(io.LimitReader(a.response.Body, maxErrorBytes))
-	body = bytes.TrimSpace(body)
+	body = bytes.TrimSpace(withoutAddress(body, a.request.URL))
 	if excerpt := body[:min(len(body), maxExcerptBytes)]; len(excerpt) > 0 {
 		line += ": " + strings.ToValidUTF8(string(excerpt), "")
 	}
 	return a.about(errors.New(line))
+}
+
+// withoutAddress takes out of a body what was asked for, which many servers quote ("Cannot POST /path").
+func withoutAddress(body []byte, u *url.URL) []byte {
+	for _, part := range []string{u.RequestURI(), html.EscapeString(u.RequestURI()), u.EscapedPath(), u.Path, u.RawQuery} {
+		if part != "" && part != "/" {
+			body = bytes.ReplaceAll(body, []byte(part), []byte("[not shown]"))
+		}
+	}
+	return body
 }
 
 func (a answer) about(err error) error { return about(a.request, err) }

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"log"
 	"net"
@@ -39,8 +40,8 @@ func TestTheStatusSaysWhatFollows(t *testing.T) {
 		with := fields{"url": fmt.Sprintf("%s/%d?secret=1", url, status)}
 		_, err := call(t, a, taskOf(t, with))
 		wantKind(t, err, want)
-		if err != nil && (!strings.HasPrefix(err.Error(), fmt.Sprintf("POST %s/%d: %d", url, status, status)) || strings.Contains(err.Error(), "secret")) {
-			t.Errorf("%d: got %q, want the request without its query, and the status", status, err)
+		if err != nil && (!strings.HasPrefix(err.Error(), fmt.Sprintf("POST %s: %d", url, status)) || strings.Contains(err.Error(), "secret")) {
+			t.Errorf("%d: got %q, want the request without path and query, and the status", status, err)
 		}
 		if status == 404 || status == 410 {
 			want = "success"
@@ -128,6 +129,31 @@ func TestAnErrorQuotesTheBeginningOfItsBody(t *testing.T) {
 	_, err := call(t, newAgent(t), taskOf(t, fields{"url": url}))
 	if want := `409 Conflict: {"why":"sold out"}`; err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {
 		t.Errorf("got %v, want %s and no more than a few hundred bytes", err, want)
+	}
+}
+
+// A path or a query may be the key to a service, and what an agent says is kept in the job, and announced.
+func TestAnErrorNamesSchemeAndHostOfItsAddressAndNothingElse(t *testing.T) {
+	echo := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/secret/301" {
+			http.Redirect(w, r, "/secret/200", http.StatusMovedPermanently)
+			return
+		}
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprintf(w, "Cannot POST %s, %s, %s, %s", r.RequestURI, r.URL.Path, r.URL.RawQuery, html.EscapeString(r.RequestURI))
+	})
+	for address, want := range map[string]string{
+		echo + "/secret/%73ecret a?key=secret&b=secret": "POST " + echo + ": 404 Not Found: Cannot POST [not shown]",
+		echo + "/secret/301":                            "POST " + echo + ": 301 Moved Permanently",
+		"http://127.0.0.1:1/secret?key=secret":          "POST http://127.0.0.1:1: ",
+		"http://user:secret/secret@127.0.0.1/":          "url: it cannot be read",
+		"http://127.0.0.1/%secret":                      "url: it cannot be read",
+		"http://secret:secret@127.0.0.1/":               "url: holds a user",
+	} {
+		_, err := call(t, newAgent(t), taskOf(t, fields{"url": address}))
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v, want an error with %q and without what may be a secret", address, err, want)
+		}
 	}
 }
 

@@ -120,10 +120,10 @@ func unanswered(request *http.Request, err error, connected bool) error {
 	}
 }
 
-// about says which request an error is about, without the query, which may hold secrets.
+// about says which request an error is about, without the path and the query, which may hold secrets: the
+// job keeps what an agent says, and announces it.
 func about(request *http.Request, err error) error {
-	u := request.URL
-	return fmt.Errorf("%s %s://%s%s: %w", request.Method, u.Scheme, u.Host, u.EscapedPath(), err)
+	return fmt.Errorf("%s %s://%s: %w", request.Method, request.URL.Scheme, request.URL.Host, err)
 }
 
 // requestKey is the key under which a request's context finds itself.

@@ -78,12 +78,8 @@ func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		// Without the text, which url.Parse quotes: its query may hold secrets.
-		var syntax *url.Error
-		if errors.As(err, &syntax) {
-			err = syntax.Err
-		}
-		return nil, fmt.Errorf("url: %w", err)
+		// Without the error, which quotes the text: any part of it may hold secrets.
+		return nil, errors.New("url: it cannot be read, and is not shown")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("url: scheme %q, want http or https", u.Scheme)
 	case u.Hostname() == "":

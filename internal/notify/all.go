@@ -4,27 +4,35 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
-// All tells several, all at once, so that a slow one costs the others nothing. It gives the errors of
-// all that failed; told again, those that had heard hear it twice.
+// Patience is how long those who are told may take together, before they are told again another time. It
+// is short: who tells has other jobs to see to, and on Lambda half a minute for a whole batch.
+const Patience = 3 * time.Second
+
+// All tells several, all at once, so that a slow one costs the others nothing, and gives up on those that
+// take longer than Patience. It gives the errors of all that failed; told again, those that had heard hear
+// it twice.
 func All(notifiers ...Notifier) Notifier { return all(notifiers) }
 
 type all []Notifier
 
 func (a all) Announce(ctx context.Context, n Notice) error {
-	return a.each(func(to Notifier) error { return to.Announce(ctx, n) })
+	return a.each(ctx, func(ctx context.Context, to Notifier) error { return to.Announce(ctx, n) })
 }
 
 func (a all) AgentSilent(ctx context.Context, agent string) error {
-	return a.each(func(to Notifier) error { return to.AgentSilent(ctx, agent) })
+	return a.each(ctx, func(ctx context.Context, to Notifier) error { return to.AgentSilent(ctx, agent) })
 }
 
-func (a all) each(tell func(Notifier) error) error {
+func (a all) each(ctx context.Context, tell func(context.Context, Notifier) error) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
 	errs := make([]error, len(a))
 	var wg sync.WaitGroup
 	for i, to := range a {
-		wg.Go(func() { errs[i] = tell(to) })
+		wg.Go(func() { errs[i] = tell(ctx, to) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)

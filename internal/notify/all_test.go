@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -40,4 +42,33 @@ func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
 	if err := notify.All().Announce(t.Context(), notice); err != nil {
 		t.Errorf("nobody to tell: got %v, want success", err)
 	}
+}
+
+// hanging answers nobody, as a service does that takes a connection and says nothing.
+type hanging struct{}
+
+func (hanging) Announce(ctx context.Context, _ notify.Notice) error { return waitFor(ctx) }
+func (hanging) AgentSilent(ctx context.Context, _ string) error     { return waitFor(ctx) }
+
+func waitFor(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestWhoHangsIsGivenUpAfterPatienceAndTheOthersAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var heard bytes.Buffer
+		all := notify.All(hanging{}, notify.Log{Logger: slog.New(slog.NewTextHandler(&heard, nil))}, hanging{})
+		start := time.Now()
+		err := all.Announce(t.Context(), notify.Notice{Job: "order-1"})
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(heard.String(), "job=order-1") {
+			t.Errorf("announce: got %v and heard %q, want a deadline that passed, and the job", err, heard.String())
+		}
+		if err := all.AgentSilent(t.Context(), "payments"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("alert: got %v, want a deadline that passed", err)
+		}
+		if took := time.Since(start); took != 2*notify.Patience {
+			t.Errorf("two tellings took %s, want %s each", took, notify.Patience)
+		}
+	})
 }

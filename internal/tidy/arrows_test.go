@@ -37,6 +37,8 @@ var arrows = []arrow{
 	{"internal/machine", []string{"."}, nil},
 	{"internal/canonical", nil, nil},
 	{"internal/wire", []string{"."}, nil},
+	// A log that holds back what repeats; it knows no warning of ours.
+	{"internal/quiet", nil, nil},
 
 	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
 	{"internal/store", []string{"."}, nil},

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -28,7 +29,7 @@ func TestOnlyAlertsArePosted(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	defer server.Close()
-	w := webhook.New(webhook.Config{URL: server.URL})
+	w := webhook.Webhook{URL: server.URL}
 	for _, state := range makegood.ProcessStates() {
 		if err := w.Announce(t.Context(), notice(state)); err != nil {
 			t.Errorf("%s: got %v, want success", state, err)
@@ -46,32 +47,67 @@ func TestOnlyAlertsArePosted(t *testing.T) {
 	}
 }
 
-// The address may hold a token, as those of chat services do.
-func TestAnythingButSuccessIsAnErrorThatDoesNotShowTheAddress(t *testing.T) {
+// The path, the query and the user of an address may be a token, as those of chat services are.
+func TestAnErrorNamesSchemeAndHostOfTheAddressAndNothingElse(t *testing.T) {
 	blocked := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/secret/500":
-			w.WriteHeader(http.StatusInternalServerError)
-		case "/secret/301":
+		switch {
+		case r.URL.Path == "/secret/301":
 			http.Redirect(w, r, "/secret/200", http.StatusMovedPermanently)
-		case "/secret/slow":
+		case r.URL.Path == "/secret/nowhere":
+			w.Header().Set("Location", "http://[secret")
+			w.WriteHeader(http.StatusFound)
+		case r.URL.Path == "/secret/slow":
 			<-blocked
+		default:
+			http.Error(w, r.URL.String(), http.StatusInternalServerError)
 		}
 	}))
 	defer server.Close()
 	defer close(blocked)
-	for address, want := range map[string]string{
-		server.URL + "/secret/500":      "500",
-		server.URL + "/secret/301":      "301",
-		server.URL + "/secret/slow":     "deadline exceeded",
-		"http://127.0.0.1:1/secret":     "refused",
-		"http://127.0.0.1:wrong/secret": "invalid port",
+	host := strings.TrimPrefix(server.URL, "http://")
+	for address, want := range map[string][]string{
+		server.URL + "/secret/500?key=secret":  {"webhook: " + server.URL + ": ", "500"},
+		"http://secret:secret@" + host + "/":   {"webhook: " + server.URL + ": ", "500"},
+		server.URL + "/secret/301":             {"webhook: " + server.URL + ": ", "301"},
+		server.URL + "/secret/nowhere":         {"webhook: " + server.URL + ": ", "302"},
+		server.URL + "/secret/slow":            {"webhook: " + server.URL + ": ", "deadline exceeded"},
+		"http://127.0.0.1:1/secret":            {"webhook: http://127.0.0.1:1: ", "refused"},
+		"http://127.0.0.1:secret/":             {"cannot be read"},
+		"http://user:secret/secret@127.0.0.1/": {"cannot be read"},
+		"http://127.0.0.1/%secret":             {"cannot be read"},
+		"ftp://secret@127.0.0.1/secret":        {"cannot be read"},
+		"secret":                               {"cannot be read"},
+		"https:///secret":                      {"cannot be read"},
 	} {
-		w := webhook.New(webhook.Config{URL: address, Timeout: 200 * time.Millisecond})
-		err := w.Announce(t.Context(), notice(makegood.Error))
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: got %v, want an error with %q and without the address", address, err, want)
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		err := webhook.Webhook{URL: address}.Announce(ctx, notice(makegood.Error))
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: got %v, want an error without what may be a secret", address, err)
+			continue
 		}
+		for _, part := range want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: got %v, want an error with %q", address, err, part)
+			}
+		}
+		if unread := want[0] == "cannot be read"; unread == webhook.IsAddress(address) {
+			t.Errorf("%s: it is an address: %t, want %t", address, unread, !unread)
+		}
+	}
+}
+
+// A user in the address is what the service knows its caller by.
+func TestTheUserOfAnAddressIsSent(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "me" || password != "word" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	defer server.Close()
+	address := "http://me:word@" + strings.TrimPrefix(server.URL, "http://")
+	if err := webhook.Post(t.Context(), address, "{}"); err != nil {
+		t.Errorf("got %v, want success", err)
 	}
 }

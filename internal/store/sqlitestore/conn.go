@@ -40,12 +40,18 @@ func dial(path string, readOnly bool, pragmas ...string) (*conn, error) {
 	return &conn{raw: raw, stmts: map[string]driver.Stmt{}}, nil
 }
 
+// close may be called again.
 func (c *conn) close() error {
+	if c == nil || c.raw == nil {
+		return nil
+	}
 	var errs []error
 	for _, s := range c.stmts {
 		errs = append(errs, s.Close())
 	}
-	return errors.Join(append(errs, c.raw.Close())...)
+	errs = append(errs, c.raw.Close())
+	c.raw, c.stmts = nil, nil
+	return errors.Join(errs...)
 }
 
 // prepared gives the statement for sql, which must be a constant: what is prepared stays prepared.

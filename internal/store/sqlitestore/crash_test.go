@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -154,41 +157,93 @@ func TestAReaderReadsWhatAKilledEngineLeft(t *testing.T) {
 	}
 }
 
-// TestAFullDiskAnswersEverybodyAndStopsTheStore makes the kernel refuse to let any file grow.
-func TestAFullDiskAnswersEverybodyAndStopsTheStore(t *testing.T) {
-	s, path := openFile(t)
-	job := create(t, s, 1)
-	full := fillDisk(t, uint64(logSize(t, path)))
-	errs := together(t, s,
-		func() error { return s.PutPayload(context.Background(), job.ID, "input", make([]byte, 100_000)) },
-		func() error {
-			return s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy})
-		},
-	)
-	full()
-	for i, err := range errs {
-		if !errors.Is(err, sqlitestore.ErrFailed) {
-			t.Errorf("write %d: got %v, want %v", i, err, sqlitestore.ErrFailed)
+// A disk that was full for a while stops the store for that while: everybody is answered, and it goes on by
+// itself, with everything that was answered and one truth about what was not.
+func TestAFullDiskStopsTheStoreOnlyWhileItIsFull(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sqlitestore.Options{Path: path, Logger: slog.New(slog.DiscardHandler)})
+		job := create(t, s, 1)
+		full := fillDisk(t, uint64(logSize(t, path)))
+		errs := together(t, s,
+			func() error { return s.PutPayload(context.Background(), job.ID, "input", make([]byte, 100_000)) },
+			func() error {
+				return s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy})
+			},
+		)
+		for i, err := range errs {
+			if !errors.Is(err, sqlitestore.ErrFailed) {
+				t.Errorf("write %d: got %v, want %v", i, err, sqlitestore.ErrFailed)
+			}
 		}
-	}
-	refusesEverything(t, s, job)
-	check(t, s.Close())
-	again := open(t, sqlitestore.Options{Path: path})
-	same(t, "job that was answered before the disk was full", load(t, again, job.ID), job)
+		refusesEverything(t, s, job)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		refusesEverything(t, s, job)
+		full()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if err := s.Failure(); err != nil {
+			t.Fatalf("with room again: got %v, want a store that goes on", err)
+		}
+		after := load(t, s, job.ID)
+		check(t, s.PutPayload(t.Context(), job.ID, "output", make([]byte, 100_000)))
+		create(t, s, 2)
+		// What was seen after it went on is what the file says, too.
+		check(t, s.Close())
+		again := open(t, sqlitestore.Options{Path: path})
+		same(t, "job that was saved while the disk was full", load(t, again, job.ID), after)
+		check(t, again.Save(t.Context(), store.Change{Job: after, Seen: after.CompleteBy}))
+	})
 }
 
-// fillDisk lets no file of this process grow beyond limit, until it is undone.
+// The log may grow while the file may not: it is copied when it can be.
+func TestALogThatCannotBeCopiedGrowsAndLosesNothing(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	path := filepath.Join(t.TempDir(), "jobs.db")
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, sqlitestore.Options{Path: path, Logger: slog.New(slog.DiscardHandler)})
+		create(t, s, 1)
+		s.LimitLog(20)
+		full := fillDisk(t, 400_000)
+		made := 2
+		for s.Create(t.Context(), benchJob(made)) == nil {
+			made++
+		}
+		s.Seat()()
+		if size := logSize(t, path); size < 200_000 {
+			t.Errorf("the log has %d bytes, want it to have grown while it could not be copied", size)
+		}
+		full()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		before := s.Stats().Checkpoints
+		for i := range 100 {
+			check(t, s.PutPayload(t.Context(), "order-000001", strconv.Itoa(i), make([]byte, 4000)))
+		}
+		s.Seat()()
+		if s.Stats().Checkpoints == before {
+			t.Error("the log was not copied though there is room")
+		}
+		check(t, s.Close())
+		again := open(t, sqlitestore.Options{Path: path})
+		for i := 1; i < made; i++ {
+			load(t, again, benchJob(i).ID)
+		}
+	})
+}
+
+// fillDisk lets no file of this process grow beyond limit, until it is undone. SIGXFSZ must be ignored.
 func fillDisk(t *testing.T, limit uint64) (undo func()) {
 	t.Helper()
 	var was syscall.Rlimit
 	check(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
-	signal.Ignore(syscall.SIGXFSZ)
 	check(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: was.Max}))
 	undo = sync.OnceFunc(func() {
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was); err != nil {
 			t.Error(err)
 		}
-		signal.Reset(syscall.SIGXFSZ)
 	})
 	t.Cleanup(undo)
 	return undo

@@ -67,7 +67,7 @@ func (s *Store) Cached() (jobs, steps int) {
 func (s *Store) Plans() (map[string]string, error) {
 	statements := map[string]string{
 		"due": selectDue, "next due": selectNextDue, "unfinished": selectUnfinished,
-		"load": selectJob, "head": selectHead, "each": selectJobs,
+		"load": selectJob, "head": selectHead, "each": selectJobs, "expired": selectExpired,
 	}
 	plans := map[string]string{}
 	err := s.read(context.Background(), func(c *conn) error {

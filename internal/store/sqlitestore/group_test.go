@@ -273,6 +273,11 @@ func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
 		}
 	}
 	refusesEverything(t, s, job)
+	select {
+	case <-s.Lost():
+	default:
+		t.Error("the store means to go on though nobody knows what was flushed")
+	}
 
 	// Opened again it shows one of the two, and goes on.
 	check(t, s.Close())

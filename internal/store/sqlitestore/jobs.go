@@ -19,9 +19,9 @@ const (
 	saveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, open = ?, claims = ?, data = ?
 		WHERE row = ?`
 	// Naming complete_by costs two writes to indexes, moved or not.
-	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, open = ?, claims = ?, data = ?, complete_by = ?
+	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, open = ?, claims = ?, data = ?, complete_by = ?, finished_at = ?
 		WHERE row = ?`
-	parkJob = `UPDATE jobs SET process_state = ?, parked = ?, complete_by = ? WHERE row = ?`
+	parkJob = `UPDATE jobs SET process_state = ?, parked = ?, complete_by = ?, finished_at = NULL WHERE row = ?`
 )
 
 // packed is a job made ready outside the writer, whose time is the scarcest.
@@ -123,7 +123,7 @@ func (g *group) save(change store.Change, p packed) (answer, err error) {
 	j := &next.job
 	args := []driver.Value{j.Rev, string(j.ProcessState), int64(j.FailureCount), j.LockedBy, p.open, slots, p.data}
 	if moves {
-		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), it.row)...)
+		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), finishedAt(*j), it.row)...)
 	} else {
 		j.CompleteBy = it.job.CompleteBy
 		err = g.exec(saveJob, append(args, it.row)...)

@@ -15,15 +15,15 @@ import (
 // ErrLocked: another engine holds the folder.
 var ErrLocked = errors.New("another engine uses this folder")
 
-// Lock holds a folder for one engine, and makes it if there is none. When another holds it the error is
+// Lock holds a folder for one engine, and makes it, private, if there is none. When another holds it the error is
 // ErrLocked and says who: process, host, since when. The kernel gives the lock back when the process
 // ends, however it ends. release gives it back earlier; the file DIR/lock stays.
 func Lock(dir string) (release func(), err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	path := filepath.Join(dir, "lock")
-	lock := flock.New(path, flock.SetPermissions(0o600))
+	lock := flock.New(path, flock.SetPermissions(privateFile))
 	held, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
@@ -37,7 +37,7 @@ func Lock(dir string) (release func(), err error) {
 	}
 	who := fmt.Sprintf("process %d on %s, since %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
 	// Written in place: another file under this name would not carry the lock.
-	if err := os.WriteFile(path, []byte(who), 0o600); err != nil {
+	if err := errors.Join(os.Chmod(path, privateFile), os.WriteFile(path, []byte(who), privateFile)); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), lock.Close())
 	}
 	return keep(lock, path), nil

@@ -33,7 +33,10 @@ func (l *walLog) sync() error {
 			return err
 		}
 	}
-	return l.syncFile(l.file)
+	if err := l.syncFile(l.file); err != nil {
+		return fmt.Errorf("%w: %w", errFlush, err)
+	}
+	return nil
 }
 
 func (l *walLog) reopen() error {
@@ -85,9 +88,16 @@ func (s *Store) checkpointDue() bool {
 	return s.logPages >= s.checkpointAt
 }
 
+// checkpointOrFail lets the log grow on when it cannot be copied, which loses nothing: a disk may be full.
 func (s *Store) checkpointOrFail() {
-	if err := s.checkpoint(); err != nil {
+	err := s.checkpoint()
+	switch {
+	case err == nil:
+	case isFinal(err):
 		s.fail(err)
+	default:
+		s.logger.Error("the log cannot be copied into the file, and grows", "error", err)
+		s.checkpointAt = s.logPages + s.logLimit
 	}
 }
 

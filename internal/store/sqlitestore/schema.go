@@ -7,13 +7,14 @@ import (
 )
 
 // schemaVersion is the layout of the file that this code reads and writes, and the only one.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // schema has one row a job. It keeps its rows by number, not by id: a row of a job is larger than
 // what a page of an index holds, and claims and saves would write overflow pages. The columns before
 // data are what the conditions of a write look at; data is the rest of the job, packed.
 //
 // jobs_unfinished is for a restart: among a million finished jobs it finds the ten that are not.
+// jobs_finished is for expiry: only what is at its end and told has finished_at.
 // jobs_workflow is for lists; no save writes it. One on process_state would cost every save a seventh.
 var schema = []string{
 	`CREATE TABLE meta(key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
@@ -28,17 +29,19 @@ var schema = []string{
 		locked_by     TEXT NOT NULL,
 		workflow      TEXT NOT NULL,
 		created_at    INTEGER,
+		finished_at   INTEGER,
 		parked        TEXT,
 		open          BLOB,
 		claims        BLOB,
 		data          BLOB NOT NULL) STRICT`,
 	`CREATE INDEX jobs_due ON jobs(complete_by, id) WHERE complete_by IS NOT NULL`,
 	`CREATE INDEX jobs_unfinished ON jobs(id, complete_by) WHERE complete_by IS NOT NULL`,
+	`CREATE INDEX jobs_finished ON jobs(finished_at) WHERE finished_at IS NOT NULL`,
 	`CREATE INDEX jobs_workflow ON jobs(workflow)`,
 	`CREATE TABLE payloads(job TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(job, key)) STRICT`,
 	`CREATE TABLE definitions(hash TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT`,
 	`CREATE TABLE current(name TEXT PRIMARY KEY, hash TEXT NOT NULL) STRICT, WITHOUT ROWID`,
-	`INSERT INTO meta(key, value) VALUES('schema', 1), ('incarnation', 0)`,
+	fmt.Sprintf(`INSERT INTO meta(key, value) VALUES('schema', %d), ('incarnation', 0), ('healed', 0)`, schemaVersion),
 }
 
 // prepareSchema makes the tables in a new file, and refuses a file that is not ours or not of this version.

@@ -20,14 +20,19 @@
 // The jobs written last are kept in memory, as they were answered: decoding one costs more than a
 // claim and a save together. So nobody else may write to the file while a Store is open.
 //
-// After a failed commit or flush the outcome is unknown, and the store takes nothing more until it is
-// opened again.
+// # After a failure
+//
+// After a failed commit the outcome is unknown, and the store neither reads nor writes. It tries to go on
+// once a second, with a new connection, and does as soon as it can make something durable: a disk that was
+// full for a while stops it for that while. After a failed flush it is lost: the kernel may have dropped
+// what it could not write. Then nothing is taken until it is opened again.
 package sqlitestore
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -42,8 +47,8 @@ var (
 	// ErrClosed: the store was closed. Nothing was written.
 	ErrClosed = errors.New("the store is closed")
 	// ErrFailed: a commit or a flush failed, now or earlier, and its outcome is unknown. The store
-	// neither reads nor writes any more; opened again, it shows what the disk has.
-	ErrFailed = errors.New("the store has failed, and takes nothing more until it is opened again")
+	// neither reads nor writes until it goes on, or, if it is lost, is opened again.
+	ErrFailed = errors.New("the store has failed")
 )
 
 const (
@@ -66,6 +71,8 @@ type Options struct {
 	// CacheSteps bounds the jobs kept in memory, by their steps: about 600 bytes each and what is
 	// inline. Zero: 50,000. Negative: none are kept.
 	CacheSteps int
+	// Logger hears of a store that fails, and that goes on. Default: slog.Default().
+	Logger *slog.Logger
 }
 
 // Store is a store.Store in one SQLite file.
@@ -85,8 +92,11 @@ type Store struct {
 	logPages, checkpointAt, logLimit int
 	// seat is held by the one goroutine that writes.
 	seat chan struct{}
-	// temporary is the folder of a private store.
-	temporary string
+	// path is the file; temporary is its folder, if the store is a private one.
+	path, temporary string
+	logger          *slog.Logger
+	// closing ends the tries to go on; lost is closed when there will be none.
+	closing, lost chan struct{}
 }
 
 // Stats counts what the writer did since Open.
@@ -118,7 +128,13 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 	if steps == 0 {
 		steps = defaultCacheSteps
 	}
-	s := &Store{cache: newCache(max(0, steps)), seat: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages}
+	s := &Store{
+		cache: newCache(max(0, steps)), seat: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages,
+		logger: options.Logger, closing: make(chan struct{}), lost: make(chan struct{}),
+	}
+	if s.logger == nil {
+		s.logger = slog.Default()
+	}
 	path := options.Path
 	if path == "" {
 		dir, err := os.MkdirTemp("", "makegood-")
@@ -134,16 +150,23 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 }
 
 func (s *Store) open(path string) (err error) {
-	synchronous := "synchronous(normal)"
-	if s.temporary != "" {
-		synchronous = "synchronous(off)"
-	}
-	busy := fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds())
-	s.conn, err = dial(path, false, busy, synchronous, "journal_mode(wal)", "wal_autocheckpoint(0)", "cache_size(-16000)")
+	s.path = path
+	made, err := makeFile(path)
 	if err != nil {
 		return err
 	}
-	if err = prepareSchema(s.conn); err == nil && s.temporary == "" {
+	var pragmas []string
+	if made {
+		// Before anything else: what is in a file decides whether it can shrink.
+		pragmas = []string{"auto_vacuum(incremental)"}
+	}
+	if s.conn, err = s.dialWriter(pragmas...); err != nil {
+		return err
+	}
+	if err = prepareSchema(s.conn); err == nil {
+		err = makePrivate(path)
+	}
+	if err == nil && s.temporary == "" {
 		s.log = &walLog{path: path + "-wal", syncFile: syncFile}
 		// The name of a new file is durable with its folder; SQLite does that for the log only.
 		err = errors.Join(s.log.sync(), syncFolder(filepath.Dir(path)))
@@ -156,6 +179,16 @@ func (s *Store) open(path string) (err error) {
 	}
 	s.settle = s.settled
 	return nil
+}
+
+// dialWriter makes the one connection that writes. What is to be said before anything else comes first.
+func (s *Store) dialWriter(first ...string) (*conn, error) {
+	synchronous := "synchronous(normal)"
+	if s.temporary != "" {
+		synchronous = "synchronous(off)"
+	}
+	busy := fmt.Sprintf("busy_timeout(%d)", busyWait.Milliseconds())
+	return dial(s.path, false, append(first, busy, synchronous, "journal_mode(wal)", "wal_autocheckpoint(0)", "cache_size(-16000)")...)
 }
 
 func (s *Store) removeTemporary() error {
@@ -171,6 +204,7 @@ func (s *Store) Close() error {
 	if !s.queue.close() {
 		return ErrClosed
 	}
+	close(s.closing)
 	// The seat is never left again. What waits was begun, so it is ended.
 	s.seat <- struct{}{}
 	for s.commitWaiting() {
@@ -181,21 +215,6 @@ func (s *Store) Close() error {
 	err = errors.Join(err, s.conn.close(), s.log.close(), s.removeTemporary())
 	if err != nil {
 		return fmt.Errorf("close store: %w", err)
-	}
-	return nil
-}
-
-// fail remembers that the outcome of a commit is unknown, and gives the error that everybody gets
-// from now on.
-func (s *Store) fail(cause error) error {
-	err := fmt.Errorf("%w: %w", ErrFailed, cause)
-	s.failed.CompareAndSwap(nil, &err)
-	return err
-}
-
-func (s *Store) failure() error {
-	if err := s.failed.Load(); err != nil {
-		return *err
 	}
 	return nil
 }

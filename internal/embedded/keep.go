@@ -1,0 +1,65 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// MinRetention is the shortest retention, the same as on DynamoDB. What is under way of a job that has
+	// ended (a late reply, a task that comes again) is over by then.
+	MinRetention = 24 * time.Hour
+	// expireEvery is how often the engine looks for jobs whose retention is over.
+	expireEvery = time.Minute
+)
+
+// watchStore ends the engine when its store can go on no more.
+func (e *Engine) watchStore(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-e.file.Lost():
+		return e.file.Failure()
+	}
+}
+
+// expire deletes the jobs whose retention is over, in small transactions between those of the others, and
+// gives room back to the disk. What fails is tried again a minute later.
+func (e *Engine) expire(ctx context.Context) error {
+	ticker := time.NewTicker(expireEvery)
+	defer ticker.Stop()
+	for {
+		if err := e.expireAll(ctx); err != nil && ctx.Err() == nil {
+			e.config.Logger.WarnContext(ctx, "jobs whose retention is over stay for now", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+func (e *Engine) expireAll(ctx context.Context) error {
+	finished := time.Now().Add(-e.config.Retention)
+	deleted := 0
+	for more := true; more; {
+		n, left, err := e.file.Expire(ctx, finished)
+		if err != nil {
+			return err
+		}
+		deleted, more = deleted+n, left
+	}
+	if deleted > 0 {
+		e.config.Logger.InfoContext(ctx, "jobs were deleted, their retention is over", "jobs", deleted)
+	}
+	for more := true; more; {
+		left, err := e.file.Shrink(ctx)
+		if err != nil {
+			return fmt.Errorf("after %d jobs: %w", deleted, err)
+		}
+		more = left
+	}
+	return nil
+}
