@@ -133,9 +133,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 		Input: makegood.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {
-		// The hash is in the key, so that of two submissions of one id that differ neither can find
-		// the other's input under its own job.
-		birth.Input = v.keep("input#"+hash[:16], input)
+		birth.Input = v.keep(inputKey(input), input)
 	}
 	return birth
 }

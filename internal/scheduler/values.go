@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -44,10 +45,22 @@ func (v *values) spill(e makegood.Event) makegood.Event {
 			},
 		}
 	}
-	key := fmt.Sprintf("output#%s#%d", success.Step, success.Attempt)
-	success.Output = v.keep(key, success.Output.Inline)
+	success.Output = v.keep(outputKey(success.Step, success.Attempt, success.Output.Inline), success.Output.Inline)
 	return success
 }
+
+// outputKey names an output by its attempt and by its content. What a reply brought that changed nothing, or a
+// save that was lost, is then never found under the name of what was applied.
+func outputKey(step string, attempt int, output json.RawMessage) string {
+	return fmt.Sprintf("output#%s#%d#%s", step, attempt, canonical.Hash(output)[:partHashDigits])
+}
+
+// inputKey names a job's input by its content: of two submissions of one id that differ neither can find the
+// other's input under its own job.
+func inputKey(input json.RawMessage) string { return "input#" + canonical.Hash(input)[:partHashDigits] }
+
+// partHashDigits is how much of the hash of a value stands in its key.
+const partHashDigits = 16
 
 // keep notes a value that is to be written under a key, and gives the reference to it.
 func (v *values) keep(key string, value json.RawMessage) makegood.Payload {
