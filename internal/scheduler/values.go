@@ -208,8 +208,8 @@ func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (j
 	}
 	input, err := v.compiled.Input(ctx, w.Step, w.Undo, data)
 	if err != nil {
-		// It gave a value when the step was opened, and its data has not changed: only a limit of time
-		// can have been exceeded, and the event comes again.
+		// It gave a value when the step was opened, and its data has not changed: only our own time can
+		// have ended, and the event comes again.
 		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, job.ID, err)
 	}
 	return input, nil
