@@ -27,6 +27,9 @@ const (
 	// on how busy a computer is.
 	MaxEvaluationSteps = 1_000_000
 	MaxEvaluationBytes = 128 << 20
+	// MaxOutputsBytes is how much of the outputs of other steps the expressions of a step may read together,
+	// as JSON; a value counts as 8 bytes at least. Only the paths that they name are read.
+	MaxOutputsBytes = 8 << 20
 	// MaxMessageBytes is how large a message on a queue may be (SQS: 1 MiB, attributes included).
 	MaxMessageBytes = 1 << 20
 	// MaxBatch is how many messages one send or one receive may carry (SQS).

@@ -147,7 +147,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 	if err != nil {
 		return makegood.Job{}, nil, err
 	}
-	v := newValues(nil, c)
+	v := newValues(nil, c, nil)
 	birth := v.born(sub, input)
 	birth.Later = true
 	job, _ := machine.Submit(c.Workflow, birth, machine.Facts{}, now)
@@ -156,7 +156,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 
 // birth gives the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
-	v := newValues(s.Payloads, c)
+	v := newValues(s.Payloads, c, s.turns)
 	birth := v.born(sub, input)
 	birth.Incarnation = s.Incarnation
 	facts := machine.Facts{Random: s.Random()}
