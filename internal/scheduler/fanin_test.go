@@ -1,15 +1,19 @@
 package scheduler_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -139,4 +143,52 @@ func (w *world) withConfig(change func(*scheduler.Config)) *scheduler.Scheduler 
 	c := w.s.Config
 	change(&c)
 	return scheduler.New(c)
+}
+
+// damaged are payloads of which nothing can be read any more.
+type damaged struct{ store.Payloads }
+
+func (damaged) Payload(context.Context, string, string) ([]byte, error) { return []byte("{"), nil }
+
+// A step that was opened by a version with other limits cannot be sent again. No time will mend that, so the
+// event does not come again for it.
+func TestAnOpenStepWhoseExpressionsFailNowFailsForGood(t *testing.T) {
+	w := newWorld(t)
+	compiled := w.define("name: one\nsteps: [{name: first, agent: a, startBy: 10s, with: \"${ .input.id }\"}]")
+	sub := scheduler.Submission{ID: "j", Definition: compiled.Hash, Input: list(1000)}
+	if _, _, err := w.s.Submit(t.Context(), sub); err != nil {
+		t.Fatal(err)
+	}
+	w.s = w.withConfig(func(c *scheduler.Config) { c.Payloads = damaged{c.Payloads} })
+	if failed := w.handle(w.deadline("j")); failed != nil {
+		t.Errorf("wants again %v, want none", failed)
+	}
+	job := w.job("j")
+	step, _ := job.Step("first")
+	const want = `the task cannot be sent: step "first": with: the job's input: not JSON: unexpected EOF`
+	if job.ProcessState != makegood.Error || step.Forward.Error == nil || step.Forward.Error.Message != want {
+		t.Errorf("the job is %s, its step says %v, want Error and %s", job.ProcessState, step.Forward.Error, want)
+	}
+}
+
+// Whoever has no time to wait for a turn, or to evaluate, has learned nothing of the expression.
+func TestOurTimeThatEndsIsNoFactAboutAnExpression(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.fanIn(2, ".id"), "j")
+	last := w.branches("j", 2, list(1000))
+	ctx, cancel := context.WithCancel(t.Context())
+	w.strike = func(op, _ string) faultstore.Effect {
+		if op == "Payload" {
+			cancel()
+		}
+		return faultstore.None
+	}
+	response, err := w.s.HandleSQS(ctx, events.SQSEvent{Records: []record{last}})
+	if err != nil || len(response.BatchItemFailures) != 1 {
+		t.Errorf("got %v, %v, want the reply again", response.BatchItemFailures, err)
+	}
+	w.strike = nil
+	if failed := w.handle(last); failed != nil || w.job("j").Open["join"] != 1 {
+		t.Errorf("delivered again: wants again %v, open %v, want none and join#1", failed, w.job("j").Open)
+	}
 }

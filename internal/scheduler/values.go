@@ -223,8 +223,8 @@ func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (j
 		return err
 	})
 	if err != nil {
-		// It gave a value when the step was opened, and its data has not changed: only our own time can
-		// have ended, and the event comes again.
+		// It gave a value when the step was opened, and its data has not changed: our own time has ended, and
+		// the event comes again; or the step was opened by a version of this code with other limits.
 		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, job.ID, err)
 	}
 	return input, nil
