@@ -130,7 +130,9 @@ class Agent:
                 )
                 return True
             except self.dynamodb.exceptions.ConditionalCheckFailedException as err:
-                old = err.response.get("Item", {})
+                old = err.response.get("Item")
+            if not old:
+                raise Unsettled("the claim failed, and DynamoDB does not say why")  # old SDKs leave the item out
             slot = old.get("Claims", {}).get("M", {}).get(task["step"], {}).get("M", {})
             if slot.get("LockedBy", {}).get("S") == locked_by:
                 return True  # boto3 tried again: it was my own write

@@ -39,6 +39,7 @@ const (
 	MetricConflicts   = "Conflicts"   // saves that were decided again
 	MetricSaved       = "Saved"       // saves
 	MetricTasks       = "Tasks"       // tasks sent
+	MetricReminders   = "Reminders"   // delayed events sent for what is due soon
 	MetricUnstarted   = "Unstarted"   // tasks due again because nobody had claimed them
 	MetricJobsInError = "JobsInError" // jobs that came into Error
 	MetricAlerts      = "Alerts"      // what an operator was told of
@@ -62,7 +63,7 @@ const (
 // Metrics are the names of all metrics.
 func Metrics() []string {
 	return []string{
-		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricSaved, MetricTasks,
+		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricSaved, MetricTasks, MetricReminders,
 		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded,
 		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricPoison, MetricThrottles,
 	}
@@ -136,6 +137,7 @@ func schedulerTotals(c *scheduler.Counts) []total {
 		{MetricConflicts, c.Conflicts.Load},
 		{MetricSaved, c.Saves.Load},
 		{MetricTasks, c.Tasks.Load},
+		{MetricReminders, c.Reminders.Load},
 		{MetricUnstarted, c.Unstarted.Load},
 		{MetricPoison, c.Poisoned.Load},
 		{MetricJobsInError, func() int64 { return c.Stopped.Load() + c.Parked.Load() }},

@@ -31,12 +31,15 @@ type letter struct {
 // one save; what all jobs of the batch must send goes out together. The answer names the records that
 // must be delivered again.
 func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	letters, failed := s.open(ctx, batch)
+	letters, submissions, failed := s.open(ctx, batch)
+	born, refused := s.submitAll(ctx, submissions)
+	failed = append(failed, refused...)
 	var wg sync.WaitGroup
 	for _, l := range letters {
 		wg.Go(func() { l.moved, l.err = s.moveOrPark(ctx, l.job, l.events) })
 	}
 	wg.Wait()
+	letters = append(born, letters...)
 	s.carryOut(ctx, letters)
 	for _, l := range letters {
 		if l.err != nil {
@@ -47,30 +50,36 @@ func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (event
 	return sqsbatch.Response(failed), nil
 }
 
-// open reads the records of a batch, in their order, and groups them by job. Poison is put into
-// quarantine; failed are the records for which that did not work.
-func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []*letter, failed []string) {
+// open reads the records of a batch, in their order: events, grouped by job, and submissions. Poison is put
+// into quarantine; failed are the records for which that did not work.
+func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []*letter, submissions []submission, failed []string) {
 	for _, record := range batch.Records {
 		in, err := wire.DecodeIncoming(record.Body)
-		if err == nil && in.Submit != nil {
-			err = s.submitMessage(ctx, *in.Submit)
-		}
 		switch {
-		case hopeless(err):
-			s.Counts.Poisoned.Add(1)
-			// The reason may quote the message, so it is in quarantine beside it, and not in the log.
-			s.Logger.WarnContext(ctx, "poison goes into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
-			if err := sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, err.Error()); err != nil {
+		case err != nil:
+			if s.putAway(ctx, record, in.Job, err) {
 				failed = append(failed, record.MessageId)
 			}
-		case err != nil:
-			s.Logger.WarnContext(ctx, "submission goes back to the queue", "job", in.Job, "error", err)
-			failed = append(failed, record.MessageId)
-		case in.Submit == nil:
+		case in.Submit != nil:
+			submissions = append(submissions, submission{record: record, message: *in.Submit})
+		default:
 			letters = sortIn(letters, in, record.MessageId)
 		}
 	}
-	return letters, failed
+	return letters, submissions, failed
+}
+
+// putAway deals with a record that failed: what is hopeless goes into quarantine. It reports whether the
+// record must be delivered again.
+func (s *Scheduler) putAway(ctx context.Context, record events.SQSMessage, job string, failed error) (again bool) {
+	if !hopeless(failed) {
+		s.Logger.WarnContext(ctx, "submission goes back to the queue", "job", job, "error", failed)
+		return true
+	}
+	s.Counts.Poisoned.Add(1)
+	// The reason may quote the message, so it is in quarantine beside it, and not in the log.
+	s.Logger.WarnContext(ctx, "poison goes into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
+	return sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) != nil
 }
 
 // sortIn puts an event to the others of its job.
@@ -215,12 +224,15 @@ func (s *Scheduler) send(ctx context.Context, out *outbox) {
 				err = errs[i]
 			}
 			var refused *queue.RefusedError
+			reminder := e.dispatch.Step == ""
 			switch {
-			case err != nil && e.dispatch.Step == "":
-				// A reminder spares a wait, and no more: the Supervisor comes anyway.
-				s.Logger.WarnContext(ctx, "reminder was not sent", "job", e.letter.job, "error", err)
+			case err == nil && reminder:
+				s.Counts.Reminders.Add(1)
 			case err == nil:
 				s.Counts.Tasks.Add(1)
+			case reminder:
+				// It spares a wait, and no more: the Supervisor comes anyway.
+				s.Logger.WarnContext(ctx, "reminder was not sent", "job", e.letter.job, "error", err)
 			case errors.As(err, &refused):
 				s.refuse(ctx, e, refused.Reason)
 			default:

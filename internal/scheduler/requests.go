@@ -22,9 +22,6 @@ func (s *Scheduler) Request(ctx context.Context, id string, r makegood.Requested
 		return makegood.Job{}, machine.Verdict{}, l.err
 	}
 	job, verdict := l.moved.job, l.moved.verdicts[0]
-	s.carryOut(ctx, []*letter{l})
-	if l.err != nil {
-		s.Logger.WarnContext(ctx, "what the request made due waits for the Supervisor", "job", id, "error", l.err)
-	}
+	s.carryOutSaved(ctx, l)
 	return job, verdict, nil
 }

@@ -35,8 +35,16 @@ import (
 // to the queue.
 const maxConflicts = 50
 
-// alertEvery is how often an operator is told, at most, that an agent claims nothing.
-const alertEvery = time.Hour
+const (
+	// alertEvery is how often an operator is told, at most, that an agent claims nothing.
+	alertEvery = time.Hour
+	// alertAgain is the pause after an alert that did not reach him. The next task that is due again tells
+	// him then.
+	alertAgain = time.Minute
+)
+
+// sendWithin is how long what a caller's save made due is tried to be sent.
+const sendWithin = 10 * time.Second
 
 // Config is what a Scheduler needs. What has no default must be set.
 type Config struct {
@@ -75,14 +83,14 @@ type Scheduler struct {
 	Counts Counts
 
 	definitions sync.Map // hash -> *workflowfile.Compiled
-	alerts      sync.Map // agent -> time.Time of its last alert
+	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
 }
 
 // Counts are running totals. Stopped are the jobs that came into Error by a save, Parked those that did
 // so by a raw write; Unstarted are tasks that were due again because nobody had claimed them.
 type Counts struct {
-	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Stopped, Parked, Tasks, Unstarted, Saves atomic.Int64
+	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Stopped, Parked, Tasks, Reminders, Unstarted, Saves atomic.Int64
 }
 
 // New fills in what the configuration left out.

@@ -59,13 +59,24 @@ func (s *Scheduler) announce(ctx context.Context, job, workflow, replyTo string,
 // cost of their events.
 func (s *Scheduler) alert(ctx context.Context, agent string) {
 	now := s.now()
-	if last, loaded := s.alerts.LoadOrStore(agent, now); loaded {
-		if now.Sub(last.(time.Time)) < alertEvery {
-			return
-		}
-		s.alerts.Store(agent, now)
+	last, known := s.alerts.LoadOrStore(agent, now.Add(alertEvery))
+	if known && (now.Before(last.(time.Time)) || !s.alerts.CompareAndSwap(agent, last, now.Add(alertEvery))) {
+		return
 	}
 	if err := s.Notifier.AgentSilent(ctx, agent); err != nil {
 		s.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", agent, "error", err)
+		s.alerts.Store(agent, now.Add(alertAgain))
+	}
+}
+
+// carryOutSaved carries out what a save has made due for a caller, who may have hung up since: that must
+// not cost the job the time until it is found due. An error is not the caller's: the job is stored, and
+// the Supervisor sees to it.
+func (s *Scheduler) carryOutSaved(ctx context.Context, l *letter) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
+	defer cancel()
+	s.carryOut(ctx, []*letter{l})
+	if l.err != nil {
+		s.Logger.WarnContext(ctx, "what is due waits for the Supervisor", "job", l.job, "error", l.err)
 	}
 }

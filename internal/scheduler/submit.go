@@ -34,15 +34,24 @@ func (e *MismatchError) Error() string {
 // SubmitCurrent submits to the definition that is current for a workflow's name. A name that is not
 // known is ErrInvalid.
 func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Submission) (makegood.Job, bool, error) {
-	hash, err := s.Definitions.CurrentDefinition(ctx, workflow)
-	if errors.Is(err, store.ErrNotFound) {
-		return makegood.Job{}, false, fmt.Errorf("%w: there is no workflow %q", ErrInvalid, workflow)
-	}
+	hash, err := s.current(ctx, workflow)
 	if err != nil {
-		return makegood.Job{}, false, fmt.Errorf("current definition of %s: %w", workflow, err)
+		return makegood.Job{}, false, err
 	}
 	sub.Definition = hash
 	return s.Submit(ctx, sub)
+}
+
+// current gives the hash of the definition that is current for a workflow's name.
+func (s *Scheduler) current(ctx context.Context, workflow string) (string, error) {
+	hash, err := s.Definitions.CurrentDefinition(ctx, workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", fmt.Errorf("%w: there is no workflow %q", ErrInvalid, workflow)
+	}
+	if err != nil {
+		return "", fmt.Errorf("current definition of %s: %w", workflow, err)
+	}
+	return hash, nil
 }
 
 // Submission is a request for a job.
@@ -82,32 +91,47 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 // the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError; any
 // other leaves it unknown whether the job was stored: submit it again.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
+	stored, err := s.submit(ctx, sub)
+	if err != nil {
+		return stored.job, false, err
+	}
+	s.carryOutSaved(ctx, stored.letter)
+	return stored.job, stored.created, nil
+}
+
+// submitted is a job that is stored, with the letter of what its submission made due and nobody has sent.
+type submitted struct {
+	job     makegood.Job
+	created bool
+	letter  *letter
+}
+
+// submit does what Submit does, but for the sending.
+func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, error) {
 	input, err := sub.check(s.Replies, s.now())
 	if err != nil {
-		return job, false, err
+		return submitted{}, err
 	}
 	compiled, err := s.definition(ctx, sub.Definition)
 	if err != nil {
-		return job, false, fmt.Errorf("definition %s: %w", sub.Definition, err)
+		return submitted{}, fmt.Errorf("definition %s: %w", sub.Definition, err)
 	}
 	job, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
-		return job, false, err
+		return submitted{job: job}, err
 	}
 	err = s.Jobs.Create(ctx, job)
 	if errors.Is(err, store.ErrExists) {
-		job, err = s.same(ctx, job)
-		return job, false, err
+		return s.same(ctx, job)
 	}
 	if err != nil {
-		return job, false, fmt.Errorf("create job %s: %w", sub.ID, err)
+		return submitted{job: job}, fmt.Errorf("create job %s: %w", sub.ID, err)
 	}
 	job.Rev = 1
 	if s.Saved != nil {
 		s.Saved(job)
 	}
-	s.firstTasks(ctx, job, compiled, v)
-	return job, true, nil
+	return submitted{job: job, created: true, letter: firstLetter(job, compiled, v)}, nil
 }
 
 // ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
@@ -171,44 +195,29 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 }
 
-// same gives the job that is stored under the id of job, if it has the same content, and sends again
-// what its submission made due and nobody has claimed.
-func (s *Scheduler) same(ctx context.Context, job makegood.Job) (makegood.Job, error) {
+// same gives the job that is stored under the id of job, if it has the same content, and what its
+// submission made due and nobody has claimed.
+func (s *Scheduler) same(ctx context.Context, job makegood.Job) (submitted, error) {
 	have, err := s.Jobs.Load(ctx, job.ID)
 	if err != nil {
-		return job, fmt.Errorf("load job %s: %w", job.ID, err)
+		return submitted{job: job}, fmt.Errorf("load job %s: %w", job.ID, err)
 	}
 	if have.InputHash != job.InputHash {
-		return have, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
+		return submitted{job: have}, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
 	}
 	// The first submitter may have died before his tasks were sent, or have stored the job in a
 	// transaction of his own and died then.
 	l := &letter{job: job.ID, events: []makegood.Event{makegood.Submitted{}}}
 	l.moved, l.err = s.moveOrPark(ctx, job.ID, l.events)
-	s.carryOut(ctx, []*letter{l})
-	if l.err != nil {
-		s.Logger.WarnContext(ctx, "what is due of a job waits for the Supervisor", "job", job.ID, "error", l.err)
-	}
-	return have, nil
+	return submitted{job: have, letter: l}, nil
 }
 
-// firstTasks sends what the submission made due and nobody has claimed. An error is not the
-// submitter's: his job is stored, and the Supervisor sees to it.
-func (s *Scheduler) firstTasks(ctx context.Context, job makegood.Job, c *workflowfile.Compiled, v *values) {
-	submitted := []makegood.Event{makegood.Submitted{}}
-	l := &letter{job: job.ID, events: submitted, moved: moved{
-		job: job, compiled: c, commands: pending(c.Workflow, job, submitted), values: v,
+// firstLetter holds what the submission of a new job made due.
+func firstLetter(job makegood.Job, c *workflowfile.Compiled, v *values) *letter {
+	events := []makegood.Event{makegood.Submitted{}}
+	return &letter{job: job.ID, events: events, moved: moved{
+		job: job, compiled: c, commands: pending(c.Workflow, job, events), values: v,
 	}}
-	s.carryOut(ctx, []*letter{l})
-	if l.err != nil {
-		s.Logger.WarnContext(ctx, "first tasks wait for the Supervisor", "job", job.ID, "error", l.err)
-	}
-}
-
-// submitMessage does what a Submit message asks for.
-func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) error {
-	_, _, err := s.SubmitCurrent(ctx, m.Workflow, Submission{ID: m.ID, Input: m.Input, StartAt: m.StartAt, ReplyTo: m.ReplyTo})
-	return err
 }
 
 // hopeless: a message that can never be understood, or a submission that will be refused however often

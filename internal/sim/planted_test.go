@@ -25,7 +25,7 @@ func bugs() []planted.Bug {
 		{"a save that lost is taken for one that won", move, "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil {", "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil && !errors.Is(err, store.ErrConflict) {"},
 		{"an announcement that failed counts as made", handle, "\"status\", a.ProcessState, \"error\", err)\n\t\t\tbreak", "\"status\", a.ProcessState, \"error\", err)"},
 		{"records that failed are deleted", handle, "failed = append(failed, l.records...)", "_ = l.records"},
-		{"poison fails its record for ever", handle, "if err := sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, err.Error()); err != nil {", "if err := sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, err.Error()); err == nil {"},
+		{"poison fails its record for ever", handle, "s.Quarantine, record, failed.Error()) != nil", "s.Quarantine, record, failed.Error()) == nil"},
 		{"of several events of a job one is heeded", handle, "letters[i].events = append(letters[i].events, in.Event)", "letters[i].events = []makegood.Event{in.Event}"},
 		{"the same id with other content is the same job", "scheduler/submit.go", "if have.InputHash != job.InputHash {", "if have.InputHash == \"\" {"},
 		{"unclaimed siblings are sent again at every reply", "machine/pending.go", "if !ok || a.Cause != cause || !wanted(job, undo) {", "if cause == \"\" || !ok || !wanted(job, undo) {"},

@@ -57,7 +57,7 @@ func (q *Queues) poll(ctx context.Context, name string, limit int) ([]types.Mess
 		out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &url, MaxNumberOfMessages: int32(limit), WaitTimeSeconds: int32(wait / time.Second),
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
-		})
+		}, retryKMS)
 		var full *types.OverLimit
 		switch {
 		case errors.As(err, &full):
@@ -114,7 +114,7 @@ func (q *Queues) Delete(ctx context.Context, name string, receipts ...string) er
 		for n, i := range places {
 			entries[n] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i]}
 		}
-		out, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &url, Entries: entries})
+		out, err := q.client.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &url, Entries: entries}, retryKMS)
 		if err != nil {
 			return answer{}, known(err)
 		}
@@ -140,7 +140,7 @@ func (q *Queues) Return(ctx context.Context, name string, after time.Duration, r
 				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &receipts[i], VisibilityTimeout: seconds(after),
 			}
 		}
-		out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &url, Entries: entries})
+		out, err := q.client.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &url, Entries: entries}, retryKMS)
 		if err != nil {
 			return answer{}, known(err)
 		}

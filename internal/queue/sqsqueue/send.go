@@ -87,7 +87,7 @@ func (q *Queues) sendBatch(ctx context.Context, url string, messages []queue.Mes
 			entries[n].MessageGroupId = &messages[i].Group
 		}
 	}
-	out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries})
+	out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries}, retryKMS)
 	if err != nil {
 		return answer{}, known(err)
 	}

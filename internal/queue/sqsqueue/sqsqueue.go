@@ -85,7 +85,7 @@ func (q *Queues) attributes(ctx context.Context, name string, names ...types.Que
 	if err != nil {
 		return nil, err
 	}
-	answer, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: names})
+	answer, err := q.client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: names}, retryKMS)
 	if err != nil {
 		return nil, known(err)
 	}
@@ -105,7 +105,7 @@ func (q *Queues) url(ctx context.Context, name string) (string, error) {
 		return at.url, nil
 	}
 	// Two that ask at once both ask SQS: it is only the first time, and the answer is the same.
-	answer, err := q.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(q.prefix + name)})
+	answer, err := q.client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(q.prefix + name)}, retryKMS)
 	if err != nil {
 		return "", fmt.Errorf("look up %s%s: %w", q.prefix, name, known(err))
 	}

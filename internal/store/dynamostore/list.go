@@ -3,7 +3,6 @@ package dynamostore
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -24,8 +23,6 @@ const (
 	// page may take.
 	scanItems    = 1000
 	listRequests = 4
-	// maxBatchGet is how many items one BatchGetItem may name.
-	maxBatchGet = 100
 )
 
 // ListJobs lists jobs; see store.Lister. Those in Error are found by the index Attention, the newest
@@ -104,20 +101,12 @@ func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed
 		all.Keys = append(all.Keys, hotKey(e.Job))
 		ask[s.config.Table] = all
 	}
-	for tries := 0; len(ask) > 0; tries++ {
-		if tries == maxTries {
-			return nil, errors.New("throttled")
-		}
-		out, err := s.config.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask, ReturnConsumedCapacity: s.returnConsumed()}, s.options)
-		if err != nil {
-			return nil, err
-		}
-		for _, it := range out.Responses[s.config.Table] {
-			found[asText(it[attrPK])] = listed(it)
-		}
-		// What a request leaves undone, for its size or for throttling, is asked again; one that does
-		// nothing at all fails, and is retried as any other.
-		ask = out.UnprocessedKeys
+	items, err := s.batchGet(ctx, ask)
+	if err != nil {
+		return nil, err
+	}
+	for _, it := range items {
+		found[asText(it[attrPK])] = listed(it)
 	}
 	var jobs []store.Listed
 	for _, e := range entries {

@@ -82,7 +82,7 @@ func (s *Store) updateItem(ctx context.Context, operation string, key item, u *u
 		ReturnConsumedCapacity:              s.returnConsumed(),
 	}, s.options)
 	if err != nil {
-		return asCondition(err)
+		return s.whyNot(ctx, key, err)
 	}
 	s.consumed(operation, out.ConsumedCapacity)
 	return nil, nil
@@ -101,7 +101,7 @@ func (s *Store) put(ctx context.Context, operation string, it item, condition st
 	}
 	out, err := s.config.Client.PutItem(ctx, in, s.options)
 	if err != nil {
-		return asCondition(err)
+		return s.whyNot(ctx, keyItem(asText(it[attrPK]), asText(it[attrSK])), err)
 	}
 	s.consumed(operation, out.ConsumedCapacity)
 	return nil, nil

@@ -1,0 +1,66 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// maxSubmitting is how many submissions of a batch are stored at the same time: one of each message of SQS.
+const maxSubmitting = 10
+
+// submission is a Submit message, and the record that carried it.
+type submission struct {
+	record  events.SQSMessage
+	message wire.Submit
+}
+
+// submitAll stores the jobs of a batch's Submit messages, several at a time, and gives the letters of what
+// is due of them, to be sent with all else that the batch sends: a submission by message has nobody who
+// waits for it, so what cannot be sent brings its record back. failed are the records that were not stored
+// and must come again.
+func (s *Scheduler) submitAll(ctx context.Context, submissions []submission) (letters []*letter, failed []string) {
+	stored := make([]submitted, len(submissions))
+	errs := make([]error, len(submissions))
+	places := make(chan struct{}, maxSubmitting)
+	var wg sync.WaitGroup
+	for i, sub := range submissions {
+		places <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-places }()
+			stored[i], errs[i] = s.submitMessage(ctx, sub.message)
+		})
+	}
+	wg.Wait()
+	for i, sub := range submissions {
+		// One that ended without an answer, as a process that is killed ends it, has none.
+		if stored[i].letter != nil {
+			stored[i].letter.records = []string{sub.record.MessageId}
+			letters = append(letters, stored[i].letter)
+			continue
+		}
+		if s.putAway(ctx, sub.record, sub.message.ID, errs[i]) {
+			failed = append(failed, sub.record.MessageId)
+		}
+	}
+	return letters, failed
+}
+
+// submitMessage does what a Submit message asks for, but for the sending. A birth that panics is our bug,
+// and fails its own record alone.
+func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) (stored submitted, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("submit job %s: %v", m.ID, r)
+		}
+	}()
+	definition, err := s.current(ctx, m.Workflow)
+	if err != nil {
+		return submitted{}, err
+	}
+	return s.submit(ctx, Submission{ID: m.ID, Definition: definition, Input: m.Input, StartAt: m.StartAt, ReplyTo: m.ReplyTo})
+}

@@ -1,0 +1,274 @@
+package scheduler_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// submissions are Submit messages for jobs of a workflow.
+func (w *world) submissions(workflow string, n int) []record {
+	w.t.Helper()
+	var batch []record
+	for i := range n {
+		body, err := wire.EncodeSubmit(wire.Submit{Workflow: workflow, ID: fmt.Sprint("job-", i), Input: json.RawMessage(`{}`)})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		batch = append(batch, w.raw(body))
+	}
+	return batch
+}
+
+// with gives a Scheduler on the same store and queues, but for what change puts in their place.
+func (w *world) with(change func(c *scheduler.Config)) *scheduler.Scheduler {
+	c := w.s.Config
+	change(&c)
+	return scheduler.New(c)
+}
+
+// The first tasks of all submissions of a batch go out together, and with those of its events.
+func TestTheTasksOfSubmissionsByMessageAreSentTogether(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	w.submit(w.define("name: other\nsteps: [{name: first, agent: b}, {name: second, agent: a}]"), "moves")
+	var all []string
+	for i := range 10 {
+		all = append(all, fmt.Sprint("job-", i))
+	}
+	w.forget()
+	if failed := w.handle(w.submissions("two", 10)...); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkSends(send{"tasks-a", all})
+	if got := w.s.Counts.Tasks.Load(); got != 11 {
+		t.Errorf("got %d tasks, want 11", got)
+	}
+	// They are there already; what nobody has claimed is sent again, with the next task of another job.
+	w.forget()
+	w.handle(append(w.submissions("two", 9), w.done("moves", "first"))...)
+	w.checkSends(send{"tasks-a", append(all[:9], "moves")})
+}
+
+// gate is a store whose first births wait for one another, and that counts how many there are at once.
+type gate struct {
+	store.Jobs
+	full chan struct{}
+	over <-chan struct{}
+
+	mu        sync.Mutex
+	now, most int
+}
+
+// patience is how long births wait for one another before the test has failed.
+const patience = 20 * time.Second
+
+func (g *gate) Create(ctx context.Context, job makegood.Job) error {
+	g.mu.Lock()
+	g.now++
+	if g.now > g.most {
+		g.most = g.now
+		if g.most == makegood.MaxBatch {
+			close(g.full)
+		}
+	}
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		g.now--
+		g.mu.Unlock()
+	}()
+	select {
+	case <-g.full:
+	case <-g.over:
+		return errors.New("nobody else comes")
+	}
+	return g.Jobs.Create(ctx, job)
+}
+
+// Ten submissions take the time of one, and a thousand do not open a thousand requests at once.
+func TestSubmissionsByMessageAreStoredSideBySide(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	over, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	g := &gate{Jobs: w.file, full: make(chan struct{}), over: over.Done()}
+	w.handleWith(w.with(func(c *scheduler.Config) { c.Jobs = g }), w.submissions("two", 35)...)
+	if g.most != makegood.MaxBatch {
+		t.Errorf("got %d at once, want %d", g.most, makegood.MaxBatch)
+	}
+	for i := range 35 {
+		if id := fmt.Sprint("job-", i); w.job(id).Open["first"] != 1 {
+			t.Errorf("%s: first is not open", id)
+		}
+	}
+}
+
+// Nobody waits for the answer to a submission by message, so its record comes back until its tasks are sent.
+func TestASubmissionByMessageComesBackUntilItsTasksAreSent(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	batch := w.submissions("two", 3)
+	unheard := w.raw(`{"v":1,"type":"Submit","workflow":"unheard-of","id":"x","input":{}}`)
+	w.deny = func(_ string, m queue.Message) error {
+		if m.Group == "job-1" {
+			return errBroken
+		}
+		return nil
+	}
+	if failed := w.handle(append(batch, unheard)...); !slices.Equal(failed, []string{batch[1].MessageId}) {
+		t.Errorf("wants again: %v, want %s", failed, batch[1].MessageId)
+	}
+	if depth, err := w.local.Depth(t.Context(), "quarantine"); err != nil || depth.Waiting != 1 {
+		t.Errorf("got %d messages in quarantine, %v, want the one of an unknown workflow", depth.Waiting, err)
+	}
+	w.deny = nil
+	w.forget()
+	if failed := w.handle(batch[1]); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkSends(send{"tasks-a", []string{"job-1"}})
+	if got := w.job("job-1"); got.Rev != 1 || got.Steps[0].Attempt != 1 {
+		t.Errorf("got revision %d, attempt %d, want 1 and 1", got.Rev, got.Steps[0].Attempt)
+	}
+}
+
+// A birth that panics is our bug. It takes neither its neighbours nor the process along.
+func TestASubmissionThatPanicsFailsItsRecordAlone(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	batch := w.submissions("two", 2)
+	s := w.with(func(c *scheduler.Config) {
+		jobs := c.Jobs
+		c.Jobs = hook{Jobs: jobs, created: func(job string) {
+			if job == "job-1" {
+				panic("odd")
+			}
+		}}
+	})
+	response, err := s.HandleSQS(t.Context(), events.SQSEvent{Records: batch})
+	if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != batch[1].MessageId {
+		t.Errorf("got %v, %v, want the record of job-1 alone", response.BatchItemFailures, err)
+	}
+}
+
+// hook is a store that does something as soon as a job is stored.
+type hook struct {
+	store.Jobs
+	created, saved func(job string)
+}
+
+func (h hook) Create(ctx context.Context, job makegood.Job) error {
+	err := h.Jobs.Create(ctx, job)
+	h.created(job.ID)
+	return err
+}
+
+func (h hook) Save(ctx context.Context, change store.Change) error {
+	err := h.Jobs.Save(ctx, change)
+	h.saved(change.Job.ID)
+	return err
+}
+
+// limited are queues that no send may reach under a context that has ended, or that never ends.
+type limited struct {
+	queue.Sender
+	t *testing.T
+}
+
+func (l limited) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	if _, limit := ctx.Deadline(); !limit || ctx.Err() != nil {
+		l.t.Errorf("a send to %s: got a limit of time: %t, %v, want a limit that is ahead", name, limit, ctx.Err())
+	}
+	return l.Sender.Send(ctx, name, messages...)
+}
+
+// A caller hangs up as soon as the change of his job is stored. What it made due goes out all the same: it
+// would else wait until it is found overdue.
+func TestACallerThatHangsUpAfterTheSaveDelaysNoTask(t *testing.T) {
+	w := newWorld(t)
+	c := w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}, {name: second, agent: b}]")
+	var ctx context.Context
+	var hangUp context.CancelFunc
+	calls := func() {
+		ctx, hangUp = context.WithCancel(t.Context())
+		t.Cleanup(hangUp)
+	}
+	hung := func(string) { hangUp() }
+	s := w.with(func(c *scheduler.Config) {
+		c.Jobs, c.Queue = hook{Jobs: w.file, created: hung, saved: hung}, limited{w, t}
+	})
+	sub := scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`)}
+	calls()
+	if _, created, err := s.Submit(ctx, sub); err != nil || !created || ctx.Err() == nil {
+		t.Errorf("got created %t, %v, the caller is there: %t; want it created for one who has gone", created, err, ctx.Err() == nil)
+	}
+	w.checkSends(send{"tasks-a", []string{"j"}})
+
+	w.handle(w.done("j", "first"))
+	w.forget()
+	calls()
+	if _, _, err := s.Request(ctx, "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil || ctx.Err() == nil {
+		t.Errorf("got %v, the caller is there: %t; want the cancel granted to one who has gone", err, ctx.Err() == nil)
+	}
+	w.checkSends(send{"tasks-a", []string{"j"}})
+}
+
+// What spares a wait is no task, and is not counted as one.
+func TestAReminderIsNotCountedAsATask(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	s := w.with(func(c *scheduler.Config) { c.Reminders = true })
+	for id, startAt := range map[string]time.Time{"now": {}, "soon": w.now.Add(time.Minute)} {
+		if _, _, err := s.Submit(t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`), StartAt: startAt}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.checkSends(send{"tasks-a", []string{"now"}}, send{"events", []string{"soon"}})
+	if tasks, reminders := s.Counts.Tasks.Load(), s.Counts.Reminders.Load(); tasks != 1 || reminders != 1 {
+		t.Errorf("counted are %d tasks and %d reminders, want 1 of each", tasks, reminders)
+	}
+}
+
+// An alert that did not arrive is made again with the next task that nobody claims, and not in an hour.
+func TestAnAlertThatDidNotArriveIsMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	c := w.define("name: one\nsteps: [{name: first, agent: a, startBy: 1m}]")
+	w.submit(c, "j")
+	w.submit(c, "k")
+	begin := w.now
+	w.told.deaf = errBroken
+	for len(w.told.silent) == 0 {
+		w.handle(w.deadline("j"), w.deadline("k"))
+	}
+	if len(w.told.silent) != 1 {
+		t.Errorf("got the alerts %s, want one: the pause after a failure is not over for the second job", strings.Join(w.told.silent, " "))
+	}
+	w.told.deaf = nil
+	for len(w.told.silent) < 2 {
+		w.handle(w.deadline("j"), w.deadline("k"))
+	}
+	if after := w.now.Sub(begin); after > 20*time.Minute {
+		t.Errorf("the second alert came after %s, want it with the next task, within 20 minutes", after)
+	}
+	for range 3 {
+		w.handle(w.deadline("j"), w.deadline("k"))
+	}
+	if after := w.now.Sub(begin); len(w.told.silent) > 2 && after < time.Hour {
+		t.Errorf("got %d alerts within %s, want two: the second has arrived", len(w.told.silent), after)
+	}
+}

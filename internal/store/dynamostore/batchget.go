@@ -1,0 +1,58 @@
+package dynamostore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+const (
+	// maxBatchGet is how many items one BatchGetItem may name.
+	maxBatchGet = 100
+	// maxUnprocessed is how often DynamoDB may leave keys of a batch undone before the read fails. With
+	// the backoff of the store that is about five seconds of throttling.
+	maxUnprocessed = 10
+)
+
+// batchGet reads the items of at most maxBatchGet keys, in no order. What a request leaves undone, for its
+// size or since the table is throttled, is asked again after a pause; one that does nothing at all fails,
+// and is retried as any other.
+func (s *Store) batchGet(ctx context.Context, ask map[string]types.KeysAndAttributes) ([]item, error) {
+	var all []item
+	for try := 1; ; try++ {
+		out, err := s.config.Client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: ask, ReturnConsumedCapacity: s.returnConsumed()}, s.options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, out.Responses[s.config.Table]...)
+		ask = out.UnprocessedKeys
+		if len(ask) == 0 {
+			return all, nil
+		}
+		if try == maxUnprocessed {
+			return nil, fmt.Errorf("%d keys of a batch were left unprocessed %d times", len(ask[s.config.Table].Keys), try)
+		}
+		if err := s.pause(ctx, try); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pause waits as the retryer does after a try, and no longer than ctx lasts.
+func (s *Store) pause(ctx context.Context, try int) error {
+	wait, err := s.retryer.RetryDelay(try, nil)
+	if err != nil {
+		return err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
