@@ -215,8 +215,8 @@ type StepError struct {
 type Payload struct {
 	// Inline is the value itself; nil when the value is elsewhere, or null.
 	Inline json.RawMessage `json:"inline,omitempty"`
-	// Ref is the key under which the value is kept in the job's partition: "input", or
-	// "output#STEP#ATTEMPT".
+	// Ref is the key under which the value is kept in the job's partition: "input#HASH", or
+	// "output#STEP#ATTEMPT#HASH", with a hash of the value.
 	Ref string `json:"ref,omitempty"`
 	// Bytes is the size of the value.
 	Bytes int `json:"bytes,omitempty"`

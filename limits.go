@@ -22,6 +22,14 @@ const (
 	MaxPayloadBytes = 256 << 10
 	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.
 	MaxInlineBytes = 256
+	// MaxEvaluationSteps is how many steps of jq the evaluation of an expression may take, and MaxEvaluationBytes
+	// how many bytes of values it may read and make, as internal/workflowfile/jq counts them. Neither depends
+	// on how busy a computer is.
+	MaxEvaluationSteps = 1_000_000
+	MaxEvaluationBytes = 128 << 20
+	// MaxOutputsBytes is how much of the outputs of other steps the expressions of a step may read together,
+	// as JSON; a value counts as 8 bytes at least. Only the paths that they name are read.
+	MaxOutputsBytes = 8 << 20
 	// MaxMessageBytes is how large a message on a queue may be (SQS: 1 MiB, attributes included).
 	MaxMessageBytes = 1 << 20
 	// MaxBatch is how many messages one send or one receive may carry (SQS).

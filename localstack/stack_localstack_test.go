@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +68,15 @@ func TestASweepFindsAJobThatNobodyWasToldOf(t *testing.T) {
 	if _, err := fmt.Sscan(w.outputs["Shards"], &shards); err != nil {
 		t.Fatalf("output Shards %q: %v", w.outputs["Shards"], err)
 	}
-	submitter, err := dynamotx.New(dynamotx.Config{Client: table, Table: w.outputs["TableName"], Shards: shards})
+	days, err := strconv.Atoi(w.outputs["RetentionDays"])
+	if err != nil {
+		t.Fatalf("output RetentionDays: %v", err)
+	}
+	retention := dynamotx.Forever
+	if days > 0 {
+		retention = time.Duration(days) * 24 * time.Hour
+	}
+	submitter, err := dynamotx.New(dynamotx.Config{Client: table, Table: w.outputs["TableName"], Shards: shards, Retention: retention})
 	if err != nil {
 		t.Fatal(err)
 	}

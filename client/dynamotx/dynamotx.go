@@ -1,7 +1,7 @@
 // Package dynamotx submits a job in a DynamoDB transaction of the caller's own, beside his own record:
 // the order and its job are there together, or not at all.
 //
-//	submitter, err := dynamotx.New(dynamotx.Config{Client: db, Table: "makegood-jobs"})
+//	submitter, err := dynamotx.New(dynamotx.Config{Client: db, Table: "makegood-jobs", Retention: 30 * 24 * time.Hour})
 //	items, err := submitter.Items(ctx, client.Submission{Workflow: "order", ID: order.ID, Input: order})
 //	items = append(items, types.TransactWriteItem{Put: putOrder})
 //	_, err = db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
@@ -38,9 +38,16 @@ type Config struct {
 	Table  string
 	// Shards is the number of shards of the stack's index; zero: the default of the template.
 	Shards int
+	// Retention is how long the stack keeps a job after its end, as its parameter RetentionDays says; Forever
+	// for 0. It must be given, since an input that is stored here expires with it, like all that the stack
+	// stores, and a shorter one than the stack's loses inputs that the stack still shows.
+	Retention time.Duration
 	// Replies are the names that are registered for ReplyTo.
 	Replies []string
 }
+
+// Forever is the Retention of a stack that keeps its jobs.
+const Forever time.Duration = -1
 
 // Submitter makes the items of submissions. It may be used by many goroutines at once.
 type Submitter struct {
@@ -50,8 +57,13 @@ type Submitter struct {
 
 // New makes a Submitter. It asks DynamoDB nothing.
 func New(c Config) (*Submitter, error) {
+	if c.Retention == 0 {
+		return nil, errors.New("dynamotx: the retention of the stack is missing: its RetentionDays, or Forever for 0")
+	}
 	// The index is only read by the Supervisor; its name does not matter here.
-	s, err := dynamostore.New(dynamostore.Config{Client: c.Client, Table: c.Table, Index: "unused", Shards: c.Shards})
+	s, err := dynamostore.New(dynamostore.Config{
+		Client: c.Client, Table: c.Table, Index: "unused", Shards: c.Shards, Retention: max(0, c.Retention),
+	})
 	if err != nil {
 		return nil, err
 	}

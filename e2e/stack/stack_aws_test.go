@@ -204,7 +204,7 @@ func TestOrdersEndAsTheyShouldOnDynamoDBAndSQS(t *testing.T) {
 // runs without a further call.
 func TestAJobInTheCallersOwnTransaction(t *testing.T) {
 	s := open(t, services.Script{Profile: services.FaultsNone})
-	submitter, err := dynamotx.New(dynamotx.Config{Client: s.db, Table: s.table, Shards: 4})
+	submitter, err := dynamotx.New(dynamotx.Config{Client: s.db, Table: s.table, Shards: 4, Retention: dynamotx.Forever})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,6 +43,7 @@ const (
 const (
 	varRegion     = "AWS_REGION"
 	varFunction   = "AWS_LAMBDA_FUNCTION_NAME"
+	varMemory     = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 	varRuntimeAPI = "AWS_LAMBDA_RUNTIME_API"
 )
 
@@ -67,6 +68,8 @@ type parts struct {
 	function string
 	stack    string
 	level    slog.Level
+	// memory is the function's, in MB; 0: not known.
+	memory int
 }
 
 func (e *environment) parts() parts {
@@ -75,6 +78,7 @@ func (e *environment) parts() parts {
 	p := parts{
 		function: e.required(varFunction, "the name of this function"),
 		place:    e.place(), stack: e.getenv(VarStack), level: e.level(VarLogLevel),
+		memory: e.number(varMemory, 1, 1<<20),
 	}
 	if p.stack == "" {
 		p.stack = p.table

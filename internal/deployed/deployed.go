@@ -65,6 +65,7 @@ type stack struct {
 }
 
 func open(ctx context.Context, p parts) (*stack, error) {
+	p.limitMemory()
 	c, err := awsConfig(ctx)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) 
 	sched := scheduler.New(scheduler.Config{
 		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Notifier: told, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
-		Replies: slices.Sorted(maps.Keys(c.replies)), Reminders: true,
+		Replies: slices.Sorted(maps.Keys(c.replies)), Reminders: true, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
 	})
 	s.meter.count(schedulerTotals(&sched.Counts)...)

@@ -96,6 +96,8 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 		fmt.Sprintf("| steps | %d |", makegood.MaxSteps),
 		fmt.Sprintf("| attempts | %d |", makegood.MaxAttempts),
 		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
+		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", makegood.MaxEvaluationSteps, makegood.MaxEvaluationBytes),
+		fmt.Sprintf("| what the expressions of a step read of outputs, together | %d bytes of JSON", makegood.MaxOutputsBytes),
 		fmt.Sprintf("| timeout of a step | %s |", makegood.MaxTimeout),
 		fmt.Sprintf("| startBy | %s |", makegood.MaxStartBy),
 		fmt.Sprintf("| timeout of a job | %s |", makegood.MaxJobTimeout),

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 var _ queue.Handler = (*Scheduler)(nil).HandleSQS
@@ -158,6 +159,10 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 		switch c := c.(type) {
 		case makegood.Dispatch:
 			name, message, err := s.message(ctx, l.moved, c)
+			if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
+				s.refuse(ctx, errand{letter: l, dispatch: c}, wrong.Reason)
+				continue
+			}
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 	if err != nil {
 		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled)}
+	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled, s.turns)}
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished()

@@ -61,6 +61,9 @@ type Config struct {
 	Replies []string
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
+	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
+	// makegood.MaxEvaluationBytes says and more; default: DefaultEvaluations.
+	Evaluations int
 	// Instance names this process in LockedBy.
 	Instance string
 	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.
@@ -81,6 +84,7 @@ type Scheduler struct {
 
 	definitions sync.Map // hash -> *workflowfile.Compiled
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
+	turns       turns
 }
 
 // Counts are running totals. Stopped are the jobs that came into Error by a save, Parked those that did
@@ -103,7 +107,10 @@ func New(c Config) *Scheduler {
 	if c.Notifier == nil {
 		c.Notifier = notify.Log{Logger: c.Logger}
 	}
-	return &Scheduler{Config: c}
+	if c.Evaluations == 0 {
+		c.Evaluations = DefaultEvaluations
+	}
+	return &Scheduler{Config: c, turns: make(turns, c.Evaluations)}
 }
 
 func (s *Scheduler) now() time.Time { return makegood.Instant(s.Now()) }

@@ -157,9 +157,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 		Input: makegood.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {
-		// The hash is in the key, so that of two submissions of one id that differ neither can find
-		// the other's input under its own job.
-		birth.Input = v.keep("input#"+hash[:16], input)
+		birth.Input = v.keep(inputKey(input), input)
 	}
 	return birth
 }
@@ -173,7 +171,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 	if err != nil {
 		return makegood.Job{}, nil, err
 	}
-	v := newValues(nil, c)
+	v := newValues(nil, c, nil)
 	birth := v.born(sub, input)
 	birth.Later = true
 	job, _ := machine.Submit(c.Workflow, birth, machine.Facts{}, now)
@@ -182,7 +180,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 
 // birth gives the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
-	v := newValues(s.Payloads, c)
+	v := newValues(s.Payloads, c, s.turns)
 	birth := v.born(sub, input)
 	birth.Incarnation = s.Incarnation
 	facts := machine.Facts{Random: s.Random()}

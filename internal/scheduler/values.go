@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -20,12 +21,16 @@ type values struct {
 	// fresh are values that are to be written before the save that refers to them; read are others.
 	fresh map[string]json.RawMessage
 	read  map[string]json.RawMessage
+	// readBytes is how much read holds.
+	readBytes int
 	// inputs are task inputs that were evaluated already.
 	inputs map[machine.Want]json.RawMessage
+	// turns bounds how many evaluations there are at a time.
+	turns turns
 }
 
-func newValues(p store.Payloads, c *workflowfile.Compiled) *values {
-	return &values{store: p, compiled: c}
+func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
+	return &values{store: p, compiled: c, turns: t}
 }
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
@@ -44,10 +49,22 @@ func (v *values) spill(e makegood.Event) makegood.Event {
 			},
 		}
 	}
-	key := fmt.Sprintf("output#%s#%d", success.Step, success.Attempt)
-	success.Output = v.keep(key, success.Output.Inline)
+	success.Output = v.keep(outputKey(success.Step, success.Attempt, success.Output.Inline), success.Output.Inline)
 	return success
 }
+
+// outputKey names an output by its attempt and by its content. What a reply brought that changed nothing, or a
+// save that was lost, is then never found under the name of what was applied.
+func outputKey(step string, attempt int, output json.RawMessage) string {
+	return fmt.Sprintf("output#%s#%d#%s", step, attempt, canonical.Hash(output)[:partHashDigits])
+}
+
+// inputKey names a job's input by its content: of two submissions of one id that differ neither can find the
+// other's input under its own job.
+func inputKey(input json.RawMessage) string { return "input#" + canonical.Hash(input)[:partHashDigits] }
+
+// partHashDigits is how much of the hash of a value stands in its key.
+const partHashDigits = 16
 
 // keep notes a value that is to be written under a key, and gives the reference to it.
 func (v *values) keep(key string, value json.RawMessage) makegood.Payload {
@@ -97,14 +114,23 @@ func (v *values) get(ctx context.Context, job string, p makegood.Payload) (json.
 	if err != nil {
 		return nil, fmt.Errorf("read %s of job %s: %w", p.Ref, job, err)
 	}
-	if v.read == nil {
-		v.read = make(map[string]json.RawMessage)
-	}
-	v.read[p.Ref] = value
+	v.keepRead(p.Ref, value)
 	return value, nil
 }
 
-// data gathers what the expressions of a step may read.
+// keepRead keeps a value that was read for the next who asks, as long as there is room for it.
+func (v *values) keepRead(ref string, value json.RawMessage) {
+	if v.readBytes+len(value) > maxKept {
+		return
+	}
+	v.readBytes += len(value)
+	if v.read == nil {
+		v.read = make(map[string]json.RawMessage)
+	}
+	v.read[ref] = value
+}
+
+// data gathers what the expressions of a step read: of each output no more than that.
 func (v *values) data(ctx context.Context, job makegood.Job, step string, undo bool) (workflowfile.Data, error) {
 	input, err := v.get(ctx, job.ID, job.Input)
 	if err != nil {
@@ -117,10 +143,9 @@ func (v *values) data(ctx context.Context, job makegood.Job, step string, undo b
 		if err != nil {
 			return data, err
 		}
-		if data.Outputs == nil {
-			data.Outputs = make(map[string]json.RawMessage)
+		if err := v.compiled.Gather(&data, step, undo, name, output); err != nil {
+			return data, err
 		}
-		data.Outputs[name] = output
 	}
 	return data, nil
 }
@@ -132,14 +157,17 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, job makegood.J
 		facts.Values = make(map[machine.Want]machine.Fact)
 	}
 	for _, w := range wants {
-		data, err := v.data(ctx, job, w.Step, w.Undo)
-		if err != nil {
+		var fact machine.Fact
+		var input json.RawMessage
+		err := v.evaluation(ctx, job, w, func(data workflowfile.Data) (err error) {
+			fact, input, err = evaluate(ctx, v.compiled, w, data)
 			return err
-		}
-		fact, input, err := evaluate(ctx, v.compiled, w, data)
+		})
 		if err != nil {
-			// The time of the invocation was up, not that of the expression.
-			return fmt.Errorf("evaluate step %s: %w", w.Step, err)
+			// A limit of the data is a fact as well; the time of the invocation that is up is not.
+			if fact, err = fault(err); err != nil {
+				return fmt.Errorf("evaluate step %s: %w", w.Step, err)
+			}
 		}
 		facts.Values[w] = fact
 		if input != nil {
@@ -189,14 +217,14 @@ func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (j
 	if input, ok := v.inputs[w]; ok {
 		return input, nil
 	}
-	data, err := v.data(ctx, job, w.Step, w.Undo)
+	var input json.RawMessage
+	err := v.evaluation(ctx, job, w, func(data workflowfile.Data) (err error) {
+		input, err = v.compiled.Input(ctx, w.Step, w.Undo, data)
+		return err
+	})
 	if err != nil {
-		return nil, err
-	}
-	input, err := v.compiled.Input(ctx, w.Step, w.Undo, data)
-	if err != nil {
-		// It gave a value when the step was opened, and its data has not changed: only a limit of time
-		// can have been exceeded, and the event comes again.
+		// It gave a value when the step was opened, and its data has not changed: our own time has ended, and
+		// the event comes again; or the step was opened by a version of this code with other limits.
 		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, job.ID, err)
 	}
 	return input, nil

@@ -17,6 +17,8 @@ type Data struct {
 	// Outputs are outputs by step, .steps.NAME.output; those that Reads names are enough, and one that
 	// is missing is null.
 	Outputs map[string]json.RawMessage
+	// outputsBytes is what those count for that came by Gather.
+	outputsBytes int
 }
 
 // EvalError says that an expression gives no value, or none that can be used. The same data will give
@@ -37,6 +39,8 @@ type plan struct {
 	when    *expression
 	forward *request
 	undo    *request
+	// reads is what when and forward read.
+	reads reads
 	// readable are the steps whose outputs the step may read, in the order of the workflow.
 	readable []string
 }
@@ -50,23 +54,44 @@ type request struct {
 	http bool
 }
 
+// Gather puts the output of a step that Reads names among the data of another step, or of its undo: as much of
+// it as the expressions there read. An *EvalError says that they read more of all outputs together than
+// makegood.MaxOutputsBytes.
+func (c *Compiled) Gather(data *Data, step string, undo bool, from string, output json.RawMessage) error {
+	all, _ := c.reads(step, undo)
+	output = all.output(from).cut(output)
+	data.outputsBytes += weigh(output)
+	if data.outputsBytes > makegood.MaxOutputsBytes {
+		reason := fmt.Sprintf("step %q: its expressions read more than %d bytes of the outputs of other steps", step, makegood.MaxOutputsBytes)
+		return &EvalError{Step: step, Undo: undo, Reason: reason}
+	}
+	if data.Outputs == nil {
+		data.Outputs = make(map[string]json.RawMessage)
+	}
+	data.Outputs[from] = output
+	return nil
+}
+
 // Reads names the steps whose outputs the step's when and with may look at, or its undo's with; in the
 // order of the workflow. It may name one too many where an expression uses .steps as a whole.
 func (c *Compiled) Reads(step string, undo bool) []string {
-	p := c.plans[step]
+	all, p := c.reads(step, undo)
 	if p == nil {
 		return nil
 	}
-	r := p.request(undo)
-	if r == nil {
-		return nil
-	}
-	var all reads
-	all.add(r.reads)
-	if !undo && p.when != nil {
-		all.add(p.when.reads)
-	}
 	return p.names(all, undo)
+}
+
+// reads is what all expressions of a step read, or of its undo; the plan is nil if there is none.
+func (c *Compiled) reads(step string, undo bool) (reads, *plan) {
+	p := c.plans[step]
+	if p == nil || p.request(undo) == nil {
+		return reads{}, nil
+	}
+	if undo {
+		return p.undo.reads, p
+	}
+	return p.reads, p
 }
 
 // request is how the input of the step is made, or that of its undo; nil if there is none.
@@ -81,11 +106,11 @@ func (p *plan) request(undo bool) *request {
 func (p *plan) names(r reads, undo bool) []string {
 	var names []string
 	for _, name := range p.readable {
-		if r.all || r.steps[name] {
+		if r.all || r.steps[name] != nil {
 			names = append(names, name)
 		}
 	}
-	if undo && (r.all || r.steps[p.step]) {
+	if undo && (r.all || r.steps[p.step] != nil) {
 		names = append(names, p.step)
 	}
 	return names
@@ -201,7 +226,7 @@ func (d Data) root(r reads, names []string) (any, error) {
 		var value any
 		if output := d.Outputs[name]; len(output) > 0 {
 			var err error
-			if value, err = jq.Decode(output); err != nil {
+			if value, err = jq.Decode(r.output(name).cut(output)); err != nil {
 				return nil, fmt.Errorf("the output of step %q: %w", name, err)
 			}
 		}

@@ -24,6 +24,10 @@ func (c *check) plans(w makegood.Workflow) map[string]*plan {
 			p.when = k.when(path+".when", s.When)
 		}
 		p.forward = k.request(path+".with", s.Agent, s.With)
+		p.reads.add(p.forward.reads)
+		if p.when != nil {
+			p.reads.add(p.when.reads)
+		}
 		if s.CanUndo() {
 			k.view.readable = append(readable[:len(readable):len(readable)], s.Name)
 			p.undo = c.undo(k, path, s)

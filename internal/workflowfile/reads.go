@@ -11,23 +11,36 @@ import (
 // reads is what an expression may look at of its data. It may name too much, never too little.
 type reads struct {
 	input, job bool
-	// steps are named; all: any that may be read at all, because .steps is used as a whole.
-	steps map[string]bool
+	// steps are named, each with what is read of its output; all: all of any that may be read at all, because
+	// .steps is used as a whole.
+	steps map[string]*branch
 	all   bool
 }
 
 func (r *reads) add(other reads) {
 	r.input, r.job, r.all = r.input || other.input, r.job || other.job, r.all || other.all
-	for name := range other.steps {
-		r.step(name)
+	for name, output := range other.steps {
+		r.step(name).add(output)
 	}
 }
 
-func (r *reads) step(name string) {
+// step gives what is read of the output of a step, and adds the step if it is new.
+func (r *reads) step(name string) *branch {
 	if r.steps == nil {
-		r.steps = map[string]bool{}
+		r.steps = map[string]*branch{}
 	}
-	r.steps[name] = true
+	if r.steps[name] == nil {
+		r.steps[name] = &branch{}
+	}
+	return r.steps[name]
+}
+
+// output is what is read of the output of a step.
+func (r *reads) output(name string) *branch {
+	if b := r.steps[name]; b != nil && !r.all {
+		return b
+	}
+	return &branch{all: true}
 }
 
 // view is what an expression sees: whose it is, and which outputs it may read.
@@ -42,6 +55,8 @@ type view struct {
 type shape struct {
 	part area
 	step string
+	// output is the place in an output.
+	output *branch
 }
 
 type area int
@@ -51,6 +66,7 @@ const (
 	wholeData
 	allSteps
 	oneStep
+	inOutput
 	theJob
 )
 
@@ -107,6 +123,10 @@ func (s *scan) use(v shape) {
 		s.input, s.job, s.all = true, true, true
 	case allSteps:
 		s.all = true
+	case oneStep:
+		s.reads.step(v.step).all = true
+	case inOutput:
+		v.output.all = true
 	}
 }
 
@@ -128,9 +148,15 @@ func (s *scan) field(v shape, name string) shape {
 	case allSteps:
 		return s.output(name)
 	case oneStep:
-		if name != "output" {
-			s.problem(".steps.%s.%s is unknown: known is .steps.%s.output", v.step, name, v.step)
+		if name == "output" {
+			return shape{part: inOutput, output: s.reads.step(v.step)}
 		}
+		s.problem(".steps.%s.%s is unknown: known is .steps.%s.output", v.step, name, v.step)
+	case inOutput:
+		if v.output.depth < maxBranch {
+			return shape{part: inOutput, output: v.output.member(name)}
+		}
+		s.use(v)
 	case theJob:
 		if name != "id" {
 			s.problem(".job.%s is unknown: known is .job.id", name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -190,7 +191,7 @@ const (
 	actUnknown  = 1 << 4
 	actPlain    = 1 << 5 // attempt 1 of 1, and nothing went wrong
 	actDetailed = 1 << 6 // its details are elsewhere
-	actRef      = 1 << 7 // its output is under its own key in the job's partition
+	actRef      = 1 << 7 // its output is under a key of its attempt, whose end is among the details
 	actTrouble  = 1 << 8 // failures, interruptions, or tasks sent again
 )
 
@@ -209,7 +210,8 @@ func (w *writer) activity(step string, a makegood.Activity, detailed bool) {
 	set(a.Unknown, actUnknown)
 	set(a.Attempt == 1 && a.Tries == 1, actPlain)
 	set(detailed, actDetailed)
-	set(ownRef(step, a), actRef)
+	_, own := ownRef(step, a)
+	set(own, actRef)
 	set(a.FailureCount != 0 || a.Interruptions != 0 || a.Resent != 0, actTrouble)
 	w.uint(flags)
 	if flags&stateMask == stateMask {
@@ -230,25 +232,30 @@ func (w *writer) activity(step string, a makegood.Activity, detailed bool) {
 	}
 }
 
-// ownRef reports whether the output is kept where outputs of this attempt are.
-func ownRef(step string, a makegood.Activity) bool {
-	return len(a.Output.Inline) == 0 && a.Output.Ref == outputKey(step, a.Attempt)
+// ownRef reports whether the output is kept where outputs of this attempt are, and gives the rest of its key,
+// which tells its content.
+func ownRef(step string, a makegood.Activity) (rest string, own bool) {
+	rest, own = strings.CutPrefix(a.Output.Ref, outputPrefix(step, a.Attempt))
+	return rest, own && rest != "" && len(a.Output.Inline) == 0
 }
 
-func outputKey(step string, attempt int) string {
-	return "output#" + step + "#" + strconv.Itoa(attempt)
+// outputPrefix is what the keys of an attempt's outputs begin with.
+func outputPrefix(step string, attempt int) string {
+	return "output#" + step + "#" + strconv.Itoa(attempt) + "#"
 }
 
 // detail writes the rest of an activity.
 func (w *writer) detail(step string, a makegood.Activity) {
+	rest, own := ownRef(step, a)
 	w.fields(
 		w.ifTime(a.At),
 		w.ifTime(a.StartedAt),
 		w.ifTime(a.FinishedAt),
-		field{!isZero(a.Output) && !ownRef(step, a), func() { w.payload(a.Output) }},
+		field{!isZero(a.Output) && !own, func() { w.payload(a.Output) }},
 		w.ifText(a.Cause),
 		field{a.Error != nil, func() { w.failure(*a.Error) }},
 		field{a.Silent != makegood.Claim{}, func() { w.claim(a.Silent) }},
+		field{own, func() { w.text(rest) }},
 	)
 }
 

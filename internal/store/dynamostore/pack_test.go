@@ -183,7 +183,7 @@ func drawActivity(t *rapid.T, step string) makegood.Activity {
 		StartedAt: drawTime(t, "started"), FinishedAt: drawTime(t, "finished"),
 	}
 	if rapid.Bool().Draw(t, "own ref") {
-		a.Output = makegood.Payload{Ref: outputKey(step, a.Attempt), Bytes: 70_000}
+		a.Output = makegood.Payload{Ref: outputPrefix(step, a.Attempt) + rapid.SampledFrom([]string{"0123456789abcdef", "x", ""}).Draw(t, "rest"), Bytes: 70_000}
 	}
 	if rapid.Bool().Draw(t, "failed") {
 		a.Error = &makegood.StepError{
@@ -220,7 +220,7 @@ func finished(n int) makegood.Job {
 		s := makegood.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 100}
 		s.Forward = makegood.Activity{
 			State: makegood.Done, Attempt: 90, Tries: 90, FailureCount: 89, Unknown: true, At: created.Add(time.Hour),
-			Output: makegood.Payload{Ref: outputKey(s.Name, 90), Bytes: makegood.MaxPayloadBytes},
+			Output: makegood.Payload{Ref: outputPrefix(s.Name, 90) + "0123456789abcdef", Bytes: makegood.MaxPayloadBytes},
 		}
 		s.Forward.StartedAt, s.Forward.FinishedAt = created.Add(time.Hour), created.Add(2*time.Hour)
 		job.Steps = append(job.Steps, s)

@@ -238,6 +238,8 @@ func complete(a *makegood.Activity, d makegood.Activity) {
 	a.Cause, a.Error, a.Silent = d.Cause, d.Error, d.Silent
 	if a.Output.Ref == "" {
 		a.Output = d.Output
+	} else {
+		a.Output.Ref += d.Output.Ref
 	}
 }
 

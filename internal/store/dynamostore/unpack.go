@@ -15,7 +15,7 @@ type unpacked struct {
 	// detailKeys are the items that hold the details of the activities in detailed.
 	detailKeys []string
 	detailed   map[place]bool
-	// ownRefs are the activities whose output is under their own key, which takes the step's name.
+	// ownRefs are the activities whose output is under a key of their attempt, which takes the step's name.
 	ownRefs []place
 }
 
@@ -73,11 +73,12 @@ func (u *unpacked) named(names []string) error {
 	return nil
 }
 
-// refer writes the keys of outputs, now that the steps have names.
+// refer writes the keys of outputs, now that the steps have names. Where the details are elsewhere, the end
+// of the key comes with them.
 func (u *unpacked) refer() {
 	for _, p := range u.ownRefs {
 		a := activityAt(u.job.Steps, p)
-		a.Output.Ref = outputKey(u.job.Steps[p.step].Name, a.Attempt)
+		a.Output.Ref = outputPrefix(u.job.Steps[p.step].Name, a.Attempt) + a.Output.Ref
 	}
 }
 
@@ -204,6 +205,7 @@ func (r *reader) detail(a *makegood.Activity) {
 		r.toText(&a.Cause),
 		func() { a.Error = r.failure() },
 		func() { a.Silent = r.claim() },
+		r.toText(&a.Output.Ref),
 	)
 }
 

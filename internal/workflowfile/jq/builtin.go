@@ -4,8 +4,14 @@ package jq
 type care int
 
 const (
-	// free: it costs no more than the steps that are counted, or than the size of what it is given.
+	// free: it costs no more than the steps that are counted.
 	free care = iota + 1
+	// textual: it goes through a text, and takes a part of a list at once.
+	textual
+	// counted: it goes through a text or a list once, or makes a list of what is in it.
+	counted
+	// through: it goes through all of a value, of any size.
+	through
 	// shallow: it makes a text or a list from one, a few times larger.
 	shallow
 	// deep: it goes through all of a value, as often as parts of it are referred to.
@@ -16,8 +22,17 @@ const (
 	pair
 	// pattern: it matches a regular expression; gojq counts characters anew at each match.
 	pattern
+	// split: it makes a list of a text, or other values.
+	split
 	// path: its argument is a path, and what it names may be made.
 	path
+	// set: as path, and what lies along it is copied.
+	set
+	// picking and indexing are written anew, as INDEX and pick are defined, but with limits.
+	picking
+	indexing
+	// combining goes through its lists over and over.
+	combining
 	// index: its argument is an index, and what it names may be made.
 	index
 )
@@ -25,17 +40,17 @@ const (
 // builtins are the functions that an expression may call, of any number of arguments that gojq
 // knows. One that is not in here is refused, so that a new version of gojq brings nothing unseen.
 var builtins = map[string]care{
-	"abs": free, "all": free, "any": free, "arrays": free, "booleans": free, "combinations": free,
-	"del": free, "empty": free, "endswith": free, "finites": free, "first": free, "from_entries": free,
+	"abs": free, "all": counted, "any": counted, "arrays": free, "booleans": free, "combinations": combining,
+	"del": through, "empty": free, "endswith": free, "finites": free, "first": textual, "from_entries": counted,
 	"gmtime": free, "has": free, "in": free, "infinite": free, "isempty": free, "isfinite": free,
-	"isinfinite": free, "isnan": free, "isnormal": free, "iterables": free, "keys": free, "last": free,
-	"length": free, "limit": free, "map": free, "map_values": free, "mktime": free, "nan": free,
+	"isinfinite": free, "isnan": free, "isnormal": free, "iterables": free, "keys": counted, "last": textual,
+	"length": textual, "limit": free, "map": counted, "map_values": counted, "mktime": free, "nan": free,
 	"normals": free, "not": free, "nulls": free, "numbers": free, "objects": free, "path": free,
-	"paths": free, "pick": free, "range": free, "recurse": free, "repeat": free, "reverse": free,
+	"paths": through, "pick": picking, "range": free, "recurse": through, "repeat": free, "reverse": counted,
 	"scalars": free, "select": free, "skip": free, "startswith": free, "strings": free,
-	"to_entries": free, "toboolean": free, "tonumber": free, "tostream": free, "truncate_stream": free,
-	"type": free, "until": free, "utf8bytelength": free, "values": free, "walk": free, "while": free,
-	"with_entries": free,
+	"to_entries": counted, "toboolean": counted, "tonumber": counted, "tostream": through, "truncate_stream": free,
+	"type": free, "until": free, "utf8bytelength": free, "values": free, "walk": through, "while": free,
+	"with_entries": counted,
 
 	"acos": free, "acosh": free, "asin": free, "asinh": free, "atan": free, "atan2": free, "atanh": free,
 	"cbrt": free, "ceil": free, "copysign": free, "cos": free, "cosh": free, "drem": free, "erf": free,
@@ -47,13 +62,13 @@ var builtins = map[string]care{
 	"scalb": free, "scalbln": free, "significand": free, "sin": free, "sinh": free, "sqrt": free,
 	"tan": free, "tanh": free, "tgamma": free, "trunc": free, "y0": free, "y1": free, "yn": free,
 
-	"ascii_downcase": shallow, "ascii_upcase": shallow, "explode": shallow, "fromdate": shallow,
-	"fromdateiso8601": shallow, "fromjson": shallow, "implode": shallow, "ltrim": shallow,
+	"ascii_downcase": shallow, "ascii_upcase": shallow, "explode": split, "fromdate": shallow,
+	"fromdateiso8601": shallow, "fromjson": split, "implode": shallow, "ltrim": shallow,
 	"ltrimstr": shallow, "rtrim": shallow, "rtrimstr": shallow, "strftime": shallow,
 	"strptime": shallow, "todate": shallow, "todateiso8601": shallow, "trim": shallow, "trimstr": shallow,
 
 	"add": deepArg, "bsearch": deepArg, "delpaths": deepArg, "error": deepArg, "flatten": deep,
-	"format": deep, "group_by": deepArg, "IN": deepArg, "INDEX": deepArg, "JOIN": deepArg, "max": deep,
+	"format": deep, "group_by": deepArg, "IN": deepArg, "INDEX": indexing, "JOIN": deepArg, "max": deep,
 	"max_by": deepArg, "min": deep, "min_by": deepArg, "sort": deep, "sort_by": deepArg, "tojson": deep,
 	"tostring": deep, "unique": deep, "unique_by": deepArg,
 
@@ -62,7 +77,7 @@ var builtins = map[string]care{
 	"capture": pattern, "gsub": pattern, "match": pattern, "scan": pattern, "split": pattern,
 	"splits": pattern, "sub": pattern, "test": pattern,
 
-	"getpath": path, "setpath": path, "nth": index, "transpose": deep,
+	"getpath": path, "setpath": set, "nth": index, "transpose": deep,
 }
 
 // refused are the functions that gojq has and an expression may not call, with the reason.

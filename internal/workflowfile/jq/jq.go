@@ -4,17 +4,17 @@
 // # What is bounded
 //
 //	source       MaxSourceBytes
-//	steps        MaxSteps of gojq's machine, the same on every computer
-//	time         MaxTime, looked at between steps
+//	steps        MaxSteps of gojq's machine
+//	bytes        MaxBytes that are read and made: see meter.go
 //	values       what a builtin function may be given, so what it can make of it: see limit.go
 //	result       the limit that the caller gives to Encode
 //
+// Both are counts, so that an expression ends at the same place on every computer, however busy that is.
+//
 // # What is not
 //
-// A single builtin function is not interrupted; with the limits on what it is given the slowest
-// known ones take about a second. Memory is bounded by the steps and the limits together, to some
-// 150 MB in the worst cases known (TestHostileExpressionsEndSoonAndSmall keeps a list); there is no
-// count of bytes. Functions of floating-point numbers (sin, pow) may differ in the last digit
+// Time. A single builtin function is not interrupted; with the limits on what it is given the slowest
+// known ones take about a second (TestHostileExpressionsEndSoonAndSmall keeps a list). Functions of floating-point numbers (sin, pow) may differ in the last digit
 // between kinds of processor.
 package jq
 
@@ -22,28 +22,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"sync"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/makegood-dev/makegood"
 )
 
 const (
 	// MaxSourceBytes is how long an expression may be.
 	MaxSourceBytes = 16 << 10
 	// MaxSteps is how many steps of gojq's machine an evaluation may take.
-	MaxSteps = 1_000_000
-	// MaxTime is how long an evaluation may take. MaxSteps are done in about a tenth of it where a
-	// processor is free; the rest is for a small Lambda function, which has a fraction of one.
-	MaxTime = time.Second
+	MaxSteps = makegood.MaxEvaluationSteps
+	// MaxBytes is how many bytes of values an evaluation may read and make, as meter.go counts them.
+	MaxBytes = makegood.MaxEvaluationBytes
 )
 
 // Program is a compiled expression. It may be run by many goroutines at once.
 type Program struct {
 	source string
-	code   *gojq.Code
+	// idle are runners of it that nobody uses now.
+	idle sync.Pool
 	// patterns: it makes regular expressions at run time. gojq keeps each one for as long as the
 	// code lives, so such a program is compiled afresh for every run.
 	patterns bool
+}
+
+// runner is the code of a program, and the meter that is compiled into it: for one evaluation at a time.
+type runner struct {
+	code  *gojq.Code
+	meter *meter
 }
 
 // Parse reads an expression for those who look into it, and refuses what Compile refuses, but for
@@ -74,19 +82,48 @@ func bound(source string) (*gojq.Query, *rewriter, error) {
 // the environment, the local time zone, files or other input.
 func Compile(source string) (program *Program, err error) {
 	defer recovered(&err)
-	query, r, err := bound(source)
+	first, patterns, err := compile(source)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := limits()
+	p := &Program{source: source, patterns: patterns}
+	p.idle.Put(first)
+	return p, nil
+}
+
+func compile(source string) (r *runner, patterns bool, err error) {
+	query, rewritten, err := bound(source)
 	if err != nil {
-		return nil, err
+		return nil, false, err
+	}
+	m := &meter{}
+	limits, err := m.limits()
+	if err != nil {
+		return nil, false, err
 	}
 	code, err := gojq.Compile(query, limits...)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return &Program{source: source, code: code, patterns: r.patterns}, nil
+	return &runner{code: code, meter: m}, rewritten.patterns, nil
+}
+
+// begin gives a runner that nobody else uses.
+func (p *Program) begin() (*runner, error) {
+	if r, ok := p.idle.Get().(*runner); ok {
+		return r, nil
+	}
+	r, _, err := compile(p.source)
+	return r, err
+}
+
+// end keeps a runner for the next evaluation.
+func (p *Program) end(r *runner) {
+	if p.patterns {
+		return
+	}
+	*r.meter = meter{} // and not what the caller gave
+	p.idle.Put(r)
 }
 
 // Source is the expression as it was written.
@@ -97,15 +134,18 @@ func (p *Program) Source() string { return p.source }
 // an error that is that of ctx; every other error is the expression's own.
 func (p *Program) Run(ctx context.Context, input any) (value any, err error) {
 	defer recovered(&err)
-	code := p.code
-	if p.patterns {
-		fresh, err := Compile(p.source)
-		if err != nil {
-			return nil, err
-		}
-		code = fresh.code
+	r, err := p.begin()
+	if err != nil {
+		return nil, err
 	}
-	results := code.RunWithContext(&meter{Context: ctx, end: time.Now().Add(MaxTime)}, input)
+	r.meter.reset(ctx)
+	value, err = one(r.code.RunWithContext(r.meter, input))
+	p.end(r)
+	return value, err
+}
+
+// one gives the only value of an evaluation.
+func one(results gojq.Iter) (any, error) {
 	value, ok := results.Next()
 	if !ok {
 		return nil, errors.New("gives no value, want one")
@@ -129,38 +169,3 @@ func recovered(err *error) {
 		*err = fmt.Errorf("jq panicked: %v", r)
 	}
 }
-
-// meter is a context that counts how often it is asked whether it is done, which gojq does at each
-// step of its machine.
-type meter struct {
-	context.Context
-	end   time.Time
-	steps int
-	err   error
-	done  chan struct{}
-}
-
-// Done is closed when an evaluation has had its steps or its time, or when its caller's context ended.
-func (m *meter) Done() <-chan struct{} {
-	m.steps++
-	const lookEvery = 256
-	switch {
-	case m.err != nil:
-	case m.steps > MaxSteps:
-		m.stop(fmt.Errorf("takes more than %d steps", MaxSteps))
-	case m.steps%lookEvery != 1:
-	case m.Context.Err() != nil:
-		m.stop(m.Context.Err())
-	case time.Now().After(m.end):
-		m.stop(fmt.Errorf("takes longer than %s", MaxTime))
-	}
-	return m.done
-}
-
-func (m *meter) stop(err error) {
-	m.err, m.done = err, make(chan struct{})
-	close(m.done)
-}
-
-// Err says why the meter is done.
-func (m *meter) Err() error { return m.err }

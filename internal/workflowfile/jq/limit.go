@@ -20,30 +20,80 @@ const (
 	// element. What it refers to twice weighs twice.
 	maxWeight = 4 << 20
 	maxNested = 1000
-	// maxMatched is how many bytes a regular expression is matched against.
+	// maxMatched is how many bytes a regular expression is matched against, and how many it may have;
+	// maxStates is how many states it may have, about one for each of its characters, repeated ones counted.
 	maxMatched = 16 << 10
+	maxStates  = 10_000
 	// maxIndex is the highest index of a list that may be made.
 	maxIndex = 1 << 18
 	// maxPairs is how many comparisons a function may make.
 	maxPairs = 1 << 26
 )
 
-// The functions that the rewriter puts in. Each gives its input, or an error when it is over a limit;
-// the last two do what their operators do.
+// The functions that the rewriter puts in. Those that look and those that count give their input, or an
+// error when it is over a limit; the last three do what jq's own do.
 const (
-	lookShallow = "_look_shallow"
-	lookDeep    = "_look_deep"
-	lookText    = "_look_text"
-	lookIndex   = "_look_index"
-	lookPath    = "_look_path"
-	lookTable   = "_look_table"
-	lookPair    = "_look_pair"
-	multiply    = "_multiply_bounded"
-	subtract    = "_subtract_bounded"
+	lookShallow  = "_look_shallow"
+	lookSplit    = "_look_split"
+	lookDeep     = "_look_deep"
+	lookPattern  = "_look_pattern"
+	lookIndex    = "_look_index"
+	lookPath     = "_look_path"
+	lookTable    = "_look_table"
+	lookPair     = "_look_pair"
+	countText    = "_count_text"
+	countShallow = "_count_shallow"
+	countParts   = "_count_parts"
+	countDeep    = "_count_deep"
+	copying      = "_copying"
+	copied       = "_copied"
+	multiply     = "_multiply_bounded"
+	subtract     = "_subtract_bounded"
+	setPath      = "_setpath_bounded"
 )
 
 // limits makes the functions above known to the compiler.
-func limits() ([]gojq.CompilerOption, error) {
+func (m *meter) limits() ([]gojq.CompilerOption, error) {
+	operators, err := m.operators()
+	if err != nil {
+		return nil, err
+	}
+	look := func(name string, check func(any) error) gojq.CompilerOption {
+		return gojq.WithFunction(name, 0, 0, func(v any, _ []any) any { return passed(v, check(v)) })
+	}
+	return append(operators,
+		look(lookShallow, m.lookShallow),
+		look(lookSplit, m.lookSplit),
+		look(lookDeep, m.lookDeep),
+		look(lookIndex, indexed),
+		look(lookPath, pathed),
+		look(lookTable, m.lookTable),
+		look(countText, m.textual),
+		look(countShallow, m.shallow),
+		look(countParts, m.parts),
+		look(countDeep, m.deep),
+		gojq.WithFunction(lookPattern, 1, 2, func(v any, args []any) any {
+			return passed(v, m.lookPattern(v, args[0], len(args) > 1))
+		}),
+		gojq.WithFunction(lookPair, 1, 1, func(v any, args []any) any { return passed(v, m.lookPair(v, args[0])) }),
+		gojq.WithFunction(copying, 0, 0, func(v any, _ []any) any { return &copies{v, map[uintptr]bool{}} }),
+		gojq.WithFunction(copied, 1, 1, func(v any, args []any) any {
+			c := args[0].(*copies)
+			return passed(v, m.along(c.root, v.([]any), c.seen))
+		}),
+	), nil
+}
+
+// passed gives v, or the error.
+func passed(v any, err error) any {
+	if err != nil {
+		return err
+	}
+	return v
+}
+
+// operators are functions that do what jq's own do, within limits.
+func (m *meter) operators() ([]gojq.CompilerOption, error) {
 	product, err := native("$a * $b")
 	if err != nil {
 		return nil, err
@@ -52,54 +102,47 @@ func limits() ([]gojq.CompilerOption, error) {
 	if err != nil {
 		return nil, err
 	}
-	look := func(name string, check func(any) error) gojq.CompilerOption {
-		return gojq.WithFunction(name, 0, 0, func(v any, _ []any) any {
-			if err := check(v); err != nil {
-				return err
-			}
-			return v
-		})
+	set, err := native("$a | setpath($b; $c)")
+	if err != nil {
+		return nil, err
 	}
 	return []gojq.CompilerOption{
-		look(lookShallow, shallowly),
-		look(lookDeep, deeply),
-		look(lookText, matched),
-		look(lookIndex, indexed),
-		look(lookPath, pathed),
-		look(lookTable, table),
-		gojq.WithFunction(lookPair, 1, 1, func(v any, args []any) any {
-			if err := paired(v, args[0]); err != nil {
-				return err
-			}
-			return v
-		}),
 		gojq.WithFunction(multiply, 2, 2, func(_ any, args []any) any {
-			if err := repeated(args[0], args[1]); err != nil {
+			if err := m.repeated(args[0], args[1]); err != nil {
 				return err
 			}
-			return product(args[0], args[1])
+			v := product(args[0], args[1], nil)
+			return passed(v, m.shallow(v))
 		}),
 		gojq.WithFunction(subtract, 2, 2, func(_ any, args []any) any {
-			if err := paired(args[0], args[1]); err != nil {
+			if err := m.lookPair(args[0], args[1]); err != nil {
 				return err
 			}
-			return difference(args[0], args[1])
+			return difference(args[0], args[1], nil)
+		}),
+		gojq.WithFunction(setPath, 2, 2, func(v any, args []any) any {
+			if path, ok := args[0].([]any); ok {
+				if err := m.along(v, path, nil); err != nil {
+					return err
+				}
+			}
+			return set(v, args[0], args[1])
 		}),
 	}, nil
 }
 
-// native gives an operator of gojq as a function.
-func native(source string) (func(a, b any) any, error) {
+// native gives an expression of gojq over $a, $b and $c as a function.
+func native(source string) (func(a, b, c any) any, error) {
 	query, err := gojq.Parse(source)
 	if err != nil {
 		return nil, err
 	}
-	code, err := gojq.Compile(query, gojq.WithVariables([]string{"$a", "$b"}))
+	code, err := gojq.Compile(query, gojq.WithVariables([]string{"$a", "$b", "$c"}))
 	if err != nil {
 		return nil, err
 	}
-	return func(a, b any) any {
-		v, _ := code.Run(nil, a, b).Next()
+	return func(a, b, c any) any {
+		v, _ := code.Run(nil, a, b, c).Next()
 		return v
 	}, nil
 }
@@ -132,9 +175,33 @@ func shallowly(v any) error {
 	return nil
 }
 
-// deeply limits what is gone through as a whole.
-func deeply(v any) error {
-	if left := lighten(v, maxWeight, 0); left < 0 {
+func (m *meter) lookShallow(v any) error {
+	if err := shallowly(v); err != nil {
+		return err
+	}
+	return m.shallow(v)
+}
+
+// lookSplit is for a text of which a list is made, an element for each of its bytes at worst.
+func (m *meter) lookSplit(v any) error {
+	if err := m.lookShallow(v); err != nil {
+		return err
+	}
+	if s, ok := v.(string); ok {
+		return m.count(elementBytes * len(s))
+	}
+	return nil
+}
+
+// lookDeep limits what is gone through as a whole.
+func (m *meter) lookDeep(v any) error {
+	// What goes through a value compares, sorts or writes it: more than reading it once.
+	const through = 2
+	left := lighten(v, maxWeight, 0)
+	if err := m.count(through * (maxWeight - max(0, left))); err != nil {
+		return err
+	}
+	if left < 0 {
 		return fmt.Errorf("a value of more than %d bytes, or nested deeper than %d", maxWeight, maxNested)
 	}
 	return nil
@@ -178,14 +245,6 @@ func lighten(v any, left, depth int) int {
 	}
 }
 
-// matched limits what a regular expression is matched against.
-func matched(v any) error {
-	if s, ok := v.(string); ok && len(s) > maxMatched {
-		return fmt.Errorf("a regular expression on a text of %d bytes, the limit is %d", len(s), maxMatched)
-	}
-	return nil
-}
-
 func indexed(v any) error {
 	if i, ok := gojq.ToInt(v); ok && i > maxIndex {
 		return fmt.Errorf("an index of %d, the limit is %d", i, maxIndex)
@@ -209,8 +268,8 @@ func pathed(v any) error {
 	return nil
 }
 
-// table limits transpose, which fills up the shorter rows.
-func table(v any) error {
+// lookTable limits transpose, which fills up the shorter rows.
+func (m *meter) lookTable(v any) error {
 	rows, ok := v.([]any)
 	if !ok {
 		return nil
@@ -224,33 +283,37 @@ func table(v any) error {
 	if longest*len(rows) > maxList {
 		return fmt.Errorf("a table of %d by %d, the limit is %d fields", len(rows), longest, maxList)
 	}
-	return nil
+	return m.count(elementBytes * (longest + 1) * (len(rows) + 1))
 }
 
-// paired limits what compares each part of a with each of b, or puts b between the parts of a.
-func paired(a, b any) error {
+// lookPair limits what compares each part of a with each of b, or puts b between the parts of a.
+func (m *meter) lookPair(a, b any) error {
 	for _, v := range []any{a, b} {
-		if err := deeply(v); err != nil {
+		if err := m.lookDeep(v); err != nil {
 			return err
 		}
 	}
 	if _, isText := a.(string); isText && weigh(b) < maxMatched {
 		return nil
 	}
-	if x, y := weigh(a)/elementWeight, weigh(b)/elementWeight; x*y > maxPairs {
+	x, y := weigh(a)/elementWeight, weigh(b)/elementWeight
+	if x*y > maxPairs {
 		return fmt.Errorf("two values of %d and %d elements together, the limit is %d comparisons", x, y, maxPairs)
 	}
-	return nil
+	if text, isText := b.(string); isText {
+		return m.count(x * len(text))
+	}
+	return m.count(x * y)
 }
 
 // repeated limits a product: a text repeated, a number that grows.
-func repeated(a, b any) error {
+func (m *meter) repeated(a, b any) error {
 	for _, v := range []any{a, b} {
-		if err := shallowly(v); err != nil {
+		if err := m.lookShallow(v); err != nil {
 			return err
 		}
 		if _, isObject := v.(map[string]any); isObject {
-			if err := deeply(v); err != nil {
+			if err := m.lookDeep(v); err != nil {
 				return err
 			}
 		}

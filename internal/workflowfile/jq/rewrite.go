@@ -123,8 +123,12 @@ func (r *rewriter) patternsOf(patterns []*gojq.Pattern) {
 // operator rewrites a query whose operands are rewritten already.
 func (r *rewriter) operator(q *gojq.Query) *gojq.Query {
 	switch q.Op {
-	case gojq.OpAdd, gojq.OpDiv, gojq.OpMod:
+	case gojq.OpAdd, gojq.OpMod:
 		q.Left, q.Right = looked(lookShallow, q.Left), looked(lookShallow, q.Right)
+	case gojq.OpDiv:
+		q.Left, q.Right = looked(lookSplit, q.Left), looked(lookShallow, q.Right)
+	case gojq.OpAssign, gojq.OpModify, gojq.OpUpdateAlt:
+		q.Left = assigned(q.Left)
 	case gojq.OpEq, gojq.OpNe, gojq.OpLt, gojq.OpLe, gojq.OpGt, gojq.OpGe:
 		q.Left, q.Right = looked(lookDeep, q.Left), looked(lookDeep, q.Right)
 	case gojq.OpMul:
@@ -150,16 +154,37 @@ func (r *rewriter) update(q *gojq.Query) *gojq.Query {
 		gojq.OpUpdateDiv: gojq.OpDiv, gojq.OpUpdateMod: gojq.OpMod,
 	}
 	sum := r.operator(&gojq.Query{Left: identity(), Op: operators[q.Op], Right: call(operand)})
-	modify := &gojq.Query{Left: q.Left, Op: gojq.OpModify, Right: sum}
-	return bind(q.Right, modify)
+	modify := &gojq.Query{Left: assigned(q.Left), Op: gojq.OpModify, Right: sum}
+	return bind(q.Right, operand, modify)
 }
 
-const operand = "$_operand"
+// assigned gives the left side of an assignment so that what is copied for it is counted: the paths of left,
+// each after a look at what lies along it.
+func assigned(left *gojq.Query) *gojq.Query {
+	paths := pipe(call("path", left), call(copied, call(copiesMade)))
+	return group(bind(call(copying), copiesMade, call("getpath", paths)))
+}
 
-// bind makes value as $_operand | body.
-func bind(value, body *gojq.Query) *gojq.Query {
+// The variables that the rewriter binds. No expression can name them.
+const (
+	operand    = "$_operand"
+	copiesMade = "$_copies"
+)
+
+// bind makes value as NAME | body.
+func bind(value *gojq.Query, name string, body *gojq.Query) *gojq.Query {
 	whole := pipe(group(value), body)
-	whole.Patterns = []*gojq.Pattern{{Name: operand}}
+	whole.Patterns = []*gojq.Pattern{{Name: name}}
+	return whole
+}
+
+// defined makes def _f: f; def _g: g; body, where body is jq.
+func defined(body string, f, g *gojq.Query) *gojq.Query {
+	whole, err := gojq.Parse(body)
+	if err != nil {
+		panic(fmt.Sprintf("jq: %s: %v", body, err))
+	}
+	whole.FuncDefs = []*gojq.FuncDef{{Name: "_f", Body: f}, {Name: "_g", Body: g}}
 	return whole
 }
 
@@ -170,7 +195,7 @@ func identity() *gojq.Query {
 func (r *rewriter) term(t *gojq.Term) {
 	switch t.Type {
 	case gojq.TermTypeIndex:
-		r.index(t.Index)
+		r.head(t)
 	case gojq.TermTypeFunc:
 		r.function(t)
 	case gojq.TermTypeObject:
@@ -183,6 +208,9 @@ func (r *rewriter) term(t *gojq.Term) {
 		r.format(t)
 	case gojq.TermTypeString:
 		r.text(t.Str)
+		made(t, t.Str)
+	case gojq.TermTypeRecurse:
+		before(t, countDeep, &gojq.Term{Type: gojq.TermTypeRecurse})
 	case gojq.TermTypeIf:
 		r.branches(t.If)
 	case gojq.TermTypeTry:
@@ -200,9 +228,40 @@ func (r *rewriter) term(t *gojq.Term) {
 	case gojq.TermTypeQuery:
 		t.Query = r.query(t.Query)
 	}
-	for _, suffix := range t.SuffixList {
-		r.index(suffix.Index)
+	r.suffixes(t)
+}
+
+// head makes .[i] of t, where i is computed or a slice, a suffix like any other.
+func (r *rewriter) head(t *gojq.Term) {
+	if t.Index.Start == nil && t.Index.End == nil {
+		r.index(t.Index)
+		return
 	}
+	suffixes := append([]*gojq.Suffix{{Index: t.Index}}, t.SuffixList...)
+	*t = gojq.Term{Type: gojq.TermTypeIdentity, SuffixList: suffixes}
+}
+
+// suffixes looks at what is computed in the suffixes of t, and counts what they go through: .[] makes a list
+// of what it goes over, and a part of a text is found by going through it.
+func (r *rewriter) suffixes(t *gojq.Term) {
+	list := t.SuffixList
+	t.SuffixList = nil
+	for _, suffix := range list {
+		r.index(suffix.Index)
+		switch {
+		case suffix.Iter:
+			*t = countedTerm(t, countParts)
+		case suffix.Index != nil && suffix.Index.Start != nil || suffix.Index != nil && suffix.Index.End != nil:
+			*t = countedTerm(t, countText)
+		}
+		t.SuffixList = append(t.SuffixList, suffix)
+	}
+}
+
+// countedTerm gives t with what it gives counted.
+func countedTerm(t *gojq.Term, count string) gojq.Term {
+	inner := *t
+	return gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, call(count))}
 }
 
 func (r *rewriter) branches(e *gojq.If) {
@@ -252,14 +311,35 @@ func (r *rewriter) text(e *gojq.String) {
 func (r *rewriter) format(t *gojq.Term) {
 	if t.Str != nil {
 		r.text(t.Str)
+		made(t, t.Str)
 		return
 	}
-	before(t, lookDeep, &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format})
+	around(t, lookDeep, &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format})
+}
+
+// made counts the text that t makes of the values in it.
+func made(t *gojq.Term, text *gojq.String) {
+	if text.Queries == nil {
+		return
+	}
+	suffixes := t.SuffixList
+	t.SuffixList = nil
+	*t = countedTerm(t, countShallow)
+	t.SuffixList = suffixes
 }
 
 // before makes look | then of t, and leaves t its suffixes.
 func before(t *gojq.Term, look string, then *gojq.Term) {
-	body := pipe(call(look), &gojq.Query{Term: then})
+	instead(t, pipe(call(look), &gojq.Query{Term: then}))
+}
+
+// around makes look | then of t, and counts what that made.
+func around(t *gojq.Term, look string, then *gojq.Term) {
+	instead(t, pipe(call(look), pipe(&gojq.Query{Term: then}, call(countShallow))))
+}
+
+// instead makes body of t, and leaves t its suffixes.
+func instead(t *gojq.Term, body *gojq.Query) {
 	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: body, SuffixList: t.SuffixList}
 }
 
@@ -291,83 +371,4 @@ func (r *rewriter) function(t *gojq.Term) {
 	default:
 		r.builtin(t, care)
 	}
-}
-
-func (r *rewriter) builtin(t *gojq.Term, care care) {
-	f := t.Func
-	if f.Name == "split" && len(f.Args) == 1 {
-		care = shallow // of one argument, it takes a plain text
-	}
-	if f.Name == "strptime" && !withoutZoneName(f.Args) {
-		r.refuse("strptime is refused unless its format is written out and has no %%Z: names of time zones depend on the local one")
-	}
-	then := &gojq.Term{Type: gojq.TermTypeFunc, Func: f}
-	switch care {
-	case free:
-	case shallow:
-		before(t, lookShallow, then)
-	case deep:
-		r.deep(t, then)
-	case deepArg:
-		if f.Name == "add" && len(f.Args) == 1 {
-			// add(f) is [f] | add, and the list must be looked at.
-			list := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeArray, Array: &gojq.Array{Query: f.Args[0]}}}
-			sum := pipe(list, pipe(call(lookDeep), call("add")))
-			*t = gojq.Term{Type: gojq.TermTypeQuery, Query: sum, SuffixList: t.SuffixList}
-			return
-		}
-		for i, arg := range f.Args {
-			f.Args[i] = looked(lookDeep, arg)
-		}
-		before(t, lookDeep, then)
-	case pair:
-		r.pair(t, then)
-	case pattern:
-		r.patterns = true
-		before(t, lookText, then)
-	case path:
-		f.Args[0] = group(pipe(f.Args[0], call(lookPath)))
-	case index:
-		f.Args[0] = group(pipe(f.Args[0], call(lookIndex)))
-	default:
-		panic(fmt.Sprintf("jq: no care %d", care))
-	}
-}
-
-func (r *rewriter) deep(t, then *gojq.Term) {
-	if t.Func.Name == "transpose" {
-		before(t, lookTable, then)
-		return
-	}
-	before(t, lookDeep, then)
-}
-
-// pair writes f(arg) as arg as $x | look($x) | f($x).
-func (r *rewriter) pair(t, then *gojq.Term) {
-	if len(then.Func.Args) != 1 {
-		return
-	}
-	arg := then.Func.Args[0]
-	then.Func.Args[0] = call(operand)
-	body := bind(arg, pipe(call(lookPair, call(operand)), &gojq.Query{Term: then}))
-	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: body, SuffixList: t.SuffixList}
-}
-
-// withoutZoneName reports whether the format of strptime is a constant without %Z.
-func withoutZoneName(args []*gojq.Query) bool {
-	if len(args) != 1 || !isConstant(args[0]) || args[0].Term.Str == nil {
-		return false
-	}
-	_, rest, found := strings.Cut(args[0].Term.Str.Str, "%")
-	for ; found; _, rest, found = strings.Cut(rest, "%") {
-		// Flags and a width may stand between % and its letter.
-		rest = strings.TrimLeft(rest, "-_0123456789^#:+")
-		if strings.HasPrefix(rest, "Z") {
-			return false
-		}
-		if rest != "" {
-			rest = rest[1:]
-		}
-	}
-	return true
 }

@@ -1,0 +1,127 @@
+package scheduler_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// text is a JSON text of so many bytes.
+func text(bytes int, of string) json.RawMessage {
+	return json.RawMessage(`"` + strings.Repeat(of, bytes-2) + `"`)
+}
+
+// says is the success of a claimed attempt, with an output.
+func (w *world) says(id, step string, c makegood.Claim, output json.RawMessage) record {
+	w.t.Helper()
+	return w.record(id, makegood.StepSucceeded{Step: step, Attempt: c.Attempt, LockedBy: c.LockedBy, Output: wire.Inline(output)})
+}
+
+// output reads the output of a step that is done.
+func (w *world) output(id, step string) string {
+	w.t.Helper()
+	s, _ := w.job(id).Step(step)
+	p := s.Forward.Output
+	if p.Ref == "" {
+		return string(p.Inline)
+	}
+	value, err := w.file.Payload(w.t.Context(), id, p.Ref)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(value)
+}
+
+// CMP-2: what an attempt says for the second time, or what a stranger says in its name, must not take the
+// place of what was applied: neither in one batch, nor after a save that was lost.
+func TestTheOutputThatWasAppliedIsTheOneThatIsStored(t *testing.T) {
+	first, second := text(1000, "1"), text(2000, "2")
+	for _, c := range []struct {
+		name    string
+		want    json.RawMessage
+		batches func(w *world, claim makegood.Claim) [][]record
+	}{
+		{"a duplicate with another output in the same batch", first, func(w *world, claim makegood.Claim) [][]record {
+			return [][]record{{w.says("j", "first", claim, first), w.says("j", "first", claim, second)}}
+		}},
+		{"a duplicate with another output later", first, func(w *world, claim makegood.Claim) [][]record {
+			return [][]record{{w.says("j", "first", claim, first)}, {w.says("j", "first", claim, second)}}
+		}},
+		{"a stranger in the same batch", first, func(w *world, claim makegood.Claim) [][]record {
+			stranger := makegood.Claim{Attempt: claim.Attempt, LockedBy: "stranger"}
+			return [][]record{{w.says("j", "first", claim, first), w.says("j", "first", stranger, second)}}
+		}},
+		{"a stranger before", first, func(w *world, claim makegood.Claim) [][]record {
+			stranger := makegood.Claim{Attempt: claim.Attempt, LockedBy: "stranger"}
+			return [][]record{{w.says("j", "first", stranger, second), w.says("j", "first", claim, first)}}
+		}},
+		{"a save that is lost after its output was written", second, func(w *world, claim makegood.Claim) [][]record {
+			saves := 0
+			w.strike = func(op, _ string) faultstore.Effect {
+				if op == "Save" {
+					if saves++; saves == 1 {
+						return faultstore.FailBefore
+					}
+				}
+				return faultstore.None
+			}
+			return [][]record{{w.says("j", "first", claim, first)}, {w.says("j", "first", claim, second)}}
+		}},
+	} {
+		w := newWorld(t)
+		w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: b}]"), "j")
+		for _, batch := range c.batches(w, w.claim("j", "first")) {
+			w.handle(batch...)
+		}
+		if got := w.output("j", "first"); got != string(c.want) {
+			t.Errorf("%s: the output stored is %.10s... of %d bytes, want %.10s... of %d", c.name, got, len(got), c.want, len(c.want))
+		}
+	}
+}
+
+// WRK-10: an agent that is not ours may say that it is done with an output that nobody can keep. It was done:
+// the step is a failure of unknown outcome, and is undone. Up to the limit the output is kept.
+func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
+	const most = makegood.MaxPayloadBytes
+	for _, c := range []struct {
+		bytes int
+		state makegood.ProcessState
+	}{
+		{makegood.MaxInlineBytes, makegood.Processed},
+		{makegood.MaxInlineBytes + 1, makegood.Processed},
+		{most - 1, makegood.Processed},
+		{most, makegood.Processed},
+		{most + 1, makegood.Undoing},
+		{2 * most, makegood.Undoing},
+		{makegood.MaxMessageBytes - 500, makegood.Undoing},
+	} {
+		w := newWorld(t)
+		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
+		claim := w.claim("j", "first")
+		w.forget()
+		if failed := w.handle(w.says("j", "first", claim, text(c.bytes, "x"))); failed != nil {
+			t.Errorf("an output of %d bytes: wants again %v, want none", c.bytes, failed)
+		}
+		job := w.job("j")
+		step, _ := job.Step("first")
+		if job.ProcessState != c.state {
+			t.Errorf("an output of %d bytes: the job is %s (%s), want %s", c.bytes, job.ProcessState, job.Reason, c.state)
+			continue
+		}
+		if c.state == makegood.Processed {
+			if got := len(w.output("j", "first")); got != c.bytes {
+				t.Errorf("an output of %d bytes: %d are kept", c.bytes, got)
+			}
+			continue
+		}
+		w.checkSends(send{"tasks-a", []string{"j"}})
+		if !step.Forward.Unknown || step.Forward.Error.Applied != makegood.AppliedUnknown || step.Undo.State != makegood.Dispatched {
+			t.Errorf("an output of %d bytes: unknown %t, applied %q, undo %v, want true, unknown, Dispatched",
+				c.bytes, step.Forward.Unknown, step.Forward.Error.Applied, step.Undo.State)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package scheduler
+
+import (
+	"context"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+const (
+	// DefaultEvaluations is how many evaluations there may be at a time where nothing else is said.
+	DefaultEvaluations = 4
+	// maxKept is how many bytes of payloads are kept in memory while a job is moved.
+	maxKept = 2 << 20
+	// maxAhead is how many bytes of payloads may be read before it is an evaluation's turn.
+	maxAhead = 1 << 20
+)
+
+// turns bounds how much memory evaluations take together: a batch has ten jobs, and each may read many large
+// outputs. Whoever waits in vain for a turn has learned nothing of an expression.
+type turns chan struct{}
+
+func (t turns) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t turns) give() { <-t }
+
+// evaluation lets do evaluate with the data of a step when it is its turn. What is small is read before, so
+// that nobody waits for another's reads; what is large is read and held within the turn.
+func (v *values) evaluation(ctx context.Context, job makegood.Job, w machine.Want, do func(workflowfile.Data) error) error {
+	large := v.toRead(job, w) > maxAhead
+	if large {
+		if err := v.turns.take(ctx); err != nil {
+			return err
+		}
+		defer v.turns.give()
+	}
+	data, err := v.data(ctx, job, w.Step, w.Undo)
+	if err != nil {
+		return err
+	}
+	if !large {
+		if err := v.turns.take(ctx); err != nil {
+			return err
+		}
+		defer v.turns.give()
+	}
+	return do(data)
+}
+
+// toRead is how many bytes of payloads the data of a step are made of.
+func (v *values) toRead(job makegood.Job, w machine.Want) int {
+	bytes := job.Input.Bytes
+	for _, name := range v.compiled.Reads(w.Step, w.Undo) {
+		s, _ := job.Step(name)
+		bytes += s.Forward.Output.Bytes
+	}
+	return bytes
+}
