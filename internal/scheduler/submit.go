@@ -90,6 +90,9 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Jo
 	if err != nil {
 		return job, false, fmt.Errorf("definition %s: %w", sub.Definition, err)
 	}
+	if err := CheckAgents(compiled, s.Agents); err != nil {
+		return job, false, err
+	}
 	job, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
 		return job, false, err
