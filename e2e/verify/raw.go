@@ -62,13 +62,25 @@ func (w *world) retained(ctx context.Context, name string) (map[string]string, e
 	return w.outputs(ctx, name)
 }
 
+// deleteTable deletes the table, which is protected from that in prod.
+func (w *world) deleteTable(ctx context.Context, table string) error {
+	db := dynamodb.NewFromConfig(w.config)
+	if _, err := db.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: &table, DeletionProtectionEnabled: aws.Bool(false)}); err != nil {
+		return fmt.Errorf("take the protection off table %s: %w", table, err)
+	}
+	if err := dynamodb.NewTableExistsWaiter(db).Wait(ctx, &dynamodb.DescribeTableInput{TableName: &table}, tearDownFor); err != nil {
+		return fmt.Errorf("table %s: %w", table, err)
+	}
+	_, err := db.DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &table})
+	return err
+}
+
 // deleteRetained deletes the table, and schedules the deletion of the key, which cannot be had sooner than in
 // seven days.
 func (w *world) deleteRetained(ctx context.Context, outputs map[string]string) error {
 	var wrong []error
 	if table := outputs["TableName"]; table != "" {
-		_, err := dynamodb.NewFromConfig(w.config).DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: aws.String(table)})
-		wrong = append(wrong, err)
+		wrong = append(wrong, w.deleteTable(ctx, table))
 	}
 	if key := outputs["KeyArn"]; key != "" {
 		_, err := signed.Ask(ctx, w.config, signed.Question{
