@@ -10,7 +10,7 @@ functions := scheduler agent supervisor
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e template-check deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,11 +70,14 @@ sam := $(shell command -v sam)
 # The same bytes as make functions builds, and half the size of what sam build makes by itself.
 goflags := -tags=lambda.norpc -trimpath -buildvcs=false '-ldflags=-s -w -buildid='
 
-deploy: have-sam ## Build and deploy STACK to AWS, after asking; ENV=dev or prod, PARAMETERS="Name=Value ..."
+preflight: ## Say what the account lacks for STACK, and change nothing; ENV and PARAMETERS as for deploy
+	@go run ./e2e/preflight -stack $(STACK) -env $(ENV) $(PARAMETERS)
+
+deploy: have-sam preflight ## Build and deploy STACK to AWS, after asking; ENV=dev or prod, PARAMETERS="Name=Value ...", TAGS
 	@echo "deploy: builds the functions, shows what would change in stack $(STACK) ($(ENV), samconfig.toml) of the account"
 	@echo "deploy: that your credentials are for, and asks before it changes anything. docs/deploy.md says what it costs."
 	GOFLAGS="$(goflags)" sam build --config-env $(ENV) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
-	sam deploy --config-env $(ENV) --stack-name $(STACK) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS))
+	sam deploy --config-env $(ENV) --stack-name $(STACK) $(if $(PARAMETERS),--parameter-overrides $(PARAMETERS)) $(if $(TAGS),--tags $(TAGS))
 
 undeploy: have-sam ## Delete STACK from AWS, after asking; its table and key stay
 	sam delete --config-env $(ENV) --stack-name $(STACK)

@@ -68,7 +68,7 @@ func cases() []savedCase {
 		id := "saved-" + a.agent
 		all = append(all, task(a.agent, a.action, `{"amount":12.5,"order":"`+id+`"}`, string(must(json.Marshal(order.Done{Order: id, Action: a.action})))))
 	}
-	return all
+	return append(all, task("hello", "write", `{"name":"Ada"}`, `{"text":"Dear Ada, it works."}`))
 }
 
 // submission is of a job that is not there yet: its first task is sent.

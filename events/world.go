@@ -45,7 +45,7 @@ type world struct {
 // queueNames are those of all queues that a function may send to.
 func queueNames() []string {
 	names := []string{deployed.EventsQueue, deployed.QuarantineQueue}
-	for _, agent := range []string{"inventory", "payments", "shipping", "http"} {
+	for _, agent := range []string{"inventory", "payments", "shipping", "http", "hello"} {
 		names = append(names, deployed.TasksQueue(agent))
 	}
 	return names

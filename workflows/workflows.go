@@ -1,11 +1,14 @@
 // Package workflows is yours: workflow files and the agents that do their steps, a folder each. The
-// makegood command and the Lambda functions link what is listed here. order is the sample.
+// makegood command and the Lambda functions link what is listed here. hello is the first job of a fresh stack, and
+// order the sample.
 package workflows
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/workflows/hello"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 
@@ -18,11 +21,11 @@ func Agents(getenv func(string) string) []agent.Handler {
 	if shop == "" {
 		shop = order.DefaultShop
 	}
-	return order.Agents(shop, newClient())
+	return slices.Concat(hello.Agents(), order.Agents(shop, newClient()))
 }
 
 // Files gives the workflow files that a deployed stack knows from the start; makegood publish changes them.
-func Files() [][]byte { return [][]byte{order.YAML} }
+func Files() [][]byte { return [][]byte{hello.YAML, order.YAML} }
 
 // newClient keeps enough connections for many tasks at once to one host.
 func newClient() *http.Client {

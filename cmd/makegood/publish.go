@@ -17,10 +17,10 @@ func newPublish() *cobra.Command {
 		Use:   "publish FILE",
 		Short: "Make a workflow file the current definition on a deployed stack",
 		Long: `Make a workflow file the current definition of its name on a deployed stack. Jobs that are submitted from
-then on run by it; those that are there keep theirs. The names of agents are not checked: the stack may have
-others than this command. A FILE of the name - is standard input. makegood dev reads its files by itself.
+then on run by it; those that are there keep theirs. A file with an agent that the stack has no queue of is
+refused. A FILE of the name - is standard input. makegood dev reads its files by itself.
 
-Exit status: 0 it is stored; 1 bad usage, a bad file, or no such stack; 3 AWS cannot be reached.`,
+Exit status: 0 it is stored; 1 bad usage, a bad file, an agent that is not there, or no such stack; 3 AWS cannot be reached.`,
 		Example: "  makegood publish workflows/order/order.yaml --stack shop-prod",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return publish(cmd, o, args[0]) },

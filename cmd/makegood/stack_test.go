@@ -110,3 +110,18 @@ func TestWhatIsSaidBeatsTheEnvironment(t *testing.T) {
 		t.Errorf("--paused without a stack: got %d, %q, want %d", code, stderr, codeUsage)
 	}
 }
+
+// A file with an agent that nobody deployed is refused before anything is stored, and says which agents there are.
+func TestAFileWithAnAgentThatHasNoQueueIsNotPublished(t *testing.T) {
+	someAWS(t, 500, "text/xml", "asked, though the file is refused")
+	for name, value := range map[string]string{
+		"MAKEGOOD_TABLE": "jobs", "MAKEGOOD_INDEX": "CompleteBy", "MAKEGOOD_QUEUE_PREFIX": "shop-", "MAKEGOOD_AGENTS": "inventory,shipping",
+	} {
+		t.Setenv(name, value)
+	}
+	code, stdout, stderr := ask(t, "publish", "../../workflows/order/order.yaml", "--stack", "shop")
+	if code != codeUsage || stdout != "" || !strings.Contains(stderr, "step charge: the agent http has no queue here; those that have one are [inventory shipping]") ||
+		!strings.Contains(stderr, "deploy the agent first") {
+		t.Errorf("got %d, %q, %q, want %d, nothing, and which agents there are", code, stdout, stderr, codeUsage)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 )
 
 // load is a kind of job, and how its messages come.
@@ -15,6 +16,8 @@ type load struct {
 	output  int // bytes of each step's output
 	// listened: the submitter is told of every change.
 	listened bool
+	// slow: each step outlasts the first look after it.
+	slow bool
 }
 
 // The reference load of the budgets: inputs of 256 bytes and outputs of 32, which stand in the job itself.
@@ -23,17 +26,27 @@ const (
 	largeOutput  = 1 << 10
 )
 
-// loads are those of the table.
+// loads are those of the table, those of a quiet stack first: that is what most begin with.
 func loads() []load {
 	return []load{
+		{name: "1 step, unbatched", steps: 1, output: inlineOutput},
+		{name: "5 steps, unbatched", steps: 5, output: inlineOutput},
+		{name: "20 steps, unbatched", steps: 20, output: inlineOutput},
+		{name: "5 slow steps, unbatched", steps: 5, output: inlineOutput, slow: true},
 		{name: "1 step, batched", steps: 1, batched: true, output: inlineOutput},
 		{name: "5 steps, batched", steps: 5, batched: true, output: inlineOutput},
 		{name: "20 steps, batched", steps: 20, batched: true, output: inlineOutput},
 		{name: "5 steps, batched, outputs of 1 KB", steps: 5, batched: true, output: largeOutput},
-		{name: "1 step, unbatched", steps: 1, output: inlineOutput},
-		{name: "5 steps, unbatched", steps: 5, output: inlineOutput},
-		{name: "20 steps, unbatched", steps: 20, output: inlineOutput},
+		{name: "5 slow steps, batched", steps: 5, batched: true, output: inlineOutput, slow: true},
 	}
+}
+
+// shards is how many shards the index has: one where a sweep is to tell of the whole batch in one request.
+func (l load) shards() int {
+	if l.slow {
+		return 1
+	}
+	return dynamostore.DefaultShards
 }
 
 // batch is how many records there are in an invocation.
@@ -54,8 +67,12 @@ const agentName = "shop"
 func (l load) workflow() []byte {
 	var text strings.Builder
 	fmt.Fprintf(&text, "name: reference\nsteps:\n")
+	timeout := ""
+	if l.slow {
+		timeout = ", timeout: " + slowTimeout.String()
+	}
 	for i := range l.steps {
-		fmt.Fprintf(&text, "  - {name: step_%03d, agent: %s, action: work}\n", i+1, agentName)
+		fmt.Fprintf(&text, "  - {name: step_%03d, agent: %s, action: work%s}\n", i+1, agentName, timeout)
 	}
 	return []byte(text.String())
 }

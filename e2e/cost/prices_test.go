@@ -5,11 +5,13 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood/e2e/prices"
 	"github.com/makegood-dev/makegood/internal/costmeter"
+	"github.com/makegood-dev/makegood/internal/deployed"
 )
 
 func read(t *testing.T, file string) string {
@@ -30,6 +32,8 @@ func TestThePricesInTheDocsAreThoseOfTheTable(t *testing.T) {
 		fmt.Sprintf("SQS standard queue, a million requests | %.2f |", prices.MillionRequests),
 		fmt.Sprintf("Lambda, a million requests | %.2f |", prices.MillionInvocations),
 		fmt.Sprintf("GB second on arm64 | %.10f |", prices.GBSecond),
+		fmt.Sprintf("a GB of logs taken in | %.2f |", prices.GBOfLogs), fmt.Sprintf("a metric of ours for a month | %.2f |", prices.Metric),
+		fmt.Sprintf("a million traces | %.2f |", prices.MillionTraces), fmt.Sprintf("and its backup | %.2f and %.2f |", prices.GBMonth, prices.GBMonthOfBackup),
 		fmt.Sprintf("billed for %.0f ms at %.0f MB", assumedSeconds*1000, memoryGB*1024),
 	}
 	for _, line := range want {
@@ -66,5 +70,32 @@ func TestTheDollarsOfAMillionStepsAreThoseOfAllUnits(t *testing.T) {
 	const want = 2.5*0.625 + 1*0.125 + 2*0.40 + 0.5*0.20 + 0.5*0.050*0.25*13.3334
 	if math.Abs(p.Dollars-want) > 1e-9 {
 		t.Errorf("got %v $, want %v", p.Dollars, want)
+	}
+}
+
+// The table of what comes beside is that of the counted invocations, which stand in the table of the steps.
+func TestThePageSaysWhatComesBeside(t *testing.T) {
+	counted := map[string]float64{}
+	for _, row := range strings.Split(read(t, "e2e/cost/testdata/table.md"), "\n") {
+		cells := strings.Split(row, " | ")
+		if len(cells) < 6 {
+			continue
+		}
+		if n, err := strconv.ParseFloat(cells[4], 64); err == nil {
+			counted[strings.TrimPrefix(cells[0], "| ")] = n
+		}
+	}
+	want := besideTable(counted[referenceUnbatched], counted[referenceBatched])
+	if counted[referenceUnbatched] == 0 || !strings.Contains(read(t, "docs/cost.md"), "\n\n"+want+"\n") {
+		t.Errorf("docs/cost.md should say\n%s", want)
+	}
+}
+
+// What is paid for metrics is bounded by how many there are: those of an agent once for each.
+func TestThePageSaysWhatMetricsCost(t *testing.T) {
+	most := len(deployed.Metrics())
+	says := fmt.Sprintf("which can be %d, those of the agents once for each", most)
+	if !strings.Contains(read(t, "docs/cost.md"), says) {
+		t.Errorf("docs/cost.md does not say %q", says)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -61,6 +62,10 @@ type world struct {
 	agent     queue.Handler
 	compiled  *workflowfile.Compiled
 	gate      gate
+	// supervisor and clock are for steps that are slow, and counted is what they have cost so far.
+	supervisor *supervisor.Supervisor
+	clock      clock
+	counted    []costmeter.Entry
 }
 
 // open makes a world. check has DynamoDB asked what it would bill.
@@ -77,7 +82,7 @@ func open(ctx context.Context, at endpoints, l load, check bool) (*world, error)
 		return nil, err
 	}
 	var err error
-	if w.store, err = dynamostore.New(dynamostore.Config{Client: w.db, Table: w.table, Index: "due"}); err != nil {
+	if w.store, err = dynamostore.New(dynamostore.Config{Client: w.db, Table: w.table, Index: "due", Shards: l.shards(), Now: w.clock.now}); err != nil {
 		return nil, err
 	}
 	if w.queues, err = makeQueues(ctx, sqs.NewFromConfig(messages), prefix); err != nil {
@@ -112,7 +117,10 @@ func (w *world) wire() {
 		Jobs: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
 		Replies: []string{listener}, Notifier: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
-		Instance: instance, Reminders: true, Logger: log,
+		Instance: instance, Reminders: true, Logger: log, Now: w.clock.now,
+	})
+	w.supervisor = supervisor.New(supervisor.Config{
+		Index: w.store, Queue: w.queues, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
 	})
 	work := agent.New(agentName, agent.Do("work", func(ctx context.Context, _ json.RawMessage) (string, error) {
 		// So that the replies of a batch come together, as those of fast agents do.
@@ -120,7 +128,7 @@ func (w *world) wire() {
 	}))
 	w.agent = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues,
-		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: log,
+		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: log, Now: w.clock.now,
 	}).HandleSQS
 }
 
@@ -143,15 +151,16 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 		}
 	}
 	submission = w.meter.Take()
+	w.counted = nil
 	for range w.load.steps {
-		if err := w.feed(ctx, deployed.TasksQueue(agentName), n, w.agent); err != nil {
+		if err := w.feed(ctx, deployed.TasksQueue(agentName), n, w.work); err != nil {
 			return nil, nil, err
 		}
 		if err := w.feed(ctx, deployed.EventsQueue, n, w.scheduler.HandleSQS); err != nil {
 			return nil, nil, err
 		}
 	}
-	steps = w.meter.Take()
+	steps = append(w.counted, w.meter.Take()...)
 	for i := range n {
 		job, err := w.store.Load(ctx, jobID(prefix, i))
 		if err != nil {
@@ -175,7 +184,6 @@ func (w *world) feed(ctx context.Context, name string, n int, handle queue.Handl
 		if err != nil {
 			return err
 		}
-		w.gate.open(len(records))
 		w.meter.Invoked(name, len(records))
 		response, err := handle(ctx, events.SQSEvent{Records: records})
 		if err != nil {

@@ -17,4 +17,11 @@ const (
 	// MillionInvocations are of Lambda, and GBSecond is their duration, on arm64.
 	MillionInvocations = 0.20
 	GBSecond           = 0.0000133334
+	// GBOfLogs are taken in by CloudWatch, Metric is one of ours for a month, MillionTraces are of X-Ray.
+	GBOfLogs      = 0.50
+	Metric        = 0.30
+	MillionTraces = 5.00
+	// GBMonth is of a DynamoDB table, GBMonthOfBackup of its backups to a point in time.
+	GBMonth         = 0.25
+	GBMonthOfBackup = 0.20
 )

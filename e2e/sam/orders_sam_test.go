@@ -25,6 +25,7 @@ const killed = "killed"
 // is killed: nobody says anything of that, and only a sweep can find it.
 func TestOrdersGoThroughADeployedStack(t *testing.T) {
 	w := open(t)
+	w.firstJobs()
 	began := time.Now()
 	w.submit(append(names("first", 100), killed)...)
 	w.killWhoWorksOn(killed)

@@ -2,19 +2,22 @@ package template
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // longestSilence is how long the Supervisor may be silent, in seconds.
 const longestSilence = 180
 
-// alarmOn gives the alarm on a metric of something; empty: there is none.
-func (t *template) alarmOn(namespace, metric, of string) string {
+// alarmOn gives the alarm on a metric of something, named by the values of its dimensions; empty: there is none.
+func (t *template) alarmOn(namespace, metric string, of ...string) string {
 	for _, name := range t.of(alarmKind) {
+		var values []string
 		for _, dimension := range list(t.property(name, "Dimensions")) {
-			if text(t.property(name, "Namespace")) == namespace && text(t.property(name, "MetricName")) == metric && text(at(dimension, "Value")) == of {
-				return name
-			}
+			values = append(values, text(at(dimension, "Value")))
+		}
+		if text(t.property(name, "Namespace")) == namespace && text(t.property(name, "MetricName")) == metric && slices.Equal(values, of) {
+			return name
 		}
 	}
 	return ""
@@ -22,9 +25,9 @@ func (t *template) alarmOn(namespace, metric, of string) string {
 
 func checkWatched(t *template) []string {
 	var found []string
-	want := func(namespace, metric, of string) {
-		if t.alarmOn(namespace, metric, of) == "" {
-			found = append(found, fmt.Sprintf("no alarm on %s of %s", metric, of))
+	want := func(namespace, metric string, of ...string) {
+		if t.alarmOn(namespace, metric, of...) == "" {
+			found = append(found, fmt.Sprintf("no alarm on %s of %s", metric, strings.Join(of, " ")))
 		}
 	}
 	for _, name := range t.of(functionKind) {
@@ -40,7 +43,13 @@ func checkWatched(t *template) []string {
 			want("AWS/SQS", "ApproximateAgeOfOldestMessage", full)
 		}
 	}
-	want("AWS/DynamoDB", "WriteThrottleEvents", "${Table}")
+	for _, metric := range []string{"WriteThrottleEvents", "ReadThrottleEvents"} {
+		want("AWS/DynamoDB", metric, "${Table}")
+		// What an index refuses is counted under its own name only.
+		for _, index := range list(t.property("Table", "GlobalSecondaryIndexes")) {
+			want("AWS/DynamoDB", metric, "${Table}", text(at(index, "IndexName")))
+		}
+	}
 	want("Makegood", "JobsInError", "${AWS::StackName}")
 	return found
 }
@@ -79,7 +88,9 @@ func alarmRules() []rule {
 			{"MetricName: ApproximateAgeOfOldestMessage\n          D", "MetricName: NumberOfMessagesSent\n          D", "ApproximateAgeOfOldestMessage of ${AWS::StackName}-tasks-payments"},
 			{"MetricName: Throttles", "MetricName: Errors", "no alarm on Throttles of ${AWS::StackName}-supervisor"},
 			{"MetricName: JobsInError", "MetricName: JobsInEror", "no alarm on JobsInError"},
-			{"MetricName: WriteThrottleEvents", "MetricName: ReadThrottleEvents", "no alarm on WriteThrottleEvents"},
+			{"MetricName: WriteThrottleEvents", "MetricName: ReadThrottleEvents", "no alarm on WriteThrottleEvents of ${Table}"},
+			{"    - [CompleteBy, Attention]\n", "    - [CompleteBy]\n", "no alarm on WriteThrottleEvents of ${Table} Attention"},
+			{"MetricName: ReadThrottleEvents\n          D", "MetricName: ThrottledRequests\n          D", "no alarm on ReadThrottleEvents of ${Table} CompleteBy"},
 		}},
 		{"an alarm tells the operators, and missing sweeps are one", checkAlarms, []mistake{
 			{"          AlarmActions: [!Ref AlertTopic]\n", "", "httpTasksOld tells nobody"},

@@ -14,12 +14,9 @@ const deployPage = "../../docs/deploy.md"
 // List prices in dollars beside those of package prices, of the same place and time: docs/deploy.md names the pages.
 const (
 	perMillionTicks    = 1.00
-	perMillionTraces   = 5.00
 	perAlarm           = 0.10
 	perDashboard       = 3.00
 	perKey             = 1.00
-	perMetric          = 0.30
-	perGBOfLogs        = 0.50
 	minutes            = 30 * 24 * 60 // of a month
 	pollers            = 5            // of a queue that feeds a function; MaximumConcurrency keeps them at that
 	receivesPerMinute  = 3            // long polls of 20 seconds
@@ -52,7 +49,7 @@ func (t *template) idle(shards int) []cost {
 	}
 	traces := 0.0
 	if text(at(t.globals, "Function", "Tracing")) == "Active" {
-		traces = million(minutes, perMillionTraces)
+		traces = million(minutes, prices.MillionTraces)
 	}
 	sweep := float64(minutes * shards)
 	memory := float64(number(t.property("Supervisor", "MemorySize"))) / 1024
@@ -61,7 +58,7 @@ func (t *template) idle(shards int) []cost {
 		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, prices.MillionWrites)},
 		{"sweeps: looking", "a query and a question for the queue's depth for each shard, and one question more", million(sweep*readsPerEmptyQuery, prices.MillionReads) + million(sweep+minutes, prices.MillionRequests)},
 		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, prices.MillionInvocations+perMillionTicks) + minutes*secondsPerSweep*memory*prices.GBSecond},
-		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*perGBOfLogs + perMetric},
+		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*prices.GBOfLogs + prices.Metric},
 		{"traces", "one a sweep, if Tracing is Active", traces},
 		{"alarms", fmt.Sprint(alarms), float64(alarms) * perAlarm},
 		{"dashboard", fmt.Sprint(dashboards), float64(dashboards) * perDashboard},

@@ -117,6 +117,11 @@ func TestEachAgentOfTheCodeHasAFunctionAndAQueue(t *testing.T) {
 	if got := whole.agents(); !slices.Equal(got, want) {
 		t.Errorf("got the agents %v, want %v", got, want)
 	}
+	// A workflow with another is refused; an agent that runs elsewhere would be named here, and in no loop.
+	listed := strings.Split(whole.environment("Scheduler")[deployed.VarAgents], ",")
+	if slices.Sort(listed); !slices.Equal(listed, want) {
+		t.Errorf("the functions know of the agents %v, want %v", listed, want)
+	}
 	queues := map[string]string{"EventsQueue": deployed.EventsQueue, "QuarantineQueue": deployed.QuarantineQueue}
 	for _, agent := range want {
 		queues[agent+"TasksQueue"] = deployed.TasksQueue(agent)

@@ -153,8 +153,10 @@ func checkTLS(t *template) []string {
 // checkKept: what jobs rest on outlives a mistake.
 func checkKept(t *template) []string {
 	var found []string
-	for _, name := range []string{"Table", "Key"} {
-		for attribute, want := range map[string]string{"DeletionPolicy": "RetainExceptOnCreate", "UpdateReplacePolicy": "Retain"} {
+	// The table also if it was made a moment ago: it is protected, and a rollback that must delete it fails. A key
+	// is not, and an unused one costs.
+	for name, kept := range map[string]string{"Table": "Retain", "Key": "RetainExceptOnCreate"} {
+		for attribute, want := range map[string]string{"DeletionPolicy": kept, "UpdateReplacePolicy": "Retain"} {
 			if got := text(t.resources[name].attributes[attribute]); got != want {
 				found = append(found, fmt.Sprintf("%s: %s is %q, want %s", name, attribute, got, want))
 			}
@@ -223,7 +225,8 @@ func partRules() []rule {
 			{"Resource: !Ref AlertTopic\n            Condition: {StringEquals: {aws:SourceAccount: !Ref AWS::AccountId}}", "Resource: !Ref AlertTopic", "AlertTopicPolicy lets others in"},
 		}},
 		{"the table and its key outlive a mistake", checkKept, []mistake{
-			{"    DeletionPolicy: RetainExceptOnCreate\n", "", "Table: DeletionPolicy"},
+			{"    DeletionPolicy: Retain\n", "", "Table: DeletionPolicy"},
+			{"DeletionPolicy: Retain\n", "DeletionPolicy: RetainExceptOnCreate\n", "Table: DeletionPolicy"},
 			{"PointInTimeRecoveryEnabled: true", "PointInTimeRecoveryEnabled: false", "Table cannot be restored"},
 			{"DeletionProtectionEnabled: !If [IsProtected, true, false]", "DeletionProtectionEnabled: false", "Table is not protected"},
 			{"Type: AWS::DynamoDB::Table", "Type: AWS::DynamoDB::GlobalTable", "Table is of another kind"},

@@ -93,6 +93,13 @@ func (t *template) call(name string, argument any, loop map[string]any) (value a
 		return "${" + strings.Join(parts, ".") + "}", true
 	case "Fn::FindInMap":
 		return at(t.mappings, texts(t.resolve(argument, loop))...), true
+	case "Fn::Split":
+		parts := texts(t.resolve(argument, loop))
+		var all []any
+		for part := range strings.SplitSeq(parts[1], parts[0]) {
+			all = append(all, part)
+		}
+		return all, true
 	case "Fn::If":
 		parts := argument.([]any)
 		if t.conditions[text(parts[0])] {

@@ -25,13 +25,16 @@ func grants() map[string][]string {
 			each(key, "kms:Decrypt", "kms:GenerateDataKey", "kms:Encrypt", "kms:ReEncryptFrom", "kms:ReEncryptTo", "kms:DescribeKey"),
 			each("${"+logs+".Arn}", "logs:CreateLogStream", "logs:PutLogEvents"),
 			each("*", "xray:PutTraceSegments", "xray:PutTelemetryRecords"),
+			each("*", "ec2:CreateNetworkInterface", "ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets", "ec2:DeleteNetworkInterface",
+				"ec2:AssignPrivateIpAddresses", "ec2:UnassignPrivateIpAddresses"),
 		)
 	}
 	return map[string][]string{
 		"SchedulerRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
 			take(events), send(events), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
-			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"), usual("SchedulerLogs"),
+			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
+			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
 		),
 		"XAgentRole": slices.Concat(
 			each(table, "dynamodb:UpdateItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
@@ -62,6 +65,9 @@ func (t *template) statements(role string) []any {
 	for _, policy := range list(t.property(role, "Policies")) {
 		all = append(all, list(at(policy, "PolicyDocument", "Statement"))...)
 	}
+	for _, arn := range list(t.property(role, "ManagedPolicyArns")) {
+		all = append(all, list(t.property(reference(arn), "PolicyDocument", "Statement"))...)
+	}
 	for _, name := range t.of("AWS::IAM::Policy") {
 		if slices.Contains(texts(t.property(name, "Roles")), "${"+role+"}") {
 			all = append(all, list(t.property(name, "PolicyDocument", "Statement"))...)
@@ -69,6 +75,9 @@ func (t *template) statements(role string) []any {
 	}
 	return all
 }
+
+// reference gives the name in ${Name}.
+func reference(v any) string { return strings.TrimSuffix(strings.TrimPrefix(text(v), "${"), "}") }
 
 // agents gives the names of the agents that have a function.
 func (t *template) agents() []string {
@@ -87,6 +96,9 @@ func checkGrants(t *template) []string {
 	for _, role := range t.of("AWS::IAM::Role") {
 		granted := map[string]bool{}
 		for _, statement := range t.statements(role) {
+			if text(at(statement, "Effect")) != "Allow" {
+				continue
+			}
 			for _, action := range texts(at(statement, "Action")) {
 				for _, on := range texts(at(statement, "Resource")) {
 					granted[action+" "+on] = true
@@ -191,8 +203,10 @@ func checkOwnRoles(t *template) []string {
 		}
 	}
 	for _, role := range t.of("AWS::IAM::Role") {
-		if t.property(role, "ManagedPolicyArns") != nil {
-			found = append(found, role+" has a managed policy")
+		for _, arn := range list(t.property(role, "ManagedPolicyArns")) {
+			if t.resources[reference(arn)].kind != "AWS::IAM::ManagedPolicy" {
+				found = append(found, role+" has a managed policy that is not of this template")
+			}
 		}
 		found = append(found, t.checkTrust(role)...)
 	}

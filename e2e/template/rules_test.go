@@ -16,7 +16,9 @@ type rule struct {
 // mistake is a change of the source that breaks a rule, and what must be said of it. All of old is replaced.
 type mistake struct{ old, new, says string }
 
-func rules() []rule { return slices.Concat(roleRules(), partRules(), functionRules(), alarmRules()) }
+func rules() []rule {
+	return slices.Concat(roleRules(), accessRules(), partRules(), functionRules(), alarmRules())
+}
 
 func TestTheTemplateKeepsTheRules(t *testing.T) {
 	source := readFile(t, templateFile)

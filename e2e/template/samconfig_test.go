@@ -1,38 +1,23 @@
 package template
 
 import (
-	"regexp"
-	"strings"
 	"testing"
-)
 
-// Tables and keys of TOML, as far as samconfig.toml has them: a reader of all of TOML is not worth a dependency.
-var (
-	tableLine     = regexp.MustCompile(`^\[(\w+)\.(\w+)\.parameters\]$`)
-	overridesLine = regexp.MustCompile(`^parameter_overrides = \[(.*)\]$`)
-	overridePart  = regexp.MustCompile(`^"(\w+)=([^"]*)"$`)
+	"github.com/makegood-dev/makegood/e2e/sam"
 )
 
 // overrides gives the parameters of each environment of samconfig.toml.
 func overrides(t *testing.T) map[string]map[string]any {
 	t.Helper()
+	environments, err := sam.Overrides(readFile(t, "../../samconfig.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := map[string]map[string]any{}
-	environment := ""
-	for line := range strings.SplitSeq(readFile(t, "../../samconfig.toml"), "\n") {
-		if table := tableLine.FindStringSubmatch(line); table != nil {
-			environment = table[1]
-		}
-		parts := overridesLine.FindStringSubmatch(line)
-		if parts == nil {
-			continue
-		}
+	for environment, values := range environments {
 		all[environment] = map[string]any{}
-		for part := range strings.SplitSeq(parts[1], ", ") {
-			pair := overridePart.FindStringSubmatch(part)
-			if pair == nil {
-				t.Fatalf("samconfig.toml, %s: %s is no parameter and its value", environment, part)
-			}
-			all[environment][pair[1]] = pair[2]
+		for name, value := range values {
+			all[environment][name] = value
 		}
 	}
 	return all
@@ -56,9 +41,13 @@ func TestTheEnvironmentsSetParametersThatThereAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, condition := range []string{"IsProtected", "IsReserved", "IsWatched", "HasDashboard"} {
+	for _, condition := range []string{"IsProtected", "IsWatched", "HasDashboard"} {
 		if !prod.conditions[condition] {
 			t.Errorf("in prod the condition %s does not hold", condition)
 		}
+	}
+	// The first deployment of a new account, which has ten in all, would fail over what is reserved.
+	if prod.conditions["IsReserved"] {
+		t.Error("prod reserves concurrency, and nobody asked for it")
 	}
 }

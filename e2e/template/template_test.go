@@ -38,7 +38,10 @@ type resource struct {
 
 // everything sets the parameters so that all that can be made is made.
 func everything() map[string]any {
-	return map[string]any{"EventBus": "yes", "ReserveConcurrency": "yes", "AlertEmail": "a@example.com", "Tracing": "Active"}
+	return map[string]any{
+		"EventBus": "yes", "ReserveConcurrency": "yes", "AlertEmail": "a@example.com", "Tracing": "Active", "SubnetIds": "subnet-1,subnet-2",
+		"SecurityGroupIds": "sg-1", "WarmWrites": 8000, "WebhookParameter": "arn:aws:ssm:eu-central-1:123456789012:parameter/webhook",
+	}
 }
 
 func readFile(t *testing.T, name string) string {
@@ -61,12 +64,15 @@ func load(t *testing.T, text string) *template {
 
 // parse reads a template, with these parameters in place of its defaults.
 func parse(text string, parameters map[string]any) (*template, error) {
-	t := &template{parameters: map[string]any{}, conditions: map[string]bool{}, resources: map[string]resource{}}
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
 		return nil, err
 	}
-	t.source = document.Content[0]
+	return parseNode(document.Content[0], parameters)
+}
+
+func parseNode(source *yaml.Node, parameters map[string]any) (*template, error) {
+	t := &template{source: source, parameters: map[string]any{}, conditions: map[string]bool{}, resources: map[string]resource{}}
 	all, _ := decode(t.source).(map[string]any)
 	for name, declared := range at(all, "Parameters").(map[string]any) {
 		t.parameters[name] = at(declared, "Default")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -52,5 +53,19 @@ func TestWhoOwnsAStackIsInItsARN(t *testing.T) {
 func TestFortunateOrdersAreAsManyAsAsked(t *testing.T) {
 	if got := fortunate("chain", chains); len(got) != chains {
 		t.Errorf("got %d, want %d: %v", len(got), chains, got)
+	}
+}
+
+// What is verified on an account is what prod deploys: each of its parameters, as samconfig.toml has them.
+func TestWhatIsDeployedIsWhatProdDeploys(t *testing.T) {
+	t.Chdir("../..")
+	got, err := (&world{shop: "https://shop.example"}).parameters()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"DeletionProtection=yes", "RetentionDays=90", "Tracing=Active", "Shop=https://shop.example"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("got %v, want %s among them", got, want)
+		}
 	}
 }

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,9 +51,13 @@ func (w *world) verify(ctx context.Context) {
 	if !w.options.rehearse {
 		_ = w.report.try("The adapters' suites", func() ([]string, error) { return w.suites(ctx) })
 	}
+	if w.report.try("What the account lacks", func() ([]string, error) { return w.preflight(ctx) }) != nil {
+		return
+	}
 	if w.report.try("Deployment", func() ([]string, error) { return w.deploy(ctx) }) != nil {
 		return
 	}
+	_ = w.report.try("An alarm is heard", func() ([]string, error) { return w.alarm(ctx) })
 	_ = w.report.try("What each role may do", func() ([]string, error) { return w.roles(ctx) })
 	_ = w.report.try("Sixty steps, and the time of a hop", func() ([]string, error) { return w.hops(ctx) })
 	if w.report.try("Orders", func() ([]string, error) { return w.orders(ctx) }) == nil {
@@ -65,6 +72,35 @@ func (w *world) architecture() string {
 	return "Architecture=arm64"
 }
 
+// environment is that of samconfig.toml whose parameters are deployed.
+const environment = "prod"
+
+// preflight does what make deploy does first.
+func (w *world) preflight(ctx context.Context) ([]string, error) {
+	out, err := exec.CommandContext(ctx, "go", "run", "./e2e/preflight", "-stack", stackName, "-env", environment).CombinedOutput()
+	return []string{"```", strings.TrimSpace(string(out)), "```"}, err
+}
+
+// parameters are those of prod, and where the shop is.
+func (w *world) parameters() ([]string, error) {
+	samconfig, err := os.ReadFile("samconfig.toml")
+	if err != nil {
+		return nil, err
+	}
+	environments, err := sam.Overrides(string(samconfig))
+	if err != nil {
+		return nil, err
+	}
+	all := []string{w.architecture(), "Shop=" + w.shop}
+	for _, name := range slices.Sorted(maps.Keys(environments[environment])) {
+		all = append(all, name+"="+environments[environment][name])
+	}
+	if w.options.rehearse {
+		all = append(all, "HttpAllow=127.0.0.1")
+	}
+	return all, nil
+}
+
 // deploy opens a shop, deploys the stack that is told where it is, and publishes workflows that ask it.
 func (w *world) deploy(ctx context.Context) (found []string, err error) {
 	if w.folder, err = os.MkdirTemp("", "makegood-verify-"); err != nil {
@@ -73,11 +109,9 @@ func (w *world) deploy(ctx context.Context) (found []string, err error) {
 	if err := w.openShop(ctx); err != nil {
 		return nil, fmt.Errorf("the shop: %w", err)
 	}
-	parameters := []string{
-		w.architecture(), "DeletionProtection=no", "Shards=4", "LogRetentionDays=7", "Alarms=yes", "Dashboard=yes", "Tracing=Active", "Shop=" + w.shop,
-	}
-	if w.options.rehearse {
-		parameters = append(parameters, "HttpAllow=127.0.0.1")
+	parameters, err := w.parameters()
+	if err != nil {
+		return nil, err
 	}
 	if err := w.put(ctx, sam.Stack{Template: "template.yaml", Name: stackName, Parameters: parameters}); err != nil {
 		return nil, err
@@ -95,7 +129,7 @@ func (w *world) deploy(ctx context.Context) (found []string, err error) {
 			return nil, err
 		}
 	}
-	return []string{"`template.yaml` is deployed with alarms, dashboard and traces, as " + stackName + "."}, nil
+	return []string{"`template.yaml` is deployed as " + stackName + ", with what `prod` sets: " + strings.Join(parameters, " ") + "."}, nil
 }
 
 // put builds and deploys a stack, and remembers that it must go.

@@ -3,6 +3,8 @@ package deployed
 import (
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
@@ -21,16 +23,19 @@ const (
 	VarQueues      = "MAKEGOOD_QUEUES"
 	VarQueuePrefix = "MAKEGOOD_QUEUE_PREFIX"
 	// VarReplies registers reply queues, shop=replies-shop,...: what a job may name as replyTo, and the
-	// queue of it. VarAlertTopic is the ARN of an SNS topic, VarWebhook an address for alerts, VarBus
-	// the name of an event bus. All optional.
+	// queue of it. VarAlertTopic is the ARN of an SNS topic, VarWebhook that of an SSM parameter which holds
+	// an address for alerts, VarBus the name of an event bus. All optional.
 	VarReplies    = "MAKEGOOD_REPLIES"
 	VarAlertTopic = "MAKEGOOD_ALERT_TOPIC"
-	VarWebhook    = "MAKEGOOD_WEBHOOK"
+	VarWebhook    = "MAKEGOOD_WEBHOOK_PARAMETER"
 	VarBus        = "MAKEGOOD_BUS"
 	// VarAgent is the agent that an agent function runs. VarHTTPAllow lists private hosts, addresses
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
 	VarHTTPAllow = "MAKEGOOD_HTTP_ALLOW"
+	// VarAgents lists the agents that have a tasks queue, with commas between; a workflow that names another
+	// is refused. Empty: not looked at, or those that VarQueues has a queue of.
+	VarAgents = "MAKEGOOD_AGENTS"
 	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
 	VarStack = "MAKEGOOD_STACK"
 	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
@@ -60,6 +65,7 @@ type place struct {
 	retention    time.Duration
 	queues       map[string]string
 	prefix       string
+	agents       []string
 }
 
 // parts is what every function reads.
@@ -93,6 +99,10 @@ func (e *environment) place() place {
 		shards:    e.number(VarShards, 1, 1<<10),
 		retention: time.Duration(e.number(VarRetention, 0, maxRetention)) * 24 * time.Hour,
 		queues:    e.pairs(VarQueues), prefix: e.getenv(VarQueuePrefix),
+		agents: e.list(VarAgents),
+	}
+	if len(p.agents) == 0 {
+		p.agents = agentsOf(p.queues)
 	}
 	if (e.getenv(VarQueues) == "") == (p.prefix == "") {
 		e.refuse(VarQueues, "or %s must be set, and not both", VarQueuePrefix)
@@ -129,9 +139,9 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 	for _, queue := range c.replies {
 		e.needs(c.place, queue)
 	}
-	if c.webhook != "" && !webhook.IsAddress(c.webhook) {
-		// It may hold a secret.
-		e.refuse(VarWebhook, "is not an address of http or https")
+	if webhook.IsAddress(c.webhook) {
+		// It may hold a secret, which is why a parameter is to hold it.
+		e.refuse(VarWebhook, "is an address, want the ARN of the SSM parameter that holds it")
 	}
 	return c, e.err()
 }
@@ -173,3 +183,15 @@ const (
 
 // TasksQueue is the name of an agent's queue.
 func TasksQueue(agent string) string { return fmt.Sprintf("tasks-%s", agent) }
+
+// agentsOf gives the agents that have a queue among these, sorted.
+func agentsOf(queues map[string]string) []string {
+	var agents []string
+	for name := range queues {
+		if agent, is := strings.CutPrefix(name, TasksQueue("")); is {
+			agents = append(agents, agent)
+		}
+	}
+	slices.Sort(agents)
+	return agents
+}

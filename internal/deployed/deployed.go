@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/makegood-dev/makegood/agent"
@@ -36,7 +37,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
-	"github.com/makegood-dev/makegood/internal/notify/webhook"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
@@ -126,7 +126,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) 
 	sched := scheduler.New(scheduler.Config{
 		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Notifier: told, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
-		Replies: slices.Sorted(maps.Keys(c.replies)), Reminders: true, Evaluations: c.evaluations(),
+		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
 	})
 	s.meter.count(schedulerTotals(&sched.Counts)...)
@@ -147,7 +147,7 @@ func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 		all = append(all, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
 	}
 	if c.webhook != "" {
-		all = append(all, webhook.Webhook{URL: c.webhook})
+		all = append(all, &keptWebhook{ssm: ssm.NewFromConfig(s.aws), parameter: c.webhook, now: time.Now})
 	}
 	if c.bus != "" {
 		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})

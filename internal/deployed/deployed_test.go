@@ -79,7 +79,7 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 		},
 		{"agent", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,events=c"}, []string{"each name once", "has no quarantine", "has no tasks-http"}},
 		{"supervisor", map[string]string{VarShards: "0"}, []string{VarShards + ` is "0", want a whole number of 1`}},
-		{"scheduler", map[string]string{VarWebhook: "hooks.example/secret"}, []string{VarWebhook + " is not an address"}},
+		{"scheduler", map[string]string{VarWebhook: "https://hooks.example/secret"}, []string{VarWebhook + " is an address, want the ARN"}},
 	} {
 		environment := good()
 		for name, value := range c.change {

@@ -29,6 +29,7 @@ type Operator struct {
 	*dynamostore.Store
 	scheduler *scheduler.Scheduler
 	published *definitions
+	agents    []string
 }
 
 // NewOperator makes an Operator from the variables that functions read. published are workflow files that
@@ -50,10 +51,10 @@ func NewOperator(c aws.Config, getenv func(string) string, published [][]byte, i
 	if err != nil {
 		return nil, err
 	}
-	return &Operator{Store: table, published: known, scheduler: scheduler.New(scheduler.Config{
+	return &Operator{Store: table, published: known, agents: p.agents, scheduler: scheduler.New(scheduler.Config{
 		Jobs: table, Payloads: table, Definitions: table, Queue: queues, Notifier: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue, Replies: slices.Sorted(maps.Keys(replies)),
-		Reminders: true, Instance: instance, Logger: log,
+		Agents: p.agents, Reminders: true, Instance: instance, Logger: log,
 	})}, nil
 }
 
@@ -69,8 +70,12 @@ func (o *Operator) SubmitCurrent(ctx context.Context, workflow string, s schedul
 	return o.scheduler.SubmitCurrent(ctx, workflow, s)
 }
 
-// Publish makes a definition the current one of its workflow's name; jobs that are there keep theirs.
+// Publish makes a definition the current one of its workflow's name; jobs that are there keep theirs. It refuses,
+// with scheduler.ErrInvalid, one with an agent that has no queue.
 func (o *Operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
+	if err := scheduler.CheckAgents(c, o.agents); err != nil {
+		return err
+	}
 	return o.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition)
 }
 

@@ -59,6 +59,8 @@ type Config struct {
 	Tasks      func(agent string) string
 	// Replies are the registered names that a submission may give as replyTo.
 	Replies []string
+	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
+	Agents []string
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what

@@ -116,6 +116,9 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err != nil {
 		return submitted{}, fmt.Errorf("definition %s: %w", sub.Definition, err)
 	}
+	if err := CheckAgents(compiled, s.Agents); err != nil {
+		return submitted{}, err
+	}
 	job, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
 		return submitted{job: job}, err

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
 // Error is what AWS, or the lack of it, kept the command from doing, and what to do next.
@@ -64,6 +66,9 @@ func explained(err error, name, region string) *Error {
 		return known
 	}
 	wrapped := fmt.Errorf("stack %s in %s: %w", name, region, err)
+	if errors.Is(err, scheduler.ErrInvalid) {
+		return &Error{Usage: true, err: wrapped, next: "deploy the agent first (docs/deploy.md, Add an agent), or mend the file"}
+	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		if errors.Is(err, errNotOurs) {

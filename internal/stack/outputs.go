@@ -19,7 +19,7 @@ func Outputs() map[string]string {
 	return map[string]string{
 		deployed.VarTable: "TableName", deployed.VarIndex: "IndexName", deployed.VarShards: "Shards",
 		deployed.VarQueues: "Queues", deployed.VarQueuePrefix: "QueuePrefix",
-		deployed.VarReplies: "Replies", deployed.VarRetention: "RetentionDays",
+		deployed.VarReplies: "Replies", deployed.VarRetention: "RetentionDays", deployed.VarAgents: "Agents",
 	}
 }
 

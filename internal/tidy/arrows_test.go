@@ -113,7 +113,7 @@ var arrows = []arrow{
 	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
 
 	// What stands for our users' code: the public packages, as they have them.
-	{"workflows", []string{".", "agent", "workflows/order"}, nil},
+	{"workflows", []string{".", "agent", "workflows/hello", "workflows/order"}, nil},
 	{"workflows/*", []string{".", "agent"}, nil},
 	{"examples/*", []string{".", "agent", "client", "makegoodtest", "workflows", "workflows/order", "examples/shop/services"}, []string{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",

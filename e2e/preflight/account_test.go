@@ -1,0 +1,104 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+)
+
+// account answers as CloudFormation and Lambda do.
+func account(t *testing.T, state string, limit, unreserved int) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/2016-08-19/account-settings/" && limit == 0:
+			w.WriteHeader(http.StatusForbidden)
+		case r.Method == http.MethodGet && r.URL.Path == "/2016-08-19/account-settings/":
+			fmt.Fprintf(w, `{"AccountLimit":{"ConcurrentExecutions":%d,"UnreservedConcurrentExecutions":%d}}`, limit, unreserved)
+		case r.Method == http.MethodPost && state == "":
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprint(w, `<ErrorResponse><Error><Code>ValidationError</Code><Message>Stack with id shop does not exist</Message></Error></ErrorResponse>`)
+		case r.Method == http.MethodPost:
+			fmt.Fprintf(w, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>shop</StackName><StackStatus>%s</StackStatus></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`, state)
+		default:
+			t.Errorf("asked %s %s, which would change something", r.Method, r.URL)
+		}
+	}))
+	t.Cleanup(server.Close)
+	for name, value := range map[string]string{
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_CA_BUNDLE": "", "AWS_PROFILE": "",
+	} {
+		t.Setenv(name, value)
+	}
+}
+
+// The first deployment of a new account, which has ten executions in all, is refused before anything is made, with
+// what to do; what prod asks for by itself is not.
+func TestWhatTheAccountLacksIsSaidBeforeAnythingIsMade(t *testing.T) {
+	t.Chdir("../..")
+	for name, c := range map[string]struct {
+		state             string
+		limit, unreserved int
+		parameters        []string
+		refuses           bool
+	}{
+		"a new account":                         {"", 10, 10, nil, false},
+		"a new account, and reserved":           {"", 10, 10, []string{"Shards=4", "ReserveConcurrency=yes"}, true},
+		"reserved, with enough":                 {"", 1000, 1000, []string{"ReserveConcurrency=yes"}, false},
+		"reserved, and just too little":         {"", 1000, 193, []string{"ReserveConcurrency=yes"}, true},
+		"reserved already":                      {"UPDATE_COMPLETE", 1000, 100, []string{"ReserveConcurrency=yes"}, false},
+		"the rest of a deployment that failed":  {"ROLLBACK_COMPLETE", 1000, 1000, nil, true},
+		"one that could not even be taken back": {"ROLLBACK_FAILED", 1000, 1000, nil, true},
+		"an update that could not":              {"UPDATE_ROLLBACK_FAILED", 1000, 1000, nil, true},
+		"one under way":                         {"UPDATE_IN_PROGRESS", 1000, 1000, nil, true},
+		"a change set that nobody took":         {"REVIEW_IN_PROGRESS", 1000, 1000, nil, false},
+		"who may not ask":                       {"", 0, 0, []string{"ReserveConcurrency=yes"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account(t, c.state, c.limit, c.unreserved)
+			lacks, err := run(t.Context(), "shop", "prod", c.parameters)
+			if err != nil || lacks != c.refuses {
+				t.Errorf("got %t, %v, want %t", lacks, err, c.refuses)
+			}
+		})
+	}
+}
+
+// The numbers come from the template, and the page says them.
+func TestThePageSaysWhatIsReserved(t *testing.T) {
+	read := func(name string) string {
+		text, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	a, err := askedFor(read("template.yaml"), read("samconfig.toml"), "prod", []string{"ReserveConcurrency=yes"})
+	if err != nil || a.used == 0 {
+		t.Fatalf("got %+v, %v", a, err)
+	}
+	if says := fmt.Sprintf("reserves %d, and the account must keep %d", a.reserved, mustStay); !strings.Contains(read("docs/deploy.md"), says) {
+		t.Errorf("docs/deploy.md does not say %q", says)
+	}
+	if b, err := askedFor(read("template.yaml"), read("samconfig.toml"), "prod", nil); err != nil || b.reserved != 0 {
+		t.Errorf("prod by itself reserves %d, %v, want nothing", b.reserved, err)
+	}
+	if _, err := askedFor(read("template.yaml"), read("samconfig.toml"), "production", nil); err == nil {
+		t.Error("want an environment that is not there to be refused")
+	}
+}
+
+// What must be mended says how.
+func TestALackSaysWhatToDo(t *testing.T) {
+	for _, f := range append(lacksOfConcurrency(asked{reserved: 94, used: 92}, limit{10, 10}, true), lacksOfConcurrency(asked{used: 92}, limit{10, 10}, true)...) {
+		if !strings.Contains(f.text, "--quota-code L-B99A9384 --desired-value 1000") {
+			t.Errorf("got %q, want the command that asks for more", f.text)
+		}
+	}
+	if f := lacksOfState("shop", "ROLLBACK_FAILED"); len(f) != 1 || !strings.Contains(f[0].text, "make undeploy STACK=shop") {
+		t.Errorf("got %v, want the command that deletes it", f)
+	}
+}

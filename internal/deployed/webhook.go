@@ -1,0 +1,87 @@
+package deployed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/notify/webhook"
+)
+
+// addressKept is for how long a webhook's address is not asked for again: so long may alerts go to the old
+// one after it was changed.
+const addressKept = 5 * time.Minute
+
+// errAddress: what the parameter holds is no address. It is not shown, since it may be a secret in the
+// wrong place.
+var errAddress = errors.New("its value is not an address of http or https")
+
+// parameterReader is what is asked of SSM.
+type parameterReader interface {
+	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
+}
+
+// keptWebhook alerts at an address that SSM keeps, for it may hold a secret. It asks when there is something to
+// alert of, and not at the start: that the address cannot be had must keep no job from going on. An alert that
+// could not be sent for it is told again, as any other.
+type keptWebhook struct {
+	ssm       parameterReader
+	parameter string
+	now       func() time.Time
+
+	mu    sync.Mutex
+	hook  webhook.Webhook
+	until time.Time
+}
+
+var _ notify.Notifier = (*keptWebhook)(nil)
+
+// Announce posts an Error, and asks for no address to tell of anything else.
+func (k *keptWebhook) Announce(ctx context.Context, n notify.Notice) error {
+	if n.ProcessState != makegood.Error {
+		return nil
+	}
+	hook, err := k.current(ctx)
+	if err != nil {
+		return err
+	}
+	return hook.Announce(ctx, n)
+}
+
+// AgentSilent posts that an agent claims nothing.
+func (k *keptWebhook) AgentSilent(ctx context.Context, agent string) error {
+	hook, err := k.current(ctx)
+	if err != nil {
+		return err
+	}
+	return hook.AgentSilent(ctx, agent)
+}
+
+// current gives the webhook at the address that SSM has, or had a short time ago.
+func (k *keptWebhook) current(ctx context.Context) (webhook.Webhook, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.now().Before(k.until) {
+		return k.hook, nil
+	}
+	got, err := k.ssm.GetParameter(ctx, &ssm.GetParameterInput{Name: &k.parameter, WithDecryption: aws.Bool(true)})
+	if err != nil {
+		return webhook.Webhook{}, fmt.Errorf("webhook: read its address, %s: %w", k.parameter, err)
+	}
+	address := ""
+	if got.Parameter != nil {
+		address = aws.ToString(got.Parameter.Value)
+	}
+	if !webhook.IsAddress(address) {
+		return webhook.Webhook{}, fmt.Errorf("webhook: %s: %w", k.parameter, errAddress)
+	}
+	k.hook, k.until = webhook.Webhook{URL: address}, k.now().Add(addressKept)
+	return k.hook, nil
+}
