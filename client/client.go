@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -246,15 +247,21 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 	return job, nil
 }
 
-// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's
-// error when ctx does; ErrNotFound, *UnreachableError.
+// Wait waits until a job is finished or in Error, and gives it with its payloads; without them, where they are
+// more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
+// *UnreachableError.
 func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
 	for _, err := range c.Watch(ctx, id) {
 		if err != nil {
 			return Job{}, err
 		}
 	}
-	return c.Get(ctx, id)
+	job, err := c.Get(ctx, id)
+	var invalid *InvalidError
+	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
+		return c.Look(ctx, id)
+	}
+	return job, err
 }
 
 // Watch gives a job without payloads each time something about it has changed, first as it is now,

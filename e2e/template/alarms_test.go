@@ -3,6 +3,8 @@ package template
 import (
 	"fmt"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/deployed"
 )
 
 // longestSilence is how long the Supervisor may be silent, in seconds.
@@ -28,6 +30,9 @@ func checkWatched(t *template) []string {
 		}
 	}
 	for _, name := range t.of(functionKind) {
+		if t.environment(name)[deployed.VarDoor] != "" {
+			continue // Whoever knocks is told at once; and a door costs nothing while nobody does.
+		}
 		full := text(t.property(name, "FunctionName"))
 		want("AWS/Lambda", "Errors", full)
 		want("AWS/Lambda", "Throttles", full)

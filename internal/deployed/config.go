@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/httpapi"
 )
 
 // The variables that functions read, beside those of the AWS SDK and those that Lambda sets.
@@ -31,6 +32,8 @@ const (
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
 	VarHTTPAllow = "MAKEGOOD_HTTP_ALLOW"
+	// VarDoor is the door that a door's function is: submit, read or operate.
+	VarDoor = "MAKEGOOD_DOOR"
 	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
 	VarStack = "MAKEGOOD_STACK"
 	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
@@ -151,6 +154,24 @@ func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig,
 		allow: e.list(VarHTTPAllow), runtimeAPI: getenv(varRuntimeAPI),
 	}
 	e.needs(c.place, EventsQueue, QuarantineQueue, TasksQueue(c.agent))
+	return c, e.err()
+}
+
+// doorConfig is what a door's function reads beside.
+type doorConfig struct {
+	parts
+	door    httpapi.Door
+	replies map[string]string
+}
+
+func readDoor(getenv func(string) string) (doorConfig, error) {
+	e := &environment{getenv: getenv}
+	var names []string
+	for _, d := range httpapi.Doors() {
+		names = append(names, string(d))
+	}
+	c := doorConfig{parts: e.parts(), door: httpapi.Door(e.oneOf(VarDoor, "the door that this function is", names)), replies: e.pairs(VarReplies)}
+	e.needs(c.place, EventsQueue)
 	return c, e.err()
 }
 
