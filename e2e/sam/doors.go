@@ -38,13 +38,18 @@ type LocalDoors struct {
 const Caller = "arn:aws:iam::000000000000:user/rehearsal"
 
 // OnStandIn gives a client of a stack that is deployed to the stand-in at an endpoint, through local doors which
-// only the credentials of c open.
-func OnStandIn(ctx context.Context, endpoint, stack string, c aws.Config) (*client.Client, *LocalDoors, error) {
+// only the credentials of c open, and other key ids with the same secret: MiniStack's functions have the number of
+// their account for one.
+func OnStandIn(ctx context.Context, endpoint, stack string, c aws.Config, also ...string) (*client.Client, *LocalDoors, error) {
 	credentials, err := c.Credentials.Retrieve(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := OpenDoors(endpoint, stack, c, map[string]functionurl.Key{credentials.AccessKeyID: {Secret: credentials.SecretAccessKey, ARN: Caller}})
+	keys := map[string]functionurl.Key{}
+	for _, id := range append(also, credentials.AccessKeyID) {
+		keys[id] = functionurl.Key{Secret: credentials.SecretAccessKey, ARN: Caller}
+	}
+	l, err := OpenDoors(endpoint, stack, c, keys)
 	if err != nil {
 		return nil, nil, err
 	}
