@@ -6,7 +6,7 @@ export CGO_ENABLED := 0
 tool := go tool -modfile=tools/go.mod
 count := go run ./internal/tidy/testcount
 arches := arm64 amd64
-functions := scheduler agent supervisor
+functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

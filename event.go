@@ -56,6 +56,9 @@ type Requested struct {
 	Verb    Verb
 	Request string
 	Reason  string
+	// By is who asks, as whoever took the request knows, and never what they say of themselves. It is no part
+	// of the cause.
+	By string
 }
 
 func (Submitted) isEvent()       {}

@@ -101,6 +101,8 @@ type Job struct {
 	// Request is verb and name of the operator's request that was last applied: the same one again is a
 	// duplicate.
 	Request string `json:"request,omitempty"`
+	// RequestedBy is who asked for it, at most MaxReasonBytes; empty where nobody knew.
+	RequestedBy string `json:"requestedBy,omitempty"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.

@@ -14,6 +14,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -145,6 +146,8 @@ func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 type Filter struct {
 	State    makegood.ProcessState
 	Workflow string
+	// Paused: only paused jobs. A deployed stack has such a list, and State must be empty.
+	Paused bool
 }
 
 // List gives jobs, newest first, and reads on as far as its caller does. An error ends it.
@@ -156,6 +159,9 @@ func (c *Client) List(ctx context.Context, filter Filter) iter.Seq2[Listed, erro
 				Cursor string   `json:"cursor"`
 			}
 			query := url.Values{"limit": {strconv.Itoa(listPage)}}
+			if filter.Paused {
+				query.Set("paused", "true")
+			}
 			for name, value := range map[string]string{"state": string(filter.State), "workflow": filter.Workflow, "cursor": cursor} {
 				if value != "" {
 					query.Set(name, value)
@@ -186,6 +192,18 @@ func (c *Client) Workflows(ctx context.Context) ([]Workflow, error) {
 		return nil, fmt.Errorf("list workflows: %w", err)
 	}
 	return list.Workflows, nil
+}
+
+// Publish makes a workflow file the current definition of its name on a deployed stack; jobs that are there
+// keep theirs. Errors: *InvalidError, *UnreachableError; publishing the same again changes nothing.
+func (c *Client) Publish(ctx context.Context, source []byte) (w Workflow, err error) {
+	body := struct {
+		Source string `json:"source"`
+	}{string(source)}
+	if _, err := c.call(ctx, http.MethodPost, "/api/workflows", nil, body, &w); err != nil {
+		return w, fmt.Errorf("publish: %w", err)
+	}
+	return w, nil
 }
 
 // The verbs give the job as it is stored after them, without payloads. Asked for what is so already,
@@ -229,15 +247,21 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 	return job, nil
 }
 
-// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's
-// error when ctx does; ErrNotFound, *UnreachableError.
+// Wait waits until a job is finished or in Error, and gives it with its payloads; without them, where they are
+// more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
+// *UnreachableError.
 func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
 	for _, err := range c.Watch(ctx, id) {
 		if err != nil {
 			return Job{}, err
 		}
 	}
-	return c.Get(ctx, id)
+	job, err := c.Get(ctx, id)
+	var invalid *InvalidError
+	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
+		return c.Look(ctx, id)
+	}
+	return job, err
 }
 
 // Watch gives a job without payloads each time something about it has changed, first as it is now,

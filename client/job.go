@@ -33,6 +33,8 @@ type Job struct {
 	StartAt    *time.Time `json:"startAt"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	FinishedAt *time.Time `json:"finishedAt"`
+	// RequestedBy is who asked for the verb that was granted last: on AWS the ARN of the caller; nil if nobody has.
+	RequestedBy *string `json:"requestedBy"`
 	// Input is what was submitted; null where payloads were not asked for.
 	Input json.RawMessage `json:"input"`
 	// Steps are in the order of the workflow.

@@ -28,7 +28,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	began := time.Now()
 	for i := range 12 {
 		id := fmt.Sprintf("%s-%02d", w.run, i)
-		if _, _, err := w.stack.Client().Submit(t.Context(), client.Submission{Workflow: "order", ID: id, Input: input(id)}); err != nil {
+		if _, _, err := w.jobs.Submit(t.Context(), client.Submission{Workflow: "order", ID: id, Input: input(id)}); err != nil {
 			t.Fatal(err)
 		}
 		ends[id] = ""
@@ -48,7 +48,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	if done == "" {
 		t.Fatal("no order was Processed, so that none can be undone")
 	}
-	if _, err := w.stack.Client().Undo(t.Context(), done, "the customer called"); err != nil {
+	if _, err := w.jobs.Undo(t.Context(), done, "the customer called"); err != nil {
 		t.Fatal(err)
 	}
 	job := w.wait(done, func(j client.Job) bool { return j.AtEnd() && j.ProcessState != makegood.Processed })

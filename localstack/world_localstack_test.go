@@ -25,9 +25,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/e2e/docker"
+	"github.com/makegood-dev/makegood/e2e/sam"
 	"github.com/makegood-dev/makegood/examples/shop/services"
-	"github.com/makegood-dev/makegood/internal/stack"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 
@@ -45,7 +44,7 @@ type world struct {
 	t        *testing.T
 	aws      aws.Config
 	endpoint string
-	stack    *stack.Stack
+	jobs     *client.Client
 	outputs  map[string]string
 	shop     *services.Server
 	script   services.Script
@@ -133,18 +132,18 @@ func (w *world) openShop(at string) {
 		}
 		w.t.Cleanup(stop)
 	}
-	none := func(string) string { return "" }
-	if w.stack, err = stack.Open(w.t.Context(), stackName, none, [][]byte{order.YAML}, func(s string) { w.t.Log(s) }); err != nil {
-		w.t.Fatal(err)
-	}
-	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(at))
-	// Containers and processes that start take their time.
-	yaml = bytes.ReplaceAll(yaml, []byte("timeout: 1s"), []byte("timeout: 5s"))
-	compiled, err := workflowfile.Parse("order.yaml", yaml)
+	// What answers may serve function URLs, and tells no function who knocks: the doors' own functions are behind
+	// a URL that does.
+	jobs, local, err := sam.OnStandIn(w.t.Context(), w.endpoint, stackName, w.aws)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.stack.Publish(w.t.Context(), compiled); err != nil {
+	w.t.Cleanup(func() { _ = local.Close() })
+	w.jobs = jobs
+	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(at))
+	// Containers and processes that start take their time.
+	yaml = bytes.ReplaceAll(yaml, []byte("timeout: 1s"), []byte("timeout: 5s"))
+	if _, err := w.jobs.Publish(w.t.Context(), yaml); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -155,7 +154,7 @@ func (w *world) wait(id string, is func(client.Job) bool) client.Job {
 	ctx, cancel := context.WithTimeout(w.t.Context(), endWithin)
 	defer cancel()
 	for tick := time.NewTicker(300 * time.Millisecond); ; {
-		job, err := w.stack.Client().Get(ctx, id)
+		job, err := w.jobs.Get(ctx, id)
 		if err != nil && ctx.Err() == nil {
 			w.t.Fatal(err)
 		}

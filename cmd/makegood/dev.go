@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,13 +109,22 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 		logger.Warn("the API asks nobody who he is, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files)
-	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger})
+	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller()})
 	if err := serve(cmd.Context(), engine, func(ctx context.Context) error {
 		return httpapi.Serve(ctx, listener, api, logger)
 	}); err != nil {
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
+}
+
+// localCaller names who runs this process: of who asks it the API knows no more.
+func localCaller() func(*http.Request) string {
+	name := httpapi.Local
+	if who, err := user.Current(); err == nil && who.Username != "" {
+		name = who.Username
+	}
+	return func(*http.Request) string { return name }
 }
 
 // open makes the workflows known and listens.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,6 +70,11 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
 			return client.Job{}, err
 		}
 		job, err := c.Get(cmd.Context(), id)
+		var invalid *client.InvalidError
+		if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
+			fmt.Fprintln(cmd.ErrOrStderr(), "its input and outputs are more than one answer can hold, and left out")
+			job, err = c.Look(cmd.Context(), id)
+		}
 		return job, failed(err)
 	}
 	reader, err := openData(cmd, data)
@@ -128,6 +134,9 @@ func printJob(w io.Writer, job client.Job) {
 		fmt.Fprintf(w, ", finished %s", moment(job.FinishedAt))
 	}
 	fmt.Fprintf(w, ", round %d, %s\n", job.Round, count(job.FailureCount, "failure"))
+	if job.RequestedBy != nil {
+		fmt.Fprintf(w, "  last asked by %s\n", oneLine(*job.RequestedBy))
+	}
 	fmt.Fprintf(w, "  input   %s\n", shown(job.Input))
 	for _, line := range stepLines(job) {
 		fmt.Fprintln(w, line)

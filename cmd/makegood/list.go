@@ -100,21 +100,12 @@ func list(cmd *cobra.Command, o listOptions) error {
 
 // listed gives the jobs, and what to call after the last one was read.
 func listed(cmd *cobra.Command, o listOptions, state makegood.ProcessState) (iter.Seq2[client.Listed, error], func(), error) {
-	if o.paused {
-		s, err := openStack(cmd, o.stackName(cmd))
-		if err != nil {
-			return nil, nil, err
-		}
-		return readPages(func(cursor string) ([]store.Listed, string, error) {
-			return s.ListPaused(cmd.Context(), o.workflow, cursor, min(o.limit, listPage))
-		}), func() {}, nil
-	}
 	if o.data == "" {
 		c, err := o.client(cmd)
 		if err != nil {
 			return nil, nil, err
 		}
-		return c.List(cmd.Context(), client.Filter{State: state, Workflow: o.workflow}), func() {}, nil
+		return c.List(cmd.Context(), client.Filter{State: state, Workflow: o.workflow, Paused: o.paused}), func() {}, nil
 	}
 	reader, err := openData(cmd, o.data)
 	if err != nil {

@@ -31,8 +31,7 @@ Exit status: 0 it is stored; 1 bad usage, a bad file, an agent that is not there
 }
 
 func publish(cmd *cobra.Command, o remote, file string) error {
-	name := o.stackName(cmd)
-	if name == "" {
+	if o.stackName(cmd) == "" {
 		return exit(codeUsage, errors.New("publish needs --stack"))
 	}
 	source, err := validator{stdin: cmd.InOrStdin()}.read(file)
@@ -43,11 +42,11 @@ func publish(cmd *cobra.Command, o remote, file string) error {
 	if err != nil {
 		return exit(codeUsage, err)
 	}
-	s, err := openStack(cmd, name)
+	c, err := o.client(cmd)
 	if err != nil {
 		return err
 	}
-	if err := s.Publish(cmd.Context(), compiled); err != nil {
+	if _, err := c.Publish(cmd.Context(), source); err != nil {
 		return failed(err)
 	}
 	if o.json {

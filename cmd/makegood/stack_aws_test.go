@@ -1,10 +1,11 @@
-//go:build aws
+//go:build aws && linux
 
 package main
 
 import (
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -22,22 +23,27 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// deployedStack is a table and queues at the stand-ins, a CloudFormation that knows where they are, and
-// the command as a process.
+// deployedStack is a table and queues at the stand-ins, the doors as processes, a CloudFormation that knows where they
+// are, and the command as a process.
 type deployedStack struct {
 	name        string
 	binary      string
 	environment []string
 	store       *dynamostore.Store
 	queues      *sqsqueue.Queues
+	functions   []*lambdahost.Function
 }
 
 func newDeployedStack(t *testing.T) *deployedStack {
@@ -64,18 +70,65 @@ func newDeployedStack(t *testing.T) *deployedStack {
 	s.queues = sqsqueue.New(sqsqueue.Config{Client: sender, Prefix: s.name + "-"})
 	s.environment = append(os.Environ(),
 		"AWS_REGION="+standin.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+mq.Endpoint,
-		"AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_ENDPOINT_URL_CLOUDFORMATION="+s.cloudFormation(t), "MAKEGOOD_STACK="+s.name)
+		"AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint)
+	urls := s.doors(t)
+	s.environment = append(s.environment, "AWS_ENDPOINT_URL_CLOUDFORMATION="+s.cloudFormation(t, urls), "MAKEGOOD_STACK="+s.name)
 	return s
 }
 
+const (
+	operatorARN = "arn:aws:iam::000000000000:user/operator"
+	readerARN   = "arn:aws:iam::000000000000:user/reader"
+)
+
+// doors starts the door's function as a process for each of the three, behind a URL that asks for a signature. The key
+// test may knock at all of them; the key reader may read.
+func (s *deployedStack) doors(t *testing.T) map[string]string {
+	t.Helper()
+	bootstrap := filepath.Join(t.TempDir(), "bootstrap")
+	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../../functions/door").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	host, err := lambdahost.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	urls := map[string]string{}
+	for door, output := range map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput} {
+		f := host.Function(lambdahost.Config{
+			Name: s.name + "-" + string(door), Command: []string{bootstrap}, Timeout: 30 * time.Second,
+			Environment: append(slices.Clone(s.environment), "MAKEGOOD_DOOR="+string(door), "MAKEGOOD_TABLE="+s.name+"-jobs", "MAKEGOOD_INDEX=CompleteBy",
+				"MAKEGOOD_SHARDS=16", "MAKEGOOD_QUEUE_PREFIX="+s.name+"-", "MAKEGOOD_REPLIES=shop=replies-shop", "MAKEGOOD_RETENTION_DAYS=30"),
+		})
+		s.functions = append(s.functions, f)
+		server := httptest.NewServer(f.URL(standin.Region, map[string]functionurl.Key{
+			"test": {Secret: "test", ARN: operatorARN}, "reader": {Secret: "reads", ARN: readerARN, Denied: door != httpapi.Read},
+		}))
+		t.Cleanup(server.Close)
+		urls[output] = server.URL + "/"
+	}
+	return urls
+}
+
+// said is what the doors have logged.
+func (s *deployedStack) said() string {
+	var all strings.Builder
+	for _, f := range s.functions {
+		all.WriteString(f.Output())
+	}
+	return all.String()
+}
+
 // cloudFormation answers as CloudFormation does, for this stack. Not every stand-in has one.
-func (s *deployedStack) cloudFormation(t *testing.T) string {
+func (s *deployedStack) cloudFormation(t *testing.T, urls map[string]string) string {
 	t.Helper()
 	var outputs strings.Builder
-	for key, value := range map[string]string{
-		"TableName": s.name + "-jobs", "IndexName": "CompleteBy", "Shards": "16", "QueuePrefix": s.name + "-",
-		"Replies": "shop=replies-shop", "RetentionDays": "30", "SomethingElse": "x",
-	} {
+	for key, value := range urls {
 		fmt.Fprintf(&outputs, "<member><OutputKey>%s</OutputKey><OutputValue>%s</OutputValue></member>", key, value)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,11 +308,53 @@ func TestAPublishedDefinitionIsForNewJobs(t *testing.T) {
 		t.Errorf("o-1: got the definition %s, want %s as before", job.Definition, before.Definition)
 	}
 	s.run(t, codeUsage, "publish", "stack_test.go")
-	// Nobody made the queue of the warehouse's tasks: the job is stored, and the operator hears of it.
-	if _, stderr := s.run(t, 0, "submit", "order", "--id", "o-3", "--input", "{}"); !strings.Contains(stderr, "stored; but first tasks wait") {
-		t.Errorf("submitted without a queue: got %q, want to be told", stderr)
-	}
+	// Nobody made the queue of the warehouse's tasks: the job is stored, and the door's log says that it waits.
+	s.run(t, 0, "submit", "order", "--id", "o-3", "--input", "{}")
 	if _, stderr := s.run(t, 0, "cancel", "o-3"); stderr != "" {
 		t.Errorf("cancelled: got %q, want nothing", stderr)
+	}
+	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), "first tasks wait"); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("submitted without a queue: the doors say %s, want that tasks wait", s.said())
+		}
+	}
+	if strings.Contains(s.said(), "tells it") {
+		t.Errorf("the doors complain that they told nobody: %s", s.said())
+	}
+}
+
+// A reader reads, and changes nothing; who asked is kept with the job and logged, as IAM knows them.
+func TestAReaderIsLetInToReadAlone(t *testing.T) {
+	s := newDeployedStack(t)
+	s.job(t, "submit", "order", "--id", "o-1", "--input", `{"id":"o-1","customer":"c","total":1}`)
+	if job := s.job(t, "pause", "o-1"); job.RequestedBy == nil || *job.RequestedBy != operatorARN {
+		t.Errorf("paused: got it asked by %v, want %s", job.RequestedBy, operatorARN)
+	}
+	s.environment = append(s.environment, "AWS_ACCESS_KEY_ID=reader", "AWS_SECRET_ACCESS_KEY=reads")
+	if job := s.job(t, "get", "o-1"); job.RequestedBy == nil || *job.RequestedBy != operatorARN {
+		t.Errorf("got it asked by %v, want %s", job.RequestedBy, operatorARN)
+	}
+	s.wantListed(t, []string{"o-1"}, false, "--paused")
+	for door, args := range map[string][]string{
+		"submit": {"submit", "order", "--id", "o-2", "--input", "{}"}, "operate": {"resume", "o-1"},
+	} {
+		stdout, stderr := s.run(t, codeUsage, args...)
+		if stdout != "" || !strings.Contains(stderr, "lambda:InvokeFunction on the function "+s.name+"-"+door) {
+			t.Errorf("%v: got %q, %q, want to be told which policy is missing", args, stdout, stderr)
+		}
+	}
+	if _, stderr := s.run(t, codeUsage, "publish", "../../workflows/order/order.yaml"); !strings.Contains(stderr, s.name+"-operate") {
+		t.Errorf("publish: got %q, want to be told which policy is missing", stderr)
+	}
+	if job, err := s.store.Load(t.Context(), "o-1"); err != nil || !job.Paused() {
+		t.Errorf("got %+v, %v, want it paused still", job.ProcessState, err)
+	}
+	if _, err := s.store.Load(t.Context(), "o-2"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v, want no job", err)
+	}
+	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), `"by":"`+readerARN+`"`) || !strings.Contains(s.said(), `"location":"/api/jobs/o-1"`); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("the doors say %s, want who knocked, and what was submitted", s.said())
+		}
 	}
 }

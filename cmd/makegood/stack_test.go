@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/internal/stack"
 )
 
 // someAWS is an AWS that answers every request the same, and the environment that leads to it.
@@ -23,7 +29,7 @@ func someAWS(t *testing.T, status int, contentType, body string) {
 	for name, value := range map[string]string{
 		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": none, "AWS_SHARED_CREDENTIALS_FILE": none, "AWS_PROFILE": "",
-		"AWS_SESSION_TOKEN": "", "MAKEGOOD_STACK": "", "MAKEGOOD_TABLE": "",
+		"AWS_SESSION_TOKEN": "", "MAKEGOOD_STACK": "", stack.VarSubmitURL: "", stack.VarReadURL: "", stack.VarOperateURL: "",
 	} {
 		t.Setenv(name, value)
 	}
@@ -48,8 +54,9 @@ func queryError(code, message string) string {
 // Whatever keeps a verb from a stack, it says what to do next, and prints nothing that a program could
 // take for a result.
 func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
-	const xml, json = "text/xml", "application/x-amz-json-1.0"
-	table := map[string]string{"MAKEGOOD_TABLE": "jobs", "MAKEGOOD_INDEX": "CompleteBy", "MAKEGOOD_QUEUE_PREFIX": "shop-"}
+	const xml, json = "text/xml", "application/json"
+	// The environment says where the doors are: here, where all of AWS is.
+	doors := map[string]string{stack.VarSubmitURL: "here", stack.VarReadURL: "here", stack.VarOperateURL: "here"}
 	for name, c := range map[string]struct {
 		status      int
 		contentType string
@@ -63,18 +70,18 @@ func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
 			codeUsage, "stack shop in eu-central-1: ", // and the advice below
 		},
 		"no such stack, advice":         {400, xml, queryError("ValidationError", "Stack with id shop does not exist"), nil, codeUsage, "is the name right? AWS_REGION"},
-		"no access to CloudFormation":   {403, xml, queryError("AccessDenied", "not authorized to perform: cloudformation:DescribeStacks"), nil, codeFailed, "docs/operate.md lists what"},
+		"no access to CloudFormation":   {403, xml, queryError("AccessDenied", "not authorized to perform: cloudformation:DescribeStacks"), nil, codeFailed, "docs/doors.md lists what"},
 		"credentials that have run out": {403, xml, queryError("ExpiredToken", "The security token included in the request is expired"), nil, codeFailed, "log in again"},
 		"credentials of nobody":         {403, xml, queryError("InvalidClientTokenId", "invalid"), nil, codeUsage, "AWS does not know the credentials"},
 		"a stack of somebody else": {
 			200, xml, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackName>shop</StackName></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`,
-			nil, codeUsage, "want TableName",
+			nil, codeUsage, "want SubmitUrl, ReadUrl and OperateUrl",
 		},
-		"no region":              {200, xml, "", map[string]string{"AWS_REGION": ""}, codeUsage, "set AWS_REGION"},
-		"no credentials":         {200, xml, "", map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, codeUsage, "log in (aws sso login)"},
-		"half an environment":    {200, xml, "", map[string]string{"MAKEGOOD_TABLE": "jobs"}, codeUsage, "MAKEGOOD_INDEX is missing"},
-		"no access to the table": {400, json, `{"__type":"com.amazonaws.dynamodb.v20120810#AccessDeniedException","message":"no"}`, table, codeFailed, "the credentials do not allow it"},
-		"no table":               {400, json, `{"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"Requested resource not found"}`, table, codeUsage, "is shop deployed in eu-central-1"},
+		"no region":               {200, xml, "", map[string]string{"AWS_REGION": ""}, codeUsage, "set AWS_REGION"},
+		"no credentials":          {200, xml, "", map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""}, codeUsage, "log in (aws sso login)"},
+		"no policy for the door":  {403, json, `{"Message":"Forbidden"}`, doors, codeUsage, "want lambda:InvokeFunctionUrl and lambda:InvokeFunction on the function shop-"},
+		"no such door":            {404, json, `{"Message":null}`, doors, codeUsage, "is the stack deployed to its end?"},
+		"a door of its own words": {403, json, `{"error":"it is the door of another"}`, doors, codeUsage, "it is the door of another"},
 	} {
 		for _, verb := range [][]string{
 			{"get", "a"}, {"cancel", "a", "--json"}, {"submit", "order"}, {"list", "--state", "Error"}, {"list", "--paused"}, {"publish", "../../workflows/order/order.yaml"},
@@ -82,6 +89,9 @@ func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
 			t.Run(name+"/"+verb[0], func(t *testing.T) {
 				someAWS(t, c.status, c.contentType, c.body)
 				for name, value := range c.environment {
+					if value == "here" {
+						value = os.Getenv("AWS_ENDPOINT_URL")
+					}
 					t.Setenv(name, value)
 				}
 				code, stdout, stderr := ask(t, append(verb, "--stack", "shop")...)
@@ -111,17 +121,14 @@ func TestWhatIsSaidBeatsTheEnvironment(t *testing.T) {
 	}
 }
 
-// A file with an agent that nobody deployed is refused before anything is stored, and says which agents there are.
-func TestAFileWithAnAgentThatHasNoQueueIsNotPublished(t *testing.T) {
-	someAWS(t, 500, "text/xml", "asked, though the file is refused")
-	for name, value := range map[string]string{
-		"MAKEGOOD_TABLE": "jobs", "MAKEGOOD_INDEX": "CompleteBy", "MAKEGOOD_QUEUE_PREFIX": "shop-", "MAKEGOOD_AGENTS": "inventory,shipping",
-	} {
-		t.Setenv(name, value)
-	}
-	code, stdout, stderr := ask(t, "publish", "../../workflows/order/order.yaml", "--stack", "shop")
-	if code != codeUsage || stdout != "" || !strings.Contains(stderr, "step charge: the agent http has no queue here; those that have one are [inventory shipping]") ||
-		!strings.Contains(stderr, "deploy the agent first") {
-		t.Errorf("got %d, %q, %q, want %d, nothing, and which agents there are", code, stdout, stderr, codeUsage)
+// Who cannot be reached is named, with what to do next: a process, or a stack.
+func TestWhoCannotBeReachedIsNamed(t *testing.T) {
+	cause := errors.New("dial: no")
+	for url, want := range map[string]string{"http://127.0.0.1:4777": "is `makegood dev` running?", "https://shop" + doors.HostSuffix: "it may be made again without harm"} {
+		var coded *exitError
+		err := failed(fmt.Errorf("get job j: %w", &client.UnreachableError{URL: url, Err: cause}))
+		if !errors.As(err, &coded) || coded.code != codeFailed || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dial: no") {
+			t.Errorf("%s: got %v, want code %d and %q", url, err, codeFailed, want)
+		}
 	}
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/stack"
-	"github.com/makegood-dev/makegood/workflows"
 )
 
 // patience is how long a verb tries to reach the API: a person waits.
@@ -43,20 +43,10 @@ func (o *remote) stackName(cmd *cobra.Command) string {
 	return os.Getenv(stack.Variable)
 }
 
-// openStack opens the stack of this name.
-func openStack(cmd *cobra.Command, name string) (*stack.Stack, error) {
-	warn := func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
-	s, err := stack.Open(cmd.Context(), name, os.Getenv, workflows.Files(), warn)
-	return s, failed(err)
-}
-
 func (o *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if name := o.stackName(cmd); name != "" {
-		s, err := openStack(cmd, name)
-		if err != nil {
-			return nil, err
-		}
-		return s.Client(), nil
+		c, err := stack.Open(cmd.Context(), name, os.Getenv)
+		return c, failed(err)
 	}
 	base := o.addr
 	if !strings.Contains(base, "://") {
@@ -86,6 +76,8 @@ func failed(err error) error {
 		return exit(codeUsage, deployed)
 	case errors.As(err, &deployed):
 		return exit(codeFailed, deployed)
+	case errors.As(err, &unreachable) && strings.HasSuffix(unreachable.URL, doors.HostSuffix):
+		return exit(codeFailed, fmt.Errorf("%w\nit is not known what became of the request; it may be made again without harm", err))
 	case errors.As(err, &unreachable):
 		return exit(codeFailed, fmt.Errorf("%w\nis `makegood dev` running? --addr names it", err))
 	case errors.As(err, &mismatch):

@@ -147,7 +147,7 @@ func (w *world) changedOnlyAfter() {
 		field  string
 	}{{"first", 100, `"action"`}, {"after", 50, `"changed"`}} {
 		for _, id := range names(c.prefix, c.n) {
-			job, err := w.stack.Client().Get(w.t.Context(), id)
+			job, err := w.jobs.Get(w.t.Context(), id)
 			if err != nil {
 				w.t.Fatal(err)
 			}

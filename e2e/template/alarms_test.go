@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/deployed"
 )
 
 // longestSilence is how long the Supervisor may be silent, in seconds.
@@ -31,6 +33,9 @@ func checkWatched(t *template) []string {
 		}
 	}
 	for _, name := range t.of(functionKind) {
+		if t.environment(name)[deployed.VarDoor] != "" {
+			continue // Whoever knocks is told at once; and a door costs nothing while nobody does.
+		}
 		full := text(t.property(name, "FunctionName"))
 		want("AWS/Lambda", "Errors", full)
 		want("AWS/Lambda", "Throttles", full)

@@ -127,8 +127,35 @@ func checkSchedule(t *template) []string {
 	return found
 }
 
+// checkURLs: a URL that asks nobody, or that others may invoke without a policy of this account, is open to the world.
+func checkURLs(t *template) []string {
+	var found []string
+	for _, name := range t.of("AWS::Lambda::Url") {
+		if got := text(t.property(name, "AuthType")); got != "AWS_IAM" {
+			found = append(found, fmt.Sprintf("%s: AuthType is %q, want AWS_IAM", name, got))
+		}
+		if t.property(name, "Cors") != nil {
+			found = append(found, name+" lets pages of others knock")
+		}
+	}
+	for _, name := range t.of("AWS::Lambda::Permission") {
+		found = append(found, name+" lets others invoke a function")
+	}
+	for _, name := range t.of(functionKind) {
+		if t.property(name, "FunctionUrlConfig") != nil {
+			found = append(found, name+" has a URL of SAM's making")
+		}
+	}
+	return found
+}
+
 func functionRules() []rule {
 	return []rule{
+		{"a function's URL asks IAM who knocks", checkURLs, []mistake{
+			{"          AuthType: AWS_IAM\n", "          AuthType: NONE\n", `operateDoorUrl: AuthType is "NONE"`},
+			{"          AuthType: AWS_IAM\n", "          AuthType: AWS_IAM\n          Cors: {AllowOrigins: [\"*\"]}\n", "readDoorUrl lets pages of others knock"},
+			{"      CodeUri: functions/scheduler", "      CodeUri: functions/scheduler\n      FunctionUrlConfig: {AuthType: NONE}", "Scheduler has a URL of SAM's making"},
+		}},
 		{"Lambda's guard against loops is off where queues feed a function, and on elsewhere", checkRecursion, []mistake{
 			{"          RecursiveLoop: Allow\n", "", `inventoryAgent: RecursiveLoop is "", want "Allow"`},
 			{"      CodeUri: functions/supervisor", "      CodeUri: functions/supervisor\n      RecursiveLoop: Allow", `Supervisor: RecursiveLoop is "Allow", want ""`},

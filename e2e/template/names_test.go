@@ -15,8 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
-	"github.com/makegood-dev/makegood/internal/stack"
+	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/workflows"
 )
@@ -55,6 +56,8 @@ func startFunction(t *testing.T, variables map[string]string) error {
 	}
 	var err error
 	switch name := variables["AWS_LAMBDA_FUNCTION_NAME"]; {
+	case variables[deployed.VarDoor] != "":
+		_, err = deployed.Door(t.Context(), getenv, workflows.Files())
 	case name == "Scheduler":
 		_, err = deployed.Scheduler(t.Context(), getenv, nil)
 	case name == "Supervisor":
@@ -205,18 +208,27 @@ func TestAlarmsAreOnMetricsThatTheFunctionsWrite(t *testing.T) {
 	}
 }
 
-func TestTheOutputsAreThoseThatTheCommandReads(t *testing.T) {
+// Each door of the code has a function and a URL that asks IAM, and the outputs say where the client finds it.
+func TestEachDoorOfTheCodeHasAURLThatAsksIAM(t *testing.T) {
 	whole := load(t, readFile(t, templateFile))
-	for variable, output := range stack.Outputs() {
-		if variable == deployed.VarQueues {
-			continue // QueuePrefix says what it would.
+	outputs := map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput}
+	for _, door := range httpapi.Doors() {
+		name := string(door) + "Door"
+		if got := whole.environment(name)[deployed.VarDoor]; got != string(door) {
+			t.Errorf("%s: got the door %q, want %s", name, got, door)
 		}
-		got, want := text(at(whole.outputs, output, "Value")), whole.environment("Scheduler")[variable]
-		if want == "" {
-			want = "-" // An output cannot be empty.
+		// Policies and messages name it so.
+		if got, want := text(whole.property(name, "FunctionName")), "${AWS::StackName}-"+string(door); got != want {
+			t.Errorf("%s: got the name %q, want %q", name, got, want)
 		}
-		if got != want {
-			t.Errorf("output %s: got %q, want what the functions have as %s: %q", output, got, variable, want)
+		if got, want := text(at(whole.outputs, outputs[door], "Value")), "${"+name+"Url.FunctionUrl}"; got != want {
+			t.Errorf("output %s: got %q, want %q", outputs[door], got, want)
 		}
+		if got, want := text(whole.property(name+"Url", "TargetFunctionArn")), "${"+name+".Arn}"; got != want {
+			t.Errorf("%sUrl leads to %q, want %q", name, got, want)
+		}
+	}
+	if got := len(whole.of("AWS::Lambda::Url")); got != len(httpapi.Doors()) {
+		t.Errorf("got %d function URLs, want one a door", got)
 	}
 }

@@ -40,6 +40,20 @@ func grants() map[string][]string {
 			each(table, "dynamodb:UpdateItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
 			send(events), send(quarantine), usual("XAgentLogs"),
 		),
+		"submitDoorRole": slices.Concat(
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			send(events), send("${XTasksQueue.Arn}"), usual("submitDoorLogs"),
+		),
+		"operateDoorRole": slices.Concat(
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"),
+		),
+		// It shows, and can change nothing: not one action that writes.
+		"readDoorRole": slices.Concat(
+			each(table, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan"),
+			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each("${Table.Arn}/index/Attention", "dynamodb:Query"),
+			usual("readDoorLogs"),
+		),
 		"SupervisorRole": slices.Concat(
 			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each(table, "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
 			send(events), each(events, "sqs:GetQueueAttributes"), each(sweeps, "sqs:SendMessage"), usual("SupervisorLogs"),
@@ -144,8 +158,8 @@ func differences(role string, granted, allowed map[string]bool) []string {
 func checkNarrow(t *template) []string {
 	var found []string
 	for _, role := range t.of("AWS::IAM::Role") {
-		if role == "SchedulerRole" {
-			continue
+		if role == "SchedulerRole" || role == "submitDoorRole" || role == "operateDoorRole" {
+			continue // These run the Scheduler's code.
 		}
 		for _, s := range t.statements(role) {
 			writes := slices.ContainsFunc(texts(at(s, "Action")), func(a string) bool {
@@ -277,6 +291,9 @@ func hasWildcard(n *yaml.Node) bool {
 func roleRules() []rule {
 	return []rule{
 		{"each role may do what is listed, and nothing else", checkGrants, []mistake{
+			{"[dynamodb:GetItem, dynamodb:BatchGetItem", "[dynamodb:GetItem, dynamodb:PutItem, dynamodb:BatchGetItem", "readDoorRole may dynamodb:PutItem ${Table.Arn}, which"},
+			{"Roles: [!Ref readDoorRole]", "Roles: [!Ref readDoorRole, !Ref submitDoorRole]", "submitDoorRole may dynamodb:Scan"},
+			{"[!Ref SchedulerRole, !Ref submitDoorRole, !Ref operateDoorRole]", "[!Ref SchedulerRole, !Ref submitDoorRole]", "operateDoorRole may not sqs:SendMessage ${paymentsTasksQueue.Arn}"},
 			{"[dynamodb:GetItem, dynamodb:PutItem", "[dynamodb:GetItem, dynamodb:Scan, dynamodb:PutItem", "SchedulerRole may dynamodb:Scan ${Table.Arn}, which"},
 			{"Action: dynamodb:Query", "Action: dynamodb:*", "SupervisorRole may dynamodb:*"},
 			{"${Table.Arn}/index/CompleteBy", "${Table.Arn}/index/*", "SupervisorRole may dynamodb:Query ${Table.Arn}/index/*"},

@@ -62,7 +62,7 @@ func (w *world) suites(ctx context.Context) ([]string, error) {
 func (w *world) submit(ctx context.Context, workflow string, ids []string) error {
 	for i, id := range ids {
 		input := fmt.Sprintf(`{"id":%q,"customer":"c%d","total":%d.25}`, id, i, 10+i)
-		if _, _, err := w.stack.Client().Submit(ctx, client.Submission{Workflow: workflow, ID: id, Input: json.RawMessage(input)}); err != nil {
+		if _, _, err := w.client.Submit(ctx, client.Submission{Workflow: workflow, ID: id, Input: json.RawMessage(input)}); err != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (w *world) ended(ctx context.Context, ids []string) ([]client.Job, error) {
 	defer cancel()
 	jobs := make([]client.Job, len(ids))
 	for i, id := range ids {
-		job, err := w.stack.Client().Wait(ctx, id)
+		job, err := w.client.Wait(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("job %s, which was %s: %w", id, job.ProcessState, err)
 		}

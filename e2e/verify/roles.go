@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -79,22 +77,7 @@ func (w *world) roles(ctx context.Context) ([]string, error) {
 
 // compared makes a table of what the probes were told, and says what should be otherwise.
 func compared(answers []map[string]string, allowed map[string][3]bool) (found []string, wrong []error) {
-	found = []string{"| | Scheduler | agent | Supervisor |", "|---|---|---|---|"}
-	for _, try := range slices.Sorted(maps.Keys(allowed)) {
-		row := "| " + try
-		for i, role := range []string{"Scheduler", "agent", "Supervisor"} {
-			got, want := answers[i][try], "denied"
-			if allowed[try][i] {
-				want = "allowed"
-			}
-			if got != want {
-				wrong = append(wrong, fmt.Errorf("%s: %s is %s, want %s", role, try, got, want))
-			}
-			row += " | " + got
-		}
-		found = append(found, row+" |")
-	}
-	return found, wrong
+	return table([]string{"Scheduler", "agent", "Supervisor"}, answers, allowed)
 }
 
 // role gives the ARN of a role of the stack.

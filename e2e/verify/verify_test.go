@@ -1,8 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -67,5 +73,64 @@ func TestWhatIsDeployedIsWhatProdDeploys(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("got %v, want %s among them", got, want)
 		}
+	}
+}
+
+// statement is one of a policy, but for its resource.
+type statement struct {
+	Effect, Action string
+	Condition      map[string]map[string]string
+}
+
+// What the knockers may is what the page tells people to grant.
+func TestTheKnockersHaveThePolicyOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/doors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(page), "```json\n")
+	block, _, _ = strings.Cut(block, "```")
+	var policy struct{ Statement []statement }
+	if err := json.Unmarshal([]byte(block), &policy); err != nil || len(policy.Statement) != 3 {
+		t.Fatalf("got %+v, %v, want the three statements of the page", policy, err)
+	}
+	source, err := os.ReadFile("knockers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct {
+		Resources map[string]struct {
+			Properties struct {
+				Policies []struct {
+					Statement []struct {
+						Effect    string                       `yaml:"Effect"`
+						Action    string                       `yaml:"Action"`
+						Resource  string                       `yaml:"Resource"`
+						Condition map[string]map[string]string `yaml:"Condition"`
+					} `yaml:"Statement"`
+				} `yaml:"Policies"`
+			} `yaml:"Properties"`
+		} `yaml:"Resources"`
+	}
+	if err := yaml.Unmarshal(source, &template); err != nil {
+		t.Fatal(err)
+	}
+	for knocker, door := range map[string]string{"Submitter": "submit", "Reader": "read", "Operator": "operate"} {
+		given := template.Resources[knocker].Properties.Policies[0].Statement
+		if len(given) != 2 {
+			t.Fatalf("%s has %d statements, want those on its door", knocker, len(given))
+		}
+		for i, s := range given {
+			// The third is how a door is found; the knocker is told.
+			if got := (statement{s.Effect, s.Action, s.Condition}); !reflect.DeepEqual(got, policy.Statement[i]) {
+				t.Errorf("%s: got %+v, the page has %+v", knocker, got, policy.Statement[i])
+			}
+			if !strings.HasSuffix(s.Resource, ":function:${Stack}-"+door) {
+				t.Errorf("%s may knock at %s, want %s", knocker, s.Resource, door)
+			}
+		}
+	}
+	if len(mayKnock()) != 6 {
+		t.Errorf("got %d tries, want each door, and each past its URL", len(mayKnock()))
 	}
 }

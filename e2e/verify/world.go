@@ -17,11 +17,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/e2e/sam"
 	"github.com/makegood-dev/makegood/examples/shop/services"
-	"github.com/makegood-dev/makegood/internal/stack"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
-	"github.com/makegood-dev/makegood/workflows"
 )
 
 const (
@@ -41,8 +40,10 @@ type world struct {
 	local  *services.Server // the shop of a rehearsal
 	shop   string           // its URL, without a slash behind it
 	stacks []sam.Stack      // what is to be torn down
-	stack  *stack.Stack
-	began  time.Time // of the orders
+	client *client.Client
+	at     doors.Addresses
+	doors  *sam.LocalDoors // those of a rehearsal
+	began  time.Time       // of the orders
 	jobs   int
 }
 
@@ -59,6 +60,7 @@ func (w *world) verify(ctx context.Context) {
 	}
 	_ = w.report.try("An alarm is heard", func() ([]string, error) { return w.alarm(ctx) })
 	_ = w.report.try("What each role may do", func() ([]string, error) { return w.roles(ctx) })
+	_ = w.report.try("Who may knock at which door", func() ([]string, error) { return w.knocks(ctx) })
 	_ = w.report.try("Sixty steps, and the time of a hop", func() ([]string, error) { return w.hops(ctx) })
 	if w.report.try("Orders", func() ([]string, error) { return w.orders(ctx) }) == nil {
 		_ = w.report.try("What it cost", func() ([]string, error) { return w.bill(ctx) })
@@ -116,16 +118,11 @@ func (w *world) deploy(ctx context.Context) (found []string, err error) {
 	if err := w.put(ctx, sam.Stack{Template: "template.yaml", Name: stackName, Parameters: parameters}); err != nil {
 		return nil, err
 	}
-	none := func(string) string { return "" }
-	if w.stack, err = stack.Open(ctx, stackName, none, workflows.Files(), func(s string) { fmt.Println(s) }); err != nil {
+	if err := w.knock(ctx); err != nil {
 		return nil, err
 	}
-	for name, text := range map[string]string{"order.yaml": orderFor(w.shop), "hops.yaml": hopsFor(w.shop)} {
-		compiled, err := workflowfile.Parse(name, []byte(text))
-		if err != nil {
-			return nil, err
-		}
-		if err := w.stack.Publish(ctx, compiled); err != nil {
+	for _, text := range []string{orderFor(w.shop), hopsFor(w.shop)} {
+		if _, err := w.client.Publish(ctx, []byte(text)); err != nil {
 			return nil, err
 		}
 	}
@@ -199,6 +196,9 @@ func (w *world) tearDown(ctx context.Context) {
 			retained, err := w.retained(ctx, s.Name)
 			wrong = append(wrong, err, s.Delete(ctx))
 			wrong = append(wrong, w.deleteRetained(ctx, retained))
+		}
+		if w.doors != nil {
+			wrong = append(wrong, w.doors.Close())
 		}
 		if w.local != nil {
 			wrong = append(wrong, w.local.Close())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
 
@@ -36,6 +37,8 @@ const (
 	// VarAgents lists the agents that have a tasks queue, with commas between; a workflow that names another
 	// is refused. Empty: not looked at, or those that VarQueues has a queue of.
 	VarAgents = "MAKEGOOD_AGENTS"
+	// VarDoor is the door that a door's function is: submit, read or operate.
+	VarDoor = "MAKEGOOD_DOOR"
 	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
 	VarStack = "MAKEGOOD_STACK"
 	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
@@ -165,6 +168,24 @@ func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig,
 		allow: e.list(VarHTTPAllow), runtimeAPI: getenv(varRuntimeAPI),
 	}
 	e.needs(c.place, EventsQueue, QuarantineQueue, TasksQueue(c.agent))
+	return c, e.err()
+}
+
+// doorConfig is what a door's function reads beside.
+type doorConfig struct {
+	parts
+	door    httpapi.Door
+	replies map[string]string
+}
+
+func readDoor(getenv func(string) string) (doorConfig, error) {
+	e := &environment{getenv: getenv}
+	var names []string
+	for _, d := range httpapi.Doors() {
+		names = append(names, string(d))
+	}
+	c := doorConfig{parts: e.parts(), door: httpapi.Door(e.oneOf(VarDoor, "the door that this function is", names)), replies: e.pairs(VarReplies)}
+	e.needs(c.place, EventsQueue)
 	return c, e.err()
 }
 

@@ -1,5 +1,5 @@
-// Package deployed is Makegood on AWS: DynamoDB, SQS, and the three handlers that Lambda functions
-// start. It reads their configuration, makes the clients, and wires; it decides nothing. The same
+// Package deployed is Makegood on AWS: DynamoDB, SQS, and the handlers that Lambda functions start: those of the
+// Scheduler, the Supervisor, the agents and the doors. It reads their configuration, makes the clients, and wires; it decides nothing. The same
 // handlers run in one process in package embedded.
 //
 // # What Lambda may do to them

@@ -21,7 +21,7 @@ import (
 func good() map[string]string {
 	return map[string]string{
 		varRegion: "eu-central-1", varFunction: "f", VarTable: "jobs", VarIndex: "CompleteBy",
-		VarQueuePrefix: "stack-", VarAgent: httpAgent,
+		VarQueuePrefix: "stack-", VarAgent: httpAgent, VarDoor: "submit",
 	}
 }
 
@@ -34,6 +34,8 @@ func read(t *testing.T, function string, environment map[string]string) error {
 		_, err = readScheduler(getenv)
 	case "agent":
 		_, err = readAgent(getenv, nil)
+	case "door":
+		_, err = readDoor(getenv)
 	case "supervisor":
 		_, err = readSupervisor(getenv)
 	}
@@ -41,7 +43,7 @@ func read(t *testing.T, function string, environment map[string]string) error {
 }
 
 func TestAGoodEnvironmentIsRead(t *testing.T) {
-	for _, function := range []string{"scheduler", "agent", "supervisor"} {
+	for _, function := range []string{"scheduler", "agent", "door", "supervisor"} {
 		if err := read(t, function, good()); err != nil {
 			t.Errorf("%s: got %v, want no error", function, err)
 		}
@@ -78,6 +80,8 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 			[]string{VarQueues + " has no replies-shop", VarReplies + ` has "bad"`},
 		},
 		{"agent", map[string]string{VarQueuePrefix: "", VarQueues: "events=a,events=c"}, []string{"each name once", "has no quarantine", "has no tasks-http"}},
+		{"door", map[string]string{VarDoor: ""}, []string{VarDoor + " is missing (the door that this function is)"}},
+		{"door", map[string]string{VarDoor: "back"}, []string{VarDoor + ` is "back", want one of submit, read, operate`}},
 		{"supervisor", map[string]string{VarShards: "0"}, []string{VarShards + ` is "0", want a whole number of 1`}},
 		{"scheduler", map[string]string{VarWebhook: "https://hooks.example/secret"}, []string{VarWebhook + " is an address, want the ARN"}},
 	} {

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -19,47 +17,30 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Operator does to a stack's jobs what submitters and operators ask, in their own process and with their
-// own credentials: the Scheduler's code on the stack's table and queues. So a request is saved before it
-// is answered, and what it makes due is sent.
+// operator does to a stack's jobs what submitters and operators ask: the Scheduler's code on the stack's table
+// and queues. So a request is saved before it is answered, and what it makes due is sent.
 //
 // It tells nobody. What is to be told stays in the job, and the stack's Scheduler tells it within about a
 // minute: only that one knows the addresses, and may use them.
-type Operator struct {
+type operator struct {
 	*dynamostore.Store
 	scheduler *scheduler.Scheduler
 	published *definitions
 	agents    []string
 }
 
-// NewOperator makes an Operator from the variables that functions read. published are workflow files that
-// it makes known to a stack in which nobody has done so yet. instance names it in LockedBy. log hears of
-// what was saved and could not be sent, as warnings. The error names everything that is wrong with the
-// variables.
-func NewOperator(c aws.Config, getenv func(string) string, published [][]byte, instance string, log *slog.Logger) (*Operator, error) {
-	e := &environment{getenv: getenv}
-	p, replies := e.place(), e.pairs(VarReplies)
-	e.needs(p, EventsQueue)
-	if err := e.err(); err != nil {
-		return nil, err
-	}
-	table, queues, err := p.open(c)
-	if err != nil {
-		return nil, err
-	}
-	known, err := newDefinitions(published)
-	if err != nil {
-		return nil, err
-	}
-	return &Operator{Store: table, published: known, agents: p.agents, scheduler: scheduler.New(scheduler.Config{
-		Jobs: table, Payloads: table, Definitions: table, Queue: queues, Notifier: silent{},
+// newOperator makes an operator on a stack. replies are the registered reply queues; published are workflow files
+// that it makes known to a stack in which nobody has done so yet.
+func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
+	return &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
+		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue, Replies: slices.Sorted(maps.Keys(replies)),
-		Agents: p.agents, Reminders: true, Instance: instance, Logger: log,
-	})}, nil
+		Agents: agents, Reminders: true, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
+	})}
 }
 
 // SubmitCurrent submits a job; see httpapi.Backend.
-func (o *Operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (makegood.Job, bool, error) {
+func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (makegood.Job, bool, error) {
 	_, err := o.CurrentDefinition(ctx, workflow)
 	if errors.Is(err, store.ErrNotFound) {
 		err = o.published.publish(ctx, o.Store, workflow)
@@ -72,7 +53,7 @@ func (o *Operator) SubmitCurrent(ctx context.Context, workflow string, s schedul
 
 // Publish makes a definition the current one of its workflow's name; jobs that are there keep theirs. It refuses,
 // with scheduler.ErrInvalid, one with an agent that has no queue.
-func (o *Operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
+func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := scheduler.CheckAgents(c, o.agents); err != nil {
 		return err
 	}
@@ -80,15 +61,15 @@ func (o *Operator) Publish(ctx context.Context, c *workflowfile.Compiled) error 
 }
 
 // Request does what is asked of a job; see httpapi.Backend.
-func (o *Operator) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+func (o *operator) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
 	return o.scheduler.Request(ctx, id, r)
 }
 
 // Job reads a job; see httpapi.Backend.
-func (o *Operator) Job(ctx context.Context, id string) (makegood.Job, error) { return o.Load(ctx, id) }
+func (o *operator) Job(ctx context.Context, id string) (makegood.Job, error) { return o.Load(ctx, id) }
 
 // Workflows gives the current definitions of the workflows that are linked here; see httpapi.Backend.
-func (o *Operator) Workflows(ctx context.Context) (map[string]string, error) {
+func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 	known := map[string]string{}
 	for name := range o.published.byName {
 		hash, err := o.CurrentDefinition(ctx, name)
@@ -108,9 +89,31 @@ type silent struct{}
 // errSilent is no failure: it is what the Scheduler is answered that would tell somebody.
 var errSilent = errors.New("the stack's Scheduler tells it")
 
-// Untold reports whether an error in the log of an Operator means only that the stack tells, and not it.
-func Untold(err error) bool { return errors.Is(err, errSilent) }
-
 func (silent) Announce(context.Context, notify.Notice) error { return errSilent }
 
 func (silent) AgentSilent(context.Context, string) error { return fmt.Errorf("alert: %w", errSilent) }
+
+// untelling leaves out of a log that somebody was not told, which is as it should be.
+type untelling struct{ slog.Handler }
+
+// Handle hands on a record that says more than that.
+func (h untelling) Handle(ctx context.Context, r slog.Record) error {
+	only := false
+	r.Attrs(func(a slog.Attr) bool {
+		err, ok := a.Value.Any().(error)
+		only = ok && errors.Is(err, errSilent)
+		return !only
+	})
+	if only {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs keeps what this handler leaves out.
+func (h untelling) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return untelling{h.Handler.WithAttrs(attrs)}
+}
+
+// WithGroup keeps what this handler leaves out.
+func (h untelling) WithGroup(name string) slog.Handler { return untelling{h.Handler.WithGroup(name)} }

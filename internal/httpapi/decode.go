@@ -108,21 +108,34 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 	return values, nil
 }
 
+// listing is what a list is to show.
+type listing struct {
+	filter store.Filter
+	paused bool
+	cursor string
+	limit  int
+}
+
 // listQuery reads what a list is to show.
-func listQuery(r *http.Request) (filter store.Filter, cursor string, limit int, err error) {
-	values, err := query(r, "state", "workflow", "limit", "cursor")
+func listQuery(r *http.Request) (listing, error) {
+	values, err := query(r, "state", "workflow", "paused", "limit", "cursor")
 	if err != nil {
-		return filter, "", 0, err
+		return listing{}, err
 	}
-	filter = store.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow")}
-	if filter.State != "" && !slices.Contains(makegood.ProcessStates(), filter.State) {
-		return filter, "", 0, bad("there is no state %.40q; there are %v", filter.State, makegood.ProcessStates())
+	l := listing{
+		filter: store.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow")},
+		paused: values.Has("paused"), cursor: values.Get("cursor"), limit: DefaultLimit,
 	}
-	limit = DefaultLimit
+	if l.filter.State != "" && !slices.Contains(makegood.ProcessStates(), l.filter.State) {
+		return l, bad("there is no state %.40q; there are %v", l.filter.State, makegood.ProcessStates())
+	}
+	if l.paused && (values.Get("paused") != "true" || l.filter.State != "") {
+		return l, bad("paused: want true, and no state beside it")
+	}
 	if text := values.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > MaxLimit {
-			return filter, "", 0, bad("limit is %.40q: want 1 to %d", text, MaxLimit)
+		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > MaxLimit {
+			return l, bad("limit is %.40q: want 1 to %d", text, MaxLimit)
 		}
 	}
-	return filter, values.Get("cursor"), limit, nil
+	return l, nil
 }

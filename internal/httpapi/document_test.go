@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // document is as much of OpenAPI as ours uses.
@@ -152,6 +153,9 @@ func (b broken) ListJobs(context.Context, store.Filter, string, int) ([]store.Li
 
 var errSecret = errors.New("disk /dev/secret is full")
 
+// publication publishes a workflow.
+const publication = `{"source":"name: published\nsteps: [{name: a, agent: actor}]\n"}`
+
 // conversation is a request, and the status that it must get.
 type conversation struct {
 	method, route, path, body string
@@ -180,6 +184,11 @@ func conversations() []conversation {
 		{"GET", "/api/jobs/{id}", "/api/jobs/done?payloads=perhaps", "", "", 400},
 		{"GET", "/api/jobs/{id}", "/api/jobs/nobody", "", "", 404},
 		{"GET", "/api/workflows", "/api/workflows", "", "", 200},
+		{"POST", "/api/workflows", "/api/workflows", publication, "", 200},
+		{"POST", "/api/workflows", "/api/workflows", `{"source":"name: x"}`, "", 400},
+		{"POST", "/api/workflows", "/api/workflows", publication, "Content-Type: text/plain", 415},
+		{"POST", "/api/workflows", "/api/workflows", publication, "Sec-Fetch-Site: cross-site", 403},
+		{"POST", "/api/workflows", "/api/workflows", `{"source":"` + strings.Repeat("x", 3<<20) + `"}`, "", 413},
 		{"GET", "/api/openapi.json", "/api/openapi.json", "", "", 200},
 		{"GET", "/healthz", "/healthz", "", "", 200},
 	}
@@ -238,7 +247,9 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	check(t, err)
 	w.until("cancelled", in(makegood.Cancelled))
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	failing := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet})
+	failing := listen(t, httpapi.Config{
+		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
+	})
 	damaged := listen(t, httpapi.Config{Backend: broken{fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)}, Logger: quiet})
 
 	d := readDocument(t, w)
@@ -274,6 +285,8 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 		}
 		talk(w.url, with(c, "Host: evil.example", http.StatusMisdirectedRequest))
 	}
+	// Only a deployed stack has workflows published.
+	talk(damaged, conversation{"POST", "/api/workflows", "/api/workflows", publication, "", http.StatusNotFound})
 	// The document itself needs no store.
 	got["GET /api/openapi.json 503"] = true
 	for _, missing := range d.missing(got) {

@@ -1,9 +1,10 @@
 // Package httpapi serves jobs over HTTP: submit, look, list, and ask for cancel, undo, resubmit, pause
-// and resume. docs/openapi.json describes it, and is generated from the same table that serves it.
+// and resume; all of it, or what belongs to one door. docs/openapi.json describes it, and is generated from the same table that serves it.
 //
 // Whatever it answers has been stored. It holds no rule about jobs, keeps nothing, and logs no payload.
 //
-// It has no users and no passwords: whoever reaches it may do everything. So it is made for loopback,
+// It has no users and no passwords: whoever reaches it may do everything that it serves, under the name that
+// Config.Caller gives him. So it is made for loopback, or to stand behind what knows its callers,
 // and refuses what a web page that somebody reads on the same machine could send: names of hosts that
 // are not its own, bodies that are not declared as JSON, requests from another origin.
 package httpapi
@@ -20,13 +21,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 const (
 	// maxOverhead is what a body may have beside an input: names, white space, an id.
 	maxOverhead = 16 << 10
-	// maxBody is how large the body of a submission may be, in bytes; any other is overhead only.
+	// maxBody is how large the body of a submission may be, in bytes.
 	maxBody = makegood.MaxPayloadBytes + maxOverhead
+	// maxPublication is that of a workflow file: as JSON each of its quotes and ends of lines is two bytes.
+	maxPublication = 2*workflowfile.MaxSourceBytes + maxOverhead
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 32 << 10
 
@@ -66,8 +70,16 @@ type Config struct {
 	Backend Backend
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
-	Host   string
-	Logger *slog.Logger
+	Host string
+	// Door is the part of the API that is served here. Empty: all of it.
+	Door Door
+	// Caller says who makes a request, for what is kept of it. Nil: Local, whoever it is.
+	Caller func(*http.Request) string
+	// Paused lists the paused jobs, and Publish makes a definition the current one of its name. Nil where that
+	// is not to be had: in a process that reads its workflow files itself.
+	Paused  func(ctx context.Context, workflow, cursor string, limit int) ([]store.Listed, string, error)
+	Publish func(ctx context.Context, c *workflowfile.Compiled) error
+	Logger  *slog.Logger
 	// Now defaults to time.Now.
 	Now func() time.Time
 }
@@ -86,6 +98,9 @@ func New(c Config) http.Handler {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Caller == nil {
+		c.Caller = func(*http.Request) string { return Local }
+	}
 	a := &api{Config: c, document: Document()}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
@@ -96,6 +111,10 @@ func New(c Config) http.Handler {
 
 // serve answers a request of a route.
 func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
+	if a.Door != "" && a.Door != r.door {
+		a.refuse(w, newProblem(http.StatusForbidden, "%s %s belongs to the door %s, and this is the door %s", r.method, r.path, r.door, a.Door))
+		return
+	}
 	ctx, cancel := context.WithTimeout(req.Context(), handleTimeout)
 	defer cancel()
 	if r.body != nil {
@@ -103,11 +122,7 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
 			a.refuse(w, p)
 			return
 		}
-		limit := int64(maxOverhead)
-		if r.large {
-			limit = maxBody
-		}
-		req.Body = http.MaxBytesReader(w, req.Body, limit)
+		req.Body = http.MaxBytesReader(w, req.Body, max(r.limit, maxOverhead))
 	}
 	answer, err := r.handle(a, req.WithContext(ctx))
 	if err != nil {

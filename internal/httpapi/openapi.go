@@ -69,7 +69,7 @@ func (d drawing) operation(r route) object {
 		o["parameters"] = parameters
 	}
 	if r.body != nil {
-		o["requestBody"] = object{"content": d.content(r.body), "required": r.large}
+		o["requestBody"] = object{"content": d.content(r.body), "required": r.limit > 0}
 	}
 	answers := object{}
 	for _, status := range slices.Sorted(maps.Keys(r.answers)) {

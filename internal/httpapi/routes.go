@@ -36,6 +36,11 @@ type Asking struct {
 	Request string `json:"request,omitempty"`
 }
 
+// Publication is the body that publishes a workflow file.
+type Publication struct {
+	Source string `json:"source"`
+}
+
 // JobList is a page of a list. Cursor is empty at its end.
 type JobList struct {
 	Jobs   []client.Listed `json:"jobs"`
@@ -55,11 +60,12 @@ type Health struct {
 // route is an operation of the API: how it is served, and how it is described.
 type route struct {
 	method, path, name, summary string
+	door                        Door
 	parameters                  []parameter
 	// body is a zero value of the type of the request's body; nil: it has none.
 	body any
-	// large: the body carries an input.
-	large bool
+	// limit is how large a body may be that carries more than words, in bytes. Zero: maxOverhead.
+	limit int64
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
 	handle  func(a *api, r *http.Request) (answer, error)
@@ -96,46 +102,55 @@ func routes() []route {
 	job, none := client.Job{}, Problem{}
 	all := []route{
 		{
-			method: "POST", path: "/api/jobs", name: "submit", handle: (*api).submit, body: Submission{}, large: true,
+			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: (*api).submit, body: Submission{}, limit: maxBody,
 			summary: "Submit a job. It is stored before this is answered. The same id with the same workflow and input is the same job (200); with other content it is refused (409, with both hashes). An id is made for a job that has none. The answer has no payloads.",
 			answers: posted(map[int]any{http.StatusCreated: job, http.StatusOK: job}),
 		},
 		{
-			method: "GET", path: "/api/jobs", name: "list", handle: (*api).list,
+			method: "GET", path: "/api/jobs", name: "list", door: Read, handle: (*api).list,
 			summary: "List jobs, without payloads, newest first. A page may be short, or empty, before the end; the cursor is empty at the end.",
 			parameters: []parameter{
 				{name: "state", says: "only jobs in this ProcessState", values: words(makegood.ProcessStates())},
 				{name: "workflow", says: "only jobs of this workflow"},
+				{name: "paused", says: "true: only paused jobs, of a deployed stack only, and with no state", values: []string{"true"}},
 				{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				{name: "cursor", says: "the cursor of the page before"},
 			},
 			answers: everywhere(map[int]any{http.StatusOK: JobList{}, http.StatusBadRequest: none}),
 		},
 		{
-			method: "GET", path: "/api/jobs/{id}", name: "get", handle: (*api).get,
+			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*api).get,
 			summary:    "Read a job, with its input and outputs.",
 			parameters: []parameter{{name: "payloads", says: "false leaves input and outputs out", values: []string{"true", "false"}}},
 			answers:    everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
-			method: "GET", path: "/api/workflows", name: "workflows", handle: (*api).workflows,
+			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: (*api).workflows,
 			summary: "The workflows that jobs can be submitted to.",
 			answers: everywhere(map[int]any{http.StatusOK: WorkflowList{}}),
 		},
 		{
-			method: "GET", path: "/api/openapi.json", name: "openapi", handle: (*api).openapi,
+			method: "POST", path: "/api/workflows", name: "publish", door: Operate, handle: (*api).publish, body: Publication{}, limit: maxPublication,
+			summary: "Make a workflow file the current definition of its name; jobs that are there keep theirs. On a deployed stack only: 404 elsewhere.",
+			answers: everywhere(map[int]any{
+				http.StatusOK: client.Workflow{}, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
+				http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none,
+			}),
+		},
+		{
+			method: "GET", path: "/api/openapi.json", name: "openapi", door: Read, handle: (*api).openapi,
 			summary: "This document.",
 			answers: everywhere(map[int]any{http.StatusOK: json.RawMessage{}}),
 		},
 		{
-			method: "GET", path: "/healthz", name: "health", handle: (*api).health,
+			method: "GET", path: "/healthz", name: "health", door: Read, handle: (*api).health,
 			summary: "Whether the store can be read.",
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
 	}
 	for _, verb := range makegood.Verbs() {
 		all = append(all, route{
-			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), body: Asking{},
+			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
 			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 			handle:  func(a *api, r *http.Request) (answer, error) { return a.ask(r, verb) },
@@ -240,11 +255,19 @@ func jobID(r *http.Request) (string, error) {
 
 // list lists jobs.
 func (a *api) list(r *http.Request) (answer, error) {
-	filter, cursor, limit, err := listQuery(r)
+	wanted, err := listQuery(r)
 	if err != nil {
 		return answer{}, err
 	}
-	jobs, next, err := a.Backend.ListJobs(r.Context(), filter, cursor, limit)
+	filter, cursor, limit := wanted.filter, wanted.cursor, wanted.limit
+	page := func() ([]store.Listed, string, error) { return a.Backend.ListJobs(r.Context(), filter, cursor, limit) }
+	if wanted.paused && a.Paused == nil {
+		return answer{}, bad("paused jobs are listed of a deployed stack only")
+	}
+	if wanted.paused {
+		page = func() ([]store.Listed, string, error) { return a.Paused(r.Context(), filter.Workflow, cursor, limit) }
+	}
+	jobs, next, err := page()
 	if errors.Is(err, store.ErrNotFound) {
 		return answer{}, bad("the cursor %.40q is of no page of this list", cursor)
 	}
@@ -269,7 +292,7 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 	case asking.Request != "" && !namePattern.MatchString(asking.Request):
 		return answer{}, bad("request: want %s", namePattern)
 	}
-	event := makegood.Requested{Verb: verb, Reason: asking.Reason}
+	event := makegood.Requested{Verb: verb, Reason: asking.Reason, By: a.Caller(r)}
 	if asking.Request != "" {
 		// The core knows requests by their names alone; the same name under another verb is another one.
 		event.Request = string(verb) + ":" + asking.Request
@@ -281,7 +304,7 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 		}
 		return answer{}, err
 	}
-	a.Logger.InfoContext(r.Context(), "request", "job", id, "verb", verb, "verdict", verdict.Kind, "reason", verdict.Reason)
+	a.Logger.InfoContext(r.Context(), "request", "job", id, "verb", verb, "verdict", verdict.Kind, "reason", verdict.Reason, "by", event.By)
 	if verdict.Kind == machine.Refused {
 		p := newProblem(http.StatusConflict, "%s of job %s is refused: %s", verb, id, verdict.Reason)
 		p.body.Job, p.body.Reason = id, verdict.Reason

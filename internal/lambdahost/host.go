@@ -2,7 +2,8 @@
 
 // Package lambdahost runs Lambda functions for tests as Lambda runs them: the real bootstrap binaries as
 // processes behind the Runtime API, several environments for each function, fed from SQS queues with the
-// semantics of an event source mapping, and by a schedule. Only tests import it.
+// semantics of an event source mapping, by a schedule, and behind a URL that asks for a signature (package
+// functionurl). Only tests import it.
 //
 // It has no queues and no table of its own: those are a stand-in's, and so are visibility, receive counts
 // and the redrive policy that takes a message to its dead-letter queue. It does not freeze an environment

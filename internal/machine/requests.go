@@ -94,7 +94,7 @@ func (t *turn) requested(e makegood.Requested) Verdict {
 	rule := RuleFor(e.Verb, t.job.ProcessState)
 	verdict := t.grant(rule, e)
 	if verdict.Kind == Applied {
-		t.job.Request = e.Cause()
+		t.job.Request, t.job.RequestedBy = e.Cause(), makegood.Clip(e.By)
 	}
 	return verdict
 }

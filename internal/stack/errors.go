@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/client/doors"
 )
 
 // Error is what AWS, or the lack of it, kept the command from doing, and what to do next.
@@ -34,12 +34,12 @@ type advice struct {
 }
 
 // allAdvice is in the order of what is asked first.
-func allAdvice(name, region string) []advice {
+func allAdvice() []advice {
 	return []advice{
 		{
-			[]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "KMSAccessDeniedException"},
+			[]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation"},
 			false,
-			"the credentials do not allow it; docs/operate.md lists what they must allow",
+			"the credentials do not allow it; docs/doors.md lists what they must allow, and how to do without CloudFormation",
 		},
 		{
 			[]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired"},
@@ -51,11 +51,6 @@ func allAdvice(name, region string) []advice {
 			true,
 			"AWS does not know the credentials: see AWS_PROFILE, and the machine's clock",
 		},
-		{
-			[]string{"ResourceNotFoundException", "AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"},
-			true,
-			fmt.Sprintf("a part of the stack is not there: is %s deployed in %s, and to its end?", name, region),
-		},
 	}
 }
 
@@ -66,23 +61,20 @@ func explained(err error, name, region string) *Error {
 		return known
 	}
 	wrapped := fmt.Errorf("stack %s in %s: %w", name, region, err)
-	if errors.Is(err, scheduler.ErrInvalid) {
-		return &Error{Usage: true, err: wrapped, next: "deploy the agent first (docs/deploy.md, Add an agent), or mend the file"}
-	}
 	var api smithy.APIError
 	if !errors.As(err, &api) {
-		if errors.Is(err, errNotOurs) {
-			return &Error{Usage: true, err: wrapped, next: "was it deployed from Makegood's template.yaml?"}
+		if errors.Is(err, doors.ErrNoDoors) {
+			return &Error{Usage: true, err: wrapped, next: "was it deployed from a template.yaml of Makegood that has doors? Deploy it again from this version's"}
 		}
 		return &Error{err: wrapped, next: "AWS cannot be reached, or does not answer as it should; ask again"}
 	}
 	if api.ErrorCode() == "ValidationError" && strings.Contains(api.ErrorMessage(), "does not exist") {
 		return &Error{Usage: true, err: wrapped, next: "is the name right? AWS_REGION and AWS_PROFILE say where it is looked for"}
 	}
-	for _, a := range allAdvice(name, region) {
+	for _, a := range allAdvice() {
 		if slices.Contains(a.codes, api.ErrorCode()) {
 			return &Error{Usage: a.usage, err: wrapped, next: a.next}
 		}
 	}
-	return &Error{err: wrapped, next: "it is not known what became of the request; it may be made again without harm"}
+	return &Error{err: wrapped, next: "nothing was asked of the stack yet; ask again"}
 }

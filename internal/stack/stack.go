@@ -1,18 +1,11 @@
-// Package stack lets the makegood command ask a deployed stack what it asks a process: it finds the
-// stack's table and queues, runs the HTTP API's handler over them in this process, and gives a client of
-// that. It serves no port, keeps nothing, and holds no rule about jobs.
-//
-// Whatever it does, it does with the credentials of whoever runs it; docs/operate.md lists what they
-// must allow.
+// Package stack lets the makegood command ask a deployed stack what it asks a process: it finds the stack's doors,
+// gives a client of them, and says what to do where they cannot be found. It serves no port, keeps nothing, and
+// holds no rule about jobs.
 package stack
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
-	"log/slog"
-	"os"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,34 +14,36 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/deployed"
-	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/client/doors"
 )
 
 // Variable is the environment variable that names a stack where no flag does.
 const Variable = "MAKEGOOD_STACK"
 
+// The environment variables that say where a stack's doors are. Where one is set, CloudFormation is not asked.
 const (
-	// requestTimeout is how long one try of one request to AWS may take.
-	requestTimeout = 5 * time.Second
-	// tries is how often a request is made in all: a person waits.
-	tries = 3
+	VarSubmitURL  = "MAKEGOOD_SUBMIT_URL"
+	VarReadURL    = "MAKEGOOD_READ_URL"
+	VarOperateURL = "MAKEGOOD_OPERATE_URL"
 )
 
-// Stack is a deployed stack.
-type Stack struct {
-	operator *deployed.Operator
-	client   *client.Client
-	explain  func(error) *Error
+const (
+	// requestTimeout is how long one try of one request to CloudFormation may take.
+	requestTimeout = 5 * time.Second
+	// tries is how often such a request is made in all, and patience how long one to a door is tried again: a
+	// person waits, and a door's function may have to start.
+	tries    = 3
+	patience = 10 * time.Second
+)
+
+// Outputs gives the key of the output of template.yaml that says the same as a variable of this package.
+func Outputs() map[string]string {
+	return map[string]string{VarSubmitURL: doors.SubmitOutput, VarReadURL: doors.ReadOutput, VarOperateURL: doors.OperateOutput}
 }
 
-// Open finds a stack. Where the environment names a table (MAKEGOOD_TABLE), the functions' variables say
-// where its parts are; otherwise the outputs of the CloudFormation stack do. files are the workflow files
-// that a first submission makes known. warn is told, in a sentence, of what was stored and could not be sent
-// at once. Errors are of type *Error.
-func Open(ctx context.Context, name string, getenv func(string) string, files [][]byte, warn func(string)) (*Stack, error) {
+// Open gives a client of a stack. Where the environment says where its doors are, that stands; otherwise the
+// outputs of the CloudFormation stack do. Errors are of type *Error; those of the client are package client's.
+func Open(ctx context.Context, name string, getenv func(string) string) (*client.Client, error) {
 	c, err := config.LoadDefaultConfig(ctx,
 		config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)), config.WithRetryMaxAttempts(tries),
 		// It would draw over what the verb prints; what matters is an error.
@@ -56,26 +51,20 @@ func Open(ctx context.Context, name string, getenv func(string) string, files []
 	if err != nil {
 		return nil, &Error{Usage: true, err: fmt.Errorf("AWS configuration: %w", err), next: "see AWS_PROFILE and ~/.aws/config"}
 	}
-	explain := func(err error) *Error { return explained(err, name, c.Region) }
 	if err := ready(ctx, c, name); err != nil {
 		return nil, err
 	}
-	if getenv(deployed.VarTable) == "" {
-		outputs, err := outputsOf(ctx, c, name)
-		if err != nil {
-			return nil, explain(err)
+	at := doors.Addresses{Submit: getenv(VarSubmitURL), Read: getenv(VarReadURL), Operate: getenv(VarOperateURL)}
+	if at == (doors.Addresses{}) {
+		if at, err = doors.Find(ctx, c, name); err != nil {
+			return nil, explained(err, name, c.Region)
 		}
-		getenv = outputs.getenv
 	}
-	unsent := slog.New(&warnings{to: warn, explain: explain})
-	operator, err := deployed.NewOperator(c, getenv, files, instance(), unsent)
+	asks, err := doors.New(doors.Config{AWS: c, Stack: name, Addresses: at}, client.WithPatience(patience))
 	if err != nil {
-		return nil, &Error{Usage: true, err: fmt.Errorf("stack %s: %w", name, err), next: "docs/operate.md says what a stack's outputs, or the environment, must say"}
+		return nil, &Error{Usage: true, err: fmt.Errorf("stack %s: %w", name, err), next: "docs/doors.md says how a stack's doors are found"}
 	}
-	s := &Stack{operator: operator, explain: explain}
-	api := httpapi.New(httpapi.Config{Backend: &remembering{Operator: operator}, Logger: slog.New(slog.DiscardHandler)})
-	s.client, err = client.New("http://localhost", client.WithPatience(0), client.WithHTTPClient(inProcess(api, explain)))
-	return s, err
+	return asks, nil
 }
 
 // ready refuses to go on without a region or credentials: the SDK would say so only in the middle of a
@@ -88,35 +77,4 @@ func ready(ctx context.Context, c aws.Config, name string) error {
 		return &Error{Usage: true, err: fmt.Errorf("stack %s: no AWS credentials: %w", name, err), next: "log in (aws sso login), or set AWS_PROFILE"}
 	}
 	return nil
-}
-
-// instance names this process in LockedBy: who asked, as far as this machine knows.
-func instance() string {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "somewhere"
-	}
-	return "makegood-" + host + "-" + strings.ToLower(rand.Text()[:8])
-}
-
-// Client gives a client that asks this stack. Its errors are those of package client; where AWS was not
-// to be had, there is an *Error among them.
-func (s *Stack) Client() *client.Client { return s.client }
-
-// Publish makes a definition the current one of its workflow's name. Errors are of type *Error.
-func (s *Stack) Publish(ctx context.Context, c *workflowfile.Compiled) error {
-	if err := s.operator.Publish(ctx, c); err != nil {
-		return s.explain(err)
-	}
-	return nil
-}
-
-// ListPaused gives a page of the paused jobs of a workflow, or of all when it is empty, and the cursor of
-// the next. Errors are of type *Error.
-func (s *Stack) ListPaused(ctx context.Context, workflow, cursor string, limit int) ([]store.Listed, string, error) {
-	jobs, next, err := s.operator.ListPaused(ctx, workflow, cursor, limit)
-	if err != nil {
-		return nil, "", s.explain(err)
-	}
-	return jobs, next, nil
 }

@@ -75,15 +75,14 @@ var arrows = []arrow{
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
 	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
-	// The AWS SDK's clients are made here, once, for the three functions and for the command's --stack.
+	// The AWS SDK's clients are made here, once, for all functions.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
 	{"internal/costmeter", nil, []string{awsSDK, smithy}},
 	// A log line that CloudWatch reads; it knows no metric of ours.
 	{"internal/emf", nil, nil},
-	// The command's --stack: the API's handler over a deployed stack. Beside internal/deployed, so that no
-	// function links CloudFormation.
-	{"internal/stack", []string{".", "client", "internal/deployed", "internal/httpapi", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile"}, []string{awsSDK, smithy}},
+	// The command's --stack: a client of a stack's doors, and what to do where there is none.
+	{"internal/stack", []string{"client", "client/doors"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
@@ -99,9 +98,12 @@ var arrows = []arrow{
 	// A command that feeds the shipped handlers; nobody can import it.
 	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
-	{"internal/lambdahost", nil, []string{lambdaEvents, awsSDK}},
+	{"internal/lambdahost", []string{"internal/lambdahost/functionurl"}, []string{lambdaEvents, awsSDK}},
+	{"internal/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
+	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
+	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
 	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
@@ -131,7 +133,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "internal/costmeter", "functions/", "cmd/", "e2e", "events/", "localstack/", "client/dynamotx"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "internal/costmeter", "functions/", "cmd/", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {

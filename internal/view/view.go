@@ -24,7 +24,8 @@ func Of(j makegood.Job) client.Job {
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
-		Steps: make([]client.Step, len(j.Steps)),
+		RequestedBy: text(j.RequestedBy),
+		Steps:       make([]client.Step, len(j.Steps)),
 	}
 	for i, s := range j.Steps {
 		claim := j.Claims.Slots[s.Name]

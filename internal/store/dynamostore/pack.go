@@ -93,6 +93,7 @@ func (w *writer) head(job makegood.Job) {
 		w.ifText(job.ReplyTo),
 		w.ifInt(job.Incarnation),
 		field{len(job.Untold) > 0, func() { w.untold(job.Untold) }},
+		w.ifText(job.RequestedBy),
 	)
 }
 

@@ -101,6 +101,7 @@ func (r *reader) head(job *makegood.Job) {
 		r.toText(&job.ReplyTo),
 		r.toInt(&job.Incarnation),
 		func() { job.Untold = r.untold() },
+		r.toText(&job.RequestedBy),
 	)
 }
 

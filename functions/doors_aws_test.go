@@ -1,0 +1,135 @@
+//go:build aws && linux
+
+package functions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http/httptest"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/doors"
+	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
+)
+
+const (
+	adasARN = "arn:aws:iam::000000000000:user/ada"
+	orders  = 40
+)
+
+// openDoors serves the door's function as each door, and gives a client that knocks there as ada.
+func (w *world) openDoors(t *testing.T) (*client.Client, []*lambdahost.Function) {
+	t.Helper()
+	bootstrap := build(t, "door")
+	var functions []*lambdahost.Function
+	address := map[httpapi.Door]string{}
+	for _, door := range httpapi.Doors() {
+		l := start(t, bootstrap, append(w.environment[:len(w.environment):len(w.environment)], "MAKEGOOD_DOOR="+string(door))...)
+		server := httptest.NewServer(l.function.URL(standin.Region, map[string]functionurl.Key{"ada": {Secret: "secret", ARN: adasARN}}))
+		t.Cleanup(server.Close)
+		functions, address[door] = append(functions, l.function), server.URL
+	}
+	c, err := doors.New(doors.Config{
+		AWS:       aws.Config{Region: standin.Region, Credentials: credentials.NewStaticCredentialsProvider("ada", "secret", "")},
+		Stack:     "test",
+		Addresses: doors.Addresses{Submit: address[httpapi.Submit], Read: address[httpapi.Read], Operate: address[httpapi.Operate]},
+	}, client.WithPatience(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, functions
+}
+
+// kill kills processes that are at work, one at a time, until ctx ends, and gives how many.
+func kill(ctx context.Context, functions []*lambdahost.Function) (killed int) {
+	for tick := time.NewTicker(30 * time.Millisecond); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return killed
+		case <-tick.C:
+			if functions[rand.IntN(len(functions))].Signal(syscall.SIGKILL, rand.IntN) {
+				killed++
+			}
+		}
+	}
+}
+
+// each does something to every order, a few at a time.
+func each(t *testing.T, do func(id string) error) {
+	t.Helper()
+	var group sync.WaitGroup
+	ids := make(chan string)
+	for range 4 {
+		group.Go(func() {
+			for id := range ids {
+				if err := do(id); err != nil {
+					t.Errorf("order %s: %v", id, err)
+				}
+			}
+		})
+	}
+	for i := range orders {
+		ids <- fmt.Sprintf("o-%02d", i)
+	}
+	close(ids)
+	group.Wait()
+}
+
+// The doors' processes are killed while they work. Whoever knocks tries again, with the same id and the same request:
+// what was answered is stored, once, with who asked.
+func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
+	w := newWorld(t)
+	c, functions := w.openDoors(t)
+	if _, err := c.Publish(t.Context(), fmt.Appendf(nil, polyglot, "tip")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	killed := make(chan int, 1)
+	go func() { killed <- kill(ctx, functions) }()
+	each(t, func(id string) error {
+		_, _, err := c.Submit(t.Context(), client.Submission{Workflow: "polyglot", ID: id, Input: map[string]any{"amount": 1}})
+		return err
+	})
+	each(t, func(id string) error {
+		if _, err := c.Pause(t.Context(), id, "stocktaking"); err != nil {
+			return err
+		}
+		_, err := c.Resume(t.Context(), id, "")
+		return err
+	})
+	stop()
+	t.Logf("killed %d processes of the doors at work", <-killed)
+	each(t, func(id string) error {
+		job, err := w.store.Load(t.Context(), id)
+		switch {
+		case err != nil:
+			return err
+		case job.Paused() || job.ProcessState != makegood.Pending || job.RequestedBy != adasARN:
+			return fmt.Errorf("it is %s, paused %t, last asked by %q", job.ProcessState, job.Paused(), job.RequestedBy)
+		case job.Rev > 3:
+			return fmt.Errorf("it was saved %d times, want its birth, a pause and a resume", job.Rev)
+		}
+		return nil
+	})
+	var mismatch *client.MismatchError
+	if _, _, err := c.Submit(t.Context(), client.Submission{Workflow: "polyglot", ID: "o-00", Input: "other"}); !errors.As(err, &mismatch) {
+		t.Errorf("the same id with other content: got %v, want a mismatch", err)
+	}
+	if _, err := c.Resubmit(t.Context(), "o-00", ""); err == nil {
+		t.Error("resubmit of what has not stopped: got no refusal")
+	}
+}

@@ -1,0 +1,82 @@
+package deployed
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/httpapi"
+)
+
+// door lets some callers do some things to a stack's jobs. Who may knock is IAM's to say, before the function is
+// started; the door says who it was.
+type door struct {
+	name  httpapi.Door
+	api   http.Handler
+	log   *slog.Logger
+	meter *meter
+}
+
+// callerKey is under which the context of a request has its caller.
+type callerKey struct{}
+
+// Door makes the handler of a function URL from the environment, and of workflow files, which a first submission
+// makes known: the HTTP API, as far as it belongs to the door that the environment names. What is asked is stored
+// before it is answered. The error names everything that is wrong with the environment.
+func Door(ctx context.Context, getenv func(string) string, files [][]byte) (func(context.Context, events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error), error) {
+	c, err := readDoor(getenv)
+	if err != nil {
+		return nil, err
+	}
+	known, err := newDefinitions(files)
+	if err != nil {
+		return nil, err
+	}
+	s, err := open(ctx, c.parts)
+	if err != nil {
+		return nil, err
+	}
+	o := newOperator(s, c.replies, c.agents, known)
+	s.meter.count(schedulerTotals(&o.scheduler.Counts)...)
+	d := &door{name: c.door, log: s.log, meter: s.meter}
+	d.api = httpapi.New(httpapi.Config{
+		Backend: o, Door: c.door, Logger: s.log, Paused: o.ListPaused, Publish: o.Publish,
+		Caller: func(r *http.Request) string { by, _ := r.Context().Value(callerKey{}).(string); return by },
+	})
+	return d.answer, nil
+}
+
+// answer answers a request that somebody signed. One without an identity came another way than through a URL that
+// asks IAM, and is refused.
+func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error) {
+	defer d.meter.write(ctx)
+	by := callerOf(e)
+	if by == "" {
+		d.log.WarnContext(ctx, "a request without an identity", "door", d.name, "path", e.RawPath)
+		return problem(http.StatusForbidden, "the request has no identity: this door is a function URL whose AuthType must be AWS_IAM"), nil
+	}
+	within, cancel := shorten(context.WithValue(ctx, callerKey{}, by))
+	defer cancel()
+	r, err := requestOf(within, e)
+	if err != nil {
+		return problem(http.StatusBadRequest, err.Error()), nil
+	}
+	w := newWritten()
+	d.api.ServeHTTP(w, r)
+	answer := w.response()
+	d.log.InfoContext(ctx, "answered", "door", d.name, "by", by, "method", r.Method, "path", r.URL.Path,
+		"status", answer.StatusCode, "location", w.header.Get("Location"))
+	return answer, nil
+}
+
+// problem is an answer of the door itself.
+func problem(status int, text string) events.LambdaFunctionURLResponse {
+	body, err := json.Marshal(httpapi.Problem{Error: text})
+	if err != nil {
+		panic(err) // A struct of strings is always JSON.
+	}
+	return events.LambdaFunctionURLResponse{StatusCode: status, Headers: map[string]string{"Content-Type": "application/json"}, Body: string(body)}
+}

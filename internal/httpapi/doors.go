@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Door is a part of the API that is let to some callers, and not to others. Each route belongs to one.
+type Door string
+
+// The doors.
+const (
+	// Submit takes submissions.
+	Submit Door = "submit"
+	// Read shows jobs and workflows, and changes nothing.
+	Read Door = "read"
+	// Operate takes the verbs, and workflow files.
+	Operate Door = "operate"
+)
+
+// Doors are all of them.
+func Doors() []Door { return []Door{Submit, Read, Operate} }
+
+// Local is who makes a request where nobody can know better.
+const Local = "local"
+
+// publish makes a workflow file the current definition of its name.
+func (a *api) publish(r *http.Request) (answer, error) {
+	var p Publication
+	if err := decode(r, &p); err != nil {
+		return answer{}, err
+	}
+	if a.Publish == nil {
+		return answer{}, newProblem(http.StatusNotFound, "workflows are published to a deployed stack; this process reads its files when it starts")
+	}
+	compiled, err := workflowfile.Parse("source", []byte(p.Source))
+	if err != nil {
+		return answer{}, bad("%v", err)
+	}
+	if err := a.Publish(r.Context(), compiled); err != nil {
+		return answer{}, err
+	}
+	a.Logger.InfoContext(r.Context(), "published", "workflow", compiled.Workflow.Name, "definition", compiled.Hash, "by", a.Caller(r))
+	return ok(client.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash})
+}

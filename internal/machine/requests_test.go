@@ -1,0 +1,33 @@
+package machine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// A job keeps who asked for what was granted last: a request that is refused, or comes twice, leaves it.
+func TestAJobKeepsWhoWasGrantedARequestLast(t *testing.T) {
+	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x", Action: "a"}}}
+	now := time.UnixMilli(1_000_000).UTC()
+	job, _ := machine.Submit(w, machine.Submission{ID: "j"}, machine.Facts{}, now)
+	long := strings.Repeat("x", 2*makegood.MaxReasonBytes)
+	for _, c := range []struct {
+		asked makegood.Requested
+		want  string
+	}{
+		{makegood.Requested{Verb: makegood.Pause, Request: "1", By: "ada"}, "ada"},
+		{makegood.Requested{Verb: makegood.Pause, Request: "1", By: "eve"}, "ada"},
+		{makegood.Requested{Verb: makegood.Resubmit, Request: "2", By: "eve"}, "ada"},
+		{makegood.Requested{Verb: makegood.Resume, Request: "3"}, ""},
+		{makegood.Requested{Verb: makegood.Pause, Request: "4", By: long}, makegood.Clip(long)},
+	} {
+		job, _ = machine.Apply(w, job, c.asked, machine.Facts{}, now)
+		if job.RequestedBy != c.want {
+			t.Errorf("%+.60v: got it asked by %.20q, want %.20q", c.asked, job.RequestedBy, c.want)
+		}
+	}
+}
