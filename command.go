@@ -16,7 +16,18 @@ type Dispatch struct {
 	Undo    bool
 }
 
-// Announce: tell whoever listens of a change of ProcessState; an Error alerts an operator.
+// CloseAttempt: end an attempt that is not wanted any more, and say what was found (AttemptClosed, with the same Asked).
+type CloseAttempt struct {
+	Step    string
+	Attempt int
+	Undo    bool
+	// Mark: who holds it is told, at its next heartbeat, that nobody wants the result.
+	Mark bool
+	// Asked is the cause of the event that asked for it.
+	Asked string
+}
+
+// Announce: tell those that the announcement names of a change of ProcessState.
 type Announce struct{ Announcement }
 
 // AlertAgent: nobody claims the tasks of this agent. One alert an agent is enough for many jobs.
@@ -26,10 +37,11 @@ type AlertAgent struct{ Agent string }
 // spares the job the wait for the next sweep.
 type Remind struct{ Key time.Time }
 
-func (Remind) isCommand()     {}
-func (Dispatch) isCommand()   {}
-func (Announce) isCommand()   {}
-func (AlertAgent) isCommand() {}
+func (Remind) isCommand()       {}
+func (Dispatch) isCommand()     {}
+func (CloseAttempt) isCommand() {}
+func (Announce) isCommand()     {}
+func (AlertAgent) isCommand()   {}
 
 // Task is one attempt sent to an agent.
 type Task struct {
@@ -45,6 +57,12 @@ type Task struct {
 	// Key is the idempotency key JOB/STEP/ROUND, with "/undo" behind it for an undo: the same over
 	// all attempts, to be passed on to the remote service.
 	Key string
+	// Birth is the job's: it is part of the name of the step's claim item.
+	Birth string
+	// Token is what the reply must carry.
+	Token string
+	// ClaimUntil is until when the attempt can be claimed.
+	ClaimUntil time.Time
 	// SentAt is when this attempt was sent; StartBy is until when it may wait unclaimed.
 	SentAt  time.Time
 	StartBy time.Time

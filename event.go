@@ -16,20 +16,37 @@ type Event interface {
 // without them: in a transaction of the submitter's own.
 type Submitted struct{}
 
+// Reply says which attempt an agent's reply speaks of, and who replies.
+type Reply struct {
+	Step    string
+	Attempt int
+	// Token is the one that the task brought.
+	Token string
+	// LockedBy is that of the claim; empty for a shared step.
+	LockedBy string
+	// StartedAt is when the attempt was claimed; for people to look at.
+	StartedAt time.Time
+}
+
 // StepSucceeded: an agent's reply.
 type StepSucceeded struct {
-	Step     string
-	Attempt  int
-	LockedBy string
-	Output   Payload
+	Reply
+	Output Payload
 }
 
 // StepFailed: an agent's reply.
 type StepFailed struct {
-	Step     string
-	Attempt  int
-	LockedBy string
-	Error    StepError
+	Reply
+	Error StepError
+}
+
+// AttemptClosed: an attempt that is not wanted any more was asked to end, and this is the answer.
+type AttemptClosed struct {
+	Step    string
+	Attempt int
+	Found   Found
+	// Asked is the cause of the event that asked. What the answer makes due has the same cause.
+	Asked string
 }
 
 // DispatchRefused: a task could not be sent, and never can be (too large, bad characters).
@@ -47,8 +64,14 @@ type DeadlinePassed struct{ Key time.Time }
 // earlier run dispatched are over, and may have started.
 type Interrupted struct{ Incarnation int }
 
-// Told: the announcements up to Seq were delivered.
-type Told struct{ Seq int }
+// Told: the announcements up to Seq were delivered, to the operator, the listener, or both.
+type Told struct {
+	Seq                int
+	Operator, Listener bool
+}
+
+// NotHeard: the listener could not be told of the announcement Seq.
+type NotHeard struct{ Seq int }
 
 // Requested: an operator or submitter asks for something. Request names the asking, so that the
 // same one twice is the same.
@@ -64,20 +87,22 @@ type Requested struct {
 func (Submitted) isEvent()       {}
 func (StepSucceeded) isEvent()   {}
 func (StepFailed) isEvent()      {}
+func (AttemptClosed) isEvent()   {}
 func (DispatchRefused) isEvent() {}
 func (DeadlinePassed) isEvent()  {}
 func (Interrupted) isEvent()     {}
 func (Told) isEvent()            {}
+func (NotHeard) isEvent()        {}
 func (Requested) isEvent()       {}
 
 // Cause is "submit".
 func (Submitted) Cause() string { return "submit" }
 
 // Cause is STEP#ATTEMPT: an attempt has one reply.
-func (e StepSucceeded) Cause() string { return fmt.Sprintf("%s#%d", e.Step, e.Attempt) }
+func (r Reply) Cause() string { return fmt.Sprintf("%s#%d", r.Step, r.Attempt) }
 
-// Cause is STEP#ATTEMPT: an attempt has one reply.
-func (e StepFailed) Cause() string { return fmt.Sprintf("%s#%d", e.Step, e.Attempt) }
+// Cause is that of the event that asked.
+func (e AttemptClosed) Cause() string { return e.Asked }
 
 // Cause is refused:STEP#ATTEMPT.
 func (e DispatchRefused) Cause() string { return fmt.Sprintf("refused:%s#%d", e.Step, e.Attempt) }
@@ -90,6 +115,9 @@ func (e Interrupted) Cause() string { return fmt.Sprintf("run:%d", e.Incarnation
 
 // Cause is told:SEQ.
 func (e Told) Cause() string { return fmt.Sprintf("told:%d", e.Seq) }
+
+// Cause is unheard:SEQ.
+func (e NotHeard) Cause() string { return fmt.Sprintf("unheard:%d", e.Seq) }
 
 // Cause is VERB:REQUEST.
 func (e Requested) Cause() string { return string(e.Verb) + ":" + e.Request }

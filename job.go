@@ -2,7 +2,6 @@ package makegood
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 )
@@ -90,18 +89,21 @@ type Job struct {
 	// Steps are in the order of the workflow.
 	Steps []StepState `json:"steps"`
 
-	// Open is the one attempt of each step that may be claimed now (or runs under a claim that is
-	// still wanted). A save writes it, a claim only reads it.
-	Open map[string]int `json:"open,omitempty"`
-	// Claims are written by agents, apart from everything else here; see law 4.
-	Claims Claims `json:"claims,omitzero"`
+	// Birth is a nonce of the job's birth: it tells the items of this job from those of an earlier one of the same
+	// id. Agents know it, since the names of claim items hold it.
+	Birth string `json:"birth,omitempty"`
+	// Secret is what the tokens of its attempts are made with: SecretBytes random bytes that never leave the store.
+	// None until the save that makes the first attempt.
+	Secret []byte `json:"secret,omitempty"`
 
 	// Rev counts the saves; the first is 1.
 	Rev int64 `json:"rev"`
-	// Request is verb and name of the operator's request that was last applied: the same one again is a
-	// duplicate.
-	Request string `json:"request,omitempty"`
-	// RequestedBy is who asked for it, at most MaxReasonBytes; empty where nobody knew.
+	// Requests names the last MaxRequests requests that were granted, oldest first: one of them that comes again is
+	// a duplicate.
+	Requests []string `json:"requests,omitempty"`
+	// RemindAt is when the operator hears again of a job that is in Error still.
+	RemindAt time.Time `json:"remindAt,omitzero"`
+	// RequestedBy is who made the last request that was granted, at most MaxReasonBytes; empty where nobody knew.
 	RequestedBy string `json:"requestedBy,omitempty"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
@@ -110,6 +112,11 @@ type Job struct {
 	// Seq is the number of the last announcement; Untold are those that nobody confirmed yet.
 	Seq    int            `json:"seq,omitempty"`
 	Untold []Announcement `json:"untold,omitempty"`
+	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
+	TellTries int       `json:"tellTries,omitempty"`
+	TellAt    time.Time `json:"tellAt,omitzero"`
+	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
+	Unheard int `json:"unheard,omitempty"`
 }
 
 // Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
@@ -118,21 +125,45 @@ type Announcement struct {
 	ProcessState ProcessState `json:"processState"`
 	Reason       string       `json:"reason,omitempty"`
 	At           time.Time    `json:"at"`
-}
-
-// Claims are the claims of a job: a slot a step, and a counter that every claim and heartbeat raises.
-type Claims struct {
-	Rev   int64            `json:"rev,omitempty"`
-	Slots map[string]Claim `json:"slots,omitempty"`
+	// Operator and Listener say who has not confirmed it yet. The two are told apart: one that is gone neither
+	// silences the other nor makes them hear twice.
+	Operator bool `json:"operator,omitempty"`
+	Listener bool `json:"listener,omitempty"`
 }
 
 // Claim is who works on an attempt, and until when.
 type Claim struct {
 	Attempt int `json:"attempt"`
-	// LockedBy is the agent's instance and a nonce, never an instance alone.
+	// LockedBy is the agent's instance and a nonce, fresh for every message received, never an instance alone.
 	LockedBy   string    `json:"lockedBy"`
 	StartedAt  time.Time `json:"startedAt"`
 	CompleteBy time.Time `json:"completeBy"`
+}
+
+// Finding is what was found out about an attempt by looking at its claim, or by closing it.
+type Finding string
+
+const (
+	// FoundOpen: nobody has claimed it, and somebody still may.
+	FoundOpen Finding = "open"
+	// FoundHeld: somebody has claimed it, and its CompleteBy has not passed, or was not looked at.
+	FoundHeld Finding = "held"
+	// FoundClosed: looking shows that it was closed. Closing it again says how.
+	FoundClosed Finding = "closed"
+	// FoundNobody: it is closed, and nobody ever claimed it.
+	FoundNobody Finding = "nobody"
+	// FoundSilent: it is closed, and whoever claimed it did not say in time how it ended.
+	FoundSilent Finding = "silent"
+	// FoundReplied: it is closed by the failure that its claim's holder replied.
+	FoundReplied Finding = "replied"
+	// FoundOver: the claim is of a newer attempt. It was not touched.
+	FoundOver Finding = "over"
+)
+
+// Found is a finding, with the claim that was found, if there was one.
+type Found struct {
+	Finding Finding
+	Claim   Claim
 }
 
 // StepState is what a job knows of one of its steps.
@@ -180,18 +211,37 @@ type Activity struct {
 	At time.Time `json:"at,omitzero"`
 	// Resent is how often the task of the latest attempt was sent again because nobody claimed it.
 	Resent int `json:"resent,omitempty"`
-	// Cause names the event that made the latest attempt due; the same event derives its task again.
+	// Cause names the event that made the latest attempt due, or asked for its end; the same event derives its task,
+	// or its closing, again.
 	Cause string `json:"cause,omitempty"`
+	// OpenedAt is when the latest attempt was made, if it was sent again since; else At is.
+	OpenedAt time.Time `json:"openedAt,omitzero"`
+	// LookAt is when the latest attempt is looked at, or closed, if nothing is heard of it (Dispatched).
+	LookAt time.Time `json:"lookAt,omitzero"`
+	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
+	Closing bool `json:"closing,omitempty"`
 	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".
 	Unknown bool `json:"unknown,omitempty"`
-	// Silent is the claim of the attempt before the latest when that ended in silence: its late
-	// success is still taken while the latest is unclaimed.
+	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
+	// the latest can be closed.
 	Silent     Claim      `json:"silent,omitzero"`
 	Output     Payload    `json:"output,omitzero"`
 	Error      *StepError `json:"error,omitempty"`
 	StartedAt  time.Time  `json:"startedAt,omitzero"`
 	FinishedAt time.Time  `json:"finishedAt,omitzero"`
 }
+
+// Opened is when the latest attempt was made.
+func (a Activity) Opened() time.Time {
+	if a.OpenedAt.IsZero() {
+		return a.At
+	}
+	return a.OpenedAt
+}
+
+// ClaimUntil is until when the latest attempt can be claimed: the same in every send of its task, so that what a
+// queue brings back later than any claim is kept can never run.
+func (a Activity) ClaimUntil() time.Time { return a.Opened().Add(MaxClaimDelay) }
 
 // Applied says whether a failed attempt had its effect.
 type Applied string
@@ -243,8 +293,7 @@ func (j Job) Told() bool { return len(j.Untold) == 0 }
 // Clone gives a copy that shares nothing that is ever changed: payloads and errors are written once.
 func (j Job) Clone() Job {
 	j.Steps = slices.Clone(j.Steps)
-	j.Open = maps.Clone(j.Open)
-	j.Claims.Slots = maps.Clone(j.Claims.Slots)
 	j.Untold = slices.Clone(j.Untold)
+	j.Requests = slices.Clone(j.Requests)
 	return j
 }

@@ -40,6 +40,26 @@ const (
 	// embedded engine before the job goes to Error: such a step may be what kills the engine.
 	MaxInterruptions = 20
 
+	// MaxRequests is how many of the requests that were granted last a job remembers by name.
+	MaxRequests = 16
+	// MaxLockedByBytes is how long the LockedBy of a claim may be: an instance and a nonce.
+	MaxLockedByBytes = 512
+	// SecretBytes is how many random bytes the secret of a job has.
+	SecretBytes = 16
+
+	// MaxClaimDelay is how long after its opening an attempt can be claimed: as long as SQS keeps a message.
+	MaxClaimDelay = 14 * 24 * time.Hour
+	// MaxClaim is how long after its claim the CompleteBy of an attempt may lie, however often it is moved.
+	MaxClaim = 30 * 24 * time.Hour
+	// KeepClaim is how long a claim item is kept after its attempt can neither be claimed nor run any more.
+	KeepClaim = 2 * 24 * time.Hour
+	// MaxUnclaimed is how long an attempt is sent again that nobody claims. Then it gets a successor.
+	MaxUnclaimed = 7 * 24 * time.Hour
+	// MaxClaimAhead is how much further ahead than its step allows a claim may be before it is a lie.
+	MaxClaimAhead = time.Hour
+	// CloseAgain is when a closing that was not answered is asked for again.
+	CloseAgain = time.Minute
+
 	// MinTimeout is the shortest timeout, startBy and wait; backoffs may be shorter.
 	MinTimeout = 10 * time.Millisecond
 	// MaxTimeout is the longest timeout of a step: an hour; a longer one needs heartbeats.
@@ -59,6 +79,10 @@ const (
 
 	// FarKey is how far ahead the CompleteBy of a job lies that waits for a person (Error, paused).
 	FarKey = 24 * time.Hour
+	// MaxTell is how long it is tried to tell a listener of something.
+	MaxTell = 24 * time.Hour
+	// MaxTellAgain is how long at most is waited between two tries to tell a listener.
+	MaxTellAgain = time.Hour
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/workflows/order"
@@ -18,14 +19,33 @@ import (
 // The names that saved events bear of account, Region and stack.
 const (
 	region    = "eu-central-1"
-	arnPrefix = "arn:aws:sqs:" + region + ":123456789012:" + stackName + "-"
+	arnPrefix = "arn:aws:sqs:" + region + ":123456789012:"
 	stackName = "makegood-dev"
-	// claimant is who holds the attempt that a saved reply answers for.
+	// queuesARN is what the ARNs of the stack's queues begin with.
+	queuesARN = arnPrefix + stackName + "-"
+	// claimant is who held the attempt that a saved reply answers for.
 	claimant = "agent:saved"
 )
 
-// savedAt is when all saved events happened.
-var savedAt = time.Date(2026, time.November, 20, 10, 0, 0, 0, time.UTC)
+var (
+	// savedAt is when all saved events happened.
+	savedAt = time.Date(2026, time.November, 20, 10, 0, 0, 0, time.UTC)
+	// claimUntil is until when saved tasks can be claimed. Their attempts would be long over by the time that somebody
+	// runs them again.
+	claimUntil = time.Date(2126, time.November, 20, 10, 0, 0, 0, time.UTC)
+)
+
+// sameBytes stand for the random bytes of a job that is there before its event: nonce and secret are the same in each
+// run, and so are the tokens made with it.
+func sameBytes(n int) []byte { return bytes.Repeat([]byte{0x5a}, n) }
+
+// birth is the nonce of such a job.
+const birth = "5a5a5a5a5a5a5a5a"
+
+// token is that of the first attempt of a step of such a job.
+func token(step string) string {
+	return machine.Token(makegood.Job{Secret: sameBytes(makegood.SecretBytes)}, step, 1)
+}
 
 // savedCase is a saved event, with what must be there before it and come of it.
 type savedCase struct {
@@ -35,8 +55,8 @@ type savedCase struct {
 	want     outcome
 	// workflow is that of the job which the event is about, and job its id; empty: there is none yet.
 	workflow, job string
-	// claimed: the job's first attempt is being worked on.
-	claimed bool
+	// drawn are fields of what is sent that are drawn at random, since the job is born in this run.
+	drawn []string
 }
 
 // outcome is what a function answers, and what it sends.
@@ -45,7 +65,8 @@ type outcome struct {
 	Sends  []sent          `json:"sends"`
 }
 
-// sent is a message on a queue. Times and the name of a claim are another in each run, and left out of it.
+// sent is a message on a queue. Times, the name of a claim, and what is drawn at random are another in each run, and
+// left out of it.
 type sent struct {
 	Queue string          `json:"queue"`
 	Body  json.RawMessage `json:"body"`
@@ -74,6 +95,7 @@ func cases() []savedCase {
 // submission is of a job that is not there yet: its first task is sent.
 func submission() savedCase {
 	const id = "saved-submission"
+	drawn := []string{"birth", "token"}
 	body := must(wire.EncodeSubmit(wire.Submit{
 		Workflow: "order", ID: id, Input: json.RawMessage(`{"id":"` + id + `","customer":"c1","total":12.5}`),
 	}))
@@ -83,8 +105,9 @@ func submission() savedCase {
 		Timeout: makegood.Second, ReplyTo: deployed.EventsQueue,
 	}))
 	return savedCase{
-		name: "scheduler-submission", function: "Scheduler", event: batch(deployed.EventsQueue, body),
-		want: outcome{json.RawMessage(allDone), []sent{message(deployed.TasksQueue("inventory"), first)}},
+		name: "scheduler-submission", function: "Scheduler", event: batch(deployed.SubmissionsQueue, body),
+		want:  outcome{json.RawMessage(allDone), []sent{message(deployed.TasksQueue("inventory"), first, drawn...)}},
+		drawn: drawn,
 	}
 }
 
@@ -92,18 +115,17 @@ func submission() savedCase {
 func reply() savedCase {
 	const id = "saved-reply"
 	body := must(wire.EncodeEvent(id, makegood.StepSucceeded{
-		Step: "first", Attempt: 1, LockedBy: claimant, Output: wire.Inline(json.RawMessage(`{"receipt":17}`)),
+		Reply: firstReply(), Output: wire.Inline(json.RawMessage(`{"receipt":17}`)),
 	}))
 	second := must(wire.EncodeTask(makegood.Task{
 		Job: id, Workflow: "saved", Step: "second", Round: 1, Attempt: 1, Agent: "shipping", Action: "ship",
 		Input: json.RawMessage(`{"receipt":17}`), Key: id + "/second/1",
-		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue,
+		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, Token: token("second"),
 	}))
 	return savedCase{
 		name: "scheduler-reply", function: "Scheduler", event: batch(deployed.EventsQueue, body),
 		want:     outcome{json.RawMessage(allDone), []sent{message(deployed.TasksQueue("shipping"), second)}},
 		job:      id,
-		claimed:  true,
 		workflow: workflow("payments", "charge", "{}") + `  - {name: second, agent: shipping, action: ship, with: {receipt: "${ .steps.first.output.receipt }"}}` + "\n",
 	}
 }
@@ -123,8 +145,9 @@ func poisonous() savedCase {
 // tick is the schedule's: the job that is overdue by then is named to the Scheduler.
 func tick() savedCase {
 	const id = "saved-overdue"
-	// A task that was just sent is looked at when its attempt could be over, had it been claimed at once.
-	overdue := makegood.DeadlinePassed{Key: makegood.Instant(savedAt.Add(makegood.DefaultTimeout.Std()))}
+	// A task that was just sent is looked at when its attempt could be over, had it been claimed at once; but not before
+	// the next sweep.
+	overdue := makegood.DeadlinePassed{Key: makegood.Instant(savedAt.Add(max(makegood.DefaultTimeout.Std(), deployed.SweepPeriod)))}
 	return savedCase{
 		name: "supervisor-tick", function: "Supervisor",
 		event: events.EventBridgeEvent{
@@ -145,14 +168,19 @@ func task(agent, action, input, output string) savedCase {
 	body := must(wire.EncodeTask(makegood.Task{
 		Job: id, Workflow: "saved", Step: "first", Round: 1, Attempt: 1, Agent: agent, Action: action,
 		Input: json.RawMessage(input), Key: id + "/first/1", SentAt: savedAt, StartBy: savedAt.Add(makegood.DefaultStartBy.Std()),
-		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue,
+		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, ClaimUntil: claimUntil, Token: token("first"),
 	}))
-	answer := must(wire.EncodeEvent(id, makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: claimant, Output: wire.Inline(json.RawMessage(output))}))
+	answer := must(wire.EncodeEvent(id, makegood.StepSucceeded{Reply: firstReply(), Output: wire.Inline(json.RawMessage(output))}))
 	return savedCase{
 		name: "agent-" + agent + "-task", function: agent + "Agent", event: batch(deployed.TasksQueue(agent), body),
 		want: outcome{json.RawMessage(allDone), []sent{message(deployed.EventsQueue, answer)}},
 		job:  id, workflow: workflow(agent, action, input),
 	}
+}
+
+// firstReply is from who held the first attempt of the first step.
+func firstReply() makegood.Reply {
+	return makegood.Reply{Step: "first", Attempt: 1, Token: token("first"), LockedBy: claimant, StartedAt: savedAt}
 }
 
 // workflow is a file whose first step is an agent's; more steps may follow.
@@ -171,22 +199,24 @@ func batch(queue string, bodies ...string) events.SQSEvent {
 				"ApproximateReceiveCount": "1", "SentTimestamp": at, "ApproximateFirstReceiveTimestamp": at, "SenderId": "AIDAIENQZJOLO23YVJ4VO",
 			},
 			MessageAttributes: map[string]events.SQSMessageAttribute{},
-			EventSource:       "aws:sqs", EventSourceARN: arnPrefix + queue, AWSRegion: region,
+			EventSource:       "aws:sqs", EventSourceARN: queuesARN + queue, AWSRegion: region,
 		})
 	}
 	return e
 }
 
-// message is a sent message, without what is another in each run.
-func message(queue, body string) sent { return sent{queue, must(settled([]byte(body)))} }
+// message is a sent message, without what is another in each run, drawn among it.
+func message(queue, body string, drawn ...string) sent {
+	return sent{queue, must(settled([]byte(body), drawn))}
+}
 
-// settled leaves out of a message what is another in each run, and puts the rest into one order.
-func settled(body []byte) (json.RawMessage, error) {
+// settled leaves out of a message what is another in each run, drawn among it, and puts the rest into one order.
+func settled(body []byte, drawn []string) (json.RawMessage, error) {
 	var m map[string]any
 	if err := json.Unmarshal(body, &m); err != nil {
 		return nil, fmt.Errorf("a message that is no JSON object: %w", err)
 	}
-	for _, name := range []string{"sentAt", "startBy", "lockedBy"} {
+	for _, name := range append([]string{"sentAt", "startBy", "claimUntil", "lockedBy", "startedAt"}, drawn...) {
 		delete(m, name)
 	}
 	return json.Marshal(m)

@@ -10,13 +10,13 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
@@ -44,7 +44,7 @@ type world struct {
 
 // queueNames are those of all queues that a function may send to.
 func queueNames() []string {
-	names := []string{deployed.EventsQueue, deployed.QuarantineQueue}
+	names := []string{deployed.EventsQueue, deployed.SubmissionsQueue, deployed.QuarantineQueue}
 	for _, agent := range []string{"inventory", "payments", "shipping", "http", "hello"} {
 		names = append(names, deployed.TasksQueue(agent))
 	}
@@ -69,6 +69,8 @@ func (w *world) run(ctx context.Context, folder string, c savedCase, invoke invo
 	})
 	// An address that only a laptop has: here the shop has another.
 	event = bytes.ReplaceAll(event, []byte(order.DefaultShop), []byte(w.shop))
+	// The queues have other names here, too.
+	event = bytes.ReplaceAll(event, []byte(queuesARN), []byte(arnPrefix+prefix))
 	answer, err := invoke(ctx, c.function, event, variables)
 	if err != nil {
 		return err
@@ -85,7 +87,7 @@ func (w *world) run(ctx context.Context, folder string, c savedCase, invoke invo
 			return fmt.Errorf("receive from %s: %w", name, err)
 		}
 		for _, body := range bodies {
-			plain, err := settled([]byte(body))
+			plain, err := settled([]byte(strings.ReplaceAll(body, arnPrefix+prefix, queuesARN)), c.drawn)
 			if err != nil {
 				return err
 			}
@@ -155,17 +157,11 @@ func born(ctx context.Context, store *dynamostore.Store, c savedCase) error {
 		return err
 	}
 	s := scheduler.New(scheduler.Config{
-		Jobs: store, Payloads: store, Definitions: store, Queue: queues, Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue,
-		Tasks: deployed.TasksQueue, Instance: "saved", Now: func() time.Time { return savedAt }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Jobs: store, Closings: store, Payloads: store, Definitions: store, Queue: queues, Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue,
+		Tasks: deployed.TasksQueue, Instance: "saved", Now: func() time.Time { return savedAt }, Bytes: sameBytes, Period: deployed.SweepPeriod, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
-	if _, _, err := s.Submit(ctx, scheduler.Submission{ID: c.job, Definition: compiled.Hash, Input: json.RawMessage(`{}`)}); err != nil {
-		return err
-	}
-	if !c.claimed {
-		return nil
-	}
-	now := makegood.Instant(time.Now())
-	return store.Claim(ctx, c.job, "first", makegood.Claim{Attempt: 1, LockedBy: claimant, StartedAt: now, CompleteBy: now.Add(time.Hour)})
+	_, _, err = s.Submit(ctx, scheduler.Submission{ID: c.job, Definition: compiled.Hash, Input: json.RawMessage(`{}`)})
+	return err
 }
 
 // receive gives all that is on a queue. Nobody else takes from it, and a stand-in keeps all of it in one place,

@@ -61,6 +61,8 @@ const (
 // world is a deployment on a stand-in: a table, queues, the functions as processes, and an agent in
 // Python.
 type world struct {
+	db          *dynamodb.Client
+	table       string
 	store       *dynamostore.Store
 	queues      *sqsqueue.Queues
 	scheduler   *scheduler.Scheduler
@@ -84,9 +86,9 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{store: store, queues: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix})}
+	w := &world{db: db, table: prefix + "jobs", store: store, queues: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix})}
 	w.scheduler = scheduler.New(scheduler.Config{
-		Jobs: store, Payloads: store, Definitions: store, Queue: w.queues,
+		Jobs: store, Closings: store, Payloads: store, Definitions: store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
 		Replies: []string{listener},
 	})
@@ -204,7 +206,7 @@ func (w *world) end(t *testing.T, id string) makegood.Job {
 			return job
 		}
 	}
-	t.Fatalf("job %s is %s after %v, want it finished: open %v, claims %v", id, job.ProcessState, patience, job.Open, job.Claims.Slots)
+	t.Fatalf("job %s is %s after %v, want it finished", id, job.ProcessState, patience)
 	return job
 }
 

@@ -120,8 +120,8 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 			return err
 		case job.Paused() || job.ProcessState != makegood.Pending || job.RequestedBy != adasARN:
 			return fmt.Errorf("it is %s, paused %t, last asked by %q", job.ProcessState, job.Paused(), job.RequestedBy)
-		case job.Rev > 3:
-			return fmt.Errorf("it was saved %d times, want its birth, a pause and a resume", job.Rev)
+		case job.Rev > 4:
+			return fmt.Errorf("it was saved %d times, want its birth, a pause, what that closed, and a resume", job.Rev)
 		}
 		return nil
 	})

@@ -177,15 +177,39 @@ func (s *watchedStore) Park(ctx context.Context, id string, seen time.Time, reas
 	})
 }
 
-func (s *watchedStore) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
-	return s.life.do("Claim", fmt.Sprintf("attempt %d of step %s was claimed", claim.Attempt, step), func() error {
-		return s.Store.Claim(ctx, job, step, claim)
+func (s *watchedStore) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+	return s.life.do("Claim", fmt.Sprintf("attempt %d of step %s was claimed", claim.Attempt, slot.Step), func() error {
+		return s.Store.Claim(ctx, slot, claim, until)
 	})
 }
 
-func (s *watchedStore) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
-	return s.life.do("Beat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, step), func() error {
-		return s.Store.Beat(ctx, job, step, claim)
+func (s *watchedStore) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (completeBy time.Time, err error) {
+	err = s.life.do("Beat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, slot.Step), func() (err error) {
+		completeBy, err = s.Store.Beat(ctx, slot, claim, until)
+		return err
+	})
+	return completeBy, err
+}
+
+func (s *watchedStore) Close(ctx context.Context, slot store.Slot, c store.Closing) (found makegood.Found, err error) {
+	err = s.life.do("Close", fmt.Sprintf("it was tried to close attempt %d of step %s", c.Attempt, slot.Step), func() (err error) {
+		found, err = s.Store.Close(ctx, slot, c)
+		return err
+	})
+	return found, err
+}
+
+func (s *watchedStore) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (found makegood.Found, err error) {
+	err = s.life.do("Look", fmt.Sprintf("attempt %d of step %s was looked at", attempt, slot.Step), func() (err error) {
+		found, err = s.Store.Look(ctx, slot, attempt, until, now)
+		return err
+	})
+	return found, err
+}
+
+func (s *watchedStore) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	return s.life.do("Overrule", fmt.Sprintf("the claim on step %s was overruled", slot.Step), func() error {
+		return s.Store.Overrule(ctx, slot, attempt, lie, until)
 	})
 }
 

@@ -9,6 +9,10 @@
 //		err = submitter.Committed(ctx, send, "order-1")
 //	}
 //
+// All that it puts into the transaction lies under the leading key job#ID, the job itself on the condition that its id is
+// free. So a role that submits needs dynamodb:PutItem for the leading keys job#*, and dynamodb:GetItem for workflow#* and
+// definition#*. IAM cannot demand the condition: docs/security.md says what such a right is worth to a thief.
+//
 // The job has no attempts yet. Committed tells the Scheduler of it, which makes them; where that message
 // is never sent, the Supervisor's next sweep finds the job.
 package dynamotx
@@ -90,7 +94,7 @@ func (s *Submitter) Items(ctx context.Context, sub client.Submission) ([]types.T
 	if err != nil {
 		return nil, err
 	}
-	return s.store.CreateItems(ctx, job, payloads)
+	return s.store.CreateItems(job, payloads), nil
 }
 
 func (s *Submitter) workflow(ctx context.Context, name string) (*workflowfile.Compiled, error) {

@@ -40,7 +40,7 @@ func table(t *testing.T) *dynamodb.Client {
 			return
 		}
 		if strings.Contains(string(asked), `"workflow#order"`) {
-			fmt.Fprintf(w, `{"Item":{"PK":{"S":"workflow#order"},"Definition":{"S":%q}}}`, compiled.Hash)
+			fmt.Fprintf(w, `{"Item":{"PK":{"S":"workflow#order"},"Definition":{"S":%q},"StoreFormat":{"N":"2"}}}`, compiled.Hash)
 			return
 		}
 		fmt.Fprintf(w, `{"Item":{"PK":{"S":"definition"},"Data":{"B":%s}}}`, definition)

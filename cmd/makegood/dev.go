@@ -95,7 +95,7 @@ func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
 	defer http.Close()
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
 		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Logger: logger,
-		Notifier: newDevNotifier(logger, replies, o.alert), Replies: slices.Sorted(maps.Keys(replies)),
+		Notifier: newDevNotifier(logger, o.alert), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
 		return exit(codeUsage, err)

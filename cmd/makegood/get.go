@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,11 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/view"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // maxShownBytes is how much of a payload get shows to people; --json shows all of it.
@@ -89,11 +93,28 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
 	if err != nil {
 		return client.Job{}, exit(codeFailed, err)
 	}
-	job, err := view.WithPayloads(cmd.Context(), stored, reader.Payload)
+	held, err := heldIn(cmd.Context(), reader, stored)
+	if err != nil {
+		return client.Job{}, exit(codeFailed, err)
+	}
+	job, err := view.WithPayloads(cmd.Context(), stored, held, reader.Payload)
 	if err != nil {
 		return client.Job{}, exit(codeFailed, err)
 	}
 	return job, nil
+}
+
+// heldIn reads who holds the attempts of a job that are out.
+func heldIn(ctx context.Context, reader *sqlitestore.Reader, job makegood.Job) (map[string]makegood.Claim, error) {
+	body, err := reader.Definition(ctx, job.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("definition %s of job %s: %w", job.Definition, job.ID, err)
+	}
+	compiled, err := workflowfile.Load(body)
+	if err != nil {
+		return nil, err
+	}
+	return scheduler.Held(ctx, reader, compiled.Workflow, job, time.Now())
 }
 
 // openData opens the store of a folder for reading.

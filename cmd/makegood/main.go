@@ -68,6 +68,7 @@ func newRoot(agents []agent.Handler) *cobra.Command {
 		newGet(),
 		newList(),
 		newWatch(),
+		newAudit(),
 	)
 	root.AddCommand(newVerbs()...)
 	return root

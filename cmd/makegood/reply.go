@@ -43,11 +43,15 @@ func checkAlert(address string) error {
 	return nil
 }
 
-// newDevNotifier tells the log of everything, whoever is registered of the jobs that name him, and the
-// alert's URL, if there is one, of what an operator must know.
-func newDevNotifier(logger *slog.Logger, replies map[string]string, alert string) notify.Notifier {
+// newDevListener tells whoever is registered of the jobs that name him.
+func newDevListener(replies map[string]string) notify.Notifier {
 	send := func(ctx context.Context, address, body, _ string) error { return webhook.Post(ctx, address, body) }
-	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(logger)}, replynotify.Replies{Queues: replies, Send: send}}
+	return replynotify.Replies{Queues: replies, Send: send}
+}
+
+// newDevNotifier tells the log, and the alert's URL, if there is one, of what an operator must know.
+func newDevNotifier(logger *slog.Logger, alert string) notify.Notifier {
+	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(logger)}}
 	if alert != "" {
 		all = append(all, webhook.Webhook{URL: alert})
 	}

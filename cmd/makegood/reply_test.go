@@ -43,7 +43,7 @@ func TestWhoIsRegisteredIsToldOfHisJobs(t *testing.T) {
 		w.WriteHeader(status)
 	}))
 	defer shop.Close()
-	n := newDevNotifier(slog.New(slog.DiscardHandler), map[string]string{"shop": shop.URL + "/secret", "gone": "http://127.0.0.1:1/secret"}, "")
+	n := newDevListener(map[string]string{"shop": shop.URL + "/secret", "gone": "http://127.0.0.1:1/secret"})
 	notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: makegood.Announcement{Seq: 2, ProcessState: makegood.Processed}}
 	if err := n.Announce(t.Context(), notice); err != nil || len(got) != 0 {
 		t.Errorf("nobody listens: got %v, %v, want nobody told", got, err)
@@ -71,7 +71,7 @@ func TestAnAlertGoesToItsURL(t *testing.T) {
 		got = append(got, string(body))
 	}))
 	defer oncall.Close()
-	n := newDevNotifier(slog.New(slog.DiscardHandler), nil, oncall.URL)
+	n := newDevNotifier(slog.New(slog.DiscardHandler), oncall.URL)
 	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Error} {
 		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: makegood.Announcement{Seq: 1, ProcessState: state}}
 		if err := n.Announce(t.Context(), notice); err != nil {

@@ -218,7 +218,7 @@ func (s *deployedStack) fail(t *testing.T, id string) {
 		t.Fatal(err)
 	}
 	seen := j.CompleteBy
-	j.ProcessState, j.Reason, j.Open, j.CompleteBy = makegood.Error, "no more goods", nil, makegood.Instant(time.Now().Add(makegood.FarKey))
+	j.ProcessState, j.Reason, j.CompleteBy = makegood.Error, "no more goods", makegood.Instant(time.Now().Add(makegood.FarKey))
 	j.Steps[0].Forward = makegood.Activity{State: makegood.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
 	if err := s.store.Save(t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		t.Fatal(err)
@@ -313,7 +313,7 @@ func TestAPublishedDefinitionIsForNewJobs(t *testing.T) {
 	if _, stderr := s.run(t, 0, "cancel", "o-3"); stderr != "" {
 		t.Errorf("cancelled: got %q, want nothing", stderr)
 	}
-	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), "first tasks wait"); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(10 * time.Second); !strings.Contains(s.said(), "what is due waits"); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("submitted without a queue: the doors say %s, want that tasks wait", s.said())
 		}

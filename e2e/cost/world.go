@@ -114,10 +114,10 @@ func makeQueues(ctx context.Context, client *sqs.Client, prefix string) (*sqsque
 func (w *world) wire() {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	w.scheduler = scheduler.New(scheduler.Config{
-		Jobs: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
+		Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
-		Replies: []string{listener}, Notifier: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
-		Instance: instance, Reminders: true, Logger: log, Now: w.clock.now,
+		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
+		Instance: instance, Reminders: true, Period: deployed.SweepPeriod, Logger: log, Now: w.clock.now,
 	})
 	w.supervisor = supervisor.New(supervisor.Config{
 		Index: w.store, Queue: w.queues, Events: deployed.EventsQueue, Leases: w.store, Holder: instance, Logger: log, Now: w.clock.now,
@@ -184,6 +184,7 @@ func (w *world) feed(ctx context.Context, name string, n int, handle queue.Handl
 		if err != nil {
 			return err
 		}
+		w.clock.pass(hop)
 		w.meter.Invoked(name, len(records))
 		response, err := handle(ctx, events.SQSEvent{Records: records})
 		if err != nil {

@@ -94,8 +94,12 @@ func (w *world) unclaimed(ids []string) (n int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
+		held, err := w.scheduler.Held(w.t.Context(), job)
+		if err != nil {
+			w.t.Fatal(err)
+		}
 		for _, s := range job.Steps {
-			if _, claimed := job.Claims.Slots[s.Name]; s.Forward.State == makegood.Dispatched && !claimed {
+			if _, claimed := held[s.Name]; s.Forward.State == makegood.Dispatched && !claimed {
 				n++
 			}
 		}

@@ -87,7 +87,7 @@ func open(t *testing.T, o options) *world {
 	}
 	t.Cleanup(func() { _ = w.shop.Close() })
 	w.scheduler = scheduler.New(scheduler.Config{
-		Jobs: w.store, Payloads: w.store, Definitions: w.store, Queue: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix}),
+		Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix}),
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
 	})
 	host, err := lambdahost.New()

@@ -89,7 +89,7 @@ func open(t *testing.T, script services.Script) *stack {
 func makeQueues(t *testing.T, prefix string) *sqsqueue.Queues {
 	c := sqs.NewFromConfig(standin.Config(standin.SQS(t).Endpoint))
 	urls := map[string]string{}
-	for _, name := range []string{"events", "quarantine", "tasks-inventory", "tasks-payments", "tasks-shipping", "tasks-http"} {
+	for _, name := range []string{"events", "submissions", "quarantine", "tasks-inventory", "tasks-payments", "tasks-shipping", "tasks-http"} {
 		out, err := c.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(prefix + "-" + name)})
 		if err != nil {
 			t.Fatal(err)
@@ -103,9 +103,9 @@ func makeQueues(t *testing.T, prefix string) *sqsqueue.Queues {
 func (s *stack) run() {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s.scheduler = scheduler.New(scheduler.Config{
-		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
+		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
-		Instance: "e2e", Reminders: true, Logger: log,
+		Instance: "e2e", Reminders: true, Period: time.Second, Apart: true, Logger: log,
 	})
 	web, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
@@ -125,6 +125,7 @@ func (s *stack) run() {
 		})
 	}
 	poll("events", s.scheduler.HandleSQS)
+	poll("submissions", s.scheduler.HandleSubmissions)
 	for _, a := range append(order.Agents(s.shop.URL(), http.DefaultClient), agent.Handler(web)) {
 		r := agentrun.New(agentrun.Config{
 			Handlers: []agent.Handler{a}, Claims: s.store, Queue: s.queues, Quarantine: "quarantine", Instance: "e2e-" + a.Name(), Logger: log,
@@ -251,7 +252,7 @@ func (s *stack) record(id, condition string) types.TransactWriteItem {
 	}}
 }
 
-// A job submitted by a message on the events queue, and one whose message is poison.
+// A job submitted by a message, and one whose message is poison.
 func TestASubmissionByMessage(t *testing.T) {
 	s := open(t, services.Script{Profile: services.FaultsNone})
 	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "order", ID: "by-message", Input: json.RawMessage(`{"id":"by-message","customer":"c","total":1}`)})
@@ -262,7 +263,7 @@ func TestASubmissionByMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range s.queues.Send(t.Context(), "events", queue.Message{Body: body}, queue.Message{Body: unknown}, queue.Message{Body: body}) {
+	for _, err := range s.queues.Send(t.Context(), "submissions", queue.Message{Body: body}, queue.Message{Body: unknown}, queue.Message{Body: body}) {
 		if err != nil {
 			t.Fatal(err)
 		}

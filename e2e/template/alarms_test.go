@@ -56,6 +56,7 @@ func checkWatched(t *template) []string {
 		}
 	}
 	want("Makegood", "JobsInError", "${AWS::StackName}")
+	want("Makegood", "Stray", "${AWS::StackName}")
 	return found
 }
 
@@ -93,6 +94,7 @@ func alarmRules() []rule {
 			{"MetricName: ApproximateAgeOfOldestMessage\n          D", "MetricName: NumberOfMessagesSent\n          D", "ApproximateAgeOfOldestMessage of ${AWS::StackName}-tasks-payments"},
 			{"MetricName: Throttles", "MetricName: Errors", "no alarm on Throttles of ${AWS::StackName}-supervisor"},
 			{"MetricName: JobsInError", "MetricName: JobsInEror", "no alarm on JobsInError"},
+			{"MetricName: Stray", "MetricName: Strays", "no alarm on Stray"},
 			{"MetricName: WriteThrottleEvents", "MetricName: ReadThrottleEvents", "no alarm on WriteThrottleEvents of ${Table}"},
 			{"    - [CompleteBy, Attention]\n", "    - [CompleteBy]\n", "no alarm on WriteThrottleEvents of ${Table} Attention"},
 			{"MetricName: ReadThrottleEvents\n          D", "MetricName: ThrottledRequests\n          D", "no alarm on ReadThrottleEvents of ${Table} CompleteBy"},

@@ -57,6 +57,7 @@ func (t *template) idle(shards int) []cost {
 		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), prices.MillionRequests)},
 		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, prices.MillionWrites)},
 		{"sweeps: looking", "a query and a question for the queue's depth for each shard, and one question more", million(sweep*readsPerEmptyQuery, prices.MillionReads) + million(sweep+minutes, prices.MillionRequests)},
+		{"audit", "a look at its place a minute, a page and a write an hour", million((minutes+minutes/60)*readsPerEmptyQuery, prices.MillionReads) + million(minutes/60, prices.MillionWrites)},
 		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, prices.MillionInvocations+perMillionTicks) + minutes*secondsPerSweep*memory*prices.GBSecond},
 		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*prices.GBOfLogs + prices.Metric},
 		{"traces", "one a sweep, if Tracing is Active", traces},

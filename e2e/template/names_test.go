@@ -125,7 +125,7 @@ func TestEachAgentOfTheCodeHasAFunctionAndAQueue(t *testing.T) {
 	if slices.Sort(listed); !slices.Equal(listed, want) {
 		t.Errorf("the functions know of the agents %v, want %v", listed, want)
 	}
-	queues := map[string]string{"EventsQueue": deployed.EventsQueue, "QuarantineQueue": deployed.QuarantineQueue}
+	queues := map[string]string{"EventsQueue": deployed.EventsQueue, "SubmissionsQueue": deployed.SubmissionsQueue, "QuarantineQueue": deployed.QuarantineQueue}
 	for _, agent := range want {
 		queues[agent+"TasksQueue"] = deployed.TasksQueue(agent)
 	}

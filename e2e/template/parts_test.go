@@ -61,7 +61,8 @@ func checkDeadLetters(t *template) []string {
 			found = append(found, fmt.Sprintf("%s keeps messages for %d s, want %d at most: they keep their age when they die", name, retention, liveRetention))
 		}
 		receives := number(t.property(name, "RedrivePolicy", "maxReceiveCount"))
-		if name == "EventsQueue" && receives < leastOfEvents || name != "EventsQueue" && (receives < leastOfTasks || receives > mostOfTasks) {
+		engine := name == "EventsQueue" || name == "SubmissionsQueue"
+		if engine && receives < leastOfEvents || !engine && (receives < leastOfTasks || receives > mostOfTasks) {
 			found = append(found, fmt.Sprintf("%s gives a message up after %d receives", name, receives))
 		}
 		found = append(found, t.checkRedrive(name)...)
@@ -220,7 +221,7 @@ func partRules() []rule {
 			{"EnableKeyRotation: true", "EnableKeyRotation: false", "Key is not rotated"},
 		}},
 		{"queues and topics take TLS only, and no strangers", checkTLS, []mistake{
-			{"[EventsQueue, EventsDeadQueue, QuarantineQueue, SweepsDeadQueue]", "[EventsQueue, EventsDeadQueue, QuarantineQueue]", "SweepsDeadQueue takes requests without TLS"},
+			{"EventsDeadQueue, QuarantineQueue, SweepsDeadQueue]", "EventsDeadQueue, QuarantineQueue]", "SweepsDeadQueue takes requests without TLS"},
 			{"            Action: sns:Publish\n            Resource: !Ref AlertTopic\n            Condition: {Bool: {aws:SecureTransport: \"false\"}}", "            Action: sns:Publish\n            Resource: !Ref AlertTopic", "AlertTopic takes requests without TLS"},
 			{"Resource: !Ref AlertTopic\n            Condition: {StringEquals: {aws:SourceAccount: !Ref AWS::AccountId}}", "Resource: !Ref AlertTopic", "AlertTopicPolicy lets others in"},
 		}},

@@ -86,6 +86,10 @@ func (t *template) call(name string, argument any, loop map[string]any) (value a
 	case "Ref":
 		return t.named(text(argument), loop), true
 	case "Fn::Sub":
+		if parts, ok := argument.([]any); ok {
+			names, _ := t.resolve(parts[1], loop).(map[string]any)
+			return t.substitute(t.substitute(text(parts[0]), names), loop), true
+		}
 		return t.substitute(text(argument), loop), true
 	case "Fn::GetAtt":
 		parts := texts(t.resolve(argument, loop))

@@ -13,7 +13,7 @@ import (
 // under its agent's name as X. What is not here is refused; so the review of a wider permission is the
 // review of a line here.
 func grants() map[string][]string {
-	const table, events, quarantine, sweeps, key = "${Table.Arn}", "${EventsQueue.Arn}", "${QuarantineQueue.Arn}", "${SweepsDeadQueue.Arn}", "${Key.Arn}"
+	const table, events, submissions, quarantine, sweeps, key = "${Table.Arn}", "${EventsQueue.Arn}", "${SubmissionsQueue.Arn}", "${QuarantineQueue.Arn}", "${SweepsDeadQueue.Arn}", "${Key.Arn}"
 	const replies = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackName}-replies-*"
 	take := func(queue string) []string {
 		return each(queue, "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
@@ -32,12 +32,12 @@ func grants() map[string][]string {
 	return map[string][]string{
 		"SchedulerRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
-			take(events), send(events), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
+			take(events), take(submissions), send(events), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
 			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
 			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
 		),
 		"XAgentRole": slices.Concat(
-			each(table, "dynamodb:UpdateItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
+			each(table, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
 			send(events), send(quarantine), usual("XAgentLogs"),
 		),
 		"submitDoorRole": slices.Concat(
@@ -55,7 +55,7 @@ func grants() map[string][]string {
 			usual("readDoorLogs"),
 		),
 		"SupervisorRole": slices.Concat(
-			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each(table, "dynamodb:UpdateItem", "dynamodb:DeleteItem"),
+			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each(table, "dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Scan"),
 			send(events), each(events, "sqs:GetQueueAttributes"), each(sweeps, "sqs:SendMessage"), usual("SupervisorLogs"),
 		),
 		"ScheduleRole": slices.Concat(
@@ -170,11 +170,12 @@ func checkNarrow(t *template) []string {
 			case !writes:
 				continue
 			case role == "SupervisorRole":
-				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys lease#*"}
+				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys lease#*", "Null dynamodb:LeadingKeys false"}
 			default:
 				want = []string{
-					"ForAllValues:StringEquals dynamodb:Attributes PK SK Open Claims ClaimsRev CompleteBy",
-					"ForAllValues:StringNotLike dynamodb:LeadingKeys *#*", "StringEqualsIfExists dynamodb:ReturnValues NONE",
+					"ForAllValues:StringEquals dynamodb:Attributes PK SK Attempt LockedBy StartedAt CompleteBy ExpiresAt Closed Ends",
+					"ForAllValues:StringLike dynamodb:LeadingKeys claim#" + strings.TrimSuffix(role, "AgentRole") + "#*",
+					"Null dynamodb:LeadingKeys false",
 				}
 			}
 			if got := flat(at(s, "Condition")); !slices.Equal(got, want) {
@@ -297,17 +298,27 @@ func roleRules() []rule {
 			{"[dynamodb:GetItem, dynamodb:PutItem", "[dynamodb:GetItem, dynamodb:Scan, dynamodb:PutItem", "SchedulerRole may dynamodb:Scan ${Table.Arn}, which"},
 			{"Action: dynamodb:Query", "Action: dynamodb:*", "SupervisorRole may dynamodb:*"},
 			{"${Table.Arn}/index/CompleteBy", "${Table.Arn}/index/*", "SupervisorRole may dynamodb:Query ${Table.Arn}/index/*"},
-			{"Action: dynamodb:UpdateItem", "Action: [dynamodb:UpdateItem, dynamodb:GetItem]", "paymentsAgentRole may dynamodb:GetItem"},
-			{"Action: dynamodb:UpdateItem\n", "Action: dynamodb:UpdateItems\n", "httpAgentRole may not dynamodb:UpdateItem ${Table.Arn}, which"},
+			{"[dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:GetItem, dynamodb:DeleteItem]", "paymentsAgentRole may dynamodb:DeleteItem"},
+			{"[dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:PutItem, dynamodb:GetItem]", "httpAgentRole may not dynamodb:UpdateItem ${Table.Arn}, which"},
 			{
 				"sqs:GetQueueUrl]\n                    Resource: {\"Fn::GetAtt\": [!Sub \"${Agent}TasksQueue\", Arn]}",
 				"sqs:GetQueueUrl]\n                    Resource: !GetAtt httpTasksQueue.Arn", "paymentsAgentRole may sqs:ReceiveMessage ${httpTasksQueue.Arn}, which",
 			},
 		}},
 		{"agents write claims only, and the Supervisor leases only", checkNarrow, []mistake{
-			{"Claims, ClaimsRev, CompleteBy]", "Claims, ClaimsRev, CompleteBy, Data]", "shippingAgentRole writes to the table if"},
-			{"                        dynamodb:ReturnValues: [NONE]", "                        dynamodb:ReturnValues: [ALL_NEW]", "httpAgentRole writes"},
+			{"ExpiresAt, Closed, Ends]", "ExpiresAt, Closed, Ends, Shard]", "shippingAgentRole writes to the table if"},
+			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "httpAgentRole writes"},
 			{`["lease#*"]`, `["*"]`, "SupervisorRole writes to the table if"},
+		}},
+		{"what a thief of a role can do is known", checkTries, []mistake{
+			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "paymentsAgentRole may read another agent's claim"},
+			{`[!Sub "claim#${Agent}#*"]`, `[!Sub "claim#${Agent}*"]`, "paymentsAgentRole may claim a step of an agent whose name is longer"},
+			{"ExpiresAt, Closed, Ends]", "ExpiresAt, Closed, Ends, Shard]", "paymentsAgentRole may move a claim into the index"},
+			{"SK, Attempt, LockedBy, StartedAt", "SK, Attempt, LockedBy", "paymentsAgentRole cannot claim a step of its own"},
+			{`dynamodb:LeadingKeys: ["lease#*"]`, `dynamodb:LeadingKeys: ["*"]`, "SupervisorRole may take a job out of the index"},
+			{"ProcessState, CompleteBy, Shard, ExpiresAt]", "ProcessState, CompleteBy, Shard, ExpiresAt, Data]", "SupervisorRole may audit what jobs hold"},
+			{"                  StringEquals: {dynamodb:Select: SPECIFIC_ATTRIBUTES}\n                  \"Null\": {dynamodb:Attributes: false}\n", "", "SupervisorRole may read the table through"},
+			{"                      \"Null\": {dynamodb:LeadingKeys: false}\n", "", "paymentsAgentRole may write without naming a key"},
 		}},
 		{"each function has a role of its own, and only its service takes it", checkOwnRoles, []mistake{
 			{"      Role: !GetAtt SchedulerRole.Arn\n", "", "Scheduler has no role"},

@@ -19,17 +19,24 @@ import (
 // may says which of the probe's tries each role is allowed, in the order Scheduler, agent, Supervisor.
 func may() map[string][3]bool {
 	return map[string][3]bool{
-		"read a job":                      {true, false, false},
-		"write a job's state":             {true, false, false},
-		"claim":                           {true, true, false},
-		"claim, and ask for the job back": {true, false, false},
-		"take a lease":                    {true, false, true},
-		"delete a job":                    {false, false, false},
-		"scan the table":                  {false, false, false},
-		"look into the index":             {false, false, true},
-		"send an event":                   {true, true, true},
-		"send a task":                     {true, false, false},
-		"take events":                     {true, false, false},
+		"read a job":                  {true, false, false},
+		"write over a job":            {true, false, false},
+		"write a job's state":         {true, false, false},
+		"take a job out of the index": {true, false, false},
+		"claim":                       {true, true, false},
+		"beat":                        {true, true, false},
+		"read a claim":                {true, true, false},
+		"put a claim into the index":  {true, false, false},
+		"claim another agent's step":  {true, false, false},
+		"end another agent's claim":   {true, false, false},
+		"read another agent's claim":  {true, false, false},
+		"take a lease":                {true, false, true},
+		"delete a job":                {false, false, false},
+		"scan the table":              {false, false, false},
+		"look into the index":         {false, false, true},
+		"send an event":               {true, true, true},
+		"send a task":                 {true, false, false},
+		"take events":                 {true, false, false},
 	}
 }
 
@@ -113,7 +120,7 @@ func (w *world) event(ctx context.Context) ([]byte, error) {
 	}
 	task, err := wire.EncodeTask(makegood.Task{
 		Job: nobody, Workflow: "order", Step: "charge", Round: 1, Attempt: 1, Agent: "payments", Action: "charge", Input: json.RawMessage("{}"),
-		Key: nobody + "/charge/1", Timeout: makegood.Minute, ReplyTo: "events",
+		Key: nobody + "/charge/1", Timeout: makegood.Minute, ReplyTo: "events", Birth: "b", Token: "none", ClaimUntil: makegood.Instant(time.Now()),
 	})
 	if err != nil {
 		return nil, err

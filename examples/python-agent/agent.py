@@ -1,7 +1,7 @@
 """An agent that is not written in Go: payments, in plain Python with boto3.
 
-It takes tasks from its queue, claims each attempt in the table by one conditional write, works, and
-replies to the queue that the task names. docs/messages.md says what it must keep to. It calls nobody:
+It takes tasks from its queue, claims each attempt by one conditional write of its step's claim item, works,
+and replies to the queue that the task names. docs/messages.md says what it must keep to. It calls nobody:
 where charge() and refund() stand, a real one calls its payment service with task["key"].
 
     MAKEGOOD_TABLE=jobs MAKEGOOD_QUEUE_PREFIX=makegood- python3 agent.py
@@ -18,19 +18,17 @@ import time
 import uuid
 
 import boto3
-from botocore.exceptions import BotoCoreError, ClientError
 
 AGENT = "payments"
+TABLE, PREFIX = os.environ.get("MAKEGOOD_TABLE"), os.environ.get("MAKEGOOD_QUEUE_PREFIX")
 MAX_OUTPUT_BYTES = 256 * 1024
 INSTANCE = f"{AGENT}-py-{uuid.uuid4().hex[:8]}"
+
+dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
 
 
 class Final(Exception):
     """A failure that no other attempt would mend, and that surely had no effect."""
-
-
-class Unsettled(Exception):
-    """It is not known whether an attempt is mine: its message must come again."""
 
 
 def charge(task):
@@ -50,35 +48,49 @@ def log(what, **values):
     print(json.dumps({"msg": what, **values}), flush=True)
 
 
+def claim(task, locked_by, now):
+    """Takes the attempt, and says whether it did. What it raises leaves that open: the message must come again."""
+    until, ends = parse_time(task["claimUntil"]), now + task["timeoutMs"]
+    key = {"PK": {"S": f"claim#{AGENT}#{task['job']}"}, "SK": {"S": f"{task['birth']}#{task['step']}"}}
+    times = {"StartedAt": now, "CompleteBy": ends, "ExpiresAt": max(until, ends) // 1000 + 2 * 86400 + 1}
+    item = {**key, "LockedBy": {"S": locked_by}, "Attempt": {"N": str(task["attempt"])}}
+    item.update({name: {"N": str(ms)} for name, ms in times.items()})
+    try:
+        return now <= until and bool(dynamodb.put_item(
+            TableName=TABLE, Item=item, ConditionExpression="attribute_not_exists(PK) OR Attempt < :attempt",
+            ExpressionAttributeValues={":attempt": item["Attempt"]}, ReturnValuesOnConditionCheckFailure="ALL_OLD"))
+    except dynamodb.exceptions.ConditionalCheckFailedException as err:
+        old = err.response.get("Item") or dynamodb.get_item(TableName=TABLE, Key=key, ConsistentRead=True)["Item"]
+        return old.get("LockedBy") == item["LockedBy"] and "Closed" not in old
+
+
 class Agent:
-    def __init__(self, table, prefix):
-        self.table, self.prefix = table, prefix
-        self.dynamodb, self.sqs = boto3.client("dynamodb"), boto3.client("sqs")
+    def __init__(self):
         self.urls = {}
         self.running = True
 
     def url(self, name):
         if name not in self.urls:
-            self.urls[name] = self.sqs.get_queue_url(QueueName=self.prefix + name)["QueueUrl"]
+            self.urls[name] = sqs.get_queue_url(QueueName=PREFIX + name)["QueueUrl"]
         return self.urls[name]
 
     def run(self):
         tasks = self.url("tasks-" + AGENT)
         log("ready", agent=AGENT, instance=INSTANCE)
         while self.running:
-            got = self.sqs.receive_message(
+            got = sqs.receive_message(
                 QueueUrl=tasks, MaxNumberOfMessages=10, WaitTimeSeconds=5,
                 MessageSystemAttributeNames=["ApproximateReceiveCount"],
             )
             for message in got.get("Messages", []):
                 try:
                     self.handle(message)
-                except (BotoCoreError, ClientError, Unsettled) as err:
+                except Exception as err:
                     # Whether the last write happened is not known. Not deleted, the message comes again;
                     # what was claimed here is then another's to end, when its CompleteBy has passed.
-                    log("the message stays", messageId=message["MessageId"], error=str(err))
+                    log("the message stays", messageId=message["MessageId"], error=f"{type(err).__name__}: {err}")
                     continue
-                self.sqs.delete_message(QueueUrl=tasks, ReceiptHandle=message["ReceiptHandle"])
+                sqs.delete_message(QueueUrl=tasks, ReceiptHandle=message["ReceiptHandle"])
 
     def handle(self, message):
         """Does one task. When it returns, the message is dealt with."""
@@ -91,60 +103,21 @@ class Agent:
         locked_by = ""
         if task["exclusive"]:
             locked_by = f"{INSTANCE}:{uuid.uuid4().hex}"
-            if not self.claim(task, locked_by, now):
+            if not claim(task, locked_by, now):
                 return log("not mine", job=task["job"], step=task["step"], attempt=task["attempt"])
             budget = task["timeoutMs"] / 1000
         else:
             budget = (parse_time(task["completeBy"]) - now) / 1000
-        reply = work(task, locked_by)
+        reply = work(task, locked_by, now)
         if time.monotonic() - begun >= budget - min(1, budget / 10):
             # Somebody else may have begun: say nothing, not even an error.
             return log("too late", job=task["job"], step=task["step"], attempt=task["attempt"])
         self.send(task["replyTo"], reply, task["job"])
         log(reply["type"], job=task["job"], step=task["step"], attempt=task["attempt"])
 
-    def claim(self, task, locked_by, now):
-        """Takes the attempt, and says whether it did. The expressions are those of docs/architecture.md."""
-        complete_by = now + task["timeoutMs"]
-        names = {"#open": "Open", "#claims": "Claims", "#step": task["step"], "#rev": "ClaimsRev",
-                 "#attempt": "Attempt", "#key": "CompleteBy"}
-        values = {
-            ":attempt": {"N": str(task["attempt"])}, ":one": {"N": "1"}, ":mine": {"N": str(complete_by)},
-            ":slot": {"M": {
-                "Attempt": {"N": str(task["attempt"])}, "LockedBy": {"S": locked_by},
-                "StartedAt": {"N": str(now)}, "CompleteBy": {"N": str(complete_by)},
-            }},
-        }
-        update = "SET #claims.#step = :slot, #rev = #rev + :one"
-        condition = ("#open.#step = :attempt AND "
-                     "(attribute_not_exists(#claims.#step) OR #claims.#step.#attempt < :attempt) AND ")
-        stays = (update, condition + "(attribute_not_exists(#key) OR #key <= :mine)")
-        lowers = (update + ", #key = :mine", condition + "#key > :mine")
-        for expressions in (stays, lowers, stays, lowers):
-            try:
-                self.dynamodb.update_item(
-                    TableName=self.table, Key={"PK": {"S": task["job"]}, "SK": {"S": "job"}},
-                    UpdateExpression=expressions[0], ConditionExpression=expressions[1],
-                    ExpressionAttributeNames=names, ExpressionAttributeValues=values,
-                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
-                )
-                return True
-            except self.dynamodb.exceptions.ConditionalCheckFailedException as err:
-                old = err.response.get("Item")
-            if not old:
-                raise Unsettled("the claim failed, and DynamoDB does not say why")  # old SDKs leave the item out
-            slot = old.get("Claims", {}).get("M", {}).get(task["step"], {}).get("M", {})
-            if slot.get("LockedBy", {}).get("S") == locked_by:
-                return True  # boto3 tried again: it was my own write
-            open_attempt = old.get("Open", {}).get("M", {}).get(task["step"], {}).get("N")
-            if open_attempt != str(task["attempt"]) or int(slot.get("Attempt", {}).get("N", 0)) >= task["attempt"]:
-                return False  # withdrawn, or another's
-            # Only the job's CompleteBy stood in the way: the next form lowers it.
-        raise Unsettled("the job's CompleteBy keeps moving")
-
     def send(self, queue, message, group):
         # json.dumps escapes all that is not ASCII, and so all that SQS refuses.
-        self.sqs.send_message(QueueUrl=self.url(queue), MessageBody=json.dumps(message), MessageGroupId=group)
+        sqs.send_message(QueueUrl=self.url(queue), MessageBody=json.dumps(message), MessageGroupId=group)
 
     def quarantine(self, message, reason):
         log("poison", messageId=message["MessageId"], reason=reason)
@@ -162,14 +135,16 @@ def read(body):
         raise ValueError("want a task of version 1")
     if task["agent"] != AGENT:
         raise ValueError(f"a task for agent {task['agent']}, but here runs only {AGENT}")
-    for name in ("job", "step", "attempt", "action", "input", "key", "timeoutMs", "exclusive", "replyTo"):
+    for name in ("job", "step", "attempt", "action", "input", "key", "timeoutMs", "exclusive", "replyTo", "birth", "token"):
         task[name]
+    parse_time(task["claimUntil"])
     return task
 
 
-def work(task, locked_by):
-    """Does what the task asks, and gives the reply."""
-    reply = {"v": 1, "job": task["job"], "step": task["step"], "attempt": task["attempt"]}
+def work(task, locked_by, started):
+    """Does what the task asks, and gives the reply, with the token that shows that it got the task."""
+    reply = {"v": 1, "job": task["job"], "step": task["step"], "attempt": task["attempt"], "token": task["token"]}
+    reply["startedAt"] = write_time(started)
     if locked_by:
         reply["lockedBy"] = locked_by
     try:
@@ -194,11 +169,16 @@ def parse_time(text):
     return seconds * 1000 + int((fraction + "000")[:3])
 
 
+def write_time(ms):
+    """Writes Unix milliseconds as RFC 3339 in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + f".{ms % 1000:03d}Z"
+
+
 def main():
     missing = [name for name in ("MAKEGOOD_TABLE", "MAKEGOOD_QUEUE_PREFIX") if not os.environ.get(name)]
     if missing:
         sys.exit("environment: missing: " + ", ".join(missing))
-    agent = Agent(os.environ["MAKEGOOD_TABLE"], os.environ["MAKEGOOD_QUEUE_PREFIX"])
+    agent = Agent()
 
     def stop(*_):
         agent.running = False

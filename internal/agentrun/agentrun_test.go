@@ -46,7 +46,7 @@ func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 		w.wantCounters(1, 0, 0, 1, 0, 0, 0)
 
 		replies := w.replies()
-		want := makegood.StepSucceeded{Step: "pay", Attempt: 3, LockedBy: w.table.slot("j/pay").LockedBy, Output: wire.Inline([]byte(`{"ok":true}`))}
+		want := makegood.StepSucceeded{Reply: w.saidBy("pay"), Output: wire.Inline([]byte(`{"ok":true}`))}
 		if len(replies) != 1 || fmt.Sprint(replies[0]) != fmt.Sprint(want) {
 			t.Errorf("got replies %+v, want %+v", replies, want)
 		}
@@ -62,7 +62,7 @@ func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 func TestNoOutputIsNull(t *testing.T) {
 	w := newWorld(t, func(context.Context, makegood.Task) (json.RawMessage, error) { return nil, nil })
 	w.handle(t.Context(), w.task("pay"))
-	if got, want := fmt.Sprint(w.replies()), fmt.Sprint([]makegood.Event{makegood.StepSucceeded{Step: "pay", Attempt: 3, LockedBy: w.table.slot("j/pay").LockedBy}}); got != want {
+	if got, want := fmt.Sprint(w.replies()), fmt.Sprint([]makegood.Event{makegood.StepSucceeded{Reply: w.saidBy("pay")}}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -120,7 +120,7 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 		a.counters.Taken.Add(1)
 		a.note(slog.LevelInfo, "another holds the attempt", "taken")
 		return false, nil
-	case errors.Is(err, store.ErrWithdrawn), errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrWithdrawn):
 		a.counters.Withdrawn.Add(1)
 		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
 		return false, nil
@@ -136,8 +136,8 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 // recognised as our own by the next.
 func (a *attempt) claim() error {
 	_, err := backoff.Retry(a.lease, func() (struct{}, error) {
-		err := a.claims.Claim(a.lease, a.task.Job, a.task.Step, a.lease.claim)
-		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) || errors.Is(err, store.ErrNotFound) {
+		err := a.claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil)
+		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
@@ -235,14 +235,20 @@ func (a *attempt) outcome(worked result) makegood.Event {
 		return a.failed(err)
 	}
 	return makegood.StepSucceeded{
-		Step: a.task.Step, Attempt: a.task.Attempt, LockedBy: a.lease.claim.LockedBy, Output: wire.Inline(worked.output),
+		Reply: a.replies(), Output: wire.Inline(worked.output),
+	}
+}
+
+// replies says of which attempt an outcome is, and who says it.
+func (a *attempt) replies() makegood.Reply {
+	return makegood.Reply{
+		Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token,
+		LockedBy: a.lease.claim.LockedBy, StartedAt: a.lease.claim.StartedAt,
 	}
 }
 
 func (a *attempt) failed(err error) makegood.StepFailed {
-	return makegood.StepFailed{
-		Step: a.task.Step, Attempt: a.task.Attempt, LockedBy: a.lease.claim.LockedBy, Error: agent.Failure(err),
-	}
+	return makegood.StepFailed{Reply: a.replies(), Error: agent.Failure(err)}
 }
 
 // checkOutput says why an output cannot be taken. That is final, but the effect has happened.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // counted succeeds, and counts how often it was called.
@@ -26,10 +27,11 @@ func TestAnAttemptThatIsNotOursIsDroppedWithoutWork(t *testing.T) {
 		prepare func(*world)
 		want    []int64
 	}{
-		{"taken", func(w *world) { w.table.slots["j/pay"] = makegood.Claim{Attempt: 3, LockedBy: "i-2:x"} }, []int64{0, 1, 0, 0, 0, 0, 0}},
-		{"withdrawn", func(w *world) { w.table.open["j/pay"] = 0 }, []int64{0, 0, 1, 0, 0, 0, 0}},
-		{"replaced", func(w *world) { w.table.open["j/pay"] = 4 }, []int64{0, 0, 1, 0, 0, 0, 0}},
-		{"no job", func(w *world) { delete(w.table.open, "j/pay") }, []int64{0, 0, 1, 0, 0, 0, 0}},
+		{"taken", func(w *world) { w.table.heldBy("j/pay", "i-2:x", 3) }, []int64{0, 1, 0, 0, 0, 0, 0}},
+		{"withdrawn", func(w *world) {
+			w.table.items["j/pay"] = store.ClaimItem{Claim: makegood.Claim{Attempt: 3}, Closed: makegood.FoundNobody}
+		}, []int64{0, 0, 1, 0, 0, 0, 0}},
+		{"replaced", func(w *world) { w.table.heldBy("j/pay", "i-2:x", 4) }, []int64{0, 0, 1, 0, 0, 0, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var calls atomic.Int64
@@ -44,6 +46,14 @@ func TestAnAttemptThatIsNotOursIsDroppedWithoutWork(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a queue brings back when the items that stood against it may have expired can never run.
+func TestATaskThatComesBackTooLateIsDropped(t *testing.T) {
+	w := newWorld(t, succeed)
+	w.handle(t.Context(), w.task("pay", func(task *makegood.Task) { task.ClaimUntil = time.Now().Add(-time.Second) }))
+	w.wantCounters(0, 0, 1, 0, 0, 0, 0)
+	w.wantSilence()
 }
 
 // The store decides who may claim; StartBy is only when the task is sent again.
@@ -154,9 +164,13 @@ func TestASharedTaskIsNotClaimed(t *testing.T) {
 	w := newWorld(t, succeed)
 	w.wantFailed(w.handle(t.Context(), w.task("pay", shared)))
 	w.wantCounters(0, 0, 0, 1, 0, 0, 0)
-	want := fmt.Sprint([]makegood.Event{makegood.StepSucceeded{Step: "pay", Attempt: 3, Output: makegood.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}}})
-	if got := fmt.Sprint(w.replies()); got != want || len(w.table.tried) != 0 {
-		t.Errorf("got %s and %d claims, want %s and none", got, len(w.table.tried), want)
+	replies := w.replies()
+	if len(replies) != 1 || len(w.table.tried) != 0 {
+		t.Fatalf("got %+v and %d claims, want one reply and none", replies, len(w.table.tried))
+	}
+	got := replies[0].(makegood.StepSucceeded)
+	if got.Step != "pay" || got.Attempt != 3 || got.LockedBy != "" || got.Token != "1.t" || string(got.Output.Inline) != `{"ok":true}` {
+		t.Errorf("got %+v, want a success of pay#3 with its token and by nobody", got)
 	}
 }
 

@@ -24,6 +24,7 @@ type lease struct {
 	claims store.Claims
 	now    func() time.Time
 	task   makegood.Task
+	slot   store.Slot
 	claim  makegood.Claim
 	margin time.Duration
 	// stop is when work must stop, and silence when nothing can be said any more, because the
@@ -65,7 +66,9 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 	}
 	completeBy := makegood.Instant(wall.Add(budget))
 	l := &lease{
-		claims: claims, now: now, task: task, margin: min(maxMargin, task.Timeout.Std()/10),
+		claims: claims, now: now, task: task,
+		slot:   store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step},
+		margin: min(maxMargin, task.Timeout.Std()/10),
 		claim: makegood.Claim{
 			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: makegood.Instant(wall), CompleteBy: completeBy,
 		},
@@ -157,17 +160,19 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	claim, expires := l.claim, time.Now().Add(l.task.Timeout.Std())
 	claim.CompleteBy = makegood.Instant(l.now().Add(l.task.Timeout.Std()))
 	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
-		// The clock was set back. The index rests on no claim ending before its first CompleteBy.
+		// The clock was set back.
 		claim.CompleteBy = stored
 	}
-	err := l.claims.Beat(ctx, l.task.Job, l.task.Step, claim)
+	completeBy, err := l.claims.Beat(ctx, l.slot, claim, l.task.ClaimUntil)
+	// It may have moved less far than it was asked to.
+	expires = expires.Add(completeBy.Sub(claim.CompleteBy))
 	switch {
 	case err == nil:
-		l.extend(claim.CompleteBy, expires)
+		l.extend(completeBy, expires)
 	case errors.Is(err, store.ErrWithdrawn):
-		l.extend(claim.CompleteBy, expires)
+		l.extend(completeBy, expires)
 		l.end(agent.ErrWithdrawn)
-	case errors.Is(err, store.ErrTaken), errors.Is(err, store.ErrNotFound):
+	case errors.Is(err, store.ErrTaken):
 		l.lose()
 	case l.ended() == nil:
 		return fmt.Errorf("heartbeat of job %s, step %s, attempt %d: %w", l.task.Job, l.task.Step, l.task.Attempt, err)

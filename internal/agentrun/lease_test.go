@@ -250,8 +250,7 @@ func TestAHeartbeatMovesTheDeadline(t *testing.T) {
 	})
 }
 
-// The index key was set by the first CompleteBy and is not lowered by heartbeats, so none may move
-// CompleteBy back. The simulation found that one of an agent whose clock was set back did (seed 800).
+// The Scheduler looks when the CompleteBy that it saw has passed, so none may move it back. The simulation found that one of an agent whose clock was set back did (seed 800).
 func TestAHeartbeatNeverMovesCompleteByBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back time.Duration
@@ -278,8 +277,8 @@ func TestAWithdrawnAttemptIsStoppedAndStillReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
-			w.table.open["j/pay"] = 0
 			time.Sleep(8 * time.Second)
+			w.table.unwanted("j/pay")
 			err := agent.Heartbeat(ctx)
 			if !errors.Is(err, agent.ErrWithdrawn) || context.Cause(ctx) != agent.ErrWithdrawn || ctx.Err() != context.Canceled {
 				t.Errorf("heartbeat: %v, context: %v because of %v, want withdrawn", err, ctx.Err(), context.Cause(ctx))
@@ -295,12 +294,35 @@ func TestAWithdrawnAttemptIsStoppedAndStillReplies(t *testing.T) {
 	})
 }
 
+// An unwanted attempt cannot go past the end that was set for it, however it beats.
+func TestAWithdrawnAttemptEndsWhenItsTimeIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		began := time.Now()
+		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
+			w.table.unwanted("j/pay")
+			time.Sleep(8 * time.Second)
+			if err := agent.Heartbeat(ctx); !errors.Is(err, agent.ErrWithdrawn) {
+				t.Errorf("heartbeat: %v, want withdrawn", err)
+			}
+			if got := agent.CompleteBy(ctx); got.Sub(makegood.Instant(began)) != 10*time.Second {
+				t.Errorf("CompleteBy is %v after the claim, want 10s", got.Sub(began))
+			}
+			time.Sleep(3 * time.Second)
+			return nil, nil
+		})
+		w.wantFailed(w.handle(t.Context(), w.task("pay")))
+		w.wantSilence()
+		time.Sleep(time.Minute) // virtual: the agent that was left alone comes to its end
+	})
+}
+
 // The attempt was given up by the Supervisor; another holds the step. Nothing is said any more.
 func TestAReplacedAttemptIsStoppedAndSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
 		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
-			w.table.slots["j/pay"] = makegood.Claim{Attempt: 4, LockedBy: "i-2:x"}
+			w.table.heldBy("j/pay", "i-2:x", 4)
 			if err := agent.Heartbeat(ctx); !errors.Is(err, agent.ErrOver) || context.Cause(ctx) != agent.ErrOver {
 				t.Errorf("heartbeat: %v, cause: %v, want over", err, context.Cause(ctx))
 			}

@@ -76,12 +76,22 @@ func (s *seat) send(ctx context.Context, r *reply) error {
 	case <-patience.C:
 		s.flush(ctx)
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return r.answer(ctx)
 	}
 	select {
 	case err := <-r.sent:
 		return err
 	case <-ctx.Done():
+		return r.answer(ctx)
+	}
+}
+
+// answer is what the queue said, also where ctx has ended since: what was sent was told.
+func (r *reply) answer(ctx context.Context) error {
+	select {
+	case err := <-r.sent:
+		return err
+	default:
 		return context.Cause(ctx)
 	}
 }

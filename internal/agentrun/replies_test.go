@@ -73,7 +73,7 @@ func TestADroppedRecordLetsTheRepliesGo(t *testing.T) {
 		w := newWorld(t, takes)
 		taken := w.task("5ms")
 		w.table.answer = func(context.Context, string) { time.Sleep(20 * time.Millisecond) }
-		w.table.slots["j/5ms"] = makegood.Claim{Attempt: 3, LockedBy: "i-2:x"}
+		w.table.heldBy("j/5ms", "i-2:x", 3)
 		w.wantFailed(w.handle(t.Context(), taken, w.task("0s")))
 		w.wantSent("20ms#1")
 	})

@@ -31,9 +31,8 @@ var errDown = errors.New("the table is down")
 // with its answer lost.
 type table struct {
 	mu sync.Mutex
-	// open holds "JOB/STEP" -> attempt; a job that is in it at all exists.
-	open  map[string]int
-	slots map[string]makegood.Claim
+	// items are by "JOB/STEP".
+	items map[string]store.ClaimItem
 	// faults are used up by one write each: "", "unwritten", "lost".
 	faults []string
 	// answer, where it is set, comes before an answer.
@@ -44,24 +43,13 @@ type table struct {
 
 var _ store.Claims = (*table)(nil)
 
-func (t *table) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
+func (t *table) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
 	t.mu.Lock()
 	t.tried = append(t.tried, claim)
 	err := t.write(func() error {
-		open, there := t.open[job+"/"+step]
-		slot := t.slots[job+"/"+step]
-		switch {
-		case !there:
-			return store.ErrNotFound
-		case slot.LockedBy == claim.LockedBy:
-			return nil
-		case open != claim.Attempt:
-			return store.ErrWithdrawn
-		case slot.Attempt >= claim.Attempt:
-			return store.ErrTaken
-		}
-		t.slots[job+"/"+step] = claim
-		return nil
+		item, err := store.Claimed(t.items[name(slot)], claim, until)
+		t.items[name(slot)] = item
+		return err
 	})
 	t.mu.Unlock()
 	if t.answer != nil {
@@ -70,26 +58,44 @@ func (t *table) Claim(ctx context.Context, job, step string, claim makegood.Clai
 	return err
 }
 
-func (t *table) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
+func (t *table) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
 	t.mu.Lock()
 	t.beats++
-	err := t.write(func() error {
-		slot := t.slots[job+"/"+step]
-		if slot.Attempt != claim.Attempt || slot.LockedBy != claim.LockedBy {
-			return store.ErrTaken
-		}
-		slot.CompleteBy = claim.CompleteBy
-		t.slots[job+"/"+step] = slot
-		if t.open[job+"/"+step] != claim.Attempt {
-			return store.ErrWithdrawn
-		}
-		return nil
+	var item store.ClaimItem
+	err := t.write(func() (err error) {
+		item, err = store.Beaten(t.items[name(slot)], claim, until)
+		t.items[name(slot)] = item
+		return err
 	})
 	t.mu.Unlock()
 	if t.answer != nil {
 		t.answer(ctx, "beat")
 	}
-	return err
+	return item.CompleteBy, err
+}
+
+// name says where the claims of a step are; the agent and the birth must be those of the task.
+func name(slot store.Slot) string {
+	if slot.Agent != "shop" || slot.Birth != "b1" {
+		panic(fmt.Sprintf("slot %+v", slot))
+	}
+	return slot.Job + "/" + slot.Step
+}
+
+// unwanted marks the claim of a step, as a Close does.
+func (t *table) unwanted(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	item := t.items[key]
+	item, _ = store.Closed(item, store.Closing{Attempt: item.Attempt, Now: time.Now(), Ends: time.Now().Add(10 * time.Second)})
+	t.items[key] = item
+}
+
+// heldBy gives a claim to somebody else.
+func (t *table) heldBy(key, lockedBy string, attempt int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.items[key] = store.ClaimItem{Claim: makegood.Claim{Attempt: attempt, LockedBy: lockedBy, CompleteBy: time.Now().Add(time.Hour)}}
 }
 
 func (t *table) write(do func() error) error {
@@ -110,7 +116,7 @@ func (t *table) write(do func() error) error {
 func (t *table) slot(key string) makegood.Claim {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.slots[key]
+	return t.items[key].Claim
 }
 
 // sent is a message that a queue took.
@@ -171,7 +177,7 @@ func (h handler) Handle(ctx context.Context, task makegood.Task) (json.RawMessag
 func newWorld(t *testing.T, h handler) *world {
 	w := &world{
 		t:      t,
-		table:  &table{open: map[string]int{}, slots: map[string]makegood.Claim{}},
+		table:  &table{items: map[string]store.ClaimItem{}},
 		outbox: &outbox{began: time.Now()},
 		log:    new(strings.Builder),
 	}
@@ -192,11 +198,11 @@ func (w *world) task(step string, change ...func(*makegood.Task)) makegood.Task 
 	task := makegood.Task{
 		Job: "j", Workflow: "w", Step: step, Round: 1, Attempt: 3, Agent: "shop", Action: step, Input: json.RawMessage(`{}`),
 		Key: "j/" + step + "/1", SentAt: now, StartBy: now.Add(10 * time.Minute), Timeout: 10 * makegood.Second, ReplyTo: "events",
+		Birth: "b1", Token: "1.t", ClaimUntil: now.Add(makegood.MaxClaimDelay),
 	}
 	for _, c := range change {
 		c(&task)
 	}
-	w.table.open["j/"+step] = 3
 	return task
 }
 
@@ -260,10 +266,20 @@ func (w *world) wantFailure(step string, want makegood.StepError) {
 	if len(replies) != 1 {
 		w.t.Fatalf("got %d replies %+v, want one", len(replies), replies)
 	}
-	expected := makegood.StepFailed{Step: step, Attempt: 3, LockedBy: w.table.slot("j/" + step).LockedBy, Error: want}
+	expected := makegood.StepFailed{Reply: w.saidBy(step), Error: want}
+	if expected.LockedBy == "" {
+		// Nobody claims a shared one.
+		expected.StartedAt = replies[0].(makegood.StepFailed).StartedAt
+	}
 	if replies[0] != makegood.Event(expected) {
 		w.t.Errorf("got reply %+v, want %+v", replies[0], expected)
 	}
+}
+
+// saidBy is what a reply says of itself: the claim that is stored, and the token of the task.
+func (w *world) saidBy(step string) makegood.Reply {
+	claim := w.table.slot("j/" + step)
+	return makegood.Reply{Step: step, Attempt: 3, Token: "1.t", LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
 }
 
 func (w *world) wantSilence() {

@@ -3,9 +3,12 @@ package deployed
 import (
 	"fmt"
 	"log/slog"
+	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
@@ -200,7 +203,18 @@ func readSupervisor(getenv func(string) string) (parts, error) {
 const (
 	EventsQueue     = "events"
 	QuarantineQueue = "quarantine"
+	// SubmissionsQueue is where submissions by message come from, and nothing else.
+	SubmissionsQueue = "submissions"
 )
+
+// isFrom reports whether a batch was received from a queue, by its name in the account.
+func (p place) isFrom(batch events.SQSEvent, queue string) bool {
+	physical := p.prefix + queue
+	if p.queues != nil {
+		physical = path.Base(p.queues[queue])
+	}
+	return len(batch.Records) > 0 && strings.HasSuffix(batch.Records[0].EventSourceARN, ":"+physical)
+}
 
 // TasksQueue is the name of an agent's queue.
 func TasksQueue(agent string) string { return fmt.Sprintf("tasks-%s", agent) }

@@ -106,7 +106,7 @@ func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) 
 	return store, sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(c), URLs: p.queues, Prefix: p.prefix}), nil
 }
 
-// Scheduler makes the handler of the events queue from the environment, and of workflow files, which are
+// Scheduler makes the handler of the events and submissions queues from the environment, and of workflow files, which are
 // made known, where their names are not, before the first batch is handled. The error names
 // everything that is wrong with the environment.
 func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) (queue.Handler, error) {
@@ -124,33 +124,52 @@ func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) 
 	}
 	told := &alerts{Notifier: s.notifier(c)}
 	sched := scheduler.New(scheduler.Config{
-		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
-		Notifier: told, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
-		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Evaluations: c.evaluations(),
+		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
+		Notifier: told, Listener: s.listener(c), Apart: true, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
+		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
 	})
 	s.meter.count(schedulerTotals(&sched.Counts)...)
 	s.meter.count(total{MetricAlerts, told.told.Load})
-	return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-		if err := known.publishAll(ctx, s.store); err != nil {
-			// Only submissions to a workflow that is new rest on it; the next batch tries again.
-			s.log.WarnContext(ctx, "definitions were not published", "error", err)
+	with := func(handle queue.Handler, name string) queue.Handler {
+		return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+			if err := known.publishAll(ctx, s.store); err != nil {
+				// Only submissions to a workflow that is new rest on it; the next batch tries again.
+				s.log.WarnContext(ctx, "definitions were not published", "error", err)
+			}
+			return handle(ctx, event)
+		}, name)
+	}
+	replies, submissions := with(sched.HandleSQS, EventsQueue), with(sched.HandleSubmissions, SubmissionsQueue)
+	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		// A batch is of one queue.
+		if s.isFrom(event, SubmissionsQueue) {
+			return submissions(ctx, event)
 		}
-		return sched.HandleSQS(ctx, event)
-	}, EventsQueue), nil
+		return replies(ctx, event)
+	}, nil
 }
 
-// notifier tells the log, whoever listens, and what else is configured.
+// SweepPeriod is how often the schedule of the template starts the Supervisor.
+const SweepPeriod = time.Minute
+
+// listener tells whoever listens to a job, and the bus.
+func (s *stack) listener(c schedulerConfig) notify.Notifier {
+	all := []notify.Notifier{replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
+	if c.bus != "" {
+		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
+	}
+	return notify.All(all...)
+}
+
+// notifier tells an operator: the log, and what else is configured.
 func (s *stack) notifier(c schedulerConfig) notify.Notifier {
-	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(s.log)}, replynotify.Replies{Queues: c.replies, Send: s.sendOne}}
+	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(s.log)}}
 	if c.topic != "" {
 		all = append(all, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
 	}
 	if c.webhook != "" {
 		all = append(all, &keptWebhook{ssm: ssm.NewFromConfig(s.aws), parameter: c.webhook, now: time.Now})
-	}
-	if c.bus != "" {
-		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
 	}
 	return notify.All(all...)
 }
@@ -207,28 +226,47 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 		return nil, err
 	}
 	sup := supervisor.New(supervisor.Config{
-		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(),
+		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
 		Unpolled: time.Second, Logger: s.log,
 	})
 	did := &sweeps{}
 	s.meter.count(did.totals()...)
-	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, did, sup.Sweep) }, nil
+	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, did, sup) }, nil
 }
 
 // sweep sweeps until shortly before the end of the invocation. That it then stops is no error: the
 // next sweep begins with what is oldest.
-func (s *stack) sweep(ctx context.Context, did *sweeps, sweep func(context.Context) (supervisor.Result, error)) error {
+func (s *stack) sweep(ctx context.Context, did *sweeps, sup sweeper) error {
 	defer s.meter.write(ctx)
 	within, cancel := shorten(ctx)
 	defer cancel()
-	result, err := sweep(within)
+	result, err := sup.Sweep(within)
 	cut := within.Err() != nil
 	did.add(result, err == nil || cut && ctx.Err() == nil)
 	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "braked", result.Braked, "cut", cut)
 	if cut && ctx.Err() == nil {
 		return nil
 	}
+	if err == nil && !result.Braked {
+		s.audit(within, did, sup)
+	}
 	return err
+}
+
+// audit looks at a page more, after a sweep that left time for it. One that failed is no failed sweep: what it did not
+// look at, the next one does.
+func (s *stack) audit(ctx context.Context, did *sweeps, sup sweeper) {
+	result, err := sup.Audit(ctx)
+	did.addAudit(result)
+	if err != nil {
+		s.log.WarnContext(ctx, "audit goes on with the next sweep", "error", err)
+	}
+}
+
+// sweeper is a Supervisor.
+type sweeper interface {
+	Sweep(ctx context.Context) (supervisor.Result, error)
+	Audit(ctx context.Context) (supervisor.AuditResult, error)
 }
 
 // handler makes of inner what Lambda calls: done in time to give back what failed.

@@ -117,18 +117,40 @@ func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		begun := time.Now()
-		err := s.sweep(ctx, &sweeps{}, func(ctx context.Context) (supervisor.Result, error) {
+		did := &sweeps{}
+		err := s.sweep(ctx, did, swept(func(ctx context.Context) (supervisor.Result, error) {
 			<-ctx.Done()
 			return supervisor.Result{}, ctx.Err()
-		})
+		}))
 		if took := time.Since(begun); took != 28*time.Second || err != nil {
 			t.Errorf("ended after %v with %v, want 28s and no error", took, err)
 		}
 		broken := errors.New("broken")
-		if err := s.sweep(ctx, &sweeps{}, func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken }); !errors.Is(err, broken) {
+		if err := s.sweep(ctx, did, swept(func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken })); !errors.Is(err, broken) {
 			t.Errorf("a sweep that broke: got %v, want %v", err, broken)
 		}
+		if err := s.sweep(ctx, did, swept(func(context.Context) (supervisor.Result, error) { return supervisor.Result{Braked: true}, nil })); err != nil {
+			t.Error(err)
+		}
+		if n := did.audited.Load(); n != 0 {
+			t.Errorf("audits after sweeps that were cut off, broke, or held back: got %d jobs looked at, want none", n)
+		}
+		if err := s.sweep(ctx, did, swept(func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, nil })); err != nil {
+			t.Errorf("a sweep whose audit failed: got %v, want no error", err)
+		}
+		if audited, stray := did.audited.Load(), did.stray.Load(); audited != 7 || stray != 2 {
+			t.Errorf("after a sweep: got %d jobs looked at, %d strays, want 7 and 2", audited, stray)
+		}
 	})
+}
+
+// swept is a Supervisor that sweeps so, and whose audits look at seven jobs, find two strays, and fail.
+type swept func(context.Context) (supervisor.Result, error)
+
+func (s swept) Sweep(ctx context.Context) (supervisor.Result, error) { return s(ctx) }
+
+func (swept) Audit(context.Context) (supervisor.AuditResult, error) {
+	return supervisor.AuditResult{Audited: 7, Stray: 2}, errors.New("the queue is away")
 }
 
 // A handler is told to stop early, also by an invocation so short that 2 s would be all of it.

@@ -37,6 +37,8 @@ const (
 	MetricRefused     = "Refused"     // requests that the table of verbs refuses
 	MetricUnknown     = "Unknown"     // events of jobs that are not there
 	MetricConflicts   = "Conflicts"   // saves that were decided again
+	MetricClosed      = "Closed"      // attempts that were closed because nobody wants them any more
+	MetricLies        = "Lies"        // claims that could not be true, and were overruled
 	MetricSaved       = "Saved"       // saves
 	MetricTasks       = "Tasks"       // tasks sent
 	MetricReminders   = "Reminders"   // delayed events sent for what is due soon
@@ -55,6 +57,8 @@ const (
 	MetricOverdue         = "Overdue" // jobs found overdue
 	MetricWoken           = "Woken"   // jobs that the Scheduler was told of
 	MetricQueueDepthBrake = "QueueDepthBrake"
+	MetricAudited         = "Audited" // jobs that the audit looked at
+	MetricStray           = "Stray"   // jobs of which the index did not say what it should
 	// Of all of them.
 	MetricPoison    = "Poison"    // messages put into quarantine
 	MetricThrottles = "Throttles" // answers of AWS that ask for patience
@@ -63,9 +67,9 @@ const (
 // Metrics are the names of all metrics.
 func Metrics() []string {
 	return []string{
-		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricSaved, MetricTasks, MetricReminders,
+		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricSaved, MetricTasks, MetricReminders,
 		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded,
-		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricPoison, MetricThrottles,
+		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricThrottles,
 	}
 }
 
@@ -135,6 +139,8 @@ func schedulerTotals(c *scheduler.Counts) []total {
 		{MetricRefused, c.Refused.Load},
 		{MetricUnknown, c.Unknown.Load},
 		{MetricConflicts, c.Conflicts.Load},
+		{MetricClosed, c.Closed.Load},
+		{MetricLies, c.Lies.Load},
 		{MetricSaved, c.Saves.Load},
 		{MetricTasks, c.Tasks.Load},
 		{MetricReminders, c.Reminders.Load},
@@ -157,7 +163,7 @@ func agentTotals(c *agentrun.Counters) []total {
 }
 
 // sweeps are the running totals of sweeps.
-type sweeps struct{ swept, overdue, woken, braked atomic.Int64 }
+type sweeps struct{ swept, overdue, woken, braked, audited, stray atomic.Int64 }
 
 func (s *sweeps) add(r supervisor.Result, whole bool) {
 	s.overdue.Add(int64(r.Overdue))
@@ -170,9 +176,19 @@ func (s *sweeps) add(r supervisor.Result, whole bool) {
 	}
 }
 
+func (s *sweeps) addAudit(r supervisor.AuditResult) {
+	s.audited.Add(int64(r.Audited))
+	s.stray.Add(int64(r.Stray))
+}
+
 func (s *sweeps) totals() []total {
 	return []total{
-		{MetricSwept, s.swept.Load}, {MetricOverdue, s.overdue.Load}, {MetricWoken, s.woken.Load}, {MetricQueueDepthBrake, s.braked.Load},
+		{MetricSwept, s.swept.Load},
+		{MetricOverdue, s.overdue.Load},
+		{MetricWoken, s.woken.Load},
+		{MetricQueueDepthBrake, s.braked.Load},
+		{MetricAudited, s.audited.Load},
+		{MetricStray, s.stray.Load},
 	}
 }
 

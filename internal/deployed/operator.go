@@ -33,9 +33,9 @@ type operator struct {
 // that it makes known to a stack in which nobody has done so yet.
 func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
 	return &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
-		Jobs: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{},
+		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue, Replies: slices.Sorted(maps.Keys(replies)),
-		Agents: agents, Reminders: true, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
+		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
 }
 
@@ -65,8 +65,18 @@ func (o *operator) Request(ctx context.Context, id string, r makegood.Requested)
 	return o.scheduler.Request(ctx, id, r)
 }
 
+// Wake puts back what an audit found; see httpapi.Backend.
+func (o *operator) Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error) {
+	return o.scheduler.Wake(ctx, id)
+}
+
 // Job reads a job; see httpapi.Backend.
 func (o *operator) Job(ctx context.Context, id string) (makegood.Job, error) { return o.Load(ctx, id) }
+
+// Held gives the claims on attempts that are out; see httpapi.Backend.
+func (o *operator) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
+	return o.scheduler.Held(ctx, job)
+}
 
 // Workflows gives the current definitions of the workflows that are linked here; see httpapi.Backend.
 func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
@@ -86,12 +96,11 @@ func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 // silent leaves what is to be told to the stack's own Scheduler.
 type silent struct{}
 
-// errSilent is no failure: it is what the Scheduler is answered that would tell somebody.
-var errSilent = errors.New("the stack's Scheduler tells it")
+func (silent) Announce(context.Context, notify.Notice) error { return notify.ErrElsewhere }
 
-func (silent) Announce(context.Context, notify.Notice) error { return errSilent }
-
-func (silent) AgentSilent(context.Context, string) error { return fmt.Errorf("alert: %w", errSilent) }
+func (silent) AgentSilent(context.Context, string) error {
+	return fmt.Errorf("alert: %w", notify.ErrElsewhere)
+}
 
 // untelling leaves out of a log that somebody was not told, which is as it should be.
 type untelling struct{ slog.Handler }
@@ -101,7 +110,7 @@ func (h untelling) Handle(ctx context.Context, r slog.Record) error {
 	only := false
 	r.Attrs(func(a slog.Attr) bool {
 		err, ok := a.Value.Any().(error)
-		only = ok && errors.Is(err, errSilent)
+		only = ok && errors.Is(err, notify.ErrElsewhere)
 		return !only
 	})
 	if only {

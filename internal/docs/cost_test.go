@@ -1,8 +1,12 @@
 package docs
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/e2e/prices"
+	"github.com/makegood-dev/makegood/internal/supervisor"
 )
 
 // The costs that README and docs/cost.md show are those that were counted: make test-aws compares the file with what it
@@ -15,6 +19,31 @@ func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 	for _, file := range []string{"README.md", "docs/cost.md"} {
 		if !strings.Contains(read(t, file), "\n\n"+counted+"\n") {
 			t.Errorf("%s does not show the table of e2e/cost/testdata/table.md:\n%s", file, counted)
+		}
+	}
+}
+
+// What the audit costs follows from how much of the table it reads in a minute.
+func TestWhatTheAuditCostsIsReckoned(t *testing.T) {
+	const (
+		jobs, items, bytes   = 1_000_000, 6, 2048
+		minutes, days        = 24 * 60, 30
+		unit, most, cheaper  = 4 << 10, 1 << 20, 0.5
+		perMonth, perMinutes = days * prices.MillionReads / 1e6, supervisor.DefaultAuditPage * minutes
+	)
+	walk := float64(jobs*items) / perMinutes
+	// A page is rounded up to whole units.
+	page := (supervisor.DefaultAuditPage*bytes/items + unit - 1) / unit
+	usual, largest := float64(page)*cheaper*minutes, float64(most/unit)*cheaper*minutes
+	says := strings.Join(strings.Fields(read(t, "docs/cost.md")), " ")
+	for _, want := range []string{
+		fmt.Sprintf("a page of %d items a minute", supervisor.DefaultAuditPage),
+		fmt.Sprintf("walked through in %.1f days, for %.0f read units a day, %.2f $ a month", walk, usual, usual*perMonth),
+		fmt.Sprintf("%.0f read units a day at most, %.2f $ a month", largest, largest*perMonth),
+		fmt.Sprintf("rests for %s", map[bool]string{true: "an hour"}[supervisor.AuditRest.Hours() == 1]),
+	} {
+		if !strings.Contains(says, want) {
+			t.Errorf("docs/cost.md does not say %q", want)
 		}
 	}
 }

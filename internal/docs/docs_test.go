@@ -112,3 +112,27 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 		}
 	}
 }
+
+// maxClaimLines is how many lines an agent in another language needs to claim.
+const maxClaimLines = 15
+
+// What docs/messages.md shows is what the agent in Python does.
+func TestTheClaimInTheDocsIsThatOfTheAgentInPython(t *testing.T) {
+	source := read(t, "examples/python-agent/agent.py")
+	shown := 0
+	for _, block := range blocks(read(t, "docs/messages.md"), "python") {
+		if !strings.HasPrefix(block, "def claim(") {
+			continue
+		}
+		shown++
+		if !strings.Contains(source, block) {
+			t.Errorf("this code of docs/messages.md is not in agent.py:\n%s", block)
+		}
+		if lines := strings.Count(block, "\n"); lines > maxClaimLines {
+			t.Errorf("the claim has %d lines, want %d at most", lines, maxClaimLines)
+		}
+	}
+	if shown != 1 {
+		t.Errorf("docs/messages.md shows %d claims, want one", shown)
+	}
+}

@@ -36,7 +36,7 @@ type meter struct {
 	*tap
 
 	mu sync.Mutex
-	// asked counts calls by name; moves are the saves and claims that moved an index key.
+	// asked counts calls by name; moves are the saves that moved an index key.
 	asked map[string]int
 	moves int
 }
@@ -89,16 +89,6 @@ func (m *meter) Save(ctx context.Context, c store.Change) error {
 		m.mu.Unlock()
 	}
 	return m.Store.Save(ctx, c)
-}
-
-func (m *meter) Claim(ctx context.Context, id, step string, claim makegood.Claim) error {
-	job, err := m.file.Load(ctx, id)
-	if err == nil && job.CompleteBy.After(claim.CompleteBy) {
-		m.mu.Lock()
-		m.moves++
-		m.mu.Unlock()
-	}
-	return m.Store.Claim(ctx, id, step, claim)
 }
 
 // What a job costs is counted and not timed: a task and a reply for each step, a claim and a save, one

@@ -73,7 +73,6 @@ func TestAJobThatCannotBeDecidedAboutIsParkedAndToldOf(t *testing.T) {
 		damaged            bool
 	}{
 		{"its row is damaged", `UPDATE jobs SET data = x'7b' WHERE id = 'bad'`, "decode job", true},
-		{"its claims are damaged", `UPDATE jobs SET claims = x'7b' WHERE id = 'bad'`, "damaged: claims", true},
 		{"its input is gone", `DELETE FROM payloads WHERE job = 'bad'`, "input#", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -172,12 +171,12 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 				`{"v":1,"type":"Rain","job":"job-1"}`:                                                      `unknown type "Rain"`,
 				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1,"extra":1}`:       "unknown field",
 				`{"v":1,"type":"StepFailed","job":"job-1","step":"charge","attempt":1}`:                    "without an error",
-				`{"v":1,"type":"DeadlinePassed","job":"job-1"}`:                                            "must carry the key",
+				`{"v":1,"type":"Interrupted","job":"job-1","attempt":1}`:                                   `unknown type "Interrupted"`,
 				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1} {"and":"so on"}`: "something follows",
 			},
 			"tasks-a": {
 				`[]`: "cannot unmarshal",
-				`{"v":1,"type":"Task","job":"job-1","workflow":"two","step":"charge","round":1,"attempt":1,"agent":"b","action":"charge","input":null,"key":"k","sentAt":"2026-01-01T00:00:00Z","startBy":"2026-01-01T00:00:00Z","timeoutMs":1000,"exclusive":true,"replyTo":"events"}`: `a task for agent "b"`,
+				`{"v":1,"type":"Task","job":"job-1","workflow":"two","step":"charge","round":1,"attempt":1,"agent":"b","action":"charge","input":null,"key":"k","sentAt":"2026-01-01T00:00:00Z","startBy":"2026-01-01T00:00:00Z","timeoutMs":1000,"exclusive":true,"replyTo":"events","birth":"b","claimUntil":"2036-01-01T00:00:00Z","token":"1.t"}`: `a task for agent "b"`,
 			},
 		}
 		want := map[string]string{}

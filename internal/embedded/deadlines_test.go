@@ -220,9 +220,9 @@ type claims struct {
 	taken int
 }
 
-func (c *claims) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
+func (c *claims) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
 	c.taken++
-	return c.Store.Claim(ctx, job, step, claim)
+	return c.Store.Claim(ctx, slot, claim, until)
 }
 
 // Nobody claims a shared step, so silence is counted from its dispatch: startBy and timeout.

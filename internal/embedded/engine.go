@@ -56,6 +56,8 @@ const (
 	// tick is how often the Supervisor looks at all that is overdue, woken or not; keys that are
 	// younger than that it has just told of, so nothing is found more than two ticks late.
 	tick = 500 * time.Millisecond
+	// auditEvery is how often the Supervisor looks at a page of all jobs, overdue or not.
+	auditEvery = 10 * time.Second
 	// maxReceives is how often a message is tried before it goes to the dead letters. Errors of the
 	// infrastructure back off by visibility and are no poison, so it is high.
 	maxReceives = 1000
@@ -76,9 +78,9 @@ type Config struct {
 	Retention time.Duration
 	// Agents do the steps.
 	Agents []agent.Handler
-	// Notifier is told of Errors. Default: the log.
-	Notifier notify.Notifier
-	// Replies are the registered names that a submission may give as replyTo; Notifier knows them.
+	// Notifier is told of Errors. Default: the log. Listener, if set, is told of what jobs announce to who listens.
+	Notifier, Listener notify.Notifier
+	// Replies are the registered names that a submission may give as replyTo; Listener knows them.
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
 	Saved func(makegood.Job)
@@ -208,14 +210,15 @@ func (e *Engine) openQueues() error {
 func (e *Engine) wire(incarnation int) {
 	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), incarnation)
 	e.scheduler = scheduler.New(scheduler.Config{
-		Jobs: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
-		Notifier: e.config.Notifier, Events: eventsQueue, Quarantine: quarantineQueue,
+		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
+		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies:  e.config.Replies,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
 	})
 	e.supervisor = supervisor.New(supervisor.Config{
 		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,
+		Auditor: e.auditor(), Strays: quiet.Loud(e.config.Logger),
 	})
 	e.runners = make(map[string]*agentrun.Runner)
 	for _, a := range e.config.Agents {
@@ -303,6 +306,11 @@ func (e *Engine) Job(ctx context.Context, id string) (makegood.Job, error) {
 	return e.store.Load(ctx, id)
 }
 
+// Held gives the claims on those attempts of a job that are out, by step.
+func (e *Engine) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
+	return e.scheduler.Held(ctx, job)
+}
+
 // Payload reads an input or output that is not inside its job; see store.Payloads.
 func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return e.store.Payload(ctx, job, key)
@@ -311,6 +319,24 @@ func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
 // ListJobs lists jobs, without payloads; see store.Lister.
 func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
 	return e.file.ListJobs(ctx, filter, cursor, limit)
+}
+
+// AuditPage reads a page of all jobs; see store.Auditor.
+func (e *Engine) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
+	return e.auditor().AuditPage(ctx, cursor, limit)
+}
+
+// auditor is the store that the engine works on, if it has an audit, or else its file.
+func (e *Engine) auditor() store.Auditor {
+	if a, ok := e.store.(store.Auditor); ok {
+		return a
+	}
+	return e.file
+}
+
+// Wake puts back what an audit found; see scheduler.Scheduler.Wake.
+func (e *Engine) Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error) {
+	return e.scheduler.Wake(ctx, id)
 }
 
 // Each calls f with every job, in bounded memory.
@@ -324,7 +350,7 @@ func (e *Engine) Close() error {
 	if e.file == nil {
 		return nil
 	}
-	return e.file.Close()
+	return e.file.Shut()
 }
 
 // withBackoff makes the records that a handler failed visible again soon, and later each time.

@@ -48,7 +48,7 @@ func TestJobsAndTheirRoomGoWhenTheirRetentionIsOver(t *testing.T) {
 		}
 		ended(t, s, "soon", now.Add(-embedded.MinRetention+time.Minute))
 		ended(t, s, "later", now.Add(-time.Hour))
-		if err := s.Close(); err != nil {
+		if err := s.Shut(); err != nil {
 			t.Fatal(err)
 		}
 		before, err := os.Stat(path)
@@ -90,7 +90,7 @@ func TestWithoutARetentionNothingGoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended(t, s, "old", time.Now().AddDate(-10, 0, 0))
-		if err := s.Close(); err != nil {
+		if err := s.Shut(); err != nil {
 			t.Fatal(err)
 		}
 		w := open(t, embedded.Config{Dir: dir})

@@ -72,7 +72,8 @@ func (e *Engine) recover(ctx context.Context) error {
 		}
 		messages := make([]queue.Message, len(ids))
 		for i, id := range ids {
-			body, err := wire.EncodeEvent(id, makegood.Interrupted{Incarnation: e.scheduler.Incarnation})
+			// A deadline without a key moves nothing by itself: whatever touches the job finds it interrupted.
+			body, err := wire.EncodeEvent(id, makegood.DeadlinePassed{})
 			if err != nil {
 				return err
 			}
@@ -99,6 +100,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 	defer timer.Stop()
 	// swept is the time up to which every key was told of.
 	swept := time.Now()
+	var audited time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -112,6 +114,10 @@ func (e *Engine) supervise(ctx context.Context) error {
 			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
 				swept = told
+			}
+			if time.Since(audited) >= auditEvery {
+				audited = time.Now()
+				e.audit(ctx)
 			}
 		}
 		now := time.Now()
@@ -132,6 +138,13 @@ func (e *Engine) supervise(ctx context.Context) error {
 func (e *Engine) sayHeldBack(ctx context.Context, say func(*quiet.Handler, context.Context) error) {
 	if h, is := e.config.Logger.Handler().(*quiet.Handler); is {
 		_ = say(h, ctx)
+	}
+}
+
+// audit looks at a page more of all jobs.
+func (e *Engine) audit(ctx context.Context) {
+	if _, err := e.supervisor.Audit(ctx); err != nil && ctx.Err() == nil {
+		e.config.Logger.WarnContext(ctx, "audit failed, the next one goes on", "error", err)
 	}
 }
 

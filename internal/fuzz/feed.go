@@ -132,7 +132,7 @@ func feed(ctx context.Context, name string, seed uint64, messages int, wrap func
 		}
 		// A panic inside a decision parks its job.
 		t.Panics += int(w.scheduler.Counts.Parked.Load())
-		if err := w.store.Close(); err != nil {
+		if err := w.store.Shut(); err != nil {
 			return nil, err
 		}
 	}

@@ -94,7 +94,7 @@ func fuzzHandler(f *testing.F, name string) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
-		if err := w.store.Close(); err != nil {
+		if err := w.store.Shut(); err != nil {
 			f.Error(err)
 		}
 	})
@@ -120,7 +120,7 @@ func FuzzBatch(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() {
-		if err := w.store.Close(); err != nil {
+		if err := w.store.Shut(); err != nil {
 			f.Error(err)
 		}
 	})

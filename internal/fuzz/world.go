@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -115,10 +116,10 @@ func newWorld(ctx context.Context, logger *slog.Logger) (*world, error) {
 	w := &world{store: file, box: &mailbox{sent: map[string][]string{}}, now: new(atomic.Int64)}
 	clock := func() time.Time { return origin.Add(time.Duration(w.now.Load()) * time.Millisecond) }
 	w.scheduler = scheduler.New(scheduler.Config{
-		Jobs: file, Payloads: file, Definitions: file, Queue: w.box, Notifier: notify.Log{Logger: logger},
+		Jobs: file, Closings: file, Payloads: file, Definitions: file, Queue: w.box, Notifier: notify.Log{Logger: logger},
 		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
 		Replies: []string{"shop"}, Reminders: true, Instance: "scheduler", Incarnation: 1,
-		Now: clock, Random: func() uint64 { return 1 << 62 }, Logger: logger,
+		Now: clock, Random: func() uint64 { return 1 << 62 }, Bytes: func(n int) []byte { return make([]byte, n) }, Logger: logger,
 	})
 	w.runner = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{worker("inventory"), worker("payments")},
@@ -176,13 +177,15 @@ func (w *world) work(ctx context.Context, i int) error {
 				return err
 			}
 			lockedBy := fmt.Sprint("agent:", i)
-			if err := w.store.Claim(ctx, task.Job, task.Step, makegood.Claim{
+			slot := store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
+			if err := w.store.Claim(ctx, slot, makegood.Claim{
 				Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: origin, CompleteBy: origin.Add(task.Timeout.Std()),
-			}); err != nil && !task.Shared {
+			}, task.ClaimUntil); err != nil && !task.Shared {
 				return err
 			}
-			done := makegood.StepSucceeded{Step: task.Step, Attempt: task.Attempt, LockedBy: lockedBy, Output: wire.Inline(task.Input)}
-			failed := makegood.StepFailed{Step: task.Step, Attempt: task.Attempt, LockedBy: lockedBy, Error: makegood.StepError{
+			by := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: lockedBy, StartedAt: origin}
+			done := makegood.StepSucceeded{Reply: by, Output: wire.Inline(task.Input)}
+			failed := makegood.StepFailed{Reply: by, Error: makegood.StepError{
 				Message: "no", Retryable: turn == 0, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second,
 			}}
 			answer := len(w.corpus)
@@ -208,7 +211,7 @@ func (w *world) work(ctx context.Context, i int) error {
 	return nil
 }
 
-// note keeps what the engine may tell itself of a job.
+// note keeps what the Supervisor and a submitter may say of a job.
 func (w *world) note(ctx context.Context, id string) error {
 	job, err := w.store.Load(ctx, id)
 	if err != nil {
@@ -218,8 +221,7 @@ func (w *world) note(ctx context.Context, id string) error {
 		makegood.Submitted{},
 		makegood.DeadlinePassed{Key: job.CompleteBy},
 		makegood.DeadlinePassed{Key: origin},
-		makegood.Interrupted{Incarnation: 1},
-		makegood.Interrupted{Incarnation: 2},
+		makegood.DeadlinePassed{},
 	} {
 		if _, deadline := e.(makegood.DeadlinePassed); deadline && job.CompleteBy.IsZero() {
 			continue

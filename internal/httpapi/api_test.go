@@ -133,7 +133,7 @@ func TestAnInputMayHaveItsLimitAndNoByteMore(t *testing.T) {
 	}
 }
 
-// The same name of a request under another verb is another request.
+// The same name of a request under another verb is another request, and one that was granted before is the same for ever.
 func TestARequestIsNamedWithinItsVerb(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "j", `{"charge":"hold"}`)
@@ -141,7 +141,7 @@ func TestARequestIsNamedWithinItsVerb(t *testing.T) {
 	for _, step := range []struct {
 		verb   string
 		paused bool
-	}{{"pause", true}, {"pause", true}, {"resume", false}, {"pause", true}} {
+	}{{"pause", true}, {"pause", true}, {"resume", false}, {"pause", false}} {
 		r := ask(t, "POST", w.url+"/api/jobs/j/"+step.verb, `{"request":"mine"}`)
 		var job client.Job
 		check(t, json.Unmarshal(r.body, &job))

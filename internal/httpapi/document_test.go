@@ -141,7 +141,19 @@ func (b broken) Request(context.Context, string, makegood.Requested) (makegood.J
 	return makegood.Job{}, machine.Verdict{}, b.err
 }
 
+func (b broken) Wake(context.Context, string) (makegood.Job, machine.Verdict, error) {
+	return makegood.Job{}, machine.Verdict{}, b.err
+}
+
+func (b broken) AuditPage(context.Context, string, int) ([]store.Audited, string, error) {
+	return nil, "", b.err
+}
+
 func (b broken) Job(context.Context, string) (makegood.Job, error) { return makegood.Job{}, b.err }
+
+func (b broken) Held(context.Context, makegood.Job) (map[string]makegood.Claim, error) {
+	return nil, b.err
+}
 
 func (b broken) Payload(context.Context, string, string) ([]byte, error) { return nil, b.err }
 
@@ -189,6 +201,15 @@ func conversations() []conversation {
 		{"POST", "/api/workflows", "/api/workflows", publication, "Content-Type: text/plain", 415},
 		{"POST", "/api/workflows", "/api/workflows", publication, "Sec-Fetch-Site: cross-site", 403},
 		{"POST", "/api/workflows", "/api/workflows", `{"source":"` + strings.Repeat("x", 3<<20) + `"}`, "", 413},
+		{"GET", "/api/audit", "/api/audit", "", "", 200},
+		{"GET", "/api/audit", "/api/audit?cursor=of-no-page", "", "", 400},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/done/wake", `{}`, "", 200},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/held/wake", ``, "", 200},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/nobody/wake", `{}`, "", 404},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/held/wake", `{"why":1}`, "", 400},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/held/wake", `{}`, "Content-Type: text/plain", 415},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/held/wake", `{}`, "Sec-Fetch-Site: cross-site", 403},
+		{"POST", "/api/jobs/{id}/wake", "/api/jobs/held/wake", large, "", 413},
 		{"GET", "/api/openapi.json", "/api/openapi.json", "", "", 200},
 		{"GET", "/healthz", "/healthz", "", "", 200},
 	}

@@ -22,7 +22,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 	belongs := map[string]httpapi.Door{
 		"POST /api/jobs": httpapi.Submit, "POST /api/jobs/there/cancel": httpapi.Operate, "POST /api/workflows": httpapi.Operate,
 		"GET /api/jobs": httpapi.Read, "GET /api/jobs/there": httpapi.Read, "GET /api/workflows": httpapi.Read,
-		"GET /api/openapi.json": httpapi.Read, "GET /healthz": httpapi.Read,
+		"GET /api/audit": httpapi.Read, "POST /api/jobs/there/wake": httpapi.Operate, "GET /api/openapi.json": httpapi.Read, "GET /healthz": httpapi.Read,
 	}
 	for _, verb := range makegood.Verbs() {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate

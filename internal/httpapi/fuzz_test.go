@@ -19,7 +19,7 @@ import (
 // FuzzAPI asks every endpoint with any id, query and body: whatever comes is answered with JSON, and a
 // refusal says why. The engine does not run, so its jobs stay as the requests leave them.
 func FuzzAPI(f *testing.F) {
-	endpoints := []string{"POST /api/jobs", "GET /api/jobs", "GET /api/jobs/ID", "GET /api/workflows", "GET /api/openapi.json", "GET /healthz"}
+	endpoints := []string{"POST /api/jobs", "GET /api/jobs", "GET /api/jobs/ID", "GET /api/workflows", "GET /api/audit", "POST /api/jobs/ID/wake", "GET /api/openapi.json", "GET /healthz"}
 	for _, verb := range makegood.Verbs() {
 		endpoints = append(endpoints, "POST /api/jobs/ID/"+string(verb))
 	}

@@ -53,13 +53,18 @@ const (
 // store.ErrDamaged; any other leaves the outcome unknown, and may be tried again.
 type Backend interface {
 	store.Lister
+	store.Auditor
 	// SubmitCurrent submits to the workflow of this name, and answers after the job is stored.
 	SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job makegood.Job, created bool, err error)
 	// Request does what is asked of a job where the table of verbs allows it, and answers after that
 	// is stored.
 	Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error)
+	// Wake looks at a job that has lost its key, and gives it one; any other it leaves alone.
+	Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error)
 	// Job reads a job, and Payload what is too large for it.
 	Job(ctx context.Context, id string) (makegood.Job, error)
+	// Held gives the claims on those attempts of a job that are out, by step.
+	Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error)
 	Payload(ctx context.Context, job, key string) ([]byte, error)
 	// Workflows gives the hashes of the current definitions by the names of their workflows.
 	Workflows(ctx context.Context) (map[string]string, error)

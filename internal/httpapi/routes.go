@@ -148,6 +148,7 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
 	}
+	all = append(all, auditRoutes()...)
 	for _, verb := range makegood.Verbs() {
 		all = append(all, route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
@@ -205,7 +206,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 	if created {
 		status = http.StatusCreated
 	}
-	return answer{status: status, body: view.Of(job), location: "/api/jobs/" + url.PathEscape(job.ID)}, nil
+	return answer{status: status, body: view.Of(job, nil), location: "/api/jobs/" + url.PathEscape(job.ID)}, nil
 }
 
 // newID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
@@ -231,10 +232,14 @@ func (a *api) get(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if payloads == "false" {
-		return ok(view.Of(job))
+	held, err := a.Backend.Held(r.Context(), job)
+	if err != nil {
+		return answer{}, err
 	}
-	full, err := view.WithPayloads(r.Context(), job, a.Backend.Payload)
+	if payloads == "false" {
+		return ok(view.Of(job, held))
+	}
+	full, err := view.WithPayloads(r.Context(), job, held, a.Backend.Payload)
 	if err != nil {
 		return answer{}, err
 	}
@@ -299,10 +304,7 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 	}
 	job, verdict, err := a.Backend.Request(r.Context(), id, event)
 	if err != nil {
-		if _, readErr := a.Backend.Job(r.Context(), id); errors.Is(readErr, store.ErrDamaged) {
-			err = readErr
-		}
-		return answer{}, err
+		return answer{}, a.orDamaged(r, id, err)
 	}
 	a.Logger.InfoContext(r.Context(), "request", "job", id, "verb", verb, "verdict", verdict.Kind, "reason", verdict.Reason, "by", event.By)
 	if verdict.Kind == machine.Refused {
@@ -310,7 +312,7 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 		p.body.Job, p.body.Reason = id, verdict.Reason
 		return answer{}, p
 	}
-	return ok(view.Of(job))
+	return ok(view.Of(job, nil))
 }
 
 // workflows lists what can be submitted to.

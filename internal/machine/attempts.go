@@ -41,12 +41,6 @@ func dispatched(s makegood.StepState) (a makegood.Activity, undo, ok bool) {
 	}
 }
 
-// claimOf gives the claim on the attempt that an activity is at, if it is claimed.
-func claimOf(job makegood.Job, step string, a makegood.Activity) (makegood.Claim, bool) {
-	c, ok := job.Claims.Slots[step]
-	return c, ok && c.Attempt == a.Attempt
-}
-
 // openAttempt makes the next attempt: its number has never been used, and never will be again.
 func (t *turn) openAttempt(i int, undo bool) {
 	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
@@ -61,111 +55,105 @@ func (t *turn) openAttempt(i int, undo bool) {
 	a.State = makegood.Dispatched
 	a.Tries++
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
+	a.OpenedAt, a.LookAt, a.Closing = time.Time{}, time.Time{}, false
+	a.LookAt = t.nextLook(i, undo)
 }
 
-// endAttempt notes that the latest attempt is over, so that its claim slot goes.
-func (t *turn) endAttempt(i int, a makegood.Activity) {
-	name := t.job.Steps[i].Name
-	if _, claimed := claimOf(*t.job, name, a); !claimed {
-		return
-	}
-	delete(t.job.Claims.Slots, name)
-	t.ended = append(t.ended, name)
+// rest leaves an activity in a state in which no attempt of it is out.
+func (t *turn) rest(a *makegood.Activity, state makegood.ActivityState) {
+	a.State = state
+	a.OpenedAt, a.LookAt, a.Closing = time.Time{}, time.Time{}, false
 }
 
-// withdrawUnclaimed takes back every attempt that nobody claimed, leaving its activity in state. It
-// never started, so it uses up none of the attempts granted. Shared attempts are nobody's to claim
-// and may be running: they are left alone.
-func (t *turn) withdrawUnclaimed(state makegood.ActivityState) {
-	for i, s := range t.job.Steps {
-		a, undo, ok := dispatched(s)
-		if !ok || t.w.Steps[i].Shared {
-			continue
-		}
-		if _, claimed := claimOf(*t.job, s.Name, a); claimed {
-			continue
-		}
-		t.onClaims = true
-		withdrawn := t.activity(i, undo)
-		withdrawn.State = state
-		withdrawn.Tries--
-	}
-}
-
-// succeeded takes a success of the attempt under way, or of the one before it that ended in silence,
-// while nobody has claimed the newer one.
+// succeeded takes a success of the attempt under way, or of the last one that ended in silence, while the newer one can
+// still be closed.
 func (t *turn) succeeded(e makegood.StepSucceeded) Verdict {
-	i, undo, verdict := t.replyTo(e.Step, e.Attempt, e.LockedBy)
-	if verdict.Kind == Stale && t.lateSuccess(i, e) {
-		return Verdict{Kind: Applied}
+	i, undo, verdict := t.replyTo(e.Reply)
+	if verdict.Kind == Stale && i >= 0 {
+		if late, ok := t.lateSuccess(i, e); ok {
+			return late
+		}
 	}
 	if verdict.Kind != Applied {
 		return verdict
 	}
+	noteStart(t.activity(i, undo), e.StartedAt)
 	t.done(i, undo, e.Output)
 	return verdict
 }
 
 func (t *turn) done(i int, undo bool, output makegood.Payload) {
 	a := t.activity(i, undo)
-	t.noteStart(i, a)
-	t.endAttempt(i, *a)
-	a.State, a.FinishedAt = makegood.Done, t.now
+	t.rest(a, makegood.Done)
+	a.FinishedAt = t.now
 	a.Output, a.Error = output, nil
 	a.Silent, a.Cause = makegood.Claim{}, ""
 }
 
 // noteStart keeps when an activity was first claimed.
-func (t *turn) noteStart(i int, a *makegood.Activity) {
-	if c, ok := claimOf(*t.job, t.job.Steps[i].Name, *a); ok && a.StartedAt.IsZero() {
-		a.StartedAt = c.StartedAt
+func noteStart(a *makegood.Activity, at time.Time) {
+	if a.StartedAt.IsZero() {
+		a.StartedAt = makegood.Instant(at)
 	}
 }
 
-// failed takes a failure of the attempt under way. Unlike a success, a failure of an earlier attempt
-// says nothing that is not known.
+// failed takes a failure of the attempt under way, from who holds its claim. Unlike a success, a failure of an earlier
+// attempt says nothing that is not known.
 func (t *turn) failed(e makegood.StepFailed) Verdict {
-	i, undo, verdict := t.replyTo(e.Step, e.Attempt, e.LockedBy)
+	i, undo, verdict := t.replyTo(e.Reply)
 	if verdict.Kind != Applied {
 		return verdict
 	}
-	a := t.activity(i, undo)
-	t.noteStart(i, a)
-	t.endAttempt(i, *a)
 	failure := e.Error
 	failure.Message = makegood.Clip(failure.Message)
 	if t.w.Steps[i].Shared {
 		// Nobody claimed it, so its task may run more than once: one run cannot speak for the others.
 		failure.Applied = makegood.AppliedUnknown
+		t.attemptFailed(i, undo, failure)
+		return verdict
 	}
-	t.attemptFailed(i, undo, failure)
-	return verdict
+	if e.LockedBy == "" {
+		// Asked for without a name, Close would end what somebody may claim yet.
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("a failure of attempt %d of step %s that names no claim", e.Attempt, e.Step)}
+	}
+	found, ok := t.ask(Ask{Kind: AskClose, Step: e.Step, Attempt: e.Attempt, Undo: undo, LockedBy: e.LockedBy})
+	if !ok {
+		return verdict
+	}
+	switch found.Finding {
+	case makegood.FoundReplied:
+		a := t.activity(i, undo)
+		noteStart(a, found.Claim.StartedAt)
+		t.attemptFailed(i, undo, failure)
+		return verdict
+	case makegood.FoundOpen, makegood.FoundHeld:
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is not claimed by %q", e.Attempt, e.Step, e.LockedBy)}
+	default:
+		// The reply comes too late, but says how the attempt ended.
+		return t.learn(i, undo, found)
+	}
 }
 
 // replyTo is the fence: it says which activity a reply speaks of, and whether it may speak.
-func (t *turn) replyTo(step string, attempt int, lockedBy string) (i int, undo bool, v Verdict) {
-	i, ok := t.indexOf(step)
+func (t *turn) replyTo(r makegood.Reply) (i int, undo bool, v Verdict) {
+	i, ok := t.indexOf(r.Step)
 	if !ok {
-		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", step)}
+		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", r.Step)}
+	}
+	if !Genuine(*t.job, r) {
+		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
 	}
 	s := t.job.Steps[i]
 	a, undo, ok := dispatched(s)
 	switch {
-	case s.Forward.Attempt != attempt && s.Undo.Attempt != attempt:
-		return i, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", attempt, step)}
-	case !ok || a.Attempt != attempt:
-		if s.Forward.Silent.Attempt == attempt || s.Undo.Silent.Attempt == attempt {
-			return i, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s ended in silence", attempt, step)}
-		}
-		return i, undo, Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has replied", attempt, step)}
-	case t.w.Steps[i].Shared:
+	case ok && a.Attempt == r.Attempt:
 		return i, undo, Verdict{Kind: Applied}
+	case s.Forward.Silent.Attempt == r.Attempt || s.Undo.Silent.Attempt == r.Attempt:
+		return i, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s ended in silence", r.Attempt, r.Step)}
+	case s.Forward.Attempt != r.Attempt && s.Undo.Attempt != r.Attempt:
+		return i, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", r.Attempt, r.Step)}
 	}
-	claim, claimed := claimOf(*t.job, step, a)
-	if !claimed || claim.LockedBy != lockedBy {
-		return i, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is not claimed by %q", attempt, step, lockedBy)}
-	}
-	return i, undo, Verdict{Kind: Applied}
+	return i, undo, Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has replied", r.Attempt, r.Step)}
 }
 
 func (t *turn) indexOf(step string) (int, bool) {
@@ -177,33 +165,38 @@ func (t *turn) indexOf(step string) (int, bool) {
 	return -1, false
 }
 
-// lateSuccess takes the success of an attempt whose silence was already counted as a failure, if its
-// direction is still wanted and the attempt after it is not yet claimed.
-func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) bool {
-	if i < 0 || !t.active() {
-		return false
+// lateSuccess takes the success of an attempt whose silence was already counted as a failure, if its direction is still
+// wanted and the attempt after it can be closed. ok is false if it is not for us to say anything.
+func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool) {
+	if !t.active() {
+		return Verdict{}, false
 	}
 	undo := !t.forwards()
 	a := t.activity(i, undo)
 	if a.Silent.Attempt == 0 || a.Silent.Attempt != e.Attempt || a.Silent.LockedBy != e.LockedBy {
-		return false
+		return Verdict{}, false
 	}
 	switch a.State {
-	case makegood.Backoff:
+	case makegood.Backoff, makegood.NotStarted:
 	case makegood.Dispatched:
-		_, claimed := claimOf(*t.job, e.Step, *a)
-		if claimed || t.w.Steps[i].Shared {
-			return false
+		if t.w.Steps[i].Shared {
+			return Verdict{}, false
 		}
-		t.onClaims = true
+		found, known := t.ask(Ask{Kind: AskClose, Step: e.Step, Attempt: a.Attempt, Undo: undo})
+		switch {
+		case !known:
+			return Verdict{Kind: Applied}, true
+		case found.Finding == makegood.FoundHeld:
+			return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is under way", a.Attempt, e.Step)}, true
+		case found.Finding != makegood.FoundNobody:
+			return t.learn(i, undo, found), true
+		}
 	default:
-		return false
+		return Verdict{}, false
 	}
-	if a.StartedAt.IsZero() {
-		a.StartedAt = a.Silent.StartedAt
-	}
+	noteStart(a, a.Silent.StartedAt)
 	t.done(i, undo, e.Output)
-	return true
+	return Verdict{Kind: Applied}, true
 }
 
 // dispatchRefused gives a step up whose task can never be sent. It never started: nothing is counted.
@@ -216,11 +209,19 @@ func (t *turn) dispatchRefused(e makegood.DispatchRefused) Verdict {
 	if !ok || a.Attempt != e.Attempt {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", e.Attempt, e.Step)}
 	}
-	if _, claimed := claimOf(*t.job, e.Step, a); claimed {
-		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s was sent, and claimed", e.Attempt, e.Step)}
+	if !t.w.Steps[i].Shared {
+		found, known := t.ask(Ask{Kind: AskClose, Step: e.Step, Attempt: e.Attempt, Undo: undo})
+		switch {
+		case !known:
+			return Verdict{Kind: Applied}
+		case found.Finding == makegood.FoundHeld:
+			return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s was sent, and claimed", e.Attempt, e.Step)}
+		case found.Finding != makegood.FoundNobody || undo == t.forwards() || !t.active():
+			return t.learn(i, undo, found)
+		}
 	}
-	t.onClaims = true
 	act := t.activity(i, undo)
+	t.rest(act, makegood.NotStarted)
 	act.Error = &makegood.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
 	t.giveUp(i, undo, act.Error.Message)
 	return Verdict{Kind: Applied}
@@ -237,7 +238,7 @@ func (t *turn) attemptFailed(i int, undo bool, failure makegood.StepError) {
 	retry := planOf(t.w.Steps[i], undo).retry
 	switch {
 	case wanted && failure.Retryable && a.Tries < retry.Attempts:
-		a.State = makegood.Backoff
+		t.rest(a, makegood.Backoff)
 		a.Cause = t.cause
 		a.At = t.now.Add(t.delay(i, a.Tries, a.Attempt, retry, failure.RetryAfter))
 		if !a.At.After(t.now) && t.active() && !t.job.Paused() {
@@ -253,7 +254,8 @@ func (t *turn) attemptFailed(i int, undo bool, failure makegood.StepError) {
 // giveUp ends an activity without success, and says what follows for the job.
 func (t *turn) giveUp(i int, undo bool, why string) {
 	a := t.activity(i, undo)
-	a.State, a.FinishedAt = makegood.Failed, t.now
+	t.rest(a, makegood.Failed)
+	a.FinishedAt = t.now
 	if !t.active() || undo == t.forwards() {
 		// The job waits for a person already, or is turning back and let a claimed attempt run out.
 		return

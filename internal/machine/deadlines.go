@@ -8,32 +8,34 @@ import (
 )
 
 // deadlinePassed acts on everything that is due. It is only a hint that something may be: it acts if
-// the key that the Supervisor saw is still the one stored, and has passed.
+// the key that the Supervisor saw is still the one stored, and has passed. An audit may have seen none, of a job that
+// must have one: then the job is looked at, and gets one.
 func (t *turn) deadlinePassed(e makegood.DeadlinePassed) Verdict {
 	switch {
+	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && len(t.job.Untold) == 0:
+		return Verdict{Kind: Stale, Reason: "the job has ended, and everybody was told"}
 	case !e.Key.Equal(t.job.CompleteBy):
 		return Verdict{Kind: Stale, Reason: "CompleteBy has moved since it was seen"}
 	case t.now.Before(e.Key):
 		return Verdict{Kind: Stale, Reason: "CompleteBy has not passed here"}
-	case t.job.ProcessState == makegood.Error && t.job.Told():
-		// Still in front of a person: remind him.
-		t.announce()
-		return Verdict{Kind: Applied}
-	case !t.active() || t.job.Paused():
-		// Nothing is due; the key goes up, and what was not told is told again.
-		return Verdict{Kind: Applied}
 	}
-	if t.forwards() && passed(t.job.Deadline, t.now) {
+	if t.job.ProcessState == makegood.Error && !t.now.Before(t.job.RemindAt) {
+		// Still in front of a person: remind him. Whoever listens knows. A job that was parked has no time yet.
+		t.announce(true, false)
+		t.job.RemindAt = t.now.Add(makegood.FarKey)
+	}
+	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
+		// What is out is given up by this. That must be saved before it is closed, so nothing of it is due now.
 		t.timeUp()
 	}
 	for i := range t.job.Steps {
-		if !t.active() {
-			break
-		}
 		t.dueStep(i)
 	}
 	return Verdict{Kind: Applied}
 }
+
+// going reports whether the job is being moved on now.
+func (t *turn) going() bool { return t.active() && !t.job.Paused() }
 
 // passed reports whether a time that is set has come.
 func passed(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
@@ -53,7 +55,7 @@ func (t *turn) dueStep(i int) {
 		a := t.activity(i, undo)
 		switch a.State {
 		case makegood.Backoff:
-			if undo != t.forwards() && passed(a.At, t.now) {
+			if t.going() && undo != t.forwards() && passed(a.At, t.now) {
 				t.openAttempt(i, undo)
 			}
 		case makegood.Dispatched:
@@ -62,48 +64,104 @@ func (t *turn) dueStep(i int) {
 	}
 }
 
-// dueAttempt judges an attempt that is out: silence past CompleteBy is a failure; not having been
-// claimed by StartBy is none, and only sends the same attempt again.
+// dueAttempt looks at an attempt that is out, when it is time to, or ends it if it is not wanted.
 func (t *turn) dueAttempt(i int, undo bool) {
 	a := t.activity(i, undo)
-	claim, claimed := claimOf(*t.job, t.job.Steps[i].Name, *a)
-	due := t.attemptDue(i, undo)
-	if !passed(due, t.now) {
-		return
+	due := passed(a.LookAt, t.now)
+	switch {
+	case due && t.w.Steps[i].Shared:
+		t.silence(i, undo, makegood.Claim{}, noReply)
+	case t.w.Steps[i].Shared:
+	case due && (undo == t.forwards() || !t.going()):
+		t.end(i, undo)
+	case due || t.takenAlong(i, undo):
+		t.look(i, undo)
 	}
-	t.onClaims = true
-	if claimed || t.w.Steps[i].Shared {
-		t.silence(i, undo, claim)
-		return
-	}
-	a.Resent++
-	a.At, a.Cause = t.now, t.cause
 }
 
-// silence ends an attempt that started and did not reply in time. What it did is unknown.
-func (t *turn) silence(i int, undo bool, claim makegood.Claim) {
+// takenAlong reports whether an attempt that is not known to be claimed is looked at a little early, together with
+// another that is due: within a quarter of its wait.
+func (t *turn) takenAlong(i int, undo bool) bool {
 	a := t.activity(i, undo)
-	t.noteStart(i, a)
+	waits := a.LookAt.Sub(a.At)
+	if a.Closing || !t.going() || undo == t.forwards() || a.LookAt.Sub(t.now) > waits/4 {
+		return false
+	}
+	for _, w := range t.waits(i, undo) {
+		if w == waits {
+			return true
+		}
+	}
+	return false
+}
+
+// noReply is why an attempt failed of which nothing was heard.
+const noReply = "no reply by CompleteBy"
+
+// silence ends an attempt that started and did not reply in time. What it did is unknown.
+func (t *turn) silence(i int, undo bool, claim makegood.Claim, why string) {
+	a := t.activity(i, undo)
+	noteStart(a, claim.StartedAt)
 	claim.Attempt = a.Attempt
+	if len(claim.LockedBy) > makegood.MaxLockedByBytes {
+		// No agent of ours is called that, and the job keeps it.
+		claim.LockedBy = ""
+	}
 	a.Silent = claim
-	t.endAttempt(i, *a)
 	t.attemptFailed(i, undo, makegood.StepError{
-		Message: "no reply by CompleteBy", Retryable: true, Applied: makegood.AppliedUnknown,
+		Message: makegood.Clip(why), Retryable: true, Applied: makegood.AppliedUnknown,
 	})
 }
 
-// attemptDue is when silence about an attempt becomes something to act on.
-func (t *turn) attemptDue(i int, undo bool) time.Time {
-	a := t.activity(i, undo)
+// waits are how long after it was sent an attempt is looked at that is not known to be claimed, but for its StartBy:
+// after its timeout, or the Supervisor's period if that is longer, then 4, 16, 64 times that.
+func (t *turn) waits(i int, undo bool) []time.Duration {
 	p := planOf(t.w.Steps[i], undo)
-	if p.shared {
+	startBy := wait(p.startBy, t.activity(i, undo).Resent).Std()
+	var all []time.Duration
+	for w := max(p.timeout.Std(), t.facts.Period); w < startBy; w *= 4 {
+		all = append(all, w)
+	}
+	return all
+}
+
+// startBy is when an attempt that nobody claimed is sent again.
+func (t *turn) startBy(i int, undo bool) time.Time {
+	a := t.activity(i, undo)
+	return a.At.Add(wait(planOf(t.w.Steps[i], undo).startBy, a.Resent).Std())
+}
+
+// nextLook is when an attempt that is not known to be claimed is looked at next.
+func (t *turn) nextLook(i int, undo bool) time.Time {
+	a := t.activity(i, undo)
+	if p := planOf(t.w.Steps[i], undo); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())
 	}
-	if claim, claimed := claimOf(*t.job, t.job.Steps[i].Name, *a); claimed {
+	for _, w := range t.waits(i, undo) {
+		if at := a.At.Add(w); at.After(t.now) && at.After(a.LookAt) {
+			return at
+		}
+	}
+	return t.startBy(i, undo)
+}
+
+// lives is when an attempt that is claimed is looked at next: at its CompleteBy; one that was extended before, at
+// doubling intervals, up to ten of its heartbeats.
+func (t *turn) lives(i int, undo bool, claim makegood.Claim) time.Time {
+	timeout := planOf(t.w.Steps[i], undo).timeout.Std()
+	if !claim.CompleteBy.After(claim.StartedAt.Add(timeout)) {
 		return claim.CompleteBy
 	}
-	return a.At.Add(wait(p.startBy, a.Resent).Std())
+	lived := t.now.Sub(t.activity(i, undo).Opened())
+	at := t.now.Add(min(max(lived, timeout), maxHeartbeats*timeout))
+	if claim.CompleteBy.After(at) {
+		return claim.CompleteBy
+	}
+	return at
 }
+
+// maxHeartbeats is how many of its heartbeats lie, at most, between two looks at an attempt that lives.
+const maxHeartbeats = 10
 
 // wait is how long the task of an attempt may wait that was sent again resent times. It doubles, so
 // that a queue that stands still is not filled.
@@ -133,14 +191,22 @@ func (t *turn) interrupted(e makegood.Interrupted) Verdict {
 // once. But a step that is running whenever the engine dies may be what kills it.
 func (t *turn) interrupt(i int, undo bool, was makegood.Activity) {
 	name := t.job.Steps[i].Name
-	_, claimed := claimOf(*t.job, name, was)
+	var found makegood.Found
+	if !t.w.Steps[i].Shared {
+		var ok bool
+		if found, ok = t.ask(Ask{Kind: AskLook, Step: name, Attempt: was.Attempt, Undo: undo}); !ok {
+			return
+		}
+	}
+	// What was closed before anybody claimed it names the attempt, but nobody.
+	claimed := found.Claim.Attempt == was.Attempt && found.Claim.LockedBy != ""
 	a := t.activity(i, undo)
-	t.onClaims = true
-	t.noteStart(i, a)
-	t.endAttempt(i, was)
+	if claimed {
+		noteStart(a, found.Claim.StartedAt)
+	}
 	a.Unknown = true
 	a.Tries--
-	a.State = makegood.NotStarted
+	t.rest(a, makegood.NotStarted)
 	if undo == t.forwards() {
 		a.State = makegood.Withdrawn
 	}
@@ -159,9 +225,9 @@ func (t *turn) interrupt(i int, undo bool, was makegood.Activity) {
 // told is not: the next attempt would only lower the key again.
 func (t *turn) mayRaise(event makegood.Event) bool {
 	switch event.(type) {
-	case makegood.DeadlinePassed:
+	case makegood.DeadlinePassed, makegood.AttemptClosed:
 		return true
-	case makegood.Told:
+	case makegood.Told, makegood.NotHeard:
 		return !t.active() || t.job.Paused()
 	default:
 		return false
@@ -179,7 +245,6 @@ func (t *turn) setKey(seen time.Time, raise bool) {
 		t.job.CompleteBy = due
 	case raise && due.After(seen):
 		t.job.CompleteBy = due
-		t.onClaims = true
 	}
 }
 
@@ -191,13 +256,27 @@ func (t *turn) due() time.Time {
 			due = at
 		}
 	}
-	if !t.job.Told() {
-		sooner(t.now.Add(makegood.TellAgain))
+	for _, a := range t.job.Untold {
+		switch {
+		case a.Operator || !t.job.TellAt.After(t.now):
+			sooner(t.now.Add(makegood.TellAgain))
+		default:
+			sooner(t.job.TellAt)
+		}
+	}
+	if t.job.ProcessState.Finished() {
+		return due
+	}
+	for i := range t.job.Steps {
+		if a, _, ok := dispatched(t.job.Steps[i]); ok {
+			sooner(a.LookAt)
+		}
 	}
 	switch {
-	case t.job.ProcessState.Finished():
+	case t.job.ProcessState == makegood.Error && !t.job.RemindAt.IsZero():
+		sooner(t.job.RemindAt)
 		return due
-	case !t.active() || t.job.Paused():
+	case !t.going():
 		sooner(t.now.Add(makegood.FarKey))
 		return due
 	}
@@ -209,8 +288,8 @@ func (t *turn) due() time.Time {
 	}
 	for i := range t.job.Steps {
 		for _, undo := range []bool{false, true} {
-			if at := t.activityDue(i, undo); !at.IsZero() {
-				sooner(at)
+			if a := t.activity(i, undo); a.State == makegood.Backoff {
+				sooner(a.At)
 			}
 		}
 	}
@@ -218,37 +297,4 @@ func (t *turn) due() time.Time {
 		panic(fmt.Sprintf("machine: nothing would ever wake job %s in %s", t.job.ID, t.job.ProcessState))
 	}
 	return due
-}
-
-func (t *turn) activityDue(i int, undo bool) time.Time {
-	a := t.activity(i, undo)
-	switch a.State {
-	case makegood.Backoff:
-		return a.At
-	case makegood.Dispatched:
-		due := t.attemptDue(i, undo)
-		p := planOf(t.w.Steps[i], undo)
-		if fresh := t.now.Add(p.timeout.Std()); a.At.Equal(t.now) && a.Resent == 0 && fresh.Before(due) {
-			// So low that the claim, which is likely to come at once, need not lower it.
-			return fresh
-		}
-		return due
-	default:
-		return time.Time{}
-	}
-}
-
-// open writes down which attempt of each step may be claimed: those that are out and still wanted.
-func (t *turn) open() {
-	t.job.Open = nil
-	for i, s := range t.job.Steps {
-		a, undo, ok := dispatched(s)
-		if !ok || undo == t.forwards() || t.w.Steps[i].Shared {
-			continue
-		}
-		if t.job.Open == nil {
-			t.job.Open = make(map[string]int)
-		}
-		t.job.Open[s.Name] = a.Attempt
-	}
 }

@@ -58,10 +58,10 @@ func (t *turn) start(i int, undo bool) {
 
 // turnRound makes the job want to be undone, and to end in state want.
 func (t *turn) turnRound(want makegood.ProcessState, reason string) {
+	t.closeOpen()
 	t.job.Desired = want
 	t.job.ProcessState = makegood.Undoing
 	t.job.Reason = makegood.Clip(reason)
-	t.withdrawUnclaimed(makegood.Withdrawn)
 	for i := range t.job.Steps {
 		a := &t.job.Steps[i].Forward
 		if a.State == makegood.Backoff {
@@ -99,7 +99,7 @@ func (t *turn) goBack() {
 func (t *turn) settle(i int) bool {
 	s := &t.job.Steps[i]
 	if s.Forward.State == makegood.Dispatched {
-		// It was claimed: its reply, or its CompleteBy, comes before its undo.
+		// Its end comes before its undo: by a reply, or by being closed.
 		return false
 	}
 	switch s.Undo.State {

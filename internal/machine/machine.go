@@ -13,9 +13,10 @@
 //
 // # What deciding rests on
 //
-// An attempt that is unclaimed may be claimed at any moment, also between load and save. A decision
-// that rests on an attempt being unclaimed, or on its claim having expired, or that raises CompleteBy,
-// says so (Verdict.OnClaims), and its save holds only if no claim was made meanwhile.
+// Whether an attempt was claimed stands in its claim item, not in the job. Where deciding rests on it, looking at that
+// item, or closing it, is a fact that Apply asks for; a closed item gives the same answer for ever, so the fact is as
+// good after a conflict as before. Where an attempt is not wanted any more, that is saved first, and closing it is a
+// command; its answer is an event (AttemptClosed).
 package machine
 
 import (
@@ -34,7 +35,7 @@ type Kind string
 const (
 	Applied   Kind = "applied"   // the job changed, and must be saved
 	Duplicate Kind = "duplicate" // it was applied before, or asks for what is already so
-	Stale     Kind = "stale"     // it speaks of what is over, or of a claim that is not the one held
+	Stale     Kind = "stale"     // it speaks of what is over, or not with the right token or for the claim that is held
 	Refused   Kind = "refused"   // the request cannot be granted; Reason says why
 	Wanting   Kind = "wanting"   // facts are missing: Wants names them
 )
@@ -43,12 +44,9 @@ const (
 type Verdict struct {
 	Kind   Kind
 	Reason string
-	// Wants are the facts that Apply must have, if Kind is Wanting.
+	// Wants and Asks are the facts that Apply must have, if Kind is Wanting.
 	Wants []Want
-	// Ended names the steps whose claim slots the save removes, because their attempts are over.
-	Ended []string
-	// OnClaims: the save holds only if Claims.Rev is still the one that was loaded.
-	OnClaims bool
+	Asks  []Ask
 }
 
 // Want names a fact: what the expressions of a step, or of its undo, give.
@@ -69,20 +67,32 @@ type Fact struct {
 type Facts struct {
 	// Random is a random number; jitter is drawn from it.
 	Random uint64
-	// Values are the facts about expressions that were asked for.
+	// Values are the facts about expressions that were asked for, Found those about claims.
 	Values map[Want]Fact
+	Found  map[Ask]makegood.Found
+	// Secret is makegood.SecretBytes random bytes, for a job that has none.
+	Secret []byte
+	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.
+	Period time.Duration
+	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run is brought Interrupted before
+	// anything else: what it has out would be taken for this run's.
+	Incarnation int
 }
 
 // Apply says what event makes of job at now, and how. Unless the verdict is Applied, the job that it
 // gives is the one that it got; but when it is Wanting, it gives the job as far as it is decided, over
 // which the facts are to be found (it already has the output that the event brought), and which is
-// good for nothing else. It panics on what only a bug of ours can bring about: a transition
-// that is not in the table, or a job that nothing would ever wake.
+// good for nothing else; facts about claims are asked for first, over the job as it came. It panics on
+// what only a bug of ours can bring about: a transition that is not in the table, a job that nothing
+// would ever wake, or one that has no secret.
 func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Facts, now time.Time) (makegood.Job, Verdict) {
 	next := job.Clone()
 	t := newTurn(w, &next, facts, event.Cause(), now)
 	t.begin(event)
 	verdict := t.take(event)
+	if len(t.asks) > 0 {
+		return job, Verdict{Kind: Wanting, Asks: t.asks}
+	}
 	if verdict.Kind != Applied {
 		return job, verdict
 	}
@@ -90,20 +100,33 @@ func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Fa
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}
 	}
+	t.touch()
 	t.tell(job.ProcessState)
-	t.open()
 	t.setKey(job.CompleteBy, t.mayRaise(event))
 	mustAllow(job.ProcessState, next.ProcessState)
-	return next, Verdict{Kind: Applied, Ended: t.ended, OnClaims: t.onClaims}
+	return next, Verdict{Kind: Applied}
+}
+
+// touch notes what every save brings along: a job that has no secret gets one, and nothing that was opened now was
+// opened by an earlier run of the engine.
+func (t *turn) touch() {
+	if len(t.job.Secret) == 0 {
+		if len(t.facts.Secret) != makegood.SecretBytes {
+			panic(fmt.Sprintf("machine: job %s has no secret: no reply to it would ever count", t.job.ID))
+		}
+		t.job.Secret = t.facts.Secret
+	}
+	t.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)
 }
 
 // Submission is what a job is born from.
 type Submission struct {
-	ID          string
-	Definition  string
-	Input       makegood.Payload
-	InputHash   string
-	Incarnation int
+	ID         string
+	Definition string
+	Input      makegood.Payload
+	InputHash  string
+	// Birth is a nonce: see makegood.Job.
+	Birth string
 	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
 	StartAt time.Time
 	ReplyTo string
@@ -119,7 +142,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (make
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
 		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
-		Input: s.Input, InputHash: s.InputHash, Incarnation: s.Incarnation,
+		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
 		Steps: make([]makegood.StepState, len(w.Steps)),
 	}
 	for i, s := range w.Steps {
@@ -128,7 +151,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (make
 	t := newTurn(w, &job, facts, makegood.Submitted{}.Cause(), now)
 	t.renewDeadline()
 	if job.ReplyTo != "" {
-		t.announce()
+		t.announce(false, true)
 	}
 	if s.Later {
 		job.CompleteBy = t.now
@@ -138,8 +161,8 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (make
 	if len(t.wants) > 0 {
 		return job, Verdict{Kind: Wanting, Wants: t.wants}
 	}
+	t.touch()
 	t.tell(makegood.Pending)
-	t.open()
 	t.setKey(time.Time{}, false)
 	mustAllow(makegood.Pending, job.ProcessState)
 	return job, Verdict{Kind: Applied}
@@ -154,9 +177,8 @@ type turn struct {
 	now   time.Time
 	graph graph
 
-	wants    []Want
-	ended    []string
-	onClaims bool
+	wants []Want
+	asks  []Ask
 }
 
 func newTurn(w makegood.Workflow, job *makegood.Job, facts Facts, cause string, now time.Time) *turn {
@@ -172,6 +194,8 @@ func (t *turn) take(event makegood.Event) Verdict {
 		return t.succeeded(e)
 	case makegood.StepFailed:
 		return t.failed(e)
+	case makegood.AttemptClosed:
+		return t.attemptClosed(e)
 	case makegood.DispatchRefused:
 		return t.dispatchRefused(e)
 	case makegood.DeadlinePassed:
@@ -180,6 +204,8 @@ func (t *turn) take(event makegood.Event) Verdict {
 		return t.interrupted(e)
 	case makegood.Told:
 		return t.told(e)
+	case makegood.NotHeard:
+		return t.notHeard(e)
 	case makegood.Requested:
 		return t.requested(e)
 	default:
@@ -190,7 +216,7 @@ func (t *turn) take(event makegood.Event) Verdict {
 // begin notes that the job is under way: something other than a request has happened to it.
 func (t *turn) begin(event makegood.Event) {
 	switch event.(type) {
-	case makegood.Told, makegood.Requested, makegood.Submitted:
+	case makegood.Told, makegood.NotHeard, makegood.Requested, makegood.Submitted, makegood.AttemptClosed:
 		return
 	}
 	if t.job.ProcessState == makegood.Pending {
@@ -242,21 +268,23 @@ func (t *turn) finish(state makegood.ProcessState) {
 	}
 }
 
-// stop puts the job in front of a person. Nothing new starts; what was claimed runs on, and its
-// replies are kept.
+// stop puts the job in front of a person. Nothing new starts: what nobody has claimed is taken back; what was claimed
+// runs on, and its replies are kept.
 func (t *turn) stop(reason string) {
-	t.withdrawUnclaimed(makegood.NotStarted)
+	t.closeOpen()
 	t.job.ProcessState = makegood.Error
 	t.job.Reason = makegood.Clip(reason)
 	t.job.PausedAt = time.Time{}
-	t.announce()
+	t.job.RemindAt = t.now.Add(makegood.FarKey)
+	t.announce(true, true)
 }
 
 // announce notes that somebody must be told of the state that the job is in now.
-func (t *turn) announce() {
+func (t *turn) announce(operator, listener bool) {
 	t.job.Seq++
 	t.job.Untold = append(t.job.Untold, makegood.Announcement{
 		Seq: t.job.Seq, ProcessState: t.job.ProcessState, Reason: t.job.Reason, At: t.now,
+		Operator: operator, Listener: listener,
 	})
 }
 
@@ -265,7 +293,7 @@ func (t *turn) announce() {
 func (t *turn) tell(was makegood.ProcessState) {
 	is := t.job.ProcessState
 	if is != was && is != makegood.Error && t.job.ReplyTo != "" {
-		t.announce()
+		t.announce(false, true)
 	}
 }
 
@@ -285,12 +313,49 @@ func (t *turn) submitted() Verdict {
 // early reports whether the time at which the job may start has not come.
 func (t *turn) early() bool { return t.now.Before(t.job.StartAt) }
 
-// told takes the announcements off that were delivered.
+// told takes the announcements off that were delivered to all whom they are for.
 func (t *turn) told(e makegood.Told) Verdict {
-	before := len(t.job.Untold)
-	t.job.Untold = slices.DeleteFunc(t.job.Untold, func(a makegood.Announcement) bool { return a.Seq <= e.Seq })
-	if len(t.job.Untold) == before {
+	news := false
+	for i := range t.job.Untold {
+		a := &t.job.Untold[i]
+		if a.Seq > e.Seq {
+			continue
+		}
+		news = news || e.Operator && a.Operator || e.Listener && a.Listener
+		a.Operator, a.Listener = a.Operator && !e.Operator, a.Listener && !e.Listener
+	}
+	if !news {
 		return Verdict{Kind: Duplicate, Reason: "told already"}
 	}
+	if e.Listener {
+		t.job.TellTries, t.job.TellAt = 0, time.Time{}
+	}
+	t.forgetTold()
 	return Verdict{Kind: Applied}
+}
+
+// notHeard waits longer each time a listener cannot be told, and gives up what is too old to tell.
+func (t *turn) notHeard(e makegood.NotHeard) Verdict {
+	waiting := slices.ContainsFunc(t.job.Untold, func(a makegood.Announcement) bool { return a.Listener && a.Seq == e.Seq })
+	if !waiting || t.now.Before(t.job.TellAt) {
+		return Verdict{Kind: Duplicate, Reason: "it is known that the listener did not hear it"}
+	}
+	for i := range t.job.Untold {
+		if a := &t.job.Untold[i]; a.Listener && !t.now.Before(a.At.Add(makegood.MaxTell)) {
+			a.Listener = false
+			t.job.Unheard++
+		}
+	}
+	pause := makegood.MaxTellAgain
+	if doubled := makegood.TellAgain << min(t.job.TellTries, 16); doubled < pause {
+		pause = doubled
+	}
+	t.job.TellTries++
+	t.job.TellAt = t.now.Add(pause)
+	t.forgetTold()
+	return Verdict{Kind: Applied}
+}
+
+func (t *turn) forgetTold() {
+	t.job.Untold = slices.DeleteFunc(t.job.Untold, func(a makegood.Announcement) bool { return !a.Operator && !a.Listener })
 }

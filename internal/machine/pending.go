@@ -9,11 +9,11 @@ import (
 // alertFrom is the resend of a task from which on somebody is told that nobody claims it.
 const alertFrom = 3
 
-// Pending says what event makes due that nobody has taken up: the tasks of the attempts that it
-// opened or sent again and that are unclaimed, what was not told, and the alert about an agent that
-// claims nothing. It is derived from the saved job alone, so the same event delivered again derives
-// the same, and an event that is not the cause of an attempt never sends it again.
-func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event) []makegood.Command {
+// Pending says what event makes due that nobody has answered: the tasks of the attempts that it opened or sent again,
+// the closings that it asked for, what was not told, and the alert about an agent that claims nothing. It is derived
+// from the saved job alone, so the same event delivered again derives the same, and an event that is not the cause of
+// an attempt never sends it again.
+func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event, now time.Time) []makegood.Command {
 	var commands []makegood.Command
 	cause := event.Cause()
 	if key, ok := remind(job, event); ok {
@@ -21,19 +21,29 @@ func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event) []make
 	}
 	for i, s := range job.Steps {
 		a, undo, ok := dispatched(s)
-		if !ok || a.Cause != cause || !wanted(job, undo) {
-			continue
-		}
-		if _, claimed := claimOf(job, s.Name, a); claimed {
-			continue
-		}
-		commands = append(commands, makegood.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
-		if a.Resent >= alertFrom {
-			commands = append(commands, makegood.AlertAgent{Agent: agentOf(w.Steps[i], undo)})
+		switch {
+		case !ok || a.Cause != cause:
+		case a.Closing:
+			unwanted := undo == (job.Desired == makegood.Processed)
+			commands = append(commands, makegood.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
+		case wanted(job, undo):
+			commands = append(commands, makegood.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
+			if a.Resent >= alertFrom {
+				commands = append(commands, makegood.AlertAgent{Agent: agentOf(w.Steps[i], undo)})
+			}
 		}
 	}
+	return append(commands, untold(job, now)...)
+}
+
+// untold gives the announcements that are to be made now: an operator is told at every occasion, a listener who could
+// not be told when his time has come.
+func untold(job makegood.Job, now time.Time) (commands []makegood.Command) {
 	for _, a := range job.Untold {
-		commands = append(commands, makegood.Announce{Announcement: a})
+		a.Listener = a.Listener && !now.Before(job.TellAt)
+		if a.Operator || a.Listener {
+			commands = append(commands, makegood.Announce{Announcement: a})
+		}
 	}
 	return commands
 }

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -12,16 +13,23 @@ import (
 // A replay of a failure: go test ./internal/machine -run TestRandomEvents -rapid.seed=SEED (the
 // failure prints the seed and shrinks by itself).
 
-// Whatever happens in whatever order, with claims made between load and save: no illegal transition
-// (Apply panics), nothing is applied twice, fenced events change nothing, the key is never later than
-// something due, claims and withdrawals never cross, every possible effect is undone in an undone job,
-// and every job ends.
+// Whatever happens in whatever order, with claims, heartbeats, closings and whole events between load, facts and save:
+// no illegal transition (Apply panics), nothing is applied twice, the key is never later than something due, no attempt
+// is opened twice, or claimed after it ended, none that was claimed is closed as never claimed, no true claim is
+// overruled, finished jobs have nothing out, every possible effect is undone in an undone job, and every job ends.
 func TestRandomEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
-		x.noteShared()
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			x.now = x.now.Add(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond)
+			switch rapid.IntRange(0, 60).Draw(t, "meanwhile") {
+			case 0:
+				x.now = x.now.Add(makegood.MaxClaimDelay)
+			case 1:
+				x.expire()
+			case 2:
+				x.lie()
+			}
 			if rapid.Bool().Draw(t, "claim first") {
 				x.claim()
 			}
@@ -30,39 +38,59 @@ func TestRandomEvents(t *testing.T) {
 				continue
 			}
 			loaded := x.job.Clone()
-			if rapid.IntRange(0, 2).Draw(t, "claim between") == 0 {
-				x.claim()
-			}
-			if rapid.IntRange(0, 2).Draw(t, "beat between") == 0 {
-				// The agent beat in time, before the Supervisor's clock came to the old CompleteBy.
-				now := x.now
-				x.now = now.Add(-time.Duration(rapid.IntRange(0, 15000).Draw(t, "earlier")) * time.Millisecond)
-				x.beat()
-				x.now = now
-			}
-			x.deliver(loaded, e)
+			x.behind()
+			x.move(loaded, e)
 			x.events = append(x.events, e)
 		}
 		x.drain()
 	})
 }
 
-// A reply that names another attempt, or another claim than the one held, changes nothing.
+// A reply that names another attempt, carries another token, or fails for another claim than the one held, changes
+// nothing, neither in the job nor in the claim item.
 func TestAFencedReplyChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		x.claim()
-		for name, c := range x.job.Claims.Slots {
+		for _, which := range sorted(x.claimed) {
+			task := x.tasks[which]
+			mine := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
+			other := func(change func(*makegood.Reply)) makegood.Reply {
+				r := mine
+				change(&r)
+				return r
+			}
 			for _, e := range []makegood.Event{
-				makegood.StepSucceeded{Step: name, Attempt: c.Attempt, LockedBy: c.LockedBy + "x"},
-				makegood.StepSucceeded{Step: name, Attempt: c.Attempt + 1, LockedBy: c.LockedBy},
-				makegood.StepSucceeded{Step: name, Attempt: c.Attempt, LockedBy: ""},
-				makegood.StepFailed{Step: name, Attempt: c.Attempt, LockedBy: "zombie"},
+				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Token = "" })},
+				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Token += "A" })},
+				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Attempt++ })},
+				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Token = machine.Token(x.job, r.Step, r.Attempt+1) })},
+				makegood.StepFailed{Reply: other(func(r *makegood.Reply) { r.LockedBy = "zombie" })},
+				makegood.StepFailed{Reply: other(func(r *makegood.Reply) { r.LockedBy = "" })},
+				makegood.StepFailed{Reply: other(func(r *makegood.Reply) { r.Token = "" })},
 			} {
-				if kind := x.apply(x.job.Clone(), e); kind != machine.Stale {
+				job, items := x.job.Clone(), x.items[task.Agent+"/"+task.Step]
+				x.nested = true
+				kind, done := x.try(x.job.Clone(), e, map[machine.Ask]makegood.Found{})
+				if kind != machine.Stale || !done {
 					t.Fatalf("%#v was %s, want stale", e, kind)
+				}
+				if item := x.items[task.Agent+"/"+task.Step]; !reflect.DeepEqual(job, x.job) || item.Closed != items.Closed || item.LockedBy != items.LockedBy {
+					t.Fatalf("%#v changed the job or its claim: %+v, %+v", e, x.job, item)
 				}
 			}
 		}
 	})
+}
+
+// A job whose attempts nobody could ever answer is a bug of ours, and is not stored.
+func TestAJobIsNotBornWithoutASecret(t *testing.T) {
+	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "s", Agent: "a"}}}.WithDefaults()
+	defer func() {
+		if recover() == nil {
+			t.Error("a job was made that has no secret")
+		}
+	}()
+	facts := machine.Facts{Values: map[machine.Want]machine.Fact{{Step: "s"}: {Run: true}}}
+	machine.Submit(w, machine.Submission{ID: "j"}, facts, time.UnixMilli(0))
 }

@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -88,15 +91,26 @@ func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
 
 // requested does what an operator or submitter asks for, where the table allows it.
 func (t *turn) requested(e makegood.Requested) Verdict {
-	if e.Request != "" && e.Cause() == t.job.Request {
+	name := requestName(e)
+	if e.Request != "" && slices.Contains(t.job.Requests, name) {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
 	rule := RuleFor(e.Verb, t.job.ProcessState)
 	verdict := t.grant(rule, e)
 	if verdict.Kind == Applied {
-		t.job.Request, t.job.RequestedBy = e.Cause(), makegood.Clip(e.By)
+		t.job.RequestedBy = makegood.Clip(e.By)
+	}
+	if verdict.Kind == Applied && e.Request != "" {
+		t.job.Requests = append(t.job.Requests, name)
+		t.job.Requests = t.job.Requests[max(0, len(t.job.Requests)-makegood.MaxRequests):]
 	}
 	return verdict
+}
+
+// requestName is what a job remembers of a request: short, whatever name its submitter gave it.
+func requestName(e makegood.Requested) string {
+	sum := sha256.Sum256([]byte(e.Cause()))
+	return base64.RawURLEncoding.EncodeToString(sum[:8])
 }
 
 func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
@@ -109,7 +123,9 @@ func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
 		}
 		t.job.Desired = makegood.Cancelled
 		t.job.Reason = makegood.Clip(reasonOf(e))
-		t.job.PausedAt = time.Time{}
+		if t.job.Paused() {
+			t.resume()
+		}
 	case GoesOn:
 		t.goOn()
 	case NewRound:
@@ -118,7 +134,7 @@ func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
 		if t.job.Paused() {
 			return Verdict{Kind: Duplicate, Reason: "it is paused"}
 		}
-		t.withdrawUnclaimed(makegood.NotStarted)
+		t.closeOpen()
 		t.job.PausedAt = t.now
 	case Resumes:
 		if !t.job.Paused() {
@@ -193,9 +209,17 @@ func (t *turn) goOn() {
 // and when that is longer than the job has, all that it would find is the job's timeout, time after time. A retry
 // that is not due yet gets a reminder of its own.
 func (t *turn) takeUp(i int) {
-	t.dueStep(i)
+	if a := t.activity(i, !t.forwards()); a.State == makegood.Dispatched && a.Closing {
+		// Its end was asked for when the job came to stand still. It is wanted again, if it was not closed.
+		t.look(i, !t.forwards())
+	} else {
+		t.dueStep(i)
+	}
 	if a := t.activity(i, !t.forwards()); a.State == makegood.Backoff {
 		a.Cause = t.cause
+		if passed(a.At, t.now) {
+			t.openAttempt(i, !t.forwards())
+		}
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 func TestAJobKeepsWhoWasGrantedARequestLast(t *testing.T) {
 	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x", Action: "a"}}}
 	now := time.UnixMilli(1_000_000).UTC()
-	job, _ := machine.Submit(w, machine.Submission{ID: "j"}, machine.Facts{}, now)
+	facts := machine.Facts{Secret: make([]byte, makegood.SecretBytes)}
+	job, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
 	long := strings.Repeat("x", 2*makegood.MaxReasonBytes)
 	for _, c := range []struct {
 		asked makegood.Requested
@@ -25,7 +26,7 @@ func TestAJobKeepsWhoWasGrantedARequestLast(t *testing.T) {
 		{makegood.Requested{Verb: makegood.Resume, Request: "3"}, ""},
 		{makegood.Requested{Verb: makegood.Pause, Request: "4", By: long}, makegood.Clip(long)},
 	} {
-		job, _ = machine.Apply(w, job, c.asked, machine.Facts{}, now)
+		job, _ = machine.Apply(w, job, c.asked, facts, now)
 		if job.RequestedBy != c.want {
 			t.Errorf("%+.60v: got it asked by %.20q, want %.20q", c.asked, job.RequestedBy, c.want)
 		}

@@ -82,7 +82,7 @@ func statesDoc() string {
 	for _, s := range makegood.ProcessStates() {
 		fmt.Fprintf(&b, "- **%s**: %s\n", s, stateMeanings[s])
 	}
-	b.WriteString("\nPaused is not a state but a desire that keeps the state under it: nothing new starts, what was claimed\nends, and nothing is due.\n\n")
+	b.WriteString("\nPaused is not a state but a desire that keeps the state under it: nothing new starts, what nobody\nhas claimed is taken back, what was claimed ends, and then nothing is due.\n\n")
 	b.WriteString("## Which state may follow which\n\n```mermaid\nstateDiagram-v2\n    [*] --> Pending\n")
 	for _, from := range makegood.ProcessStates() {
 		for _, to := range machine.Transitions(from) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 var rewrite = flag.Bool("rewrite", false, "rewrite testdata with what happens now; read the diff, commit only what you understand")
@@ -49,7 +50,10 @@ func TestStories(t *testing.T) {
 
 // tell runs a story and writes it again, with what was decided.
 func tell(t *testing.T, text string) string {
-	s := &story{t: t, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}}
+	s := &story{
+		t: t, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{},
+		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},
+	}
 	s.now = s.start
 	var out strings.Builder
 	var block []string
@@ -60,7 +64,7 @@ func tell(t *testing.T, text string) string {
 		case line == "----":
 			out.WriteString("----\n")
 			for _, command := range block {
-				out.WriteString(s.run(command))
+				out.WriteString(s.do(command))
 			}
 			block, skipping = nil, true
 		case line == "":
@@ -80,17 +84,25 @@ func tell(t *testing.T, text string) string {
 	return out.String()
 }
 
-// story is a job on its way, and what was last said of it.
+// story is a job on its way, the claim items of its steps, and what was last said of it.
 type story struct {
 	t          *testing.T
 	w          makegood.Workflow
 	job        makegood.Job
 	start, now time.Time
 	random     uint64
+	period     time.Duration
+	run        int
 	facts      map[machine.Want]machine.Fact
-	last       makegood.Event
-	shown      []string
-	requests   int
+	// items are the claim items by agent and step, tasks what was sent first of each attempt.
+	items map[string]store.ClaimItem
+	tasks map[string]makegood.Task
+	// closings are those that were derived last, answers what the core was told that it asked for.
+	closings []makegood.CloseAttempt
+	answers  []string
+	last     makegood.Event
+	shown    []string
+	requests int
 }
 
 // args are the words of a line: plain ones, and name=value.
@@ -136,7 +148,7 @@ func (s *story) duration(text string) makegood.Duration {
 	return d
 }
 
-func (s *story) run(line string) string {
+func (s *story) do(line string) string {
 	a := parse(line)
 	switch verb := a.words[0]; verb {
 	case "workflow":
@@ -146,30 +158,41 @@ func (s *story) run(line string) string {
 				s.t.Fatal(err)
 			}
 		}
-		return ""
 	case "step":
 		s.w.Steps = append(s.w.Steps, s.step(a))
-		return ""
-	case "submit":
-		return s.submit(a)
 	case "at":
 		s.now = s.start.Add(s.duration(a.words[1]).Std())
-		return ""
 	case "random":
 		s.random = uint64(s.number(a.words[1]))
-		return ""
+	case "period":
+		s.period = s.duration(a.words[1]).Std()
 	case "fact":
 		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo")}] = machine.Fact{Run: !a.has("skip"), Err: a.or("error", "")}
+	case "restart":
+		s.run++
+	case "lose":
+		s.job.CompleteBy = time.Time{}
 		return ""
+	case "transitions":
+		s.job.Transitions = s.number(a.words[1])
+	case "submit":
+		return s.submit(a)
 	case "claim":
 		return s.claim(a)
 	case "beat":
 		return s.beat(a)
+	case "lie":
+		return s.lie(a)
+	case "expire":
+		return s.expire(a)
+	case "close":
+		return s.close(a)
 	case "again":
 		return s.deliver(s.last)
 	default:
 		return s.deliver(s.event(verb, a))
 	}
+	return ""
 }
 
 func (s *story) step(a args) makegood.Step {
@@ -195,20 +218,13 @@ func (s *story) step(a args) makegood.Step {
 	return step
 }
 
-// event makes the event that a line tells of; replies come from the claim that is held, unless said
-// otherwise.
+// event makes the event that a line tells of.
 func (s *story) event(verb string, a args) makegood.Event {
 	switch verb {
-	case "succeed", "fail":
-		step := a.words[1]
-		held := s.job.Claims.Slots[step]
-		state, _ := s.job.Step(step)
-		attempt := s.number(a.or("attempt", strconv.Itoa(state.Attempt)))
-		by := a.or("by", held.LockedBy)
-		if verb == "succeed" {
-			return makegood.StepSucceeded{Step: step, Attempt: attempt, LockedBy: by}
-		}
-		return makegood.StepFailed{Step: step, Attempt: attempt, LockedBy: by, Error: makegood.StepError{
+	case "succeed":
+		return makegood.StepSucceeded{Reply: s.reply(a)}
+	case "fail":
+		return makegood.StepFailed{Reply: s.reply(a), Error: makegood.StepError{
 			Message: a.or("message", "it broke"), Retryable: !a.has("final"),
 			Applied:    makegood.Applied(a.or("applied", "unknown")),
 			RetryAfter: s.duration(a.or("after", "0s")),
@@ -221,11 +237,22 @@ func (s *story) event(verb string, a args) makegood.Event {
 		if at, ok := a.values["key"]; ok {
 			key = s.start.Add(s.duration(at).Std())
 		}
+		if a.has("unkeyed") {
+			key = time.Time{}
+		}
 		return makegood.DeadlinePassed{Key: key}
 	case "interrupted":
-		return makegood.Interrupted{Incarnation: s.job.Incarnation + 1}
+		if !a.has("late") {
+			s.run++
+		}
+		return makegood.Interrupted{Incarnation: s.run}
 	case "told":
-		return makegood.Told{Seq: s.job.Seq}
+		both := !a.has("operator") && !a.has("listener")
+		return makegood.Told{
+			Seq: s.number(a.or("seq", strconv.Itoa(s.job.Seq))), Operator: both || a.has("operator"), Listener: both || a.has("listener"),
+		}
+	case "unheard":
+		return makegood.NotHeard{Seq: s.number(a.or("seq", strconv.Itoa(s.unheard())))}
 	case "submitted":
 		return makegood.Submitted{}
 	}
@@ -235,6 +262,42 @@ func (s *story) event(verb string, a args) makegood.Event {
 	}
 	s.t.Fatalf("a story knows no %q", verb)
 	return nil
+}
+
+// reply comes from the claim that is held, of the step's latest attempt and with its token, unless said otherwise.
+func (s *story) reply(a args) makegood.Reply {
+	var item store.ClaimItem
+	state, ok := s.job.Step(a.words[1])
+	if ok {
+		item = s.items[s.slot(state.Name)]
+	}
+	r := makegood.Reply{
+		Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))),
+		LockedBy: a.or("by", item.LockedBy), StartedAt: item.StartedAt,
+	}
+	switch a.or("token", "") {
+	case "":
+		r.Token = machine.Token(s.job, r.Step, r.Attempt)
+	case "other":
+		// That of the attempt before: who got its task has no other.
+		r.Token = machine.Token(s.job, r.Step, r.Attempt-1)
+	case "wrong":
+		r.Token = "1.AAAAAAAAAAAAAAAAAAAAAA"
+	case "none":
+	default:
+		s.t.Fatalf("a story knows no token %q", a.values["token"])
+	}
+	return r
+}
+
+// unheard is the first announcement that the listener has not confirmed.
+func (s *story) unheard() int {
+	for _, a := range s.job.Untold {
+		if a.Listener {
+			return a.Seq
+		}
+	}
+	return s.job.Seq
 }
 
 func (s *story) known() machine.Facts {
@@ -248,12 +311,15 @@ func (s *story) known() machine.Facts {
 			}
 		}
 	}
-	return machine.Facts{Random: s.random, Values: values}
+	return machine.Facts{
+		Random: s.random, Values: values, Found: map[machine.Ask]makegood.Found{},
+		Secret: []byte("sixteen bytes ok"), Period: s.period, Incarnation: s.run,
+	}
 }
 
 func (s *story) submit(a args) string {
 	s.w = s.w.WithDefaults()
-	submission := machine.Submission{ID: "j", Definition: "d", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
+	submission := machine.Submission{ID: "j", Definition: "d", Birth: "b", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
 	if at, ok := a.values["startAt"]; ok {
 		submission.StartAt = s.start.Add(s.duration(at).Std())
 	}
@@ -265,88 +331,78 @@ func (s *story) submit(a args) string {
 
 func (s *story) deliver(e makegood.Event) string {
 	s.last = e
-	next, v := machine.Apply(s.w, s.job, e, s.known(), s.now)
+	return s.apply(e) + s.show() + s.commands(e)
+}
+
+// apply brings an event to the job, and answers what the core asks for.
+func (s *story) apply(e makegood.Event) string {
+	facts := s.known()
+	s.answers = nil
+	next, v := machine.Apply(s.w, s.job, e, facts, s.now)
+	for v.Kind == machine.Wanting {
+		for _, ask := range v.Asks {
+			if _, ok := facts.Found[ask]; ok {
+				s.t.Fatalf("%+v was asked twice", ask)
+			}
+			facts.Found[ask] = s.answer(ask)
+		}
+		next, v = machine.Apply(s.w, s.job, e, facts, s.now)
+	}
 	out := string(v.Kind)
 	if v.Reason != "" {
 		out += ": " + v.Reason
 	}
-	if v.OnClaims {
-		out += " (if no claim was made meanwhile)"
-	}
-	out += "\n"
 	if v.Kind == machine.Applied {
 		next.Rev++
 		s.job = next
 	}
-	return out + s.show() + s.commands(e)
+	return out + "\n" + strings.Join(s.answers, "")
 }
 
-func (s *story) commands(e makegood.Event) string {
+// commands writes what is to be done now, each once.
+func (s *story) commands(events ...makegood.Event) string {
+	var all []makegood.Command
+	for _, e := range events {
+		for _, c := range machine.Pending(s.w, s.job, e, s.now) {
+			if !slices.Contains(all, c) {
+				all = append(all, c)
+			}
+		}
+	}
 	var out strings.Builder
-	for _, c := range machine.Pending(s.w, s.job, e) {
+	var closings []makegood.CloseAttempt
+	for _, c := range all {
 		switch c := c.(type) {
 		case makegood.Dispatch:
-			task := machine.TaskOf(s.w, s.job, c)
-			fmt.Fprintf(&out, "  -> task %s#%d key %s", task.Action, task.Attempt, task.Key)
-			if task.Undo != nil {
-				fmt.Fprintf(&out, " outcome %s", task.Undo.Outcome)
+			out.WriteString(s.send(c))
+		case makegood.CloseAttempt:
+			closings = append(closings, c)
+			unwanted := ""
+			if c.Mark {
+				unwanted = " (unwanted)"
 			}
-			out.WriteString("\n")
+			fmt.Fprintf(&out, "  -> close %s#%d%s\n", c.Step, c.Attempt, unwanted)
 		case makegood.Announce:
-			fmt.Fprintf(&out, "  -> announce %d %s: %s\n", c.Seq, c.ProcessState, c.Reason)
+			var to []string
+			if c.Operator {
+				to = append(to, "operator")
+			}
+			if c.Listener {
+				to = append(to, "listener")
+			}
+			fmt.Fprintf(&out, "  -> announce %d %s to %s: %s\n", c.Seq, c.ProcessState, strings.Join(to, " and "), c.Reason)
 		case makegood.Remind:
 			fmt.Fprintf(&out, "  -> remind at %s\n", s.when(c.Key))
 		case makegood.AlertAgent:
 			fmt.Fprintf(&out, "  -> alert: nobody claims the tasks of %s\n", c.Agent)
+		default:
+			s.t.Fatalf("unknown command %T", c)
 		}
 	}
+	if closings != nil {
+		s.closings = closings
+	}
 	return out.String()
-}
-
-// claim does what package store says that a claim does.
-func (s *story) claim(a args) string {
-	step := a.words[1]
-	attempt, open := s.job.Open[step]
-	if n, ok := a.values["attempt"]; ok {
-		open = open && attempt == s.number(n)
-	}
-	held, ok := s.job.Claims.Slots[step]
-	switch {
-	case !open:
-		return "withdrawn\n"
-	case ok && held.Attempt >= attempt:
-		return "taken\n"
-	}
-	i := slices.IndexFunc(s.w.Steps, func(d makegood.Step) bool { return d.Name == step })
-	timeout := s.w.Steps[i].Timeout
-	c := makegood.Claim{Attempt: attempt, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: s.now.Add(timeout.Std())}
-	s.job = s.job.Clone()
-	if s.job.Claims.Slots == nil {
-		s.job.Claims.Slots = map[string]makegood.Claim{}
-	}
-	s.job.Claims.Slots[step] = c
-	s.job.Claims.Rev++
-	if c.CompleteBy.Before(s.job.CompleteBy) {
-		s.job.CompleteBy = c.CompleteBy
-	}
-	return s.show()
-}
-
-func (s *story) beat(a args) string {
-	step := a.words[1]
-	c, ok := s.job.Claims.Slots[step]
-	if !ok {
-		return "over\n"
-	}
-	i := slices.IndexFunc(s.w.Steps, func(d makegood.Step) bool { return d.Name == step })
-	c.CompleteBy = s.now.Add(s.w.Steps[i].Timeout.Std())
-	s.job = s.job.Clone()
-	s.job.Claims.Slots[step] = c
-	s.job.Claims.Rev++
-	if s.job.Open[step] != c.Attempt {
-		return "withdrawn\n" + s.show()
-	}
-	return s.show()
 }
 
 // show writes what is different from what was last shown.
@@ -388,14 +444,24 @@ func (s *story) describe() []string {
 		job += ": " + j.Reason
 	}
 	lines := []string{job}
+	if j.TellTries > 0 {
+		lines = append(lines, fmt.Sprintf("listener: not heard %d times in a row, told again at %s", j.TellTries, s.when(j.TellAt)))
+	}
+	if j.Unheard > 0 {
+		lines = append(lines, fmt.Sprintf("listener: %d announcements given up", j.Unheard))
+	}
 	for _, step := range j.Steps {
-		lines = append(lines, s.activity(step.Name, step, step.Forward)...)
-		lines = append(lines, s.activity("undo of "+step.Name, step, step.Undo)...)
+		lines = append(lines, s.activity(step.Name, false)...)
+		lines = append(lines, s.activity(step.Name, true)...)
 	}
 	return append(lines, "CompleteBy "+s.when(j.CompleteBy))
 }
 
-func (s *story) activity(name string, step makegood.StepState, a makegood.Activity) []string {
+func (s *story) activity(step string, undo bool) []string {
+	a, name := s.activityOf(step, undo), step
+	if undo {
+		name = "undo of " + step
+	}
 	if a.State == makegood.NotStarted && a.Attempt == 0 {
 		return nil
 	}
@@ -408,13 +474,10 @@ func (s *story) activity(name string, step makegood.StepState, a makegood.Activi
 	case makegood.Backoff:
 		line += " until " + s.when(a.At)
 	case makegood.Dispatched:
-		line += fmt.Sprintf(" #%d", a.Attempt)
-		if a.Resent > 0 {
-			line += fmt.Sprintf(" (sent again %d times, last at %s)", a.Resent, s.when(a.At))
-		}
-		if c, ok := s.job.Claims.Slots[step.Name]; ok && c.Attempt == a.Attempt {
-			line += fmt.Sprintf(", claimed by %s until %s", c.LockedBy, s.when(c.CompleteBy))
-		}
+		line += s.attempt(a, s.items[s.slotOf(step, undo)])
+	}
+	if a.Interruptions > 0 {
+		line += fmt.Sprintf(", cut off %d times", a.Interruptions)
 	}
 	if a.Unknown && a.State != makegood.Done {
 		line += ", outcome unknown"

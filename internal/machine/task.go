@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -19,11 +20,12 @@ func TaskOf(w makegood.Workflow, job makegood.Job, d makegood.Dispatch) makegood
 	task := makegood.Task{
 		Job: job.ID, Workflow: job.Workflow, Step: d.Step, Round: job.Round, Attempt: d.Attempt,
 		Agent: s.Agent, Action: s.Action, Key: forward,
+		Birth: job.Birth, Token: Token(job, d.Step, d.Attempt), ClaimUntil: a.ClaimUntil(),
 		SentAt: a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout,
 	}
 	if p.shared {
 		task.Shared = true
-		task.CompleteBy = t.attemptDue(i, d.Undo)
+		task.CompleteBy = a.LookAt
 	}
 	if d.Undo {
 		task.Agent, task.Action, task.Key = s.Undo.Agent, s.Undo.Action, forward+"/undo"
@@ -33,4 +35,25 @@ func TaskOf(w makegood.Workflow, job makegood.Job, d makegood.Dispatch) makegood
 		}
 	}
 	return task
+}
+
+// AgentOf gives the agent that an attempt of a step, or of its undo, belongs to.
+func AgentOf(w makegood.Workflow, step string, undo bool) string {
+	for _, s := range w.Steps {
+		if s.Name == step {
+			return agentOf(s, undo)
+		}
+	}
+	panic(fmt.Sprintf("machine: workflow %s has no step %s", w.Name, step))
+}
+
+// ClosingEnds gives the end that is set for an attempt that is unwanted, if it is held until completeBy no longer than
+// that: its timeout from now.
+func ClosingEnds(w makegood.Workflow, step string, undo bool, now time.Time) time.Time {
+	for _, s := range w.Steps {
+		if s.Name == step {
+			return now.Add(planOf(s, undo).timeout.Std())
+		}
+	}
+	panic(fmt.Sprintf("machine: workflow %s has no step %s", w.Name, step))
 }

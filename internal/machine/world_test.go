@@ -9,28 +9,40 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
 	"pgregory.net/rapid"
 )
 
 // world is a job in a store that keeps the contract of package store, with agents that claim behind
-// the Scheduler's back.
+// the Scheduler's back, and closings that are carried out late, twice, or never.
 type world struct {
 	t        *rapid.T
 	w        makegood.Workflow
 	job      makegood.Job
 	now      time.Time
+	period   time.Duration
+	run      int
 	events   []makegood.Event
 	requests int
-	// used are the attempts ever opened; undecided the steps of this round that may have had an effect.
-	used   map[string]bool
+	// items are the claim items by agent and step, tasks those of every attempt that was ever out.
+	items map[string]store.ClaimItem
+	tasks map[string]makegood.Task
+	// closings were derived, answers given.
+	closings []makegood.CloseAttempt
+	answers  []makegood.Event
+	// over are the attempts that were closed, or that ended in a save: nobody may claim them. dead went with the
+	// process that would have run them.
+	over, dead map[string]bool
+	// maybe are the steps of this round that may have had an effect, undone those whose undo was done.
 	maybe  map[string]bool
 	undone map[string]bool
 	skip   map[string]bool
 	bad    map[machine.Want]string
-	// idle are the attempts that had no effect; claimed says by whom each was claimed.
+	// idle are the attempts that had no effect; claimed says by whom each was claimed, said whether it succeeded.
 	idle    map[string]bool
 	said    map[string]bool
 	claimed map[string]string
+	nested  bool
 }
 
 func drawWorkflow(t *rapid.T) makegood.Workflow {
@@ -70,8 +82,10 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 func newWorld(t *rapid.T) *world {
 	x := &world{
 		t: t, w: drawWorkflow(t), now: time.UnixMilli(1_000_000).UTC(),
-		used: map[string]bool{}, skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]bool{},
+		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, over: map[string]bool{}, dead: map[string]bool{},
+		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]bool{},
 	}
+	x.period = time.Duration(rapid.IntRange(0, 1).Draw(t, "period")) * time.Minute
 	for _, s := range x.w.Steps {
 		x.skip[s.Name] = rapid.IntRange(0, 4).Draw(t, "skip") == 0
 		for _, undo := range []bool{false, true} {
@@ -81,7 +95,7 @@ func newWorld(t *rapid.T) *world {
 		}
 	}
 	x.newRound()
-	facts := machine.Facts{Random: rapid.Uint64().Draw(t, "random")}
+	facts := x.facts(nil)
 	submission := machine.Submission{ID: "j", Definition: "d", Later: rapid.IntRange(0, 4).Draw(t, "later") == 0}
 	if rapid.IntRange(0, 3).Draw(t, "listens") == 0 {
 		submission.ReplyTo = "shop"
@@ -92,20 +106,28 @@ func newWorld(t *rapid.T) *world {
 	for {
 		job, v := machine.Submit(x.w, submission, facts, x.now)
 		if v.Kind == machine.Wanting {
-			x.answer(&facts, v.Wants)
+			x.values(&facts, v.Wants)
 			continue
 		}
 		job.Rev = 1
 		x.job = job
 		break
 	}
+	x.noteShared()
 	x.check(makegood.Job{})
 	return x
 }
 
 func (x *world) newRound() { x.maybe, x.undone = map[string]bool{}, map[string]bool{} }
 
-func (x *world) answer(facts *machine.Facts, wants []machine.Want) {
+func (x *world) facts(found map[machine.Ask]makegood.Found) machine.Facts {
+	return machine.Facts{
+		Random: rapid.Uint64().Draw(x.t, "random"), Secret: []byte("sixteen bytes ok"),
+		Period: x.period, Incarnation: x.run, Found: found,
+	}
+}
+
+func (x *world) values(facts *machine.Facts, wants []machine.Want) {
 	values := maps.Clone(facts.Values)
 	if values == nil {
 		values = map[machine.Want]machine.Fact{}
@@ -119,49 +141,179 @@ func (x *world) answer(facts *machine.Facts, wants []machine.Want) {
 	facts.Values = values
 }
 
-// apply brings an event to the job as it was loaded, and saves it as the contract of store.Jobs says.
-// It reports whether the save went through.
-func (x *world) apply(loaded makegood.Job, e makegood.Event) machine.Kind {
-	facts := machine.Facts{Random: rapid.Uint64().Draw(x.t, "random")}
-	var next makegood.Job
-	var v machine.Verdict
-	for {
-		before := loaded.Clone()
-		next, v = machine.Apply(x.w, loaded, e, facts, x.now)
-		if !reflect.DeepEqual(before, loaded) {
+func id(step string, attempt int) string { return fmt.Sprintf("%s#%d", step, attempt) }
+
+func (x *world) slot(step string, undo bool) string {
+	return machine.AgentOf(x.w, step, undo) + "/" + step
+}
+
+// ask answers the core from the claim items, as package store says.
+func (x *world) ask(a machine.Ask) (makegood.Found, error) {
+	name, task := x.slot(a.Step, a.Undo), x.tasks[id(a.Step, a.Attempt)]
+	switch a.Kind {
+	case machine.AskLook:
+		return store.Looked(x.items[name], a.Attempt, task.ClaimUntil, x.now), nil
+	case machine.AskClose:
+		c := store.Closing{Attempt: a.Attempt, Until: task.ClaimUntil, Now: x.now, LockedBy: a.LockedBy}
+		if a.Mark {
+			c.Ends = machine.ClosingEnds(x.w, a.Step, a.Undo, x.now)
+			if x.wanted(a) {
+				x.t.Fatalf("%+v marks an attempt that is wanted", a)
+			}
+		}
+		item, found := store.Closed(x.items[name], c)
+		x.items[name] = item
+		x.noteClosed(a, found)
+		return found, nil
+	case machine.AskOverrule:
+		item, err := store.Overruled(x.items[name], a.Attempt, a.LockedBy, task.ClaimUntil)
+		if err != nil {
+			return makegood.Found{}, err
+		}
+		if a.LockedBy != "liar" {
+			x.t.Fatalf("%+v overrules a claim that is true", a)
+		}
+		x.items[name] = item
+		x.over[id(a.Step, a.Attempt)] = true
+		return makegood.Found{Finding: makegood.FoundSilent}, nil
+	default:
+		x.t.Fatalf("unknown ask %q", a.Kind)
+		return makegood.Found{}, nil
+	}
+}
+
+// wanted reports whether an attempt is out, in the direction that is wanted.
+func (x *world) wanted(a machine.Ask) bool {
+	s, _ := x.job.Step(a.Step)
+	activity := s.Forward
+	if a.Undo {
+		activity = s.Undo
+	}
+	return activity.State == makegood.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.Processed)
+}
+
+// noteClosed: who was closed as never claimed, never was.
+func (x *world) noteClosed(a machine.Ask, found makegood.Found) {
+	which := id(a.Step, a.Attempt)
+	switch found.Finding {
+	case makegood.FoundNobody:
+		if by := x.claimed[which]; by != "" && !x.dead[which] {
+			x.t.Fatalf("attempt %s was claimed by %s, and closed as never claimed", which, by)
+		}
+		x.over[which] = true
+	case makegood.FoundSilent, makegood.FoundReplied:
+		x.over[which] = true
+	}
+}
+
+// decide asks the core, answering from the claim items. It is not ok where the job must be loaded afresh first.
+func (x *world) decide(job makegood.Job, e makegood.Event, facts machine.Facts) (next makegood.Job, v machine.Verdict, ok bool) {
+	for range 10 * (len(x.w.Steps) + 1) {
+		before := job.Clone()
+		next, v = machine.Apply(x.w, job, e, facts, x.now)
+		if !reflect.DeepEqual(before, job) {
 			x.t.Fatalf("Apply(%T) changed the job that it was given", e)
 		}
 		if v.Kind != machine.Wanting {
-			break
+			return next, v, true
 		}
-		x.answer(&facts, v.Wants)
+		afresh := false
+		for i, a := range v.Asks {
+			if _, known := facts.Found[a]; known || slices.Contains(v.Asks[:i], a) {
+				x.t.Fatalf("%+v was asked twice", a)
+			}
+			x.behind()
+			found, err := x.ask(a)
+			if err != nil {
+				clear(facts.Found)
+				return next, v, false
+			}
+			facts.Found[a] = found
+			afresh = afresh || found.Finding == makegood.FoundOver
+		}
+		if afresh {
+			return next, v, false
+		}
+		x.values(&facts, v.Wants)
 	}
-	if v.Kind != machine.Applied {
-		if !reflect.DeepEqual(next, loaded) {
+	x.t.Fatalf("%#v: there is no end to what the core wants to know: %+v", e, v)
+	return next, v, false
+}
+
+// behind is what happens behind the Scheduler's back, between its load, its facts and its save.
+func (x *world) behind() {
+	switch rapid.IntRange(0, 11).Draw(x.t, "behind") {
+	case 0:
+		x.claim()
+	case 1:
+		x.beat()
+	case 2:
+		if e, ok := x.drawEvent(); ok && !x.nested {
+			x.nested = true
+			x.move(x.job.Clone(), e)
+			x.nested = false
+		}
+	}
+}
+
+// move brings an event to the job as it was loaded, and saves it as the contract of store.Jobs says. After a conflict it
+// loads again, with what it knows of claims that were closed.
+func (x *world) move(job makegood.Job, e makegood.Event) machine.Kind {
+	found := map[machine.Ask]makegood.Found{}
+	for range 50 {
+		kind, done := x.try(job, e, found)
+		if done {
+			return kind
+		}
+		if rapid.IntRange(0, 5).Draw(x.t, "gives up") == 0 {
+			return "conflict"
+		}
+		maps.DeleteFunc(found, func(a machine.Ask, f makegood.Found) bool {
+			return a.Kind == machine.AskLook && f.Finding != makegood.FoundOver
+		})
+		job = x.job.Clone()
+	}
+	return "conflict"
+}
+
+// try is one load and save. An engine that was started again says so first.
+func (x *world) try(loaded makegood.Job, e makegood.Event, found map[machine.Ask]makegood.Found) (machine.Kind, bool) {
+	events := []makegood.Event{e}
+	if loaded.Incarnation < x.run && !loaded.ProcessState.Finished() {
+		events = []makegood.Event{makegood.Interrupted{Incarnation: x.run}, e}
+	}
+	job, changed := loaded, false
+	var kind machine.Kind
+	for _, e := range events {
+		next, v, ok := x.decide(job, e, x.facts(found))
+		if !ok {
+			return "", false
+		}
+		kind = v.Kind
+		if v.Kind == machine.Applied {
+			job, changed = next, true
+		} else if !reflect.DeepEqual(next, job) {
 			x.t.Fatalf("a %s %T changed the job", v.Kind, e)
 		}
-		return v.Kind
 	}
-	if loaded.Rev != x.job.Rev || v.OnClaims && loaded.Claims.Rev != x.job.Claims.Rev ||
-		!next.CompleteBy.Equal(loaded.CompleteBy) && !loaded.CompleteBy.Equal(x.job.CompleteBy) {
-		return "conflict"
-	}
-	stored := x.job
-	saved := next.Clone()
-	saved.Rev = stored.Rev + 1
-	if next.CompleteBy.Equal(loaded.CompleteBy) {
-		saved.CompleteBy = stored.CompleteBy
-	}
-	saved.Claims = stored.Clone().Claims
-	_, silent := e.(makegood.DeadlinePassed)
-	for _, step := range v.Ended {
-		if c := saved.Claims.Slots[step]; silent && x.now.Before(c.CompleteBy) {
-			x.t.Fatalf("step %s ended in silence at %v, its claim holds until %v", step, x.now, c.CompleteBy)
+	if changed {
+		x.behind()
+		if loaded.Rev != x.job.Rev {
+			return "", false
 		}
-		delete(saved.Claims.Slots, step)
+		x.save(job, e, found)
 	}
-	x.job = saved
-	if e, ok := e.(makegood.Requested); ok && e.Verb == makegood.Resubmit && saved.Round > stored.Round {
+	for _, e := range events {
+		x.carryOut(e)
+	}
+	return kind, true
+}
+
+func (x *world) save(job makegood.Job, e makegood.Event, found map[machine.Ask]makegood.Found) {
+	stored := x.job
+	x.job = job.Clone()
+	x.job.Rev = stored.Rev + 1
+	if x.job.Round > stored.Round {
 		x.newRound()
 	}
 	if e, ok := e.(makegood.StepSucceeded); ok {
@@ -169,227 +321,41 @@ func (x *world) apply(loaded makegood.Job, e makegood.Event) machine.Kind {
 			x.undone[e.Step] = true
 		}
 	}
-	x.check(stored)
-	x.checkOnce(e, facts)
-	return machine.Applied
-}
-
-// checkOnce: an event applied twice is applied once.
-func (x *world) checkOnce(e makegood.Event, facts machine.Facts) {
-	if e, ok := e.(makegood.Requested); ok && e.Request == "" {
-		return
-	}
-	_, v := machine.Apply(x.w, x.job, e, facts, x.now)
-	if v.Kind == machine.Applied || v.Kind == machine.Wanting {
-		x.t.Fatalf("%#v was applied twice (%s)", e, v.Kind)
-	}
-}
-
-// check holds what must be true of every job in every state.
-func (x *world) check(before makegood.Job) {
-	j := x.job
-	due := time.Time{}
-	note := func(at time.Time) {
-		if due.IsZero() || at.Before(due) {
-			due = at
-		}
-	}
-	failures := 0
-	live := !j.ProcessState.Finished() && j.ProcessState != makegood.Error && !j.Paused()
-	for i, s := range j.Steps {
-		def := x.w.Steps[i]
-		if s.Forward.State == makegood.Dispatched && s.Undo.State == makegood.Dispatched {
-			x.t.Fatalf("step %s goes both ways at once", s.Name)
-		}
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			failures += a.FailureCount
-			if a.Tries < 0 {
-				x.t.Fatalf("step %s has made %d tries", s.Name, a.Tries)
-			}
-			switch a.State {
-			case makegood.Backoff:
-				note(a.At)
-			case makegood.Dispatched:
-				id := fmt.Sprintf("%s#%d", s.Name, a.Attempt)
-				if was, ok := before.Step(s.Name); ok && was.Attempt < a.Attempt && x.used[id] {
-					x.t.Fatalf("attempt %s was opened twice", id)
-				}
-				x.used[id] = true
-				startBy, timeout := def.StartBy, def.Timeout
-				c, claimed := j.Claims.Slots[s.Name]
-				switch {
-				case def.Shared:
-					note(a.At.Add((startBy + timeout).Std()))
-				case claimed && c.Attempt == a.Attempt:
-					note(c.CompleteBy)
-				default:
-					if live && j.Open[s.Name] != a.Attempt {
-						x.t.Fatalf("attempt %s is out and cannot be claimed: open is %v", id, j.Open)
-					}
-					if !live {
-						x.t.Fatalf("attempt %s is unclaimed in a job that is %s, paused %v", id, j.ProcessState, j.Paused())
-					}
-					note(a.At.Add(startBy.Std() << min(a.Resent, 20)))
-				}
-			}
-		}
-		if j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled {
-			x.checkUndone(def, s)
-		}
-	}
-	if failures != j.FailureCount {
-		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
-	}
-	if j.Desired == makegood.Processed && !j.Deadline.IsZero() {
-		note(j.Deadline)
-	}
-	if j.Desired == makegood.Processed && j.StartAt.After(x.now) {
-		note(j.StartAt)
-	}
-	if live && due.IsZero() && j.CompleteBy.After(x.now) {
-		x.t.Fatalf("nothing is under way, and nobody looks before %v", j.CompleteBy)
-	}
-	if j.ProcessState.Finished() && j.Told() {
-		if !j.CompleteBy.IsZero() || len(j.Claims.Slots) > 0 || len(j.Open) > 0 {
-			x.t.Fatalf("finished, but still in the index (%v), claimed (%v) or open (%v)", j.CompleteBy, j.Claims.Slots, j.Open)
-		}
-		return
-	}
-	if j.CompleteBy.IsZero() {
-		x.t.Fatalf("a job in %s is invisible", j.ProcessState)
-	}
-	if live && !due.IsZero() && j.CompleteBy.After(due) {
-		x.t.Fatalf("the key is %v, but something is due at %v", j.CompleteBy, due)
-	}
-}
-
-func (x *world) checkUndone(def makegood.Step, s makegood.StepState) {
-	if s.Forward.State == makegood.Dispatched {
-		x.t.Fatalf("step %s still runs in an undone job", s.Name)
-	}
-	switch {
-	case !x.maybe[s.Name]:
-	case !def.CanUndo():
-		if s.Undo.State != makegood.Irreversible {
-			x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)
-		}
-	case !x.undone[s.Name]:
-		x.t.Fatalf("step %s may have had its effect, and was not undone (undo is %q)", s.Name, s.Undo.State)
-	}
-}
-
-// claim is what an agent does, behind the Scheduler's back.
-func (x *world) claim() {
-	var open []string
-	for name, attempt := range x.job.Open {
-		if c, ok := x.job.Claims.Slots[name]; !ok || c.Attempt < attempt {
-			open = append(open, name)
-		}
-	}
-	if len(open) == 0 {
-		return
-	}
-	slices.Sort(open)
-	name := rapid.SampledFrom(open).Draw(x.t, "claim")
-	i := slices.IndexFunc(x.w.Steps, func(s makegood.Step) bool { return s.Name == name })
-	j := x.job.Clone()
-	c := makegood.Claim{
-		Attempt: j.Open[name], LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now,
-		CompleteBy: x.now.Add(x.w.Steps[i].Timeout.Std()),
-	}
-	if j.Claims.Slots == nil {
-		j.Claims.Slots = map[string]makegood.Claim{}
-	}
-	j.Claims.Slots[name] = c
-	j.Claims.Rev++
-	if c.CompleteBy.Before(j.CompleteBy) {
-		j.CompleteBy = c.CompleteBy
-	}
-	x.claimed[fmt.Sprintf("%s#%d", name, c.Attempt)] = c.LockedBy
-	id := fmt.Sprintf("%s#%d", name, c.Attempt)
-	if s, _ := j.Step(name); s.Undo.State != makegood.Dispatched {
-		x.idle[id] = rapid.Bool().Draw(x.t, "idle")
-		x.maybe[name] = x.maybe[name] || !x.idle[id]
-		if s.Undo.State == makegood.Done {
-			x.t.Fatalf("step %s was claimed forward after its undo", name)
-		}
-	}
-	x.job = j
-}
-
-// beat extends a claim by a timeout from now, as a heartbeat does.
-func (x *world) beat() {
-	j := x.job.Clone()
-	for i, s := range x.w.Steps {
-		c, ok := j.Claims.Slots[s.Name]
-		if !ok || !x.now.Before(c.CompleteBy) {
-			continue
-		}
-		if by := x.now.Add(x.w.Steps[i].Timeout.Std()); by.After(c.CompleteBy) {
-			c.CompleteBy = by
-			j.Claims.Slots[s.Name] = c
-			j.Claims.Rev++
-		}
-	}
-	x.job = j
-}
-
-// reply makes a reply of an attempt that was claimed, or of a shared one that is out.
-func (x *world) reply(succeed bool) (makegood.Event, bool) {
-	var ids []string
-	for id := range x.used {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	if len(ids) == 0 {
-		return nil, false
-	}
-	return x.replyOf(rapid.SampledFrom(ids).Draw(x.t, "attempt"), succeed)
-}
-
-func (x *world) replyOf(id string, succeed bool) (makegood.Event, bool) {
-	var step string
-	var attempt int
-	fmt.Sscanf(id, "s%1s", &step)
-	fmt.Sscanf(id[3:], "%d", &attempt)
-	step = "s" + step
-	if said, ok := x.said[id]; ok {
-		// An agent says one thing of an attempt, however often it is delivered.
-		succeed = said
-	}
-	x.said[id] = succeed
-	if succeed {
-		x.idle[id] = false
-		if s, _ := x.job.Step(step); s.Forward.Attempt == attempt && x.claimed[id] != "" {
-			x.maybe[step] = true
-		}
-		return makegood.StepSucceeded{Step: step, Attempt: attempt, LockedBy: x.claimed[id]}, true
-	}
-	failure := makegood.StepError{Message: "no", Retryable: rapid.Bool().Draw(x.t, "retryable"), Applied: makegood.AppliedUnknown}
-	if x.idle[id] {
-		failure.Applied = makegood.AppliedNo
-	}
-	return makegood.StepFailed{Step: step, Attempt: attempt, LockedBy: x.claimed[id], Error: failure}, true
-}
-
-// deliver applies an event, and notes what the remote service knows of it.
-func (x *world) deliver(loaded makegood.Job, e makegood.Event) machine.Kind {
-	kind := x.apply(loaded, e)
 	x.noteShared()
-	return kind
+	x.check(stored)
+	x.checkOnce(e, found)
 }
 
-// noteShared: a shared attempt may run as soon as it is out.
-func (x *world) noteShared() {
-	for i, s := range x.job.Steps {
-		if x.w.Steps[i].Shared && s.Forward.State == makegood.Dispatched {
-			x.maybe[s.Name] = true
+// carryOut notes the closings that an event makes due, and holds Pending to what the job says. Tasks are sent when
+// their attempt is out: agents find them in tasks.
+func (x *world) carryOut(e makegood.Event) {
+	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
+		switch c := c.(type) {
+		case makegood.CloseAttempt:
+			x.closings = append(x.closings, c)
+		case makegood.Dispatch:
+			task := machine.TaskOf(x.w, x.job, c)
+			if first := x.tasks[id(c.Step, c.Attempt)]; !task.ClaimUntil.Equal(first.ClaimUntil) || task.Token != first.Token || task.Token == "" {
+				x.t.Fatalf("task %s is sent as %+v, and was as %+v", id(c.Step, c.Attempt), task, first)
+			}
 		}
+	}
+}
+
+// close carries out a closing that was derived some time ago.
+func (x *world) close() {
+	if len(x.closings) == 0 {
+		return
+	}
+	c := rapid.SampledFrom(x.closings).Draw(x.t, "close")
+	found, err := x.ask(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
+	if err == nil {
+		x.answers = append(x.answers, makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
 	}
 }
 
 func (x *world) drawEvent() (makegood.Event, bool) {
-	switch rapid.IntRange(0, 9).Draw(x.t, "event") {
+	switch rapid.IntRange(0, 12).Draw(x.t, "event") {
 	case 0, 1, 2:
 		return x.reply(true)
 	case 3:
@@ -402,17 +368,17 @@ func (x *world) drawEvent() (makegood.Event, bool) {
 		}
 		return rapid.SampledFrom(x.events).Draw(x.t, "again"), true
 	case 7:
-		if rapid.IntRange(0, 3).Draw(x.t, "submitted") == 0 {
-			return makegood.Submitted{}, true
-		}
-		if rapid.IntRange(0, 3).Draw(x.t, "interrupt") > 0 {
-			return makegood.Told{Seq: x.job.Seq}, true
-		}
-		return makegood.Interrupted{Incarnation: x.job.Incarnation + 1}, true
+		return x.drawOwn(), true
 	case 8:
 		x.requests++
 		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
 		return makegood.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}, true
+	case 9, 10, 11:
+		x.close()
+		if len(x.answers) == 0 {
+			return nil, false
+		}
+		return rapid.SampledFrom(x.answers).Draw(x.t, "answer"), true
 	default:
 		for i, s := range x.job.Steps {
 			// A task that is refused was never sent, so a shared one, too, has not run.
@@ -424,33 +390,68 @@ func (x *world) drawEvent() (makegood.Event, bool) {
 	}
 }
 
-// drain lets agents succeed and time pass, until the job ends.
+// drawOwn makes what the engine says of itself.
+func (x *world) drawOwn() makegood.Event {
+	switch rapid.IntRange(0, 5).Draw(x.t, "own") {
+	case 0:
+		return makegood.Submitted{}
+	case 1:
+		if !x.nested {
+			x.restart()
+		}
+		return makegood.Interrupted{Incarnation: x.run}
+	case 2, 3:
+		return makegood.NotHeard{Seq: x.job.Seq}
+	default:
+		return makegood.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.t, "operator"), Listener: rapid.Bool().Draw(x.t, "listener")}
+	}
+}
+
+// drain lets agents succeed and time pass, until the job ends. Closings may be carried out, or be lost for ever.
 func (x *world) drain() {
+	x.nested = true
+	deaf := rapid.Bool().Draw(x.t, "closings are lost")
 	for range 2000 {
 		if x.job.ProcessState.Finished() || x.job.ProcessState == makegood.Error {
 			return
 		}
 		x.requests++
 		if x.job.Paused() {
-			x.deliver(x.job, makegood.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
+			x.move(x.job.Clone(), makegood.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
 			continue
 		}
-		x.claim()
-		progress := false
-		for _, s := range x.job.Steps {
-			for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-				id := fmt.Sprintf("%s#%d", s.Name, a.Attempt)
-				if e, ok := x.replyOf("s"+s.Name[1:]+"#"+fmt.Sprint(a.Attempt), true); ok && a.State == makegood.Dispatched && x.used[id] {
-					progress = x.deliver(x.job, e) == machine.Applied || progress
-				}
-			}
+		if x.serve() || !deaf && x.closeAll() {
+			continue
 		}
-		if !progress {
-			if x.now.Before(x.job.CompleteBy) {
-				x.now = x.job.CompleteBy
-			}
-			x.deliver(x.job, makegood.DeadlinePassed{Key: x.job.CompleteBy})
+		if x.now.Before(x.job.CompleteBy) {
+			x.now = x.job.CompleteBy
 		}
+		x.move(x.job.Clone(), makegood.DeadlinePassed{Key: x.job.CompleteBy})
 	}
 	x.t.Fatalf("the job did not end: %+v", x.job)
+}
+
+// serve claims what is out and replies to it.
+func (x *world) serve() (progress bool) {
+	for _, s := range x.job.Steps {
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			which := id(s.Name, a.Attempt)
+			if a.State != makegood.Dispatched {
+				continue
+			}
+			x.claimOf(which)
+			progress = x.move(x.job.Clone(), x.replyOf(which, true)) == machine.Applied || progress
+		}
+	}
+	return progress
+}
+
+// closeAll carries out every closing that is asked for, and brings the answers.
+func (x *world) closeAll() (progress bool) {
+	for len(x.closings) > 0 {
+		x.close()
+		x.closings = nil
+		progress = x.move(x.job.Clone(), x.answers[len(x.answers)-1]) == machine.Applied || progress
+	}
+	return progress
 }

@@ -1,14 +1,10 @@
 package modelcheck
 
-import (
-	"fmt"
-)
-
 // action is one atomic step of one part.
 type action struct {
 	kind        uint8
 	actor       uint8
-	ev          event
+	ev, second  event
 	step, n, to uint8
 	// fault: nothing that a job may need in order to end.
 	fault bool
@@ -16,18 +12,26 @@ type action struct {
 
 const (
 	doLoad uint8 = iota
+	doAsk
 	doDecide
 	doSave
 	doSend
 	doRefuse
+	doClose
 	doCrash
 	doClaim
+	doClaimFar
 	doEffect
 	doReply
 	doBeat
+	doLie
 	doTick
 	doMinute
+	doWeeks
+	doExpire
 	doWipe
+	doRestart
+	doPowerLoss
 )
 
 // found is a state that one action leads to.
@@ -39,7 +43,7 @@ type found struct {
 
 // next lists what may happen in a state, in an order that is always the same.
 func (m *model) next(s *state) []found {
-	m.found = m.found[:0]
+	m.founds = m.founds[:0]
 	for i := range s.actors {
 		if i > 0 && s.actors[i] == s.actors[0] {
 			continue
@@ -52,9 +56,10 @@ func (m *model) next(s *state) []found {
 				m.agents(s, uint8(i), uint8(n))
 			}
 		}
+		m.lie(s, uint8(i))
 	}
 	m.world(s)
-	return m.found
+	return m.founds
 }
 
 // add notes a state. All that looks the same becomes the same here.
@@ -72,16 +77,30 @@ func (m *model) add(a action, s state, broken string) {
 	if s.actors[1].before(&s.actors[0]) {
 		s.actors[0], s.actors[1] = s.actors[1], s.actors[0]
 	}
-	m.found = append(m.found, found{a, s, broken})
+	m.settle(&s)
+	m.founds = append(m.founds, found{a, s, broken})
 }
 
-// again: a conflict. The event is delivered again; a request is, because its asker waits.
+// conflicts asks the shipped predicate whether the save of an actor would fail now.
+func (m *model) conflicts(x *actor) bool { return m.saveConflicts[flag(x.newRev)] }
+
+// again: a conflict. What came in a message is delivered again; what did not is tried again over the job as it is
+// then, as is what rests on facts that asking again would give otherwise. What was only looked at is forgotten.
 func (m *model) again(x *actor) {
-	if x.ev.kind == evRequest {
-		*x = actor{phase: received, ev: x.ev}
-		return
+	next := actor{phase: received, evs: x.evs, asked: x.asked}
+	n := 0
+	for _, f := range x.known {
+		keep := f.kind == askCommand || f.finding == foundOver ||
+			m.config.Slow && (f.kind == askClose || f.kind == askOverrule)
+		if keep && f.kind != askNone && !f.unsaved {
+			next.known[n] = f
+			n++
+		}
 	}
 	*x = actor{}
+	if n > 0 || next.evs[0].kind == evRequest {
+		*x = next
+	}
 }
 
 // drop forgets what an actor would send that is on its way already: once sent, always there.
@@ -89,35 +108,34 @@ func (m *model) drop(s *state, x *actor) {
 	kept := [maxOut]message{}
 	n := 0
 	for _, o := range x.out {
-		if o.kind == sendTask && s.tasks[o.step][o.n]&^taskRefused != o.code || o.kind == sendNotice && s.told&(1<<o.n) == 0 {
+		task := o.kind == sendTask && s.tasks[o.step][o.n]&^taskRefused != o.code
+		if task || o.kind == sendNotice && s.told&(1<<o.n) == 0 || o.kind == sendClose {
 			kept[n] = o
 			n++
 		}
 	}
-	if n == 0 {
+	if n == 0 && x.evs[0].kind == evNone {
 		*x = actor{}
 		return
 	}
-	*x = actor{phase: sending, out: kept}
+	x.out = kept
 }
 
 func (m *model) schedulers(s *state, i uint8) {
 	x := &s.actors[i]
 	switch x.phase {
 	case idle:
-		m.deliveries(s, func(e event, fault bool) { m.load(s, i, e, fault) })
+		m.deliveries(s, i)
 	case received:
-		m.load(s, i, x.ev, false)
+		m.load(s, i, x.evs, false)
 		m.crash(s, i)
 	case loaded:
-		next := *s
-		broken := m.settleActor(&next.actors[i], x.job)
-		m.add(action{kind: doDecide, actor: i, ev: x.ev}, next, broken)
+		m.proceed(s, i)
 		m.crash(s, i)
 	case decided:
 		next := *s
 		broken := m.save(&next, &next.actors[i])
-		m.add(action{kind: doSave, actor: i, ev: x.ev}, next, broken)
+		m.add(action{kind: doSave, actor: i, ev: x.evs[0], second: x.evs[1]}, next, broken)
 		m.crash(s, i)
 	case sending:
 		m.send(s, i)
@@ -125,46 +143,83 @@ func (m *model) schedulers(s *state, i uint8) {
 	}
 }
 
-// deliveries lists every event that may reach a Scheduler now.
-func (m *model) deliveries(s *state, f func(e event, fault bool)) {
-	f(event{kind: evSubmitted}, false)
+// deliveries lists every message that may reach a Scheduler now, by itself or together with another, and every request.
+func (m *model) deliveries(s *state, i uint8) {
+	var replies, all [maxSteps*maxAttempt + 1]event
+	n := 0
+	take := func(e event, fault bool) { m.load(s, i, [maxFold]event{e}, fault) }
+	take(event{kind: evSubmitted}, false)
 	if s.job.key <= 0 || m.config.Slow && s.job.key <= 1 {
-		f(event{kind: evDue}, false)
+		take(event{kind: evDue}, false)
+		replies[n] = event{kind: evDue}
+		n++
 	}
-	f(event{kind: evStaleDue}, false)
-	for i := range m.w.Steps {
-		for n := range uint8(maxAttempt) {
-			if code := s.replies[i][n]; code != 0 {
-				f(event{kind: evReply, step: uint8(i), n: n, code: code}, false)
+	take(event{kind: evStaleDue}, false)
+	if s.run > 0 {
+		take(event{kind: evPoke}, false)
+	}
+	for k := range m.w.Steps {
+		for at := range uint8(maxAttempt) {
+			if code := s.replies[k][at]; code != 0 && (at >= s.job.steps[k].attempt || s.burnt(k) < maxBurnt) {
+				replies[n] = event{kind: evReply, step: uint8(k), n: at, code: code}
+				take(replies[n], false)
+				n++
 			}
-			if s.tasks[i][n]&taskRefused != 0 {
-				f(event{kind: evRefused, step: uint8(i), n: n}, false)
+			if s.tasks[k][at]&taskRefused != 0 {
+				take(event{kind: evRefused, step: uint8(k), n: at}, true)
 			}
 		}
 	}
 	for seq := uint8(1); seq < 8; seq++ {
 		if s.told&(1<<seq) != 0 {
-			f(event{kind: evTold, n: seq}, false)
+			take(event{kind: evTold, n: seq}, false)
 		}
 	}
-	for n := range m.config.Verbs {
-		if s.asked&(1<<n) == 0 {
-			f(event{kind: evRequest, n: uint8(n)}, true)
+	for k := range m.config.Verbs {
+		if s.asked&(1<<k) == 0 {
+			take(event{kind: evRequest, n: uint8(k)}, true)
+		}
+	}
+	if !m.config.Folds {
+		return
+	}
+	copy(all[:], replies[:n])
+	for a := range n {
+		for b := range n {
+			if a != b {
+				m.load(s, i, [maxFold]event{all[a], all[b]}, false)
+			}
 		}
 	}
 }
 
-// load reads the job; unless the model is slow, the decision follows at once.
-func (m *model) load(s *state, i uint8, e event, fault bool) {
+// maxBurnt is how many attempts of a step may be closed that nobody claimed, and late replies still be delivered and tasks
+// be refused: a Scheduler that closes an attempt for such a one and crashes costs a number, every time.
+const maxBurnt = 1
+
+// burnt counts the attempts of a step that were closed before anybody claimed them.
+func (s *state) burnt(i int) (n int) {
+	for _, run := range s.runs[i] {
+		if run&ranNobody != 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// load reads the job; unless the model is slow, facts and decision follow at once.
+func (m *model) load(s *state, i uint8, evs [maxFold]event, fault bool) {
 	next := *s
 	x := &next.actors[i]
-	*x = actor{phase: loaded, ev: e, job: s.job}
-	if e.kind == evRequest {
-		next.asked |= 1 << e.n
+	x.phase, x.evs, x.job, x.newRev = loaded, evs, s.job, false
+	if evs[0].kind == evRequest {
+		next.asked |= 1 << evs[0].n
 	}
 	broken := ""
 	if !m.config.Slow {
-		broken = m.settleActor(x, s.job)
+		for x.phase == loaded && broken == "" {
+			broken = m.step(&next, x, 0)
+		}
 		if x.phase == sending {
 			m.drop(&next, x)
 		}
@@ -172,74 +227,128 @@ func (m *model) load(s *state, i uint8, e event, fault bool) {
 			return
 		}
 	}
-	m.add(action{kind: doLoad, actor: i, ev: e, fault: fault}, next, broken)
+	m.add(action{kind: doLoad, actor: i, ev: evs[0], second: evs[1], fault: fault}, next, broken)
 }
 
-// settleActor decides what an actor loaded.
-func (m *model) settleActor(x *actor, j job) string {
-	a := m.ask(j, x.ev)
-	x.job, x.ended, x.onClaims, x.moves, x.out = a.job, a.ended, a.onClaims, a.moves, a.out
-	x.phase = decided
+// proceed lets an actor that has loaded the job find out one thing that it must know, or decide.
+func (m *model) proceed(s *state, i uint8) {
+	x := &s.actors[i]
+	asks := m.ask(m.question(s, x)).asks
+	for k := range asks {
+		if k > 0 && asks[k].kind == askNone {
+			break
+		}
+		next := *s
+		broken := m.step(&next, &next.actors[i], k)
+		a := action{kind: doDecide, actor: i, ev: x.evs[0], second: x.evs[1]}
+		if asks[k].kind != askNone {
+			a.kind, a.step, a.n, a.to = doAsk, asks[k].step, asks[k].attempt, asks[k].kind
+		}
+		m.add(a, next, broken)
+	}
+}
+
+func (m *model) question(s *state, x *actor) question {
+	return question{job: x.job, evs: x.evs, asked: x.asked, known: x.known, run: s.run}
+}
+
+// step answers the k-th of the questions that the core asks, or takes what it decided.
+func (m *model) step(s *state, x *actor, k int) string {
+	a := m.ask(m.question(s, x))
+	if a.broken != "" {
+		return a.broken
+	}
+	if ask := a.asks[k]; ask.kind != askNone && ask.attempt > x.job.steps[ask.step].attempt {
+		// It was opened by an earlier event of the batch, and nobody was sent its task.
+		f := fact{ask: ask, finding: foundNobody, unsaved: true}
+		if ask.kind == askLook {
+			f.finding = foundOpen
+		}
+		x.know(f)
+		return ""
+	} else if ask.kind != askNone {
+		f, again, broken := m.find(s, ask, x.job.steps[ask.step].age)
+		if again {
+			x.known = [maxKnown]fact{}
+			*x = actor{phase: received, evs: x.evs, asked: x.asked}
+			return broken
+		}
+		x.know(f)
+		if f.finding == foundOver {
+			// It is judged over the job as it is loaded after it was seen.
+			m.again(x)
+			if !m.config.Slow {
+				x.phase, x.job = loaded, s.job
+			}
+		}
+		return broken
+	}
 	if !a.applied {
 		*x = actor{phase: sending, out: a.out}
+		return ""
 	}
-	return a.broken
+	x.job, x.out, x.phase = a.job, a.out, decided
+	return ""
+}
+
+// know adds a fact, in an order that does not depend on when it was found.
+func (x *actor) know(f fact) {
+	if x.known[maxKnown-1].kind != askNone {
+		panic("modelcheck: one decision rests on too many facts")
+	}
+	k := maxKnown - 1
+	for ; k > 0 && (x.known[k-1].kind == askNone || f.before(x.known[k-1])); k-- {
+		x.known[k] = x.known[k-1]
+	}
+	x.known[k] = f
+}
+
+func (f fact) before(other fact) bool {
+	if f.step != other.step {
+		return f.step < other.step
+	}
+	return f.kind < other.kind
 }
 
 // save writes what an actor decided, as the contract of store.Jobs says.
 func (m *model) save(s *state, x *actor) string {
-	old, broken := s.job, ""
 	s.job = x.job
-	for i := range m.w.Steps {
-		was, is := old.steps[i], &s.job.steps[i]
-		is.slot, is.slotBy = was.slot, was.slotBy
-		if x.ended&(1<<i) == 0 {
-			continue
-		}
-		reply := x.ev.kind == evReply && int(x.ev.step) == i && x.ev.n == was.slot
-		if was.slot == 0 || !reply && was.slotBy > 0 {
-			broken = fmt.Sprintf("the save erases the claim on s%d#%d, which holds", i, was.slot)
-		}
-		is.slot = 0
-	}
-	if !x.moves {
-		s.job.key = old.key
-	}
-	s.job.settle()
+	s.flush()
 	*x = actor{phase: sending, out: x.out}
 	for i := range s.actors {
 		if other := &s.actors[i]; other.phase == loaded || other.phase == decided {
 			other.newRev = true
 		}
 	}
-	return broken
+	return ""
 }
 
-// wrote notes for the actors that a claim or a heartbeat was written, and perhaps the key.
-func (s *state) wrote(key bool) {
-	for i := range s.actors {
-		if x := &s.actors[i]; x.phase == loaded || x.phase == decided {
-			x.newClaims = true
-			x.newKey = x.newKey || key
+// send sends tasks; then carries out what is to be closed; then tells.
+func (m *model) send(s *state, i uint8) {
+	first := uint8(sendNotice)
+	for _, o := range s.actors[i].out {
+		if o.kind == sendTask || o.kind == sendClose && first != sendTask {
+			first = o.kind
 		}
 	}
-}
-
-func (m *model) send(s *state, i uint8) {
 	for k, o := range s.actors[i].out {
-		if o.kind == 0 {
+		if o.kind != first {
 			continue
 		}
 		next := *s
 		a := action{kind: doSend, actor: i, step: o.step, n: o.n, to: o.kind}
-		if o.kind == sendNotice {
+		switch o.kind {
+		case sendNotice:
 			next.told |= 1 << o.n
 			m.add(a, next, "")
+			continue
+		case sendClose:
+			m.closeOne(s, i, k)
 			continue
 		}
 		next.tasks[o.step][o.n] = o.code | next.tasks[o.step][o.n]&taskRefused
 		m.add(a, next, "")
-		if m.config.Refusals && s.tasks[o.step][o.n] == 0 {
+		if m.config.Refusals && s.tasks[o.step][o.n] == 0 && s.burnt(int(o.step)) < maxBurnt {
 			refused := *s
 			refused.tasks[o.step][o.n] = taskRefused
 			refused.actors[i].out[k] = message{}
@@ -249,55 +358,37 @@ func (m *model) send(s *state, i uint8) {
 	}
 }
 
+// closeOne carries out one closing. When all are, their answers are brought to the job, in one move; what is to be told
+// is told over the job as it is then.
+func (m *model) closeOne(s *state, i uint8, k int) {
+	next := *s
+	x := &next.actors[i]
+	o := x.out[k]
+	f, _, broken := m.find(&next, ask{
+		kind: askCommand, step: o.step, attempt: o.n, undo: o.code&closeUndo != 0, mark: o.code&closeMark != 0,
+	}, o.code/closeAge)
+	x.know(f)
+	n := 0
+	for ; x.evs[n].kind != evNone; n++ {
+	}
+	// They come in the order of the steps, whichever was answered first.
+	for ; n > 0 && x.evs[n-1].step > o.step; n-- {
+		x.evs[n], x.asked[n] = x.evs[n-1], x.asked[n-1]
+	}
+	x.evs[n], x.asked[n] = event{kind: evClosed, step: o.step, n: o.n}, o.asked
+	x.out[k] = message{}
+	left := false
+	for _, other := range x.out {
+		left = left || other.kind == sendClose
+	}
+	if !left {
+		x.phase, x.out = received, [maxOut]message{}
+	}
+	m.add(action{kind: doClose, actor: i, step: o.step, n: o.n}, next, broken)
+}
+
 func (m *model) crash(s *state, i uint8) {
 	next := *s
 	next.actors[i] = actor{}
 	m.add(action{kind: doCrash, actor: i, fault: true}, next, "")
-}
-
-// world is what happens to everything at once.
-func (m *model) world(s *state) {
-	future := s.job.hasFuture()
-	minuteLeft := s.job.key == minute
-	for i := range s.actors {
-		if p := s.actors[i].phase; p == loaded || p == decided {
-			future = future || s.actors[i].job.hasFuture()
-		}
-	}
-	pass := func(ticks when) state {
-		next := *s
-		next.job.pass(ticks)
-		for i := range next.actors {
-			if p := next.actors[i].phase; p == loaded || p == decided {
-				next.actors[i].job.pass(ticks)
-			}
-		}
-		return next
-	}
-	if future {
-		m.add(action{kind: doTick}, pass(1), "")
-	}
-	if minuteLeft {
-		m.add(action{kind: doMinute}, pass(minute), "")
-	}
-	if m.config.Wipe {
-		m.add(action{kind: doWipe, fault: true}, s.wiped(), "")
-	}
-}
-
-// wiped is the state after everything but the store and the remote went down, with all messages.
-func (s *state) wiped() state {
-	next := *s
-	next.actors = [2]actor{}
-	next.replies = [maxSteps][maxAttempt]uint8{}
-	next.tasks = [maxSteps][maxAttempt]uint8{}
-	next.told = 0
-	for i := range next.runs {
-		for n := range next.runs[i] {
-			if next.runs[i][n] != 0 {
-				next.runs[i][n] = runDead
-			}
-		}
-	}
-	return next
 }

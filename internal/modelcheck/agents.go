@@ -1,6 +1,12 @@
 package modelcheck
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
 
 // agents is what the agent that got the task of an attempt may do. A zombie is one that does it late.
 func (m *model) agents(s *state, i, n uint8) {
@@ -8,52 +14,62 @@ func (m *model) agents(s *state, i, n uint8) {
 	if task&taskSent == 0 {
 		return
 	}
-	undo, round := task&taskUndo != 0, task&^taskRefused/taskRound
+	undo, round := task&taskUndo != 0, roundOf(task)
 	// Whoever worked on it: a task may come to another agent at any time.
-	if m.mayClaim[s.job.steps[i].open][s.job.steps[i].slot][n] {
-		m.claim(s, i, n, undo, round)
+	if item, ok := m.claimable(s, i, n); ok {
+		m.claim(s, i, n, item)
 	}
-	switch s.runs[i][n] {
+	switch s.runs[i][n] & runLife {
 	case runClaimed:
 		m.effect(s, i, n, undo, round)
 		m.failures(s, i, n, undo)
-		m.beat(s, i, n)
+		m.beat(s, i, n, undo)
 	case runEffected:
-		m.reply(s, i, n, replySucceeded, false)
+		m.answer(s, i, n, replySucceeded, false)
 		if m.config.Unknown && (!undo || m.config.UndoFails) {
-			m.reply(s, i, n, replyUnknown, true)
+			m.answer(s, i, n, replyUnknown, true)
 		}
 	case runRefused:
-		m.reply(s, i, n, replyFinal, false)
+		m.answer(s, i, n, replyFinal, false)
 	}
 }
 
 // claim takes the attempt, as the contract of store.Claims says.
-func (m *model) claim(s *state, i, n uint8, undo bool, round uint8) {
+func (m *model) claim(s *state, i, n uint8, item store.ClaimItem) {
 	next := *s
-	slot := &next.job.steps[i]
-	slot.slot, slot.slotBy = n, m.timeout(i)
-	lowers := next.job.key > slot.slotBy && next.job.key != never
-	if lowers {
-		next.job.key = slot.slotBy
-	}
-	next.job.settle()
-	next.wrote(lowers)
+	task := s.tasks[i][n]
+	undo, round := task&taskUndo != 0, roundOf(task)
+	it := &next.items[i][m.slot(int(i), undo)]
+	*it = m.compactItem(int(i), item)
+	it.soft = m.config.Power
 	broken := m.mayStart(s, i, n, undo, round)
-	next.runs[i][n] = runClaimed
+	next.runs[i][n] |= runClaimed
 	if undo {
 		next.remote[i][round] |= ledgerUndoClaimed
 	}
 	m.add(action{kind: doClaim, step: i, n: n}, next, broken)
+	if m.config.Lies > s.lies {
+		// The same, until far beyond what its step allows; and then nothing.
+		it.until = far
+		next.lies++
+		m.add(action{kind: doClaimFar, step: i, n: n, fault: true}, next, broken)
+		next.become(i, n, runDead)
+		m.add(action{kind: doClaimFar, step: i, n: n, fault: true}, next, broken)
+	}
 }
 
 // mayStart says what forbids an attempt to start now.
 func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
-	if s.runs[i][n] != 0 {
+	if s.runs[i][n]&runLife != 0 {
 		return fmt.Sprintf("attempt %d of s%d runs twice", n, i)
 	}
-	if s.job.steps[i].slot > 0 {
-		return fmt.Sprintf("attempt %d of s%d starts while %d is claimed", n, i, s.job.steps[i].slot)
+	if s.runs[i][n] != 0 {
+		return fmt.Sprintf("attempt %d of s%d starts after it was closed", n, i)
+	}
+	for other, run := range s.runs[i] {
+		if life := run & runLife; life >= runClaimed && life <= runRefused && run&ranSilent == 0 {
+			return fmt.Sprintf("attempt %d of s%d starts while %d runs, which was not closed", n, i, other)
+		}
 	}
 	if !undo && s.remote[i][round]&ledgerUndoClaimed != 0 {
 		return fmt.Sprintf("attempt %d of s%d goes forward after its undo began", n, i)
@@ -70,16 +86,19 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 	return ""
 }
 
+// become gives an attempt another life.
+func (s *state) become(i, n, life uint8) { s.runs[i][n] = s.runs[i][n]&^runLife | life }
+
 // effect is the remote service: idempotent by key, and forward it refuses a key that was undone.
 func (m *model) effect(s *state, i, n uint8, undo bool, round uint8) {
 	next := *s
 	ledger := &next.remote[i][round]
-	next.runs[i][n] = runEffected
+	next.become(i, n, runEffected)
 	switch {
 	case undo:
 		*ledger |= ledgerUndone
 	case *ledger&ledgerUndone != 0:
-		next.runs[i][n] = runRefused
+		next.become(i, n, runRefused)
 	default:
 		*ledger |= ledgerApplied
 	}
@@ -92,34 +111,72 @@ func (m *model) failures(s *state, i, n uint8, undo bool) {
 		return
 	}
 	if m.config.Fails {
-		m.reply(s, i, n, replyFailed, true)
+		m.answer(s, i, n, replyFailed, true)
 	}
 	if m.config.Final {
-		m.reply(s, i, n, replyFinal, true)
+		m.answer(s, i, n, replyFinal, true)
 	}
 	if m.config.Unknown {
-		m.reply(s, i, n, replyUnknown, true)
+		m.answer(s, i, n, replyUnknown, true)
 	}
 }
 
-func (m *model) reply(s *state, i, n, code uint8, fault bool) {
+// answer is the agent's reply.
+func (m *model) answer(s *state, i, n, code uint8, fault bool) {
 	next := *s
-	next.runs[i][n] = runReplied
+	next.become(i, n, runReplied)
 	next.replies[i][n] = code
 	m.add(action{kind: doReply, step: i, n: n, to: code, fault: fault}, next, "")
 }
 
-// beat extends the claim, as the contract of store.Claims says.
-func (m *model) beat(s *state, i, n uint8) {
-	slot := s.job.steps[i]
-	if !m.config.Beats || slot.slot != n || slot.slotBy >= m.timeout(i) {
+// beat extends the claim, as the contract of store.Claims says, where that changes anything that still counts.
+func (m *model) beat(s *state, i, n uint8, undo bool) {
+	k := m.slot(int(i), undo)
+	it := s.items[i][k]
+	if out, _ := s.job.steps[i].out(); !m.config.Beats || out == nil || out.attempt != n || it.until >= m.timeout(int(i)) {
+		return
+	}
+	claim := m.claimOf(int(i), n, byAgent, it.beaten, it.until)
+	claim.CompleteBy = base.Add(time.Duration(m.timeout(int(i))) * time.Millisecond)
+	full := m.fullItem(int(i), it)
+	beaten, err := store.Beaten(full, claim, claimUntil(ageOf(s.tasks[i][n])))
+	if beaten == full || err != nil && err != store.ErrWithdrawn {
 		return
 	}
 	next := *s
-	next.job.steps[i].slotBy = m.timeout(i)
-	next.job.settle()
-	next.wrote(false)
-	m.add(action{kind: doBeat, step: i, n: n}, next, "")
+	next.items[i][k] = m.compactItem(int(i), beaten)
+	next.items[i][k].soft = it.soft
+	m.add(action{kind: doBeat, step: i, n: n}, next, m.misbeaten(s, i, n, it, beaten))
 }
 
-func (m *model) timeout(i uint8) when { return when(m.w.Steps[i].Timeout / tick) }
+// misbeaten says what forbids a heartbeat.
+func (m *model) misbeaten(s *state, i, n uint8, it item, beaten store.ClaimItem) string {
+	switch {
+	case s.runs[i][n]&(ranNobody|ranSilent|ranReplied) != 0:
+		return fmt.Sprintf("attempt %d of s%d beats after it was closed", n, i)
+	case it.ends != never && beaten.CompleteBy.After(timeOf(it.ends)):
+		return fmt.Sprintf("attempt %d of s%d beats past the end that was set for it", n, i)
+	default:
+		return ""
+	}
+}
+
+// lie is what an agent may write to its own items that it should not: a claim of an attempt that was not made yet.
+func (m *model) lie(s *state, i uint8) {
+	if s.lies >= m.config.Lies || s.job.steps[i].attempt == 0 {
+		return
+	}
+	n := s.job.steps[i].attempt + 1
+	it := s.items[i][0]
+	claim := makegood.Claim{Attempt: int(n), LockedBy: liar, StartedAt: base, CompleteBy: base.Add(m.w.Steps[i].Timeout.Std())}
+	full, err := store.Claimed(m.fullItem(int(i), it), claim, claimUntil(0))
+	if err != nil {
+		return
+	}
+	next := *s
+	next.lies++
+	next.items[i][0] = m.compactItem(int(i), full)
+	m.add(action{kind: doLie, step: i, n: n, fault: true}, next, "")
+}
+
+func (m *model) timeout(i int) when { return when(m.w.Steps[i].Timeout / tick) }

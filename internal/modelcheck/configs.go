@@ -12,6 +12,7 @@ type shape struct {
 	stop            bool
 	timeout         makegood.Duration // of the job
 	uneven          bool              // the first step is slower than the others
+	other           bool              // another agent undoes
 }
 
 func (s shape) workflow() makegood.Workflow {
@@ -22,13 +23,16 @@ func (s shape) workflow() makegood.Workflow {
 			step.Needs = []string{}
 		}
 		if s.uneven {
-			step.StartBy = 4 * tick
+			step.StartBy = 3 * tick
 		}
 		if s.uneven && i == 0 {
-			step.Timeout, step.Retry.Max = 4*tick, 2*tick
+			step.Timeout, step.Retry.Max = 3*tick, 2*tick
 		}
 		if i < s.undo {
 			step.Undo = &makegood.Undo{Action: "undo"}
+			if s.other {
+				step.Undo.Agent = "b"
+			}
 		}
 		w.Steps = append(w.Steps, step)
 	}
@@ -38,104 +42,186 @@ func (s shape) workflow() makegood.Workflow {
 	return w.WithDefaults()
 }
 
+// sweep is a Supervisor's period that is longer than any StartBy here: nothing is looked at before that.
+const sweep = makegood.Second
+
 // Small are the configurations that every test run checks.
-func Small() []Config {
+func Small() []Config { return append(smallJobs(), smallWorlds()...) }
+
+// Large are those that only make modelcheck checks.
+func Large() []Config { return append(largeJobs(), largeWorlds()...) }
+
+func verbs(v ...makegood.Verb) []makegood.Verb { return v }
+
+func smallJobs() []Config {
 	one, two := shape{steps: 1, attempts: 1}, shape{steps: 2, attempts: 1}
-	verbs := func(v ...makegood.Verb) []makegood.Verb { return v }
 	return []Config{
 		{
-			Name: "two attempts", Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Name: "two attempts", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
 			Fails: true, Unknown: true, Wipe: true, Resends: 1,
 		},
 		{
-			Name: "two attempts, slow", Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Name: "two attempts, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
 			Unknown: true, Beats: true, Slow: true, Single: true, Resends: 1,
 		},
 		{
-			Name: "cancel", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
-			Fails: true,
+			Name: "two attempts, looked at", Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Beats: true, Single: true, Resends: 1,
 		},
 		{
-			Name: "two attempts and an undo", Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(),
-			Fails: true, Unknown: true, Single: true, Wipe: true,
+			Name: "cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Fails: true, Single: true, Wipe: true,
 		},
 		{
-			Name: "stop and resubmit", Workflow: one.workflow(), Verbs: verbs(makegood.Resubmit),
-			Final: true, Refusals: true, Wipe: true, Single: true,
-		},
-		{
-			Name: "rounds", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
-			Unknown: true, Wipe: true, Single: true,
-		},
-		{
-			Name: "two in a chain", Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(),
-			Final: true, Unknown: true, Wipe: true, Single: true,
-		},
-		{
-			Name: "two side by side", Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(),
-			Final: true, Beats: true, Single: true,
-		},
-		{
-			Name: "slow and fast side by side", Workflow: shape{steps: 2, attempts: 2, parallel: true, uneven: true}.workflow(),
+			Name: "two attempts and an undo", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(),
 			Fails: true, Single: true,
 		},
 		{
-			Name: "pause", Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
+			Name: "stop and resubmit", Period: sweep, Workflow: one.workflow(), Verbs: verbs(makegood.Resubmit),
+			Final: true, Refusals: true, Single: true,
 		},
 		{
-			Name: "the job's timeout", Workflow: shape{steps: 1, attempts: 2, undo: 1, timeout: 2 * tick}.workflow(),
+			Name: "stop, side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true}.workflow(),
+			Single: true,
+		},
+		{
+			Name: "rounds", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Unknown: true, Single: true,
+		},
+		{
+			Name: "two in a chain", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, other: true}.workflow(),
+			Final: true, Unknown: true, Wipe: true, Single: true,
+		},
+		{
+			Name: "two side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(),
+			Final: true, Single: true,
+		},
+		{
+			Name: "slow and fast side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, uneven: true}.workflow(),
+			Final: true, Single: true,
+		},
+		{
+			Name: "pause", Period: sweep, Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
+		},
+		{
+			Name: "the job's timeout", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1, timeout: 2 * tick}.workflow(),
 			Fails: true, Wipe: true, Single: true,
 		},
 	}
 }
 
-// Large are the configurations of make modelcheck.
-func Large() []Config {
-	verbs := func(v ...makegood.Verb) []makegood.Verb { return v }
+// smallWorlds are small jobs to which more happens than messages, crashes and requests.
+func smallWorlds() []Config {
 	return []Config{
 		{
-			Name: "two in a chain, cancelled, two schedulers", Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(), Verbs: verbs(makegood.Cancel),
+			Name: "weeks", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Fails: true, Weeks: 2, Single: true,
+		},
+		{
+			Name: "restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Restarts: 1, Power: true, Single: true,
+		},
+		{
+			Name: "lies", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Fails: true, Lies: 2, Single: true,
+		},
+		{
+			Name: "batches", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(),
+			Folds: true, Single: true,
+		},
+		{
+			Name: "batches, three attempts", Period: sweep, Workflow: shape{steps: 1, attempts: 3}.workflow(),
+			Folds: true, Single: true,
+		},
+		{
+			Name: "cancel, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Beats: true, Slow: true, Single: true,
+		},
+	}
+}
+
+func largeJobs() []Config {
+	return []Config{
+		{
+			Name: "cancel, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Fails: true, Unknown: true,
+		},
+		{
+			Name: "two in a chain, cancelled, two schedulers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(), Verbs: verbs(makegood.Cancel),
 			Final: true,
 		},
 		{
-			Name: "two in a chain, two attempts", Workflow: shape{steps: 2, attempts: 2, undo: 2}.workflow(),
-			Unknown: true, Single: true,
+			Name: "two in a chain, two attempts", Period: sweep, Workflow: shape{steps: 2, attempts: 2, undo: 1}.workflow(),
+			Single: true,
 		},
 		{
-			Name: "two side by side, two schedulers", Workflow: shape{steps: 2, attempts: 1, undo: 2, parallel: true}.workflow(),
-			Unknown: true,
+			Name: "two side by side, cancelled", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(), Verbs: verbs(makegood.Cancel),
+			Single: true,
 		},
 		{
-			Name: "three in a chain", Workflow: shape{steps: 3, attempts: 1, undo: 3}.workflow(), Verbs: verbs(makegood.Cancel),
-			Final: true, Wipe: true, Single: true,
+			Name: "two side by side, two schedulers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(),
+			Final: true,
 		},
 		{
-			Name: "three side by side", Workflow: shape{steps: 3, attempts: 1, undo: 2, parallel: true}.workflow(),
+			Name: "three in a chain", Period: sweep, Workflow: shape{steps: 3, attempts: 1, undo: 3}.workflow(), Verbs: verbs(makegood.Cancel),
 			Final: true, Single: true,
 		},
 		{
-			Name: "undos that fail", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit, makegood.Cancel),
+			Name: "three side by side", Period: sweep, Workflow: shape{steps: 3, attempts: 1, parallel: true}.workflow(),
+			Final: true, Single: true,
+		},
+		{
+			Name: "undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit, makegood.Cancel),
 			Final: true, UndoFails: true, Single: true,
 		},
 		{
-			Name: "two attempts, slow, two schedulers", Workflow: shape{steps: 1, attempts: 2}.workflow(),
-			Fails: true, Unknown: true, Beats: true, Wipe: true, Slow: true, Resends: 1,
+			Name: "slow, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 1}.workflow(),
+			Fails: true, Slow: true,
 		},
 		{
-			Name: "an undo, cancelled, slow", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
-			Unknown: true, Beats: true, Slow: true, Single: true,
+			Name: "pause, resume, cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume, makegood.Cancel),
+			Single: true,
 		},
 		{
-			Name: "pause, resume, cancel", Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume, makegood.Cancel),
-			Unknown: true, Single: true,
-		},
-		{
-			Name: "the job's timeout, resubmitted", Workflow: shape{steps: 1, attempts: 1, timeout: 2 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Name: "the job's timeout, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, timeout: 2 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
 			Fails: true,
 		},
 		{
-			Name: "stopped, undone on request, refusals", Workflow: shape{steps: 1, attempts: 1, undo: 1, stop: true}.workflow(),
-			Verbs: verbs(makegood.UndoJob, makegood.Resubmit), Unknown: true, Refusals: true, Single: true,
+			Name: "stopped, undone on request, refusals", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, stop: true}.workflow(),
+			Verbs: verbs(makegood.UndoJob), Refusals: true, Single: true,
+		},
+		{
+			Name: "stop and resubmit, side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, parallel: true}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Single: true,
+		},
+	}
+}
+
+func largeWorlds() []Config {
+	return []Config{
+		{
+			Name: "weeks, undone", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Weeks: 2, Single: true,
+		},
+		{
+			Name: "lies, undone, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Fails: true, Lies: 1, Slow: true, Single: true,
+		},
+		{
+			Name: "restarts, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Restarts: 2, Power: true, Single: true,
+		},
+		{
+			Name: "batches, side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, parallel: true}.workflow(),
+			Final: true, Folds: true, Single: true,
+		},
+		{
+			Name: "restarts of two in a chain", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2}.workflow(),
+			Unknown: true, Restarts: 2, Power: true, Single: true,
+		},
+		{
+			Name: "batches, two attempts and an undo", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(),
+			Unknown: true, Folds: true, Single: true,
 		},
 	}
 }

@@ -2,75 +2,118 @@ package modelcheck
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// question is what the core is asked. It is a function, so each question is asked once.
+// question is what the core is asked: what it makes of these events, folded, over what is known of claims. It is a
+// function, so each question is asked once.
 type question struct {
-	job job
-	ev  event
+	job        job
+	evs, asked [maxFold]event
+	known      [maxKnown]fact
+	run        uint8
 }
 
-// answer is what it said: the job as it is to be, what the save of it rests on, and what is to be
-// sent once it is saved (or at once, if it does not change).
+// answer is what it said: what it must know first; or the job as it is to be, and what is to be sent once it is saved
+// (or at once, if it does not change).
 type answer struct {
-	applied         bool
-	job             job
-	ended           uint8
-	onClaims, moves bool
-	out             [maxOut]message
-	broken          string
+	asks    [maxSteps]ask
+	applied bool
+	job     job
+	out     [maxOut]message
+	broken  string
 }
 
-// ask puts an event to the core.
-func (m *model) ask(j job, e event) answer {
-	q := question{j, e}
+// ask puts events to the core.
+func (m *model) ask(q question) answer {
 	if a, ok := m.answers[q]; ok {
 		return a
 	}
-	a := m.decide(j, e)
+	a := m.decide(q)
 	m.answers[q] = a
 	return a
 }
 
-// decide runs the shipped Apply and Pending, as the Scheduler does.
-func (m *model) decide(j job, e event) (a answer) {
+// decide runs the shipped Apply and Pending, as the Scheduler does: it folds the events, and derives the commands of
+// all of them from the job as it is to be saved.
+func (m *model) decide(q question) (a answer) {
 	defer func() {
 		if r := recover(); r != nil {
 			a.broken = fmt.Sprintf("the core panics: %v", r)
 		}
 	}()
-	ev, before := m.event(e, j), m.full(j)
-	after, v := m.apply(before, ev)
-	a.applied = v.Kind == machine.Applied
+	before := m.full(q.job)
+	after := before
+	facts := m.facts(q)
+	interrupted := q.job.incarnation < q.run && !states[q.job.state].Finished()
+	events := m.events(q, interrupted)
+	for _, e := range events {
+		next, v := m.apply(after, e, facts)
+		switch {
+		case len(v.Asks) > 0:
+			for n, is := range v.Asks {
+				a.asks[n] = compactAsk(is)
+			}
+			return a
+		case v.Kind != machine.Applied:
+			continue
+		}
+		m.learnName(q, e, next)
+		if broken := m.judge(after, next, e, facts); broken != "" && a.broken == "" {
+			a.broken = broken
+		}
+		a.applied, after = true, next
+	}
+	a.job = q.job
 	if a.applied {
 		a.job = m.compact(after)
-		a.moves = !after.CompleteBy.Equal(before.CompleteBy)
-		a.onClaims = v.OnClaims
-		for _, name := range v.Ended {
-			for i := range m.w.Steps {
-				if stepName(i) == name {
-					a.ended |= 1 << i
-				}
+		for i := range m.w.Steps {
+			if a.job.steps[i].attempt >= maxAttempt {
+				a.broken = fmt.Sprintf("s%d has %d attempts, and no end", i, a.job.steps[i].attempt)
 			}
 		}
-		a.broken = m.judge(j, before, after, e, ev)
-	} else {
-		a.job = j
 	}
-	a.out = m.commands(after, ev)
+	a.out = m.commands(after, events)
 	return a
 }
 
-// apply asks until the core has all its facts: no step is skipped, and no expression fails.
-func (m *model) apply(j makegood.Job, e makegood.Event) (makegood.Job, machine.Verdict) {
-	facts := machine.Facts{Random: 1, Values: map[machine.Want]machine.Fact{}}
+// events are those of a fold, behind the interruption that the first move of a new run finds.
+func (m *model) events(q question, interrupted bool) (all []makegood.Event) {
+	poked := slices.Contains(q.evs[:], event{kind: evPoke})
+	if interrupted || poked {
+		all = append(all, makegood.Interrupted{Incarnation: int(q.run)})
+	}
+	for k, e := range q.evs {
+		if e.kind != evNone {
+			all = append(all, m.event(e, q.asked[k], q))
+		}
+	}
+	return all
+}
+
+// facts are those that are at hand, and what is known of claims.
+func (m *model) facts(q question) machine.Facts {
+	facts := machine.Facts{
+		Random: 1, Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]makegood.Found{}, Secret: secret,
+		Period: m.config.Period.Std(), Incarnation: int(q.run),
+	}
+	for _, f := range q.known {
+		if f.kind != askNone && f.kind != askCommand {
+			facts.Found[fullAsk(f.ask)] = m.found(f)
+		}
+	}
+	return facts
+}
+
+// apply asks until the core has all that expressions give: no step is skipped, and no expression fails.
+func (m *model) apply(j makegood.Job, e makegood.Event, facts machine.Facts) (makegood.Job, machine.Verdict) {
 	for {
 		next, v := machine.Apply(m.w, j, e, facts, base)
-		if v.Kind != machine.Wanting {
+		if v.Kind != machine.Wanting || len(v.Asks) > 0 {
 			return next, v
 		}
 		for _, want := range v.Wants {
@@ -79,27 +122,66 @@ func (m *model) apply(j makegood.Job, e makegood.Event) (makegood.Job, machine.V
 	}
 }
 
-// commands derives what is to be sent from the job as it is saved.
-func (m *model) commands(j makegood.Job, e makegood.Event) (out [maxOut]message) {
+// learnName notes by what name a job remembers a request.
+func (m *model) learnName(q question, e makegood.Event, next makegood.Job) {
+	if _, ok := e.(makegood.Requested); ok {
+		m.requests[q.evs[0].n] = next.Requests[len(next.Requests)-1]
+	}
+}
+
+// commands derives what is to be sent and done from the job as it is saved.
+func (m *model) commands(j makegood.Job, events []makegood.Event) (out [maxOut]message) {
 	n := 0
-	for _, c := range machine.Pending(m.w, j, e) {
-		switch c := c.(type) {
-		case makegood.Dispatch:
-			out[n] = m.task(j, c)
+	add := func(o message) {
+		if !slices.Contains(out[:n], o) {
+			out[n] = o
 			n++
-		case makegood.Announce:
-			out[n] = message{kind: sendNotice, n: small(c.Seq)}
-			n++
-		case makegood.AlertAgent, makegood.Remind:
-			// Neither is relied on.
-		default:
-			panic(fmt.Sprintf("%T", c))
+		}
+	}
+	for _, e := range events {
+		for _, c := range machine.Pending(m.w, j, e, base) {
+			switch c := c.(type) {
+			case makegood.Dispatch:
+				add(m.task(j, c))
+			case makegood.Announce:
+				add(message{kind: sendNotice, n: small(c.Seq)})
+			case makegood.CloseAttempt:
+				add(m.closing(j, c))
+			case makegood.AlertAgent, makegood.Remind:
+				// Neither is relied on.
+			default:
+				panic(fmt.Sprintf("%T", c))
+			}
 		}
 	}
 	return out
 }
 
-// task runs the shipped TaskOf, and keeps of the task what the remote will see: the round in its key.
+// A closing carries, as code, its direction, whether it marks, and the age of its attempt.
+const (
+	closeUndo = 1
+	closeMark = 2
+	closeAge  = 4
+)
+
+func (m *model) closing(j makegood.Job, c makegood.CloseAttempt) message {
+	var i int
+	if _, err := fmt.Sscanf(c.Step, "s%d", &i); err != nil {
+		panic(fmt.Sprintf("the closing of step %q", c.Step))
+	}
+	o := message{kind: sendClose, step: uint8(i), n: small(c.Attempt), asked: m.causeOf(c.Asked)}
+	a := j.Steps[i].Forward
+	if c.Undo {
+		o.code, a = closeUndo, j.Steps[i].Undo
+	}
+	if c.Mark {
+		o.code |= closeMark
+	}
+	o.code |= closeAge * uint8(base.Sub(a.Opened())/weeks)
+	return o
+}
+
+// task runs the shipped TaskOf, and keeps of the task what the remote will see, the round in its key, and how old it is.
 func (m *model) task(j makegood.Job, d makegood.Dispatch) message {
 	t := machine.TaskOf(m.w, j, d)
 	var i, round int
@@ -115,26 +197,34 @@ func (m *model) task(j makegood.Job, d makegood.Dispatch) message {
 		}
 		key += "/undo"
 	}
-	if t.Key != key || (t.Undo != nil) != d.Undo || t.Attempt != d.Attempt {
+	if t.Key != key || (t.Undo != nil) != d.Undo || t.Attempt != d.Attempt || t.Token != token(i, d.Attempt) {
 		panic(fmt.Sprintf("the task of %+v is %+v", d, t))
 	}
-	return message{kind: sendTask, step: uint8(i), n: small(t.Attempt), code: code}
+	for age := uint8(0); age < 3; age++ {
+		if t.ClaimUntil.Equal(claimUntil(age)) {
+			return message{kind: sendTask, step: uint8(i), n: small(t.Attempt), code: code | taskAge*age}
+		}
+	}
+	panic(fmt.Sprintf("attempt %d of %s can be claimed until %s", t.Attempt, d.Step, t.ClaimUntil))
 }
 
 // judge holds what must be true of one decision.
-func (m *model) judge(j job, before, after makegood.Job, e event, ev makegood.Event) string {
-	if e.kind == evStaleDue {
+func (m *model) judge(before, after makegood.Job, e makegood.Event, facts machine.Facts) string {
+	if d, ok := e.(makegood.DeadlinePassed); ok && d.Key.Equal(timeOf(staleKey)) {
 		return "DeadlinePassed acted with a key that is not the one stored"
 	}
-	if again, v := m.apply(after, ev); v.Kind == machine.Applied {
-		return fmt.Sprintf("applied twice: the second time gives %+v", again)
+	if _, v := m.apply(after, e, facts); v.Kind == machine.Applied && !m.overdue(facts) {
+		return fmt.Sprintf("%T is applied twice", e)
+	}
+	if before.Desired != makegood.Processed && after.Desired == makegood.Processed && after.Round == before.Round {
+		return "what was given up is wanted again in the same round"
 	}
 	failures := 0
 	for i, s := range after.Steps {
 		failures += s.Forward.FailureCount + s.Undo.FailureCount
+		old := before.Steps[i]
 		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			old := j.steps[i]
-			if n := a.Attempt; n > 0 && n != int(old.forward.attempt) && n != int(old.undo.attempt) && n <= int(old.attempt) {
+			if n := a.Attempt; n > 0 && n != old.Forward.Attempt && n != old.Undo.Attempt && n <= old.Attempt {
 				return fmt.Sprintf("attempt %d of %s is opened again", n, s.Name)
 			}
 		}
@@ -148,64 +238,72 @@ func (m *model) judge(j job, before, after makegood.Job, e event, ev makegood.Ev
 	return ""
 }
 
-// strangers are replies that nobody may take: of another claim than the one held, and of another
-// attempt than the one it is of.
+// overdue reports whether a claim was found held, and has passed since: then the key is that, and due again at once.
+func (m *model) overdue(facts machine.Facts) bool {
+	for _, f := range facts.Found {
+		if f.Finding == makegood.FoundHeld && !f.Claim.CompleteBy.After(base) {
+			return true
+		}
+	}
+	return false
+}
+
+// strangers are replies that nobody may take: without the token of the attempt that they speak of, or a failure by
+// another than who holds the claim.
 func (m *model) strangers(j job) string {
 	full := m.full(j)
 	for i := range m.w.Steps {
-		slot := int(j.steps[i].slot)
-		if slot == 0 {
+		a, _ := j.steps[i].out()
+		if a == nil {
 			continue
 		}
-		name, by := stepName(i), lockedBy(j.steps[i].slot)
+		name, n := stepName(i), int(a.attempt)
+		reply := func(attempt, token int, by string) makegood.Reply {
+			return makegood.Reply{Step: name, Attempt: attempt, LockedBy: by, Token: machine.Token(full, name, token)}
+		}
+		forged := reply(n, n, lockedBy(a.attempt))
+		forged.Token = "1.forged"
 		for _, e := range []makegood.Event{
-			makegood.StepSucceeded{Step: name, Attempt: slot, LockedBy: "stranger"},
-			makegood.StepFailed{Step: name, Attempt: slot, LockedBy: "stranger"},
-			makegood.StepSucceeded{Step: name, Attempt: slot - 1, LockedBy: by},
-			makegood.StepFailed{Step: name, Attempt: slot + 1, LockedBy: by},
+			makegood.StepSucceeded{Reply: forged},
+			makegood.StepFailed{Reply: forged},
+			makegood.StepSucceeded{Reply: reply(n, n+1, lockedBy(a.attempt))},
+			makegood.StepSucceeded{Reply: reply(n+1, n+1, lockedBy(a.attempt))},
+			makegood.StepSucceeded{Reply: reply(n-1, n-1, "stranger")},
+			makegood.StepFailed{Reply: reply(n-1, n-1, "stranger")},
+			makegood.StepFailed{Reply: reply(n, n, "stranger")},
+			makegood.StepFailed{Reply: reply(n, n, "")},
 		} {
-			if _, v := m.apply(full, e); v.Kind == machine.Applied {
-				return fmt.Sprintf("%+v is taken, but attempt %d is claimed by %s", e, slot, by)
+			held := store.ClaimItem{Claim: m.claimOf(i, a.attempt, byAgent, false, m.timeout(i))}
+			if m.taken(full, e, held, j.incarnation) || m.taken(full, e, store.ClaimItem{}, j.incarnation) {
+				return fmt.Sprintf("a reply of another than the holder of attempt %d of %s is taken", n, name)
 			}
 		}
 	}
 	return ""
 }
 
-// conflicts asks the shipped predicate whether the save of an actor would fail now.
-func (m *model) conflicts(a *actor) bool {
-	i := 0
-	for bit, set := range []bool{a.onClaims, a.moves, a.newRev, a.newClaims, a.newKey} {
-		if set {
-			i |= 1 << bit
+// taken reports whether a reply changes the job, or the claim item of the attempt that is out.
+func (m *model) taken(j makegood.Job, e makegood.Event, item store.ClaimItem, run uint8) bool {
+	facts := m.facts(question{run: run})
+	for {
+		_, v := m.apply(j, e, facts)
+		if len(v.Asks) == 0 {
+			return v.Kind == machine.Applied
+		}
+		for _, a := range v.Asks {
+			next, found := store.Closed(item, store.Closing{Attempt: a.Attempt, Until: claimUntil(0), Now: base, LockedBy: a.LockedBy})
+			if next != item {
+				return true
+			}
+			facts.Found[a] = found
 		}
 	}
-	return m.saveConflicts[i]
 }
 
-// fillPredicates asks the shipped predicates once for every case in which a model can meet them.
+// fillPredicates asks once whether the save of an actor fails after another's.
 func (m *model) fillPredicates() {
-	for i := range m.saveConflicts {
-		is := func(bit int) int64 { return int64(i >> bit & 1) }
-		stored := makegood.Job{Rev: 1 + is(2), Claims: makegood.Claims{Rev: 1 + is(3)}, CompleteBy: timeOf(when(5 - is(4)))}
-		change := store.Change{Job: makegood.Job{Rev: 1, Claims: makegood.Claims{Rev: 1}, CompleteBy: timeOf(5)}, Seen: timeOf(5), OnClaims: is(0) > 0}
-		if is(1) > 0 {
-			change.Job.CompleteBy = timeOf(7)
-		}
-		m.saveConflicts[i] = store.MaySave(stored, change) != nil
-	}
-	for open := range maxAttempt {
-		for slot := range maxAttempt {
-			for attempt := range maxAttempt {
-				j := makegood.Job{Open: map[string]int{}}
-				if open > 0 {
-					j.Open["s"] = open
-				}
-				if slot > 0 {
-					j.Claims.Slots = map[string]makegood.Claim{"s": {Attempt: slot, LockedBy: "another"}}
-				}
-				m.mayClaim[open][slot][attempt] = store.MayClaim(j, "s", makegood.Claim{Attempt: attempt, LockedBy: "mine"}) == nil
-			}
-		}
+	change := store.Change{Job: makegood.Job{Rev: 1}}
+	for rev := range m.saveConflicts {
+		m.saveConflicts[rev] = store.MaySave(makegood.Job{Rev: int64(1 + rev)}, change) != nil
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // violation says what is wrong with a state; empty if nothing is.
 func (m *model) violation(s *state) string {
-	for _, check := range []func(*state) string{m.steps, m.index, m.ledger} {
+	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger} {
 		if broken := check(s); broken != "" {
 			return broken
 		}
@@ -23,38 +23,47 @@ func (j *job) live() bool {
 
 func (j *job) forwards() bool { return states[j.desired] == makegood.Processed }
 
-// steps: what the job says of its attempts agrees with the claims, and with who ever started.
+// steps: what the job says of its attempts agrees with who ever started.
 func (m *model) steps(s *state) string {
-	live := s.job.live()
 	for i := range m.w.Steps {
 		st := &s.job.steps[i]
 		forward, undo := st.forward.state == stDispatched, st.undo.state == stDispatched
-		out := uint8(0)
-		switch {
-		case forward && undo:
-			return fmt.Sprintf("s%d goes both ways at once", i)
-		case forward:
-			out = st.forward.attempt
-		case undo:
-			out = st.undo.attempt
-		}
 		started := uint8(0)
 		for _, run := range s.runs[i] {
-			if run != 0 {
+			// One that was closed as silent though nobody was seen to claim it had no item left, or a liar's.
+			if run&(runLife|ranSilent) != 0 {
 				started++
 			}
 		}
 		switch {
-		case st.slot != 0 && st.slot != out:
-			return fmt.Sprintf("attempt %d of s%d is claimed, but the job knows of attempt %d", st.slot, i, out)
+		case forward && undo:
+			return fmt.Sprintf("s%d goes both ways at once", i)
+		case (forward || undo) && states[s.job.state].Finished():
+			return fmt.Sprintf("an attempt of s%d is out in a finished job", i)
 		case st.forward.failures+st.undo.failures > started:
 			return fmt.Sprintf("s%d counts %d failures, but only %d attempts started", i, st.forward.failures+st.undo.failures, started)
-		case out != 0 && st.slot == 0 && !live:
-			return fmt.Sprintf("attempt %d of s%d is out and unclaimed in a job that waits", out, i)
-		case out != 0 && st.slot == 0 && st.open != out:
-			return fmt.Sprintf("attempt %d of s%d is out and nobody can claim it", out, i)
-		case st.open != 0 && st.open != out:
-			return fmt.Sprintf("attempt %d of s%d may be claimed, but is not out", st.open, i)
+		}
+	}
+	return ""
+}
+
+// over: what the job knows to be over has ended, and can never begin; nor, once its closing was answered, what is not to begin.
+func (m *model) over(s *state) string {
+	for i := range m.w.Steps {
+		out, undo := s.job.steps[i].out()
+		for n := uint8(1); n < maxAttempt; n++ {
+			is := out != nil && out.attempt == n
+			if run := s.runs[i][n]; !is && run&runLife >= runClaimed && run&runLife <= runRefused && run&ranSilent == 0 {
+				return fmt.Sprintf("attempt %d of s%d is over, and runs", n, i)
+			}
+			if s.tasks[i][n]&taskSent == 0 || is && (out.closing || s.job.live() && undo != s.job.forwards()) {
+				continue
+			}
+			if _, ok := m.claimable(s, uint8(i), n); ok && is {
+				return fmt.Sprintf("attempt %d of s%d is not to begin, and may be claimed", n, i)
+			} else if ok {
+				return fmt.Sprintf("attempt %d of s%d is over, and may be claimed", n, i)
+			}
 		}
 	}
 	return ""
@@ -73,23 +82,33 @@ func (m *model) index(s *state) string {
 	if j.untold > 0 {
 		due = minute
 	}
-	if j.live() {
-		if j.forwards() {
-			due = min(due, j.deadline)
+	for i := range m.w.Steps {
+		st := &j.steps[i]
+		// Also of a job that stands still: what is being closed is seen to its end.
+		due = min(due, st.forward.look, st.undo.look)
+		if j.live() {
+			due = min(due, st.forward.backoff(), st.undo.backoff())
 		}
-		for i := range m.w.Steps {
-			st := &j.steps[i]
-			due = min(due, st.forward.due, st.undo.due)
-			if st.slot > 0 {
-				due = min(due, st.slotBy)
-			}
-		}
+	}
+	if j.live() && j.forwards() {
+		due = min(due, j.deadline)
+	}
+	if j.is(makegood.Error) {
+		due = min(due, j.remind)
 	}
 	// Once the key has passed, the Supervisor looks: by how much it has is of no interest.
 	if j.key > max(due, 0) {
 		return fmt.Sprintf("something is due in %d ticks, and the key is %d", due, j.key)
 	}
 	return ""
+}
+
+// backoff is when the next attempt is due.
+func (a *activity) backoff() when {
+	if a.state != stBackoff {
+		return never
+	}
+	return a.due
 }
 
 // ledger: what the job says agrees with what the remote services did, by idempotency key.
@@ -120,9 +139,14 @@ func (m *model) ledger(s *state) string {
 	return ""
 }
 
-// ended reports whether a job is where it needs nobody of ours: finished and told, or in front of a
-// person who was told.
+// ended reports whether a job is where it needs nobody of ours: finished and told, or, with nothing out that nobody
+// has claimed, in front of a person who was told, or paused.
 func (s *state) ended() bool {
 	j := &s.job
+	for i := range j.steps {
+		if a, _ := j.steps[i].out(); a != nil && a.closing {
+			return false
+		}
+	}
 	return j.untold == 0 && (states[j.state].Finished() || j.is(makegood.Error)) || j.paused
 }

@@ -1,11 +1,11 @@
-// Package modelcheck goes through every interleaving of small jobs: Schedulers that load, decide,
-// save and send; agents that claim, work and reply, late or never; Supervisors that believe whatever
-// an index ever said; messages that are lost, doubled and held up; crashes; operators. In every state
+// Package modelcheck goes through every interleaving of small jobs: Schedulers that load, find out,
+// decide, save, send and close; agents that claim, work and reply, late or never, and lie; Supervisors that believe
+// whatever an index ever said; messages that are lost, doubled and held up; crashes; operators. In every state
 // it looks whether the promises of docs/architecture.md hold, and from every state whether the job can
 // still end.
 //
-// It runs the shipped functions: machine.Submit, Apply, Pending and TaskOf decide, store.MaySave and
-// store.MayClaim say which writes hold. It does not run the Scheduler, the agents' runner or an
+// It runs the shipped functions: machine.Submit, Apply, Pending and TaskOf decide, those of internal/store/may.go say
+// which writes hold and what claim items become. It does not run the Scheduler, the agents' runner or an
 // adapter, and it proves nothing about jobs larger than its configurations.
 package modelcheck
 
@@ -31,12 +31,24 @@ type Config struct {
 	// Beats lets agents extend their claims, Refusals lets the queue refuse tasks, and Wipe lets
 	// everything but the store and the remote services go down with all messages.
 	Beats, Refusals, Wipe bool
-	// Slow lets time pass, and others write, between loading and deciding.
+	// Restarts is how often an embedded engine starts again, as a new run; with Power, claims that were not flushed may
+	// be lost with it.
+	Restarts uint8
+	Power    bool
+	// Weeks is how often so much time passes that tasks cannot be claimed any more and claim items are deleted.
+	Weeks uint8
+	// Lies is how often an agent writes a claim that cannot be true.
+	Lies uint8
+	// Folds lets two messages come in one batch.
+	Folds bool
+	// Slow lets time pass, and others write, between loading, each finding out, and deciding.
 	Slow bool
 	// Single leaves one Scheduler, of two.
 	Single bool
 	// Resends is how many resends of a task are told apart.
 	Resends uint8
+	// Period is how often the Supervisor comes: an attempt is not looked at sooner, before its StartBy.
+	Period makegood.Duration
 }
 
 // Result is what a check found.
@@ -57,9 +69,9 @@ type model struct {
 	needs         [maxSteps][maxSteps]bool
 	answers       map[question]answer
 	strange       map[job]string
-	saveConflicts [32]bool
-	mayClaim      [maxAttempt][maxAttempt][maxAttempt]bool
-	found         []found
+	requests      [8]string // by what names a job remembers requests
+	saveConflicts [2]bool
+	founds        []found
 
 	seeds   [2]maphash.Seed
 	seen    map[[2]uint64]uint32
@@ -108,9 +120,9 @@ func newModel(c Config) *model {
 
 // first is the state right after the submission was stored: its tasks are yet to be sent.
 func (m *model) first() state {
-	facts := machine.Facts{Random: 1, Values: map[machine.Want]machine.Fact{}}
+	facts := m.facts(question{})
 	for {
-		j, v := machine.Submit(m.w, machine.Submission{ID: "j"}, facts, base)
+		j, v := machine.Submit(m.w, machine.Submission{ID: "j", Birth: "birth"}, facts, base)
 		if v.Kind == machine.Wanting {
 			for _, want := range v.Wants {
 				facts.Values[want] = machine.Fact{Run: true}
@@ -118,7 +130,10 @@ func (m *model) first() state {
 			continue
 		}
 		s := state{job: m.compact(j)}
-		s.actors[1] = actor{phase: sending, out: m.commands(j, makegood.Submitted{})}
+		for i := range s.items {
+			s.items[i] = [2]item{{ends: never}, {ends: never}}
+		}
+		s.actors[1] = actor{phase: sending, out: m.commands(j, []makegood.Event{makegood.Submitted{}})}
 		if m.config.Single {
 			s.actors[0] = actor{phase: absent}
 		}

@@ -9,7 +9,9 @@ const (
 	maxSteps   = 3
 	maxAttempt = 10 // attempt numbers stay below it
 	maxRound   = 3
-	maxOut     = 4
+	maxOut     = 6
+	maxFold    = 3 // events in one load and save
+	maxKnown   = 6 // facts about claims that one decision rests on
 )
 
 // when is a time, in ticks from now. What is not above zero has passed. How long ago it passed
@@ -17,8 +19,8 @@ const (
 type when int8
 
 const (
-	minute when = 125 // TellAgain; it comes when nothing nearer is left
-	far    when = 126 // FarKey; nobody waits for it here
+	minute when = 125 // TellAgain, CloseAgain; it comes when nothing nearer is left
+	far    when = 126 // FarKey; only weeks bring it
 	never  when = 127
 )
 
@@ -31,62 +33,118 @@ const (
 	evSubmitted
 	evDue      // DeadlinePassed with the key that is stored
 	evStaleDue // DeadlinePassed with a key that is not
+	evPoke     // DeadlinePassed without a key, as the engine sends it when it starts
 	evReply
 	evRefused
 	evRequest
 	evTold
+	evClosed // AttemptClosed: what was found is among the facts of the actor
+	evInterrupted
 )
 
 // activity is a makegood.Activity without what decides nothing.
 type activity struct {
-	state, attempt, tries, failures, resent, silent uint8
-	// due is until when an unclaimed attempt may wait, or when the next is made.
-	due     when
-	unknown bool
-	cause   event
+	state, attempt, tries, failures, resent uint8
+	// silent is the last started attempt that ended in silence, and nameless that nobody was found to have claimed it.
+	silent   uint8
+	nameless bool
+	// due is until when an unclaimed attempt may wait, or when the next is made; look is LookAt.
+	due, look when
+	unknown   bool
+	closing   bool
+	cause     event
 }
 
-// step is a makegood.StepState with its entry of Open and its slot of Claims. Who holds a slot is
-// known by the attempt: an attempt that were claimed twice is a violation by itself.
+// step is a makegood.StepState. age says how long ago its latest attempt was opened, if it is out: 1 is longer than
+// MaxUnclaimed, 2 longer than MaxClaimDelay.
 type step struct {
-	attempt, open, slot uint8
-	slotBy              when
-	forward, undo       activity
+	attempt, age  uint8
+	forward, undo activity
 }
 
-// job is a makegood.Job. Counters that only tell two saves apart (Rev, Claims.Rev) are not in it: an
-// actor remembers instead what has changed since it loaded.
+// job is a makegood.Job. Rev, which only tells two saves apart, is not in it: an actor remembers instead whether the
+// job was saved since it loaded.
 type job struct {
-	state, desired, round, seq, untold, request uint8
-	paused                                      bool
-	key, deadline                               when
-	steps                                       [maxSteps]step
+	state, desired, round, seq, untold, incarnation uint8
+	requests                                        uint8 // those granted, a bit each
+	paused                                          bool
+	key, deadline, remind                           when
+	steps                                           [maxSteps]step
 }
 
-// message is what a Scheduler is about to send: a task, or an announcement.
-type message struct{ kind, step, n, code uint8 }
+// item is a store.ClaimItem.
+type item struct {
+	attempt, closed, by uint8
+	// beaten: its CompleteBy was extended since it was claimed.
+	beaten      bool
+	until, ends when
+	// keeps is how many weeks it is kept.
+	keeps uint8
+	// soft: it is not flushed, and may be lost with the power.
+	soft bool
+}
+
+// Who stands in an item.
+const (
+	byNobody uint8 = iota
+	byAgent        // who got the task: known by the attempt, since it is claimed but once
+	byLiar
+)
+
+// fact is something that an actor has found out about a claim; ask is what it asked.
+type fact struct {
+	ask
+	finding, n, by uint8
+	beaten         bool
+	until          when
+	// unsaved: the attempt was opened by an earlier event of the same batch.
+	unsaved bool
+}
+
+// ask is a machine.Ask, or a command to close.
+type ask struct {
+	kind, step, attempt uint8
+	undo, mark          bool
+	by                  uint8
+}
+
+const (
+	askNone uint8 = iota
+	askLook
+	askClose
+	askOverrule
+	askCommand // a close that the job as it was saved commands
+)
+
+// message is what a Scheduler is about to send or to do: a task, an announcement, a closing.
+type message struct {
+	kind, step, n, code uint8
+	asked               event
+}
 
 const (
 	sendTask uint8 = iota + 1
 	sendNotice
+	sendClose
 )
 
-// actor is a Scheduler that has an event in hand.
+// actor is a Scheduler that has events in hand.
 type actor struct {
 	phase uint8
-	ev    event
+	evs   [maxFold]event
+	// asked are, of evClosed, the events that asked.
+	asked [maxFold]event
+	known [maxKnown]fact
 	// job is the one loaded, then the one decided.
-	job             job
-	ended           uint8 // a bit a step
-	onClaims, moves bool
-	// What was written to the job since it was loaded.
-	newRev, newClaims, newKey bool
-	out                       [maxOut]message
+	job job
+	// newRev: the job was saved since it was loaded.
+	newRev bool
+	out    [maxOut]message
 }
 
 const (
 	idle     uint8 = iota
-	received       // has a request that met a conflict
+	received       // has events that nobody else has, or facts that stay over a conflict
 	loaded
 	decided
 	sending
@@ -101,6 +159,14 @@ const (
 	runRefused        // the remote refused it, for it has been undone
 	runReplied
 	runDead
+	runLife = 7 // the bits of the above
+)
+
+// How an attempt was closed, beside its life.
+const (
+	ranNobody  = 16
+	ranSilent  = 32
+	ranReplied = 64
 )
 
 // The replies of an agent.
@@ -111,14 +177,18 @@ const (
 	replyUnknown         // may be tried again; perhaps applied
 )
 
-// A task as sent: taskSent, perhaps taskUndo, and the round in its key times taskRound. taskRefused
-// marks one that the queue refused.
+// A task as sent: taskSent, perhaps taskUndo, the round in its key times taskRound, and its age times taskAge.
+// taskRefused marks one that the queue refused.
 const (
 	taskSent    = 1
 	taskUndo    = 2
 	taskRound   = 4
+	taskAge     = 32
 	taskRefused = 128
 )
+
+func roundOf(task uint8) uint8 { return task / taskRound & 7 }
+func ageOf(task uint8) uint8   { return task / taskAge & 3 }
 
 // The remote's ledger for one idempotency key.
 const (
@@ -132,40 +202,61 @@ const (
 // Messages are never taken off the network: each that was ever sent may come at any time, any number
 // of times, in any order, or never. That is loss, duplication, delay and reordering in one.
 type state struct {
-	job     job
-	actors  [2]actor
+	job    job
+	actors [2]actor
+	// items are the claim items: a step has a second one if another agent undoes it.
+	items   [maxSteps][2]item
 	tasks   [maxSteps][maxAttempt]uint8
 	runs    [maxSteps][maxAttempt]uint8
 	replies [maxSteps][maxAttempt]uint8
 	remote  [maxSteps][maxRound + 1]uint8
 	told    uint8 // announcements that were made, a bit a number
 	asked   uint8 // requests that were made
+	// run is which one of the embedded engine this is, weeks how many have passed, lies how often agents lied.
+	run, weeks, lies uint8
+}
+
+// out gives the activity of a step that is with its agent.
+func (s *step) out() (a *activity, undo bool) {
+	switch {
+	case s.undo.state == stDispatched:
+		return &s.undo, true
+	case s.forward.state == stDispatched:
+		return &s.forward, false
+	default:
+		return nil, false
+	}
 }
 
 // times calls f with every time of a job that still decides something.
 func (j *job) times(f func(*when)) {
 	f(&j.key)
 	f(&j.deadline)
+	f(&j.remind)
 	for i := range j.steps {
 		s := &j.steps[i]
-		if s.slot > 0 {
-			f(&s.slotBy)
-		}
 		f(&s.forward.due)
+		f(&s.forward.look)
 		f(&s.undo.due)
+		f(&s.undo.look)
+	}
+}
+
+// after gives a time as it is ticks later.
+func (at when) after(ticks when) when {
+	switch {
+	case at == never, at >= minute && ticks < at:
+		return at
+	case at >= minute:
+		return 0
+	default:
+		return when(max(int(at)-int(ticks), -100))
 	}
 }
 
 // pass lets ticks go by.
 func (j *job) pass(ticks when) {
-	j.times(func(at *when) {
-		switch {
-		case *at == minute && ticks >= minute:
-			*at = 0
-		case *at < minute:
-			*at = when(max(int(*at)-int(ticks), -100))
-		}
-	})
+	j.times(func(at *when) { *at = at.after(ticks) })
 	j.settle()
 }
 
@@ -173,16 +264,12 @@ func (j *job) pass(ticks when) {
 func (j *job) settle() {
 	for i := range j.steps {
 		s := &j.steps[i]
-		if s.slot == 0 {
-			s.slotBy = 0
-		}
 		for _, a := range []*activity{&s.forward, &s.undo} {
-			claimed := a.state == stDispatched && s.slot == a.attempt
-			if claimed || a.state != stDispatched && a.state != stBackoff {
-				a.due = never
+			if a.state != stDispatched {
+				a.look = never
 			}
 			if a.state != stDispatched && a.state != stBackoff {
-				a.resent = 0
+				a.due, a.resent = never, 0
 			}
 		}
 	}
@@ -207,11 +294,63 @@ func (j *job) settle() {
 	})
 }
 
+// settle forgets what decides nothing any more, now that it is known who has claimed what.
+func (m *model) settle(s *state) {
+	busy := false
+	for i := range s.actors {
+		busy = busy || s.actors[i].phase != idle && s.actors[i].phase != absent
+	}
+	for i := range m.w.Steps {
+		a, undo := s.job.steps[i].out()
+		for k := range s.items[i] {
+			it := &s.items[i][k]
+			is := a != nil && k == m.slot(i, undo) && it.attempt >= a.attempt
+			if is {
+				// When it was sent decides nothing any more.
+				a.due = never
+			}
+			if it.closed != 0 || !is && !busy {
+				it.until, it.ends, it.beaten = 0, never, false
+			}
+			if it.until < 0 {
+				it.until = 0
+			}
+			if it.ends < 0 {
+				it.ends = 0
+			}
+		}
+	}
+	s.job.settle()
+}
+
 // hasFuture reports whether a tick changes anything.
 func (j *job) hasFuture() bool {
 	future := false
 	j.times(func(at *when) { future = future || *at > 0 && *at < minute })
 	return future
+}
+
+// pass lets ticks go by, for all.
+func (m *model) pass(s *state, ticks when) {
+	s.job.pass(ticks)
+	for i := range s.actors {
+		x := &s.actors[i]
+		if x.phase == loaded || x.phase == decided {
+			x.job.pass(ticks)
+		}
+		for k := range x.known {
+			if x.known[k].kind != askNone {
+				x.known[k].until = max(0, x.known[k].until.after(ticks))
+			}
+		}
+	}
+	for i := range m.w.Steps {
+		for k := range s.items[i] {
+			it := &s.items[i][k]
+			it.until, it.ends = it.until.after(ticks), it.ends.after(ticks)
+		}
+	}
+	m.settle(s)
 }
 
 func (e event) String() string {
@@ -222,6 +361,8 @@ func (e event) String() string {
 		return "DeadlinePassed with the stored key"
 	case evStaleDue:
 		return "DeadlinePassed with an old key"
+	case evPoke:
+		return "the poke of an engine that starts"
 	case evReply:
 		return fmt.Sprintf("the reply of s%d#%d (%s)", e.step, e.n, replyNames[e.code])
 	case evRefused:
@@ -230,6 +371,10 @@ func (e event) String() string {
 		return fmt.Sprintf("request %d", e.n)
 	case evTold:
 		return fmt.Sprintf("Told %d", e.n)
+	case evClosed:
+		return fmt.Sprintf("AttemptClosed of s%d#%d", e.step, e.n)
+	case evInterrupted:
+		return fmt.Sprintf("Interrupted %d", e.n)
 	default:
 		panic(fmt.Sprintf("modelcheck: event %d", e.kind))
 	}
@@ -248,30 +393,41 @@ func (x *actor) before(y *actor) bool {
 	return bytes.Compare(x.bytes(), y.bytes()) < 0
 }
 
+func flag(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func (e event) bytes(b []byte) []byte { return append(b, e.kind, e.step, e.n, e.code) }
+
 // bytes writes an actor down so that others are written otherwise.
 func (x *actor) bytes() []byte {
-	flag := func(is bool) byte {
-		if is {
-			return 1
-		}
-		return 0
+	b := []byte{flag(x.newRev)}
+	for k := range x.evs {
+		b = x.asked[k].bytes(x.evs[k].bytes(b))
 	}
-	b := []byte{
-		x.ev.kind, x.ev.step, x.ev.n, x.ev.code, x.ended,
-		flag(x.onClaims), flag(x.moves), flag(x.newRev), flag(x.newClaims), flag(x.newKey),
+	for _, f := range x.known {
+		b = append(b, f.kind, f.step, f.attempt, flag(f.undo), flag(f.mark), f.ask.by)
+		b = append(b, f.finding, f.n, f.by, flag(f.beaten), byte(f.until), flag(f.unsaved))
 	}
 	for _, o := range x.out {
-		b = append(b, o.kind, o.step, o.n, o.code)
+		b = o.asked.bytes(append(b, o.kind, o.step, o.n, o.code))
 	}
 	j := &x.job
-	b = append(b, j.state, j.desired, j.round, j.seq, j.untold, j.request, flag(j.paused), byte(j.key), byte(j.deadline))
+	b = append(
+		b, j.state, j.desired, j.round, j.seq, j.untold, j.incarnation, j.requests, flag(j.paused),
+		byte(j.key), byte(j.deadline), byte(j.remind),
+	)
 	for _, s := range j.steps {
-		b = append(b, s.attempt, s.open, s.slot, byte(s.slotBy))
+		b = append(b, s.attempt, s.age)
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
-				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, byte(a.due), flag(a.unknown),
-				a.cause.kind, a.cause.step, a.cause.n, a.cause.code,
+				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing),
 			)
+			b = a.cause.bytes(b)
 		}
 	}
 	return b

@@ -29,14 +29,21 @@ func (m *model) line(before *state, f *found) string {
 }
 
 func (m *model) describe(a action) string {
-	scheduler, attempt := fmt.Sprintf("scheduler %d", a.actor), fmt.Sprintf("s%d#%d", a.step, a.n)
+	scheduler, attempt := fmt.Sprintf("scheduler %d", a.actor), name(a.step, a.n)
 	switch a.kind {
 	case doLoad:
 		event := a.ev.String()
 		if a.ev.kind == evRequest {
 			event = string(m.config.Verbs[a.ev.n])
 		}
+		if a.second.kind != evNone {
+			event += ", and " + a.second.String()
+		}
 		return scheduler + " loads, for " + event
+	case doAsk:
+		return fmt.Sprintf("%s asks: %s %s", scheduler, asks[a.to], attempt)
+	case doClose:
+		return scheduler + " closes " + attempt
 	case doDecide:
 		return scheduler + " decides"
 	case doSave:
@@ -52,6 +59,10 @@ func (m *model) describe(a action) string {
 		return scheduler + " crashes"
 	case doClaim:
 		return "an agent claims " + attempt
+	case doClaimFar:
+		return "an agent claims " + attempt + " for a day"
+	case doLie:
+		return "a liar claims " + attempt
 	case doEffect:
 		return "the remote answers " + attempt
 	case doReply:
@@ -62,6 +73,14 @@ func (m *model) describe(a action) string {
 		return "a tick"
 	case doMinute:
 		return "a minute"
+	case doWeeks:
+		return "weeks"
+	case doExpire:
+		return "the claim item of " + attempt + " is deleted"
+	case doRestart:
+		return "the engine starts again"
+	case doPowerLoss:
+		return "the engine starts again, without the claims that were not flushed"
 	case doWipe:
 		return "all but the store goes down"
 	default:
@@ -69,21 +88,43 @@ func (m *model) describe(a action) string {
 	}
 }
 
-// told says how the job looks, if it has changed.
+// told says how the job and its claims look, if they have changed.
 func (m *model) told(before, s *state) string {
-	if before.job == s.job {
+	if before.job == s.job && before.items == s.items {
 		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n    %s, wanted %s, round %d, key %s", states[s.job.state], states[s.job.desired], s.job.round, s.job.key)
+	if s.job.paused {
+		b.WriteString(", paused")
+	}
 	for i := range m.w.Steps {
 		st := s.job.steps[i]
 		fmt.Fprintf(&b, "\n    s%d: %s, undo %s", i, m.say(st.forward), m.say(st.undo))
-		if st.slot > 0 {
-			fmt.Fprintf(&b, ", #%d claimed until %s", st.slot, st.slotBy)
+		for _, it := range s.items[i] {
+			b.WriteString(it.say())
 		}
 	}
 	return b.String()
+}
+
+func (it item) say() string {
+	if it.attempt == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("; #%d", it.attempt)
+	switch {
+	case it.closed != 0:
+		text += " closed: " + string(findings[it.closed])
+	case it.by == byLiar:
+		text += " a liar's until " + it.until.String()
+	default:
+		text += " claimed until " + it.until.String()
+	}
+	if it.ends != never {
+		text += ", unwanted, ends " + it.ends.String()
+	}
+	return text
 }
 
 func (m *model) say(a activity) string {
@@ -93,6 +134,12 @@ func (m *model) say(a activity) string {
 	text := fmt.Sprintf("%s #%d", activities[a.state], a.attempt)
 	if a.due != never {
 		text += " until " + a.due.String()
+	}
+	if a.look != never {
+		text += " look " + a.look.String()
+	}
+	if a.closing {
+		text += ", closing"
 	}
 	if a.unknown {
 		text += ", unknown"
@@ -112,3 +159,6 @@ func (at when) String() string {
 		return fmt.Sprintf("%+d", int8(at))
 	}
 }
+
+// name is an attempt, for people.
+func name(step, n uint8) string { return fmt.Sprintf("s%d#%d", step, n) }

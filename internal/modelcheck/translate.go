@@ -7,17 +7,23 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // tick is one unit of the clock of a model; a model's workflow counts in it.
 const tick = makegood.Millisecond
+
+// weeks is how long passes at once where weeks pass: longer than makegood.MaxUnclaimed. After two of them no attempt
+// can be claimed, and its item may be gone.
+const weeks = 8 * 24 * time.Hour
 
 // staleKey lies so far back that no stored key is equal to it.
 const staleKey when = -100
 
 var (
 	// The clock stands still; the times in a job move towards it.
-	base = time.UnixMilli(1_000_000_000).UTC()
+	base = time.UnixMilli(10_000_000_000).UTC()
 
 	states     = makegood.ProcessStates()
 	activities = []makegood.ActivityState{
@@ -29,9 +35,23 @@ var (
 	stDone         = uint8(slices.Index(activities, makegood.Done))
 	stSkipped      = uint8(slices.Index(activities, makegood.Skipped))
 	stIrreversible = uint8(slices.Index(activities, makegood.Irreversible))
+
+	findings = []makegood.Finding{
+		"", makegood.FoundOpen, makegood.FoundHeld, makegood.FoundClosed, makegood.FoundNobody,
+		makegood.FoundSilent, makegood.FoundReplied, makegood.FoundOver,
+	}
+	foundOpen   = findingOf(makegood.FoundOpen)
+	foundNobody = findingOf(makegood.FoundNobody)
+	foundSilent = findingOf(makegood.FoundSilent)
+	foundOver   = findingOf(makegood.FoundOver)
+
+	asks   = []machine.AskKind{"", machine.AskLook, machine.AskClose, machine.AskOverrule}
+	secret = []byte("0123456789abcdef")
 )
 
 func stateOf(s makegood.ProcessState) uint8 { return uint8(slices.Index(states, s)) }
+
+func findingOf(f makegood.Finding) uint8 { return uint8(slices.Index(findings, f)) }
 
 func (j *job) is(s makegood.ProcessState) bool { return states[j.state] == s }
 
@@ -64,16 +84,137 @@ func whenOf(at time.Time) when {
 	}
 }
 
+// openedAt is when an attempt of this age was opened, claimUntil until when it can be claimed.
+func openedAt(age uint8) time.Time { return base.Add(-time.Duration(age) * weeks) }
+
+func claimUntil(age uint8) time.Time { return openedAt(age).Add(makegood.MaxClaimDelay) }
+
 func stepName(i int) string { return fmt.Sprintf("s%d", i) }
 
+const liar = "liar"
+
 func lockedBy(attempt uint8) string { return fmt.Sprintf("agent:%d", attempt) }
+
+func nameOf(by, attempt uint8) string {
+	switch by {
+	case byAgent:
+		return lockedBy(attempt)
+	case byLiar:
+		return liar
+	default:
+		return ""
+	}
+}
+
+func byOf(name string) uint8 {
+	switch name {
+	case "":
+		return byNobody
+	case liar:
+		return byLiar
+	default:
+		return byAgent
+	}
+}
+
+// slot says which of the claim items of a step is that of its attempts, or of those of its undo.
+func (m *model) slot(i int, undo bool) int {
+	if s := m.w.Steps[i]; undo && s.Undo.Agent != s.Agent {
+		return 1
+	}
+	return 0
+}
+
+// fullItem writes a claim item out as the store knows it.
+func (m *model) fullItem(i int, it item) store.ClaimItem {
+	if it.attempt == 0 {
+		return store.ClaimItem{}
+	}
+	full := store.ClaimItem{
+		Claim: m.claimOf(i, it.attempt, it.by, it.beaten, it.until), Closed: findings[it.closed],
+		ExpiresAt: base.Add(time.Duration(it.keeps) * weeks),
+	}
+	if it.ends != never {
+		full.Ends = timeOf(it.ends)
+	}
+	return full
+}
+
+func (m *model) claimOf(i int, attempt, by uint8, beaten bool, until when) makegood.Claim {
+	c := makegood.Claim{Attempt: int(attempt), LockedBy: nameOf(by, attempt), CompleteBy: timeOf(until)}
+	started := m.timeout(i)
+	if beaten {
+		started *= 2
+	}
+	c.StartedAt = c.CompleteBy.Add(-time.Duration(started) * time.Millisecond)
+	return c
+}
+
+// compactItem gives the item as the model keeps it.
+func (m *model) compactItem(i int, full store.ClaimItem) item {
+	if full.Attempt == 0 {
+		return item{ends: never}
+	}
+	it := item{attempt: small(full.Attempt), closed: findingOf(full.Closed), by: byOf(full.LockedBy), ends: whenOf(full.Ends)}
+	if it.closed == 0 {
+		it.until = whenOf(full.CompleteBy)
+		timeout := time.Duration(m.timeout(i)) * time.Millisecond
+		it.beaten = it.by == byAgent && full.CompleteBy.After(full.StartedAt.Add(timeout))
+	}
+	for left := full.ExpiresAt.Sub(base); left > 0; left -= weeks {
+		it.keeps++
+	}
+	return it
+}
+
+// found is what was found, as the core is told.
+func (m *model) found(f fact) makegood.Found {
+	found := makegood.Found{Finding: findings[f.finding]}
+	if f.n > 0 {
+		found.Claim = m.claimOf(int(f.step), f.n, f.by, f.beaten, f.until)
+	}
+	return found
+}
+
+// factOf keeps what was found.
+func (m *model) factOf(a ask, found makegood.Found) fact {
+	f := fact{ask: a, finding: findingOf(found.Finding)}
+	if found.Claim.Attempt == 0 {
+		return f
+	}
+	f.n, f.by = small(found.Claim.Attempt), byOf(found.Claim.LockedBy)
+	if found.Finding == makegood.FoundHeld || found.Finding == makegood.FoundOver {
+		it := m.compactItem(int(a.step), store.ClaimItem{Claim: found.Claim})
+		f.beaten, f.until = it.beaten, max(0, it.until)
+	}
+	return f
+}
+
+// fullAsk and compactAsk translate what is asked.
+func fullAsk(a ask) machine.Ask {
+	return machine.Ask{
+		Kind: asks[a.kind], Step: stepName(int(a.step)), Attempt: int(a.attempt), Undo: a.undo, Mark: a.mark,
+		LockedBy: nameOf(a.by, a.attempt),
+	}
+}
+
+func compactAsk(a machine.Ask) ask {
+	c := ask{kind: uint8(slices.Index(asks, a.Kind)), attempt: small(a.Attempt), undo: a.Undo, mark: a.Mark, by: byOf(a.LockedBy)}
+	if _, err := fmt.Sscanf(a.Step, "s%d", &c.step); err != nil {
+		panic(fmt.Sprintf("modelcheck: step %q", a.Step))
+	}
+	if fullAsk(c) != a {
+		panic(fmt.Sprintf("modelcheck: %+v is asked", a))
+	}
+	return c
+}
 
 // causeText is the name that the core gives to an event's cause.
 func (m *model) causeText(e event) string {
 	if e.kind == evNone {
 		return ""
 	}
-	return m.event(e, job{key: 0}).Cause()
+	return m.event(e, event{}, question{}).Cause()
 }
 
 // causeOf reads the name of a cause. All deadlines that have passed share one: their redelivery is
@@ -87,13 +228,19 @@ func (m *model) causeOf(text string) event {
 		return event{kind: evSubmitted}
 	case strings.HasPrefix(text, "due:"):
 		return event{kind: evStaleDue}
+	case strings.HasPrefix(text, "run:"):
+		if _, err := fmt.Sscanf(text, "run:%d", &e.n); err != nil {
+			panic(fmt.Sprintf("modelcheck: cause %q", text))
+		}
+		e.kind = evInterrupted
+		return e
 	case strings.HasPrefix(text, "refused:"):
 		e = m.causeOf(strings.TrimPrefix(text, "refused:"))
 		e.kind = evRefused
 		return e
 	case strings.Contains(text, ":"):
 		for i := range m.config.Verbs {
-			if m.event(event{kind: evRequest, n: uint8(i)}, job{}).Cause() == text {
+			if m.causeText(event{kind: evRequest, n: uint8(i)}) == text {
 				return event{kind: evRequest, n: uint8(i)}
 			}
 		}
@@ -105,86 +252,112 @@ func (m *model) causeOf(text string) event {
 	return e
 }
 
-// event builds the event that e names, for a job as it was loaded.
-func (m *model) event(e event, j job) makegood.Event {
+// event builds the event that e names, for a job as it was loaded; asked is, of a closing, the event that asked for it.
+func (m *model) event(e, asked event, q question) makegood.Event {
 	name, n := stepName(int(e.step)), int(e.n)
 	switch e.kind {
 	case evSubmitted:
 		return makegood.Submitted{}
 	case evDue:
-		return makegood.DeadlinePassed{Key: timeOf(j.key)}
+		return makegood.DeadlinePassed{Key: timeOf(q.job.key)}
 	case evStaleDue:
 		return makegood.DeadlinePassed{Key: timeOf(staleKey)}
+	case evPoke:
+		return makegood.DeadlinePassed{}
+	case evInterrupted:
+		return makegood.Interrupted{Incarnation: n}
 	case evRefused:
 		return makegood.DispatchRefused{Step: name, Attempt: n, Reason: "too large"}
 	case evTold:
-		return makegood.Told{Seq: n}
+		return makegood.Told{Seq: n, Operator: true, Listener: true}
 	case evRequest:
 		return makegood.Requested{Verb: m.config.Verbs[n], Request: fmt.Sprint(n)}
+	case evClosed:
+		for _, f := range q.known {
+			if f.kind == askCommand && f.step == e.step && f.attempt == e.n {
+				return makegood.AttemptClosed{Step: name, Attempt: n, Found: m.found(f), Asked: m.causeText(asked)}
+			}
+		}
+		panic("modelcheck: nothing is known of a closing")
 	case evReply:
-		failure := makegood.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
-		failure.RetryAfter = m.w.Steps[e.step].Retry.Max
-		if e.code == replyUnknown {
-			failure.Applied = makegood.AppliedUnknown
-		}
-		if e.code == replySucceeded {
-			return makegood.StepSucceeded{Step: name, Attempt: n, LockedBy: lockedBy(e.n)}
-		}
-		return makegood.StepFailed{Step: name, Attempt: n, LockedBy: lockedBy(e.n), Error: failure}
+		return m.reply(e)
 	default:
 		panic(fmt.Sprintf("modelcheck: event %d", e.kind))
 	}
 }
 
+// reply is what the agent that claimed an attempt says.
+func (m *model) reply(e event) makegood.Event {
+	r := makegood.Reply{
+		Step: stepName(int(e.step)), Attempt: int(e.n), LockedBy: lockedBy(e.n), Token: token(int(e.step), int(e.n)),
+	}
+	failure := makegood.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
+	failure.RetryAfter = m.w.Steps[e.step].Retry.Max
+	if e.code == replyUnknown {
+		failure.Applied = makegood.AppliedUnknown
+	}
+	if e.code == replySucceeded {
+		return makegood.StepSucceeded{Reply: r}
+	}
+	return makegood.StepFailed{Reply: r, Error: failure}
+}
+
+// token is the one that the task of an attempt brings.
+func token(step, attempt int) string {
+	return machine.Token(makegood.Job{Secret: secret}, stepName(step), attempt)
+}
+
 // full writes a job out as the core knows it.
 func (m *model) full(c job) makegood.Job {
 	j := makegood.Job{
-		ID: "j", Workflow: m.w.Name, Round: int(c.round), Rev: 1,
+		ID: "j", Workflow: m.w.Name, Round: int(c.round), Rev: 1, Birth: "birth", Secret: secret, Incarnation: int(c.incarnation),
 		ProcessState: states[c.state], Desired: states[c.desired], Seq: int(c.seq),
-		CompleteBy: timeOf(c.key), Deadline: timeOf(c.deadline),
+		CompleteBy: timeOf(c.key), Deadline: timeOf(c.deadline), RemindAt: timeOf(c.remind),
 	}
 	if c.paused {
 		j.PausedAt = base
 	}
-	if c.request > 0 {
-		j.Request = m.causeText(event{kind: evRequest, n: c.request - 1})
+	for n := range m.config.Verbs {
+		if c.requests&(1<<n) != 0 {
+			j.Requests = append(j.Requests, m.requests[n])
+		}
 	}
 	for seq := c.seq - c.untold; seq < c.seq; seq++ {
-		j.Untold = append(j.Untold, makegood.Announcement{Seq: int(seq) + 1, ProcessState: makegood.Error})
+		j.Untold = append(j.Untold, makegood.Announcement{
+			Seq: int(seq) + 1, ProcessState: makegood.Error, At: base, Operator: true, Listener: true,
+		})
 	}
-	j.Open, j.Claims.Slots = map[string]int{}, map[string]makegood.Claim{}
 	for i := range m.w.Steps {
 		s, name := c.steps[i], stepName(i)
 		j.Steps = append(j.Steps, makegood.StepState{
-			Name: name, Attempt: int(s.attempt), Forward: m.fullActivity(i, s.forward), Undo: m.fullActivity(i, s.undo),
+			Name: name, Attempt: int(s.attempt), Forward: m.fullActivity(i, s.age, s.forward), Undo: m.fullActivity(i, s.age, s.undo),
 		})
 		j.FailureCount += int(s.forward.failures) + int(s.undo.failures)
-		if s.open > 0 {
-			j.Open[name] = int(s.open)
-		}
-		if s.slot > 0 {
-			j.Claims.Slots[name] = makegood.Claim{Attempt: int(s.slot), LockedBy: lockedBy(s.slot), CompleteBy: timeOf(s.slotBy)}
-		}
 	}
 	return j
 }
 
-func (m *model) fullActivity(i int, c activity) makegood.Activity {
+func (m *model) fullActivity(i int, age uint8, c activity) makegood.Activity {
 	a := makegood.Activity{
 		State: activities[c.state], Attempt: int(c.attempt), Tries: int(c.tries), FailureCount: int(c.failures),
-		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause),
+		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing,
 	}
 	if c.silent > 0 {
-		a.Silent = makegood.Claim{Attempt: int(c.silent), LockedBy: lockedBy(c.silent)}
+		a.Silent = makegood.Claim{Attempt: int(c.silent)}
+		if !c.nameless {
+			a.Silent.LockedBy = lockedBy(c.silent)
+		}
 	}
-	switch {
-	case c.state == stBackoff:
+	switch c.state {
+	case stBackoff:
 		a.At = timeOf(c.due)
-	case c.state == stDispatched && c.due != never:
-		a.At = timeOf(c.due - m.wait(i, c.resent))
-	case c.state == stDispatched:
-		// Claimed: when it was sent decides nothing any more.
+	case stDispatched:
+		a.LookAt, a.OpenedAt = timeOf(c.look), openedAt(age)
+		// Where it is claimed, when it was sent decides nothing any more.
 		a.At = base.Add(-time.Second)
+		if c.due != never {
+			a.At = timeOf(c.due - m.wait(i, c.resent))
+		}
 	}
 	return a
 }
@@ -198,27 +371,38 @@ func (m *model) wait(i int, resent uint8) when {
 func (m *model) compact(j makegood.Job) job {
 	c := job{
 		state: stateOf(j.ProcessState), desired: stateOf(j.Desired), round: small(j.Round), seq: small(j.Seq),
-		untold: small(len(j.Untold)), paused: j.Paused(), key: whenOf(j.CompleteBy), deadline: whenOf(j.Deadline),
+		untold: small(len(j.Untold)), paused: j.Paused(), incarnation: small(j.Incarnation),
+		key: whenOf(j.CompleteBy), deadline: whenOf(j.Deadline), remind: never,
 	}
-	if j.Request != "" {
-		c.request = m.causeOf(j.Request).n + 1
+	if j.ProcessState == makegood.Error {
+		c.remind = whenOf(j.RemindAt)
+	}
+	for _, name := range j.Requests {
+		c.requests |= 1 << slices.Index(m.requests[:], name)
 	}
 	for i, s := range j.Steps {
 		c.steps[i] = step{
-			attempt: small(s.Attempt), open: small(j.Open[s.Name]),
-			forward: m.compactActivity(i, s.Forward), undo: m.compactActivity(i, s.Undo),
+			attempt: small(s.Attempt), forward: m.compactActivity(i, s.Forward), undo: m.compactActivity(i, s.Undo),
 		}
-		if slot, held := j.Claims.Slots[s.Name]; held {
-			c.steps[i].slot, c.steps[i].slotBy = small(slot.Attempt), whenOf(slot.CompleteBy)
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			if a.State == makegood.Dispatched {
+				c.steps[i].age = uint8(base.Sub(a.Opened()) / weeks)
+			}
 		}
 	}
-	for i := len(j.Steps); i < maxSteps; i++ {
-		c.steps[i].forward.due, c.steps[i].undo.due = never, never
-	}
-	for i, s := range j.Steps {
+	for i := range c.steps {
+		s := &c.steps[i]
+		if i >= len(j.Steps) {
+			s.forward.due, s.forward.look, s.undo.due, s.undo.look = never, never, never, never
+			continue
+		}
 		// An attempt whose count of resends is held down waits less long than the core thinks.
-		if s.Forward.Resent > int(m.config.Resends) || s.Undo.Resent > int(m.config.Resends) {
-			c.key = min(c.key, c.steps[i].forward.due, c.steps[i].undo.due)
+		for _, a := range []*activity{&s.forward, &s.undo} {
+			if a.resent > m.config.Resends {
+				a.resent = m.config.Resends
+				a.look = min(a.look, a.due)
+				c.key = min(c.key, a.due)
+			}
 		}
 	}
 	c.settle()
@@ -229,18 +413,19 @@ func (m *model) compactActivity(i int, a makegood.Activity) activity {
 	c := activity{
 		state: uint8(slices.Index(activities, a.State)), attempt: small(a.Attempt), tries: small(a.Tries),
 		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silent.Attempt),
-		unknown: a.Unknown, due: never,
+		unknown: a.Unknown, closing: a.Closing, due: never, look: never,
 	}
-	if a.Cause != "" {
-		c.cause = m.causeOf(a.Cause)
-		c.cause.code = 0
-	}
-	// Sent again for the third time and for the tenth is the same, but for how long it waits.
-	c.resent = min(c.resent, m.config.Resends)
+	c.nameless = c.silent > 0 && byOf(a.Silent.LockedBy) != byAgent
 	switch a.State {
 	case makegood.Dispatched:
+		if a.Cause != "" {
+			c.cause = m.causeOf(a.Cause)
+			c.cause.code = 0
+		}
+		c.look = whenOf(a.LookAt)
 		if at := a.At.Sub(base).Milliseconds(); at >= -100 {
-			c.due = when(at) + m.wait(i, c.resent)
+			// Sent again for the third time and for the tenth is the same, but for how long it waits.
+			c.due = when(at) + m.wait(i, min(c.resent, m.config.Resends))
 		}
 	case makegood.Backoff:
 		c.due = whenOf(a.At)

@@ -5,10 +5,15 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/makegood-dev/makegood"
 )
+
+// ErrElsewhere is what a notifier answers that leaves the telling to another process. Nothing has failed: what is to be
+// told stays untold in the job until that one comes to it.
+var ErrElsewhere = errors.New("another process tells it")
 
 // Notifier tells. An error, or a crash, means that it is told again: at least once, in any order.
 // Whoever is told recognises a second telling by job and Seq.

@@ -188,7 +188,7 @@ func TestOurTimeThatEndsIsNoFactAboutAnExpression(t *testing.T) {
 		t.Errorf("got %v, %v, want the reply again", response.BatchItemFailures, err)
 	}
 	w.strike = nil
-	if failed := w.handle(last); failed != nil || w.job("j").Open["join"] != 1 {
-		t.Errorf("delivered again: wants again %v, open %v, want none and join#1", failed, w.job("j").Open)
+	if failed := w.handle(last); failed != nil || w.open("j", "join") != 1 {
+		t.Errorf("delivered again: wants again %v, join#%d, want none and join#1", failed, w.open("j", "join"))
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -25,6 +26,8 @@ type letter struct {
 	records []string
 	moved   moved
 	err     error
+	// told: everybody was told, over the job as it became when one of these tasks was refused.
+	told bool
 }
 
 // HandleSQS handles a batch of the events queue. The events of one job are folded into one load and
@@ -32,6 +35,12 @@ type letter struct {
 // must be delivered again.
 func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
 	letters, submissions, failed := s.open(ctx, batch)
+	return s.handle(ctx, letters, submissions, failed), nil
+}
+
+// handle moves the jobs of letters and stores those of submissions, and carries out what is due of all. failed are the
+// records that must come again already.
+func (s *Scheduler) handle(ctx context.Context, letters []*letter, submissions []submission, failed []string) events.SQSEventResponse {
 	born, refused := s.submitAll(ctx, submissions)
 	failed = append(failed, refused...)
 	var wg sync.WaitGroup
@@ -47,7 +56,7 @@ func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (event
 			failed = append(failed, l.records...)
 		}
 	}
-	return sqsbatch.Response(failed), nil
+	return sqsbatch.Response(failed)
 }
 
 // open reads the records of a batch, in their order: events, grouped by job, and submissions. Poison is put
@@ -58,6 +67,11 @@ func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []
 		switch {
 		case err != nil:
 			if s.putAway(ctx, record, in.Job, err) {
+				failed = append(failed, record.MessageId)
+			}
+		case in.Submit != nil && s.Apart:
+			// Whoever may reply may not submit.
+			if s.putAway(ctx, record, in.Job, errMisplaced) {
 				failed = append(failed, record.MessageId)
 			}
 		case in.Submit != nil:
@@ -111,7 +125,8 @@ func (s *Scheduler) moveOrPark(ctx context.Context, job string, events []makegoo
 	}
 }
 
-// carryOut sends the tasks and announcements of all letters, and marks those that were not sent.
+// carryOut sends the tasks of all letters, then closes what is not wanted any more, then tells: nobody waits for an agent
+// because somebody else is slow to listen. It marks the letters that must come again.
 func (s *Scheduler) carryOut(ctx context.Context, letters []*letter) {
 	var out outbox
 	for _, l := range letters {
@@ -122,16 +137,54 @@ func (s *Scheduler) carryOut(ctx context.Context, letters []*letter) {
 		if l.err = s.put(ctx, &out, l); errors.As(l.err, &park) {
 			park.seen = l.moved.job.CompleteBy
 			l.err = s.park(ctx, l.job, park)
+			l.moved.commands = nil
 		}
 	}
 	s.send(ctx, &out)
+	inParallel(len(letters), func(i int) { s.closeAndTell(ctx, letters[i]) })
 }
 
-// outbox is the tasks to send, by queue.
+// closeAndTell carries out what of a letter is left when its tasks are sent.
+func (s *Scheduler) closeAndTell(ctx context.Context, l *letter) {
+	var closings []makegood.CloseAttempt
+	var notices []makegood.Announcement
+	for _, c := range l.moved.commands {
+		switch c := c.(type) {
+		case makegood.CloseAttempt:
+			closings = append(closings, c)
+		case makegood.Announce:
+			notices = append(notices, c.Announcement)
+		}
+	}
+	if len(closings) > 0 {
+		follow, err := s.closeAll(ctx, l, closings)
+		if follow.err == nil && follow.moved.compiled != nil {
+			// What is to be told of is told over the job as it is now.
+			s.carryOut(ctx, []*letter{follow})
+			l.moved, notices = follow.moved, nil
+		}
+		l.err = errors.Join(l.err, err, follow.err)
+	}
+	if l.told {
+		return
+	}
+	if err := s.tell(ctx, l, notices); err != nil {
+		l.err = errors.Join(l.err, err)
+	}
+}
+
+// outbox is the tasks to send, by queue, and those that can never be sent.
 type outbox struct {
 	queues   []string
 	messages map[string][]queue.Message
 	of       map[string][]errand
+	refused  []refusal
+}
+
+// refusal is a task that can never be sent, and why.
+type refusal struct {
+	errand
+	reason string
 }
 
 // errand is a task on its way, and the letter that fails if it does. A reminder has no dispatch.
@@ -152,15 +205,14 @@ func (o *outbox) add(name string, m queue.Message, e errand) {
 	o.of[name] = append(o.of[name], e)
 }
 
-// put turns a letter's commands into messages, and makes its announcements.
+// put turns a letter's commands into messages, as far as they are.
 func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
-	var notices []makegood.Announcement
 	for _, c := range l.moved.commands {
 		switch c := c.(type) {
 		case makegood.Dispatch:
 			name, message, err := s.message(ctx, l.moved, c)
 			if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
-				s.refuse(ctx, errand{letter: l, dispatch: c}, wrong.Reason)
+				out.refused = append(out.refused, refusal{errand{letter: l, dispatch: c}, wrong.Reason})
 				continue
 			}
 			if err != nil {
@@ -170,8 +222,8 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 			if sentBefore(l.moved.job, c) {
 				s.Counts.Unstarted.Add(1)
 			}
-		case makegood.Announce:
-			notices = append(notices, c.Announcement)
+		case makegood.CloseAttempt, makegood.Announce:
+			// When the tasks are out.
 		case makegood.AlertAgent:
 			s.alert(ctx, c.Agent)
 		case makegood.Remind:
@@ -182,7 +234,7 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 			panic(fmt.Sprintf("scheduler: unknown command %T", c))
 		}
 	}
-	return s.tell(ctx, l, notices)
+	return nil
 }
 
 // sentBefore reports whether the task of this attempt was sent before, and nobody claimed it in time.
@@ -194,27 +246,74 @@ func sentBefore(job makegood.Job, d makegood.Dispatch) bool {
 	return step.Forward.Resent > 0
 }
 
-// tell makes the announcements of a job in their order, and notes in the job which were made. One that
-// cannot be made holds up neither the job nor its events: it stays in the job, which stays in the
-// index, and the Supervisor comes to it within a minute.
+// tell makes the announcements of a job in their order, the operator and whoever listens side by side, and notes in the
+// job who was told. What could not be told holds up neither the job nor its events: it stays in the job, which
+// stays in the index, and the Supervisor comes to it.
 func (s *Scheduler) tell(ctx context.Context, l *letter, notices []makegood.Announcement) error {
-	told := 0
+	if len(notices) == 0 {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	var told, heard, unheard int
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		told, _ = s.announce(within, l, notices, s.Notifier, func(a makegood.Announcement) bool { return a.Operator })
+	})
+	wg.Go(func() {
+		heard, unheard = s.announce(within, l, notices, s.Listener, func(a makegood.Announcement) bool { return a.Listener })
+	})
+	wg.Wait()
+	if e := toldOf(told, heard, unheard); len(e) > 0 {
+		_, err := s.moveOrPark(ctx, l.job, e)
+		return err
+	}
+	return nil
+}
+
+// toldOf puts who was told up to which announcement into events.
+func toldOf(operator, listener, unheard int) (all []makegood.Event) {
+	switch {
+	case operator > 0 && operator == listener:
+		all = append(all, makegood.Told{Seq: operator, Operator: true, Listener: true})
+	default:
+		if operator > 0 {
+			all = append(all, makegood.Told{Seq: operator, Operator: true})
+		}
+		if listener > 0 {
+			all = append(all, makegood.Told{Seq: listener, Listener: true})
+		}
+	}
+	if unheard > 0 {
+		all = append(all, makegood.NotHeard{Seq: unheard})
+	}
+	return all
+}
+
+// announce makes those of the notices that are for one, in their order, until one fails: told is the last that was
+// made, failed the one that was not. Nobody is told of everything at once.
+func (s *Scheduler) announce(ctx context.Context, l *letter, notices []makegood.Announcement, to notify.Notifier, his func(makegood.Announcement) bool) (told, failed int) {
 	for _, a := range notices {
-		if err := s.announce(ctx, l.job, l.moved.job.Workflow, l.moved.job.ReplyTo, a); err != nil {
-			s.Logger.WarnContext(ctx, "announcement is made again in a minute", "job", l.job, "seq", a.Seq, "status", a.ProcessState, "error", err)
-			break
+		if !his(a) {
+			continue
+		}
+		if to != nil {
+			err := to.Announce(ctx, notify.Notice{Job: l.job, Workflow: l.moved.job.Workflow, ReplyTo: l.moved.job.ReplyTo, Announcement: a})
+			if errors.Is(err, notify.ErrElsewhere) {
+				return told, 0
+			}
+			if err != nil {
+				s.Logger.WarnContext(ctx, "announcement is made again later", "job", l.job, "seq", a.Seq, "status", a.ProcessState, "error", err)
+				return told, a.Seq
+			}
 		}
 		told = a.Seq
 	}
-	if told == 0 {
-		return nil
-	}
-	_, err := s.moveOrPark(ctx, l.job, []makegood.Event{makegood.Told{Seq: told}})
-	return err
+	return told, 0
 }
 
-// send sends, and gives a step up whose task can never be sent: that is our fault, and no time will
-// mend it.
+// send sends, and then gives the steps up whose tasks can never be sent: that is our fault, and no time will
+// mend it. What follows from that, such as telling of it, does not hold up the tasks of others.
 func (s *Scheduler) send(ctx context.Context, out *outbox) {
 	for _, name := range out.queues {
 		errs := s.Queue.Send(ctx, name, out.messages[name]...)
@@ -234,11 +333,14 @@ func (s *Scheduler) send(ctx context.Context, out *outbox) {
 				// It spares a wait, and no more: the Supervisor comes anyway.
 				s.Logger.WarnContext(ctx, "reminder was not sent", "job", e.letter.job, "error", err)
 			case errors.As(err, &refused):
-				s.refuse(ctx, e, refused.Reason)
+				out.refused = append(out.refused, refusal{e, refused.Reason})
 			default:
 				e.letter.err = fmt.Errorf("send task of step %s to %s: %w", e.dispatch.Step, name, err)
 			}
 		}
+	}
+	for _, r := range out.refused {
+		s.refuse(ctx, r.errand, r.reason)
 	}
 }
 
@@ -247,6 +349,7 @@ func (s *Scheduler) refuse(ctx context.Context, e errand, reason string) {
 	follow := &letter{job: e.letter.job, events: []makegood.Event{event}}
 	follow.moved, follow.err = s.moveOrPark(ctx, follow.job, follow.events)
 	s.carryOut(ctx, []*letter{follow})
+	e.letter.told = e.letter.told || follow.moved.compiled != nil
 	if follow.err != nil {
 		e.letter.err = follow.err
 	}

@@ -43,8 +43,8 @@ func TestTheEventsOfAJobInABatchAreOneLoadAndOneSave(t *testing.T) {
 	}
 	w.checkCalls(map[string]int{"Load": 1, "Save": 1})
 	w.checkSends(send{"tasks-b", []string{"j"}})
-	if got := w.job("j"); got.Rev != 2 || got.Open["join"] != 1 || len(got.Claims.Slots) != 0 {
-		t.Errorf("got revision %d, open %v, claims %v, want 2, join#1, none", got.Rev, got.Open, got.Claims.Slots)
+	if got := w.job("j"); got.Rev != 2 || w.open("j", "join") != 1 {
+		t.Errorf("got revision %d, join#%d, want 2, join#1", got.Rev, w.open("j", "join"))
 	}
 	if a, d := w.s.Counts.Applied.Load(), w.s.Counts.Duplicate.Load(); a != 3 || d != 2 {
 		t.Errorf("got %d applied, %d duplicate, want 3, 2", a, d)
@@ -69,7 +69,7 @@ func TestTheTasksOfSeveralJobsAreSentTogether(t *testing.T) {
 	}
 	w.submit(c, "late")
 	c0 := w.claim("late", "first")
-	batch = append(batch, w.record("late", makegood.StepFailed{Step: "first", Attempt: 1, LockedBy: c0.LockedBy, Error: makegood.StepError{Message: "m", Retryable: true}}))
+	batch = append(batch, w.failed("late", "first", c0, makegood.StepError{Message: "m", Retryable: true}))
 	w.forget()
 	if failed := w.handle(batch...); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
@@ -89,7 +89,7 @@ func TestAStaleEventCostsALoadAndNoSave(t *testing.T) {
 	w.submit(w.define(twoAgents), "j")
 	w.claim("j", "first")
 	w.forget()
-	stranger := makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: "somebody else"}
+	stranger := makegood.StepSucceeded{Reply: makegood.Reply{Step: "first", Attempt: 1, Token: "1.guessed", LockedBy: "somebody else"}}
 	failed := w.handle(w.record("j", stranger), w.record("j", makegood.DeadlinePassed{Key: w.now}))
 	if failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
@@ -98,9 +98,9 @@ func TestAStaleEventCostsALoadAndNoSave(t *testing.T) {
 	w.checkSends()
 }
 
-// The second delivery of an event finds it applied. It sends again what nobody has claimed: the first
-// may have died before it could.
-func TestADuplicateSendsAgainWhatNobodyHasClaimed(t *testing.T) {
+// The second delivery of an event finds it applied. It sends again what it made due: the first may have died before it
+// could, and whether somebody has the task by now the job does not know. The claim keeps it from running twice.
+func TestADuplicateSendsAgainWhatItMadeDue(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
 	first := w.done("j", "first")
@@ -109,7 +109,7 @@ func TestADuplicateSendsAgainWhatNobodyHasClaimed(t *testing.T) {
 	w.handle(first)
 	w.checkCalls(map[string]int{"Load": 1, "Save": 0})
 	w.checkSends(send{"tasks-b", []string{"j"}})
-	w.claim("j", "second")
+	w.handle(w.done("j", "second"))
 	w.forget()
 	w.handle(first)
 	w.checkSends()
@@ -139,67 +139,6 @@ func TestASaveThatConflictsIsDecidedAgain(t *testing.T) {
 	}
 }
 
-// A claim comes between load and save of a decision that rests on nobody having claimed: the attempt
-// is not sent again.
-func TestAClaimBetweenLoadAndSaveIsSeen(t *testing.T) {
-	w := newWorld(t)
-	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, startBy: 10s}]"), "j")
-	due := w.deadline("j")
-	w.beforeSave("j", func() { w.claim("j", "first") })
-	w.forget()
-	w.handle(due)
-	w.checkSends()
-	job := w.job("j")
-	if a := job.Steps[0].Forward; a.Attempt != 1 || a.Resent != 0 || job.Claims.Slots["first"].LockedBy != "j/first" {
-		t.Errorf("got attempt %d, sent again %d times, claims %v, want the first attempt, claimed", a.Attempt, a.Resent, job.Claims.Slots)
-	}
-	if got := w.s.Counts.Conflicts.Load(); got != 1 {
-		t.Errorf("got %d conflicts, want 1", got)
-	}
-}
-
-// A heartbeat comes between load and save of a decision that rests on the claim having expired: the
-// attempt lives.
-func TestAHeartbeatBetweenLoadAndSaveIsSeen(t *testing.T) {
-	w := newWorld(t)
-	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
-	claim := w.claim("j", "first")
-	due := w.deadline("j")
-	w.beforeSave("j", func() {
-		claim.CompleteBy = w.now.Add(30 * time.Second)
-		if err := w.file.Beat(t.Context(), "j", "first", claim); err != nil {
-			t.Error(err)
-		}
-	})
-	w.handle(due)
-	job := w.job("j")
-	if job.FailureCount != 0 || job.Open["first"] != 1 || !job.Claims.Slots["first"].CompleteBy.Equal(claim.CompleteBy) {
-		t.Errorf("got %d failures, open %v, claims %v, want none, first#1, claimed until %s", job.FailureCount, job.Open, job.Claims.Slots, claim.CompleteBy)
-	}
-	if got := w.s.Counts.Conflicts.Load(); got != 1 {
-		t.Errorf("got %d conflicts, want 1", got)
-	}
-	// Its success is taken.
-	w.handle(w.record("j", makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: claim.LockedBy}))
-	if got := w.job("j").ProcessState; got != makegood.Processed {
-		t.Errorf("after the reply: got %s, want Processed", got)
-	}
-}
-
-// The same with a cancel: what was claimed in that moment is not withdrawn as unclaimed.
-func TestACancelThatMeetsAClaimLetsItRun(t *testing.T) {
-	w := newWorld(t)
-	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
-	w.beforeSave("j", func() { w.claim("j", "first") })
-	job, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || job.ProcessState != makegood.Undoing || job.Steps[0].Forward.State != makegood.Dispatched {
-		t.Errorf("got %s with the step %q, %v, want Undoing, waiting for what was claimed", job.ProcessState, job.Steps[0].Forward.State, err)
-	}
-	if stored := w.job("j"); job.Rev != stored.Rev || job.LockedBy != stored.LockedBy {
-		t.Errorf("answered with revision %d by %s, want %d by %s, as stored", job.Rev, job.LockedBy, stored.Rev, stored.LockedBy)
-	}
-}
-
 func TestASaveThatAlwaysConflictsGoesBackToTheQueue(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
@@ -222,8 +161,8 @@ func TestASaveThatAlwaysConflictsGoesBackToTheQueue(t *testing.T) {
 	}
 	w.checkSends()
 	w.strike = nil
-	if failed := w.handle(first); failed != nil || w.job("j").Open["second"] != 1 {
-		t.Errorf("again: wants %v, open %v, want none, second#1", failed, w.job("j").Open)
+	if failed := w.handle(first); failed != nil || w.open("j", "second") != 1 {
+		t.Errorf("again: wants %v, second#%d, want none, second#1", failed, w.open("j", "second"))
 	}
 }
 
@@ -255,8 +194,8 @@ func TestOnlyTheRecordsThatFailedAreWantedAgain(t *testing.T) {
 				t.Errorf("wants again: %v, want %s", failed, bad.MessageId)
 			}
 			for _, id := range []string{"good", "fine"} {
-				if got := w.job(id); got.Open["second"] != 1 {
-					t.Errorf("job %s: got open %v, want second#1", id, got.Open)
+				if got := w.open(id, "second"); got != 1 {
+					t.Errorf("job %s: got second#%d, want second#1", id, got)
 				}
 			}
 			w.strike, w.deny = nil, nil
@@ -265,8 +204,8 @@ func TestOnlyTheRecordsThatFailedAreWantedAgain(t *testing.T) {
 				t.Errorf("delivered again: wants %v, want none", failed)
 			}
 			w.checkSends(send{"tasks-b", []string{"bad"}})
-			if got := w.job("bad"); got.Open["second"] != 1 || got.Rev != 2 {
-				t.Errorf("job bad: got open %v, revision %d, want second#1, 2", got.Open, got.Rev)
+			if got := w.job("bad"); w.open(got.ID, "second") != 1 || got.Rev != 2 {
+				t.Errorf("job bad: got second#%d, revision %d, want second#1, 2", w.open("bad", "second"), got.Rev)
 			}
 		})
 	}
@@ -345,12 +284,12 @@ steps:
 	if err := w.file.Save(t.Context(), store.Change{Job: odd, Seen: odd.CompleteBy}); err != nil {
 		t.Fatal(err)
 	}
-	final := w.record("j", makegood.StepFailed{Step: "right", Attempt: right.Attempt, LockedBy: right.LockedBy, Error: makegood.StepError{Message: "no", Applied: makegood.AppliedNo}})
+	final := w.failed("j", "right", right, makegood.StepError{Message: "no", Applied: makegood.AppliedNo})
 	if failed := w.handle(left, final); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	job := w.job("j")
-	if job.ProcessState != makegood.Error || !strings.Contains(job.Reason, "no transition from Odd to Undone") {
+	if job.ProcessState != makegood.Error || !strings.Contains(job.Reason, "no transition from Odd to Undoing") {
 		t.Errorf("got %s (%s), want Error, saying what panicked", job.ProcessState, job.Reason)
 	}
 	if want := w.now.Add(makegood.FarKey); !job.CompleteBy.Equal(want) {
@@ -375,7 +314,7 @@ func TestPoisonIsWantedAgainOnlyIfItCouldNotBePutAway(t *testing.T) {
 	if failed := w.handle(poison, first); !slices.Equal(failed, []string{poison.MessageId}) {
 		t.Errorf("wants again: %v, want the poison", failed)
 	}
-	if w.job("j").Open["second"] != 1 {
+	if w.open("j", "second") != 1 {
 		t.Errorf("its neighbour was not dealt with")
 	}
 	w.deny = nil
@@ -408,13 +347,13 @@ func TestAnAnnouncementIsMadeUntilItWasHeardAndThenNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
 	c := w.claim("j", "first")
-	fails := w.record("j", makegood.StepFailed{Step: "first", Attempt: 1, LockedBy: c.LockedBy, Error: makegood.StepError{Message: "no"}})
+	fails := w.failed("j", "first", c, makegood.StepError{Message: "no"})
 	w.told.deaf = errBroken
 	w.forget()
 	if failed := w.handle(fails); failed != nil {
 		t.Errorf("wants again: %v, want none: the job keeps what is to be told", failed)
 	}
-	w.checkCalls(map[string]int{"Save": 1})
+	w.checkCalls(map[string]int{"Save": 2}) // The failure, and that the bus, if there is one, has heard of it.
 	if job := w.job("j"); job.Told() || job.CompleteBy.After(w.now.Add(makegood.TellAgain)) {
 		t.Errorf("got told %t, key %s, want it to be told of within a minute", job.Told(), job.CompleteBy.Sub(w.now))
 	}
@@ -450,11 +389,9 @@ func TestSavedSeesTheJobAsItIsStored(t *testing.T) {
 // failure then, and a reply of that run is not heard.
 func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 	for name, first := range map[string]func(w *world) record{
-		"its own event": func(w *world) record { return w.record("j", makegood.Interrupted{Incarnation: 1}) },
-		"a deadline":    func(w *world) record { return w.deadline("j") },
-		"a reply": func(w *world) record {
-			return w.record("j", makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: "j/first"})
-		},
+		"what recovery sends": func(w *world) record { return w.record("j", makegood.DeadlinePassed{}) },
+		"a deadline":          func(w *world) record { return w.deadline("j") },
+		"a reply":             func(w *world) record { return w.succeeded("j", "first", w.held("j", "first")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -464,11 +401,11 @@ func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 			restarted.Incarnation = 1
 			w.forget()
 			w.handleWith(restarted, first(w))
-			w.handleWith(restarted, w.record("j", makegood.Interrupted{Incarnation: 1}))
+			w.handleWith(restarted, w.record("j", makegood.DeadlinePassed{}))
 			job := w.job("j")
-			if job.FailureCount != 0 || job.Open["first"] != 2 || len(job.Claims.Slots) != 0 || job.Incarnation != 1 || job.Rev != 2 {
-				t.Errorf("got %d failures, open %v, claims %v, run %d, revision %d, want none, first#2, none, 1, 2",
-					job.FailureCount, job.Open, job.Claims.Slots, job.Incarnation, job.Rev)
+			if job.FailureCount != 0 || w.open("j", "first") != 2 || job.Incarnation != 1 || job.Rev != 2 {
+				t.Errorf("got %d failures, first#%d, run %d, revision %d, want none, first#2, 1, 2",
+					job.FailureCount, w.open("j", "first"), job.Incarnation, job.Rev)
 			}
 			if n := len(w.sends); n == 0 || n > 2 {
 				t.Errorf("the next attempt was sent %d times, want once for the first event and at most once more for its own", n)
@@ -479,6 +416,52 @@ func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 
 func (w *world) second() *scheduler.Scheduler {
 	c := w.s.Config
-	c.Jobs, c.Payloads, c.Definitions = w.file, w.file, w.file
+	c.Jobs, c.Closings, c.Payloads, c.Definitions = w.file, w.file, w.file, w.file
 	return scheduler.New(c)
+}
+
+// The listener is gone. The operator is told at once and once; the listener is tried again after a minute, two, four.
+func TestAListenerThatIsGoneDoesNotSilenceTheOperator(t *testing.T) {
+	w := newWorld(t)
+	w.s.Replies = []string{"shop"}
+	c := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]")
+	w.heard.deaf = errBroken
+	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"}))
+	begin := w.now
+	for w.now.Before(begin.Add(12 * time.Hour)) {
+		w.handle(w.deadline("j"))
+	}
+	if len(w.told.notices) != 1 {
+		t.Errorf("the operator was told %d times in half a day, want once", len(w.told.notices))
+	}
+	if tries := len(w.heard.notices); tries < 10 || tries > 24 {
+		t.Errorf("the listener was tried %d times in half a day, want each hour, and more often at first", tries)
+	}
+	for w.now.Before(begin.Add(makegood.MaxTell + 2*makegood.MaxTellAgain)) {
+		w.handle(w.deadline("j"))
+	}
+	if job := w.job("j"); !job.Told() || job.Unheard == 0 {
+		t.Errorf("after %v: told %t, %d given up, want that it was given up, and noted", makegood.MaxTell, job.Told(), job.Unheard)
+	}
+}
+
+// What a listener does not say while it hangs costs no agent its task.
+func TestTasksGoOutBeforeAnybodyIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.s.Replies = []string{"shop"}
+	c := w.define(twoAgents)
+	w.heard.before = func() {
+		if len(w.sends) == 0 {
+			t.Error("somebody is told while the task has not been sent")
+		}
+	}
+	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(w.heard.notices) == 0 {
+		t.Error("nobody was told")
+	}
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -19,13 +21,17 @@ type moved struct {
 	verdicts []machine.Verdict // one for each of the events, in their order
 	commands []makegood.Command
 	values   *values
+	known    *knowledge
+	// loaded is the job as it was before the events.
+	loaded makegood.Job
 }
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
 // job that is not there, and with a *parkError for one that nobody can decide about.
 func (s *Scheduler) move(ctx context.Context, id string, events []makegood.Event) (moved, error) {
+	k := newKnowledge()
 	for range maxConflicts {
-		m, err := s.tryMove(ctx, id, events)
+		m, err := s.tryMove(ctx, id, events, k)
 		if !errors.Is(err, store.ErrConflict) {
 			return m, err
 		}
@@ -37,29 +43,32 @@ func (s *Scheduler) move(ctx context.Context, id string, events []makegood.Event
 	return moved{}, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
 }
 
-func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Event) (moved, error) {
+func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Event, k *knowledge) (moved, error) {
+	k.forgetLooks()
 	loaded, err := s.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrDamaged) {
-		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events)}
+		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
 	}
 	if err != nil {
 		return moved{}, fmt.Errorf("load job %s: %w", id, err)
 	}
 	compiled, err := s.definition(ctx, loaded.Definition)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrInvalid) {
-		return moved{}, &parkError{reason: fmt.Sprintf("definition %s: %v", loaded.Definition, err), seen: loaded.CompleteBy}
+		return moved{}, parked(fmt.Sprintf("definition %s: %v", loaded.Definition, err), loaded)
 	}
 	if err != nil {
 		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled, s.turns)}
+	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled, s.turns), known: k, loaded: loaded}
+	m.values.birth = loaded.Birth
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished()
 	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
 	var park *parkError
 	if errors.As(err, &park) {
-		park.seen = loaded.CompleteBy
+		park = parked(park.reason, loaded)
+		err = park
 	}
 	if err != nil {
 		return moved{}, err
@@ -73,11 +82,23 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 		}
 	}
 	m.job = change.Job
-	if interrupted {
+	if interrupted || s.poked(events) {
 		events = append([]makegood.Event{makegood.Interrupted{Incarnation: s.Incarnation}}, events...)
 	}
-	m.commands = pending(compiled.Workflow, m.job, events)
+	m.commands = pending(compiled.Workflow, m.job, events, s.now())
 	return m, nil
+}
+
+// poked reports whether one of the events is what recovery sends to every unfinished job at start: a deadline without
+// a key. Delivered again, it derives again what being interrupted made due.
+func (s *Scheduler) poked(events []makegood.Event) bool {
+	return s.Incarnation > 0 && askedWithoutKey(events)
+}
+
+// askedWithoutKey reports whether one of the events is a deadline without a key: whoever sent it saw none, or did not
+// look for it.
+func askedWithoutKey(events []makegood.Event) bool {
+	return slices.Contains(events, makegood.Event(makegood.DeadlinePassed{}))
 }
 
 // seenKey is the index key under which the Supervisor saw the job, if it did.
@@ -102,8 +123,6 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, int
 		if v.Kind == machine.Applied {
 			applied = true
 			change.Job = next
-			change.Ended = append(change.Ended, v.Ended...)
-			change.OnClaims = change.OnClaims || v.OnClaims
 		}
 		return v, nil
 	}
@@ -131,15 +150,25 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e ma
 		}
 	}()
 	e = m.values.spill(e)
-	facts := machine.Facts{Random: s.Random()}
+	facts := s.facts(m.known)
 	for {
 		next, v = machine.Apply(m.compiled.Workflow, job, e, facts, s.now())
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}
+		if err := s.findOut(ctx, m, job, v.Asks); err != nil {
+			return next, v, err
+		}
 		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
 			return next, v, err
 		}
+	}
+}
+
+// facts are those that no event and no ask is needed for, and what is known of claims.
+func (s *Scheduler) facts(k *knowledge) machine.Facts {
+	return machine.Facts{
+		Random: s.Random(), Secret: s.Bytes(makegood.SecretBytes), Found: k.found, Period: s.Period, Incarnation: s.Incarnation,
 	}
 }
 
@@ -161,14 +190,14 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (m
 }
 
 // pending gives the commands of all events, each once.
-func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event) []makegood.Command {
+func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event, now time.Time) []makegood.Command {
 	if len(events) == 1 {
-		return machine.Pending(w, job, events[0])
+		return machine.Pending(w, job, events[0], now)
 	}
 	var all []makegood.Command
 	seen := make(map[makegood.Command]bool)
 	for _, e := range events {
-		for _, c := range machine.Pending(w, job, e) {
+		for _, c := range machine.Pending(w, job, e, now) {
 			if !seen[c] {
 				seen[c] = true
 				all = append(all, c)
@@ -181,8 +210,15 @@ func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event) []m
 // parkError says that a job cannot be decoded or decided about.
 type parkError struct {
 	reason string
-	// seen is CompleteBy as it is stored, zero if it is not known: then the next sweep brings it.
-	seen time.Time
+	// seen is CompleteBy as it is stored. Zero: it is not known, and the next sweep brings it; or, with keyless, there
+	// is none, and no sweep ever would.
+	seen    time.Time
+	keyless bool
+}
+
+// parked says that a job as it was loaded cannot be decided about.
+func parked(reason string, loaded makegood.Job) *parkError {
+	return &parkError{reason: reason, seen: loaded.CompleteBy, keyless: loaded.CompleteBy.IsZero() && !loaded.ProcessState.Finished()}
 }
 
 func (e *parkError) Error() string { return e.reason }
@@ -191,7 +227,7 @@ func (e *parkError) Error() string { return e.reason }
 // be told cannot be kept in the job, so the key keeps it: it is a minute ahead until he was told.
 func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	s.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
-	if e.seen.IsZero() {
+	if e.seen.IsZero() && !e.keyless {
 		return nil
 	}
 	reason, again := makegood.Clip(e.reason), s.now().Add(makegood.TellAgain)
@@ -200,7 +236,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	}
 	s.Counts.Parked.Add(1)
 	notice := makegood.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
-	if err := s.announce(ctx, id, "", "", notice); err != nil {
+	if err := s.Notifier.Announce(ctx, notify.Notice{Job: id, Announcement: notice}); err != nil {
 		s.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -15,10 +16,14 @@ func text(bytes int, of string) json.RawMessage {
 	return json.RawMessage(`"` + strings.Repeat(of, bytes-2) + `"`)
 }
 
-// says is the success of a claimed attempt, with an output.
+// says is the success of a claimed attempt, with an output. A stranger never got the task, so he has no token.
 func (w *world) says(id, step string, c makegood.Claim, output json.RawMessage) record {
 	w.t.Helper()
-	return w.record(id, makegood.StepSucceeded{Step: step, Attempt: c.Attempt, LockedBy: c.LockedBy, Output: wire.Inline(output)})
+	by := w.by(id, step, c)
+	if c.LockedBy == "stranger" {
+		by.Token = ""
+	}
+	return w.record(id, makegood.StepSucceeded{Reply: by, Output: wire.Inline(output)})
 }
 
 // output reads the output of a step that is done.
@@ -123,5 +128,25 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 			t.Errorf("an output of %d bytes: unknown %t, applied %q, undo %v, want true, unknown, Dispatched",
 				c.bytes, step.Forward.Unknown, step.Forward.Error.Applied, step.Undo.State)
 		}
+	}
+}
+
+// A job id is used again after its retention, with the same input and the same output: the parts are written under other
+// names than those of the first job, which expire before.
+func TestPartsBelongToTheBirthOfTheirJob(t *testing.T) {
+	refs := map[string]bool{}
+	for range 2 {
+		w := newWorld(t)
+		c := w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: b}]")
+		input := json.RawMessage(`{"text":` + string(text(1000, "i")) + `}`)
+		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: input}); err != nil {
+			t.Fatal(err)
+		}
+		w.handle(w.says("j", "first", w.claim("j", "first"), text(1000, "o")))
+		job := w.job("j")
+		refs[job.Input.Ref], refs[job.Steps[0].Forward.Output.Ref] = true, true
+	}
+	if len(refs) != 4 || refs[""] {
+		t.Errorf("got the names %v, want two of each job, and none of them the other's", refs)
 	}
 }

@@ -12,7 +12,18 @@ import (
 // answers after the change is saved. A request that carries the name of one that was granted before
 // is the same request.
 func (s *Scheduler) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
-	l := &letter{job: id, events: []makegood.Event{r}}
+	return s.moveAtOnce(ctx, id, r)
+}
+
+// Wake looks at a job that has lost its key, does what is due, and gives it one again; one that has its key, or needs
+// none, it leaves alone. It answers after that is saved.
+func (s *Scheduler) Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error) {
+	return s.moveAtOnce(ctx, id, makegood.DeadlinePassed{})
+}
+
+// moveAtOnce moves a job by one event for somebody who waits for the answer.
+func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event makegood.Event) (makegood.Job, machine.Verdict, error) {
+	l := &letter{job: id, events: []makegood.Event{event}}
 	var park *parkError
 	l.moved, l.err = s.move(ctx, id, l.events)
 	if errors.As(l.err, &park) {
@@ -21,7 +32,8 @@ func (s *Scheduler) Request(ctx context.Context, id string, r makegood.Requested
 	if l.err != nil {
 		return makegood.Job{}, machine.Verdict{}, l.err
 	}
-	job, verdict := l.moved.job, l.moved.verdicts[0]
+	verdict := l.moved.verdicts[0]
 	s.carryOutSaved(ctx, l)
-	return job, verdict, nil
+	// If it was closed meanwhile what the request gave up, that is in the answer.
+	return l.moved.job, verdict, nil
 }

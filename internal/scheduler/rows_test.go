@@ -25,7 +25,7 @@ func TestATaskIsSentOnlyAfterItsAttemptIsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		sent++
-		if got := w.job(task.Job).Open[task.Step]; got != task.Attempt {
+		if got := w.open(task.Job, task.Step); got != task.Attempt {
 			t.Errorf("%s#%d is sent while attempt %d is the one stored", task.Step, task.Attempt, got)
 		}
 		return nil
@@ -46,8 +46,8 @@ func TestTheFirstOfTwoOutcomesOfAnAttemptHolds(t *testing.T) {
 		c := w.claim("j", "first")
 		want := makegood.Processed
 		said := []record{
-			w.record("j", makegood.StepSucceeded{Step: "first", Attempt: c.Attempt, LockedBy: c.LockedBy}),
-			w.record("j", makegood.StepFailed{Step: "first", Attempt: c.Attempt, LockedBy: c.LockedBy, Error: makegood.StepError{Message: "no"}}),
+			w.succeeded("j", "first", c),
+			w.failed("j", "first", c, makegood.StepError{Message: "no"}),
 		}
 		if !successFirst {
 			said[0], said[1], want = said[1], said[0], makegood.Error
@@ -77,8 +77,8 @@ func TestTheLastTwoBranchesAtOnceStartTheirJoinOnce(t *testing.T) {
 	w.forget()
 	w.handle(middle)
 	w.checkSends(send{"tasks-b", []string{"j"}})
-	if got := w.job("j").Open; got["join"] != 1 {
-		t.Errorf("got open %v, want join#1", got)
+	if got := w.open("j", "join"); got != 1 {
+		t.Errorf("got join#%d, want join#1", got)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
 	begin := w.now
 	w.now = begin.Add(skew - time.Second)
 	w.handleWith(w.skewed(-skew), w.record("j", makegood.DeadlinePassed{Key: w.job("j").CompleteBy}))
-	if got := w.job("j"); got.FailureCount != 0 || got.Open["first"] != 1 {
-		t.Errorf("a clock that is behind: got %d failures, open %v, want none, first#1", got.FailureCount, got.Open)
+	if got := w.job("j"); got.FailureCount != 0 || w.open("j", "first") != 1 {
+		t.Errorf("a clock that is behind: got %d failures, first#%d, want none, first#1", got.FailureCount, w.open("j", "first"))
 	}
 	w.now = begin
 	ahead := w.skewed(skew)
@@ -102,15 +102,15 @@ func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 	}
 	second := makegood.Claim{Attempt: 2, LockedBy: "another", StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second)}
-	if err := w.file.Claim(t.Context(), "j", "first", second); err != nil {
+	if err := w.file.Claim(t.Context(), w.slot("j", "first"), second, w.claimUntil("j", "first")); err != nil {
 		t.Fatalf("claim of the second attempt: %v", err)
 	}
 	before := w.job("j")
-	w.handle(w.record("j", makegood.StepSucceeded{Step: "first", Attempt: zombie.Attempt, LockedBy: zombie.LockedBy}))
+	w.handle(w.succeeded("j", "first", zombie))
 	if got := w.job("j"); got.Rev != before.Rev || got.ProcessState != makegood.Processing {
 		t.Errorf("after the first agent's word: got %s, revision %d, want Processing, %d", got.ProcessState, got.Rev, before.Rev)
 	}
-	w.handle(w.record("j", makegood.StepSucceeded{Step: "first", Attempt: 2, LockedBy: "another"}))
+	w.handle(w.succeeded("j", "first", second))
 	if got := w.job("j"); got.ProcessState != makegood.Processed || got.FailureCount != 1 {
 		t.Errorf("after the second's: got %s, %d failures, want Processed, 1", got.ProcessState, got.FailureCount)
 	}
@@ -139,8 +139,9 @@ func TestAReplyAndADeadlineThatRaceHaveOneWinner(t *testing.T) {
 		w.forget()
 		w.handle(loser)
 		w.checkSends(send{"tasks-b", []string{"j"}})
-		if got := w.job("j"); got.FailureCount != failures || got.Open["second"] != 1 || got.Open["first"] != 0 {
-			t.Errorf("reply first: %t: got %d failures, open %v, want %d, second#1 alone", replyFirst, got.FailureCount, got.Open, failures)
+		if got := w.job("j"); got.FailureCount != failures || w.open("j", "second") != 1 || w.open("j", "first") != 0 {
+			t.Errorf("reply first: %t: got %d failures, second#%d, first#%d, want %d, second#1 alone",
+				replyFirst, got.FailureCount, w.open("j", "second"), w.open("j", "first"), failures)
 		}
 	}
 }
@@ -150,8 +151,8 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
 	first := w.done("j", "first")
-	stranger := w.record("j", makegood.StepSucceeded{Step: "second", Attempt: 9, LockedBy: "stranger"})
-	unknown := w.record("nobody", makegood.StepSucceeded{Step: "first", Attempt: 1, LockedBy: "x"})
+	stranger := w.record("j", makegood.StepSucceeded{Reply: makegood.Reply{Step: "second", Attempt: 9, LockedBy: "stranger"}})
+	unknown := w.record("nobody", makegood.StepSucceeded{Reply: makegood.Reply{Step: "first", Attempt: 1, LockedBy: "x"}})
 	if failed := w.handle(first, first, stranger, unknown, w.raw("{")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
@@ -186,7 +187,7 @@ func TestAnEndThatWasSavedAndNotToldIsToldAfterTheNextSweep(t *testing.T) {
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "bad")
 	c := w.claim("bad", "first")
 	w.failing("Save", faultstore.FailAfter)
-	w.handle(w.record("bad", makegood.StepFailed{Step: "first", Attempt: 1, LockedBy: c.LockedBy, Error: makegood.StepError{Message: "no"}}))
+	w.handle(w.failed("bad", "first", c, makegood.StepError{Message: "no"}))
 	if job := w.job("bad"); job.ProcessState != makegood.Error || job.Told() || len(w.told.notices) != 0 {
 		t.Fatalf("got %s, told %t, notices %+v, want an Error that nobody was told of", job.ProcessState, job.Told(), w.told.notices)
 	}
@@ -198,5 +199,34 @@ func TestAnEndThatWasSavedAndNotToldIsToldAfterTheNextSweep(t *testing.T) {
 	}
 	if waited := w.now.Sub(before); waited > makegood.TellAgain {
 		t.Errorf("the key was %v ahead, want at most %v", waited, makegood.TellAgain)
+	}
+}
+
+// An attempt that one event of a batch opens is not closed by the next one before it was saved: when that save fails, the
+// claim item would have closed a number that the job gives to somebody else, and look like a lie of its agent.
+func TestWhatABatchOpensIsNotClosedBeforeItWasSaved(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(`{"name": "w", "steps": [{"name": "first", "agent": "a", "action": "x", "timeout": "30s", "retry": {"attempts": 3, "backoff": "1ms", "max": "1ms"}}]}`), "j")
+	claim := w.claim("j", "first")
+	late := w.succeeded("j", "first", claim)
+	w.now = claim.CompleteBy.Add(time.Hour)
+	due := w.deadline("j")
+	w.strike = func(op, _ string) faultstore.Effect {
+		if op == "Save" {
+			return faultstore.FailBefore
+		}
+		return faultstore.None
+	}
+	if failed := w.handle(due, late); len(failed) != 2 {
+		t.Fatalf("wants again: %v, want both", failed)
+	}
+	found, err := w.file.Look(t.Context(), w.slot("j", "first"), 1, w.claimUntil("j", "first"), w.now)
+	if err != nil || found.Finding != makegood.FoundClosed {
+		t.Errorf("got %+v, %v, want the first attempt closed, and nothing known of a second", found, err)
+	}
+	w.strike = nil
+	w.handle(due, late)
+	if lies := w.s.Counts.Lies.Load(); lies != 0 || w.job("j").ProcessState != makegood.Processed {
+		t.Errorf("got %d lies and %s, want none and Processed", lies, w.job("j").ProcessState)
 	}
 }

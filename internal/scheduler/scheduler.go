@@ -46,13 +46,20 @@ const (
 // sendWithin is how long what a caller's save made due is tried to be sent.
 const sendWithin = 10 * time.Second
 
+// tellWithin is how long telling of one job may take: less than a minute, after which it is tried again anyway, and
+// little enough that a batch has time for it.
+const tellWithin = 5 * time.Second
+
 // Config is what a Scheduler needs. What has no default must be set.
 type Config struct {
 	Jobs        store.Jobs
+	Closings    store.Closings
 	Payloads    store.Payloads
 	Definitions store.Definitions
 	Queue       queue.Sender
-	Notifier    notify.Notifier
+	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are told apart.
+	Notifier notify.Notifier
+	Listener notify.Notifier
 	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.
 	Events     string
 	Quarantine string
@@ -61,6 +68,9 @@ type Config struct {
 	Replies []string
 	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
 	Agents []string
+	// Apart: submissions by message come from a queue of their own (HandleSubmissions), and one on the events queue is
+	// poison: who may send replies may not submit.
+	Apart bool
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
@@ -70,11 +80,14 @@ type Config struct {
 	Instance string
 	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.
 	Incarnation int
+	// Period is how often the Supervisor looks at what is overdue.
+	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(makegood.Job)
-	// Now defaults to time.Now, Random to a random number.
+	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.
 	Now    func() time.Time
 	Random func() uint64
+	Bytes  func(n int) []byte
 	Logger *slog.Logger
 }
 
@@ -89,10 +102,11 @@ type Scheduler struct {
 	turns       turns
 }
 
-// Counts are running totals. Stopped are the jobs that came into Error by a save, Parked those that did
+// Counts are running totals. Closed are the attempts that were closed because they were not wanted any more, Lies the
+// claims that could not be true, Stopped are the jobs that came into Error by a save, Parked those that did
 // so by a raw write; Unstarted are tasks that were due again because nobody had claimed them.
 type Counts struct {
-	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Stopped, Parked, Tasks, Reminders, Unstarted, Saves atomic.Int64
+	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Stopped, Parked, Tasks, Reminders, Unstarted, Saves, Closed, Lies atomic.Int64
 }
 
 // New fills in what the configuration left out.
@@ -102,6 +116,9 @@ func New(c Config) *Scheduler {
 	}
 	if c.Random == nil {
 		c.Random = rand.Uint64
+	}
+	if c.Bytes == nil {
+		c.Bytes = randomBytes
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -119,9 +136,18 @@ func (s *Scheduler) now() time.Time { return makegood.Instant(s.Now()) }
 
 // lockedBy is who saves: this instance, and a nonce that tells this save from every other.
 func (s *Scheduler) lockedBy() string {
-	var nonce [8]byte
-	_, _ = crand.Read(nonce[:]) // never fails, says its documentation
-	return s.Instance + ":" + hex.EncodeToString(nonce[:])
+	return s.Instance + ":" + nonce(randomBytes)
+}
+
+// nonceBytes is how many random bytes a nonce has.
+const nonceBytes = 8
+
+func nonce(bytes func(int) []byte) string { return hex.EncodeToString(bytes(nonceBytes)) }
+
+func randomBytes(n int) []byte {
+	b := make([]byte, n)
+	_, _ = crand.Read(b) // never fails, says its documentation
+	return b
 }
 
 // definition gives the compiled definition of a hash. Definitions never change, so one that was read

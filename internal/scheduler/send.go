@@ -7,7 +7,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
-	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -49,10 +48,6 @@ func (s *Scheduler) remind(out *outbox, l *letter, c makegood.Remind) error {
 	delay := (max(0, ahead) + time.Second - 1).Truncate(time.Second)
 	out.add(s.Events, queue.Message{Body: body, Group: l.job, Delay: delay}, errand{letter: l})
 	return nil
-}
-
-func (s *Scheduler) announce(ctx context.Context, job, workflow, replyTo string, a makegood.Announcement) error {
-	return s.Notifier.Announce(ctx, notify.Notice{Job: job, Workflow: workflow, ReplyTo: replyTo, Announcement: a})
 }
 
 // alert tells an operator that nobody claims an agent's tasks: once for many jobs, and never at the

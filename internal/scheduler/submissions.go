@@ -7,11 +7,41 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // maxSubmitting is how many submissions of a batch are stored at the same time: one of each message of SQS.
 const maxSubmitting = 10
+
+// errMisplaced: a submission came by the queue of replies, or something else by that of submissions.
+var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
+
+// HandleSubmissions handles a batch of the submissions queue, where there is one (Config.Apart): submissions, and the
+// news that a job was stored in a transaction. Anything else there is poison.
+func (s *Scheduler) HandleSubmissions(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
+	var letters []*letter
+	var submissions []submission
+	var failed []string
+	for _, record := range batch.Records {
+		in, err := wire.DecodeIncoming(record.Body)
+		_, stored := in.Event.(makegood.Submitted)
+		switch {
+		case err == nil && in.Submit != nil:
+			submissions = append(submissions, submission{record: record, message: *in.Submit})
+			continue
+		case err == nil && stored:
+			letters = sortIn(letters, in, record.MessageId)
+			continue
+		case err == nil:
+			err = errMisplaced
+		}
+		if s.putAway(ctx, record, in.Job, err) {
+			failed = append(failed, record.MessageId)
+		}
+	}
+	return s.handle(ctx, letters, submissions, failed), nil
+}
 
 // submission is a Submit message, and the record that carried it.
 type submission struct {

@@ -112,7 +112,7 @@ func TestSubmissionsByMessageAreStoredSideBySide(t *testing.T) {
 		t.Errorf("got %d at once, want %d", g.most, makegood.MaxBatch)
 	}
 	for i := range 35 {
-		if id := fmt.Sprint("job-", i); w.job(id).Open["first"] != 1 {
+		if id := fmt.Sprint("job-", i); w.open(id, "first") != 1 {
 			t.Errorf("%s: first is not open", id)
 		}
 	}
@@ -270,5 +270,33 @@ func TestAnAlertThatDidNotArriveIsMadeAgain(t *testing.T) {
 	}
 	if after := w.now.Sub(begin); len(w.told.silent) > 2 && after < time.Hour {
 		t.Errorf("got %d alerts within %s, want two: the second has arrived", len(w.told.silent), after)
+	}
+}
+
+// Where submissions have a queue of their own, who may send replies may not submit, and who may submit may not reply.
+func TestSubmissionsComeByTheirOwnQueueAlone(t *testing.T) {
+	w := newWorld(t)
+	w.s.Apart = true
+	w.submit(w.define(twoAgents), "there")
+	reply := w.done("there", "first")
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: []byte(`{}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := w.handle(w.raw(body)); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if _, err := w.file.Load(t.Context(), "j"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a submission among the replies: got %v, want no job", err)
+	}
+	response, err := w.s.HandleSubmissions(t.Context(), events.SQSEvent{Records: []record{w.raw(body), reply, w.record("there", makegood.Submitted{})}})
+	if err != nil || len(response.BatchItemFailures) > 0 {
+		t.Errorf("got %v, %v, want no failures", response.BatchItemFailures, err)
+	}
+	if w.open("j", "first") != 1 || w.open("there", "second") != 0 {
+		t.Errorf("got first#%d of the job submitted, second#%d of the other, want first#1, and that the reply was not heard", w.open("j", "first"), w.open("there", "second"))
+	}
+	if depth, err := w.local.Depth(t.Context(), "quarantine"); err != nil || depth.Waiting != 2 {
+		t.Errorf("got %d messages in quarantine, %v, want the two that came the wrong way", depth.Waiting, err)
 	}
 }

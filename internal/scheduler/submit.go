@@ -134,7 +134,7 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if s.Saved != nil {
 		s.Saved(job)
 	}
-	return submitted{job: job, created: true, letter: firstLetter(job, compiled, v)}, nil
+	return submitted{job: job, created: true, letter: firstLetter(job, compiled, v, s.now())}, nil
 }
 
 // ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
@@ -155,12 +155,12 @@ func contentHash(workflow string, canonicalInput []byte) string {
 func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
-		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash,
+		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
 		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo,
 		Input: makegood.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {
-		birth.Input = v.keep(inputKey(input), input)
+		birth.Input = v.keep(v.inputKey(input), input)
 	}
 	return birth
 }
@@ -175,6 +175,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 		return makegood.Job{}, nil, err
 	}
 	v := newValues(nil, c, nil)
+	v.birth = nonce(randomBytes)
 	birth := v.born(sub, input)
 	birth.Later = true
 	job, _ := machine.Submit(c.Workflow, birth, machine.Facts{}, now)
@@ -184,9 +185,9 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 // birth gives the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
 	v := newValues(s.Payloads, c, s.turns)
+	v.birth = nonce(s.Bytes)
 	birth := v.born(sub, input)
-	birth.Incarnation = s.Incarnation
-	facts := machine.Facts{Random: s.Random()}
+	facts := s.facts(newKnowledge())
 	for {
 		job, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {
@@ -216,10 +217,11 @@ func (s *Scheduler) same(ctx context.Context, job makegood.Job) (submitted, erro
 }
 
 // firstLetter holds what the submission of a new job made due.
-func firstLetter(job makegood.Job, c *workflowfile.Compiled, v *values) *letter {
+func firstLetter(job makegood.Job, c *workflowfile.Compiled, v *values, now time.Time) *letter {
 	events := []makegood.Event{makegood.Submitted{}}
 	return &letter{job: job.ID, events: events, moved: moved{
-		job: job, compiled: c, commands: pending(c.Workflow, job, events), values: v,
+		job: job, compiled: c, commands: pending(c.Workflow, job, events, now), values: v,
+		known: newKnowledge(),
 	}}
 }
 

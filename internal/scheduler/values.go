@@ -18,6 +18,8 @@ import (
 type values struct {
 	store    store.Payloads
 	compiled *workflowfile.Compiled
+	// birth is the job's nonce.
+	birth string
 	// fresh are values that are to be written before the save that refers to them; read are others.
 	fresh map[string]json.RawMessage
 	read  map[string]json.RawMessage
@@ -42,26 +44,32 @@ func (v *values) spill(e makegood.Event) makegood.Event {
 	}
 	if n := len(success.Output.Inline); n > makegood.MaxPayloadBytes {
 		return makegood.StepFailed{
-			Step: success.Step, Attempt: success.Attempt, LockedBy: success.LockedBy,
+			Reply: success.Reply,
 			Error: makegood.StepError{
 				Message: fmt.Sprintf("output of %d bytes, the limit is %d", n, makegood.MaxPayloadBytes),
 				Applied: makegood.AppliedUnknown,
 			},
 		}
 	}
-	success.Output = v.keep(outputKey(success.Step, success.Attempt, success.Output.Inline), success.Output.Inline)
+	success.Output = v.keep(v.outputKey(success.Step, success.Attempt, success.Output.Inline), success.Output.Inline)
 	return success
 }
 
 // outputKey names an output by its attempt and by its content. What a reply brought that changed nothing, or a
-// save that was lost, is then never found under the name of what was applied.
-func outputKey(step string, attempt int, output json.RawMessage) string {
-	return fmt.Sprintf("output#%s#%d#%s", step, attempt, canonical.Hash(output)[:partHashDigits])
+// save that was lost, cannot be taken for what another brought.
+func (v *values) outputKey(step string, attempt int, output json.RawMessage) string {
+	return fmt.Sprintf("output#%s#%d#%s", step, attempt, v.partHash(output))
 }
 
 // inputKey names a job's input by its content: of two submissions of one id that differ neither can find the
 // other's input under its own job.
-func inputKey(input json.RawMessage) string { return "input#" + canonical.Hash(input)[:partHashDigits] }
+func (v *values) inputKey(input json.RawMessage) string { return "input#" + v.partHash(input) }
+
+// partHash tells a value of this job from every other value, and from the same value of an earlier job of the same id,
+// which expires before this one does.
+func (v *values) partHash(value json.RawMessage) string {
+	return canonical.Hash(append([]byte(v.birth+"\n"), value...))[:partHashDigits]
+}
 
 // partHashDigits is how much of the hash of a value stands in its key.
 const partHashDigits = 16

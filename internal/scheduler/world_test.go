@@ -14,10 +14,12 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -31,7 +33,8 @@ type world struct {
 	file  *sqlitestore.Store
 	local *localqueue.Queues
 	s     *scheduler.Scheduler
-	told  teller
+	told  teller // the operator
+	heard teller // whoever listens
 
 	mu sync.Mutex
 	// calls counts what the store was asked; strike may let a call fail, or do something first.
@@ -53,11 +56,15 @@ type send struct {
 // teller is a notifier that keeps what it was told, and may be deaf.
 type teller struct {
 	deaf    error
+	before  func()
 	notices []notify.Notice
 	silent  []string
 }
 
 func (r *teller) Announce(_ context.Context, n notify.Notice) error {
+	if r.before != nil {
+		r.before()
+	}
 	r.notices = append(r.notices, n)
 	return r.deaf
 }
@@ -75,7 +82,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := w.file.Close(); err != nil {
+		if err := w.file.Shut(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -87,7 +94,7 @@ func newWorld(t *testing.T) *world {
 	}
 	faulty := faultstore.New(w.file, w.plan)
 	w.s = scheduler.New(scheduler.Config{
-		Jobs: faulty, Payloads: faulty, Definitions: faulty, Queue: w, Notifier: &w.told,
+		Jobs: faulty, Closings: faulty, Payloads: faulty, Definitions: faulty, Queue: w, Notifier: &w.told, Listener: &w.heard,
 		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
 		Instance: "test", Saved: w.keep, Now: func() time.Time { return w.now }, Random: func() uint64 { return 7 },
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -177,23 +184,85 @@ func (w *world) job(id string) makegood.Job {
 	return job
 }
 
+// open is the attempt of a step that is out; 0: none is.
+func (w *world) open(id, step string) int {
+	w.t.Helper()
+	state, _ := w.job(id).Step(step)
+	for _, a := range []makegood.Activity{state.Forward, state.Undo} {
+		if a.State == makegood.Dispatched {
+			return a.Attempt
+		}
+	}
+	return 0
+}
+
+// slot names the claim item of a step.
+func (w *world) slot(id, step string) store.Slot {
+	w.t.Helper()
+	job := w.job(id)
+	body, err := w.file.Definition(w.t.Context(), job.Definition)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	c, err := workflowfile.Load(body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return store.Slot{Agent: machine.AgentOf(c.Workflow, step, false), Job: id, Birth: job.Birth, Step: step}
+}
+
+// claimUntil is the ClaimUntil of the latest attempt of a step.
+func (w *world) claimUntil(id, step string) time.Time {
+	w.t.Helper()
+	state, _ := w.job(id).Step(step)
+	return state.Forward.ClaimUntil()
+}
+
+// held says who holds the attempt of a step that is out.
+func (w *world) held(id, step string) makegood.Claim {
+	w.t.Helper()
+	held, err := w.s.Held(w.t.Context(), w.job(id))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return held[step]
+}
+
 // claim claims the open attempt of a step, as an agent does.
 func (w *world) claim(id, step string) makegood.Claim {
 	w.t.Helper()
 	claim := makegood.Claim{
-		Attempt: w.job(id).Open[step], LockedBy: id + "/" + step, StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second),
+		Attempt: w.open(id, step), LockedBy: id + "/" + step, StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second),
 	}
-	if err := w.file.Claim(w.t.Context(), id, step, claim); err != nil {
+	if err := w.file.Claim(w.t.Context(), w.slot(id, step), claim, w.claimUntil(id, step)); err != nil {
 		w.t.Fatal(err)
 	}
 	return claim
 }
 
+// by is what the reply of a claim says of itself.
+func (w *world) by(id, step string, c makegood.Claim) makegood.Reply {
+	w.t.Helper()
+	return makegood.Reply{
+		Step: step, Attempt: c.Attempt, Token: machine.Token(w.job(id), step, c.Attempt), LockedBy: c.LockedBy, StartedAt: c.StartedAt,
+	}
+}
+
+// succeeded is the success of a claim, failed its failure.
+func (w *world) succeeded(id, step string, c makegood.Claim) record {
+	w.t.Helper()
+	return w.record(id, makegood.StepSucceeded{Reply: w.by(id, step, c), Output: wire.Inline(json.RawMessage(`"ok"`))})
+}
+
+func (w *world) failed(id, step string, c makegood.Claim, why makegood.StepError) record {
+	w.t.Helper()
+	return w.record(id, makegood.StepFailed{Reply: w.by(id, step, c), Error: why})
+}
+
 // done claims the open attempt of a step and gives the reply of its success.
 func (w *world) done(id, step string) record {
 	w.t.Helper()
-	c := w.claim(id, step)
-	return w.record(id, makegood.StepSucceeded{Step: step, Attempt: c.Attempt, LockedBy: c.LockedBy, Output: wire.Inline(json.RawMessage(`"ok"`))})
+	return w.succeeded(id, step, w.claim(id, step))
 }
 
 // record is a message on the events queue.
@@ -270,9 +339,12 @@ func sorted(sends []send) string {
 }
 
 // beforeSave lets something happen just before the next Save of a job.
-func (w *world) beforeSave(job string, do func()) {
+func (w *world) beforeSave(job string, do func()) { w.before("Save", job, do) }
+
+// before lets something happen just before the next call of an operation on a job.
+func (w *world) before(operation, job string, do func()) {
 	w.strike = func(op, of string) faultstore.Effect {
-		if op == "Save" && of == job {
+		if op == operation && of == job {
 			w.strike = nil
 			do()
 		}

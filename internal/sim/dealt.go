@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -27,12 +28,16 @@ func (w *world) dealt(l *life, m *message) {
 	}
 	switch e := in.Event.(type) {
 	case makegood.StepSucceeded:
-		w.replied(job, e.Step, e.Attempt, e.LockedBy)
+		w.replied(job, e.Reply)
 	case makegood.StepFailed:
-		w.replied(job, e.Step, e.Attempt, e.LockedBy)
+		w.replied(job, e.Reply)
 	}
-	if !w.another(m, in) {
-		w.derived(l.seen[in.Job], in.Event.Cause())
+	if w.another(m, in) {
+		return
+	}
+	w.derived(l.seen[in.Job], in.Event.Cause())
+	if e, ok := in.Event.(makegood.DeadlinePassed); ok && e.Key.IsZero() && l.engine != nil {
+		w.derived(l.seen[in.Job], makegood.Interrupted{Incarnation: l.engine.incarnation}.Cause())
 	}
 }
 
@@ -51,16 +56,40 @@ func (w *world) another(deleted *message, is wire.Incoming) bool {
 	return false
 }
 
-// replied: the reply of a claim that holds is not deleted unheeded.
-func (w *world) replied(job makegood.Job, step string, attempt int, lockedBy string) {
-	if lockedBy != "" && store.Holds(job, step, makegood.Claim{Attempt: attempt, LockedBy: lockedBy}) {
-		w.violate(job.ID, "I4: the reply of %s is deleted, and its claim holds", on(job.ID, step, attempt))
+// replied: the reply of a claim that holds, to an attempt that is out, is not deleted unheeded.
+func (w *world) replied(job makegood.Job, r makegood.Reply) {
+	item := w.store.peekClaim(job.ID, r.Step)
+	holds := item.Attempt == r.Attempt && item.LockedBy == r.LockedBy && item.Closed == ""
+	if r.LockedBy != "" && holds && outOf(job, r.Step) == r.Attempt && machine.Genuine(job, r) {
+		w.violate(job.ID, "I4: the reply of %s is deleted, and its claim holds", on(job.ID, r.Step, r.Attempt))
 	}
+}
+
+// outOf is the attempt of a step, or of its undo, that is out; 0: none is.
+func outOf(job makegood.Job, step string) int {
+	s, _ := job.Step(step)
+	for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+		if a.State == makegood.Dispatched {
+			return a.Attempt
+		}
+	}
+	return 0
 }
 
 // derived: the last that says an event is not deleted before the tasks that it made due in the job as the process saw it last
 // were sent, by whoever. One that was judged too early, by a clock that is slow, has made nothing due there.
 func (w *world) derived(job makegood.Job, cause string) {
+	for _, s := range job.Steps {
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			name := on(job.ID, s.Name, a.Attempt)
+			switch asked := a.State == makegood.Dispatched && a.Closing && a.Cause == cause; {
+			case asked && !w.closings[name]:
+				w.violate(job.ID, "ADV-4: the event %s is deleted, and nobody tried to close %s", cause, name)
+			case asked:
+				w.violate(job.ID, "ADV-4: the event %s is deleted, and the job is not told how the closing of %s went", cause, name)
+			}
+		}
+	}
 	if job.Paused() || job.ProcessState.Finished() || job.ProcessState == makegood.Error {
 		return
 	}
@@ -71,7 +100,7 @@ func (w *world) derived(job makegood.Job, cause string) {
 			a = s.Undo
 		}
 		name := on(job.ID, s.Name, a.Attempt)
-		if a.State == makegood.Dispatched && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
+		if a.State == makegood.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
 			w.violate(job.ID, "ADV-1: the event %s is deleted, and the task of %s was never sent", cause, name)
 		}
 	}
@@ -81,6 +110,9 @@ func (w *world) derived(job makegood.Job, cause string) {
 func (w *world) maySend(l *life, m queue.Message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if l.gone() {
+		return
+	}
 	if strings.HasPrefix(l.name, "supervisor") {
 		w.maySweep(l, m)
 	}
@@ -90,8 +122,17 @@ func (w *world) maySend(l *life, m queue.Message) {
 	}
 	// A task is sent for what made it due, and not for whatever else happens to its job.
 	name := on(task.Job, task.Step, task.Attempt)
+	w.tried[name] = true
 	if w.causes[name]["submit"] {
 		return
+	}
+	if l.engine != nil && w.causes[name][makegood.Interrupted{Incarnation: l.engine.incarnation}.Cause()] {
+		return // Whatever touches a job first in this run.
+	}
+	for cause := range w.causes[name] {
+		if strings.HasPrefix(cause, "refused:") {
+			return // Its process was just told so, by no message.
+		}
 	}
 	for _, e := range l.letters[task.Job] {
 		if w.causes[name][e.Cause()] {
@@ -106,6 +147,9 @@ func (w *world) maySend(l *life, m queue.Message) {
 // maySweep looks at a message of the Supervisor before it is sent. The first two times that a sweep looks at the
 // queue are to see whether it moves.
 func (w *world) maySweep(l *life, m queue.Message) {
+	if l.engine != nil {
+		return
+	}
 	if l.depth.Waiting > depthLimit {
 		w.violate(m.Group, "OPS-1: %s sends, and %d events wait, the limit is %d", l.name, l.depth.Waiting, depthLimit)
 	}
@@ -139,17 +183,20 @@ func (w *world) known(task makegood.Task) {
 	if !found || s.Attempt < task.Attempt || job.Round < task.Round {
 		w.violate(task.Job, "ADV-1: %s runs, and its job has not made it", name)
 	}
-	slot, held := job.Claims.Slots[task.Step]
-	if until := w.leases[slot.LockedBy].until; held && slot.Attempt == task.Attempt && time.Now().After(until) {
+	if w.nobodys[name] {
+		w.violate(task.Job, "I5: %s runs, and was closed before anybody claimed it", name)
+	}
+	item := w.store.peekClaim(task.Job, task.Step)
+	if until := w.leases[item.LockedBy].until; item.Attempt == task.Attempt && item.LockedBy != "" && time.Now().After(until) {
 		w.violate(task.Job, "I8: %s begins %s after its CompleteBy", name, time.Since(until))
 	}
 }
 
 // own: nobody is told that another holds what he holds himself. w.mu is held.
-func (w *world) own(job, step string, c makegood.Claim, err error) {
-	stored, _ := w.store.peek(job)
-	if errors.Is(err, store.ErrTaken) && store.Holds(stored, step, c) {
-		w.violate(job, "law 11: CLM-1: the claim of %s is its own, and is said to be another's", on(job, step, c.Attempt))
+func (w *world) own(slot store.Slot, c makegood.Claim, err error) {
+	item := w.store.claims[slot]
+	if errors.Is(err, store.ErrTaken) && item.Attempt == c.Attempt && item.LockedBy == c.LockedBy {
+		w.violate(slot.Job, "law 11: CLM-1: the claim of %s is its own, and is said to be another's", on(slot.Job, slot.Step, c.Attempt))
 	}
 }
 

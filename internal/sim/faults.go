@@ -27,6 +27,9 @@ const (
 	Doubled Kind = "message-doubled"
 	Delayed Kind = "message-delayed" // so others overtake it
 	Poison  Kind = "message-poison"
+	// Stranger sends replies without their token, and what nobody may say.
+	Stranger    Kind = "message-forged"
+	TaskRefused Kind = "task-refused" // the queue will never take it
 
 	StaleIndex     Kind = "stale-index"
 	PollingStopped Kind = "polling-stopped"
@@ -34,21 +37,24 @@ const (
 	TickDoubled    Kind = "tick-doubled"
 	ClockSkewed    Kind = "clock-skewed"
 	ClockJumped    Kind = "clock-jumped"
+	ListenerDeaf   Kind = "listener-deaf"
+	PowerLost      Kind = "power-lost" // an embedded engine dies, and its last claims with it
 
 	RemoteRefuses  Kind = "remote-refuses"  // and says that nothing was applied
 	RemoteFails    Kind = "remote-fails"    // before or after it has applied, and does not say
 	RemoteHangs    Kind = "remote-hangs"    // and has applied, or has not, or will
 	RemoteForGood  Kind = "remote-for-good" // refuses for good
 	RemoteTakesFor Kind = "remote-slow"     // longer than the step's timeout, with heartbeats or without
+	AgentLies      Kind = "agent-lies"      // and claims what was never made, or for much too long
 )
 
 // Kinds are all of them.
 func Kinds() []Kind {
 	return []Kind{
 		CrashBefore, CrashAfter, AnswerLost, Repeated, LandsLate, Throttled, Conflict, Paused, PartSent, PartFailed,
-		Lost, Doubled, Delayed, Poison,
-		StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ClockJumped,
-		RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor,
+		Lost, Doubled, Delayed, Poison, Stranger, TaskRefused,
+		StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ClockJumped, ListenerDeaf, PowerLost,
+		RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor, AgentLies,
 	}
 }
 
@@ -74,16 +80,20 @@ type faults struct {
 
 // newFaults rolls how bad the days of a seed are. Some kinds never strike in a seed, and some do often, so
 // that seeds differ from one another and not only from themselves.
-func newFaults(c chance, o Options) *faults {
+func newFaults(c chance, o Options, embedded bool) *faults {
 	f := &faults{chance: c, perMille: map[Kind]int{}, without: o.without, counts: map[Kind]int{}}
 	r := c.of("rates")
 	for _, kind := range Kinds() {
 		rate := pick(r, 0, 0, 3, 10, 30, 80)
 		switch kind {
-		case StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed:
+		case StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ListenerDeaf, PowerLost, Stranger:
 			rate *= 6
 		case RemoteRefuses, RemoteFails, RemoteHangs, RemoteTakesFor, Poison:
 			rate *= 3
+		case CrashBefore, CrashAfter:
+			if embedded {
+				rate = (rate + 1) / 2 // Everything dies at once.
+			}
 		}
 		if !o.off[kind] {
 			f.perMille[kind] = rate

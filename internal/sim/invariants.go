@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,8 +34,14 @@ func (w *world) wrote(before, after makegood.Job) {
 	for n := range c.after.Steps {
 		c.step(n)
 	}
-	c.claims()
+	c.counts()
+	c.closed()
+	c.announced()
 	c.ledger()
+}
+
+func (w *world) at(t time.Time) string {
+	return fmt.Sprintf("at %s", t.Sub(w.start).Truncate(time.Millisecond))
 }
 
 // change is a write of a job's item.
@@ -48,8 +55,8 @@ func (c change) wrong(format string, args ...any) {
 	c.violate(c.after.ID, "job "+c.after.ID+": "+format, args...)
 }
 
-// saved reports whether it was a save, and not an agent's write.
-func (c change) saved() bool { return c.before.Rev != c.after.Rev }
+// saved reports whether it was a save, or the birth, and not the raw write that parks a job.
+func (c change) saved() bool { return c.before.Rev == 0 || c.before.LockedBy != c.after.LockedBy }
 
 // state: I3.
 func (c change) state() {
@@ -61,6 +68,8 @@ func (c change) state() {
 		c.wrong("I3: goes from %s to %s", from, to)
 	case from == makegood.Undone && to != from && c.after.Round != c.before.Round+1:
 		c.wrong("I3: leaves Undone in round %d, and began none", c.after.Round)
+	case c.before.Desired != makegood.Processed && c.after.Desired == makegood.Processed && c.after.Round == c.before.Round:
+		c.wrong("I3: is wanted undone, and then done, in one round")
 	case c.after.FailureCount < c.before.FailureCount:
 		c.wrong("I9: FailureCount goes from %d to %d", c.before.FailureCount, c.after.FailureCount)
 	case c.after.Seq < c.before.Seq:
@@ -88,10 +97,10 @@ func (c change) key() {
 	}
 }
 
-// due is the earliest moment at which something of a job that moves by itself is due; zero: nothing is.
+// due is the latest moment at which a job must be looked at; zero: at any.
 func (c change) due() (due time.Time, what string) {
 	j := c.after
-	if j.ProcessState.Finished() || j.ProcessState == makegood.Error || j.Paused() {
+	if j.ProcessState.Finished() {
 		return due, what
 	}
 	sooner := func(at time.Time, of string) {
@@ -99,20 +108,24 @@ func (c change) due() (due time.Time, what string) {
 			due, what = at, of
 		}
 	}
-	if j.Desired == makegood.Processed && !j.Deadline.IsZero() {
+	still := j.ProcessState == makegood.Error || j.Paused()
+	if !still && j.Desired == makegood.Processed && !j.Deadline.IsZero() {
 		sooner(j.Deadline, "its end")
 	}
 	for n, s := range j.Steps {
 		def := c.w.Steps[n]
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			slot, held := j.Claims.Slots[s.Name]
+		for undo, a := range directions(s) {
+			p := planOf(def, undo)
 			switch {
-			case a.State == makegood.Backoff:
+			case a.State == makegood.Backoff && !still:
 				sooner(a.At, "the next attempt of "+s.Name)
-			case a.State == makegood.Dispatched && held && slot.Attempt == a.Attempt:
-				sooner(slot.CompleteBy, "the end of the claim of "+s.Name)
-			case a.State == makegood.Dispatched && !def.Shared:
-				sooner(a.At.Add(def.StartBy.Std()<<min(a.Resent, 20)), "the start of "+s.Name)
+			case a.State == makegood.Dispatched && a.Closing:
+				// A minute ahead by the clock of whoever asked for it.
+				sooner(a.LookAt, "the closing of "+s.Name)
+			case a.State == makegood.Dispatched && def.Shared:
+				sooner(a.At.Add(p.startBy+p.timeout), "the end of "+s.Name)
+			case a.State == makegood.Dispatched:
+				sooner(c.silenceSeen(a, s.Name, p), "a look at "+s.Name)
 			}
 		}
 	}
@@ -129,13 +142,14 @@ func (c change) step(n int) {
 	if c.before.Rev > 0 {
 		was = c.before.Steps[n]
 	}
-	if open := c.after.Open[s.Name]; open != 0 && open != c.before.Open[s.Name] {
+	if open := outOf(c.after, s.Name); open != 0 && (c.before.Rev == 0 || open != outOf(c.before, s.Name)) {
 		name := c.after.ID + "/" + s.Name
 		if open <= c.opened[name] {
 			c.wrong("I4: attempt %d of %s is opened behind %d", open, s.Name, c.opened[name])
 		}
 		c.opened[name] = open
 	}
+	c.attempts(s, was, def)
 	if s.Forward.State == makegood.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
 		for _, need := range def.Needs {
 			if state, _ := c.after.Step(need); state.Forward.State != makegood.Done && state.Forward.State != makegood.Skipped {
@@ -187,13 +201,19 @@ func (c change) done(s, was makegood.StepState, def makegood.Step) {
 		output = stored
 		c.outputs[[2]string{c.after.ID, ref}] = stored
 	}
-	var said struct{ A int }
+	var said struct {
+		A      int
+		Forged bool
+	}
 	if err := json.Unmarshal(output, &said); err != nil || said.A == 0 {
 		c.wrong("I4: %s is done with the output %s", s.Name, output)
 		return
 	}
+	if said.Forged {
+		c.wrong("I4: SEC-1: %s is done by a reply that a stranger made", s.Name)
+	}
 	// One that was silent may still speak, and may have been found silent in the same save.
-	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt && said.A != c.before.Claims.Slots[s.Name].Attempt {
+	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt && said.A != was.Forward.Attempt {
 		c.wrong("I4: attempt %d finished %s, whose attempt is %d", said.A, s.Name, s.Forward.Attempt)
 	}
 	if !def.Shared && c.claimed[on(c.after.ID, s.Name, said.A)] == 0 {
@@ -209,25 +229,8 @@ func (c change) accountOf(step string, round int) account {
 	return *entry
 }
 
-// claims: no save erases a claim of an attempt that is still out, and FailureCount counts what started.
-func (c change) claims() {
-	for step, slot := range c.after.Claims.Slots {
-		if old, held := c.before.Claims.Slots[step]; !held || old.Attempt != slot.Attempt {
-			c.claimed[on(c.after.ID, step, slot.Attempt)]++
-			c.started[c.after.ID]++
-		}
-	}
-	for step, slot := range c.before.Claims.Slots {
-		if _, held := c.after.Claims.Slots[step]; held {
-			continue
-		}
-		s, _ := c.after.Step(step)
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			if a.State == makegood.Dispatched && a.Attempt == slot.Attempt {
-				c.wrong("I5: the claim of attempt %d of %s is erased, and the attempt is out", slot.Attempt, step)
-			}
-		}
-	}
+// counts: FailureCount counts what started.
+func (c change) counts() {
 	shared := 0
 	for n, s := range c.after.Steps {
 		if c.w.Steps[n].Shared {
@@ -292,10 +295,18 @@ func (w *world) finish() Result {
 	for _, j := range jobs {
 		ends[j.ProcessState]++
 		change{world: w, w: w.workflowOf(j.ID), before: j, after: j}.ledger()
+		missed := map[string]int{}
 		for seq := 1; seq <= j.Seq; seq++ {
-			if _, told := w.told[j.ID+"/"+strconv.Itoa(seq)]; !told {
-				w.violate(j.ID, "NTF-1: announcement %d of job %s was never made", seq, j.ID)
+			name := j.ID + "/" + strconv.Itoa(seq)
+			for who, owed := range w.owed[name] {
+				if _, told := w.told[who+" "+name]; owed && !told {
+					missed[who]++
+				}
 			}
+		}
+		// What nobody could be told of for a day is given up, with a note.
+		if missed["operator"] > 0 || missed["listener"] > j.Unheard {
+			w.violate(j.ID, "NTF-1: announcements of job %s were never made: %v, and given up are %d", j.ID, missed, j.Unheard)
 		}
 		delete(w.acked, j.ID)
 	}
@@ -303,7 +314,7 @@ func (w *world) finish() Result {
 		w.violate(id, "I1: job %s was granted, and is nowhere", id)
 	}
 	for _, m := range w.queues[quarantineQueue].order {
-		if !strings.Contains(m.body, "Nonsense") && !strings.Contains(m.body, "exists with other content") {
+		if !strings.Contains(m.body, "exists with other content") && !slices.ContainsFunc(poison, func(p string) bool { return strings.Contains(m.body, p) }) {
 			w.violate("", "I14: in quarantine is %s", m.body)
 		}
 	}

@@ -25,6 +25,8 @@ type life struct {
 	name  string
 	clock time.Duration
 	dead  bool
+	// engine is the run of the embedded engine that it is part of; nil: it is a process by itself.
+	engine *engine
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
@@ -37,6 +39,14 @@ type life struct {
 	// depth is that of the queue it last asked for, the time before that, and how often it asked.
 	depth, before queue.Depth
 	looks         int
+	// answers numbers what it was told of jobs and claims: at which it first loaded a revision of a job, and last looked
+	// at an attempt.
+	answers          int
+	loaded, lookedAt map[string]int
+	// asks: it is a person's. submitted are the jobs that its batch has a submission of, and troubled says that a call
+	// has failed since the batch came.
+	asks, troubled bool
+	submitted      map[string]bool
 }
 
 var (
@@ -51,12 +61,19 @@ var (
 func (l *life) now() time.Time {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if l.w.faults.over {
-		l.clock = 0
+	clock := &l.clock
+	if l.engine != nil {
+		clock = &l.engine.clock
 	}
-	l.looked = time.Now().Add(l.clock)
+	if l.w.faults.over {
+		*clock = 0
+	}
+	l.looked = time.Now().Add(*clock)
 	return l.looked
 }
+
+// gone reports whether the process is dead. w.mu is held.
+func (l *life) gone() bool { return l.dead || l.engine != nil && l.engine.dead }
 
 // roll gives a random number to the Scheduler's rules, one that a story can hold.
 func (l *life) roll(next func() uint64) uint64 {
@@ -69,7 +86,7 @@ func (l *life) roll(next func() uint64) uint64 {
 // alive ends the goroutine of whoever calls for a dead process, or after the end of the world.
 func (l *life) alive() {
 	l.w.mu.Lock()
-	gone := l.dead || l.w.over
+	gone := l.gone() || l.w.over
 	l.w.mu.Unlock()
 	if gone {
 		runtime.Goexit()
@@ -78,9 +95,12 @@ func (l *life) alive() {
 
 func (l *life) die(how string) {
 	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
 	l.dead = true
 	l.w.note(l.name, how)
-	l.w.mu.Unlock()
+	if l.engine != nil {
+		l.w.crash(l.engine)
+	}
 }
 
 // wait lets time pass, and ends with its context.
@@ -109,6 +129,16 @@ func (l *life) calling(op, on string) string {
 
 // call carries something out, or does not, and gives its error, or another.
 func (l *life) call(ctx context.Context, op, on string, do func() error) error {
+	err := l.reach(ctx, op, on, do)
+	if err != nil {
+		l.w.mu.Lock()
+		defer l.w.mu.Unlock()
+		l.troubled = true
+	}
+	return err
+}
+
+func (l *life) reach(ctx context.Context, op, on string, do func() error) error {
 	l.alive()
 	name := l.calling(op, on)
 	r := l.w.chance.of("call", name)
@@ -120,7 +150,9 @@ func (l *life) call(ctx context.Context, op, on string, do func() error) error {
 	l.w.mu.Lock()
 	fault := l.w.faults.first(name, CrashBefore, Throttled, Conflict, Paused, LandsLate, CrashAfter, AnswerLost, Repeated)
 	jumped := l.w.faults.strikes(ClockJumped, name)
-	if jumped {
+	if jumped && l.engine != nil {
+		l.engine.clock = skew(r)
+	} else if jumped {
 		l.clock = skew(r)
 	}
 	l.w.mu.Unlock()
@@ -143,17 +175,17 @@ func (l *life) call(ctx context.Context, op, on string, do func() error) error {
 		time.Sleep(pause)
 		l.alive()
 	case LandsLate:
-		l.w.after(between(r, time.Second, pick(r, 10*time.Second, 2*time.Minute)), func() { _ = l.do(op, on, do) })
+		l.w.after(between(r, time.Second, pick(r, 10*time.Second, 2*time.Minute)), func() { _ = l.do(op, on, true, do) })
 		return errNoAnswer
 	}
-	err := l.do(op, on, do)
+	err := l.do(op, on, false, do)
 	switch fault {
 	case CrashAfter:
 		l.die("dies after " + op + " " + on)
 	case AnswerLost:
 		err = errNoAnswer
 	case Repeated:
-		err = l.do(op, on, do)
+		err = l.do(op, on, false, do)
 	}
 	if late := wait(ctx, between(r, 500*time.Microsecond, 4*time.Millisecond)); late != nil && err == nil {
 		err = late
@@ -162,16 +194,16 @@ func (l *life) call(ctx context.Context, op, on string, do func() error) error {
 	return err
 }
 
-// do carries something out, at one moment.
-func (l *life) do(op, on string, do func() error) error {
+// do carries something out, at one moment. What comes late finds an embedded engine that died as it is: dead.
+func (l *life) do(op, on string, late bool, do func() error) error {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	if l.w.over {
+	if l.w.over || l.engine != nil && l.engine.dead {
 		return errNoAnswer
 	}
-	l.w.writer = l
+	l.w.writer, l.w.doing, l.w.late = l, op, late
 	err := do()
-	l.w.writer = nil
+	l.w.writer, l.w.doing, l.w.late = nil, "", false
 	l.w.note(l.name, op+" "+on+answer(err))
 	return err
 }
@@ -205,14 +237,27 @@ func ask[T any](ctx context.Context, l *life, op, on string, do func() (T, error
 
 // Create is what store.Jobs says, in a world.
 func (l *life) Create(ctx context.Context, job makegood.Job) error {
-	return l.call(ctx, "create", job.ID, func() error { return l.w.store.Create(ctx, job) })
+	return l.call(ctx, "create", job.ID, func() error {
+		err := l.w.store.Create(ctx, job)
+		if err == nil && !l.w.late {
+			l.seen[job.ID], _ = l.w.store.peek(job.ID)
+		}
+		return err
+	})
 }
 
 // Load is what store.Jobs says, in a world.
 func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
 	return ask(ctx, l, "load", id, func() (makegood.Job, error) {
 		job, err := l.w.store.Load(ctx, id)
+		if l.w.late {
+			return job, err
+		}
 		l.seen[id] = job
+		l.answers++
+		if rev := on(id, "", int(job.Rev)); l.loaded[rev] == 0 {
+			l.loaded[rev] = l.answers
+		}
 		return job, err
 	})
 }
@@ -221,7 +266,7 @@ func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
 func (l *life) Save(ctx context.Context, c store.Change) error {
 	return l.call(ctx, "save", c.Job.ID, func() error {
 		err := l.w.store.Save(ctx, c)
-		if err == nil {
+		if err == nil && !l.w.late {
 			l.seen[c.Job.ID], _ = l.w.store.peek(c.Job.ID)
 		}
 		return err
@@ -234,23 +279,55 @@ func (l *life) Park(ctx context.Context, id string, seen time.Time, reason strin
 }
 
 // Claim is what store.Claims says, in a world.
-func (l *life) Claim(ctx context.Context, job, step string, c makegood.Claim) error {
+func (l *life) Claim(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) error {
 	l.leased(c.LockedBy, time.Now(), c.CompleteBy.Sub(c.StartedAt))
-	return l.call(ctx, "claim", on(job, step, c.Attempt), func() error {
-		err := l.w.store.Claim(ctx, job, step, c)
-		l.w.own(job, step, c, err)
+	return l.call(ctx, "claim", on(slot.Job, slot.Step, c.Attempt), func() error {
+		err := l.w.store.Claim(ctx, slot, c, until)
+		l.w.own(slot, c, err)
 		return err
 	})
 }
 
 // Beat is what store.Claims says, in a world.
-func (l *life) Beat(ctx context.Context, job, step string, c makegood.Claim) error {
+func (l *life) Beat(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) (time.Time, error) {
 	began := time.Now()
-	err := l.call(ctx, "beat", on(job, step, c.Attempt), func() error { return l.w.store.Beat(ctx, job, step, c) })
+	var stands time.Time
+	err := l.call(ctx, "beat", on(slot.Job, slot.Step, c.Attempt), func() (err error) {
+		stands, err = l.w.store.Beat(ctx, slot, c, until)
+		return err
+	})
 	if err == nil || errors.Is(err, store.ErrWithdrawn) {
-		l.leased(c.LockedBy, began, 0)
+		l.leased(c.LockedBy, began.Add(min(0, stands.Sub(c.CompleteBy))), 0)
 	}
-	return err
+	return stands, err
+}
+
+// Close is what store.Closings says, in a world.
+func (l *life) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	name := on(slot.Job, slot.Step, c.Attempt)
+	found, err := ask(ctx, l, "close", name, func() (makegood.Found, error) {
+		l.w.asksFor(name)
+		return l.w.store.Close(ctx, slot, c)
+	})
+	if err == nil {
+		l.w.knows(l, name)
+	}
+	return found, err
+}
+
+// Look is what store.Closings says, in a world.
+func (l *life) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+	return ask(ctx, l, "look", on(slot.Job, slot.Step, attempt), func() (makegood.Found, error) {
+		l.w.looks(l, slot, attempt)
+		return l.w.store.Look(ctx, slot, attempt, until, now)
+	})
+}
+
+// Overrule is what store.Closings says, in a world.
+func (l *life) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	return l.call(ctx, "overrule", on(slot.Job, slot.Step, attempt), func() error {
+		return l.w.store.Overrule(ctx, slot, attempt, lie, until)
+	})
 }
 
 // leased notes until when a claim may reply, by the clock that nothing skews: a timeout from when it was
@@ -379,26 +456,22 @@ func (l *life) Return(ctx context.Context, name string, after time.Duration, rec
 	})
 }
 
-// Announce is what notify.Notifier says, in a world.
-func (l *life) Announce(ctx context.Context, n notify.Notice) error {
-	return l.call(ctx, "announce", n.Job+"/"+strconv.Itoa(n.Seq), func() error {
-		l.w.told[n.Job+"/"+strconv.Itoa(n.Seq)] = n.ProcessState
-		return nil
-	})
-}
-
-// AgentSilent is what notify.Notifier says, in a world.
-func (l *life) AgentSilent(ctx context.Context, agent string) error {
-	return l.call(ctx, "agent-silent", agent, func() error { return nil })
-}
-
 // given notes the events of a batch, for the story.
 func (l *life) given(batch events.SQSEvent) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.letters = map[string][]makegood.Event{}
+	l.submitted, l.troubled = map[string]bool{}, false
+	for _, answered := range l.w.answered {
+		delete(answered, l)
+	}
 	for _, record := range batch.Records {
-		if in, err := wire.DecodeIncoming(record.Body); err == nil && in.Event != nil {
+		in, err := wire.DecodeIncoming(record.Body)
+		switch {
+		case err != nil:
+		case in.Submit != nil:
+			l.submitted[in.Submit.ID] = true
+		default:
 			l.letters[in.Job] = append(l.letters[in.Job], in.Event)
 		}
 	}
@@ -408,7 +481,7 @@ func (l *life) given(batch events.SQSEvent) {
 func (l *life) asked(job string, e makegood.Event) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.letters = map[string][]makegood.Event{job: {e}}
+	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
 }
 
 // missing reports whether an error says that there is no such job.

@@ -14,32 +14,52 @@ import (
 // Supervisor, and the store where it is more than its predicates.
 func bugs() []planted.Bug {
 	const (
-		move   = "scheduler/move.go"
-		handle = "scheduler/handle.go"
-		run    = "agentrun/attempt.go"
+		move    = "scheduler/move.go"
+		handle  = "scheduler/handle.go"
+		closing = "scheduler/closings.go"
+		run     = "agentrun/attempt.go"
 	)
 	return planted.Table([][4]string{
-		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tl := &letter{job: id, moved: m}\n\t\tl.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events) {\n\t\t\tif d, ok := c.(makegood.Dispatch); ok {\n\t\t\t\tif name, message, err := s.message(ctx, l.moved, d); err == nil {\n\t\t\t\t\tout.add(name, message, errand{letter: l, dispatch: d})\n\t\t\t\t}\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
-		{"commands are not derived again", move, "\tm.commands = pending(compiled.Workflow, m.job, events)", "\tif applied {\n\t\tm.commands = pending(compiled.Workflow, m.job, events)\n\t}"},
+		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tl := &letter{job: id, moved: m}\n\t\tl.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(makegood.Dispatch); ok {\n\t\t\t\tif name, message, err := s.message(ctx, l.moved, d); err == nil {\n\t\t\t\t\tout.add(name, message, errand{letter: l, dispatch: d})\n\t\t\t\t}\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
+		{"commands are not derived again", move, "\tm.commands = pending(compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(compiled.Workflow, m.job, events, s.now())\n\t}"},
 		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn change.Job, err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
 		{"a save that lost is taken for one that won", move, "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil {", "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil && !errors.Is(err, store.ErrConflict) {"},
-		{"an announcement that failed counts as made", handle, "\"status\", a.ProcessState, \"error\", err)\n\t\t\tbreak", "\"status\", a.ProcessState, \"error\", err)"},
+		{"an announcement that failed counts as made", handle, "\"status\", a.ProcessState, \"error\", err)\n\t\t\t\treturn told, a.Seq", "\"status\", a.ProcessState, \"error\", err)"},
 		{"records that failed are deleted", handle, "failed = append(failed, l.records...)", "_ = l.records"},
-		{"poison fails its record for ever", handle, "s.Quarantine, record, failed.Error()) != nil", "s.Quarantine, record, failed.Error()) == nil"},
+		{"poison fails its record for ever", handle, "return sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) != nil", "return sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) == nil"},
 		{"of several events of a job one is heeded", handle, "letters[i].events = append(letters[i].events, in.Event)", "letters[i].events = []makegood.Event{in.Event}"},
 		{"the same id with other content is the same job", "scheduler/submit.go", "if have.InputHash != job.InputHash {", "if have.InputHash == \"\" {"},
-		{"unclaimed siblings are sent again at every reply", "machine/pending.go", "if !ok || a.Cause != cause || !wanted(job, undo) {", "if cause == \"\" || !ok || !wanted(job, undo) {"},
+		{"unclaimed siblings are sent again at every reply", "machine/pending.go", "case !ok || a.Cause != cause:", "case !ok || cause == \"\":"},
+		{"closings are not made", handle, "if len(closings) > 0 {", "if len(closings) > 1000 {"},
+		{"a closing that failed is forgotten", closing, "return follow, errors.Join(errs...)", "return follow, nil"},
+		{"the answer to a closing is not brought to the job", closing, "if len(follow.events) > 0 {", "if len(follow.events) > 1000 {"},
+		{"the answers to closings are saved one by one", closing, "follow.moved, follow.err = s.moveOrPark(ctx, l.job, follow.events)", "for _, e := range follow.events {\n\t\t\tfollow.moved, follow.err = s.moveOrPark(ctx, l.job, []makegood.Event{e})\n\t\t}"},
+		{"the answer to one closing is given to another attempt", closing, "AttemptClosed{Step: c.Step, Attempt: c.Attempt,", "AttemptClosed{Step: closings[0].Step, Attempt: closings[0].Attempt,"},
+		{"a newer claim is judged without loading again", closing, "\tif found.Finding == makegood.FoundOver {", "\tif found.Finding == \"\" {"},
+		{"a pause tells who works to stop", "machine/pending.go", "unwanted := undo == (job.Desired == makegood.Processed)", "unwanted := true"},
+		{"whatever an agent claims is believed", "machine/closing.go", "makegood.MaxClaimAhead)", "1000*makegood.MaxClaimAhead)"},
+		{"attempts are looked at early", "machine/deadlines.go", "a.LookAt.Sub(t.now) > waits/4", "a.LookAt.Sub(t.now) > 2*waits"},
+		{"who lives is looked at seldom", "machine/deadlines.go", "min(max(lived, timeout), maxHeartbeats*timeout)", "lived + 1000*timeout"},
+		{"people are told before the tasks are sent", handle, "\ts.send(ctx, &out)\n\tinParallel(len(letters), func(i int) { s.closeAndTell(ctx, letters[i]) })", "\tinParallel(len(letters), func(i int) { s.closeAndTell(ctx, letters[i]) })\n\ts.send(ctx, &out)"},
+		{"the listener counts as told when the operator was", handle, "all = append(all, makegood.Told{Seq: operator, Operator: true})", "all = append(all, makegood.Told{Seq: operator, Operator: true, Listener: true})"},
+		{"the operator is told as long as the listener is deaf", handle, "\tif e := toldOf(told, heard, unheard); len(e) > 0 {", "\tif unheard > 0 || l.moved.job.TellTries > 0 {\n\t\ttold = 0\n\t}\n\tif e := toldOf(told, heard, unheard); len(e) > 0 {"},
+		{"a deaf listener is not given time", "machine/pending.go", "a.Listener = a.Listener && !now.Before(job.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
+		{"a task that the queue refused is forgotten", handle, "out.refused = append(out.refused, refusal{e, refused.Reason})", "_ = refused.Reason"},
+		{"who was told when a task was refused is told again", handle, "\tif l.told {", "\tif l.told && l.err != nil {"},
+		{"a task carries the token of another attempt", "machine/task.go", "Token: Token(job, d.Step, d.Attempt), ", "Token: Token(job, d.Step, d.Attempt-1), "},
+		{"the token of a reply is not looked at", "machine/attempts.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
+		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.Incarnation", "interrupted := s.Incarnation < 0"},
+		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.Incarnation < 0 {"},
 		{"an agent works without a claim", run, "return a.settle(a.claim())", "return a.settle(nil)"},
 		{"a claim whose answer was an error is worked on", run, "\t\treturn false, err\n\t}\n}", "\t\treturn true, nil\n\t}\n}"},
 		{"an agent begins when it is too late", run, "if a.lease.Err() != nil {\n\t\treturn result{err", "if a.lease.Err() != nil && a.task.Shared {\n\t\treturn result{err"},
 		{"an agent goes on past CompleteBy", "agentrun/lease.go", "completeBy: completeBy, expires: started.Add(budget),", "completeBy: completeBy.Add(time.Hour), expires: started.Add(2 * budget),"},
-		{"a heartbeat moves CompleteBy back", "agentrun/lease.go", "claim.CompleteBy = stored\n", "_ = stored\n"},
 		{"the Supervisor tells a key that it has not seen", "supervisor/supervisor.go", "makegood.DeadlinePassed{Key: entry.CompleteBy}", "makegood.DeadlinePassed{Key: makegood.Instant(s.Now())}"},
 		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting > s.Depth {", "if depth.Waiting > 1000*s.Depth {"},
 		{"the Supervisor sends though nobody takes the events", "supervisor/supervisor.go", "depth.InFlight > 0 {", "depth.InFlight >= 0 {"},
-		{"an own claim is taken for another's", "store/may.go", "case Holds(job, step, claim):\n\t\treturn nil\n", ""},
-		{"a save erases the claims", "sim/store.go", "job.Claims = makegood.Claims{Rev: old.Claims.Rev, Slots: maps.Clone(old.Claims.Slots)}", "job.Claims = c.Job.Claims"},
-		{"a load that decides is stale", "sim/store.go", "\treturn job.Clone(), nil\n}\n\n// Save", "\tif time.Now().UnixMilli()%3 == 0 {\n\t\tjob.Claims = makegood.Claims{}\n\t}\n\treturn job.Clone(), nil\n}\n\n// Save"},
+		{"an own claim is taken for another's", "store/may.go", "case item.holds(claim):\n\t\treturn item, nil\n", ""},
+		{"what was closed unclaimed can be claimed", "store/may.go", ", item.Attempt == claim.Attempt && item.Closed != \"\", claim.StartedAt", ", claim.StartedAt"},
+		{"a look is stale", "sim/store.go", "return store.Looked(s.claims[slot], attempt, until, now), nil", "if time.Now().UnixMilli()%3 == 0 {\n\t\treturn store.Looked(store.ClaimItem{}, attempt, until, now), nil\n\t}\n\treturn store.Looked(s.claims[slot], attempt, until, now), nil"},
 	})
 }
 

@@ -24,12 +24,15 @@ type simQueue struct {
 
 	function *function
 	stopped  window
+	// gather is the window in which the mapping gathers messages, before it hands them over together.
+	gather time.Duration
 }
 
 type message struct {
 	id        string
 	body      string
 	group     string
+	workflow  string // of a submission
 	visibleAt time.Time
 	receives  int
 	gone      bool
@@ -43,7 +46,14 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 		return errThrottled
 	}
 	if task, err := wire.DecodeTask(m.Body); err == nil {
+		if attempt := on(task.Job, task.Step, task.Attempt); q.w.faults.strikes(TaskRefused, attempt) {
+			return queue.Refused("the queue does not take %s", attempt)
+		}
 		q.w.sent[on(task.Job, task.Step, task.Attempt)]++
+	}
+	workflow := ""
+	if in, err := wire.DecodeIncoming(m.Body); err == nil && in.Submit != nil {
+		workflow = in.Submit.Workflow
 	}
 	copies := 1
 	switch q.w.faults.first(name, Lost, Doubled) {
@@ -58,7 +68,10 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 		if q.w.faults.strikes(Delayed, name+" "+strconv.Itoa(n)) {
 			delay += between(r, time.Second, pick(r, 5*time.Second, time.Minute, 10*time.Minute))
 		}
-		one := &message{id: q.name + "-" + strconv.Itoa(q.sent) + "-" + strconv.Itoa(n), body: m.Body, group: m.Group, visibleAt: time.Now().Add(delay)}
+		if q.gather > 0 {
+			delay += (time.Since(q.w.start) + delay).Truncate(q.gather) + q.gather - time.Since(q.w.start) - delay
+		}
+		one := &message{id: q.name + "-" + strconv.Itoa(q.sent) + "-" + strconv.Itoa(n), body: m.Body, group: m.Group, workflow: workflow, visibleAt: time.Now().Add(delay)}
 		q.order = append(q.order, one)
 		q.messages[one.id] = one
 		q.wake(delay)
@@ -127,16 +140,23 @@ func (q *simQueue) deliver() {
 	}
 }
 
+// visible gives the messages of the next batch. Of submissions to one workflow there is one in a batch: they are
+// stored at one moment, and nothing would tell which of them asks first.
 func (q *simQueue) visible() []*message {
 	var visible []*message
+	submitted := map[string]bool{}
 	live := q.order[:0]
 	for _, m := range q.order {
 		if m.gone {
 			continue
 		}
 		live = append(live, m)
-		if !m.visibleAt.After(time.Now()) && len(visible) < makegood.MaxBatch {
-			visible = append(visible, m)
+		if m.visibleAt.After(time.Now()) || len(visible) == makegood.MaxBatch || submitted[m.workflow] {
+			continue
+		}
+		visible = append(visible, m)
+		if m.workflow != "" {
+			submitted[m.workflow] = true
 		}
 	}
 	q.order = live
@@ -181,7 +201,7 @@ type environment struct {
 
 // free gives an environment, a warm one if there is; nil: all are busy. w.mu is held.
 func (f *function) free() *environment {
-	if f.running >= f.most {
+	if f.running >= f.most || f.w.engine != nil && f.w.engine.dead {
 		return nil
 	}
 	f.running++
@@ -204,7 +224,7 @@ func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
 	killer := time.AfterFunc(last, func() {
 		e.w.mu.Lock()
 		defer e.w.mu.Unlock()
-		if !over && !e.w.over {
+		if !over && !e.w.over && e.engine == nil {
 			e.dead = true
 			e.w.note(e.name, "ran out of time")
 		}
@@ -215,6 +235,9 @@ func (e *environment) invoke(q *simQueue, batch events.SQSEvent) {
 	e.w.mu.Lock()
 	defer e.w.mu.Unlock()
 	over = true
+	if e.engine != nil && e.engine.dead {
+		return
+	}
 	e.function.running--
 	if !e.dead && returned {
 		failed := map[string]bool{}

@@ -42,11 +42,15 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	r := a.w.chance.of("remote", name)
 	a.w.mu.Lock()
 	bad := a.w.faults.first(name, RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor)
+	liar := a.w.faults.strikes(AgentLies, name)
 	a.w.mu.Unlock()
 	if err := wait(ctx, between(r, time.Millisecond, 200*time.Millisecond)); err != nil {
 		return nil, err
 	}
 	a.alive()
+	if liar {
+		a.lie(r, task)
+	}
 	switch bad {
 	case RemoteRefuses:
 		return nil, agent.NotApplied(errors.New("busy"))

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -24,9 +25,13 @@ type Store struct {
 	Lag func() time.Duration
 	// Wrote, if set, sees a job before and after each write of its item, one write at a time.
 	Wrote func(before, after makegood.Job)
+	// WroteClaim, if set, sees a claim item before and after each write, in the same way.
+	WroteClaim func(slot store.Slot, before, after store.ClaimItem)
 
 	mu          sync.Mutex
 	jobs        map[string]makegood.Job
+	claims      map[store.Slot]store.ClaimItem
+	unflushed   []unflushed
 	damaged     map[string]bool
 	keys        map[string][]keyed
 	payloads    map[[2]string][]byte
@@ -41,6 +46,12 @@ type keyed struct {
 	key   time.Time
 }
 
+// unflushed is a write of a claim item that the power can take along.
+type unflushed struct {
+	slot   store.Slot
+	before store.ClaimItem
+}
+
 type lease struct {
 	holder string
 	until  time.Time
@@ -49,7 +60,7 @@ type lease struct {
 // NewStore gives an empty store.
 func NewStore() *Store {
 	return &Store{
-		jobs: map[string]makegood.Job{}, damaged: map[string]bool{}, keys: map[string][]keyed{},
+		jobs: map[string]makegood.Job{}, claims: map[store.Slot]store.ClaimItem{}, damaged: map[string]bool{}, keys: map[string][]keyed{},
 		payloads: map[[2]string][]byte{}, definitions: map[string][]byte{}, current: map[string]string{}, leases: map[string]lease{},
 	}
 }
@@ -57,14 +68,9 @@ func NewStore() *Store {
 // write puts a job into its place, and its key into the index. s.mu is held.
 func (s *Store) write(job makegood.Job) {
 	job = job.Clone()
-	if len(job.Open) == 0 {
-		job.Open = nil
-	}
-	if len(job.Claims.Slots) == 0 {
-		job.Claims.Slots = nil
-	}
 	before := s.jobs[job.ID]
 	s.jobs[job.ID] = job
+	s.unflushed = nil
 	if before.Rev == 0 || !before.CompleteBy.Equal(job.CompleteBy) {
 		s.keys[job.ID] = append(s.keys[job.ID], keyed{since: time.Now(), key: job.CompleteBy})
 	}
@@ -80,7 +86,7 @@ func (s *Store) Create(_ context.Context, job makegood.Job) error {
 	if _, taken := s.jobs[job.ID]; taken {
 		return store.ErrExists
 	}
-	job.Rev, job.Claims = 1, makegood.Claims{}
+	job.Rev = 1
 	s.write(job)
 	return nil
 }
@@ -115,10 +121,6 @@ func (s *Store) Save(_ context.Context, c store.Change) error {
 	}
 	job := c.Job.Clone()
 	job.Rev++
-	job.Claims = makegood.Claims{Rev: old.Claims.Rev, Slots: maps.Clone(old.Claims.Slots)}
-	for _, step := range c.Ended {
-		delete(job.Claims.Slots, step)
-	}
 	if !c.MovesKey() {
 		job.CompleteBy = old.CompleteBy
 	}
@@ -139,56 +141,73 @@ func (s *Store) Park(_ context.Context, id string, seen time.Time, reason string
 		return store.ErrConflict
 	}
 	job.ProcessState, job.Reason, job.CompleteBy = makegood.Error, reason, completeBy
+	job.Rev++
 	s.write(job)
 	return nil
 }
 
 // Claim is what store.Claims says.
-func (s *Store) Claim(_ context.Context, id, step string, claim makegood.Claim) error {
+func (s *Store) Claim(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	job, found := s.jobs[id]
-	if !found {
-		return store.ErrNotFound
-	}
-	if err := store.MayClaim(job, step, claim); err != nil || store.Holds(job, step, claim) {
+	item, err := store.Claimed(s.claims[slot], claim, until)
+	if err != nil {
 		return err
 	}
-	if job.CompleteBy.After(claim.CompleteBy) {
-		job.CompleteBy = claim.CompleteBy
-	}
-	s.setSlot(job, step, claim)
+	s.writeClaim(slot, item)
 	return nil
 }
 
 // Beat is what store.Claims says.
-func (s *Store) Beat(_ context.Context, id, step string, claim makegood.Claim) error {
+func (s *Store) Beat(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	job, found := s.jobs[id]
-	switch {
-	case !found:
-		return store.ErrNotFound
-	case !store.Holds(job, step, claim):
-		return store.ErrTaken
+	item, err := store.Beaten(s.claims[slot], claim, until)
+	if err == nil || errors.Is(err, store.ErrWithdrawn) {
+		s.writeClaim(slot, item)
 	}
-	slot := job.Claims.Slots[step]
-	slot.CompleteBy = claim.CompleteBy
-	s.setSlot(job, step, slot)
-	if job.Open[step] != claim.Attempt {
-		return store.ErrWithdrawn
+	return item.CompleteBy, err
+}
+
+// Close is what store.Closings says.
+func (s *Store) Close(_ context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	item, found := store.Closed(s.claims[slot], c)
+	s.writeClaim(slot, item)
+	return found, nil
+}
+
+// Look is what store.Closings says.
+func (s *Store) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return store.Looked(s.claims[slot], attempt, until, now), nil
+}
+
+// Overrule is what store.Closings says.
+func (s *Store) Overrule(_ context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	item, err := store.Overruled(s.claims[slot], attempt, lie, until)
+	if err != nil {
+		return err
 	}
+	s.writeClaim(slot, item)
 	return nil
 }
 
-func (s *Store) setSlot(job makegood.Job, step string, claim makegood.Claim) {
-	job = job.Clone()
-	if job.Claims.Slots == nil {
-		job.Claims.Slots = map[string]makegood.Claim{}
+// writeClaim puts a claim item into its place. s.mu is held.
+func (s *Store) writeClaim(slot store.Slot, item store.ClaimItem) {
+	before := s.claims[slot]
+	if before == item {
+		return
 	}
-	job.Claims.Slots[step] = claim
-	job.Claims.Rev++
-	s.write(job)
+	s.claims[slot] = item
+	s.unflushed = append(s.unflushed, unflushed{slot, before})
+	if s.WroteClaim != nil {
+		s.WroteClaim(slot, before, item)
+	}
 }
 
 // Shards is 1.
@@ -312,8 +331,30 @@ func (s *Store) Damage(id string) {
 func (s *Store) peek(id string) (makegood.Job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.peekLocked(id)
+}
+
+// peekLocked is peek. s.mu is held.
+func (s *Store) peekLocked(id string) (makegood.Job, bool) {
 	job, found := s.jobs[id]
 	return job, found
+}
+
+// peekClaim gives what is in the slot of a step: of whichever agent has the latest attempt.
+func (s *Store) peekClaim(job, step string) (item store.ClaimItem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claimOf(job, step)
+}
+
+// claimOf is peekClaim. s.mu is held.
+func (s *Store) claimOf(job, step string) (item store.ClaimItem) {
+	for slot, i := range s.claims {
+		if slot.Job == job && slot.Step == step && i.Attempt > item.Attempt {
+			item = i
+		}
+	}
+	return item
 }
 
 // All gives every job, by id.

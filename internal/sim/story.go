@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -29,7 +28,7 @@ func (c change) tell() {
 		}
 		t.lines = append(t.lines, c.at(c.after.CreatedAt), line)
 	case !c.saved():
-		t.lines = append(t.lines, c.agentWrote()...)
+		t.lines = append(t.lines, "# parked: "+c.after.Reason)
 	case c.writer != nil:
 		// The rules decided by the clock and the random number of the process.
 		t.lines = append(t.lines, c.at(c.writer.looked), fmt.Sprintf("random %d", c.writer.rolled))
@@ -37,28 +36,18 @@ func (c change) tell() {
 	}
 }
 
-func (c change) at(t time.Time) string {
-	return fmt.Sprintf("at %s", t.Sub(c.start).Truncate(time.Millisecond))
-}
-
-// agentWrote are the lines of a claim or a heartbeat.
-func (c change) agentWrote() []string {
-	for step, slot := range c.after.Claims.Slots {
-		old, held := c.before.Claims.Slots[step]
-		switch {
-		case !held || old.Attempt != slot.Attempt:
-			return []string{c.at(slot.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", step, slot.Attempt, nick(slot.LockedBy))}
-		case !old.CompleteBy.Equal(slot.CompleteBy):
-			return []string{c.at(time.Now()), "beat " + step}
-		}
-	}
-	return []string{"# parked: " + c.after.Reason}
-}
-
 // events are the lines of what the Scheduler was given when it saved.
 func (c change) events() []string {
-	if len(c.after.Untold) < len(c.before.Untold) {
+	switch {
+	case len(c.after.Untold) < len(c.before.Untold):
 		return []string{"told"}
+	case c.after.TellTries > c.before.TellTries:
+		return []string{"unheard"}
+	}
+	for n, s := range c.before.Steps {
+		if s.Forward.Closing && !c.after.Steps[n].Forward.Closing || s.Undo.Closing && !c.after.Steps[n].Undo.Closing {
+			return []string{"close"}
+		}
 	}
 	var lines []string
 	for _, e := range c.writer.letters[c.after.ID] {

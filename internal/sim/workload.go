@@ -121,7 +121,7 @@ func rollWorkflow(r *rand.Rand, name string, steps int) *workflowfile.Compiled {
 func rollStep(r *rand.Rand, i int, undoes bool) makegood.Step {
 	s := makegood.Step{
 		Name: "s" + strconv.Itoa(i), Agent: pick(r, agents...), Needs: []string{},
-		StartBy: makegood.Duration(between(r, 2*time.Second, time.Minute).Truncate(time.Second)),
+		StartBy: makegood.Duration(between(r, 2*time.Second, pick(r, time.Minute, time.Minute, 8*time.Minute)).Truncate(time.Second)),
 		Timeout: makegood.Duration(between(r, 500*time.Millisecond, 20*time.Second).Truncate(time.Millisecond)),
 		Shared:  oneIn(r, 10),
 		Retry: makegood.Retry{

@@ -7,21 +7,20 @@
 // its own, which hangs on the seed and on the name of the call. So a seed is one course of events, whatever
 // the machine does.
 //
-// It does not simulate the adapters (storetest holds them to the same contract as the store here), the
-// embedded engine's restarts, or the loss of the store.
+// One seed in five is of an embedded engine: one process, whose queues are lost when it dies, and its last claims with
+// the power.
+//
+// It does not simulate the adapters (storetest holds them to the same contract as the store here), or the loss of the
+// store.
 package sim
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,7 +31,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/supervisor"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 const (
@@ -40,8 +38,8 @@ const (
 	// waits for a person.
 	faultsLast = 8 * time.Minute
 	// endsWithin is how long that may take: clocks that were an hour wrong have left their mark on what is
-	// due, more than once.
-	endsWithin = 24 * time.Hour
+	// due, more than once; and a listener who is gone is given up after a day.
+	endsWithin = 30 * time.Hour
 	// sweepEvery is the schedule of the Supervisor.
 	sweepEvery = time.Minute
 	// operatorEvery is how often the person looks who is called at the end.
@@ -102,13 +100,16 @@ type world struct {
 	over bool
 	// writer is who writes now.
 	writer *life
+	// doing is what it does, late says that it was answered with an error a while ago.
+	doing  string
+	late   bool
 	events int
 	hash   uint64
-	// ledger is what the services know by key; runs counts the runs of attempts, told is what was announced,
+	// ledger is what the services know by key; runs counts the runs of attempts, told how often what was announced,
 	// acked which jobs were promised.
 	ledger map[string]*account
 	runs   map[string]int
-	told   map[string]makegood.ProcessState
+	told   map[string]int
 	acked  map[string]bool
 	// lives counts the processes of a name. Of attempts, opened are the last ones that could be claimed,
 	// claimed those that were, started how many of each job, leases until when each claim may reply.
@@ -119,34 +120,62 @@ type world struct {
 	leases  map[string]lasts
 	// sent counts the tasks that were sent of each attempt, causes is what made it due, outputs are those
 	// that finished steps.
-	sent    map[string]int
+	sent map[string]int
+	// tried are the attempts whose tasks were to be sent, closings those whose end was asked for since the job said so,
+	// answered who was told how that went, nobodys those that were closed unclaimed, looked how often each was looked at
+	// since it was last said when, runOf the run of the embedded engine that opened each.
+	tried    map[string]bool
+	closings map[string]bool
+	answered map[string]map[*life]bool
+	nobodys  map[string]bool
+	looked   map[string]int
+	runOf    map[string]int
+	// owed is who is to be told of an announcement.
+	owed    map[string]map[string]bool
 	causes  map[string]map[string]bool
 	outputs map[[2]string][]byte
 
 	stale   window
 	staleBy time.Duration
-	result  Result
-	tales   map[string]*tale
-	blamed  string
-	wg      sync.WaitGroup
+	// deafness is when the listener hears nothing.
+	deafness    window
+	deafForGood bool
+	// exact: no clock goes wrong. period is how often the Supervisor looks at what is overdue.
+	exact  bool
+	period time.Duration
+	// engine is the run of the embedded engine, if that is what runs here.
+	engine *engine
+	result Result
+	tales  map[string]*tale
+	blamed string
+	wg     sync.WaitGroup
 }
 
 // Run plays a seed. It must be called in a bubble of testing/synctest, which is where its time comes from.
 func Run(o Options) Result {
 	c := chance{seed: o.Seed}
+	embedded := oneIn(c.of("embedded"), 5)
 	w := &world{
-		chance: c, faults: newFaults(c, o), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
-		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]makegood.ProcessState{},
+		chance: c, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
+		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, started: map[string]int{},
-		leases: map[string]lasts{}, sent: map[string]int{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
+		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, answered: map[string]map[*life]bool{}, nobodys: map[string]bool{},
+		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
-	w.store.Wrote = w.wrote
+	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
 	w.staleBy = between(c.of("stale"), time.Second, 10*time.Minute)
 	w.store.Lag = w.lag
-	w.build()
+	w.deafness = w.faults.window(ListenerDeaf, "listener", w.start, faultsLast)
+	w.deafForGood = w.deafness != window{} && oneIn(c.of("deaf"), 12)
+	w.exact = w.faults.perMille[ClockSkewed] == 0 && w.faults.perMille[ClockJumped] == 0
+	w.build(embedded)
 	w.people()
-	w.wg.Go(w.schedule)
+	if embedded {
+		w.wg.Go(w.supervise)
+	} else {
+		w.wg.Go(w.schedule)
+	}
 	w.untilEnd()
 	w.mu.Lock()
 	w.over = true
@@ -157,7 +186,7 @@ func Run(o Options) Result {
 }
 
 func (w *world) lag() time.Duration {
-	if w.stale.holds(time.Now()) && !w.faults.over {
+	if w.stale.holds(time.Now()) && !w.faults.over && w.engine == nil {
 		return w.staleBy
 	}
 	return 0
@@ -174,8 +203,11 @@ func (w *world) life(name string) *life {
 	if n := w.lives[name]; n > 1 {
 		name += "." + strconv.Itoa(n)
 	}
-	l := &life{w: w, name: name, counts: map[string]int{}, seen: map[string]makegood.Job{}}
-	if w.faults.strikes(ClockSkewed, name) {
+	l := &life{
+		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]makegood.Job{},
+		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{},
+	}
+	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
 		l.clock = skew(w.chance.of("clock", name))
 	}
 	return l
@@ -208,18 +240,39 @@ func (w *world) violate(job, format string, args ...any) {
 	}
 }
 
-func (w *world) build() {
+func (w *world) build(embedded bool) {
 	for _, c := range w.load.workflows {
 		_ = w.store.PutDefinition(context.Background(), c.Workflow.Name, c.Hash, c.Definition)
 	}
+	times := timesOfLambda
+	if embedded {
+		times = timesOfEngine
+	}
+	w.period = times.period
 	w.addQueue(quarantineQueue, 0, nil)
-	w.addQueue(eventsQueue, 30*time.Second, &function{most: 2, timeout: 20 * time.Second, make: w.schedulerOf})
+	w.addQueue(eventsQueue, 30*time.Second, &function{most: 2, timeout: times.events, make: w.schedulerOf})
+	w.queues[eventsQueue].gather = pick(w.chance.of("gather"), 0, 0, 0, 200*time.Millisecond, 2*time.Second, 8*time.Second)
 	for _, name := range agents {
-		w.addQueue(tasksPrefix+name, 90*time.Second, &function{most: 2, timeout: 60 * time.Second, make: func(l *life) queue.Handler {
+		w.addQueue(tasksPrefix+name, times.visibility, &function{most: 2, timeout: times.tasks, make: func(l *life) queue.Handler {
 			return w.agentOf(l, name)
 		}})
 	}
+	if embedded {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.startEngine()
+	}
 }
+
+// times are those of functions and their queues: how long an invocation may take, how long a task is hidden from others
+// when somebody has it, and how often the Supervisor looks.
+type times struct{ events, tasks, visibility, period time.Duration }
+
+var (
+	timesOfLambda = times{20 * time.Second, time.Minute, 90 * time.Second, sweepEvery}
+	// An embedded engine has no invocations, and its Supervisor is woken.
+	timesOfEngine = times{events: time.Hour, tasks: time.Hour, visibility: time.Hour}
+)
 
 func (w *world) addQueue(name string, visibility time.Duration, f *function) {
 	q := &simQueue{w: w, name: name, visibility: visibility, messages: map[string]*message{}, function: f}
@@ -234,11 +287,25 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func (w *world) scheduler(l *life) *scheduler.Scheduler {
 	random := w.chance.of("scheduler", l.name)
+	incarnation := 0
+	if l.engine != nil {
+		incarnation = l.engine.incarnation
+	}
 	return scheduler.New(scheduler.Config{
-		Jobs: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Events: eventsQueue, Quarantine: quarantineQueue,
-		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: true,
+		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
+		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
 		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
+		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period,
 	})
+}
+
+// bytes gives so many random bytes.
+func (w *world) bytes(next func() uint64, n int) []byte {
+	var b []byte
+	for len(b) < n {
+		b = binary.BigEndian.AppendUint64(b, w.rolled(next))
+	}
+	return b[:n]
 }
 
 // rolled takes a number from a source that several goroutines of a process share.
@@ -271,7 +338,11 @@ func (w *world) withBackoff(l *life, name string, h queue.Handler) queue.Handler
 func (w *world) schedule() {
 	for n := 0; ; n++ {
 		tick := "tick" + strconv.Itoa(n)
-		time.Sleep(sweepEvery + between(w.chance.of(tick), -2*time.Second, 2*time.Second))
+		every := sweepEvery
+		if time.Since(w.start) > time.Hour {
+			every *= 10 // What takes a day is not made different by it, and played faster.
+		}
+		time.Sleep(every + between(w.chance.of(tick), -2*time.Second, 2*time.Second))
 		w.mu.Lock()
 		over := w.over
 		times := 1
@@ -308,171 +379,4 @@ func (w *world) process(name string, do func(*life)) <-chan struct{} {
 		do(l)
 	})
 	return done
-}
-
-// people start the submitters and operators, and who sends poison.
-func (w *world) people() {
-	n := 0
-	someone := func(at time.Duration, do func(s *scheduler.Scheduler, l *life) bool) {
-		n++
-		name := "person" + strconv.Itoa(n)
-		at += time.Duration(n) // No two at one moment.
-		w.wg.Go(func() {
-			time.Sleep(at)
-			w.insist(name, do)
-		})
-	}
-	for _, o := range w.load.jobs {
-		for _, at := range append([]time.Duration{o.at}, o.again...) {
-			someone(at, func(s *scheduler.Scheduler, l *life) bool { return w.submit(s, l, o, o.input) })
-		}
-		if o.other > 0 {
-			other := json.RawMessage(`{"other":true}`)
-			someone(o.other, func(s *scheduler.Scheduler, l *life) bool { return w.submit(s, l, o, other) })
-		}
-		for i, r := range o.requests {
-			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, r.verb, "r"+strconv.Itoa(i)) })
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, name := range []string{eventsQueue, tasksPrefix + agents[0]} {
-		for i := range 2 {
-			if w.faults.strikes(Poison, name+strconv.Itoa(i)) {
-				w.after(between(w.chance.of("poison", name, strconv.Itoa(i)), time.Second, time.Minute), func() {
-					w.mu.Lock()
-					defer w.mu.Unlock()
-					_ = w.queues[name].put("poisoner", queue.Message{Body: `{"v":1,"type":"Nonsense"}`})
-				})
-			}
-		}
-	}
-}
-
-// insist lets a person ask until there is an answer: one whose process died, or was told of an error, asks
-// again.
-func (w *world) insist(name string, do func(s *scheduler.Scheduler, l *life) bool) {
-	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
-		answered := false
-		<-w.process(name, func(l *life) { answered = do(w.scheduler(l), l) })
-		w.mu.Lock()
-		over := w.over
-		w.mu.Unlock()
-		if answered || over {
-			return
-		}
-		time.Sleep(pause)
-	}
-}
-
-// submit submits a job, and remembers that it was promised.
-func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawMessage) bool {
-	ctx := context.Background()
-	sub := scheduler.Submission{ID: o.id, Input: input, ReplyTo: o.replyTo}
-	if o.startAt > 0 {
-		sub.StartAt = w.start.Add(o.startAt)
-	}
-	if o.byMessage {
-		body, err := wire.EncodeSubmit(wire.Submit{Workflow: o.workflow.Workflow.Name, ID: o.id, Input: input, StartAt: sub.StartAt, ReplyTo: o.replyTo})
-		if err != nil {
-			panic(err)
-		}
-		for _, err := range l.Send(ctx, eventsQueue, queue.Message{Body: body, Group: o.id}) {
-			if err != nil {
-				return false
-			}
-		}
-		// A message is no promise yet: it asks until the job is there.
-		_, err = l.Load(ctx, o.id)
-		return err == nil
-	}
-	job, _, err := s.SubmitCurrent(ctx, o.workflow.Workflow.Name, sub)
-	var mismatch *scheduler.MismatchError
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case errors.As(err, &mismatch):
-		return true
-	case err != nil:
-		return false
-	}
-	w.acked[o.id] = true
-	if hash, _ := scheduler.ContentHash(o.workflow.Workflow.Name, input); job.InputHash != hash {
-		w.violate(o.id, "I2: a submission of job %s was granted, and the job has other content", o.id)
-	}
-	return true
-}
-
-// request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
-func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makegood.Verb, name string) bool {
-	l.asked(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
-	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
-	return err == nil || l.missing(err)
-}
-
-// untilEnd lets the faults end, and then waits for the jobs, with an operator who sees to what waits for
-// one.
-func (w *world) untilEnd() {
-	time.Sleep(faultsLast)
-	w.mu.Lock()
-	w.faults.over = true
-	w.note("world", "all is well from now on")
-	w.mu.Unlock()
-	for n := 0; ; n++ {
-		time.Sleep(operatorEvery)
-		var open []string
-		for _, job := range w.store.All() {
-			if !w.ended(job) {
-				open = append(open, fmt.Sprintf("%s is %s (%s)", job.ID, job.ProcessState, job.Reason))
-				w.attend(job, n)
-			}
-		}
-		w.mu.Lock()
-		waiting := w.waiting()
-		late := time.Since(w.start) > endsWithin
-		if late && len(open) > 0 {
-			w.violate("", "I1: after %s of virtual time %s", endsWithin, strings.Join(open, ", "))
-		}
-		if late && len(waiting) > 0 {
-			w.violate("", "I14: %d messages are still on the queues after %s of virtual time, the first is %s", len(waiting), endsWithin, waiting[0].body)
-		}
-		w.mu.Unlock()
-		if late || len(open) == 0 && len(waiting) == 0 {
-			return
-		}
-	}
-}
-
-// waiting are the messages that somebody has yet to deal with. w.mu is held.
-func (w *world) waiting() []*message {
-	var waiting []*message
-	for _, name := range slices.Sorted(maps.Keys(w.queues)) {
-		for _, m := range w.queues[name].order {
-			if !m.gone && name != quarantineQueue {
-				waiting = append(waiting, m)
-			}
-		}
-	}
-	return waiting
-}
-
-// ended reports whether nothing more is to be done about a job.
-func (w *world) ended(job makegood.Job) bool {
-	return job.ProcessState.Finished() && job.Told() && !job.Paused()
-}
-
-// attend is what an operator does about a job that waits for one.
-func (w *world) attend(job makegood.Job, n int) {
-	var verb makegood.Verb
-	switch {
-	case job.Paused():
-		verb = makegood.Resume
-	case job.ProcessState == makegood.Error:
-		verb = makegood.Resubmit
-	default:
-		return
-	}
-	<-w.process("operator", func(l *life) {
-		w.request(w.scheduler(l), l, job.ID, verb, "op"+strconv.Itoa(n))
-	})
 }

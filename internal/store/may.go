@@ -1,17 +1,16 @@
 package store
 
-import "github.com/makegood-dev/makegood"
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
 
 // MaySave says whether change may be written over stored: nil, or ErrConflict. It is the condition of
 // every Save, whoever the adapter is; the adapters write it in their own words and are held to it by
 // storetest, the model check runs it as it stands here.
 func MaySave(stored makegood.Job, change Change) error {
-	switch {
-	case stored.Rev != change.Job.Rev:
-		return ErrConflict
-	case change.OnClaims && stored.Claims.Rev != change.Job.Claims.Rev:
-		return ErrConflict
-	case change.MovesKey() && !stored.CompleteBy.Equal(change.Seen):
+	if stored.Rev != change.Job.Rev {
 		return ErrConflict
 	}
 	return nil
@@ -20,25 +19,143 @@ func MaySave(stored makegood.Job, change Change) error {
 // MovesKey reports whether the change writes another CompleteBy than the one that was loaded.
 func (c Change) MovesKey() bool { return !c.Job.CompleteBy.Equal(c.Seen) }
 
-// MayClaim says whether claim may be written into the slot of step as job is stored: nil,
-// ErrWithdrawn or ErrTaken. It is nil for a claim that holds its slot already, and that needs no
-// further write (Holds tells).
-func MayClaim(job makegood.Job, step string, claim makegood.Claim) error {
-	slot, held := job.Claims.Slots[step]
+// Claimed gives what a Claim leaves in a slot that holds item. What it gives equals item when the claim was made
+// already; it means nothing beside an error.
+func Claimed(item ClaimItem, claim makegood.Claim, until time.Time) (ClaimItem, error) {
 	switch {
-	case Holds(job, step, claim):
-		return nil
-	case job.Open[step] != claim.Attempt:
-		return ErrWithdrawn
-	case held && slot.Attempt >= claim.Attempt:
-		return ErrTaken
+	case item.holds(claim):
+		return item, nil
+	case item.Attempt > claim.Attempt, item.Attempt == claim.Attempt && item.Closed != "", claim.StartedAt.After(until):
+		return item, ErrWithdrawn
+	case item.Attempt == claim.Attempt:
+		return item, ErrTaken
 	}
-	return nil
+	return ClaimItem{Claim: claim, ExpiresAt: expiry(until, claim.CompleteBy)}, nil
 }
 
-// Holds reports whether the slot of step is of this claim's attempt and LockedBy. Only then may it
-// be extended.
-func Holds(job makegood.Job, step string, claim makegood.Claim) bool {
-	slot, held := job.Claims.Slots[step]
-	return held && slot.Attempt == claim.Attempt && slot.LockedBy == claim.LockedBy
+// Beaten gives what a Beat leaves in a slot that holds item; with ErrWithdrawn, too.
+func Beaten(item ClaimItem, claim makegood.Claim, until time.Time) (ClaimItem, error) {
+	if !item.holds(claim) {
+		return item, ErrTaken
+	}
+	next := item
+	next.CompleteBy = Longest(claim)
+	if !item.Ends.IsZero() {
+		next.CompleteBy = earliest(next.CompleteBy, item.Ends)
+	}
+	if next.CompleteBy.Before(item.CompleteBy) {
+		next.CompleteBy = item.CompleteBy
+	}
+	next.ExpiresAt = expiry(until, next.CompleteBy)
+	if !item.Ends.IsZero() {
+		return next, ErrWithdrawn
+	}
+	return next, nil
+}
+
+// Longest gives the CompleteBy that a claim asks for, not past what any claim may have.
+func Longest(claim makegood.Claim) time.Time {
+	return earliest(claim.CompleteBy, claim.StartedAt.Add(makegood.MaxClaim))
+}
+
+// Closed gives what a Close leaves in a slot that holds item, and its answer. What it leaves equals item when there is
+// nothing to write.
+func Closed(item ClaimItem, c Closing) (ClaimItem, makegood.Found) {
+	switch {
+	case item.Attempt > c.Attempt:
+		return item, makegood.Found{Finding: makegood.FoundOver, Claim: item.Claim}
+	case item.Attempt == c.Attempt && item.Closed != "":
+		return item, item.answer(c.LockedBy)
+	case item.Attempt == c.Attempt:
+		return closeHeld(item, c)
+	case c.LockedBy != "":
+		return item, makegood.Found{Finding: makegood.FoundOpen}
+	case c.Now.After(c.Until):
+		// Its item may have expired; one of an older attempt may have been written since. It is closed all the same: the
+		// clock of an agent may be behind.
+		next := ClaimItem{
+			Claim:  makegood.Claim{Attempt: c.Attempt},
+			Closed: makegood.FoundSilent, ExpiresAt: expiry(c.Now, time.Time{}),
+		}
+		return next, next.answer("")
+	}
+	next := ClaimItem{
+		Claim:  makegood.Claim{Attempt: c.Attempt},
+		Closed: makegood.FoundNobody, ExpiresAt: expiry(c.Until, time.Time{}),
+	}
+	return next, next.answer("")
+}
+
+// closeHeld is Closed of an attempt that was claimed.
+func closeHeld(item ClaimItem, c Closing) (ClaimItem, makegood.Found) {
+	next := item
+	switch {
+	case c.LockedBy != "" && c.LockedBy == item.LockedBy:
+		next.Closed = makegood.FoundReplied
+	case c.LockedBy == "" && !item.CompleteBy.After(c.Now):
+		next.Closed = makegood.FoundSilent
+	case c.LockedBy == "" && !c.Ends.IsZero() && item.Ends.IsZero():
+		next.Ends = c.Ends
+		if item.CompleteBy.After(c.Ends) {
+			next.Ends = item.CompleteBy
+		}
+		return next, makegood.Found{Finding: makegood.FoundHeld, Claim: item.Claim}
+	default:
+		return item, makegood.Found{Finding: makegood.FoundHeld, Claim: item.Claim}
+	}
+	return next, next.answer(c.LockedBy)
+}
+
+// answer is what a slot that is closed says to whoever asks.
+func (i ClaimItem) answer(by string) makegood.Found {
+	found := makegood.Found{Finding: i.Closed, Claim: i.Claim}
+	if i.Closed == makegood.FoundReplied && by != i.LockedBy {
+		found.Finding = makegood.FoundSilent
+	}
+	return found
+}
+
+// Looked gives what a Look says of a slot that holds item.
+func Looked(item ClaimItem, attempt int, until, now time.Time) makegood.Found {
+	switch {
+	case item.Attempt > attempt:
+		return makegood.Found{Finding: makegood.FoundOver, Claim: item.Claim}
+	case item.Attempt == attempt && item.Closed != "":
+		return makegood.Found{Finding: makegood.FoundClosed, Claim: item.Claim}
+	case item.Attempt == attempt:
+		return makegood.Found{Finding: makegood.FoundHeld, Claim: item.Claim}
+	case now.After(until):
+		return makegood.Found{Finding: makegood.FoundClosed}
+	}
+	return makegood.Found{Finding: makegood.FoundOpen}
+}
+
+// Overruled gives what an Overrule leaves in a slot that holds item.
+func Overruled(item ClaimItem, attempt int, lie string, until time.Time) (ClaimItem, error) {
+	if item.Attempt == 0 || item.LockedBy != lie {
+		return item, ErrConflict
+	}
+	return ClaimItem{
+		Claim: makegood.Claim{Attempt: attempt}, Closed: makegood.FoundSilent, ExpiresAt: expiry(until, time.Time{}),
+	}, nil
+}
+
+// holds reports whether the slot is this claim's, and was not closed.
+func (i ClaimItem) holds(claim makegood.Claim) bool {
+	return i.Attempt == claim.Attempt && i.LockedBy == claim.LockedBy && i.Closed == ""
+}
+
+// expiry is when an item may go: not before anything that it stands against can be over.
+func expiry(until, completeBy time.Time) time.Time {
+	if completeBy.After(until) {
+		until = completeBy
+	}
+	return until.Add(makegood.KeepClaim)
+}
+
+func earliest(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }

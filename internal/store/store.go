@@ -2,20 +2,14 @@
 // writes, and an index on CompleteBy. It holds contracts; the adapters and the suite that holds them
 // to it stand beside it.
 //
-// # One hot item
+// # One hot item, and a claim item a step
 //
-// Everything that decides about a job is in one item. Three kinds of write change it, and each is
-// one conditional write:
+// Everything that decides about a job is in one item, which only the Scheduler's code writes: Save is conditional on
+// Rev, and on nothing else. Who works on an attempt stands in a claim item of its own, one a step, which agents write
+// (Claim, Beat) and the Scheduler ends (Close, Overrule). Each is one conditional write, and whoever writes first,
+// wins: an attempt that was closed can never be claimed or extended, so no save needs to know of a claim.
 //
-//	Save   the Scheduler's: everything but Claims; conditional on Rev
-//	Claim  an agent's: one slot of Claims, Claims.Rev, and CompleteBy when it must come down;
-//	       conditional on Open and the slot
-//	Beat   an agent's: the CompleteBy of its own slot, and Claims.Rev; conditional on the slot
-//
-// MaySave, MayClaim and Holds are these conditions as functions.
-//
-// A Save never writes a slot; it removes those of attempts that it ends. A Claim never writes Rev.
-// So neither can erase the other, and a Save that rests on what the claims were says so (OnClaims).
+// MaySave, Claimed, Beaten, Closed and Looked are these conditions as functions.
 //
 // # After a failure
 //
@@ -42,8 +36,8 @@ var (
 	ErrConflict = errors.New("changed meanwhile")
 	// ErrTaken: another claim holds the attempt.
 	ErrTaken = errors.New("claimed by another")
-	// ErrWithdrawn: the attempt is not, or no longer, the one that may be claimed; in answer to a
-	// heartbeat: the claim stands, but nobody wants the result any more.
+	// ErrWithdrawn: the attempt cannot be claimed any more: it was closed, a newer one was claimed, or it is too
+	// late; in answer to a heartbeat: the claim stands, but nobody wants the result any more.
 	ErrWithdrawn = errors.New("withdrawn")
 	// ErrDamaged: the item is there and cannot be decoded. Park it.
 	ErrDamaged = errors.New("damaged")
@@ -51,56 +45,100 @@ var (
 
 // Jobs keeps the hot items. Only the Scheduler's code calls it.
 type Jobs interface {
-	// Create stores job as Rev 1, with its Open, its CompleteBy and no claims, in one durable write,
-	// or fails with ErrExists when the id is taken, whatever by.
+	// Create stores job as Rev 1, with its CompleteBy, in one durable write, or fails with ErrExists when the id is
+	// taken, whatever by.
 	Create(ctx context.Context, job makegood.Job) error
 
-	// Load reads a job with its claims, strongly consistent: every Create, Save, Claim and Beat that
-	// was answered before is in it. ErrNotFound, ErrDamaged.
+	// Load reads a job, strongly consistent: every Create, Save and Park that was answered before is in it.
+	// ErrNotFound, ErrDamaged.
 	Load(ctx context.Context, id string) (makegood.Job, error)
 
-	// Save stores change.Job as Rev change.Job.Rev+1 in one durable write, keeping the stored claims
-	// but for the slots that it ends. It fails with ErrConflict, and writes nothing, unless
-	//   - change.Job.Rev is the Rev stored, and
-	//   - if change.OnClaims: change.Job.Claims.Rev is the Claims.Rev stored, and
-	//   - if it moves CompleteBy: the CompleteBy stored is change.Seen.
+	// Save stores change.Job as Rev change.Job.Rev+1 in one durable write. It fails with ErrConflict, and writes
+	// nothing, unless change.Job.Rev is the Rev stored.
 	Save(ctx context.Context, change Change) error
 
 	// Park puts a job that cannot be decoded or applied in front of a person: ProcessState Error,
 	// this reason, and this CompleteBy, by a raw write on the item that needs no decoding and is
-	// conditional on CompleteBy still being seen. ErrConflict, ErrNotFound. What else the item holds
-	// stays, for whoever mends it.
+	// conditional on CompleteBy still being seen. It raises Rev, as every write of the item does. ErrConflict,
+	// ErrNotFound. What else the item holds stays, for whoever mends it.
 	Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error
 }
 
 // Change is what a Save writes.
 type Change struct {
-	// Job is the job as it is to be, but for Rev and Claims, which are as they were loaded.
+	// Job is the job as it is to be, but for Rev, which is as it was loaded.
 	Job makegood.Job
-	// Seen is CompleteBy as it was loaded.
+	// Seen is CompleteBy as it was loaded: a key that has not moved need not be written.
 	Seen time.Time
-	// Ended names the steps whose claim slots go, because their attempts are over.
-	Ended []string
-	// OnClaims: the change rests on an attempt being unclaimed or expired, or raises CompleteBy.
-	OnClaims bool
 }
 
-// Claims is what an agent may do to a job.
-type Claims interface {
-	// Claim takes the attempt for claim.LockedBy, if Open names it and its slot is empty or of an
-	// older attempt, and lowers the job's CompleteBy to claim.CompleteBy if it is later. Claims.Rev
-	// goes up by one. A claim that finds its own LockedBy in the slot has been made already, by an
-	// earlier try, and succeeds without a further write.
-	// ErrTaken; ErrWithdrawn when Open does not name the attempt; ErrNotFound when there is no job.
-	// The write survives the death of the process; it need not survive the loss of power on an
-	// embedded store.
-	Claim(ctx context.Context, job, step string, claim makegood.Claim) error
+// Slot names the claim item of a step: one for all its attempts and those of its undo by the same agent.
+type Slot struct {
+	Agent string
+	Job   string
+	// Birth is the job's nonce, so that a job whose id was used before finds no claims of that one.
+	Birth string
+	Step  string
+}
 
-	// Beat moves the CompleteBy of the caller's slot to completeBy; Claims.Rev goes up by one. The
-	// index key stays: it may be early. ErrTaken when the slot is not this attempt's and this
-	// LockedBy's any more: the attempt is over. ErrWithdrawn when the slot is the caller's but Open
-	// no longer names the attempt: the claim still stands, and was extended.
-	Beat(ctx context.Context, job, step string, claim makegood.Claim) error
+// ClaimItem is what is kept in a slot. The zero value is a slot in which there is nothing.
+type ClaimItem struct {
+	makegood.Claim
+	// Closed says how the attempt was closed: FoundNobody, FoundSilent or FoundReplied. Empty: it was not.
+	Closed makegood.Finding
+	// Ends is set once the attempt is unwanted: its CompleteBy cannot go past it.
+	Ends time.Time
+	// ExpiresAt is when the item may be deleted: later than its attempt can be claimed, or run.
+	ExpiresAt time.Time
+}
+
+// Claims is what an agent may do, to slots that carry its name.
+type Claims interface {
+	// Claim takes the attempt for claim.LockedBy, if the slot holds nothing or an older attempt, and claim.StartedAt
+	// is not after until, the ClaimUntil of the attempt. A claim that finds its own LockedBy, not closed, has been
+	// made already, by an earlier try, and succeeds. ErrTaken: another holds the attempt. ErrWithdrawn: it is closed,
+	// or a newer one was claimed, or until has passed. The write survives the death of the process; it need not
+	// survive the loss of power on an embedded store.
+	Claim(ctx context.Context, slot Slot, claim makegood.Claim, until time.Time) error
+
+	// Beat moves the CompleteBy of the caller's claim to claim.CompleteBy, and gives the one that stands now, which
+	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
+	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
+	// claim still stands, until the time given, which is not past the end that was set when it became so.
+	Beat(ctx context.Context, slot Slot, claim makegood.Claim, until time.Time) (completeBy time.Time, err error)
+}
+
+// Closings is what the Scheduler does to slots.
+type Closings interface {
+	// Close ends an attempt if nobody has claimed it or its claim's CompleteBy is not after c.Now, keeps what it
+	// found, and gives the same answer when it is asked again: FoundNobody or FoundSilent. Else FoundHeld with the
+	// claim, which is marked as unwanted if c.Ends is set. FoundOver, and nothing is touched, if the slot is of a
+	// newer attempt. Where nothing newer is there it is FoundNobody before c.Until, and FoundSilent after it: its item
+	// may have expired.
+	//
+	// With c.LockedBy it takes the failure that this holder replied: FoundReplied, and again when asked again by the
+	// same; FoundSilent to anybody else. A claim of another's is FoundHeld, and none FoundOpen: nothing is touched.
+	Close(ctx context.Context, slot Slot, c Closing) (makegood.Found, error)
+
+	// Look reads, strongly consistent, what is known of an attempt, and changes nothing: FoundOpen, FoundHeld,
+	// FoundClosed, FoundOver.
+	Look(ctx context.Context, slot Slot, attempt int, until, now time.Time) (makegood.Found, error)
+
+	// Overrule writes over the claim of an agent that lies: the slot is closed, FoundSilent, as of attempt, if its
+	// LockedBy is still lie. ErrConflict.
+	Overrule(ctx context.Context, slot Slot, attempt int, lie string, until time.Time) error
+}
+
+// Closing asks for the end of an attempt.
+type Closing struct {
+	Attempt int
+	// Until is the ClaimUntil of the attempt, Now the Scheduler's clock.
+	Until, Now time.Time
+	// LockedBy is who replied a failure; empty: nobody did.
+	LockedBy string
+	// Ends, if set, says that the attempt is unwanted: a claim that is held cannot go past it, or past the
+	// CompleteBy that it has.
+	Ends time.Time
 }
 
 // Index is the sparse, sharded index on CompleteBy, all that the Supervisor may read. It is a hint:
@@ -176,6 +214,7 @@ type Listed struct {
 type Store interface {
 	Jobs
 	Claims
+	Closings
 	Index
 	Payloads
 	Definitions

@@ -1,5 +1,5 @@
-// Package supervisor finds jobs that have been silent for too long and tells the Scheduler.
-// It decides nothing, writes nothing, and knows no rule about jobs.
+// Package supervisor finds jobs that have been silent for too long, and jobs that the index has lost, and tells the
+// Scheduler. It decides nothing, writes to no job, and knows no rule about them.
 package supervisor
 
 import (
@@ -49,8 +49,14 @@ type Config struct {
 	// Unpolled is for how long events must wait with none in flight before a sweep takes it that nobody polls
 	// their queue, and adds none. Zero where that cannot be: the pollers are in the same process.
 	Unpolled time.Duration
-	Now      func() time.Time
-	Logger   *slog.Logger
+	// Auditor, if set, is what Audit walks through, AuditPage items at a time. Places keep how far it has come;
+	// without them only this Supervisor knows. Strays hears of what it finds. Default: Logger.
+	Auditor   store.Auditor
+	AuditPage int
+	Places    store.Places
+	Strays    *slog.Logger
+	Now       func() time.Time
+	Logger    *slog.Logger
 }
 
 // Supervisor sweeps. Several may sweep at once without harm.
@@ -72,6 +78,15 @@ func New(c Config) *Supervisor {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.Strays == nil {
+		c.Strays = c.Logger
+	}
+	if c.AuditPage == 0 {
+		c.AuditPage = DefaultAuditPage
+	}
+	if c.Places == nil {
+		c.Places = &memory{}
 	}
 	return &Supervisor{c}
 }

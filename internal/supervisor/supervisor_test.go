@@ -63,7 +63,7 @@ func newWorld(t *testing.T, shardCount int) *world {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := s.Close(); err != nil {
+			if err := s.Shut(); err != nil {
 				t.Error(err)
 			}
 		})

@@ -17,8 +17,9 @@ import (
 // Read gives the value of a payload that is not in the job's own item; see store.Payloads.
 type Read func(ctx context.Context, job, key string) ([]byte, error)
 
-// Of gives a job without its payloads.
-func Of(j makegood.Job) client.Job {
+// Of gives a job without its payloads. held are the claims on its attempts that are out, by step; nil where nobody
+// looked: then an attempt is shown as sent, claimed or not.
+func Of(j makegood.Job, held map[string]makegood.Claim) client.Job {
 	v := client.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
@@ -28,7 +29,7 @@ func Of(j makegood.Job) client.Job {
 		Steps:       make([]client.Step, len(j.Steps)),
 	}
 	for i, s := range j.Steps {
-		claim := j.Claims.Slots[s.Name]
+		claim := held[s.Name]
 		v.Steps[i] = client.Step{Name: s.Name, Activity: activity(s.Forward, claim)}
 		if s.Undo.State != makegood.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
 			undo := activity(s.Undo, claim)
@@ -38,10 +39,10 @@ func Of(j makegood.Job) client.Job {
 	return v
 }
 
-// WithPayloads gives a job with its input and outputs. A payload that is gone leaves its place null:
+// WithPayloads gives a job, as Of does, with its input and outputs. A payload that is gone leaves its place null:
 // the job is shown all the same. Any other error of read is given.
-func WithPayloads(ctx context.Context, j makegood.Job, read Read) (client.Job, error) {
-	v := Of(j)
+func WithPayloads(ctx context.Context, j makegood.Job, held map[string]makegood.Claim, read Read) (client.Job, error) {
+	v := Of(j, held)
 	var err error
 	if v.Input, err = value(ctx, j.ID, j.Input, read); err != nil {
 		return v, err
@@ -72,6 +73,17 @@ func Listed(jobs []store.Listed) []client.Listed {
 	return list
 }
 
+// Strays gives those jobs of an audit that are not as they should be.
+func Strays(page []store.Audited) []client.Stray {
+	strays := []client.Stray{}
+	for _, a := range page {
+		if why := a.Stray(); why != "" {
+			strays = append(strays, client.Stray{Job: a.Job, ProcessState: a.ProcessState, CompleteBy: moment(a.CompleteBy), Why: string(why)})
+		}
+	}
+	return strays
+}
+
 func value(ctx context.Context, job string, p makegood.Payload, read Read) (json.RawMessage, error) {
 	if p.Ref == "" {
 		return p.Inline, nil
@@ -83,7 +95,7 @@ func value(ctx context.Context, job string, p makegood.Payload, read Read) (json
 	return body, nil
 }
 
-// activity gives a step or its undo. claim is the step's slot, which may be the other one's.
+// activity gives a step or its undo. claim is the step's, which may be the other one's.
 func activity(a makegood.Activity, claim makegood.Claim) client.Activity {
 	v := client.Activity{
 		State: client.State(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,

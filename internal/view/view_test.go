@@ -24,7 +24,7 @@ func TestAJobInJSON(t *testing.T) {
 		Desired: makegood.Processed, CreatedAt: base, CompleteBy: base.Add(time.Minute),
 		Steps: []makegood.StepState{{Name: "a"}},
 	}
-	text, err := json.Marshal(view.Of(job))
+	text, err := json.Marshal(view.Of(job, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 		{makegood.StepState{Name: "a", Forward: makegood.Activity{State: makegood.Failed, Attempt: 2}, Undo: makegood.Activity{State: makegood.Skipped}}, "failed", "skipped"},
 		{makegood.StepState{Name: "b", Forward: dispatched(2)}, "dispatched", ""},
 	} {
-		got := view.Of(makegood.Job{Steps: []makegood.StepState{test.step}, Claims: makegood.Claims{Slots: map[string]makegood.Claim{"a": claim}}}).Steps[0]
+		got := view.Of(makegood.Job{Steps: []makegood.StepState{test.step}}, map[string]makegood.Claim{"a": claim}).Steps[0]
 		undo := client.State("")
 		held := &got.Activity
 		if got.Undo != nil {
@@ -77,7 +77,7 @@ func TestEveryStateOfAStepHasItsWord(t *testing.T) {
 		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
 		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
 	} {
-		got := view.Of(makegood.Job{Steps: []makegood.StepState{{Forward: makegood.Activity{State: s}}}}).Steps[0].State
+		got := view.Of(makegood.Job{Steps: []makegood.StepState{{Forward: makegood.Activity{State: s}}}}, nil).Steps[0].State
 		if !strings.Contains(fmt.Sprint(client.States()), string(got)) || got == "" {
 			t.Errorf("%q: got %q, which is none of %v", s, got, client.States())
 		}
@@ -98,13 +98,13 @@ func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 		}
 		return fmt.Appendf(nil, "%q", id+"/"+key), nil
 	}
-	v, err := view.WithPayloads(t.Context(), job, read)
+	v, err := view.WithPayloads(t.Context(), job, nil, read)
 	got := fmt.Sprintf("%s %s %s %s", v.Input, v.Steps[0].Output, v.Steps[1].Output, v.Steps[1].Undo.Output)
 	if want := `"j/input" 1 "j/output#b#1" `; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := view.WithPayloads(t.Context(), job, func(context.Context, string, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := view.WithPayloads(t.Context(), job, nil, func(context.Context, string, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
 }

@@ -44,6 +44,10 @@ type task struct {
 	CompleteBy time.Time       `json:"completeBy,omitzero"`
 	Undo       *undoTask       `json:"undo,omitempty"`
 	ReplyTo    string          `json:"replyTo"`
+	// Birth is part of the name of the claim item, and ClaimUntil until when there can be a claim.
+	Birth      string    `json:"birth"`
+	ClaimUntil time.Time `json:"claimUntil"`
+	Token      string    `json:"token"`
 }
 
 type undoTask struct {
@@ -54,16 +58,17 @@ type undoTask struct {
 
 // event is anything on the events queue.
 type event struct {
-	V           int             `json:"v"`
-	Type        string          `json:"type"`
-	Job         string          `json:"job"`
-	Step        string          `json:"step,omitempty"`
-	Attempt     int             `json:"attempt,omitempty"`
-	LockedBy    string          `json:"lockedBy,omitempty"`
-	Output      json.RawMessage `json:"output,omitempty"`
-	Error       *replyError     `json:"error,omitempty"`
-	Key         time.Time       `json:"key,omitzero"`
-	Incarnation int             `json:"incarnation,omitempty"`
+	V         int             `json:"v"`
+	Type      string          `json:"type"`
+	Job       string          `json:"job"`
+	Step      string          `json:"step,omitempty"`
+	Attempt   int             `json:"attempt,omitempty"`
+	Token     string          `json:"token,omitempty"`
+	LockedBy  string          `json:"lockedBy,omitempty"`
+	StartedAt time.Time       `json:"startedAt,omitzero"`
+	Output    json.RawMessage `json:"output,omitempty"`
+	Error     *replyError     `json:"error,omitempty"`
+	Key       time.Time       `json:"key,omitzero"`
 }
 
 // TypeSubmit is the type of a submission by message.
@@ -133,6 +138,7 @@ func EncodeTask(t makegood.Task) (string, error) {
 		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
 		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Timeout.Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
+		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token,
 	}
 	if t.Undo != nil {
 		m.Undo = &undoTask{ForwardKey: t.Undo.ForwardKey, Outcome: t.Undo.Outcome, Output: t.Undo.Output}
@@ -162,6 +168,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("timeoutMs %d: want 1 to %d", m.TimeoutMs, makegood.MaxTimeout.Milliseconds())
 	case !m.Exclusive && m.CompleteBy.IsZero():
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
+	case m.Birth == "" || m.Token == "" || m.ClaimUntil.IsZero():
+		return makegood.Task{}, poison("a task must carry birth, claimUntil and token")
 	}
 	t := makegood.Task{
 		Job: m.Job, Workflow: m.Workflow, Step: m.Step, Round: m.Round, Attempt: m.Attempt,
@@ -169,6 +177,7 @@ func DecodeTask(body string) (makegood.Task, error) {
 		SentAt: makegood.Instant(m.SentAt), StartBy: makegood.Instant(m.StartBy),
 		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
 		Shared:  !m.Exclusive, CompleteBy: makegood.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
+		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token,
 	}
 	if m.Undo != nil {
 		t.Undo = &makegood.UndoTask{ForwardKey: m.Undo.ForwardKey, Outcome: m.Undo.Outcome, Output: m.Undo.Output}
@@ -176,8 +185,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 	return t, nil
 }
 
-// EncodeEvent writes an event of a job. Requests and what the Scheduler tells itself never cross a
-// queue, so they have no form on the wire.
+// EncodeEvent writes an event of a job. Only replies, deadlines and submissions cross a queue: what the Scheduler tells
+// itself, and what people ask for, has no form on the wire, so nobody who can send a message can say it.
 func EncodeEvent(job string, e makegood.Event) (string, error) {
 	m := event{V: Version, Job: job}
 	switch e := e.(type) {
@@ -185,22 +194,25 @@ func EncodeEvent(job string, e makegood.Event) (string, error) {
 		m.Type = "Submitted"
 	case makegood.StepSucceeded:
 		m.Type = "StepSucceeded"
-		m.Step, m.Attempt, m.LockedBy, m.Output = e.Step, e.Attempt, e.LockedBy, e.Output.Inline
+		m.reply(e.Reply)
+		m.Output = e.Output.Inline
 	case makegood.StepFailed:
 		m.Type = "StepFailed"
-		m.Step, m.Attempt, m.LockedBy = e.Step, e.Attempt, e.LockedBy
+		m.reply(e.Reply)
 		m.Error = &replyError{
 			Message: e.Error.Message, Retryable: e.Error.Retryable, Applied: e.Error.Applied,
 			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
 		}
 	case makegood.DeadlinePassed:
 		m.Type, m.Key = "DeadlinePassed", e.Key
-	case makegood.Interrupted:
-		m.Type, m.Incarnation = "Interrupted", e.Incarnation
 	default:
 		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
 	}
 	return encode(m)
+}
+
+func (m *event) reply(r makegood.Reply) {
+	m.Step, m.Attempt, m.Token, m.LockedBy, m.StartedAt = r.Step, r.Attempt, r.Token, r.LockedBy, r.StartedAt
 }
 
 // DecodeEvent reads what EncodeEvent writes; any error is ErrPoison.
@@ -221,12 +233,7 @@ func DecodeEvent(body string) (job string, e makegood.Event, err error) {
 	case "StepSucceeded", "StepFailed":
 		return decodeReply(m)
 	case "DeadlinePassed":
-		if m.Key.IsZero() {
-			return "", nil, poison("DeadlinePassed must carry the key that was seen")
-		}
 		return m.Job, makegood.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
-	case "Interrupted":
-		return m.Job, makegood.Interrupted{Incarnation: m.Incarnation}, nil
 	default:
 		return "", nil, poison("unknown type %q", m.Type)
 	}
@@ -236,12 +243,15 @@ func decodeReply(m event) (string, makegood.Event, error) {
 	if m.Step == "" || m.Attempt < 1 {
 		return "", nil, poison("a reply must name its step, and its attempt, which counts from 1")
 	}
+	reply := makegood.Reply{
+		Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: makegood.Instant(m.StartedAt),
+	}
 	if m.Type == "StepSucceeded" {
 		if m.Error != nil {
 			return "", nil, poison("StepSucceeded with an error")
 		}
 		output := Inline(m.Output)
-		return m.Job, makegood.StepSucceeded{Step: m.Step, Attempt: m.Attempt, LockedBy: m.LockedBy, Output: output}, nil
+		return m.Job, makegood.StepSucceeded{Reply: reply, Output: output}, nil
 	}
 	if m.Error == nil {
 		return "", nil, poison("StepFailed without an error")
@@ -253,7 +263,7 @@ func decodeReply(m event) (string, makegood.Event, error) {
 	if m.Error.Applied == makegood.AppliedNo {
 		failure.Applied = makegood.AppliedNo
 	}
-	return m.Job, makegood.StepFailed{Step: m.Step, Attempt: m.Attempt, LockedBy: m.LockedBy, Error: failure}, nil
+	return m.Job, makegood.StepFailed{Reply: reply, Error: failure}, nil
 }
 
 // maxMillis is how many milliseconds a duration can be. One more would make it negative.
@@ -317,10 +327,10 @@ func poison(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPoison, fmt.Sprintf(format, args...))
 }
 
-// EncodeJob writes a job as a store keeps it: all of it but Rev, CompleteBy, Open and Claims, which
-// a store keeps beside it, unpacked.
+// EncodeJob writes a job as a store keeps it: all of it but Rev and CompleteBy, which a store keeps beside it,
+// unpacked.
 func EncodeJob(j makegood.Job) ([]byte, error) {
-	j.Rev, j.CompleteBy, j.Open, j.Claims = 0, time.Time{}, nil, makegood.Claims{}
+	j.Rev, j.CompleteBy = 0, time.Time{}
 	body, err := marshal(j)
 	if err != nil {
 		return nil, fmt.Errorf("encode job %s: %w", j.ID, err)

@@ -89,7 +89,10 @@ func TestWhatIsNotAMessageIsPoisonAndSaysWhy(t *testing.T) {
 		{"a reply without an attempt", `{"v":1,"type":"StepSucceeded","job":"j","step":"s"}`, "attempt"},
 		{"a failure without an error", `{"v":1,"type":"StepFailed","job":"j","step":"s","attempt":1}`, "error"},
 		{"a success with an error", `{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"error":{"message":"no","retryable":false,"applied":"no"}}`, "error"},
-		{"a deadline without a key", `{"v":1,"type":"DeadlinePassed","job":"j"}`, "key"},
+		{"what the engine tells itself", `{"v":1,"type":"Interrupted","job":"j","attempt":1}`, `"Interrupted"`},
+		{"a request", `{"v":1,"type":"Requested","job":"j"}`, `"Requested"`},
+		{"the answer to a closing", `{"v":1,"type":"AttemptClosed","job":"j"}`, `"AttemptClosed"`},
+		{"a task that was refused", `{"v":1,"type":"DispatchRefused","job":"j"}`, `"DispatchRefused"`},
 		{"too large", `{"v":1,"type":"Submitted","job":"` + strings.Repeat("j", makegood.MaxMessageBytes) + `"}`, "limit"},
 	} {
 		_, _, err := DecodeEvent(c.body)
@@ -103,6 +106,7 @@ func TestATaskThatSaysTooLittleIsPoison(t *testing.T) {
 	whole := makegood.Task{
 		Job: "j", Step: "s", Round: 1, Attempt: 1, Agent: "a", Action: "x", Input: json.RawMessage(`1`), Key: "j/s/1",
 		SentAt: time.UnixMilli(1).UTC(), StartBy: time.UnixMilli(2).UTC(), Timeout: makegood.Second, ReplyTo: "events",
+		Birth: "b", Token: "1.t", ClaimUntil: time.UnixMilli(3).UTC(),
 	}
 	if body, err := EncodeTask(whole); err != nil {
 		t.Fatal(err)
@@ -121,6 +125,9 @@ func TestATaskThatSaysTooLittleIsPoison(t *testing.T) {
 		"round":      func(t *makegood.Task) { t.Round = 0 },
 		"timeout":    func(t *makegood.Task) { t.Timeout = 0 },
 		"completeBy": func(t *makegood.Task) { t.Shared = true },
+		"birth":      func(t *makegood.Task) { t.Birth = "" },
+		"token":      func(t *makegood.Task) { t.Token = "" },
+		"claimUntil": func(t *makegood.Task) { t.ClaimUntil = time.Time{} },
 	} {
 		spoilt := whole
 		spoil(&spoilt)
@@ -153,7 +160,7 @@ func TestAnErrorIsAppliedUnlessItSaysNo(t *testing.T) {
 func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
 	for _, c := range []string{"x", "<", "&", "\uFFFE", "\uFFFF", "\u2028"} {
 		value := []byte(`"` + strings.Repeat(c, (makegood.MaxPayloadBytes-2)/len(c)) + `"`)
-		body, err := EncodeEvent("j", makegood.StepSucceeded{Step: "s", Attempt: 1, Output: Inline(value)})
+		body, err := EncodeEvent("j", makegood.StepSucceeded{Reply: makegood.Reply{Step: "s", Attempt: 1}, Output: Inline(value)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +197,7 @@ func TestAStoredJobIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
 	}
 	beside := want
-	beside.Rev, beside.Open, beside.CompleteBy = 9, map[string]int{"s": 3}, time.UnixMilli(8)
+	beside.Rev, beside.CompleteBy = 9, time.UnixMilli(8)
 	if again, err := EncodeJob(beside); err != nil || string(again) != string(body) {
 		t.Errorf("what a store keeps beside it was packed too: %s", again)
 	}

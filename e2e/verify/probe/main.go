@@ -22,6 +22,12 @@ import (
 // nobody is a job that is not there.
 const nobody = "makegood-verify-nobody"
 
+// The agent whose role the probe has is inventory; payments is another.
+const (
+	ownClaim    = "claim#inventory#" + nobody
+	othersClaim = "claim#payments#" + nobody
+)
+
 // Stack is the event: where the parts of the stack are, and harmless messages for its queues.
 type Stack struct {
 	Table, Index        string
@@ -45,30 +51,47 @@ func main() {
 
 // probe tries everything.
 func probe(ctx context.Context, s Stack, db *dynamodb.Client, mq *sqs.Client) Answers {
-	job := map[string]types.AttributeValue{"PK": text(nobody), "SK": text("job")}
-	lease := map[string]types.AttributeValue{"PK": text("lease#" + nobody), "SK": text("lease")}
-	update := func(key map[string]types.AttributeValue, attribute string, returns types.ReturnValue) error {
-		_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &s.Table, Key: key, UpdateExpression: aws.String("SET #a = :v"), ReturnValues: returns,
-			ConditionExpression:       aws.String("attribute_exists(PK)"),
-			ExpressionAttributeNames:  map[string]string{"#a": attribute},
-			ExpressionAttributeValues: map[string]types.AttributeValue{":v": text("probe")},
-		})
-		return err
+	job := key("job#"+nobody, "job")
+	update := func(key map[string]types.AttributeValue, attribute string) func() error {
+		return func() error {
+			_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+				TableName: &s.Table, Key: key, UpdateExpression: aws.String("SET #a = :v"),
+				ConditionExpression:       aws.String("attribute_exists(PK)"),
+				ExpressionAttributeNames:  map[string]string{"#a": attribute},
+				ExpressionAttributeValues: map[string]types.AttributeValue{":v": text("probe")},
+			})
+			return err
+		}
+	}
+	put := func(it map[string]types.AttributeValue) func() error {
+		return func() error {
+			_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: it, ConditionExpression: aws.String("attribute_exists(PK)")})
+			return err
+		}
+	}
+	get := func(key map[string]types.AttributeValue) func() error {
+		return func() error {
+			_, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: key})
+			return err
+		}
 	}
 	send := func(url, body string) error {
 		_, err := mq.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &url, MessageBody: &body})
 		return err
 	}
 	tries := map[string]func() error{
-		"read a job": func() error {
-			_, err := db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: job})
-			return err
-		},
-		"write a job's state":             func() error { return update(job, "ProcessState", types.ReturnValueNone) },
-		"claim":                           func() error { return update(job, "Claims", types.ReturnValueNone) },
-		"claim, and ask for the job back": func() error { return update(job, "Claims", types.ReturnValueAllNew) },
-		"take a lease":                    func() error { return update(lease, "Holder", types.ReturnValueNone) },
+		"read a job":                  get(job),
+		"write over a job":            put(job),
+		"write a job's state":         update(job, "ProcessState"),
+		"take a job out of the index": update(job, "CompleteBy"),
+		"claim":                       put(claim(ownClaim)),
+		"beat":                        update(key(ownClaim, "b#s"), "CompleteBy"),
+		"read a claim":                get(key(ownClaim, "b#s")),
+		"put a claim into the index":  update(key(ownClaim, "b#s"), "Shard"),
+		"claim another agent's step":  put(claim(othersClaim)),
+		"end another agent's claim":   update(key(othersClaim, "b#s"), "Closed"),
+		"read another agent's claim":  get(key(othersClaim, "b#s")),
+		"take a lease":                update(key("lease#"+nobody, "lease"), "Holder"),
 		"delete a job": func() error {
 			_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Table, Key: job, ConditionExpression: aws.String("attribute_exists(PK)")})
 			return err
@@ -92,11 +115,30 @@ func probe(ctx context.Context, s Stack, db *dynamodb.Client, mq *sqs.Client) An
 			return err
 		},
 	}
+	return answered(tries)
+}
+
+// answered makes the tries.
+func answered(tries map[string]func() error) Answers {
 	answers := Answers{}
 	for name, try := range tries {
 		answers[name] = verdict(try())
 	}
 	return answers
+}
+
+func key(pk, sk string) map[string]types.AttributeValue {
+	return map[string]types.AttributeValue{"PK": text(pk), "SK": text(sk)}
+}
+
+// claim is a claim item as the code writes it.
+func claim(pk string) map[string]types.AttributeValue {
+	it := key(pk, "b#s")
+	it["LockedBy"] = text("probe")
+	for _, name := range []string{"Attempt", "StartedAt", "CompleteBy", "ExpiresAt"} {
+		it[name] = &types.AttributeValueMemberN{Value: "1"}
+	}
+	return it
 }
 
 func text(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }

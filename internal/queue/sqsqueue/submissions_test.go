@@ -22,7 +22,7 @@ func TestTenSubmissionsByMessageAreOneRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = file.Close() })
+	t.Cleanup(func() { _ = file.Shut() })
 	c, err := workflowfile.Parse("test.yaml", []byte("name: one\nsteps: [{name: first, agent: a}]"))
 	if err != nil {
 		t.Fatal(err)

@@ -77,9 +77,11 @@ func (s *Store) listWaiting(ctx context.Context, waits string, filter store.Filt
 	if err != nil {
 		return nil, cursor{}, err
 	}
-	jobs := make([]store.Entry, len(entries))
-	for i, e := range entries {
-		jobs[i] = store.Entry{Job: e.job}
+	var jobs []store.Entry
+	for _, e := range entries {
+		if e.sort == sortJob {
+			jobs = append(jobs, store.Entry{Job: e.job})
+		}
 	}
 	found, err := s.look(ctx, jobs)
 	if err != nil {
@@ -113,8 +115,12 @@ func (s *Store) waiting(ctx context.Context, waits, below string, limit int) ([]
 		}
 		s.consumed("Waiting", out.ConsumedCapacity)
 		for _, it := range out.Items {
-			if value := asText(it[attrAttention]); value != below {
-				all = append(all, entryOf(value))
+			e, err := entryOf(it)
+			if err != nil {
+				return nil, err
+			}
+			if asText(it[attrAttention]) != below {
+				all = append(all, e)
 			}
 		}
 	}
@@ -124,13 +130,22 @@ func (s *Store) waiting(ctx context.Context, waits, below string, limit int) ([]
 	return all[:min(limit, len(all))], nil
 }
 
-// entryOf reads a value of Attention.
-func entryOf(value string) cursor {
-	parts := strings.SplitN(value, "#", 3)
+// entryOf reads an entry of the index. One that is not of the job that it names has no sort: it counts for how far a list
+// has come, and is not shown.
+func entryOf(it item) (cursor, error) {
+	ours, err := ofAJob(it)
+	if err != nil {
+		return cursor{}, err
+	}
+	parts := strings.SplitN(asText(it[attrAttention]), "#", 3)
 	if len(parts) < 3 {
-		return cursor{}
+		return cursor{}, nil
 	}
 	var birth int64
 	_, _ = fmt.Sscanf(parts[1], "%d", &birth) // of a value that is not ours, the birth is 0
-	return cursor{key: birth, job: parts[2]}
+	e := cursor{key: birth, job: parts[2]}
+	if ours && e.job == jobOf(it) {
+		e.sort = sortJob
+	}
+	return e, nil
 }

@@ -182,7 +182,7 @@ func job(id string) makegood.Job {
 	return makegood.Job{
 		ID: id, Workflow: "order", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed, CreatedAt: now, CompleteBy: now.Add(time.Minute),
-		Input: wire.Inline([]byte(`{"sku":"abc"}`)), Open: map[string]int{"reserve1": 1},
+		Input: wire.Inline([]byte(`{"sku":"abc"}`)),
 		Steps: []makegood.StepState{{Name: "reserve1", Attempt: 1, Forward: makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: "submit"}}},
 	}
 }
@@ -194,7 +194,7 @@ func must(t *testing.T, what string, err error) {
 	}
 }
 
-// The SDK tries again when an answer is lost, and finds its own write. Each write must know it.
+// The SDK tries again when an answer is lost, and finds its own write. Each write must know it (law 11).
 func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
@@ -205,17 +205,11 @@ func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
 		t.Errorf("another create of the same: got %v, want %v", err, store.ErrExists)
 	}
 
-	claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Second)}
-	tab.transport.once("UpdateItem")
-	must(t, "claim that lowers the key", s.Claim(t.Context(), j.ID, "reserve1", claim))
-	tab.transport.once("UpdateItem")
-	must(t, "beat", s.Beat(t.Context(), j.ID, "reserve1", claim))
-
 	loaded, err := s.Load(t.Context(), j.ID)
 	must(t, "load", err)
 	loaded.LockedBy, loaded.ProcessState = "scheduler:1", makegood.Processing
 	tab.transport.once("UpdateItem")
-	must(t, "save", s.Save(t.Context(), store.Change{Job: loaded, Seen: loaded.CompleteBy, Ended: []string{"reserve1"}}))
+	must(t, "save", s.Save(t.Context(), store.Change{Job: loaded, Seen: loaded.CompleteBy}))
 	other := loaded
 	other.LockedBy = "scheduler:2"
 	if err := s.Save(t.Context(), store.Change{Job: other, Seen: other.CompleteBy}); !errors.Is(err, store.ErrConflict) {
@@ -229,27 +223,8 @@ func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
 	}
 	got, err := s.Load(t.Context(), j.ID)
 	must(t, "load", err)
-	if got.Rev != 2 || got.ProcessState != makegood.Error || got.Claims.Rev < 2 {
-		t.Errorf("got revision %d, %s, claims revision %d; want 2, Error, at least 2", got.Rev, got.ProcessState, got.Claims.Rev)
-	}
-}
-
-// Without the tests in the old item each of them would be told of a conflict with itself.
-func TestALostClaimIsNotTaken(t *testing.T) {
-	tab := newTable(t)
-	s := tab.open(t)
-	j := job("lost-2")
-	must(t, "create", s.Create(t.Context(), j))
-	claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Hour)}
-	before := tab.transport.requests.Load()
-	tab.transport.once("UpdateItem")
-	must(t, "claim", s.Claim(t.Context(), j.ID, "reserve1", claim))
-	if got := tab.transport.requests.Load() - before; got != 2 {
-		t.Errorf("got %d requests, want 2: the lost one and its repetition", got)
-	}
-	claim.LockedBy = "agent:2"
-	if err := s.Claim(t.Context(), j.ID, "reserve1", claim); !errors.Is(err, store.ErrTaken) {
-		t.Errorf("claim by another: got %v, want %v", err, store.ErrTaken)
+	if got.Rev != 3 || got.ProcessState != makegood.Error {
+		t.Errorf("got revision %d, %s; want 3, Error", got.Rev, got.ProcessState)
 	}
 }
 
@@ -286,41 +261,13 @@ func (s *spent) take() []cost {
 	return all
 }
 
-// The expression of a save is limited to 4 KB, and may not name a slot twice.
-func TestASaveMayEndEverySlot(t *testing.T) {
-	tab := newTable(t)
-	s := tab.open(t)
-	j := job("ends-all")
-	j.Steps, j.Open = nil, map[string]int{}
-	var names []string
-	for i := range makegood.MaxSteps {
-		name := strings.Repeat("s", makegood.MaxNameBytes-3) + fmt.Sprintf("%03d", i)
-		j.Steps, j.Open[name] = append(j.Steps, makegood.StepState{Name: name, Attempt: 1}), 1
-		names = append(names, name, name)
-	}
-	must(t, "create", s.Create(t.Context(), j))
-	for name := range j.Open {
-		claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Hour)}
-		must(t, "claim", s.Claim(t.Context(), j.ID, name, claim))
-	}
-	loaded, err := s.Load(t.Context(), j.ID)
-	must(t, "load", err)
-	loaded.CompleteBy = time.Time{}
-	must(t, "save", s.Save(t.Context(), store.Change{Job: loaded, Seen: j.CompleteBy, Ended: names, OnClaims: true}))
-	got, err := s.Load(t.Context(), j.ID)
-	must(t, "load", err)
-	if len(got.Claims.Slots) != 0 {
-		t.Errorf("got %d slots, want none", len(got.Claims.Slots))
-	}
-}
-
 // Two schedulers save at once: the details that the loser has written are nobody's. A store that has
 // not loaded the job, nor seen its steps before, finds all of it, and saves it without what the others
 // remember.
 func TestDetailsSurviveLostRacesAndOtherProcesses(t *testing.T) {
 	tab := newTable(t)
 	first, second := tab.open(t), tab.open(t)
-	j := finished(40)
+	j := finished(100)
 	j.ID, j.CompleteBy = "details-1", makegood.Instant(time.Now().Add(time.Minute))
 	must(t, "create", first.Create(t.Context(), j))
 	want := loaded(t, second, j.ID)
@@ -354,11 +301,11 @@ func loaded(t *testing.T, s *Store, id string) makegood.Job {
 func TestAJobWithoutItsPartsIsDamaged(t *testing.T) {
 	for name, part := range map[string]func(p packed) item{
 		"names":   func(p packed) item { return keyItem(p.names.key, sortShape) },
-		"details": func(p packed) item { return keyItem("parts-1", p.details[0].key) },
+		"details": func(p packed) item { return partKey("parts-1", p.details[0].key) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			tab := newTable(t)
-			j := finished(40)
+			j := finished(100)
 			j.ID = "parts-1"
 			must(t, "create", tab.open(t).Create(t.Context(), j))
 			loaded(t, tab.open(t), j.ID)
@@ -417,32 +364,6 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 	}
 }
 
-// Between the two writes of a claim that must lower the key, another lowers it further: the claim must
-// not raise it again, or what is due at that key would be seen late.
-func TestAClaimNeverRaisesTheKey(t *testing.T) {
-	tab := newTable(t)
-	s := tab.open(t)
-	j := job("raise-1")
-	j.Open["charge12"] = 1
-	must(t, "create", s.Create(t.Context(), j))
-	early := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Second)}
-	late := makegood.Claim{Attempt: 1, LockedBy: "agent:2", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(20 * time.Second)}
-	writes := 0
-	tab.transport.before = func(string) {
-		if writes++; writes != 2 {
-			return
-		}
-		tab.transport.mu.Lock()
-		tab.transport.before = nil
-		tab.transport.mu.Unlock()
-		must(t, "claim of another step", s.Claim(t.Context(), j.ID, "charge12", early))
-	}
-	must(t, "claim", s.Claim(t.Context(), j.ID, "reserve1", late))
-	got := loaded(t, s, j.ID)
-	same(t, "CompleteBy", got.CompleteBy, early.CompleteBy)
-	same(t, "slots", got.Claims.Slots, map[string]makegood.Claim{"reserve1": late, "charge12": early})
-}
-
 // A save knows its own write by its nonce; a nonce that somebody uses twice must not help a stale save.
 func TestAStaleSaveOfTheSameNonceConflicts(t *testing.T) {
 	tab := newTable(t)
@@ -468,23 +389,34 @@ func TestAnItemHasTheAttributesOfTheDocument(t *testing.T) {
 	must(t, "create", s.Create(t.Context(), j))
 	tab.config.Retention = MinRetention
 	s = tab.open(t)
-	base := []string{"Claims", "ClaimsRev", "Data", "FailureCount", "Open", "PK", "ProcessState", "Rev", "SK", "Workflow"}
-	tab.attributes(t, j.ID, "after birth", append(base, "Birth", "CompleteBy", "Shard"))
+	base := []string{"Data", "FailureCount", "PK", "ProcessState", "Rev", "SK", "Workflow"}
+	tab.attributes(t, hotKey(j.ID), "after birth", append(base, "BornBy", "CompleteBy", "Shard"))
 	must(t, "park", s.Park(t.Context(), j.ID, j.CompleteBy, "why", j.CompleteBy))
-	tab.attributes(t, j.ID, "parked", append(base, "Attention", "Birth", "CompleteBy", "Shard", "Parked", "ParkedBy"))
+	tab.attributes(t, hotKey(j.ID), "parked", append(base, "Attention", "BornBy", "CompleteBy", "Shard", "Parked", "ParkedBy"))
 	saved := loaded(t, s, j.ID)
 	saved.LockedBy, saved.PausedAt, saved.ProcessState = "scheduler:1", saved.CreatedAt, makegood.Processing
 	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
-	tab.attributes(t, j.ID, "paused", append(base, "Attention", "CompleteBy", "Shard", "LockedBy"))
-	saved.Rev, saved.PausedAt, saved.ProcessState, saved.CompleteBy = 2, time.Time{}, makegood.Processed, time.Time{}
+	tab.attributes(t, hotKey(j.ID), "paused", append(base, "Attention", "CompleteBy", "Shard", "LockedBy"))
+	saved.Rev, saved.PausedAt, saved.ProcessState, saved.CompleteBy = 3, time.Time{}, makegood.Processed, time.Time{}
 	saved.FinishedAt = saved.CreatedAt
 	must(t, "save", s.Save(t.Context(), store.Change{Job: saved, Seen: j.CompleteBy}))
-	tab.attributes(t, j.ID, "out of the index", append(base, "ExpiresAt", "LockedBy"))
+	tab.attributes(t, hotKey(j.ID), "out of the index", append(base, "ExpiresAt", "LockedBy"))
+
+	slot, claim := claimOf(j, "agent:1")
+	must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+	base = []string{"Attempt", "CompleteBy", "ExpiresAt", "LockedBy", "PK", "SK", "StartedAt"}
+	tab.attributes(t, slotKey(slot), "claimed", base)
+	closing := store.Closing{Attempt: 1, Until: claimUntil(j), Now: claim.StartedAt, Ends: claim.CompleteBy}
+	_, err := s.Close(t.Context(), slot, closing)
+	must(t, "close", err)
+	tab.attributes(t, slotKey(slot), "unwanted", append(base, "Ends"))
+	must(t, "overrule", s.Overrule(t.Context(), slot, 1, "agent:1", claimUntil(j)))
+	tab.attributes(t, slotKey(slot), "overruled", []string{"Attempt", "Closed", "ExpiresAt", "PK", "SK"})
 }
 
-func (tab *table) attributes(t *testing.T, id, when string, want []string) {
+func (tab *table) attributes(t *testing.T, key item, when string, want []string) {
 	t.Helper()
-	out, err := tab.config.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &tab.name, Key: hotKey(id), ConsistentRead: aws.Bool(true)})
+	out, err := tab.config.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &tab.name, Key: key, ConsistentRead: aws.Bool(true)})
 	must(t, "get", err)
 	same(t, "attributes "+when, slices.Sorted(maps.Keys(out.Item)), slices.Sorted(slices.Values(want)))
 }

@@ -40,6 +40,13 @@ func (w *writer) text(s string) {
 // time writes a time that is not zero.
 func (w *writer) time(t time.Time) { w.out = binary.AppendVarint(w.out, t.UnixMilli()-w.epoch) }
 
+// since writes a time that is not zero, and lies near from.
+func (w *writer) since(from, t time.Time) {
+	near := writer{out: w.out, epoch: epochOf(from)}
+	near.time(t)
+	w.out = near.out
+}
+
 // fields writes which of the fields that follow are there, and then those that are.
 func (w *writer) fields(all ...field) {
 	var present uint64
@@ -136,6 +143,11 @@ func (r *reader) text() string {
 }
 
 func (r *reader) time() time.Time { return time.UnixMilli(r.epoch + r.signed()).UTC() }
+
+// since reads what writer.since wrote.
+func (r *reader) since(from time.Time) time.Time {
+	return time.UnixMilli(epochOf(from) + r.signed()).UTC()
+}
 
 // fields reads what writer.fields wrote: read has a func for each field, in their order.
 func (r *reader) fields(read ...func()) {

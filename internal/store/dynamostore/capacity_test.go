@@ -33,20 +33,47 @@ type reference struct {
 	output json.RawMessage
 }
 
-// run runs a job to its end and gives it as it is loaded then.
+// run runs a job to its end, one step after the other, and gives it as it is loaded then.
 func (r *reference) run(id string) makegood.Job {
+	job := r.born(id)
+	for i, step := range r.w.Steps {
+		r.now = r.now.Add(50 * time.Millisecond)
+		claims := r.claim(job, step.Name)
+		r.reply(id, i+1, claims)
+	}
+	return r.ended(id)
+}
+
+// branches runs a job whose steps are all claimed before the first of them replies; so many replies are folded into one
+// save.
+func (r *reference) branches(id string, folded int) makegood.Job {
+	job := r.born(id)
+	var names []string
+	for _, step := range r.w.Steps {
+		names = append(names, step.Name)
+	}
+	claims := r.claim(job, names...)
+	r.now = r.now.Add(50 * time.Millisecond)
+	for i := 0; i < len(claims); i += folded {
+		r.reply(id, i+1, claims[i:i+folded])
+	}
+	return r.ended(id)
+}
+
+func (r *reference) born(id string) makegood.Job {
 	input := `{"text":"` + strings.Repeat("x", makegood.MaxInlineBytes-11) + `"}`
 	job, v := machine.Submit(r.w, machine.Submission{
 		ID: id, Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Input: wire.Inline([]byte(input)),
+		Birth: "0123456789abcdef",
 	}, r.facts(), r.now)
 	if v.Kind != machine.Applied {
 		r.Fatalf("submit: got %v", v)
 	}
 	must(r.T, "create", r.store.Create(r.Context(), job))
-	for i, step := range r.w.Steps {
-		r.now = r.now.Add(50 * time.Millisecond)
-		r.step(id, step.Name, i+1)
-	}
+	return job
+}
+
+func (r *reference) ended(id string) makegood.Job {
 	done, err := r.store.Load(r.Context(), id)
 	must(r.T, "load", err)
 	if done.ProcessState != makegood.Processed {
@@ -57,34 +84,55 @@ func (r *reference) run(id string) makegood.Job {
 
 // facts answer all that the machine may want: every step runs.
 func (r *reference) facts() machine.Facts {
-	f := machine.Facts{Values: map[machine.Want]machine.Fact{}}
+	f := machine.Facts{Secret: []byte("sixteen bytes of"), Period: time.Minute, Values: map[machine.Want]machine.Fact{}}
 	for _, s := range r.w.Steps {
 		f.Values[machine.Want{Step: s.Name}] = machine.Fact{Run: true}
 	}
 	return f
 }
 
-// step claims an attempt, loads, and saves what its success makes of the job.
-func (r *reference) step(id, name string, n int) {
-	claim := makegood.Claim{
-		Attempt: 1, LockedBy: "2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef:0123456789abcdef0123456789abcdef",
-		StartedAt: r.now, CompleteBy: r.now.Add(30 * time.Second),
+// replied is what an agent has to say.
+type replied struct {
+	step  string
+	claim makegood.Claim
+}
+
+// claim claims the first attempts of steps.
+func (r *reference) claim(job makegood.Job, names ...string) []replied {
+	var all []replied
+	for _, name := range names {
+		claim := makegood.Claim{
+			Attempt: 1, LockedBy: "2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef:0123456789abcdef0123456789abcdef",
+			StartedAt: r.now, CompleteBy: r.now.Add(30 * time.Second),
+		}
+		slot := store.Slot{Agent: "shop", Job: job.ID, Birth: job.Birth, Step: name}
+		must(r.T, "claim", r.store.Claim(r.Context(), slot, claim, r.now.Add(makegood.MaxClaimDelay)))
+		all = append(all, replied{name, claim})
 	}
-	must(r.T, "claim", r.store.Claim(r.Context(), id, name, claim))
+	return all
+}
+
+// reply loads, and saves what the successes of attempts make of the job.
+func (r *reference) reply(id string, n int, all []replied) {
 	job, err := r.store.Load(r.Context(), id)
 	must(r.T, "load", err)
-	output := wire.Inline(r.output)
-	if len(r.output) > makegood.MaxInlineBytes {
-		output = makegood.Payload{Ref: outputPrefix(name, 1) + "0123456789abcdef", Bytes: len(r.output)}
-		must(r.T, "put payload", r.store.PutPayload(r.Context(), id, output.Ref, r.output))
-	}
-	e := makegood.StepSucceeded{Step: name, Attempt: 1, LockedBy: claim.LockedBy, Output: output}
-	next, v := machine.Apply(r.w, job, e, r.facts(), r.now.Add(20*time.Millisecond))
-	if v.Kind != machine.Applied {
-		r.Fatalf("step %s: got %v", name, v)
+	next := job
+	for _, reply := range all {
+		output := wire.Inline(r.output)
+		if len(r.output) > makegood.MaxInlineBytes {
+			output = makegood.Payload{Ref: outputPrefix(reply.step, 1) + "0123456789abcdef", Bytes: len(r.output)}
+			must(r.T, "put payload", r.store.PutPayload(r.Context(), id, output.Ref, r.output))
+		}
+		e := makegood.StepSucceeded{Output: output, Reply: makegood.Reply{
+			Step: reply.step, Attempt: 1, Token: machine.Token(job, reply.step, 1), LockedBy: reply.claim.LockedBy, StartedAt: reply.claim.StartedAt,
+		}}
+		var v machine.Verdict
+		if next, v = machine.Apply(r.w, next, e, r.facts(), r.now.Add(20*time.Millisecond)); v.Kind != machine.Applied {
+			r.Fatalf("step %s: got %v", reply.step, v)
+		}
 	}
 	next.LockedBy = fmt.Sprintf("2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef:%016x", n)
-	must(r.T, "save", r.store.Save(r.Context(), store.Change{Job: next, Seen: job.CompleteBy, Ended: v.Ended, OnClaims: v.OnClaims}))
+	must(r.T, "save", r.store.Save(r.Context(), store.Change{Job: next, Seen: job.CompleteBy}))
 }
 
 // measured gives what do has cost. A request whose answer was lost is asked again by the SDK: what it
@@ -114,7 +162,7 @@ func (tab *table) reference(t *testing.T, steps, output int) *reference {
 func sum(all []cost) (writes, reads float64, list []string) {
 	for _, c := range all {
 		list = append(list, fmt.Sprintf("%s %v+%v", c.operation, c.table, c.index))
-		if strings.HasPrefix(c.operation, "Load") {
+		if strings.HasPrefix(c.operation, "Load") || c.operation == "Look" {
 			reads += c.total
 		} else {
 			writes += c.total
@@ -148,10 +196,10 @@ func TestLargeOutputsCostTheirOwnItemsOnly(t *testing.T) {
 	}
 }
 
-// Saves rewrite the whole item, so a job of many steps pays by its size. Its limits are those of
-// design.md: 20 steps 5 units a step, 200 steps 12, on the average.
+// Saves rewrite the whole item, so a job of many steps pays by its size; claims do not. Its limits are 20 steps 2.5 units
+// a step, 200 steps 4, on the average; design.md asks for 5 and 12.
 func TestJobsOfManyStepsKeepToTheirUnits(t *testing.T) {
-	for steps, limit := range map[int]float64{20: 5, makegood.MaxSteps: 12} {
+	for steps, limit := range map[int]float64{20: 2.5, makegood.MaxSteps: 4} {
 		t.Run(fmt.Sprint(steps, " steps"), func(t *testing.T) {
 			tab := newTable(t)
 			tab.spent.take()
@@ -171,21 +219,56 @@ func TestJobsOfManyStepsKeepToTheirUnits(t *testing.T) {
 	}
 }
 
-// A claim that must lower the key costs a failed condition, and moves the key: two units of the index.
-func TestAClaimThatLowersTheKeyMovesItOnce(t *testing.T) {
+// A hundred branches cost at most a third of what they cost while claims were in the job's item, where a claim and a save
+// paid for all the claims that stood: 2086 write units, and 1184 with ten replies in a save.
+func TestAHundredBranchesCostAThirdOfBefore(t *testing.T) {
+	for folded, before := range map[int]float64{1: 2086, 10: 1184} {
+		t.Run(fmt.Sprint(folded, " replies in a save"), func(t *testing.T) {
+			tab := newTable(t)
+			r := tab.reference(t, 100, 32)
+			for i := range r.w.Steps {
+				r.w.Steps[i].Needs = []string{}
+			}
+			tab.spent.take()
+			r.branches("order-000001", folded)
+			// Of so many requests some are asked again on a busy machine, which is a unit more or less.
+			writes, reads, _ := sum(tab.spent.take())
+			t.Logf("100 branches: %v write units and %v read units", writes, reads)
+			if writes > before/3 {
+				t.Errorf("got %v write units, want at most a third of %v", writes, before)
+			}
+		})
+	}
+}
+
+// A claim costs a unit however large the job is, and so does taking a failure; ending what nobody claimed costs a read,
+// too. None of it is in the index.
+func TestAClaimCostsAUnitHoweverLargeTheJobIs(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	j := job("order-000004")
-	must(t, "create", s.Create(t.Context(), j))
-	tab.spent.take()
-	before := tab.transport.requests.Load()
-	claim := makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Second)}
-	must(t, "claim", s.Claim(t.Context(), j.ID, "reserve1", claim))
-	_, _, got := sum(tab.spent.take())
-	same(t, "what the claim cost", got, []string{"Claim 1+2"})
-	if n := tab.transport.requests.Load() - before; n != 2 {
-		t.Errorf("got %d writes, want 2", n)
+	large := finished(makegood.MaxSteps)
+	_, _, got := sum(tab.measured(t, func(id string) {
+		j := large
+		j.ID = id
+		must(t, "create", s.Create(t.Context(), j))
+		slot, claim := claimOf(j, "2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef:0123456789abcdef0123456789abcdef")
+		must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+		claim.CompleteBy = claim.CompleteBy.Add(time.Second)
+		_, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
+		must(t, "beat", err)
+		_, err = s.Look(t.Context(), slot, 1, claimUntil(j), j.CreatedAt)
+		must(t, "look", err)
+		closing := store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt, LockedBy: claim.LockedBy}
+		_, err = s.Close(t.Context(), slot, closing)
+		must(t, "close for a failure", err)
+		closing.Attempt, closing.LockedBy = 2, ""
+		_, err = s.Close(t.Context(), slot, closing)
+		must(t, "close what nobody claimed", err)
+	}))
+	for len(got) > 0 && !strings.HasPrefix(got[0], "Claim") {
+		got = got[1:] // birth, with its details
 	}
+	same(t, "what each request cost", got, []string{"Claim 1+0", "Beat 1+0", "Look 1+0", "Close 1+0", "Look 1+0", "Close 1+0"})
 }
 
 // What the code thinks an item weighs decides what spills, so it must not be less than what is paid

@@ -4,124 +4,284 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// maxClaimWrites bounds the writes of one claim: one, a second when the key must come down, and more
-// only while others move the key between them.
-const maxClaimWrites = 4
+// maxSlotWrites bounds the writes of one operation on a claim item: one, and more only while others write between what
+// was seen and what rests on it.
+const maxSlotWrites = 5
 
-// errMoving: the key of a job moved at each try. The task comes again.
-var errMoving = errors.New("its CompleteBy keeps moving")
+// errMoving: others wrote a claim item at each try. What was asked may be asked again.
+var errMoving = errors.New("others keep changing it")
 
-// Claim takes an attempt; see store.Claims. A key that must come down costs a second write.
-func (s *Store) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
-	if err := s.claim(ctx, job, step, claim); err != nil {
-		return fmt.Errorf("claim %s of job %s: %w", step, job, err)
+// maxClaimMillis is later than anything that a claim may say: the end of the year 9999, the last that JSON can.
+const maxClaimMillis = 253_402_300_799_999
+
+func slotKey(slot store.Slot) item {
+	return keyItem(claimPrefix+slot.Agent+"#"+slot.Job, slot.Birth+"#"+slot.Step)
+}
+
+// slotOf reads a claim item. An agent writes it, so anything may be in it.
+func slotOf(it item) store.ClaimItem {
+	var slot store.ClaimItem
+	slot.Attempt, slot.LockedBy = int(asInt(it[attrAttempt])), asText(it[attrLockedBy])
+	slot.StartedAt, slot.CompleteBy = asClaimTime(it[attrStartedAt]), asClaimTime(it[attrCompleteBy])
+	slot.Closed, slot.Ends = makegood.Finding(asText(it[attrClosed])), asClaimTime(it[attrEnds])
+	if seconds := asInt(it[attrExpiresAt]); seconds > 0 {
+		slot.ExpiresAt = time.Unix(seconds, 0).UTC()
+	}
+	return slot
+}
+
+func asClaimTime(v types.AttributeValue) time.Time {
+	if ms := asInt(v); ms > 0 {
+		return time.UnixMilli(min(ms, maxClaimMillis)).UTC()
+	}
+	return time.Time{}
+}
+
+// slotValues gives the attributes of a claim item; nil for one that it has not.
+func slotValues(slot store.ClaimItem) item {
+	values := item{
+		attrAttempt: number(int64(slot.Attempt)), attrLockedBy: nil, attrClosed: nil,
+		attrExpiresAt: number(slot.ExpiresAt.Unix()),
+	}
+	if slot.LockedBy != "" {
+		values[attrLockedBy] = text(slot.LockedBy)
+	}
+	if slot.Closed != "" {
+		values[attrClosed] = text(string(slot.Closed))
+	}
+	for name, at := range map[string]time.Time{attrStartedAt: slot.StartedAt, attrCompleteBy: slot.CompleteBy, attrEnds: slot.Ends} {
+		if values[name] = nil; !at.IsZero() {
+			values[name] = instant(at)
+		}
+	}
+	return values
+}
+
+// written gives a claim item as it will be read again: it expires at a whole second, and not before its time.
+func written(slot store.ClaimItem) store.ClaimItem {
+	if whole := time.Unix(slot.ExpiresAt.Unix(), 0).UTC(); whole.Before(slot.ExpiresAt) {
+		slot.ExpiresAt = whole.Add(time.Second)
+	}
+	return slot
+}
+
+func inMillis(c makegood.Claim) makegood.Claim {
+	c.StartedAt, c.CompleteBy = makegood.Instant(c.StartedAt), makegood.Instant(c.CompleteBy)
+	return c
+}
+
+// Claim takes an attempt; see store.Claims. It is one write unit, however large the job is.
+func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+	if err := s.claim(ctx, slot, inMillis(claim), makegood.Instant(until)); err != nil {
+		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return nil
 }
 
-func (s *Store) claim(ctx context.Context, job, step string, claim makegood.Claim) error {
-	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
-	lower := false
-	for range maxClaimWrites {
-		old, err := s.update(ctx, "Claim", job, claiming(step, claim, lower))
-		if !errors.Is(err, errCondition) {
+func (s *Store) claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+	decide := func(seen store.ClaimItem) (store.ClaimItem, error) {
+		next, err := store.Claimed(seen, claim, until)
+		if err != nil {
+			return seen, err
+		}
+		return next, nil
+	}
+	taken, late := decide(store.ClaimItem{})
+	if late != nil {
+		// Nothing is to be written, unless it is this claim that is there, made before.
+		return s.judge(ctx, "Claim", slot, nil, decide)
+	}
+	it := slotKey(slot)
+	for name, v := range slotValues(written(taken)) {
+		if v != nil {
+			it[name] = v
+		}
+	}
+	old, err := s.put(ctx, "Claim", it, claimable, item{":attempt": number(int64(claim.Attempt))})
+	if !errors.Is(err, errCondition) {
+		return err
+	}
+	// The SDK retries, so it may be our own claim that stands there (law 11).
+	return s.judge(ctx, "Claim", slot, old, decide)
+}
+
+// claimable is the condition under which an attempt can be claimed.
+const claimable = "attribute_not_exists(PK) OR Attempt < :attempt"
+
+// Beat extends a claim; see store.Claims.
+func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+	completeBy, err := s.beat(ctx, slot, inMillis(claim), makegood.Instant(until))
+	if err != nil {
+		return completeBy, fmt.Errorf("beat %s of job %s: %w", slot.Step, slot.Job, err)
+	}
+	return completeBy, nil
+}
+
+func (s *Store) beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (completeBy time.Time, err error) {
+	mine := makegood.Claim{Attempt: claim.Attempt, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
+	plain, _ := store.Beaten(store.ClaimItem{Claim: mine}, claim, until)
+	old, err := s.update(ctx, "Beat", slotKey(slot), beating(written(plain)))
+	if !errors.Is(err, errCondition) {
+		return plain.CompleteBy, err
+	}
+	err = s.judge(ctx, "Beat", slot, old, func(seen store.ClaimItem) (store.ClaimItem, error) {
+		next, err := store.Beaten(seen, claim, until)
+		if completeBy = next.CompleteBy; errors.Is(err, store.ErrTaken) {
+			completeBy = time.Time{}
+		}
+		return next, err
+	})
+	return completeBy, err
+}
+
+// beating is the update that extends a claim whose attempt is wanted, and that does not reach further already.
+func beating(next store.ClaimItem) *update {
+	u := newUpdate()
+	completeBy := u.attr(attrCompleteBy)
+	u.set(completeBy, "completeBy", instant(next.CompleteBy))
+	u.set(u.attr(attrExpiresAt), "expiresAt", number(next.ExpiresAt.Unix()))
+	u.holding(next.Claim)
+	u.when("attribute_not_exists(" + u.attr(attrEnds) + ")")
+	u.when(completeBy + " <= :completeBy")
+	return u
+}
+
+// holding is the condition that a claim stands.
+func (u *update) holding(claim makegood.Claim) {
+	u.when(u.attr(attrAttempt) + " = " + u.value("attempt", number(int64(claim.Attempt))))
+	u.when(u.attr(attrLockedBy) + " = " + u.value("me", text(claim.LockedBy)))
+	u.when("attribute_not_exists(" + u.attr(attrClosed) + ")")
+}
+
+// Close ends an attempt, if it may be ended; see store.Closings. A failure that its claim's holder replied takes one
+// write; all else a read, and a write if there is something to write.
+func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
+	found, err := s.close(ctx, slot, c)
+	if err != nil {
+		return makegood.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
+	}
+	return found, nil
+}
+
+func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (found makegood.Found, err error) {
+	var old item
+	if c.LockedBy != "" {
+		old, err = s.updateGiving(ctx, "Close", slotKey(slot), replying(c), types.ReturnValueAllNew)
+		if err == nil && len(old) > 0 {
+			return makegood.Found{Finding: makegood.FoundReplied, Claim: slotOf(old).Claim}, nil
+		}
+		if err != nil && !errors.Is(err, errCondition) {
+			return found, err
+		}
+	}
+	err = s.judge(ctx, "Close", slot, old, func(seen store.ClaimItem) (next store.ClaimItem, _ error) {
+		next, found = store.Closed(seen, c)
+		return next, nil
+	})
+	return found, err
+}
+
+// replying is the update that takes the failure that a claim's holder replied.
+func replying(c store.Closing) *update {
+	u := newUpdate()
+	u.set(u.attr(attrClosed), "replied", text(string(makegood.FoundReplied)))
+	u.holding(makegood.Claim{Attempt: c.Attempt, LockedBy: c.LockedBy})
+	return u
+}
+
+// Look reads what is known of an attempt; see store.Closings.
+func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+	it, err := s.getSlot(ctx, slot)
+	if err != nil {
+		return makegood.Found{}, fmt.Errorf("look at attempt %d of %s of job %s: %w", attempt, slot.Step, slot.Job, err)
+	}
+	return store.Looked(slotOf(it), attempt, makegood.Instant(until), makegood.Instant(now)), nil
+}
+
+// Overrule writes over a claim that is a lie; see store.Closings.
+func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	err := s.judge(ctx, "Overrule", slot, nil, func(seen store.ClaimItem) (store.ClaimItem, error) {
+		return store.Overruled(seen, attempt, lie, makegood.Instant(until))
+	})
+	if err != nil {
+		return fmt.Errorf("overrule the claim of %s of job %s: %w", slot.Step, slot.Job, err)
+	}
+	return nil
+}
+
+// judge writes what decide makes of a claim item, conditional on the item being exactly what decide was given, and gives
+// decide's answer. Where decide gives back what it was given, nothing is written. seen is the item as it came back;
+// without it, it is read: that none came back does not say that there is none.
+func (s *Store) judge(ctx context.Context, operation string, slot store.Slot, seen item, decide func(store.ClaimItem) (store.ClaimItem, error)) error {
+	var wrote store.ClaimItem
+	var answer error
+	for range maxSlotWrites {
+		if len(seen) == 0 {
+			var err error
+			if seen, err = s.getSlot(ctx, slot); err != nil {
+				return err
+			}
+		}
+		was := slotOf(seen)
+		if wrote != (store.ClaimItem{}) && was == wrote {
+			return answer // It was our own write that stood in the way (law 11).
+		}
+		wrote, answer = decide(was)
+		if wrote = written(wrote); wrote == was {
+			return answer
+		}
+		var err error
+		seen, err = s.update(ctx, operation, slotKey(slot), replacing(seen, wrote))
+		switch {
+		case err == nil:
+			return answer
+		case !errors.Is(err, errCondition):
 			return err
 		}
-		if err := whyNotClaimed(old, step, claim); err != errOnlyKey {
-			return err
-		}
-		lower = asTime(old[attrCompleteBy]).After(claim.CompleteBy)
 	}
 	return errMoving
 }
 
-// claiming is the update that takes an attempt. It leaves the key in the index, or lowers it.
-func claiming(step string, claim makegood.Claim, lower bool) *update {
+// getSlot reads a claim item, strongly consistent; nil if there is none.
+func (s *Store) getSlot(ctx context.Context, slot store.Slot) (item, error) {
+	it, err := s.get(ctx, "Look", slotKey(slot))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return it, err
+}
+
+// replacing is the update that makes a claim item what it is to be, if it is what was seen. The condition is on the
+// attributes as they are stored, whatever an agent may have put there.
+func replacing(seen item, next store.ClaimItem) *update {
 	u := newUpdate()
-	name := u.step("step", step)
-	slot := u.attr(attrClaims) + "." + name
-	attempt := u.value("attempt", number(int64(claim.Attempt)))
-	key, mine := u.attr(attrCompleteBy), u.value("completeBy", instant(claim.CompleteBy))
-	u.set(slot, "slot", slotItem(claim))
-	u.raise(u.attr(attrClaimsRev))
-	u.when(u.attr(attrOpen) + "." + name + " = " + attempt)
-	u.when("(attribute_not_exists(" + slot + ") OR " + slot + "." + u.attr(attrAttempt) + " < " + attempt + ")")
-	if lower {
-		u.sets = append(u.sets, key+" = "+mine)
-		u.when(key + " > " + mine)
-		return u
+	values := slotValues(next)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case values[name] != nil:
+			u.set(u.attr(name), "next"+name, values[name])
+		case seen[name] != nil:
+			u.remove(u.attr(name))
+		}
 	}
-	// A job without a key is out of the index, and no claim brings it back.
-	u.when("(attribute_not_exists(" + key + ") OR " + key + " <= " + mine + ")")
-	return u
-}
-
-// errOnlyKey: only the key stood in the way of a claim.
-var errOnlyKey = errors.New("only the key")
-
-// whyNotClaimed reads from the item why the condition of a claim failed. Nil: because it was claimed
-// already, by an earlier try of this claim.
-func whyNotClaimed(old item, step string, claim makegood.Claim) error {
-	slot, held := asSlot(asMap(old[attrClaims])[step])
-	switch {
-	case len(old) == 0:
-		return store.ErrNotFound
-	case holds(old, step, claim):
-		return nil
-	case asInt(asMap(old[attrOpen])[step]) != int64(claim.Attempt):
-		return store.ErrWithdrawn
-	case held && slot.Attempt >= claim.Attempt:
-		return store.ErrTaken
-	}
-	return errOnlyKey
-}
-
-// Beat extends a claim; see store.Claims. One that is tried again by the SDK raises ClaimsRev twice,
-// which at worst makes a save decide again. A withdrawn attempt costs a second write: the first is told
-// by its condition, since an agent may not read the item (template.yaml).
-func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
-	old, err := s.update(ctx, "Beat", job, beating(step, claim, true))
-	withdrawn := errors.Is(err, errCondition) && holds(old, step, claim)
-	if withdrawn {
-		old, err = s.update(ctx, "Beat", job, beating(step, claim, false))
-	}
-	switch {
-	case errors.Is(err, errCondition) && len(old) == 0:
-		err = store.ErrNotFound
-	case errors.Is(err, errCondition):
-		err = store.ErrTaken
-	case err == nil && withdrawn:
-		err = store.ErrWithdrawn
-	}
-	if err != nil {
-		return fmt.Errorf("beat %s of job %s: %w", step, job, err)
-	}
-	return nil
-}
-
-// holds reports whether the slot of a step is this claim's.
-func holds(it item, step string, claim makegood.Claim) bool {
-	slot, held := asSlot(asMap(it[attrClaims])[step])
-	return held && slot.Attempt == claim.Attempt && slot.LockedBy == claim.LockedBy
-}
-
-// beating is the update that extends a claim; wanted: only if Open still names the attempt.
-func beating(step string, claim makegood.Claim, wanted bool) *update {
-	u := newUpdate()
-	name := u.step("step", step)
-	slot := u.attr(attrClaims) + "." + name
-	attempt := u.value("attempt", number(int64(claim.Attempt)))
-	u.set(slot+"."+u.attr(attrCompleteBy), "completeBy", instant(makegood.Instant(claim.CompleteBy)))
-	u.raise(u.attr(attrClaimsRev))
-	u.when(slot + "." + u.attr(attrLockedBy) + " = " + u.value("me", text(claim.LockedBy)))
-	u.when(slot + "." + u.attr(attrAttempt) + " = " + attempt)
-	if wanted {
-		u.when(u.attr(attrOpen) + "." + name + " = " + attempt)
+	// StartedAt and ExpiresAt change with these only.
+	for _, name := range []string{attrAttempt, attrLockedBy, attrCompleteBy, attrClosed, attrEnds} {
+		if seen[name] == nil {
+			u.when("attribute_not_exists(" + u.attr(name) + ")")
+			continue
+		}
+		u.when(u.attr(name) + " = " + u.value("seen"+name, seen[name]))
 	}
 	return u
 }

@@ -76,9 +76,13 @@ func TestAFailedConditionWithoutItsItemIsReadBack(t *testing.T) {
 // The same of a claim: dropped is only a task of which the table says that nobody wants it.
 func TestAClaimThatFailedWithoutItsItemIsNotDropped(t *testing.T) {
 	claim := makegood.Claim{Attempt: 1, LockedBy: "me", StartedAt: time.UnixMilli(1), CompleteBy: time.UnixMilli(2)}
+	slot := store.Slot{Agent: "shop", Job: "a", Birth: "b", Step: "reserve"}
 	for name, ask := range map[string]func(s *Store) error{
-		"claim": func(s *Store) error { return s.Claim(t.Context(), "a", "reserve", claim) },
-		"beat":  func(s *Store) error { return s.Beat(t.Context(), "a", "reserve", claim) },
+		"claim": func(s *Store) error { return s.Claim(t.Context(), slot, claim, time.UnixMilli(9)) },
+		"beat": func(s *Store) error {
+			_, err := s.Beat(t.Context(), slot, claim, time.UnixMilli(9))
+			return err
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := silentOn(t, func(asked) (int, any) { return 400, refusal("AccessDeniedException") })

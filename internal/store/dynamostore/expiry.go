@@ -107,7 +107,7 @@ func (s *Store) parts(ctx context.Context, job string) ([]item, error) {
 	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
 		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
 		KeyConditionExpression: aws.String("PK = :job"), ProjectionExpression: aws.String("PK, SK, ExpiresAt"),
-		ExpressionAttributeValues: item{":job": text(job)},
+		ExpressionAttributeValues: item{":job": text(jobPrefix + job)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, s.options)
@@ -133,7 +133,7 @@ func (s *Store) setExpiry(ctx context.Context, key item, until time.Time) error 
 		u.set(u.attr(attrExpiresAt), "until", number(until.Unix()))
 	}
 	u.when("attribute_exists(" + u.attr(attrPK) + ")")
-	_, err := s.updateItem(ctx, "KeepPart", key, u)
+	_, err := s.update(ctx, "KeepPart", key, u)
 	if errors.Is(err, errCondition) {
 		return nil
 	}

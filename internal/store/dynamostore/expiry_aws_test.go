@@ -31,7 +31,7 @@ func (tab *table) expires(t *testing.T, job string) map[string]time.Time {
 	t.Helper()
 	out, err := tab.config.Client.Query(t.Context(), &dynamodb.QueryInput{
 		TableName: &tab.name, ConsistentRead: aws.Bool(true),
-		KeyConditionExpression: aws.String("PK = :job"), ExpressionAttributeValues: item{":job": text(job)},
+		KeyConditionExpression: aws.String("PK = :job"), ExpressionAttributeValues: item{":job": text(jobPrefix + job)},
 	})
 	must(t, "query", err)
 	found := map[string]time.Time{}

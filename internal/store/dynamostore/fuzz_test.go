@@ -1,9 +1,12 @@
 package dynamostore
 
 import (
+	"encoding/json"
 	"errors"
+	"maps"
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -48,13 +51,11 @@ func (u unpacked) complete(t *testing.T) {
 
 // What an item keeps beside data, with attributes of any value.
 func FuzzBeside(f *testing.F) {
-	f.Add("j", "order", "Processing", "12", "3", "reserve", "1", "agent:1", "1700000000000")
-	f.Fuzz(func(t *testing.T, id, workflow, state, rev, failures, step, attempt, holder, completeBy string) {
-		slot := item{attrAttempt: numeral(attempt), attrLockedBy: text(holder), attrStartedAt: numeral(completeBy), attrCompleteBy: numeral(completeBy)}
+	f.Add("j", "order", "Processing", "12", "3", "agent:1", "1700000000000")
+	f.Fuzz(func(t *testing.T, id, workflow, state, rev, failures, holder, completeBy string) {
 		it := item{
-			attrPK: text(id), attrWorkflow: text(workflow), attrProcessState: text(state), attrRev: numeral(rev), attrClaimsRev: numeral(rev),
-			attrFailureCount: numeral(failures), attrCompleteBy: numeral(completeBy), attrOpen: object(item{step: numeral(attempt)}),
-			attrClaims: object(item{step: object(slot)}),
+			attrPK: text(jobPrefix + id), attrWorkflow: text(workflow), attrProcessState: text(state), attrRev: numeral(rev),
+			attrFailureCount: numeral(failures), attrCompleteBy: numeral(completeBy), attrLockedBy: text(holder),
 		}
 		job := readBeside(it)
 		if again := readBeside(withKey(besideItem(job, job.Rev), job)); !reflect.DeepEqual(again, job) {
@@ -65,6 +66,37 @@ func FuzzBeside(f *testing.F) {
 		}
 		readBeside(it)
 		listed(it)
+	})
+}
+
+// An agent writes its claims, so whatever is in one is read, judged and, where it is to be written over, replaced by
+// what is read again as it was meant.
+func FuzzClaimItem(f *testing.F) {
+	f.Add("2", "agent:1", "1700000000000", "1700000030000", "", "", "1701000000", "3")
+	f.Add("-1", "", "99999999999999999", "-5", "replied", "1e3", "x", "1")
+	f.Fuzz(func(t *testing.T, attempt, lockedBy, started, completeBy, closed, ends, expires, asked string) {
+		it := item{
+			attrAttempt: numeral(attempt), attrLockedBy: text(lockedBy), attrStartedAt: numeral(started), attrCompleteBy: numeral(completeBy),
+			attrClosed: text(closed), attrEnds: numeral(ends), attrExpiresAt: numeral(expires),
+		}
+		seen := slotOf(it)
+		if _, err := json.Marshal(seen.Claim); err != nil {
+			t.Errorf("a claim that nobody could be shown: %v", err)
+		}
+		c := store.Closing{Attempt: int(asInt(numeral(asked))), Until: time.UnixMilli(1), Now: time.UnixMilli(2)}
+		next, _ := store.Closed(seen, c)
+		if next = written(next); next == seen || next.Attempt != c.Attempt {
+			return
+		}
+		after := maps.Clone(it)
+		for name, v := range slotValues(next) {
+			if after[name] = v; v == nil {
+				delete(after, name)
+			}
+		}
+		if again := slotOf(after); again != next {
+			t.Errorf("written over:\n got %+v\nwant %+v", again, next)
+		}
 	})
 }
 

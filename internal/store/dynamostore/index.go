@@ -58,9 +58,14 @@ func (s *Store) queryIndex(ctx context.Context, shard int, now time.Time, from i
 		return nil, nil, err
 	}
 	s.consumed("Due", out.ConsumedCapacity)
-	entries := make([]store.Entry, len(out.Items))
-	for i, it := range out.Items {
-		entries[i] = store.Entry{CompleteBy: asTime(it[attrCompleteBy]), Job: asText(it[attrPK])}
+	var entries []store.Entry
+	for _, it := range out.Items {
+		switch ours, err := ofAJob(it); {
+		case err != nil:
+			return nil, nil, err
+		case ours:
+			entries = append(entries, store.Entry{CompleteBy: asTime(it[attrCompleteBy]), Job: jobOf(it)})
+		}
 	}
 	return entries, out.LastEvaluatedKey, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,9 +17,6 @@ const (
 	attrPK           = "PK"
 	attrSK           = "SK"
 	attrRev          = "Rev"
-	attrClaimsRev    = "ClaimsRev"
-	attrOpen         = "Open"
-	attrClaims       = "Claims"
 	attrLockedBy     = "LockedBy"
 	attrCompleteBy   = "CompleteBy"
 	attrShard        = "Shard"
@@ -26,22 +24,31 @@ const (
 	attrFailureCount = "FailureCount"
 	attrWorkflow     = "Workflow"
 	attrData         = "Data"
-	// attrBirth is a nonce of Create, by which it knows its own write; the first save removes it.
-	attrBirth = "Birth"
+	// attrBornBy is a nonce of Create, by which it knows its own write; the first save removes it.
+	attrBornBy = "BornBy"
 	// attrParked is why a job was parked, and attrParkedBy a nonce of that Park; a save removes both.
 	attrParked   = "Parked"
 	attrParkedBy = "ParkedBy"
 	// attrAttention is the sort key of the index of that name, of a job that waits for a person.
 	attrAttention = "Attention"
-	// attrExpiresAt is when DynamoDB may delete the item, in seconds: that of a job at its end, and of its
-	// payloads and details.
+	// attrExpiresAt is when DynamoDB may delete the item, in seconds: that of a job at its end, of its
+	// payloads and details, and of a claim.
 	attrExpiresAt = "ExpiresAt"
-	// attrDefinition is the hash in the item of a workflow's name.
+	// attrDefinition is the hash in the item of a workflow's name, and attrFormat says that its table is not one of
+	// before claims had items of their own.
 	attrDefinition = "Definition"
+	attrFormat     = "StoreFormat"
 
-	// The attributes of a slot of Claims; CompleteBy and LockedBy are among them, too.
+	// The attributes of a claim; LockedBy, CompleteBy and ExpiresAt are among them, too.
 	attrAttempt   = "Attempt"
 	attrStartedAt = "StartedAt"
+	attrClosed    = "Closed"
+	attrEnds      = "Ends"
+
+	// jobPrefix is before a job's id in the partition key of its items, claimPrefix before the agent's name and the
+	// job's id in that of its claims. No name and no id holds a #.
+	jobPrefix   = "job#"
+	claimPrefix = "claim#"
 
 	sortJob        = "job"
 	sortShape      = "steps"
@@ -56,11 +63,16 @@ func number(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 func instant(t time.Time) types.AttributeValue { return number(t.UnixMilli()) }
-func object(m item) types.AttributeValue       { return &types.AttributeValueMemberM{Value: m} }
 
 func keyItem(pk, sk string) item { return item{attrPK: text(pk), attrSK: text(sk)} }
 
-func hotKey(job string) item { return keyItem(job, sortJob) }
+// partKey is the key of an item in a job's partition.
+func partKey(job, sk string) item { return keyItem(jobPrefix+job, sk) }
+
+func hotKey(job string) item { return partKey(job, sortJob) }
+
+// jobOf gives the id of the job whose partition an item lies in.
+func jobOf(it item) string { return strings.TrimPrefix(asText(it[attrPK]), jobPrefix) }
 
 // The readers give the zero value for what is not there or of another type.
 
@@ -97,58 +109,14 @@ func asTime(v types.AttributeValue) time.Time {
 	return time.UnixMilli(asInt(v)).UTC()
 }
 
-func asMap(v types.AttributeValue) item {
-	if m, ok := v.(*types.AttributeValueMemberM); ok {
-		return m.Value
-	}
-	return nil
-}
-
-func openItem(open map[string]int) types.AttributeValue {
-	m := item{}
-	for step, attempt := range open {
-		m[step] = number(int64(attempt))
-	}
-	return object(m)
-}
-
-func slotItem(c makegood.Claim) types.AttributeValue {
-	return object(item{
-		attrAttempt: number(int64(c.Attempt)), attrLockedBy: text(c.LockedBy),
-		attrStartedAt: instant(c.StartedAt), attrCompleteBy: instant(c.CompleteBy),
-	})
-}
-
-func asSlot(v types.AttributeValue) (c makegood.Claim, held bool) {
-	m := asMap(v)
-	return makegood.Claim{
-		Attempt: int(asInt(m[attrAttempt])), LockedBy: asText(m[attrLockedBy]),
-		StartedAt: asTime(m[attrStartedAt]), CompleteBy: asTime(m[attrCompleteBy]),
-	}, m != nil
-}
-
 // readBeside gives what an item keeps of a job beside Data.
 func readBeside(it item) makegood.Job {
-	job := makegood.Job{
-		ID: asText(it[attrPK]), Workflow: asText(it[attrWorkflow]),
+	return makegood.Job{
+		ID: jobOf(it), Workflow: asText(it[attrWorkflow]),
 		ProcessState: makegood.ProcessState(asText(it[attrProcessState])),
 		FailureCount: int(asInt(it[attrFailureCount])), LockedBy: asText(it[attrLockedBy]),
 		CompleteBy: asTime(it[attrCompleteBy]), Rev: asInt(it[attrRev]),
-		Claims: makegood.Claims{Rev: asInt(it[attrClaimsRev])},
 	}
-	for step, attempt := range asMap(it[attrOpen]) {
-		if job.Open == nil {
-			job.Open = map[string]int{}
-		}
-		job.Open[step] = int(asInt(attempt))
-	}
-	for step, v := range asMap(it[attrClaims]) {
-		if job.Claims.Slots == nil {
-			job.Claims.Slots = map[string]makegood.Claim{}
-		}
-		job.Claims.Slots[step], _ = asSlot(v)
-	}
-	return job
 }
 
 // beside puts into one what the item keeps beside Data into the other, and the reason for which it was
@@ -158,7 +126,7 @@ func (u *unpacked) beside(it item) {
 	job := &u.job
 	job.ID, job.Workflow, job.ProcessState = b.ID, b.Workflow, b.ProcessState
 	job.FailureCount, job.LockedBy, job.CompleteBy = b.FailureCount, b.LockedBy, b.CompleteBy
-	job.Rev, job.Open, job.Claims = b.Rev, b.Open, b.Claims
+	job.Rev = b.Rev
 	if parked, ok := it[attrParked]; ok {
 		job.Reason = asText(parked)
 	}
@@ -166,16 +134,9 @@ func (u *unpacked) beside(it item) {
 
 // besideItem gives the attributes of a job beside Data, but for its key in the index.
 func besideItem(job makegood.Job, rev int64) item {
-	slots := item{}
-	for step, c := range job.Claims.Slots {
-		slots[step] = slotItem(c)
-	}
-	it := item{
-		attrPK: text(job.ID), attrSK: text(sortJob), attrRev: number(rev), attrClaimsRev: number(job.Claims.Rev),
-		attrOpen: openItem(job.Open), attrClaims: object(slots), attrLockedBy: text(job.LockedBy),
-		attrProcessState: text(string(job.ProcessState)), attrFailureCount: number(int64(job.FailureCount)),
-		attrWorkflow: text(job.Workflow),
-	}
+	it := hotKey(job.ID)
+	it[attrRev], it[attrLockedBy], it[attrWorkflow] = number(rev), text(job.LockedBy), text(job.Workflow)
+	it[attrProcessState], it[attrFailureCount] = text(string(job.ProcessState)), number(int64(job.FailureCount))
 	if waits := attention(job); waits != "" {
 		it[attrAttention] = text(waits)
 	}
@@ -206,8 +167,6 @@ func weightOf(v types.AttributeValue) int {
 		return len(v.Value)
 	case *types.AttributeValueMemberN:
 		return (len(v.Value)+1)/2 + 1
-	case *types.AttributeValueMemberM:
-		return 3 + len(v.Value) + weight(v.Value)
 	default:
 		panic(fmt.Sprintf("dynamostore: no item of ours holds a %T", v))
 	}

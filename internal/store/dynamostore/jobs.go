@@ -6,8 +6,6 @@ import (
 	crand "crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,21 +25,23 @@ func (s *Store) Create(ctx context.Context, job makegood.Job) error {
 }
 
 func (s *Store) create(ctx context.Context, job makegood.Job) error {
-	birth := newNonce()
-	it, p := s.birthItem(job, birth)
+	nonce := newNonce()
+	it := s.birthItem(job, nonce)
+	p := pack(job, nil, weight(it)+len(attrData))
+	it[attrData] = blob(p.data)
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return err
 	}
 	if s.waitsLong(job) {
 		// No save will come before its input expires.
-		if err := s.setExpiry(ctx, keyItem(job.ID, job.Input.Ref), time.Time{}); err != nil {
+		if err := s.setExpiry(ctx, partKey(job.ID, job.Input.Ref), time.Time{}); err != nil {
 			return fmt.Errorf("keep the input: %w", err)
 		}
 	}
 	condition, values := s.freeID()
 	old, err := s.put(ctx, "Create", it, condition, values)
 	if errors.Is(err, errCondition) {
-		if bytes.Equal(asBytes(old[attrBirth]), birth) {
+		if bytes.Equal(asBytes(old[attrBornBy]), nonce) {
 			return nil
 		}
 		return store.ErrExists
@@ -49,20 +49,18 @@ func (s *Store) create(ctx context.Context, job makegood.Job) error {
 	return err
 }
 
-// birthItem is the hot item of a new job, and what must be written before it.
-func (s *Store) birthItem(job makegood.Job, birth []byte) (item, packed) {
-	job.Claims, job.CompleteBy = makegood.Claims{}, makegood.Instant(job.CompleteBy)
+// birthItem is the hot item of a new job, but for its data.
+func (s *Store) birthItem(job makegood.Job, nonce []byte) item {
+	job.CompleteBy = makegood.Instant(job.CompleteBy)
 	it := besideItem(job, 1)
-	it[attrBirth] = blob(birth)
+	it[attrBornBy] = blob(nonce)
 	if job.LockedBy == "" {
 		delete(it, attrLockedBy)
 	}
 	if !job.CompleteBy.IsZero() {
 		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
 	}
-	p := pack(job, nil, weight(it)+len(attrData))
-	it[attrData] = blob(p.data)
-	return it, p
+	return it
 }
 
 // newNonce gives eight random bytes, by which a write knows itself.
@@ -83,7 +81,7 @@ func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 		if d.body == nil {
 			continue
 		}
-		it := keyItem(job, d.key)
+		it := partKey(job, d.key)
 		it[attrData] = blob(d.body)
 		if err := s.putPart(ctx, "PutDetail", it); err != nil {
 			return fmt.Errorf("put details of steps that are over: %w", err)
@@ -149,7 +147,7 @@ func (s *Store) details(ctx context.Context, job string) (map[string][]byte, err
 	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
 		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
 		KeyConditionExpression:    aws.String("PK = :job AND begins_with(SK, :detail)"),
-		ExpressionAttributeValues: item{":job": text(job), ":detail": text(detailPrefix)},
+		ExpressionAttributeValues: item{":job": text(jobPrefix + job), ":detail": text(detailPrefix)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, s.options)
@@ -173,17 +171,17 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 }
 
 func (s *Store) save(ctx context.Context, change store.Change) error {
+	change.Job.CompleteBy, change.Seen = makegood.Instant(change.Job.CompleteBy), makegood.Instant(change.Seen)
 	job := change.Job
-	job.CompleteBy, change.Seen = makegood.Instant(job.CompleteBy), makegood.Instant(change.Seen)
 	stored, _ := s.spills.get(job.ID)
-	p := pack(job, stored, s.besideData(job, change.Ended))
+	p := pack(job, stored, s.besideData(job))
 	if err := s.putParts(ctx, job.ID, p); err != nil {
 		return err
 	}
 	if err := s.keepParts(ctx, job, s.expiry(job)); err != nil {
 		return err
 	}
-	old, err := s.update(ctx, "Save", job.ID, s.saving(change, job, p.data))
+	old, err := s.update(ctx, "Save", hotKey(job.ID), s.saving(change, p.data))
 	switch {
 	case errors.Is(err, errCondition) && savedBefore(old, job, p.data):
 		return nil
@@ -194,14 +192,7 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 }
 
 // besideData is what the item will weigh but for its data.
-func (s *Store) besideData(job makegood.Job, ended []string) int {
-	slots := map[string]makegood.Claim{}
-	for step, c := range job.Claims.Slots {
-		if !slices.Contains(ended, step) {
-			slots[step] = c
-		}
-	}
-	job.Claims.Slots = slots
+func (s *Store) besideData(job makegood.Job) int {
 	it := besideItem(job, job.Rev+1)
 	if !job.CompleteBy.IsZero() {
 		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
@@ -218,11 +209,10 @@ func savedBefore(old item, job makegood.Job, data []byte) bool {
 		bytes.Equal(asBytes(old[attrData]), data)
 }
 
-// saving is the update that a save makes.
-func (s *Store) saving(change store.Change, job makegood.Job, data []byte) *update {
-	u := newUpdate()
+// saving is the update that a save makes. Its condition is Rev alone: every writer of the item raises it.
+func (s *Store) saving(change store.Change, data []byte) *update {
+	u, job := newUpdate(), change.Job
 	u.set(u.attr(attrData), "data", blob(data))
-	u.set(u.attr(attrOpen), "open", openItem(job.Open))
 	u.set(u.attr(attrRev), "next", number(job.Rev+1))
 	u.set(u.attr(attrProcessState), "state", text(string(job.ProcessState)))
 	u.set(u.attr(attrLockedBy), "lockedBy", text(job.LockedBy))
@@ -238,30 +228,18 @@ func (s *Store) saving(change store.Change, job makegood.Job, data []byte) *upda
 	} else {
 		u.remove(u.attr(attrExpiresAt))
 	}
-	// Two events of a batch may end the same slot; naming it twice is refused.
-	for i, step := range slices.Compact(slices.Sorted(slices.Values(change.Ended))) {
-		u.remove(u.attr(attrClaims) + "." + u.step("e"+strconv.Itoa(i+1), step))
-	}
-	for _, name := range []string{attrBirth, attrParked, attrParkedBy} {
+	for _, name := range []string{attrBornBy, attrParked, attrParkedBy} {
 		u.remove(u.attr(name))
 	}
+	if change.MovesKey() {
+		s.move(u, job.ID, job.CompleteBy)
+	}
 	u.when(u.attr(attrRev) + " = " + u.value("rev", number(job.Rev)))
-	if change.OnClaims {
-		u.when(u.attr(attrClaimsRev) + " = " + u.value("claimsRev", number(job.Claims.Rev)))
-	}
-	if !job.CompleteBy.Equal(change.Seen) {
-		s.moving(u, job.ID, change.Seen, job.CompleteBy)
-	}
 	return u
 }
 
-// moving moves the key of a job in the index, if it is still the one that was seen.
-func (s *Store) moving(u *update, job string, seen, key time.Time) {
-	if seen.IsZero() {
-		u.when("attribute_not_exists(" + u.attr(attrCompleteBy) + ")")
-	} else {
-		u.when(u.attr(attrCompleteBy) + " = " + u.value("seen", instant(seen)))
-	}
+// move moves the key of a job in the index; to the zero time: out of it.
+func (s *Store) move(u *update, job string, key time.Time) {
 	if key.IsZero() {
 		u.remove(u.attr(attrCompleteBy))
 		u.remove(u.attr(attrShard))
@@ -271,11 +249,11 @@ func (s *Store) moving(u *update, job string, seen, key time.Time) {
 	u.set(u.attr(attrShard), "shard", number(s.shard(job)))
 }
 
-// Park puts a job in front of a person; see store.Jobs. Rev stays as it is.
+// Park puts a job in front of a person; see store.Jobs.
 func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	seen, completeBy = makegood.Instant(seen), makegood.Instant(completeBy)
 	nonce := newNonce()
-	old, err := s.update(ctx, "Park", id, s.parking(id, seen, completeBy, reason, nonce))
+	old, err := s.update(ctx, "Park", hotKey(id), s.parking(id, seen, completeBy, reason, nonce))
 	switch {
 	case errors.Is(err, errCondition) && len(old) == 0:
 		err = store.ErrNotFound
@@ -290,15 +268,21 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 	return nil
 }
 
-// parking is the update that parks a job.
+// parking is the update that parks a job. An item that has lost its Rev is parked, too.
 func (s *Store) parking(id string, seen, completeBy time.Time, reason string, nonce []byte) *update {
 	u := newUpdate()
 	u.set(u.attr(attrProcessState), "error", text(string(makegood.Error)))
 	u.set(u.attr(attrParked), "reason", text(reason))
 	u.set(u.attr(attrParkedBy), "nonce", blob(nonce))
 	u.set(u.attr(attrAttention), "attention", text(attentionOf(waitsInError, parkedBirth, id)))
+	u.raise(u.attr(attrRev))
+	s.move(u, id, completeBy)
 	u.when("attribute_exists(" + u.attr(attrPK) + ")")
-	s.moving(u, id, seen, completeBy)
+	if seen.IsZero() {
+		u.when("attribute_not_exists(" + u.attr(attrCompleteBy) + ")")
+	} else {
+		u.when(u.attr(attrCompleteBy) + " = " + u.value("seen", instant(seen)))
+	}
 	return u
 }
 

@@ -3,8 +3,10 @@ package dynamostore
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +75,7 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 		}
 		switch {
 		case len(next) > 0:
-			at = cursor{shard: at.shard, key: asInt(next[attrCompleteBy]), job: asText(next[attrPK])}
+			at = cursor{shard: at.shard, key: asInt(next[attrCompleteBy]), job: jobOf(next)}
 		case at.shard+1 < s.config.Shards:
 			at = cursor{shard: at.shard + 1}
 		default:
@@ -106,7 +108,7 @@ func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed
 		return nil, err
 	}
 	for _, it := range items {
-		found[asText(it[attrPK])] = listed(it)
+		found[jobOf(it)] = listed(it)
 	}
 	var jobs []store.Listed
 	for _, e := range entries {
@@ -128,9 +130,14 @@ func (s *Store) listTable(ctx context.Context, filter store.Filter, at cursor, l
 		s.consumed("ListJobs", out.ConsumedCapacity)
 		for _, it := range out.Items {
 			if len(jobs) == limit {
-				return jobs, cursor{job: jobs[limit-1].ID, sort: sortJob}, nil
+				return jobs, cursor{job: jobPrefix + jobs[limit-1].ID, sort: sortJob}, nil
 			}
-			jobs = append(jobs, listed(it))
+			switch ours, err := ofAJob(it); {
+			case err != nil:
+				return nil, cursor{}, err
+			case ours:
+				jobs = append(jobs, listed(it))
+			}
 		}
 		if len(out.LastEvaluatedKey) == 0 {
 			return jobs, cursor{}, nil
@@ -172,13 +179,13 @@ func (u *update) shown() string {
 
 func listed(it item) store.Listed {
 	return store.Listed{
-		ID: asText(it[attrPK]), Workflow: asText(it[attrWorkflow]), ProcessState: makegood.ProcessState(asText(it[attrProcessState])),
+		ID: jobOf(it), Workflow: asText(it[attrWorkflow]), ProcessState: makegood.ProcessState(asText(it[attrProcessState])),
 		FailureCount: int(asInt(it[attrFailureCount])), CompleteBy: asTime(it[attrCompleteBy]), CreatedAt: unpackCreated(asBytes(it[attrData])),
 	}
 }
 
-// cursor is how far a list has come: in the table, after the item of job and sort; in the index, after
-// the entry of key and job in its shard, or at the shard's beginning. The zero cursor is the end, and
+// cursor is how far a list has come: in the table, after the item whose partition key is job and whose sort key is sort;
+// in an index, after the entry of key and job in its shard, or at the shard's beginning. The zero cursor is the end, and
 // the beginning.
 type cursor struct {
 	shard int
@@ -187,12 +194,12 @@ type cursor struct {
 	sort  string
 }
 
-// String writes the cursor for the caller. No id and no sort key of ours holds a space.
+// String writes the cursor for the caller. No key of ours holds a space, but an agent may give one to its claims.
 func (c cursor) String() string {
 	if c == (cursor{}) {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s %s", c.shard, c.key, c.job, c.sort))
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s %s", c.shard, c.key, url.QueryEscape(c.job), url.QueryEscape(c.sort)))
 }
 
 func readCursor(text string) (cursor, error) {
@@ -206,8 +213,10 @@ func readCursor(text string) (cursor, error) {
 	}
 	shard, err1 := strconv.Atoi(parts[0])
 	key, err2 := strconv.ParseInt(parts[1], 10, 64)
-	if err1 != nil || err2 != nil || shard < 0 || shard >= maxShards || parts[3] != "" && parts[2] == "" {
+	job, err3 := url.QueryUnescape(parts[2])
+	sort, err4 := url.QueryUnescape(parts[3])
+	if errors.Join(err1, err2, err3, err4) != nil || shard < 0 || shard >= maxShards || sort != "" && job == "" {
 		return cursor{}, fmt.Errorf("there is no page %q: %w", text, store.ErrNotFound)
 	}
-	return cursor{shard: shard, key: key, job: parts[2], sort: parts[3]}, nil
+	return cursor{shard: shard, key: key, job: job, sort: sort}, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Jobs as the machine makes them, through undo, silence, pauses, cancels and new rounds: each is packed
@@ -32,6 +33,7 @@ type play struct {
 	beside int
 	stored []detail
 	bodies map[string][]byte
+	slots  map[string]store.ClaimItem
 }
 
 func newPlay(t *rapid.T) *play {
@@ -49,19 +51,22 @@ func newPlay(t *rapid.T) *play {
 		w.Steps = append(w.Steps, s)
 	}
 	x := &play{
-		T: t, w: w.WithDefaults(), now: time.UnixMilli(1_700_000_000_000).UTC(), bodies: map[string][]byte{},
+		T: t, w: w.WithDefaults(), now: time.UnixMilli(1_700_000_000_000).UTC(), bodies: map[string][]byte{}, slots: map[string]store.ClaimItem{},
 		beside: rapid.SampledFrom([]int{0, 600, 2000}).Draw(t, "beside"),
 	}
-	job, v := machine.Submit(x.w, machine.Submission{ID: "a", Definition: "0a0b", InputHash: "0c0d"}, x.facts(), x.now)
+	job, v := machine.Submit(x.w, machine.Submission{ID: "a", Definition: "0a0b", InputHash: "0c0d", Birth: "0e0f", ReplyTo: "me"}, x.facts(), x.now)
 	if v.Kind != machine.Applied {
 		t.Fatalf("submit: got %v", v)
 	}
-	x.save(job, nil)
+	x.save(job)
 	return x
 }
 
 func (x *play) facts() machine.Facts {
-	f := machine.Facts{Random: rapid.Uint64().Draw(x.T, "random"), Values: map[machine.Want]machine.Fact{}}
+	f := machine.Facts{
+		Random: rapid.Uint64().Draw(x.T, "random"), Secret: []byte("sixteen bytes of"), Period: time.Minute,
+		Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]makegood.Found{},
+	}
 	for _, s := range x.w.Steps {
 		f.Values[machine.Want{Step: s.Name}] = machine.Fact{Run: rapid.IntRange(0, 5).Draw(x.T, "run") > 0}
 		f.Values[machine.Want{Step: s.Name, Undo: true}] = machine.Fact{Run: true}
@@ -72,53 +77,99 @@ func (x *play) facts() machine.Facts {
 // event makes something happen, and saves what becomes of the job.
 func (x *play) event() {
 	x.now = x.now.Add(time.Duration(rapid.IntRange(0, 40_000).Draw(x.T, "ms")) * time.Millisecond)
-	next, v := machine.Apply(x.w, x.job, x.draw(), x.facts(), x.now)
-	if v.Kind == machine.Applied {
-		x.save(next, v.Ended)
+	e := x.draw()
+	x.apply(e)
+	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
+		if c, ok := c.(makegood.CloseAttempt); ok && rapid.Bool().Draw(x.T, "closed") {
+			found := x.answer(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
+			x.apply(makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
+		}
 	}
+}
+
+func (x *play) apply(e makegood.Event) {
+	facts := x.facts()
+	next, v := machine.Apply(x.w, x.job, e, facts, x.now)
+	for v.Kind == machine.Wanting {
+		for _, ask := range v.Asks {
+			facts.Found[ask] = x.answer(ask)
+		}
+		next, v = machine.Apply(x.w, x.job, e, facts, x.now)
+	}
+	if v.Kind == machine.Applied {
+		x.save(next)
+	}
+}
+
+// answer says what is known of an attempt, as a store would.
+func (x *play) answer(ask machine.Ask) makegood.Found {
+	state, _ := x.job.Step(ask.Step)
+	a := state.Forward
+	if ask.Undo {
+		a = state.Undo
+	}
+	if ask.Kind == machine.AskLook {
+		return store.Looked(x.slots[ask.Step], ask.Attempt, a.ClaimUntil(), x.now)
+	}
+	c := store.Closing{Attempt: ask.Attempt, Until: a.ClaimUntil(), Now: x.now, LockedBy: ask.LockedBy}
+	if ask.Mark {
+		c.Ends = x.now.Add(30 * time.Second)
+	}
+	next, found := store.Closed(x.slots[ask.Step], c)
+	x.slots[ask.Step] = next
+	return found
 }
 
 func (x *play) draw() makegood.Event {
-	if rapid.IntRange(0, 5).Draw(x.T, "request") == 0 {
+	switch rapid.IntRange(0, 7).Draw(x.T, "kind") {
+	case 0:
 		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.T, "verb")
 		return makegood.Requested{Verb: verb, Request: fmt.Sprint("request-", x.job.Rev)}
+	case 1:
+		return makegood.NotHeard{Seq: x.job.Seq}
+	case 2:
+		return makegood.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.T, "operator"), Listener: rapid.Bool().Draw(x.T, "listener")}
 	}
-	if len(x.job.Open) == 0 || rapid.IntRange(0, 4).Draw(x.T, "late") == 0 {
+	out := x.out()
+	if len(out) == 0 || rapid.IntRange(0, 4).Draw(x.T, "late") == 0 {
 		x.now = x.job.CompleteBy.Add(time.Millisecond)
 		return makegood.DeadlinePassed{Key: x.job.CompleteBy}
 	}
-	var open []string
-	for _, s := range x.w.Steps {
-		if x.job.Open[s.Name] > 0 {
-			open = append(open, s.Name)
-		}
-	}
-	step := rapid.SampledFrom(open).Draw(x.T, "step")
-	attempt := x.job.Open[step]
-	claim := makegood.Claim{Attempt: attempt, LockedBy: fmt.Sprint("agent:", attempt), StartedAt: x.now, CompleteBy: x.now.Add(30 * time.Second)}
-	if x.job.Claims.Slots == nil {
-		x.job.Claims.Slots = map[string]makegood.Claim{}
-	}
-	if _, held := x.job.Claims.Slots[step]; !held {
-		x.job.Claims.Slots[step] = claim
+	reply := rapid.SampledFrom(out).Draw(x.T, "reply")
+	claim := makegood.Claim{Attempt: reply.Attempt, LockedBy: reply.LockedBy, StartedAt: x.now, CompleteBy: x.now.Add(30 * time.Second)}
+	if next, err := store.Claimed(x.slots[reply.Step], claim, x.now.Add(time.Hour)); err == nil {
+		x.slots[reply.Step] = next
 	}
 	if rapid.IntRange(0, 2).Draw(x.T, "fail") > 0 {
 		output := json.RawMessage(`{"ok":true}`)
-		return makegood.StepSucceeded{Step: step, Attempt: attempt, LockedBy: claim.LockedBy, Output: makegood.Payload{Inline: output, Bytes: len(output)}}
+		return makegood.StepSucceeded{Reply: reply, Output: makegood.Payload{Inline: output, Bytes: len(output)}}
 	}
-	failure := makegood.StepError{Message: "no stock", Retryable: rapid.Bool().Draw(x.T, "retryable"), Applied: makegood.AppliedUnknown}
-	return makegood.StepFailed{Step: step, Attempt: attempt, LockedBy: claim.LockedBy, Error: failure}
+	return makegood.StepFailed{
+		Reply: reply, Error: makegood.StepError{Message: "no stock", Retryable: rapid.Bool().Draw(x.T, "retryable"), Applied: makegood.AppliedUnknown},
+	}
 }
 
-func (x *play) save(job makegood.Job, ended []string) {
+// out gives a reply to each attempt that is out.
+func (x *play) out() (replies []makegood.Reply) {
+	for _, s := range x.job.Steps {
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			if a.State == makegood.Dispatched {
+				replies = append(replies, makegood.Reply{
+					Step: s.Name, Attempt: a.Attempt, Token: machine.Token(x.job, s.Name, a.Attempt),
+					LockedBy: fmt.Sprint("agent:", a.Attempt), StartedAt: x.now,
+				})
+			}
+		}
+	}
+	return replies
+}
+
+func (x *play) save(job makegood.Job) {
 	p := pack(job, x.stored, x.beside)
 	got, stored := unpackAll(x, p, x.bodies)
 	same(x, "job", got, inData(job))
 	if x.stored = stored; rapid.IntRange(0, 3).Draw(x.T, "forget") == 0 {
 		x.stored = nil
-	}
-	for _, step := range ended {
-		delete(job.Claims.Slots, step)
 	}
 	job.Rev++
 	x.job = job

@@ -12,7 +12,7 @@ import (
 )
 
 // packVersion is the first byte of all that is packed here.
-const packVersion = 1
+const packVersion = 2
 
 // maxCount is more than any number of steps, attempts or announcements that a job may have.
 const maxCount = 1 << 20
@@ -21,7 +21,7 @@ const maxCount = 1 << 20
 // what people want to know of steps that are over. A small job has no details: all of it is in data.
 //
 // What the item keeps beside data, unpacked, is in neither: ID, Workflow, ProcessState, FailureCount,
-// LockedBy, CompleteBy, Rev, Open and Claims.
+// LockedBy, CompleteBy and Rev.
 type packed struct {
 	data    []byte
 	details []detail
@@ -81,20 +81,34 @@ func (w *writer) head(job makegood.Job) {
 	w.state(job.Desired)
 	w.int(job.Round)
 	w.fields(
-		w.ifTime(job.Deadline),
+		w.ifText(job.Birth),
+		field{len(job.Secret) > 0, func() { w.bytes(job.Secret) }},
 		field{!isZero(job.Input), func() { w.payload(job.Input) }},
-		w.ifTime(job.FinishedAt),
 		w.ifInt(job.Transitions),
+		w.ifTime(job.Deadline),
+		w.ifTime(job.FinishedAt),
 		w.ifInt(job.Seq),
+		// What most jobs have not takes no byte of them from here on.
 		w.ifText(job.Reason),
-		w.ifText(job.Request),
+		field{len(job.Requests) > 0, func() { w.requests(job.Requests) }},
 		w.ifTime(job.PausedAt),
 		w.ifTime(job.StartAt),
 		w.ifText(job.ReplyTo),
 		w.ifInt(job.Incarnation),
 		field{len(job.Untold) > 0, func() { w.untold(job.Untold) }},
+		w.ifTime(job.RemindAt),
+		w.ifInt(job.TellTries),
+		w.ifTime(job.TellAt),
+		w.ifInt(job.Unheard),
 		w.ifText(job.RequestedBy),
 	)
+}
+
+func (w *writer) requests(all []string) {
+	w.uint(uint64(len(all)))
+	for _, name := range all {
+		w.text(name)
+	}
 }
 
 func epochOf(t time.Time) int64 {
@@ -107,6 +121,9 @@ func epochOf(t time.Time) int64 {
 func (w *writer) ifTime(t time.Time) field { return field{!t.IsZero(), func() { w.time(t) }} }
 func (w *writer) ifInt(n int) field        { return field{n != 0, func() { w.int(n) }} }
 func (w *writer) ifText(s string) field    { return field{s != "", func() { w.text(s) }} }
+
+// ifTrue is a field that says all by being there.
+func ifTrue(b bool) field { return field{b, func() {}} }
 
 func isZero(p makegood.Payload) bool { return len(p.Inline) == 0 && p.Ref == "" && p.Bytes == 0 }
 
@@ -124,7 +141,7 @@ func (w *writer) untold(all []makegood.Announcement) {
 	for _, a := range all {
 		w.int(a.Seq)
 		w.state(a.ProcessState)
-		w.fields(w.ifText(a.Reason), w.ifTime(a.At))
+		w.fields(w.ifText(a.Reason), w.ifTime(a.At), ifTrue(a.Operator), ifTrue(a.Listener))
 	}
 }
 
@@ -245,7 +262,7 @@ func outputPrefix(step string, attempt int) string {
 	return "output#" + step + "#" + strconv.Itoa(attempt) + "#"
 }
 
-// detail writes the rest of an activity.
+// detail writes the rest of an activity. The last three are of an attempt that is out, and cost what is over nothing.
 func (w *writer) detail(step string, a makegood.Activity) {
 	rest, own := ownRef(step, a)
 	w.fields(
@@ -256,13 +273,16 @@ func (w *writer) detail(step string, a makegood.Activity) {
 		w.ifText(a.Cause),
 		field{a.Error != nil, func() { w.failure(*a.Error) }},
 		field{a.Silent != makegood.Claim{}, func() { w.claim(a.Silent) }},
+		field{!a.OpenedAt.IsZero(), func() { w.since(a.At, a.OpenedAt) }},
+		field{!a.LookAt.IsZero(), func() { w.since(a.At, a.LookAt) }},
+		ifTrue(a.Closing),
 		field{own, func() { w.text(rest) }},
 	)
 }
 
 func (w *writer) failure(e makegood.StepError) {
 	w.fields(
-		w.ifText(e.Message), w.ifText(string(e.Applied)), field{e.Retryable, func() {}},
+		w.ifText(e.Message), w.ifText(string(e.Applied)), ifTrue(e.Retryable),
 		field{e.RetryAfter != 0, func() { w.int(int(e.RetryAfter)) }},
 	)
 }

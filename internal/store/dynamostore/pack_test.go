@@ -53,7 +53,10 @@ func unpackAll(t failer, p packed, bodies map[string][]byte) (makegood.Job, []de
 // inData is the job but for what stands beside data.
 func inData(job makegood.Job) makegood.Job {
 	job.ID, job.Workflow, job.ProcessState, job.FailureCount, job.LockedBy = "", "", "", 0, ""
-	job.CompleteBy, job.Rev, job.Open, job.Claims = time.Time{}, 0, nil, makegood.Claims{}
+	job.CompleteBy, job.Rev = time.Time{}, 0
+	if len(job.Untold) == 0 {
+		job.Untold = nil
+	}
 	return job
 }
 
@@ -83,7 +86,7 @@ func set(v reflect.Value, n *int) {
 	case time.Time:
 		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + int64(*n)).UTC()))
 		return
-	case json.RawMessage:
+	case json.RawMessage, []byte:
 		v.SetBytes(fmt.Appendf(nil, "%d", *n))
 		return
 	case makegood.ActivityState:
@@ -148,12 +151,21 @@ func drawJob(t *rapid.T) makegood.Job {
 		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "", "Dreaming")).Draw(t, "desired"),
 		PausedAt: at("paused"), Reason: text.Draw(t, "reason"), CreatedAt: at("created"), FinishedAt: at("finished"),
 		StartAt: at("start"), ReplyTo: text.Draw(t, "replyTo"), Deadline: at("deadline"), Input: drawPayload(t),
-		Request: text.Draw(t, "request"), Transitions: rapid.IntRange(-1, 5000).Draw(t, "transitions"),
+		Transitions: rapid.IntRange(-1, 5000).Draw(t, "transitions"),
 		Incarnation: rapid.IntRange(0, 3).Draw(t, "incarnation"), Seq: rapid.IntRange(0, 300).Draw(t, "seq"),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "untold") {
-		job.Untold = append(job.Untold, makegood.Announcement{Seq: 7, ProcessState: makegood.Error, Reason: text.Draw(t, "told"), At: at("told at")})
+		job.Untold = append(job.Untold, makegood.Announcement{
+			Seq: 7, ProcessState: makegood.Error, Reason: text.Draw(t, "told"), At: at("told at"),
+			Operator: rapid.Bool().Draw(t, "operator"), Listener: rapid.Bool().Draw(t, "listener"),
+		})
 	}
+	for range rapid.SampledFrom([]int{0, 1, makegood.MaxRequests}).Draw(t, "requests") {
+		job.Requests = append(job.Requests, text.Draw(t, "request"))
+	}
+	job.Birth, job.Secret = text.Draw(t, "birth"), rapid.SampledFrom([][]byte{nil, []byte("sixteen bytes of")}).Draw(t, "secret")
+	job.RemindAt, job.TellAt = at("remind"), at("tell")
+	job.TellTries, job.Unheard = rapid.IntRange(0, 3).Draw(t, "tells"), rapid.IntRange(0, 3).Draw(t, "unheard")
 	for i := range rapid.SampledFrom([]int{0, 1, 3, 9, 40}).Draw(t, "steps") {
 		job.Steps = append(job.Steps, drawStep(t, i))
 	}
@@ -181,6 +193,7 @@ func drawActivity(t *rapid.T, step string) makegood.Activity {
 		At: drawTime(t, "at"), Cause: rapid.SampledFrom([]string{"", "submit", step + "#1"}).Draw(t, "cause"),
 		Unknown: rapid.Bool().Draw(t, "unknown"), Output: drawPayload(t),
 		StartedAt: drawTime(t, "started"), FinishedAt: drawTime(t, "finished"),
+		OpenedAt: drawTime(t, "opened"), LookAt: drawTime(t, "look"), Closing: rapid.Bool().Draw(t, "closing"),
 	}
 	if rapid.Bool().Draw(t, "own ref") {
 		a.Output = makegood.Payload{Ref: outputPrefix(step, a.Attempt) + rapid.SampledFrom([]string{"0123456789abcdef", "x", ""}).Draw(t, "rest"), Bytes: 70_000}
@@ -228,11 +241,47 @@ func finished(n int) makegood.Job {
 	return job
 }
 
+// spilledSize is how large the data of a job is whose details are elsewhere.
+func spilledSize(job makegood.Job) int {
+	return len(packData(job, shapeOf(job.Steps), details(job, nil)))
+}
+
 func TestAFinishedStepTakesTwelveBytes(t *testing.T) {
 	const few, many = 10, makegood.MaxSteps
-	size := func(n int) int { return len(pack(finished(n), nil, unit).data) }
+	size := func(n int) int { return spilledSize(finished(n)) }
 	if got := float64(size(many)-size(few)) / (many - few); got > 12 {
 		t.Errorf("a finished step takes %.2f bytes, the limit is 12", got)
+	}
+}
+
+// A step that went well at once takes three bytes, once its details are elsewhere.
+func TestAStepThatWentWellTakesThreeBytes(t *testing.T) {
+	well := func(n int) makegood.Job {
+		job := finished(n)
+		for i := range job.Steps {
+			a := &job.Steps[i].Forward
+			a.Attempt, a.Tries, a.FailureCount, a.Unknown = 1, 1, 0, false
+			a.Output = makegood.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}
+			job.Steps[i].Attempt = 1
+		}
+		return job
+	}
+	const few, many = 10, makegood.MaxSteps
+	size := func(n int) int { return spilledSize(well(n)) }
+	if got := float64(size(many)-size(few)) / (many - few); got > 3 {
+		t.Errorf("a step that went well takes %.2f bytes, want at most 3", got)
+	}
+}
+
+// When an attempt was made, and when it is looked at, are said of those that are out, and near when it was sent.
+func TestLookingAtAnAttemptTakesFewBytes(t *testing.T) {
+	job := finished(1)
+	a := &job.Steps[0].Forward
+	a.State, a.At = makegood.Dispatched, job.CreatedAt.Add(20*24*time.Hour)
+	before := len(packData(job, nil, nil))
+	a.LookAt = a.At.Add(10 * time.Minute)
+	if got := len(packData(job, nil, nil)) - before; got > 4 {
+		t.Errorf("LookAt takes %d bytes, want at most 4", got)
 	}
 }
 
@@ -290,7 +339,7 @@ func TestTheNewerDetailHolds(t *testing.T) {
 // Spilling costs a write of its own, so it must save one.
 func TestWhatSavesNoUnitDoesNotSpill(t *testing.T) {
 	job := finished(5)
-	data := len(pack(job, nil, 0).data) + claimRoom
+	data := len(pack(job, nil, 0).data)
 	for beside, want := range map[int]int{unit - data: 0, unit - data + 1: 1, unit: 0, 2*unit - data: 0, 2*unit - data + 1: 1} {
 		if got := len(pack(job, nil, beside).details); got != want {
 			t.Errorf("beside %d bytes: got %d details, want %d", beside, got, want)
@@ -300,11 +349,15 @@ func TestWhatSavesNoUnitDoesNotSpill(t *testing.T) {
 
 // What is under way changes soon: its details stay where they can be changed.
 func TestWhatIsUnderWayDoesNotSpill(t *testing.T) {
-	job := finished(40)
+	job := finished(100)
 	for i, state := range []makegood.ActivityState{makegood.Dispatched, makegood.Backoff, makegood.NotStarted} {
 		job.Steps[i].Forward.State = state
 	}
-	for _, d := range pack(job, nil, unit).details {
+	all := pack(job, nil, unit).details
+	if len(all) == 0 {
+		t.Fatal("got no details, want those of the steps that are over")
+	}
+	for _, d := range all {
 		for p := range d.holds {
 			if p.step < 3 {
 				t.Errorf("got a detail of step %d, which is %q", p.step, job.Steps[p.step].Forward.State)

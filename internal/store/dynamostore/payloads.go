@@ -12,7 +12,7 @@ import (
 
 // PutPayload stores a payload once; see store.Payloads. It is durable when this returns.
 func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) error {
-	it := keyItem(job, key)
+	it := partKey(job, key)
 	it[attrData] = blob(value)
 	err := checkPayloadKey(key)
 	if err == nil {
@@ -53,23 +53,27 @@ func (s *Store) putPart(ctx context.Context, operation string, it item) error {
 
 // Payload reads a payload; see store.Payloads.
 func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
-	it, err := s.get(ctx, "Payload", keyItem(job, key))
+	it, err := s.get(ctx, "Payload", partKey(job, key))
 	if err != nil {
 		return nil, fmt.Errorf("payload %s of job %s: %w", key, job, err)
 	}
 	return asBytes(it[attrData]), nil
 }
 
-// PutDefinition stores a definition by its hash; see store.Definitions.
+// PutDefinition stores a definition by its hash; see store.Definitions. A table of before claims had items of their own
+// is refused: the item of the workflow's name has no StoreFormat there.
 func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	body := keyItem("definition#"+hash, sortDefinition)
 	body[attrData] = blob(definition)
 	current := keyItem("workflow#"+name, sortDefinition)
-	current[attrDefinition] = text(hash)
+	current[attrDefinition], current[attrFormat] = text(hash), number(format)
 	// The definition first: no name may lead to what is not there.
 	err := s.putOnce(ctx, "PutDefinition", body)
 	if err == nil {
-		_, err = s.put(ctx, "PutCurrent", current, "", nil)
+		_, err = s.put(ctx, "PutCurrent", current, "attribute_not_exists(PK) OR attribute_exists(StoreFormat)", nil)
+	}
+	if errors.Is(err, errCondition) {
+		err = errOfBefore
 	}
 	if err != nil {
 		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
@@ -91,6 +95,9 @@ func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, err
 	it, err := s.get(ctx, "CurrentDefinition", keyItem("workflow#"+name, sortDefinition))
 	if err != nil {
 		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
+	}
+	if _, ok := it[attrFormat]; !ok {
+		return "", fmt.Errorf("current definition of workflow %s: %w", name, errOfBefore)
 	}
 	return asText(it[attrDefinition]), nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// update collects an UpdateItem. Every name has an alias: Data, Open and others are reserved words.
+// update collects an UpdateItem. Every name has an alias: Data and others are reserved words.
 type update struct {
 	sets, removes, conditions []string
 	names                     map[string]string
@@ -21,12 +21,9 @@ type update struct {
 func newUpdate() *update { return &update{names: map[string]string{}, values: item{}} }
 
 // attr gives the alias of an attribute.
-func (u *update) attr(name string) string { return u.step(name, name) }
-
-// step gives the alias of a step's name.
-func (u *update) step(alias, name string) string {
-	u.names["#"+alias] = name
-	return "#" + alias
+func (u *update) attr(name string) string {
+	u.names["#"+name] = name
+	return "#" + name
 }
 
 // value gives the alias of a value.
@@ -35,14 +32,14 @@ func (u *update) value(alias string, v types.AttributeValue) string {
 	return ":" + alias
 }
 
-// set sets what is at path, which is made of aliases.
+// set sets what is at path, which is an alias.
 func (u *update) set(path, alias string, v types.AttributeValue) {
 	u.sets = append(u.sets, path+" = "+u.value(alias, v))
 }
 
-// raise adds one to a number.
+// raise adds one to a number, which is 0 if it is not there.
 func (u *update) raise(path string) {
-	u.sets = append(u.sets, path+" = "+path+" + "+u.value("one", number(1)))
+	u.sets = append(u.sets, path+" = if_not_exists("+path+", "+u.value("zero", number(0))+") + "+u.value("one", number(1)))
 }
 
 func (u *update) remove(path string) { u.removes = append(u.removes, path) }
@@ -62,14 +59,13 @@ func (u *update) expression() string {
 	return strings.Join(clauses, " ")
 }
 
-// update makes one conditional write on the hot item of a job. With errCondition it gives the item as it
-// was before.
-func (s *Store) update(ctx context.Context, operation, job string, u *update) (item, error) {
-	return s.updateItem(ctx, operation, hotKey(job), u)
+// update makes one conditional write on an item. With errCondition it gives the item as it was before.
+func (s *Store) update(ctx context.Context, operation string, key item, u *update) (item, error) {
+	return s.updateGiving(ctx, operation, key, u, types.ReturnValueNone)
 }
 
-// updateItem does what update does, to any item.
-func (s *Store) updateItem(ctx context.Context, operation string, key item, u *update) (item, error) {
+// updateGiving does what update does, and gives of the item what is asked for when it was written.
+func (s *Store) updateGiving(ctx context.Context, operation string, key item, u *update, giving types.ReturnValue) (item, error) {
 	values := u.values
 	if len(values) == 0 {
 		values = nil // An empty map is refused.
@@ -78,14 +74,14 @@ func (s *Store) updateItem(ctx context.Context, operation string, key item, u *u
 		TableName: &s.config.Table, Key: key,
 		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(u.condition()),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: values,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		ReturnConsumedCapacity:              s.returnConsumed(),
+		ReturnValues: giving, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnConsumedCapacity: s.returnConsumed(),
 	}, s.options)
 	if err != nil {
 		return s.whyNot(ctx, key, err)
 	}
 	s.consumed(operation, out.ConsumedCapacity)
-	return nil, nil
+	return out.Attributes, nil
 }
 
 // put writes a whole item if the condition holds, which may be over values; with errCondition it gives

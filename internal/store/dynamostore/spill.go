@@ -21,9 +21,6 @@ const (
 	// inlineNames is how many bytes of names a job keeps for itself. More of them are kept once for all
 	// jobs whose steps have the same names.
 	inlineNames = 64
-	// claimRoom is what the next claim adds to the item: writes are paid for by the larger of before
-	// and after.
-	claimRoom = 180
 
 	detailPrefix = "detail#"
 	shapePrefix  = "steps#"
@@ -94,14 +91,14 @@ func over(a makegood.Activity) bool {
 func pack(job makegood.Job, stored []detail, beside int) packed {
 	p := packed{names: shapeOf(job.Steps), details: alive(job, stored)}
 	p.data = packData(job, p.names, p.details)
-	whole := beside + len(p.data) + claimRoom
+	whole := beside + len(p.data)
 	if whole <= unit {
 		return p
 	}
 	fresh := details(job, p.details)
 	spilled := append(slices.Clone(p.details), fresh...)
 	bare := packData(job, p.names, spilled)
-	if units(whole) == units(beside+len(bare)+claimRoom) {
+	if units(whole) == units(beside+len(bare)) {
 		return p
 	}
 	p.data, p.details = bare, spilled
@@ -236,6 +233,7 @@ func (u *unpacked) fill(bodies map[string][]byte) ([]detail, error) {
 func complete(a *makegood.Activity, d makegood.Activity) {
 	a.At, a.StartedAt, a.FinishedAt = d.At, d.StartedAt, d.FinishedAt
 	a.Cause, a.Error, a.Silent = d.Cause, d.Error, d.Silent
+	a.OpenedAt, a.LookAt, a.Closing = d.OpenedAt, d.LookAt, d.Closing
 	if a.Output.Ref == "" {
 		a.Output = d.Output
 	} else {

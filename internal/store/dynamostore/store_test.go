@@ -68,7 +68,7 @@ func TestThrottlingAndConflictsOfTransactionsAreTriedAgain(t *testing.T) {
 				}
 				return 200, "{}"
 			})
-			if err := s.Claim(t.Context(), "a", "reserve", makegood.Claim{Attempt: 1, LockedBy: "x"}); err != nil {
+			if err := s.Claim(t.Context(), store.Slot{Agent: "shop", Job: "a"}, makegood.Claim{Attempt: 1, LockedBy: "x"}, time.Time{}); err != nil {
 				t.Errorf("got %v, want a claim at the fourth try", err)
 			}
 			if got := requests.Load(); got != 4 {
@@ -186,32 +186,98 @@ func TestTheDocumentShowsTheWritesThatAreMade(t *testing.T) {
 	shown := strings.Join(strings.Fields(string(text)), " ")
 	s := &Store{config: Config{Shards: 1}}
 	at := time.UnixMilli(1)
-	claim := makegood.Claim{Attempt: 1}
-	change := store.Change{Job: makegood.Job{ID: "a"}, Seen: at, Ended: []string{"a", "b"}, OnClaims: true}
-	moved := change.Job
-	moved.CompleteBy = at.Add(time.Hour)
+	change := store.Change{Job: makegood.Job{ID: "a", CompleteBy: at.Add(time.Hour)}, Seen: at}
 	for name, u := range map[string]*update{
-		"claim":                 claiming("s", claim, false),
-		"claim, key comes down": claiming("s", claim, true),
-		"beat":                  beating("s", claim, true),
-		"park":                  s.parking("a", at, moved.CompleteBy, "why", nil),
-		"save, key moves":       s.saving(change, moved, nil),
+		"beat":            beating(store.ClaimItem{}),
+		"close, replied":  replying(store.Closing{}),
+		"park":            s.parking("a", at, at.Add(time.Hour), "why", nil),
+		"save, key moves": s.saving(change, nil),
 	} {
 		want := "UpdateExpression: " + plain(u, u.expression()) + " ConditionExpression: " + plain(u, u.condition())
 		if !strings.Contains(shown, want) {
 			t.Errorf("%s: docs/architecture.md does not show\n%s", name, want)
 		}
 	}
+	if want := "ConditionExpression: " + claimable; !strings.Contains(shown, want) {
+		t.Errorf("claim: docs/architecture.md does not show\n%s", want)
+	}
 }
 
-// plain writes an expression with the names themselves, but for those of steps.
+// plain writes an expression with the names themselves.
 func plain(u *update, expression string) string {
 	for alias, name := range u.names {
-		if alias == "#"+name && len(name) > 1 {
-			expression = strings.ReplaceAll(expression, alias, name)
-		}
+		expression = strings.ReplaceAll(expression, alias, name)
 	}
 	return expression
+}
+
+// Where a condition failed and nothing came back, it is not known why: the item is read before anything is believed.
+func TestAFailedConditionWithoutItsItemIsRead(t *testing.T) {
+	held := `{"Item":{"PK":{"S":"claim#shop#a"},"Attempt":{"N":"1"},"LockedBy":{"S":"other"},"CompleteBy":{"N":"5000"}}}`
+	slot := store.Slot{Agent: "shop", Job: "a", Birth: "b", Step: "reserve"}
+	mine := makegood.Claim{Attempt: 1, LockedBy: "me", StartedAt: time.UnixMilli(1000), CompleteBy: time.UnixMilli(4000)}
+	until := time.UnixMilli(9000)
+	var asked []string
+	s := against(t, func(_ int64, operation string) (int, string) {
+		if asked = append(asked, operation); operation == "GetItem" {
+			return 200, held
+		}
+		return 400, fault("ConditionalCheckFailedException")
+	})
+	if err := s.Claim(t.Context(), slot, mine, until); !errors.Is(err, store.ErrTaken) {
+		t.Errorf("claim: got %v, want %v", err, store.ErrTaken)
+	}
+	if _, err := s.Beat(t.Context(), slot, mine, until); !errors.Is(err, store.ErrTaken) {
+		t.Errorf("beat: got %v, want %v", err, store.ErrTaken)
+	}
+	found, err := s.Close(t.Context(), slot, store.Closing{Attempt: 1, Until: until, Now: time.UnixMilli(2000), LockedBy: "me"})
+	if err != nil || found.Finding != makegood.FoundHeld {
+		t.Errorf("close: got %v, %v, want %s", found, err, makegood.FoundHeld)
+	}
+	same(t, "requests", asked, []string{"PutItem", "GetItem", "UpdateItem", "GetItem", "UpdateItem", "GetItem"})
+}
+
+// Where others write a claim item without end, an operation ends with an error that is none of the sentinels.
+func TestASlotThatKeepsChangingIsAnError(t *testing.T) {
+	var writes int
+	s := against(t, func(n int64, operation string) (int, string) {
+		beaten := fmt.Sprintf(`{"PK":{"S":"claim#shop#a"},"Attempt":{"N":"1"},"LockedBy":{"S":"other"},"CompleteBy":{"N":"%d"}}`, n)
+		if operation == "GetItem" {
+			return 200, `{"Item":` + beaten + `}`
+		}
+		writes++
+		return 400, strings.TrimSuffix(fault("ConditionalCheckFailedException"), "}") + `,"Item":` + beaten + `}`
+	})
+	_, err := s.Close(t.Context(), store.Slot{Agent: "shop", Job: "a"}, store.Closing{Attempt: 1, Now: time.UnixMilli(5000)})
+	if !errors.Is(err, errMoving) || writes != maxSlotWrites {
+		t.Errorf("got %v after %d writes, want %v after %d", err, writes, errMoving, maxSlotWrites)
+	}
+}
+
+// Who may only put items under job#* may submit in a transaction of his own.
+func TestASubmissionInATransactionStaysInItsPartition(t *testing.T) {
+	s := against(t, func(_ int64, operation string) (int, string) {
+		t.Errorf("got a request to %s, want none", operation)
+		return 500, ""
+	})
+	job := finished(0)
+	for i := range makegood.MaxSteps {
+		job.Steps = append(job.Steps, makegood.StepState{Name: fmt.Sprintf("a_step_of_a_long_name_%03d", i)})
+	}
+	items := s.CreateItems(job, map[string]json.RawMessage{"input#0a": []byte(`1`)})
+	if len(items) != 2 || *items[0].Put.ConditionExpression != "attribute_not_exists(PK)" {
+		t.Fatalf("got %d items, the first on %v, want the job, if its id is free, and its input", len(items), items[0].Put.ConditionExpression)
+	}
+	for i, it := range items {
+		if it.Put == nil || asText(it.Put.Item[attrPK]) != "job#"+job.ID {
+			t.Errorf("item %d: got %+v, want a put under job#%s", i, it, job.ID)
+		}
+	}
+	u, err := unpackData(asBytes(items[0].Put.Item[attrData]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, "job", u.job, inData(job))
 }
 
 // A page of the index that ends early, for its size, is no reason to take a shard for swept.
@@ -219,7 +285,7 @@ func TestDueReadsOnUntilItsLimit(t *testing.T) {
 	var asked []string
 	s := against(t, func(n int64, operation string) (int, string) {
 		asked = append(asked, operation)
-		entry := fmt.Sprintf(`{"PK":{"S":"a%d"},"SK":{"S":"job"},"Shard":{"N":"0"},"CompleteBy":{"N":"%d"}}`, n, n)
+		entry := fmt.Sprintf(`{"PK":{"S":"job#a%d"},"SK":{"S":"job"},"Shard":{"N":"0"},"CompleteBy":{"N":"%d"}}`, n, n)
 		if n == 3 {
 			return 200, `{"Items":[` + entry + `]}`
 		}
@@ -228,19 +294,5 @@ func TestDueReadsOnUntilItsLimit(t *testing.T) {
 	due, err := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 10)
 	if err != nil || len(due) != 3 || due[2].Job != "a3" || len(asked) != 3 {
 		t.Errorf("got %v after %v: %v, want a1, a2 and a3 after three queries", due, asked, err)
-	}
-}
-
-// A slot that a save ends weighs nothing after it.
-func TestEndedSlotsWeighNothing(t *testing.T) {
-	s := &Store{config: Config{Shards: 1}}
-	job := makegood.Job{ID: "a", Open: map[string]int{"reserve": 1}}
-	want := s.besideData(job, nil)
-	job.Claims.Slots = map[string]makegood.Claim{"reserve": {Attempt: 1, LockedBy: "agent:1"}}
-	if got := s.besideData(job, []string{"reserve"}); got != want {
-		t.Errorf("with a slot that ends: got %d bytes, want %d", got, want)
-	}
-	if got := s.besideData(job, nil); got <= want {
-		t.Errorf("with a slot that stays: got %d bytes, want more than %d", got, want)
 	}
 }

@@ -1,9 +1,7 @@
 package dynamostore
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,25 +11,24 @@ import (
 )
 
 // CreateItems gives the writes that store a new job and its payloads, to be put into a transaction of
-// the caller's own. The first is the job's, conditional on its id being free. What many jobs share is
-// written at once: it does no harm if the transaction is never made.
-func (s *Store) CreateItems(ctx context.Context, job makegood.Job, payloads map[string]json.RawMessage) ([]types.TransactWriteItem, error) {
-	hot, p := s.birthItem(job, newNonce())
-	if err := s.putParts(ctx, job.ID, p); err != nil {
-		return nil, fmt.Errorf("items of job %s: %w", job.ID, err)
-	}
+// the caller's own. The first is the job's, conditional on its id being free. All lie in the job's partition, and
+// nothing is asked of DynamoDB here, so who may only put items under job#* may make such a transaction: the names of
+// the steps, which many jobs share, are in the item until the first save puts them where they are shared.
+func (s *Store) CreateItems(job makegood.Job, payloads map[string]json.RawMessage) []types.TransactWriteItem {
+	hot := s.birthItem(job, newNonce())
+	hot[attrData] = blob(packData(job, nil, nil))
 	free, values := s.freeID()
 	items := []types.TransactWriteItem{{Put: &types.Put{
 		TableName: &s.config.Table, Item: hot, ConditionExpression: &free, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}}
 	for _, key := range slices.Sorted(maps.Keys(payloads)) {
-		it := keyItem(job.ID, key)
+		it := partKey(job.ID, key)
 		it[attrData] = blob(payloads[key])
 		if !s.waitsLong(job) {
 			it = s.expiring(it)
 		}
 		items = append(items, types.TransactWriteItem{Put: &types.Put{TableName: &s.config.Table, Item: it}})
 	}
-	return items, nil
+	return items
 }

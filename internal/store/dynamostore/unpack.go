@@ -89,25 +89,43 @@ func (r *reader) head(job *makegood.Job) {
 	job.Desired = r.state()
 	job.Round = r.int()
 	r.fields(
-		r.toTime(&job.Deadline),
+		r.toText(&job.Birth),
+		func() { job.Secret = r.bytes() },
 		func() { job.Input = r.payload() },
-		r.toTime(&job.FinishedAt),
 		r.toInt(&job.Transitions),
+		r.toTime(&job.Deadline),
+		r.toTime(&job.FinishedAt),
 		r.toInt(&job.Seq),
 		r.toText(&job.Reason),
-		r.toText(&job.Request),
+		func() { job.Requests = r.requests() },
 		r.toTime(&job.PausedAt),
 		r.toTime(&job.StartAt),
 		r.toText(&job.ReplyTo),
 		r.toInt(&job.Incarnation),
 		func() { job.Untold = r.untold() },
+		r.toTime(&job.RemindAt),
+		r.toInt(&job.TellTries),
+		r.toTime(&job.TellAt),
+		r.toInt(&job.Unheard),
 		r.toText(&job.RequestedBy),
 	)
+}
+
+func (r *reader) requests() []string {
+	var all []string
+	for range r.small(maxCount) {
+		if r.err != nil {
+			return nil
+		}
+		all = append(all, r.text())
+	}
+	return all
 }
 
 func (r *reader) toTime(t *time.Time) func() { return func() { *t = r.time() } }
 func (r *reader) toInt(n *int) func()        { return func() { *n = r.int() } }
 func (r *reader) toText(s *string) func()    { return func() { *s = r.text() } }
+func toTrue(b *bool) func()                  { return func() { *b = true } }
 
 func (r *reader) state() makegood.ProcessState {
 	states := makegood.ProcessStates()
@@ -125,7 +143,7 @@ func (r *reader) untold() []makegood.Announcement {
 			return nil
 		}
 		a := makegood.Announcement{Seq: r.int(), ProcessState: r.state()}
-		r.fields(r.toText(&a.Reason), r.toTime(&a.At))
+		r.fields(r.toText(&a.Reason), r.toTime(&a.At), toTrue(&a.Operator), toTrue(&a.Listener))
 		all = append(all, a)
 	}
 	return all
@@ -206,6 +224,9 @@ func (r *reader) detail(a *makegood.Activity) {
 		r.toText(&a.Cause),
 		func() { a.Error = r.failure() },
 		func() { a.Silent = r.claim() },
+		func() { a.OpenedAt = r.since(a.At) },
+		func() { a.LookAt = r.since(a.At) },
+		toTrue(&a.Closing),
 		r.toText(&a.Output.Ref),
 	)
 }
@@ -214,7 +235,7 @@ func (r *reader) failure() *makegood.StepError {
 	var e makegood.StepError
 	var applied string
 	r.fields(
-		r.toText(&e.Message), r.toText(&applied), func() { e.Retryable = true },
+		r.toText(&e.Message), r.toText(&applied), toTrue(&e.Retryable),
 		func() { e.RetryAfter = makegood.Duration(r.int()) },
 	)
 	e.Applied = makegood.Applied(applied)

@@ -206,13 +206,36 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 }
 
 // Claim is store.Claims' with its fault.
-func (s *Store) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
-	return s.call(ctx, "Claim", job, func() error { return s.inner.Claim(ctx, job, step, claim) })
+func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+	return s.call(ctx, "Claim", slot.Job, func() error { return s.inner.Claim(ctx, slot, claim, until) })
 }
 
-// Beat is store.Claims' with its fault.
-func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
-	return s.call(ctx, "Beat", job, func() error { return s.inner.Beat(ctx, job, step, claim) })
+// Beat is store.Claims' with its fault. The time that comes with ErrWithdrawn is part of the answer.
+func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+	var completeBy time.Time
+	err := s.call(ctx, "Beat", slot.Job, func() (err error) {
+		completeBy, err = s.inner.Beat(ctx, slot, claim, until)
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
+		return time.Time{}, err
+	}
+	return completeBy, err
+}
+
+// Close is store.Closings' with its fault.
+func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	return ask(ctx, s, "Close", slot.Job, func() (makegood.Found, error) { return s.inner.Close(ctx, slot, c) })
+}
+
+// Look is store.Closings' with its fault.
+func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+	return ask(ctx, s, "Look", slot.Job, func() (makegood.Found, error) { return s.inner.Look(ctx, slot, attempt, until, now) })
+}
+
+// Overrule is store.Closings' with its fault.
+func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	return s.call(ctx, "Overrule", slot.Job, func() error { return s.inner.Overrule(ctx, slot, attempt, lie, until) })
 }
 
 // Shards is the inner store's. It reads nothing, so it is no call.

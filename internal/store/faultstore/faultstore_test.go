@@ -35,7 +35,7 @@ func open(t *testing.T) *sqlitestore.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := s.Shut(); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -106,6 +106,19 @@ func TestAReadThatFailsGivesNothing(t *testing.T) {
 	if !errors.Is(err, faultstore.ErrInjected) || !reflect.DeepEqual(got, makegood.Job{}) {
 		t.Fatalf("got %+v, %v; want no job and %v", got, err, faultstore.ErrInjected)
 	}
+	slot, claim := store.Slot{Agent: "x", Job: "a", Step: "s"}, makegood.Claim{Attempt: 1, LockedBy: "x", CompleteBy: time.Now()}
+	found, err := s.Close(t.Context(), slot, store.Closing{Attempt: 1})
+	if !errors.Is(err, faultstore.ErrInjected) || found != (makegood.Found{}) {
+		t.Fatalf("close: got %+v, %v; want no answer and %v", found, err, faultstore.ErrInjected)
+	}
+	claim.Attempt = 2
+	if err := inner.Claim(t.Context(), slot, claim, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	completeBy, err := s.Beat(t.Context(), slot, claim, time.Now())
+	if !errors.Is(err, faultstore.ErrInjected) || !completeBy.IsZero() {
+		t.Fatalf("heartbeat: got %v, %v; want no time and %v", completeBy, err, faultstore.ErrInjected)
+	}
 }
 
 func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
@@ -120,10 +133,13 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 	_, payload := s.Payload(ctx, "h", "input")
 	_, definition := s.Definition(ctx, "hash")
 	_, current := s.CurrentDefinition(ctx, "order")
+	_, beat := s.Beat(ctx, store.Slot{Job: "f"}, makegood.Claim{}, time.Time{})
+	_, closed := s.Close(ctx, store.Slot{Job: "i"}, store.Closing{})
+	_, look := s.Look(ctx, store.Slot{Job: "j"}, 1, time.Time{}, time.Time{})
 	errs := []error{
-		load, due, payload, definition, current,
+		load, due, payload, definition, current, beat, closed, look,
 		s.Create(ctx, job("a")), s.Save(ctx, store.Change{Job: job("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
-		s.Claim(ctx, "e", "step", makegood.Claim{}), s.Beat(ctx, "f", "step", makegood.Claim{}),
+		s.Claim(ctx, store.Slot{Job: "e"}, makegood.Claim{}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k"}, 1, "x", time.Time{}),
 		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil),
 	}
 	want := []faultstore.Call{
@@ -132,13 +148,16 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 		{N: 3, Op: "Payload", Job: "h"},
 		{N: 4, Op: "Definition"},
 		{N: 5, Op: "CurrentDefinition"},
-		{N: 6, Op: "Create", Job: "a"},
-		{N: 7, Op: "Save", Job: "c"},
-		{N: 8, Op: "Park", Job: "d"},
-		{N: 9, Op: "Claim", Job: "e"},
-		{N: 10, Op: "Beat", Job: "f"},
-		{N: 11, Op: "PutPayload", Job: "g"},
-		{N: 12, Op: "PutDefinition"},
+		{N: 6, Op: "Beat", Job: "f"},
+		{N: 7, Op: "Close", Job: "i"},
+		{N: 8, Op: "Look", Job: "j"},
+		{N: 9, Op: "Create", Job: "a"},
+		{N: 10, Op: "Save", Job: "c"},
+		{N: 11, Op: "Park", Job: "d"},
+		{N: 12, Op: "Claim", Job: "e"},
+		{N: 13, Op: "Overrule", Job: "k"},
+		{N: 14, Op: "PutPayload", Job: "g"},
+		{N: 15, Op: "PutDefinition"},
 	}
 	if s.Shards(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls:\n got %v\nwant %v", got, want)

@@ -29,7 +29,7 @@ func benchmarkSteps(b *testing.B, goroutines, cacheSteps int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Shut()
 	for i := range goroutines {
 		if err := s.Create(b.Context(), benchJob(i)); err != nil {
 			b.Fatal(err)
@@ -61,22 +61,29 @@ func benchmarkSteps(b *testing.B, goroutines, cacheSteps int) {
 	b.ReportMetric(float64(after.Checkpoints-before.Checkpoints), "checkpoints")
 }
 
-// step is a load, a claim, and the save that ends the claim and opens the next attempt.
+// step is a load, a claim, and the save that opens the next attempt.
 func step(ctx context.Context, s store.Store, id string) error {
 	job, err := s.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	attempt := job.Open["charge12"]
+	attempt := job.Steps[1].Forward.Attempt
 	claim := makegood.Claim{Attempt: attempt, LockedBy: fmt.Sprintf("agent-1234/%016x", attempt), StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-	if err := s.Claim(ctx, id, "charge12", claim); err != nil {
+	if err := s.Claim(ctx, slotOf(id), claim, job.CompleteBy); err != nil {
 		return err
 	}
 	seen := job.CompleteBy
-	job.Open = map[string]int{"charge12": attempt + 1}
 	job.Steps[1].Forward.Attempt++
 	job.LockedBy = claim.LockedBy
-	return s.Save(ctx, store.Change{Job: job, Seen: seen, Ended: []string{"charge12"}})
+	return s.Save(ctx, store.Change{Job: job, Seen: seen})
+}
+
+// birth is the nonce of all jobs of these tests.
+const birth = "0123456789abcdef"
+
+// slotOf is the slot of charge12 of a job.
+func slotOf(id string) store.Slot {
+	return store.Slot{Agent: "payments", Job: id, Birth: birth, Step: "charge12"}
 }
 
 func benchJob(i int) makegood.Job {
@@ -85,7 +92,7 @@ func benchJob(i int) makegood.Job {
 		ID: fmt.Sprintf("order-%06d", i), Workflow: "order", Definition: "0123456789abcdef", Round: 1,
 		ProcessState: makegood.Processing, Desired: makegood.Processed, CompleteBy: now.Add(time.Minute), CreatedAt: now,
 		Input:     wire.Inline([]byte(`{"sku":"abc","quantity":3,"email":"someone@example.com"}`)),
-		InputHash: "0123456789abcdef0123456789abcdef", Open: map[string]int{"charge12": 1},
+		InputHash: "0123456789abcdef0123456789abcdef", Birth: birth,
 	}
 	for _, name := range []string{"reserve1", "charge12", "notify12", "packing1", "shipping"} {
 		forward := makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, At: now, Cause: "submit", Output: wire.Inline([]byte(`{"ok":true,"id":12345678}`)), StartedAt: now, FinishedAt: now}

@@ -2,106 +2,162 @@ package sqlitestore
 
 import (
 	"context"
+	"database/sql/driver"
+	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
+// Claims are rows of their own, a slot a row, in the order of their jobs, so that those of one job share a page.
+// What a slot becomes is said by package store; here it is read and written.
+//
+// Nothing here asks for a flush. All groups are in one log, which a crash cuts off at one place: a Save that is on the
+// disk has every Close there that was answered before it. So no job outlives a closing that it rests on, and a claim
+// that the power took is one of an engine that died: interrupted.
 const (
-	updateClaims       = `UPDATE jobs SET claims_rev = ?, claims = ? WHERE row = ?`
-	updateClaimsAndKey = `UPDATE jobs SET claims_rev = ?, claims = ?, complete_by = ? WHERE row = ?`
+	slotColumns = `attempt, locked_by, started_at, complete_by, closed, ends, expires_at`
+	whereSlot   = ` WHERE job = ? AND birth = ? AND step = ? AND agent = ?`
+
+	selectSlot = `SELECT ` + slotColumns + ` FROM claims` + whereSlot
+	putSlot    = `INSERT INTO claims(job, birth, step, agent, ` + slotColumns + `) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET attempt = excluded.attempt, locked_by = excluded.locked_by, started_at = excluded.started_at,
+		complete_by = excluded.complete_by, closed = excluded.closed, ends = excluded.ends, expires_at = excluded.expires_at`
+	// takeSlot spares the common claim, that of a slot with nothing newer in it, a look at the slot.
+	takeSlot = putSlot + ` WHERE attempt < excluded.attempt`
 )
 
 // Claim takes an attempt; see store.Claims.
-func (s *Store) Claim(ctx context.Context, job, step string, claim makegood.Claim) error {
-	claim = inMillis(claim)
-	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return g.claim(job, step, claim) })
+func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+	claim, until = inMillis(claim), makegood.Instant(until)
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return g.claim(slot, claim, until) })
 	if err != nil {
-		return fmt.Errorf("claim %s of job %s: %w", step, job, err)
+		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return nil
 }
 
-func (g *group) claim(job, step string, claim makegood.Claim) (answer, err error) {
-	it, err := g.item(job)
+func (g *group) claim(slot store.Slot, claim makegood.Claim, until time.Time) (answer, err error) {
+	if fresh, err := store.Claimed(store.ClaimItem{}, claim, until); err == nil {
+		result, err := g.conn.exec(takeSlot, slotArgs(slot, fresh)...)
+		if err != nil {
+			return nil, err
+		}
+		if n, err := result.RowsAffected(); err != nil || n > 0 {
+			return nil, errors.Join(err, g.sweep.claimed(g.conn, claim.StartedAt))
+		}
+	}
+	item, err := readSlot(g.conn, slot)
 	if err != nil {
-		return sift(err)
+		return nil, err
 	}
-	if it == nil {
-		return store.ErrNotFound, nil
-	}
-	slot, held := it.job.Claims.Slots[step]
-	switch {
-	case held && slot.Attempt == claim.Attempt && slot.LockedBy == claim.LockedBy:
-		return nil, nil
-	case it.job.Open[step] != claim.Attempt:
-		return store.ErrWithdrawn, nil
-	case held && slot.Attempt >= claim.Attempt:
-		return store.ErrTaken, nil
-	}
-	key := it.job.CompleteBy
-	if key.After(claim.CompleteBy) {
-		key = claim.CompleteBy
-	}
-	return nil, g.setSlot(it, step, claim, key)
+	// It writes nothing more: what could be taken, was.
+	_, answer = store.Claimed(item, claim, until)
+	return answer, nil
 }
 
 // Beat extends a claim; see store.Claims.
-func (s *Store) Beat(ctx context.Context, job, step string, claim makegood.Claim) error {
-	claim = inMillis(claim)
-	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return g.beat(job, step, claim) })
+func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+	claim, until = inMillis(claim), makegood.Instant(until)
+	var completeBy time.Time
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		item, err := readSlot(g.conn, slot)
+		if err != nil {
+			return nil, err
+		}
+		next, answer := store.Beaten(item, claim, until)
+		completeBy = next.CompleteBy
+		return answer, g.put(slot, item, next)
+	})
+	if err == nil {
+		return completeBy, nil
+	}
+	if !errors.Is(err, store.ErrWithdrawn) {
+		completeBy = time.Time{}
+	}
+	return completeBy, fmt.Errorf("beat %s of job %s: %w", slot.Step, slot.Job, err)
+}
+
+// Close ends an attempt, or says who has it; see store.Closings.
+func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
+	var found makegood.Found
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		item, err := readSlot(g.conn, slot)
+		if err != nil {
+			return nil, err
+		}
+		next, says := store.Closed(item, c)
+		found = says
+		return nil, g.put(slot, item, next)
+	})
 	if err != nil {
-		return fmt.Errorf("beat %s of job %s: %w", step, job, err)
+		return makegood.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
+	}
+	return found, nil
+}
+
+// Look reads what is known of an attempt; see store.Closings.
+func (r *Reader) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+	var item store.ClaimItem
+	err := r.read(ctx, func(c *conn) (err error) {
+		item, err = readSlot(c, slot)
+		return err
+	})
+	if err != nil {
+		return makegood.Found{}, fmt.Errorf("look at %s of job %s: %w", slot.Step, slot.Job, err)
+	}
+	return store.Looked(item, attempt, makegood.Instant(until), makegood.Instant(now)), nil
+}
+
+// Overrule writes over the claim of an agent that lies; see store.Closings.
+func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	until = makegood.Instant(until)
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		item, err := readSlot(g.conn, slot)
+		if err != nil {
+			return nil, err
+		}
+		next, answer := store.Overruled(item, attempt, lie, until)
+		return answer, g.put(slot, item, next)
+	})
+	if err != nil {
+		return fmt.Errorf("overrule a claim on %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return nil
 }
 
-func (g *group) beat(job, step string, claim makegood.Claim) (answer, err error) {
-	it, err := g.item(job)
-	if err != nil {
-		return sift(err)
+// put writes what a slot has become, if it has changed.
+func (g *group) put(slot store.Slot, item, next store.ClaimItem) error {
+	if next == item {
+		return nil
 	}
-	if it == nil {
-		return store.ErrNotFound, nil
-	}
-	slot, held := it.job.Claims.Slots[step]
-	if !held || slot.Attempt != claim.Attempt || slot.LockedBy != claim.LockedBy {
-		return store.ErrTaken, nil
-	}
-	slot.CompleteBy = claim.CompleteBy
-	if err := g.setSlot(it, step, slot, it.job.CompleteBy); err != nil {
-		return nil, err
-	}
-	if it.job.Open[step] != claim.Attempt {
-		return store.ErrWithdrawn, nil
-	}
-	return nil, nil
+	return g.exec(putSlot, slotArgs(slot, next)...)
 }
 
-// setSlot writes a slot, raises Claims.Rev, and moves the key if it is another one.
-func (g *group) setSlot(it *item, step string, claim makegood.Claim, key time.Time) error {
-	next := *it
-	slots := maps.Clone(it.job.Claims.Slots)
-	if slots == nil {
-		slots = map[string]makegood.Claim{}
+// readSlot reads a slot; the zero item when there is nothing in it.
+func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
+	row := make([]driver.Value, 7)
+	found, err := c.one(selectSlot, row, slot.Job, slot.Birth, slot.Step, slot.Agent)
+	if err != nil || !found {
+		return store.ClaimItem{}, err
 	}
-	slots[step] = claim
-	next.job.Claims = makegood.Claims{Rev: it.job.Claims.Rev + 1, Slots: slots}
-	body, err := encodeMap(slots)
-	if err != nil {
-		return err
+	return store.ClaimItem{
+		Claim: makegood.Claim{
+			Attempt: int(asInt(row[0])), LockedBy: asText(row[1]), StartedAt: asTime(row[2]), CompleteBy: asTime(row[3]),
+		},
+		Closed: makegood.Finding(asText(row[4])), Ends: asTime(row[5]), ExpiresAt: asTime(row[6]),
+	}, nil
+}
+
+func slotArgs(slot store.Slot, item store.ClaimItem) []driver.Value {
+	return []driver.Value{
+		slot.Job, slot.Birth, slot.Step, slot.Agent,
+		int64(item.Attempt), item.LockedBy, millis(item.StartedAt), millis(item.CompleteBy), string(item.Closed), millis(item.Ends),
+		millis(item.ExpiresAt),
 	}
-	if key.Equal(it.job.CompleteBy) {
-		err = g.exec(updateClaims, next.job.Claims.Rev, body, it.row)
-	} else {
-		next.job.CompleteBy = key
-		err = g.exec(updateClaimsAndKey, next.job.Claims.Rev, body, millis(key), it.row)
-	}
-	g.leave(&next)
-	return err
 }
 
 // inMillis gives a claim whose times are whole milliseconds.

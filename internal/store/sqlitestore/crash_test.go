@@ -83,11 +83,14 @@ func writeAll(ctx context.Context, s *sqlitestore.Store, id string) error {
 		s.Create(ctx, job),
 	)
 	job.Rev = 1
-	return errors.Join(err,
+	_, closeErr := s.Close(ctx, slotOf(id+"-closed"), store.Closing{Attempt: 1, Now: job.CreatedAt, Until: job.CompleteBy})
+	err = errors.Join(err, closeErr,
 		s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}),
-		s.Claim(ctx, id, "charge12", claim),
-		s.Beat(ctx, id, "charge12", claim),
+		s.Claim(ctx, slotOf(id), claim, job.CompleteBy),
 	)
+	claim.CompleteBy = claim.CompleteBy.Add(time.Hour)
+	_, beatErr := s.Beat(ctx, slotOf(id), claim, job.CompleteBy)
+	return errors.Join(err, beatErr)
 }
 
 func TestAKilledEngineLosesNothingThatItAnswered(t *testing.T) {
@@ -124,12 +127,13 @@ func allThere(t *testing.T, dir string, answered []string) {
 	start := time.Now()
 	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: filepath.Join(dir, "jobs.db")})
 	check(t, err)
-	defer s.Close()
+	defer s.Shut()
 	t.Logf("opened %v after the kill", time.Since(start))
 	for _, id := range answered {
 		job := load(t, s, id)
-		if job.Rev != 2 || job.Claims.Rev != 2 || job.Claims.Slots["charge12"].LockedBy != "x" {
-			t.Fatalf("%s: got Rev %d, claims %+v; want 2, and the slot of x at 2", id, job.Rev, job.Claims)
+		held, closed := look(t, s, id), look(t, s, id+"-closed")
+		if job.Rev != 2 || held.Claim.LockedBy != "x" || !held.Claim.CompleteBy.Equal(job.CompleteBy.Add(time.Hour)) || closed.Finding != makegood.FoundClosed {
+			t.Fatalf("%s: got Rev %d, %+v and %+v; want 2, the claim of x as it was beaten, and one that is closed", id, job.Rev, held, closed)
 		}
 		if _, err := s.Payload(t.Context(), id, "input"); err != nil {
 			t.Fatalf("%s: %v", id, err)
@@ -191,7 +195,7 @@ func TestAFullDiskStopsTheStoreOnlyWhileItIsFull(t *testing.T) {
 		check(t, s.PutPayload(t.Context(), job.ID, "output", make([]byte, 100_000)))
 		create(t, s, 2)
 		// What was seen after it went on is what the file says, too.
-		check(t, s.Close())
+		check(t, s.Shut())
 		again := open(t, sqlitestore.Options{Path: path})
 		same(t, "job that was saved while the disk was full", load(t, again, job.ID), after)
 		check(t, again.Save(t.Context(), store.Change{Job: after, Seen: after.CompleteBy}))
@@ -226,7 +230,7 @@ func TestALogThatCannotBeCopiedGrowsAndLosesNothing(t *testing.T) {
 		if s.Stats().Checkpoints == before {
 			t.Error("the log was not copied though there is room")
 		}
-		check(t, s.Close())
+		check(t, s.Shut())
 		again := open(t, sqlitestore.Options{Path: path})
 		for i := 1; i < made; i++ {
 			load(t, again, benchJob(i).ID)

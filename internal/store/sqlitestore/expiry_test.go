@@ -3,7 +3,6 @@ package sqlitestore_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -16,7 +15,7 @@ import (
 func finish(t *testing.T, s *sqlitestore.Store, job makegood.Job, state makegood.ProcessState, at time.Time) {
 	t.Helper()
 	seen := job.CompleteBy
-	job.ProcessState, job.CompleteBy, job.FinishedAt, job.Open = state, time.Time{}, makegood.Instant(at), nil
+	job.ProcessState, job.CompleteBy, job.FinishedAt = state, time.Time{}, makegood.Instant(at)
 	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: seen}))
 }
 
@@ -95,7 +94,7 @@ func TestTheFileShrinksWhenItsJobsExpire(t *testing.T) {
 				return err
 			}
 			seen := job.CompleteBy
-			job.Rev, job.ProcessState, job.CompleteBy, job.FinishedAt, job.Open = 1, makegood.Processed, time.Time{}, end.Add(time.Duration(i)*time.Second), nil
+			job.Rev, job.ProcessState, job.CompleteBy, job.FinishedAt = 1, makegood.Processed, time.Time{}, end.Add(time.Duration(i)*time.Second)
 			return s.Save(t.Context(), store.Change{Job: job, Seen: seen})
 		})
 	}
@@ -126,11 +125,4 @@ func TestTheFileShrinksWhenItsJobsExpire(t *testing.T) {
 	if grown := fileSize(t, path); grown > after {
 		t.Errorf("the file grew from %d to %d bytes, want it to use the pages that it kept", after, grown)
 	}
-}
-
-func fileSize(t *testing.T, path string) int64 {
-	t.Helper()
-	info, err := os.Stat(path)
-	check(t, err)
-	return info.Size()
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"os"
 	"strings"
+	"testing"
 )
 
 // Damage makes the stored data of a job undecodable, in the row and in memory.
@@ -63,11 +64,27 @@ func (s *Store) Cached() (jobs, steps int) {
 	return len(s.cache.items), s.cache.steps
 }
 
+// ClaimRows counts the claims that are kept.
+func (s *Store) ClaimRows(t testing.TB) int {
+	t.Helper()
+	row := make([]driver.Value, 1)
+	err := s.read(context.Background(), func(c *conn) error {
+		_, err := c.one(`SELECT count(*) FROM claims`, row)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(asInt(row[0]))
+}
+
 // Plans gives how SQLite means to run the statements that must not read all jobs.
 func (s *Store) Plans() (map[string]string, error) {
 	statements := map[string]string{
 		"due": selectDue, "next due": selectNextDue, "unfinished": selectUnfinished,
-		"load": selectJob, "head": selectHead, "each": selectJobs, "expired": selectExpired,
+		"load": selectJob, "head": selectHead, "each": selectJobs,
+		"slot": selectSlot, "sweep": selectSweep,
+		"expired": selectExpired,
 	}
 	plans := map[string]string{}
 	err := s.read(context.Background(), func(c *conn) error {

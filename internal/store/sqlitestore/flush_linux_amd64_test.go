@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -43,13 +44,17 @@ func phases(temporary *sqlitestore.Store) []phase {
 				save(t, s, 1)
 			}
 		}},
-		{"a claim, 20 beats, a payload and 20 stale saves", 0, func(t *testing.T, s *sqlitestore.Store) {
+		{"a claim, 20 beats and closings, a payload and 20 stale saves", 0, func(t *testing.T, s *sqlitestore.Store) {
 			job := load(t, s, benchJob(1).ID)
 			claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-			check(t, s.Claim(ctx, job.ID, "charge12", claim))
+			check(t, s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy))
 			check(t, s.PutPayload(ctx, job.ID, "input", []byte(`1`)))
-			for range 20 {
-				check(t, s.Beat(ctx, job.ID, "charge12", claim))
+			for i := range 20 {
+				claim.CompleteBy = claim.CompleteBy.Add(time.Second)
+				_, err := s.Beat(ctx, slotOf(job.ID), claim, job.CompleteBy)
+				check(t, err)
+				_, err = s.Close(ctx, slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: job.CreatedAt, Until: job.CompleteBy})
+				check(t, err)
 				if err := s.Save(ctx, store.Change{Job: benchJob(1), Seen: job.CompleteBy}); !errors.Is(err, store.ErrConflict) {
 					t.Errorf("stale save: %v", err)
 				}
@@ -81,7 +86,7 @@ func phases(temporary *sqlitestore.Store) []phase {
 			save(t, temporary, 1)
 			check(t, temporary.Checkpoint())
 			save(t, temporary, 1)
-			check(t, temporary.Close())
+			check(t, temporary.Shut())
 		}},
 	}
 }

@@ -151,6 +151,7 @@ func (s *Store) commitWaiting() bool {
 type group struct {
 	conn  *conn
 	cache *cache
+	sweep *sweep
 	// items is how this group leaves the jobs that it changed; nil: look at the row.
 	items map[string]*item
 	// durable: something in it must be on the disk before anybody is answered.
@@ -168,7 +169,7 @@ func (s *Store) commitGroup(batch []*write) error {
 	if _, err := s.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	g := &group{conn: s.conn, cache: s.cache, items: make(map[string]*item, len(batch)), settled: make(chan struct{})}
+	g := &group{conn: s.conn, cache: s.cache, sweep: &s.sweep, items: make(map[string]*item, len(batch)), settled: make(chan struct{})}
 	for _, w := range batch {
 		var err error
 		if w.answer, err = w.do(g); err != nil {

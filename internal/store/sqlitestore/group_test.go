@@ -70,12 +70,16 @@ func TestALoneSaveIsOneFlushAndClaimsAreNone(t *testing.T) {
 
 	before = s.Stats()
 	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-	check(t, s.Claim(t.Context(), job.ID, "charge12", claim))
+	check(t, s.Claim(t.Context(), slotOf(job.ID), claim, job.CompleteBy))
 	for i := range claims {
-		check(t, s.Beat(t.Context(), job.ID, "charge12", claim))
+		claim.CompleteBy = claim.CompleteBy.Add(time.Second)
+		_, err := s.Beat(t.Context(), slotOf(job.ID), claim, job.CompleteBy)
+		check(t, err)
+		_, err = s.Close(t.Context(), slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: job.CreatedAt, Until: job.CompleteBy})
+		check(t, err)
 		check(t, s.PutPayload(t.Context(), job.ID, fmt.Sprint("output#charge12#", i), []byte(`1`)))
 	}
-	same(t, "counts of claims, beats and payloads", since(s, before), sqlitestore.Stats{Groups: 1 + 2*claims})
+	same(t, "counts of claims, beats, closings and payloads", since(s, before), sqlitestore.Stats{Groups: 1 + 3*claims})
 
 	before = s.Stats()
 	for range saves {
@@ -109,8 +113,8 @@ func TestConcurrentSavesFlushAtMostOnceAGroup(t *testing.T) {
 		t.Errorf("got %+v for %d saves, want as many flushes as durable groups, and fewer than saves", got, goroutines*saves)
 	}
 	for i := range goroutines {
-		if job := load(t, s, benchJob(i).ID); job.Rev != 1+saves || job.Claims.Rev != saves {
-			t.Errorf("job %d: got Rev %d, Claims.Rev %d, want %d, %d", i, job.Rev, job.Claims.Rev, 1+saves, saves)
+		if job := load(t, s, benchJob(i).ID); job.Rev != 1+saves || look(t, s, job.ID).Claim.Attempt != saves {
+			t.Errorf("job %d: got Rev %d and %+v, want Rev %d and a claim of attempt %d", i, job.Rev, look(t, s, job.ID), 1+saves, saves)
 		}
 	}
 }
@@ -129,29 +133,39 @@ func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
 			late.LockedBy = "y"
 			change := store.Change{Job: first, Seen: job.CompleteBy}
 			stale := change
-			stale.OnClaims = true
+			stale.Job.Rev = 9
+			var found makegood.Found
 			got := together(t, s,
 				func() error { return s.Create(ctx, job) },
 				func() error { return s.Create(ctx, job) },
-				func() error { return s.Claim(ctx, job.ID, "charge12", claim) },
-				func() error { return s.Claim(ctx, job.ID, "charge12", late) },
+				func() error { return s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy) },
+				func() error { return s.Claim(ctx, slotOf(job.ID), late, job.CompleteBy) },
 				func() error { return s.Save(ctx, stale) },
 				func() error { return s.Save(ctx, change) },
 				func() error { return s.Save(ctx, change) },
 				func() error { return s.Park(ctx, "nowhere", job.CompleteBy, "", job.CompleteBy) },
-				func() error { return s.Beat(ctx, job.ID, "charge12", claim) },
+				func() error {
+					_, err := s.Beat(ctx, slotOf(job.ID), claim, job.CompleteBy)
+					return err
+				},
+				func() error {
+					var err error
+					found, err = s.Close(ctx, slotOf(job.ID), store.Closing{Attempt: 1, Now: job.CompleteBy, Until: job.CompleteBy})
+					return err
+				},
+				func() error { return s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy) },
 				func() error { return s.Create(ctx, benchJob(2)) },
 			)
-			want := []error{nil, store.ErrExists, nil, store.ErrTaken, store.ErrConflict, nil, store.ErrConflict, store.ErrNotFound, nil, nil}
+			want := []error{nil, store.ErrExists, nil, store.ErrTaken, store.ErrConflict, nil, store.ErrConflict, store.ErrNotFound, nil, nil, store.ErrWithdrawn, nil}
 			for i := range want {
 				if !errors.Is(got[i], want[i]) {
 					t.Errorf("write %d: got %v, want %v", i, got[i], want[i])
 				}
 			}
 			same(t, "groups", s.Stats().Groups, int64(1))
-			after := load(t, s, job.ID)
-			if after.Rev != 2 || after.Claims.Rev != 2 || after.Claims.Slots["charge12"].LockedBy != "x" {
-				t.Errorf("got Rev %d, claims %+v; want 2, and the slot of x at 2", after.Rev, after.Claims)
+			same(t, "answer of the close", found, makegood.Found{Finding: makegood.FoundSilent, Claim: claim})
+			if after := load(t, s, job.ID); after.Rev != 2 {
+				t.Errorf("got Rev %d, want 2", after.Rev)
 			}
 			load(t, s, benchJob(2).ID)
 		})
@@ -263,7 +277,7 @@ func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
 	ctx := context.Background()
 	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
 	errs := together(t, s,
-		func() error { return s.Claim(ctx, job.ID, "charge12", claim) },
+		func() error { return s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy) },
 		func() error { return s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}) },
 		func() error { return s.Create(ctx, job) },
 	)
@@ -280,7 +294,7 @@ func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
 	}
 
 	// Opened again it shows one of the two, and goes on.
-	check(t, s.Close())
+	check(t, s.Shut())
 	s = open(t, sqlitestore.Options{Path: path})
 	after := load(t, s, job.ID)
 	if after.Rev != 1 && after.Rev != 2 {
@@ -294,10 +308,12 @@ func refusesEverything(t *testing.T, s *sqlitestore.Store, job makegood.Job) {
 	ctx := context.Background()
 	_, loadErr := s.Load(ctx, job.ID)
 	_, payloadErr := s.Payload(ctx, job.ID, "input")
+	_, closeErr := s.Close(ctx, slotOf(job.ID), store.Closing{Attempt: 1})
+	_, lookErr := s.Look(ctx, slotOf(job.ID), 1, job.CompleteBy, job.CreatedAt)
 	for what, err := range map[string]error{
-		"load": loadErr, "payload": payloadErr,
+		"load": loadErr, "payload": payloadErr, "close": closeErr, "look": lookErr,
 		"create": s.Create(ctx, benchJob(2)),
-		"claim":  s.Claim(ctx, job.ID, "charge12", makegood.Claim{Attempt: 1, LockedBy: "y"}),
+		"claim":  s.Claim(ctx, slotOf(job.ID), makegood.Claim{Attempt: 1, LockedBy: "y"}, job.CompleteBy),
 		"save":   s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}),
 	} {
 		if !errors.Is(err, sqlitestore.ErrFailed) {
@@ -396,6 +412,13 @@ func fill(t *testing.T, s *sqlitestore.Store, job string, payloads int) {
 func logSize(t *testing.T, path string) int64 {
 	t.Helper()
 	info, err := os.Stat(path + "-wal")
+	check(t, err)
+	return info.Size()
+}
+
+func fileSize(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
 	check(t, err)
 	return info.Size()
 }

@@ -22,7 +22,7 @@ func CreateIn(ctx context.Context, tx *sql.Tx, job makegood.Job, payloads map[st
 	}
 	j := p.job
 	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, string(j.ProcessState), millis(j.CompleteBy),
-		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), p.open, p.data)
+		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), p.data)
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", job.ID, err)
 	}
@@ -51,8 +51,7 @@ func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) 
 	return body, nil
 }
 
-// LoadIn reads a job in a transaction of the caller's, without its claims. store.ErrNotFound,
-// store.ErrDamaged.
+// LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged.
 func LoadIn(ctx context.Context, tx *sql.Tx, id string) (makegood.Job, error) {
 	var data []byte
 	err := tx.QueryRowContext(ctx, `SELECT data FROM jobs WHERE id = ?`, id).Scan(&data)

@@ -3,9 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
-	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -14,20 +12,20 @@ import (
 )
 
 const (
-	insertJob = `INSERT INTO jobs(id, rev, claims_rev, process_state, complete_by, failure_count, locked_by, workflow, created_at, open, data)
-		VALUES(?, 1, 0, ?, ?, ?, ?, ?, ?, ?, ?)`
-	saveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, open = ?, claims = ?, data = ?
+	insertJob = `INSERT INTO jobs(id, rev, process_state, complete_by, failure_count, locked_by, workflow, created_at, data)
+		VALUES(?, 1, ?, ?, ?, ?, ?, ?, ?)`
+	saveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?
 		WHERE row = ?`
 	// Naming complete_by costs two writes to indexes, moved or not.
-	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, open = ?, claims = ?, data = ?, complete_by = ?, finished_at = ?
+	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, complete_by = ?, finished_at = ?
 		WHERE row = ?`
-	parkJob = `UPDATE jobs SET process_state = ?, parked = ?, complete_by = ?, finished_at = NULL WHERE row = ?`
+	parkJob = `UPDATE jobs SET rev = rev + 1, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL WHERE row = ?`
 )
 
 // packed is a job made ready outside the writer, whose time is the scarcest.
 type packed struct {
-	job        makegood.Job
-	open, data []byte
+	job  makegood.Job
+	data []byte
 }
 
 // pack makes job ready to be stored as this revision, whole and apart from what the caller holds.
@@ -35,15 +33,8 @@ func pack(job makegood.Job, rev int64) (packed, error) {
 	job = job.Clone()
 	job.Rev = rev
 	job.CompleteBy = makegood.Instant(job.CompleteBy)
-	if len(job.Open) == 0 {
-		job.Open = nil
-	}
 	data, err := wire.EncodeJob(job)
-	if err != nil {
-		return packed{}, err
-	}
-	open, err := encodeMap(job.Open)
-	return packed{job: job, open: open, data: data}, err
+	return packed{job: job, data: data}, err
 }
 
 // Create stores a new job; see store.Jobs.
@@ -52,7 +43,6 @@ func (s *Store) Create(ctx context.Context, job makegood.Job) error {
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", job.ID, err)
 	}
-	p.job.Claims = makegood.Claims{}
 	err = s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.create(p) })
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", job.ID, err)
@@ -62,15 +52,12 @@ func (s *Store) Create(ctx context.Context, job makegood.Job) error {
 
 func (g *group) create(p packed) (answer, err error) {
 	// A job that is damaged has its id, too.
-	switch it, err := g.item(p.job.ID); {
-	case it != nil || errors.Is(err, store.ErrDamaged):
-		return store.ErrExists, nil
-	case err != nil:
-		return nil, err
+	if it, err := g.item(p.job.ID); err != nil || it != nil {
+		return store.ErrExists, err
 	}
 	j := p.job
 	result, err := g.conn.exec(insertJob, j.ID, string(j.ProcessState), millis(j.CompleteBy), int64(j.FailureCount),
-		j.LockedBy, j.Workflow, millis(j.CreatedAt), p.open, p.data)
+		j.LockedBy, j.Workflow, millis(j.CreatedAt), p.data)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +65,7 @@ func (g *group) create(p packed) (answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g.leave(&item{row: row, job: j, whole: true})
+	g.leave(&item{row: row, job: j})
 	g.durable = true
 	return nil, nil
 }
@@ -97,7 +84,7 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
-	change.Job, change.Seen = p.job, makegood.Instant(change.Seen)
+	change.Seen = makegood.Instant(change.Seen)
 	err = s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.save(change, p) })
 	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
@@ -107,26 +94,23 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 
 func (g *group) save(change store.Change, p packed) (answer, err error) {
 	it, err := g.item(p.job.ID)
-	if err != nil {
-		return sift(err)
-	}
-	moves := !p.job.CompleteBy.Equal(change.Seen)
-	if !holds(change, it, moves) {
+	switch {
+	case err != nil:
+		return nil, err
+	case it == nil:
 		return store.ErrConflict, nil
 	}
-	next := item{row: it.row, job: p.job, whole: true}
-	next.job.Claims = without(it.job.Claims, change.Ended)
-	slots, err := encodeMap(next.job.Claims.Slots)
-	if err != nil {
-		return nil, err
+	if answer := store.MaySave(it.job, change); answer != nil {
+		return answer, nil
 	}
+	next := item{row: it.row, job: p.job}
 	j := &next.job
-	args := []driver.Value{j.Rev, string(j.ProcessState), int64(j.FailureCount), j.LockedBy, p.open, slots, p.data}
-	if moves {
-		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), finishedAt(*j), it.row)...)
-	} else {
+	args := []driver.Value{j.Rev, string(j.ProcessState), int64(j.FailureCount), j.LockedBy, p.data}
+	if j.CompleteBy.Equal(change.Seen) {
 		j.CompleteBy = it.job.CompleteBy
 		err = g.exec(saveJob, append(args, it.row)...)
+	} else {
+		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), finishedAt(*j), it.row)...)
 	}
 	if err != nil {
 		return nil, err
@@ -136,33 +120,7 @@ func (g *group) save(change store.Change, p packed) (answer, err error) {
 	return nil, nil
 }
 
-// holds says whether the conditions of a save hold. p.job.Rev is the one to be written already.
-func holds(change store.Change, it *item, moves bool) bool {
-	switch {
-	case it == nil:
-		return false
-	case it.job.Rev != change.Job.Rev-1:
-		return false
-	case change.OnClaims && it.job.Claims.Rev != change.Job.Claims.Rev:
-		return false
-	default:
-		return !moves || it.job.CompleteBy.Equal(change.Seen)
-	}
-}
-
-// without gives the claims but for the slots of these steps. It changes nothing of claims itself.
-func without(claims makegood.Claims, ended []string) makegood.Claims {
-	slots := maps.Clone(claims.Slots)
-	for _, step := range ended {
-		delete(slots, step)
-	}
-	if len(slots) == 0 {
-		slots = nil
-	}
-	return makegood.Claims{Rev: claims.Rev, Slots: slots}
-}
-
-// Park puts a job in front of a person; see store.Jobs. Rev stays as it is.
+// Park puts a job in front of a person; see store.Jobs.
 func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	err := s.submit(ctx, len(reason), func(g *group) (answer, err error) { return g.park(id, seen, reason, completeBy) })
 	if err != nil {
@@ -190,11 +148,3 @@ func (g *group) park(id string, seen time.Time, reason string, completeBy time.T
 
 // leave remembers how this group leaves a job.
 func (g *group) leave(it *item) { g.items[it.job.ID] = it }
-
-// sift tells an answer from an error that ends the group.
-func sift(err error) (answer, fatal error) {
-	if errors.Is(err, store.ErrDamaged) {
-		return err, nil
-	}
-	return nil, err
-}

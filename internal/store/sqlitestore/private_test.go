@@ -24,7 +24,7 @@ func TestWhatIsKeptIsPrivate(t *testing.T) {
 			s := open(t, sqlitestore.Options{Path: path})
 			create(t, s, round)
 			wantPrivate(t, dir, "makegood.db", "makegood.db-wal", "makegood.db-shm", "lock")
-			check(t, s.Close())
+			check(t, s.Shut())
 			release()
 			wantPrivate(t, dir, "makegood.db", "lock")
 			check(t, os.Chmod(path, 0o644))

@@ -89,29 +89,26 @@ func (r *Reader) read(ctx context.Context, f func(c *conn) error) error {
 
 const (
 	// The two of selectJob and selectJobs list the same columns, which scanJob reads.
-	selectJob = `SELECT row, id, rev, claims_rev, complete_by, parked, open, claims, data, process_state, workflow, failure_count FROM jobs
+	selectJob = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count FROM jobs
 		WHERE id = ?`
-	selectJobs = `SELECT row, id, rev, claims_rev, complete_by, parked, open, claims, data, process_state, workflow, failure_count FROM jobs
+	selectJobs = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count FROM jobs
 		WHERE row > ? ORDER BY row LIMIT ?`
-	jobColumns = 12
+	jobColumns = 9
 )
 
 // scanJob reads a row. When it is damaged, the job has what the columns beside data say.
 func scanJob(row []driver.Value) (makegood.Job, error) {
 	beside := makegood.Job{
-		ID: asText(row[1]), Rev: asInt(row[2]), CompleteBy: asTime(row[4]),
-		ProcessState: makegood.ProcessState(asText(row[9])), Workflow: asText(row[10]), FailureCount: int(asInt(row[11])),
-		Reason: asText(row[5]),
+		ID: asText(row[1]), Rev: asInt(row[2]), CompleteBy: asTime(row[3]),
+		ProcessState: makegood.ProcessState(asText(row[6])), Workflow: asText(row[7]), FailureCount: int(asInt(row[8])),
+		Reason: asText(row[4]),
 	}
-	job, err := wire.DecodeJob(asBytes(row[8]))
+	job, err := wire.DecodeJob(asBytes(row[5]))
 	if err != nil {
 		return beside, fmt.Errorf("%w: %w", store.ErrDamaged, err)
 	}
 	job.Rev, job.CompleteBy = beside.Rev, beside.CompleteBy
-	if err := decodeHead(&job, asInt(row[3]), asBytes(row[6]), asBytes(row[7])); err != nil {
-		return beside, err
-	}
-	if parked := row[5] != nil; parked {
+	if parked := row[4] != nil; parked {
 		job.ProcessState, job.Reason = beside.ProcessState, beside.Reason
 	}
 	return job, nil

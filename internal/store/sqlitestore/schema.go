@@ -7,10 +7,10 @@ import (
 )
 
 // schemaVersion is the layout of the file that this code reads and writes, and the only one.
-const schemaVersion = 2
+const schemaVersion = 3
 
 // schema has one row a job. It keeps its rows by number, not by id: a row of a job is larger than
-// what a page of an index holds, and claims and saves would write overflow pages. The columns before
+// what a page of an index holds, and saves would write overflow pages. The columns before
 // data are what the conditions of a write look at; data is the rest of the job, packed.
 //
 // jobs_unfinished is for a restart: among a million finished jobs it finds the ten that are not.
@@ -22,7 +22,6 @@ var schema = []string{
 		row           INTEGER PRIMARY KEY,
 		id            TEXT NOT NULL UNIQUE,
 		rev           INTEGER NOT NULL,
-		claims_rev    INTEGER NOT NULL,
 		process_state TEXT NOT NULL,
 		complete_by   INTEGER,
 		failure_count INTEGER NOT NULL,
@@ -31,13 +30,24 @@ var schema = []string{
 		created_at    INTEGER,
 		finished_at   INTEGER,
 		parked        TEXT,
-		open          BLOB,
-		claims        BLOB,
 		data          BLOB NOT NULL) STRICT`,
 	`CREATE INDEX jobs_due ON jobs(complete_by, id) WHERE complete_by IS NOT NULL`,
 	`CREATE INDEX jobs_unfinished ON jobs(id, complete_by) WHERE complete_by IS NOT NULL`,
 	`CREATE INDEX jobs_finished ON jobs(finished_at) WHERE finished_at IS NOT NULL`,
 	`CREATE INDEX jobs_workflow ON jobs(workflow)`,
+	`CREATE TABLE claims(
+		job         TEXT NOT NULL,
+		birth       TEXT NOT NULL,
+		step        TEXT NOT NULL,
+		agent       TEXT NOT NULL,
+		attempt     INTEGER NOT NULL,
+		locked_by   TEXT NOT NULL,
+		started_at  INTEGER,
+		complete_by INTEGER,
+		closed      TEXT NOT NULL,
+		ends        INTEGER,
+		expires_at  INTEGER NOT NULL,
+		PRIMARY KEY(job, birth, step, agent)) STRICT, WITHOUT ROWID`,
 	`CREATE TABLE payloads(job TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(job, key)) STRICT`,
 	`CREATE TABLE definitions(hash TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT`,
 	`CREATE TABLE current(name TEXT PRIMARY KEY, hash TEXT NOT NULL) STRICT, WITHOUT ROWID`,
@@ -87,8 +97,11 @@ func checkSchema(c *conn) error {
 	if found, err = c.one(`SELECT value FROM meta WHERE key = 'schema'`, row); err != nil {
 		return err
 	}
-	if !found || asInt(row[0]) != schemaVersion {
-		return fmt.Errorf("the file has schema version %d, this program knows version %d: use the program that wrote it", asInt(row[0]), schemaVersion)
+	switch version := asInt(row[0]); {
+	case !found || version > schemaVersion:
+		return fmt.Errorf("the file has schema version %d, this program knows version %d: use the program that wrote it", version, schemaVersion)
+	case version < schemaVersion:
+		return fmt.Errorf("the file has schema version %d, of before claims had items of their own, and this program knows version %d: let the program that wrote it finish its jobs, then begin with a new folder", version, schemaVersion)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@
 // # What is durable when
 //
 // Create, Save, Park and PutDefinition are on the disk when they are answered, with everything that
-// was written before them. Claim, Beat and PutPayload alone are with the operating system: they
-// survive the death of the process, and the loss of power once anything durable was written after them.
+// was written before them. Claim, Beat, Close, Overrule and PutPayload alone are with the operating
+// system: they survive the death of the process, and the loss of power once anything durable was written after them.
 //
 // # How
 //
@@ -66,7 +66,7 @@ const (
 // Options say where a store is kept.
 type Options struct {
 	// Path is the file, in a folder that exists. Empty: a private temporary file, which is
-	// not flushed once it is open, and which Close removes.
+	// not flushed once it is open, and which Shut removes.
 	Path string
 	// CacheSteps bounds the jobs kept in memory, by their steps: about 600 bytes each and what is
 	// inline. Zero: 50,000. Negative: none are kept.
@@ -81,6 +81,7 @@ type Store struct {
 	conn   *conn
 	log    *walLog
 	cache  *cache
+	sweep  sweep
 	queue  queue
 	leases leases
 	// syncing is the group whose commit readers may see already although it is not durable yet.
@@ -198,9 +199,9 @@ func (s *Store) removeTemporary() error {
 	return os.RemoveAll(s.temporary)
 }
 
-// Close ends what was begun, copies the log into the file and closes it. Calls that come later fail
-// with ErrClosed.
-func (s *Store) Close() error {
+// Shut ends what was begun, copies the log into the file and closes it. Calls that come later fail
+// with ErrClosed. (Close is what is done to attempts.)
+func (s *Store) Shut() error {
 	if !s.queue.close() {
 		return ErrClosed
 	}

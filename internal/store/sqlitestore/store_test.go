@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -43,7 +44,7 @@ func harness(t *testing.T, cacheSteps int) storetest.Harness {
 	return storetest.Harness{
 		Open: func() store.Store { return s },
 		Reopen: func() store.Store {
-			check(t, s.Close())
+			check(t, s.Shut())
 			s = open(t, options)
 			return s
 		},
@@ -57,7 +58,7 @@ func open(t testing.TB, options sqlitestore.Options) *sqlitestore.Store {
 	s, err := sqlitestore.Open(t.Context(), options)
 	check(t, err)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
+		if err := s.Shut(); err != nil && !errors.Is(err, sqlitestore.ErrClosed) {
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -101,20 +102,33 @@ func load(t testing.TB, s interface {
 	return job
 }
 
+// look looks at attempt 1 of the job's charge12, as long as it may be claimed.
+func look(t testing.TB, s interface {
+	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error)
+}, id string,
+) makegood.Found {
+	t.Helper()
+	found, err := s.Look(t.Context(), slotOf(id), 1, time.Time{}, time.Time{})
+	check(t, err)
+	return found
+}
+
 func TestAnAbandonedStoreIsOpenedAgainWithAllThatWasAnswered(t *testing.T) {
 	abandoned, path := openFile(t)
 	job := create(t, abandoned, 1)
 	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-	check(t, abandoned.Claim(t.Context(), job.ID, "charge12", claim))
-	want := load(t, abandoned, job.ID)
+	check(t, abandoned.Claim(t.Context(), slotOf(job.ID), claim, job.CompleteBy))
+	want, held := load(t, abandoned, job.ID), look(t, abandoned, job.ID)
 
 	s := open(t, sqlitestore.Options{Path: path})
 	same(t, "job", load(t, s, job.ID), want)
+	same(t, "claim", look(t, s, job.ID), held)
 	check(t, s.Save(t.Context(), store.Change{Job: want, Seen: want.CompleteBy}))
-	check(t, s.Close())
+	check(t, s.Shut())
 	s = open(t, sqlitestore.Options{Path: path})
 	want.Rev++
 	same(t, "job after another save and another opening", load(t, s, job.ID), want)
+	same(t, "claim after another opening", look(t, s, job.ID), held)
 }
 
 func TestATemporaryStoreLeavesNothingBehind(t *testing.T) {
@@ -127,7 +141,7 @@ func TestATemporaryStoreLeavesNothingBehind(t *testing.T) {
 	if got := s.Stats().Syncs; got != 0 {
 		t.Fatalf("got %d flushes, want none", got)
 	}
-	check(t, s.Close())
+	check(t, s.Shut())
 	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
 		t.Fatalf("after Close: got %v, %v; want nothing", left, err)
 	}
@@ -137,14 +151,17 @@ func TestAClosedStoreRefusesEverything(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s, _ := openFile(t)
 	job := create(t, s, 1)
-	check(t, s.Close())
+	check(t, s.Shut())
 	_, loadErr := s.Load(t.Context(), job.ID)
 	_, dueErr := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 1)
+	_, closeErr := s.Close(t.Context(), slotOf(job.ID), store.Closing{Attempt: 1})
+	_, lookErr := s.Look(t.Context(), slotOf(job.ID), 1, job.CompleteBy, job.CreatedAt)
 	for what, err := range map[string]error{
-		"close": s.Close(), "load": loadErr, "due": dueErr,
-		"create": s.Create(t.Context(), benchJob(2)),
-		"save":   s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}),
-		"claim":  s.Claim(t.Context(), job.ID, "charge12", makegood.Claim{Attempt: 1, LockedBy: "x"}),
+		"shut": s.Shut(), "load": loadErr, "due": dueErr,
+		"create":  s.Create(t.Context(), benchJob(2)),
+		"save":    s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}),
+		"claim":   s.Claim(t.Context(), slotOf(job.ID), makegood.Claim{Attempt: 1, LockedBy: "x"}, job.CompleteBy),
+		"attempt": closeErr, "look": lookErr,
 	} {
 		if !errors.Is(err, sqlitestore.ErrClosed) {
 			t.Errorf("%s: got %v, want %v", what, err, sqlitestore.ErrClosed)
@@ -153,14 +170,20 @@ func TestAClosedStoreRefusesEverything(t *testing.T) {
 }
 
 func TestAFileThatIsNotAStoreOfThisVersionIsRefused(t *testing.T) {
-	newer, foreign, text := filepath.Join(t.TempDir(), "newer.db"), filepath.Join(t.TempDir(), "foreign.db"), filepath.Join(t.TempDir(), "text.db")
-	s := open(t, sqlitestore.Options{Path: newer})
-	create(t, s, 1)
-	check(t, s.Close())
-	execSQL(t, newer, `UPDATE meta SET value = 7 WHERE key = 'schema'`)
+	newer, older := filepath.Join(t.TempDir(), "newer.db"), filepath.Join(t.TempDir(), "older.db")
+	foreign, text := filepath.Join(t.TempDir(), "foreign.db"), filepath.Join(t.TempDir(), "text.db")
+	for path, version := range map[string]int{newer: 7, older: 1} {
+		s := open(t, sqlitestore.Options{Path: path})
+		create(t, s, 1)
+		check(t, s.Shut())
+		execSQL(t, path, fmt.Sprint(`UPDATE meta SET value = `, version, ` WHERE key = 'schema'`))
+	}
 	execSQL(t, foreign, `CREATE TABLE songs(title)`)
 	check(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))
-	for path, want := range map[string]string{newer: "schema version 7", foreign: "not a store of Makegood", text: "not a database"} {
+	for path, want := range map[string]string{
+		newer: "schema version 7", older: "finish its jobs, then begin with a new folder",
+		foreign: "not a store of Makegood", text: "not a database",
+	} {
 		_, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})
 		_, readErr := sqlitestore.OpenReader(t.Context(), path)
 		for how, err := range map[string]error{"open": err, "open to read": readErr} {
@@ -180,7 +203,7 @@ func TestTheIncarnationIsCountedAcrossOpenings(t *testing.T) {
 			t.Fatalf("got incarnation %d, %v; want %d", got, err, want)
 		}
 		if want%2 == 0 { // every other one is abandoned
-			check(t, s.Close())
+			check(t, s.Shut())
 		}
 	}
 }
@@ -218,7 +241,9 @@ func TestTheStatementsOfTheHotPathReadNoMoreThanTheyNeed(t *testing.T) {
 		"expired":    "SEARCH jobs USING INDEX jobs_finished",
 		"unfinished": "SEARCH jobs USING COVERING INDEX jobs_unfinished",
 		"load":       "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)", "head": "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id=?)",
-		"each": "SEARCH jobs USING INTEGER PRIMARY KEY (rowid>?)",
+		"each":  "SEARCH jobs USING INTEGER PRIMARY KEY (rowid>?)",
+		"slot":  "SEARCH claims USING PRIMARY KEY (job=? AND birth=? AND step=? AND agent=?)",
+		"sweep": "SEARCH claims USING PRIMARY KEY ((job,birth,step,agent)>(?,?,?,?))",
 	} {
 		if plan := plans[name]; !strings.HasPrefix(plan, want) || strings.Contains(plan, "TEMP") {
 			t.Errorf("%s: got the plan %q, want one that begins with %q and sorts nothing", name, plan, want)
@@ -257,15 +282,16 @@ func TestWhatIsKeptInMemoryIsWhatIsInTheFile(t *testing.T) {
 	check(t, s.Create(t.Context(), job))
 	same(t, "created", load(t, s, job.ID), load(t, r, job.ID))
 	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: time.Now(), CompleteBy: time.Now().Add(time.Hour)}
-	check(t, s.Claim(t.Context(), job.ID, "charge12", claim))
-	same(t, "claimed", load(t, s, job.ID), load(t, r, job.ID))
+	check(t, s.Claim(t.Context(), slotOf(job.ID), claim, time.Now().Add(time.Hour)))
+	same(t, "claimed", look(t, s, job.ID), look(t, r, job.ID))
 	claim.CompleteBy = time.Now().Add(2 * time.Hour)
-	check(t, s.Beat(t.Context(), job.ID, "charge12", claim))
-	same(t, "beaten", load(t, s, job.ID), load(t, r, job.ID))
+	completeBy, err := s.Beat(t.Context(), slotOf(job.ID), claim, time.Now().Add(time.Hour))
+	check(t, err)
+	same(t, "beaten", look(t, r, job.ID).Claim.CompleteBy, completeBy)
 	saved := load(t, s, job.ID)
 	seen := saved.CompleteBy
-	saved.CompleteBy, saved.Open = time.Now(), map[string]int{}
-	check(t, s.Save(t.Context(), store.Change{Job: saved, Seen: seen, Ended: []string{"charge12"}}))
+	saved.CompleteBy = time.Now()
+	check(t, s.Save(t.Context(), store.Change{Job: saved, Seen: seen}))
 	same(t, "saved", load(t, s, job.ID), load(t, r, job.ID))
 }
 

@@ -1,244 +1,302 @@
 package storetest
 
 import (
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
+// row is an interleaving: what was done, what is done then, and what happens. docs/architecture.md has the
+// same rows, and a test compares the two.
+type row struct {
+	first, then, happens string
+	play                 func(s *scene)
+}
+
+func (r row) name() string { return r.first + ", then " + r.then + ": " + r.happens }
+
+// interleavings are all rows.
+func interleavings() []row {
+	var all []row
+	for _, rows := range [][]row{
+		claimRows(), lateClaimRows(), beatRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
+	} {
+		all = append(all, rows...)
+	}
+	return all
+}
+
 func claimRules() []rule {
-	return []rule{
-		{"a claim takes its slot and leaves the revision", claimTakesSlot},
-		{"of two claims of an attempt the second is told that it is taken", secondClaimTaken},
-		{"of many concurrent claims of an attempt exactly one wins", oneConcurrentClaim},
-		{"claims of several steps stand side by side", claimsSideBySide},
-		{"a repeated claim succeeds and raises nothing", repeatedClaim},
-		{"a repeated claim succeeds after its attempt was withdrawn", repeatedAfterWithdrawal},
-		{"a late task of an attempt that was withdrawn cannot be claimed", withdrawnCannotBeClaimed},
-		{"a late task of an attempt that a newer one follows cannot be claimed", olderCannotBeClaimed},
-		{"a forward attempt cannot be claimed once its undo is open", forwardAfterUndo},
-		{"an undo cannot be claimed once a forward attempt of a new round is open", undoAfterForward},
-		{"a claim of a newer attempt replaces the slot of an older one", newerReplacesSlot},
-		{"an attempt can be claimed by another once its slot was ended", claimAfterEnd},
-		{"a claim lowers a later CompleteBy", claimLowersKey},
-		{"a claim leaves an earlier CompleteBy", claimLeavesKey},
-		{"a claim brings no job into the index", claimBringsNoKey},
+	var rules []rule
+	for _, r := range interleavings() {
+		rules = append(rules, rule{r.name(), func(w *world) { r.play(w.scene("a")) }})
+	}
+	return rules
+}
+
+// scene is one slot and those who meet there. Its attempts can be claimed until a fortnight after the base.
+type scene struct {
+	*world
+	slot  store.Slot
+	until time.Time
+}
+
+func (w *world) scene(name string) *scene {
+	slot := store.Slot{Agent: "inventory", Job: w.id(name), Birth: "birth-" + w.prefix, Step: "reserve"}
+	return &scene{w, slot, w.at(makegood.MaxClaimDelay)}
+}
+
+// claims lets somebody claim an attempt at the base, until d after it.
+func (s *scene) claims(attempt int, by string, d time.Duration, want error) {
+	s.Helper()
+	s.claimsAt(0, attempt, by, d, want)
+}
+
+func (s *scene) claimsAt(start time.Duration, attempt int, by string, d time.Duration, want error) {
+	s.Helper()
+	claim := makegood.Claim{Attempt: attempt, LockedBy: by, StartedAt: s.at(start), CompleteBy: s.at(d)}
+	s.want("claim by "+by, s.store.Claim(s.ctx, s.slot, claim, s.until), want)
+}
+
+// beats lets somebody ask for d, and wants now to stand unless the attempt is over.
+func (s *scene) beats(attempt int, by string, d, now time.Duration, want error) {
+	s.Helper()
+	got, err := s.store.Beat(s.ctx, s.slot, s.claim(attempt, by, d), s.until)
+	s.want("heartbeat of "+by, err, want)
+	if !errors.Is(want, store.ErrTaken) {
+		s.sameTime("CompleteBy after the heartbeat of "+by, got, s.at(now))
 	}
 }
 
-func claimTakesSlot(w *world) {
-	before := w.create(w.job("a"))
-	claim := w.claim(1, "agent/1", time.Minute)
-	want := before.Clone()
-	want.Claims = makegood.Claims{Rev: 1, Slots: map[string]makegood.Claim{"reserve": claim}}
-	w.same("job after the claim", w.mustClaim(before.ID, claim), want)
-	w.want("claim of a step that is not open", w.store.Claim(w.ctx, before.ID, "charge", claim), store.ErrWithdrawn)
-	w.want("claim of an attempt that is not open yet", w.store.Claim(w.ctx, before.ID, "reserve", w.claim(2, "agent/2", time.Minute)), store.ErrWithdrawn)
-	w.same("job after the claims that failed", w.load(before.ID), want)
+// over lets somebody ask for an hour, and wants his attempt to be over.
+func (s *scene) over(attempt int, by string) {
+	s.Helper()
+	s.beats(attempt, by, time.Hour, 0, store.ErrTaken)
 }
 
-func secondClaimTaken(w *world) {
-	job := w.create(w.job("a"))
-	want := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	w.want("claim by another", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/2", time.Second)), store.ErrTaken)
-	w.same("job after the second claim", w.load(job.ID), want)
+// closing asks, at now, for the end of an attempt that is wanted.
+func (s *scene) closing(attempt int, now time.Duration) store.Closing {
+	return store.Closing{Attempt: attempt, Until: s.until, Now: s.at(now)}
 }
 
-func oneConcurrentClaim(w *world) {
-	const many = 16
-	job := w.create(w.job("a"))
-	errs := atOnce(many, func(i int) error {
-		return w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, fmt.Sprint("agent/", i), time.Minute))
-	})
-	won := winners(w, errs, store.ErrTaken)
-	after := w.load(job.ID)
-	if got, want := slot(after).LockedBy, fmt.Sprint("agent/", won); got != want || after.Claims.Rev != 1 {
-		w.Fatalf("got the slot of %s and Claims.Rev %d, want %s and 1", got, after.Claims.Rev, want)
+// unwanted asks, at now, for the end of an attempt that may run until ends.
+func (s *scene) unwanted(attempt int, now, ends time.Duration) store.Closing {
+	c := s.closing(attempt, now)
+	c.Ends = s.at(ends)
+	return c
+}
+
+// replied takes a failure reply.
+func (s *scene) replied(attempt int, by string) store.Closing {
+	c := s.closing(attempt, time.Second)
+	c.LockedBy = by
+	return c
+}
+
+func (s *scene) closes(c store.Closing, want makegood.Found) {
+	s.Helper()
+	got, err := s.store.Close(s.ctx, s.slot, c)
+	s.want("close", err, nil)
+	s.same("answer of the close", got, want)
+}
+
+func (s *scene) looks(attempt int, now time.Duration, want makegood.Found) {
+	s.Helper()
+	got, err := s.store.Look(s.ctx, s.slot, attempt, s.until, s.at(now))
+	s.want("look", err, nil)
+	s.same("answer of the look", got, want)
+}
+
+// found is an answer with the claim of an attempt by somebody, from the base until d after it.
+func (s *scene) found(finding makegood.Finding, attempt int, by string, d time.Duration) makegood.Found {
+	return makegood.Found{Finding: finding, Claim: s.claim(attempt, by, d)}
+}
+
+// nobody is the answer that an attempt is closed which nobody had claimed.
+func nobody(attempt int) makegood.Found {
+	return makegood.Found{Finding: makegood.FoundNobody, Claim: makegood.Claim{Attempt: attempt}}
+}
+
+// without is an answer that shows no claim.
+func without(finding makegood.Finding) makegood.Found { return makegood.Found{Finding: finding} }
+
+func claimRows() []row {
+	minute := time.Minute
+	return []row{
+		{"nothing", "claim", "it is held", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+		}},
+		{"claim", "claim by another", "taken, and the first stands", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.claims(1, "y", time.Hour, store.ErrTaken)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+		}},
+		{"claim whose answer was lost", "the same claim again", "it holds, and nothing changes", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.claims(1, "x", time.Hour, nil)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+		}},
+		{"claim, heartbeat", "the same claim again", "it holds, and what the heartbeat moved stays", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.claims(1, "x", minute, nil)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", time.Hour))
+		}},
+		{"claim of attempt 1", "claim of attempt 2", "attempt 2 is held, and 1 is over", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.claims(2, "y", time.Hour, nil)
+			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "y", time.Hour))
+			s.over(1, "x")
+		}},
+		{"claim of attempt 2", "late task of attempt 1 claims", "withdrawn", func(s *scene) {
+			s.claims(2, "y", minute, nil)
+			s.claims(1, "x", minute, store.ErrWithdrawn)
+			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "y", minute))
+		}},
+		{"close: nobody", "late task claims", "withdrawn", func(s *scene) {
+			s.closes(s.closing(1, 0), nobody(1))
+			s.claims(1, "x", minute, store.ErrWithdrawn)
+			s.closes(s.closing(1, time.Second), nobody(1))
+		}},
+		{"close of attempt 2: nobody", "late task of attempt 1 claims", "withdrawn", func(s *scene) {
+			s.closes(s.closing(2, 0), nobody(2))
+			s.claims(1, "x", minute, store.ErrWithdrawn)
+			s.closes(s.closing(2, time.Second), nobody(2))
+		}},
+		{"close: nobody", "claim of the next attempt", "it is held", func(s *scene) {
+			s.closes(s.closing(1, 0), nobody(1))
+			s.claims(2, "x", minute, nil)
+			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "x", minute))
+		}},
 	}
 }
 
-func claimsSideBySide(w *world) {
-	job := w.job("a")
-	steps := []string{"reserve", "charge", "notify"}
-	job.Open = map[string]int{"reserve": 1, "charge": 5, "notify": 2}
-	w.create(job)
-	errs := atOnce(len(steps), func(i int) error {
-		return w.store.Claim(w.ctx, job.ID, steps[i], w.claim(job.Open[steps[i]], steps[i], time.Minute))
-	})
-	for i, err := range errs {
-		w.want("claim of "+steps[i], err, nil)
-	}
-	want := map[string]makegood.Claim{}
-	for _, step := range steps {
-		want[step] = w.claim(job.Open[step], step, time.Minute)
-	}
-	w.same("claims", w.load(job.ID).Claims, makegood.Claims{Rev: 3, Slots: want})
-}
-
-func repeatedClaim(w *world) {
-	job := w.create(w.job("a"))
-	want := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	again := w.claim(1, "agent/1", time.Second)
-	w.want("the same claim again", w.store.Claim(w.ctx, job.ID, "reserve", again), nil)
-	w.same("job after the second try", w.load(job.ID), want)
-}
-
-// repeatedAfterWithdrawal: the first try's answer was lost, and the attempt withdrawn meanwhile. The
-// claim was made; that nobody wants its result any more is for a beat to say.
-func repeatedAfterWithdrawal(w *world) {
-	job := w.create(w.job("a"))
-	claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	claimed.Open = nil
-	want := w.mustSave(claimed)
-	w.want("the same claim again", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Minute)), nil)
-	w.same("job after the second try", w.load(job.ID), want)
-}
-
-func withdrawnCannotBeClaimed(w *world) {
-	job := w.create(w.job("a"))
-	job.Open = nil
-	err := w.store.Save(w.ctx, store.Change{Job: job, Seen: job.CompleteBy, OnClaims: true})
-	w.want("save that withdraws", err, nil)
-	want := w.load(job.ID)
-	w.want("claim", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Second)), store.ErrWithdrawn)
-	w.same("job after the late claim", w.load(job.ID), want)
-}
-
-func olderCannotBeClaimed(w *world) {
-	job := w.create(w.job("a"))
-	job.Open = map[string]int{"reserve": 2}
-	w.want("save that opens attempt 2", w.store.Save(w.ctx, store.Change{Job: job, Seen: job.CompleteBy, OnClaims: true}), nil)
-	w.want("claim of attempt 1", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Minute)), store.ErrWithdrawn)
-	w.same("slot after the claim of attempt 2", slot(w.mustClaim(job.ID, w.claim(2, "agent/2", time.Minute))), w.claim(2, "agent/2", time.Minute))
-	w.want("claim of attempt 1, later", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Minute)), store.ErrWithdrawn)
-}
-
-// forwardAfterUndo: a step and its undo count their attempts together, so the undo's is a newer one.
-func forwardAfterUndo(w *world) {
-	job := w.create(w.job("a"))
-	claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	claimed.ProcessState, claimed.Open = makegood.Undoing, map[string]int{"reserve": 2}
-	claimed.Steps[0].Attempt, claimed.Steps[0].Undo = 2, makegood.Activity{State: makegood.Dispatched, Attempt: 2}
-	w.mustSave(claimed, "reserve")
-	w.want("claim of the forward attempt", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/9", time.Minute)), store.ErrWithdrawn)
-	undo := w.claim(2, "agent/2", time.Minute)
-	w.same("slot after the claim of the undo", slot(w.mustClaim(job.ID, undo)), undo)
-	w.want("claim of the forward attempt, later", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(1, "agent/9", time.Minute)), store.ErrWithdrawn)
-}
-
-func undoAfterForward(w *world) {
-	job := w.job("a")
-	job.ProcessState, job.Open = makegood.Undoing, map[string]int{"reserve": 2}
-	loaded := w.create(job)
-	loaded.ProcessState, loaded.Round, loaded.Open = makegood.Processing, 2, map[string]int{"reserve": 3}
-	w.mustSave(loaded)
-	w.want("claim of the undo", w.store.Claim(w.ctx, job.ID, "reserve", w.claim(2, "agent/1", time.Minute)), store.ErrWithdrawn)
-	forward := w.claim(3, "agent/2", time.Minute)
-	w.same("slot after the claim of the forward attempt", slot(w.mustClaim(job.ID, forward)), forward)
-}
-
-// newerReplacesSlot: the save that opened the next attempt was not asked to end the slot of the last.
-func newerReplacesSlot(w *world) {
-	job := w.create(w.job("a"))
-	claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	claimed.Open = map[string]int{"reserve": 2}
-	saved := w.mustSave(claimed)
-	w.same("slot after the save", slot(saved), w.claim(1, "agent/1", time.Minute))
-	after := w.mustClaim(job.ID, w.claim(2, "agent/2", 2*time.Minute))
-	want := makegood.Claims{Rev: 2, Slots: map[string]makegood.Claim{"reserve": w.claim(2, "agent/2", 2*time.Minute)}}
-	w.same("claims", after.Claims, want)
-}
-
-func claimAfterEnd(w *world) {
-	job := w.create(w.job("a"))
-	claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	w.mustSave(claimed, "reserve")
-	after := w.mustClaim(job.ID, w.claim(1, "agent/2", time.Minute))
-	want := makegood.Claims{Rev: 2, Slots: map[string]makegood.Claim{"reserve": w.claim(1, "agent/2", time.Minute)}}
-	w.same("claims", after.Claims, want)
-}
-
-func claimLowersKey(w *world) {
-	job := w.create(w.job("a"))
-	after := w.mustClaim(job.ID, w.claim(1, "agent/1", 10*time.Second))
-	w.sameTime("CompleteBy", after.CompleteBy, w.at(10*time.Second))
-	w.sees("key in the index", w.at(time.Hour), map[string]time.Time{job.ID: w.at(10 * time.Second)})
-}
-
-func claimLeavesKey(w *world) {
-	job := w.create(w.job("a"))
-	after := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Hour))
-	w.sameTime("CompleteBy", after.CompleteBy, job.CompleteBy)
-	w.sees("key in the index", w.at(time.Hour), map[string]time.Time{job.ID: job.CompleteBy})
-}
-
-func claimBringsNoKey(w *world) {
-	job := w.job("a")
-	job.CompleteBy = time.Time{}
-	w.create(job)
-	after := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Second))
-	w.sameTime("CompleteBy", after.CompleteBy, time.Time{})
-	w.sees("keys in the index", w.at(time.Hour), map[string]time.Time{})
-}
-
-func beatRules() []rule {
-	return []rule{
-		{"a beat extends the slot and never the key", beatExtendsSlot},
-		{"a beat of an attempt that is over is refused", beatAfterEnd},
-		{"a beat of another's claim is refused", beatOfAnother},
-		{"a beat of a withdrawn attempt extends its claim and says so", beatAfterWithdrawal},
+// lateClaimRows are of claims that come when it is over, or nearly.
+func lateClaimRows() []row {
+	minute := time.Minute
+	return []row{
+		{"claim, close: silent", "the same claim again", "withdrawn", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.closing(1, minute), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.claims(1, "x", time.Hour, store.ErrWithdrawn)
+		}},
+		{"claim, close: silent", "claim by another", "withdrawn", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.closing(1, minute), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.claims(1, "y", time.Hour, store.ErrWithdrawn)
+		}},
+		{"claim, failure reply", "claim by another", "withdrawn", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.replied(1, "x"), s.found(makegood.FoundReplied, 1, "x", minute))
+			s.claims(1, "y", time.Hour, store.ErrWithdrawn)
+		}},
+		{"claim, close: held and unwanted", "the same claim again", "it holds: a heartbeat tells", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.unwanted(1, 0, minute), s.found(makegood.FoundHeld, 1, "x", minute))
+			s.claims(1, "x", time.Hour, nil)
+			s.beats(1, "x", time.Hour, minute, store.ErrWithdrawn)
+		}},
+		{"claimUntil has come", "claim", "it is held", func(s *scene) {
+			s.claimsAt(makegood.MaxClaimDelay, 1, "x", makegood.MaxClaimDelay+minute, nil)
+			s.claimsAt(makegood.MaxClaimDelay, 1, "y", makegood.MaxClaimDelay+minute, store.ErrTaken)
+		}},
+		{"claimUntil has passed", "claim", "withdrawn, though nothing is there", func(s *scene) {
+			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 1, "x", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
+			s.looks(1, 0, without(makegood.FoundOpen))
+		}},
+		{"claim of attempt 1, claimUntil of attempt 2 has passed", "claim of attempt 2", "withdrawn", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 2, "y", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+		}},
 	}
 }
 
-func beatExtendsSlot(w *world) {
-	job := w.create(w.job("a"))
-	want := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	later := makegood.Claim{Attempt: 1, LockedBy: "agent/1", StartedAt: w.at(time.Second), CompleteBy: w.at(2 * time.Hour)}
-	w.want("beat", w.store.Beat(w.ctx, job.ID, "reserve", later), nil)
-	want.Claims = makegood.Claims{Rev: 2, Slots: map[string]makegood.Claim{"reserve": w.claim(1, "agent/1", 2*time.Hour)}}
-	w.same("job after a beat, which moves no StartedAt", w.load(job.ID), want)
-
-	w.want("earlier beat", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Second)), nil)
-	after := w.load(job.ID)
-	w.sameTime("CompleteBy of the slot", slot(after).CompleteBy, w.at(time.Second))
-	w.sameTime("CompleteBy of the job, which no beat moves", after.CompleteBy, job.CompleteBy)
-	w.sees("key in the index", w.at(time.Hour), map[string]time.Time{job.ID: job.CompleteBy})
+func beatRows() []row {
+	minute, month := time.Minute, makegood.MaxClaim
+	return []row{
+		{"claim", "heartbeat", "CompleteBy moves", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", time.Hour))
+		}},
+		{"heartbeat whose answer was lost", "the same heartbeat again", "the same answer", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.closes(s.unwanted(1, 0, 2*time.Hour), s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.beats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
+			s.beats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
+		}},
+		{"claim, heartbeat", "a heartbeat that asks for less", "CompleteBy stays", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.beats(1, "x", minute, time.Hour, nil)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", time.Hour))
+		}},
+		{"claim whose CompleteBy has passed", "heartbeat", "it holds: nobody has closed it", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.looks(1, time.Hour, s.found(makegood.FoundHeld, 1, "x", minute))
+			s.beats(1, "x", 2*time.Hour, 2*time.Hour, nil)
+			s.closes(s.closing(1, time.Hour), s.found(makegood.FoundHeld, 1, "x", 2*time.Hour))
+		}},
+		{"claim", "heartbeat past thirty days", "CompleteBy moves to thirty days after the claim", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.beats(1, "x", month, month, nil)
+			s.beats(1, "x", month+minute, month, nil)
+			s.closes(s.closing(1, month), s.found(makegood.FoundSilent, 1, "x", month))
+		}},
+	}
 }
 
-func beatAfterEnd(w *world) {
-	job := w.create(w.job("a"))
-	claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	want := w.mustSave(claimed, "reserve")
-	w.want("beat after the slot was ended", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Hour)), store.ErrTaken)
-	w.same("job after the beat", w.load(job.ID), want)
-
-	want.Open = map[string]int{"reserve": 2}
-	w.mustSave(want)
-	want = w.mustClaim(job.ID, w.claim(2, "agent/2", time.Minute))
-	w.want("beat when a newer attempt is claimed", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Hour)), store.ErrTaken)
-	w.same("job after the beat", w.load(job.ID), want)
-}
-
-func beatOfAnother(w *world) {
-	job := w.create(w.job("a"))
-	w.want("beat before any claim", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Hour)), store.ErrTaken)
-	want := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-	w.want("beat by another", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "agent/2", time.Hour)), store.ErrTaken)
-	w.want("beat of another attempt", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(2, "agent/1", time.Hour)), store.ErrTaken)
-	w.want("beat of another step", w.store.Beat(w.ctx, job.ID, "charge", w.claim(1, "agent/1", time.Hour)), store.ErrTaken)
-	w.same("job after the beats", w.load(job.ID), want)
-}
-
-func beatAfterWithdrawal(w *world) {
-	for name, open := range map[string]map[string]int{"gone": nil, "newer": {"reserve": 2}} {
-		job := w.create(w.job(name))
-		claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Minute))
-		claimed.Open = open
-		w.mustSave(claimed)
-		w.want("beat, the attempt being "+name, w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "agent/1", time.Hour)), store.ErrWithdrawn)
-		want := makegood.Claims{Rev: 2, Slots: map[string]makegood.Claim{"reserve": w.claim(1, "agent/1", time.Hour)}}
-		w.same("claims, which stand and were extended", w.load(job.ID).Claims, want)
+// overRows are of heartbeats of attempts that are over, or that nobody wants.
+func overRows() []row {
+	minute := time.Minute
+	return []row{
+		{"nothing", "heartbeat", "over", func(s *scene) {
+			s.over(1, "x")
+			s.looks(1, 0, without(makegood.FoundOpen))
+		}},
+		{"claim", "heartbeat of another, or of another attempt", "over, and the claim stands", func(s *scene) {
+			s.claims(2, "x", minute, nil)
+			s.over(2, "y")
+			s.over(1, "x")
+			s.over(3, "x")
+			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "x", minute))
+		}},
+		{"close: nobody", "heartbeat", "over", func(s *scene) {
+			s.closes(s.closing(1, 0), nobody(1))
+			s.over(1, "x")
+			s.over(1, "")
+		}},
+		{"claim, close: silent", "heartbeat", "over", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.closing(1, minute), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.over(1, "x")
+			s.closes(s.closing(1, 0), s.found(makegood.FoundSilent, 1, "x", minute))
+		}},
+		{"claim, failure reply", "heartbeat", "over", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.replied(1, "x"), s.found(makegood.FoundReplied, 1, "x", minute))
+			s.over(1, "x")
+			s.looks(1, 0, s.found(makegood.FoundClosed, 1, "x", minute))
+		}},
+		{"claim, close: held and unwanted", "heartbeat", "withdrawn, and not past its end", func(s *scene) {
+			s.claims(1, "x", minute, nil)
+			s.closes(s.unwanted(1, 0, 10*minute), s.found(makegood.FoundHeld, 1, "x", minute))
+			s.beats(1, "x", 5*minute, 5*minute, store.ErrWithdrawn)
+			s.beats(1, "x", time.Hour, 10*minute, store.ErrWithdrawn)
+			s.beats(1, "x", minute, 10*minute, store.ErrWithdrawn)
+			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", 10*minute))
+		}},
+		{"claim, close: held and unwanted, with an end before its CompleteBy", "heartbeat", "withdrawn, and its CompleteBy stays", func(s *scene) {
+			s.claims(1, "x", time.Hour, nil)
+			s.closes(s.unwanted(1, 0, minute), s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.beats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
+			s.closes(s.closing(1, minute), s.found(makegood.FoundHeld, 1, "x", time.Hour))
+		}},
 	}
 }

@@ -47,7 +47,7 @@ func finishedNotInIndex(w *world) {
 	born.CompleteBy = time.Time{}
 	w.create(born)
 	seen := job.CompleteBy
-	job.ProcessState, job.CompleteBy, job.Open = makegood.Processed, time.Time{}, nil
+	job.ProcessState, job.CompleteBy = makegood.Processed, time.Time{}
 	w.want("save that finishes", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
 	w.sees("due", w.at(time.Hour), map[string]time.Time{other.ID: other.CompleteBy})
 	w.sameTime("CompleteBy", w.load(job.ID).CompleteBy, time.Time{})
@@ -76,8 +76,6 @@ func movedKey(w *world) {
 		w.sees("due", w.at(2*time.Hour), map[string]time.Time{job.ID: key})
 		job = w.load(job.ID)
 	}
-	w.mustClaim(job.ID, w.claim(1, "agent/1", 10*time.Second))
-	w.sees("due after a claim", w.at(2*time.Hour), map[string]time.Time{job.ID: w.at(10 * time.Second)})
 }
 
 // sees waits until the index shows exactly these jobs of the test.

@@ -14,7 +14,7 @@ import (
 
 func jobRules() []rule {
 	return []rule{
-		{"a created job is loaded as it was given, as revision 1 without claims", createdAsGiven},
+		{"a created job is loaded as it was given, as revision 1", createdAsGiven},
 		{"only one of two creates of an id wins", oneCreate},
 		{"only one of many concurrent creates of an id wins", oneConcurrentCreate},
 		{"what does not exist is not found", notFound},
@@ -29,13 +29,12 @@ func createdAsGiven(w *world) {
 	job := w.job("a")
 	want := job.Clone()
 	want.Rev = 1
-	// Neither is for the caller of Create to say.
+	// That is not for the caller of Create to say.
 	job.Rev = 7
-	job.Claims = makegood.Claims{Rev: 3, Slots: map[string]makegood.Claim{"reserve": w.claim(1, "nobody", time.Second)}}
 	w.same("loaded job", w.create(job), want)
 
 	finished := w.job("b")
-	finished.CompleteBy, finished.Open = time.Time{}, nil
+	finished.CompleteBy = time.Time{}
 	want = finished.Clone()
 	want.Rev = 1
 	w.same("loaded job without a key", w.create(finished), want)
@@ -69,8 +68,6 @@ func notFound(w *world) {
 	id := w.id("nowhere")
 	_, err := w.store.Load(w.ctx, id)
 	w.want("load", err, store.ErrNotFound)
-	w.want("claim", w.store.Claim(w.ctx, id, "reserve", w.claim(1, "x", time.Second)), store.ErrNotFound)
-	w.want("beat", w.store.Beat(w.ctx, id, "reserve", w.claim(1, "x", time.Second)), store.ErrNotFound)
 	w.want("park", w.store.Park(w.ctx, id, w.base, "reason", w.at(time.Hour)), store.ErrNotFound)
 	job := w.job("nowhere")
 	job.Rev = 1
@@ -88,7 +85,11 @@ func timesKeepMillis(w *world) {
 	w.same("Deadline", got.Deadline, job.Deadline)
 	w.same("CreatedAt", got.CreatedAt, job.CreatedAt)
 	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: odd.Add(3 * time.Millisecond), CompleteBy: odd.Add(4 * time.Millisecond)}
-	w.same("slot", slot(w.mustClaim(job.ID, claim)), claim)
+	slot := w.scene("a").slot
+	w.want("claim", w.store.Claim(w.ctx, slot, claim, odd.Add(time.Hour)), nil)
+	held, err := w.store.Look(w.ctx, slot, 1, odd.Add(time.Hour), odd)
+	w.want("look", err, nil)
+	w.same("claim", held.Claim, claim)
 
 	before := w.job("b")
 	before.CompleteBy = time.Date(1969, 12, 31, 23, 59, 59, 1_000_000, time.UTC)
@@ -97,7 +98,7 @@ func timesKeepMillis(w *world) {
 
 func largeJob(w *world) {
 	job := w.job("large")
-	job.Steps, job.Open = nil, map[string]int{}
+	job.Steps = nil
 	reason := makegood.Clip(strings.Repeat("Zażółć gęślą jaźń \u2028 \"quoted\" \\ 変換 🦊 \x01\n", 40))
 	for i := range makegood.MaxSteps {
 		step := makegood.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 3}
@@ -110,7 +111,6 @@ func largeJob(w *world) {
 		}
 		step.Undo = makegood.Activity{State: makegood.Dispatched, Attempt: 4, Output: wire.Inline([]byte(`{"ż":"🦊"}`))}
 		job.Steps = append(job.Steps, step)
-		job.Open[step.Name] = 4
 	}
 	job.Reason = reason
 	job.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: reason, At: w.base}}
@@ -119,35 +119,27 @@ func largeJob(w *world) {
 	loaded := w.create(job)
 	w.same("created", loaded, want)
 
-	for i := range makegood.MaxSteps {
-		w.want("claim", w.store.Claim(w.ctx, job.ID, fmt.Sprintf("step_%d", i), w.claim(4, fmt.Sprintf("agent-%d/nonce", i), time.Hour)), nil)
-	}
-	loaded = w.load(job.ID)
-	if got := len(loaded.Claims.Slots); got != makegood.MaxSteps {
-		w.Fatalf("slots: got %d, want %d", got, makegood.MaxSteps)
-	}
-	want, want.Claims, want.Rev = loaded.Clone(), loaded.Claims, 2
+	want.Rev = 2
 	w.same("saved", w.mustSave(loaded), want)
 }
 
 // nothingShared: an adapter that keeps jobs in memory must not hand out its own.
 func nothingShared(w *world) {
 	given := w.job("a")
-	want := w.create(given)
+	given.Untold, given.Requests = []makegood.Announcement{{Seq: 1, Reason: "why"}}, []string{"cancel/1"}
+	want := w.create(given).Clone()
 	scribble := func(job makegood.Job) {
 		job.Steps[0].Name = "scribbled"
-		job.Open["reserve"] = 99
-		for step := range job.Claims.Slots {
-			job.Claims.Slots[step] = makegood.Claim{LockedBy: "scribbled"}
-		}
+		job.Untold[0].Reason = "scribbled"
+		job.Requests[0] = "scribbled"
 	}
 	scribble(given)
 	scribble(w.load(want.ID))
 	w.same("job after its creator and a reader scribbled on theirs", w.load(want.ID), want)
 
-	saved := w.mustClaim(want.ID, w.claim(1, "x", time.Minute))
+	saved := w.load(want.ID)
 	w.want("save", w.save(saved), nil)
-	want = w.load(saved.ID)
+	want = w.load(saved.ID).Clone()
 	scribble(saved)
 	w.same("job after its saver scribbled on his", w.load(want.ID), want)
 }
@@ -161,9 +153,10 @@ func thereAfterReopening(w *world) {
 	w.want("definition", w.store.PutDefinition(w.ctx, "wf-"+w.prefix, "hash-"+w.prefix, []byte(`{}`)), nil)
 	job.ProcessState = makegood.Processing
 	job = w.mustSave(job)
-	job = w.mustClaim(job.ID, w.claim(1, "x", 2*time.Minute))
-	w.want("beat", w.store.Beat(w.ctx, job.ID, "reserve", w.claim(1, "x", 3*time.Minute)), nil)
-	job = w.load(job.ID)
+	held, closed := w.scene("a"), w.scene("b")
+	held.claims(1, "x", 2*time.Minute, nil)
+	held.closes(held.unwanted(1, 0, time.Hour), held.found(makegood.FoundHeld, 1, "x", 2*time.Minute))
+	closed.closes(closed.closing(1, 0), nobody(1))
 	parked := w.create(w.job("b"))
 	w.want("park", w.store.Park(w.ctx, parked.ID, parked.CompleteBy, "why", w.at(time.Hour)), nil)
 	parked = w.load(parked.ID)
@@ -172,6 +165,8 @@ func thereAfterReopening(w *world) {
 	w.same("job after reopening", w.load(job.ID), job)
 	w.same("parked job after reopening", w.load(parked.ID), parked)
 	w.sees("keys after reopening", w.at(time.Hour), map[string]time.Time{job.ID: job.CompleteBy, parked.ID: parked.CompleteBy})
+	held.beats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
+	closed.claims(1, "x", time.Minute, store.ErrWithdrawn)
 	value, err := w.store.Payload(w.ctx, job.ID, "input")
 	w.want("payload", err, nil)
 	w.same("payload after reopening", string(value), `"large"`)

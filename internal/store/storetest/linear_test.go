@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -19,12 +20,13 @@ func TestTheModelIsLinearizable(t *testing.T) {
 func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
 	const tries = 30
 	for name, wrap := range map[string]func(m *model) store.Store{
-		"claims are not exclusive":      claimsOfAll,
-		"claims of what was withdrawn":  claimsOfTheWithdrawn,
-		"a load is stale":               staleLoads,
-		"an id is created twice":        createsAgain,
-		"a save looks and then leaps":   leapingSaves,
-		"a save does not see the claim": blindSaves,
+		"claims are not exclusive":     claimsOfAll,
+		"claims of what was closed":    claimsOfTheClosed,
+		"a claim looks and then leaps": func(m *model) store.Store { return hooked{model: m, claim: leapingClaims(m)} },
+		"a close looks and then leaps": func(m *model) store.Store { return hooked{model: m, close: leapingCloses(m)} },
+		"a load is stale":              staleLoads,
+		"an id is created twice":       createsAgain,
+		"a save looks and then leaps":  leapingSaves,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range tries {
@@ -40,28 +42,19 @@ func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
 }
 
 func claimsOfAll(m *model) store.Store {
-	return hooked{model: m, claim: func(id, step string, c makegood.Claim) error {
-		job, err := m.Load(context.Background(), id)
-		if err != nil || job.Open[step] != c.Attempt {
-			return m.Claim(context.Background(), id, step, c)
+	return claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+		if item.Attempt == c.Attempt && item.Closed == "" {
+			*item = store.ClaimItem{}
 		}
-		m.edit(id, func(job *makegood.Job) {
-			job.Claims.Slots = map[string]makegood.Claim{step: c}
-			job.Claims.Rev++
-		})
-		return nil
-	}}
+	}, nil)(m)
 }
 
-func claimsOfTheWithdrawn(m *model) store.Store {
-	return hooked{model: m, claim: func(id, step string, c makegood.Claim) error {
-		m.edit(id, func(job *makegood.Job) {
-			if job.Open[step] == 0 {
-				job.Open = makeOpen(nil, step, c.Attempt)
-			}
-		})
-		return m.Claim(context.Background(), id, step, c)
-	}}
+func claimsOfTheClosed(m *model) store.Store {
+	return claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) {
+		if item.Closed != "" {
+			*item = store.ClaimItem{}
+		}
+	}, nil)(m)
 }
 
 // staleLoads shows every third load what the one before it has shown.
@@ -105,13 +98,6 @@ func leapingSaves(m *model) store.Store {
 		if now, err := m.Load(context.Background(), c.Job.ID); err == nil {
 			c.Job.Rev = now.Rev
 		}
-		return m.Save(context.Background(), c)
-	}}
-}
-
-func blindSaves(m *model) store.Store {
-	return hooked{model: m, save: func(c store.Change) error {
-		c.OnClaims = false
 		return m.Save(context.Background(), c)
 	}}
 }

@@ -51,7 +51,7 @@ func listFiltered(w *world) {
 			job := w.listable(workflow + "-" + string(state))
 			job.Workflow, job.ProcessState = w.id(workflow), state
 			if state.Finished() {
-				job.CompleteBy, job.Open = time.Time{}, nil
+				job.CompleteBy = time.Time{}
 			}
 			w.create(job)
 		}

@@ -3,7 +3,7 @@ package storetest
 import (
 	"cmp"
 	"context"
-	"maps"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -23,12 +23,21 @@ type model struct {
 	payloads    map[[2]string][]byte
 	definitions map[string][]byte
 	current     map[string]string
+	slots       map[store.Slot]store.ClaimItem
+
+	// What a slot becomes is said by package store; a mutant says otherwise.
+	claimed   func(item store.ClaimItem, claim makegood.Claim, until time.Time) (store.ClaimItem, error)
+	beaten    func(item store.ClaimItem, claim makegood.Claim, until time.Time) (store.ClaimItem, error)
+	closed    func(item store.ClaimItem, c store.Closing) (store.ClaimItem, makegood.Found)
+	looked    func(item store.ClaimItem, attempt int, until, now time.Time) makegood.Found
+	overruled func(item store.ClaimItem, attempt int, lie string, until time.Time) (store.ClaimItem, error)
 }
 
 func newModel() *model {
 	return &model{
 		jobs: map[string]makegood.Job{}, damaged: map[string]bool{}, payloads: map[[2]string][]byte{},
-		definitions: map[string][]byte{}, current: map[string]string{},
+		definitions: map[string][]byte{}, current: map[string]string{}, slots: map[store.Slot]store.ClaimItem{},
+		claimed: store.Claimed, beaten: store.Beaten, closed: store.Closed, looked: store.Looked, overruled: store.Overruled,
 	}
 }
 
@@ -38,16 +47,7 @@ func (m *model) damage(id string) {
 	m.damaged[id] = true
 }
 
-func (m *model) put(job makegood.Job) {
-	job = job.Clone()
-	if len(job.Open) == 0 {
-		job.Open = nil
-	}
-	if len(job.Claims.Slots) == 0 {
-		job.Claims.Slots = nil
-	}
-	m.jobs[job.ID] = job
-}
+func (m *model) put(job makegood.Job) { m.jobs[job.ID] = job.Clone() }
 
 func (m *model) Create(_ context.Context, job makegood.Job) error {
 	m.mu.Lock()
@@ -55,7 +55,7 @@ func (m *model) Create(_ context.Context, job makegood.Job) error {
 	if _, taken := m.jobs[job.ID]; taken {
 		return store.ErrExists
 	}
-	job.Rev, job.Claims = 1, makegood.Claims{}
+	job.Rev = 1
 	m.put(job)
 	return nil
 }
@@ -85,10 +85,6 @@ func (m *model) Save(_ context.Context, c store.Change) error {
 	}
 	job := c.Job.Clone()
 	job.Rev++
-	job.Claims = makegood.Claims{Rev: old.Claims.Rev, Slots: maps.Clone(old.Claims.Slots)}
-	for _, step := range c.Ended {
-		delete(job.Claims.Slots, step)
-	}
 	if !c.MovesKey() {
 		job.CompleteBy = old.CompleteBy
 	}
@@ -108,54 +104,54 @@ func (m *model) Park(_ context.Context, id string, seen time.Time, reason string
 		return store.ErrConflict
 	}
 	job.ProcessState, job.Reason, job.CompleteBy = makegood.Error, reason, completeBy
+	job.Rev++
 	m.put(job)
 	return nil
 }
 
-func (m *model) Claim(_ context.Context, id, step string, claim makegood.Claim) error {
+func (m *model) Claim(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	job, found := m.jobs[id]
-	if !found {
-		return store.ErrNotFound
+	next, err := m.claimed(m.slots[slot], claim, until)
+	if err == nil {
+		m.slots[slot] = next
 	}
-	if err := store.MayClaim(job, step, claim); err != nil || store.Holds(job, step, claim) {
-		return err
-	}
-	if job.CompleteBy.After(claim.CompleteBy) {
-		job.CompleteBy = claim.CompleteBy
-	}
-	m.setSlot(job, step, claim)
-	return nil
+	return err
 }
 
-func (m *model) Beat(_ context.Context, id, step string, claim makegood.Claim) error {
+func (m *model) Beat(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	job, found := m.jobs[id]
-	switch {
-	case !found:
-		return store.ErrNotFound
-	case !store.Holds(job, step, claim):
-		return store.ErrTaken
+	next, err := m.beaten(m.slots[slot], claim, until)
+	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
+		return time.Time{}, err
 	}
-	slot := job.Claims.Slots[step]
-	slot.CompleteBy = claim.CompleteBy
-	m.setSlot(job, step, slot)
-	if job.Open[step] != claim.Attempt {
-		return store.ErrWithdrawn
-	}
-	return nil
+	m.slots[slot] = next
+	return next.CompleteBy, err
 }
 
-func (m *model) setSlot(job makegood.Job, step string, claim makegood.Claim) {
-	job = job.Clone()
-	if job.Claims.Slots == nil {
-		job.Claims.Slots = map[string]makegood.Claim{}
+func (m *model) Close(_ context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next, found := m.closed(m.slots[slot], c)
+	m.slots[slot] = next
+	return found, nil
+}
+
+func (m *model) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.looked(m.slots[slot], attempt, until, now), nil
+}
+
+func (m *model) Overrule(_ context.Context, slot store.Slot, attempt int, lie string, until time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	next, err := m.overruled(m.slots[slot], attempt, lie, until)
+	if err == nil {
+		m.slots[slot] = next
 	}
-	job.Claims.Slots[step] = claim
-	job.Claims.Rev++
-	m.put(job)
+	return err
 }
 
 func (m *model) Shards() int { return 1 }
@@ -190,7 +186,7 @@ func (m *model) PutPayload(_ context.Context, job, key string, value []byte) err
 func (m *model) Payload(_ context.Context, job, key string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return found(m.payloads, [2]string{job, key})
+	return valueOf(m.payloads, [2]string{job, key})
 }
 
 func (m *model) PutDefinition(_ context.Context, name, hash string, definition []byte) error {
@@ -206,16 +202,17 @@ func (m *model) PutDefinition(_ context.Context, name, hash string, definition [
 func (m *model) Definition(_ context.Context, hash string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return found(m.definitions, hash)
+	return valueOf(m.definitions, hash)
 }
 
 func (m *model) CurrentDefinition(_ context.Context, name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return found(m.current, name)
+	return valueOf(m.current, name)
 }
 
-func found[K comparable, V any](m map[K]V, key K) (V, error) {
+// valueOf gives what a map has under a key.
+func valueOf[K comparable, V any](m map[K]V, key K) (V, error) {
 	v, ok := m[key]
 	if !ok {
 		return v, store.ErrNotFound

@@ -11,6 +11,7 @@ func parkRules() []rule {
 	return []rule{
 		{"a parked job is in Error with its reason, and due at its new key", parkedIsInError},
 		{"a park conflicts when the key has moved", parkConflicts},
+		{"a park raises the revision, so a save of before it conflicts", parkRaisesRev},
 		{"a parked job can be saved again", parkedIsMended},
 		{"a damaged job is reported as damaged", damagedIsReported},
 		{"a damaged job is parked without decoding, and not due before its new key", damagedIsParked},
@@ -20,21 +21,35 @@ func parkRules() []rule {
 
 func parkedIsInError(w *world) {
 	job := w.create(w.job("a"))
-	want := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Hour))
+	want := job.Clone()
 	reason := "cannot be applied: ż \"quoted\"\n"
 	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, reason, w.at(makegood.FarKey)), nil)
-	want.ProcessState, want.Reason, want.CompleteBy = makegood.Error, reason, w.at(makegood.FarKey)
+	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.Error, reason, w.at(makegood.FarKey), job.Rev+1
 	w.same("parked job", w.load(job.ID), want)
 	w.sees("due", w.at(makegood.FarKey), map[string]time.Time{job.ID: w.at(makegood.FarKey)})
 }
 
 func parkConflicts(w *world) {
 	job := w.create(w.job("a"))
-	claimed := w.mustClaim(job.ID, w.claim(1, "agent/1", time.Second))
+	moved := job.Clone()
+	moved.CompleteBy = w.at(time.Second)
+	w.want("save that moves the key", w.store.Save(w.ctx, store.Change{Job: moved, Seen: job.CompleteBy}), nil)
+	moved = w.load(job.ID)
 	for _, seen := range []time.Time{job.CompleteBy, {}} {
 		w.want("park", w.store.Park(w.ctx, job.ID, seen, "late", w.at(time.Hour)), store.ErrConflict)
 	}
-	w.same("job after the parks", w.load(job.ID), claimed)
+	w.same("job after the parks", w.load(job.ID), moved)
+}
+
+// parkRaisesRev: whoever had loaded the job decides again, and sees that it was parked.
+func parkRaisesRev(w *world) {
+	loaded := w.create(w.job("a"))
+	w.want("park", w.store.Park(w.ctx, loaded.ID, loaded.CompleteBy, "why", loaded.CompleteBy), nil)
+	parked := w.load(loaded.ID)
+	w.want("save of what was loaded before the park", w.save(loaded), store.ErrConflict)
+	w.same("job after the save", w.load(loaded.ID), parked)
+	w.want("park again", w.store.Park(w.ctx, loaded.ID, loaded.CompleteBy, "why", w.at(time.Hour)), nil)
+	w.want("save of what was loaded between the parks", w.save(parked), store.ErrConflict)
 }
 
 func parkedIsMended(w *world) {

@@ -3,10 +3,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"reflect"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,261 +11,241 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// seedVariable replays a random test: MAKEGOOD_STORETEST_SEED=N go test -run ...
-const seedVariable = "MAKEGOOD_STORETEST_SEED"
-
-// randomOperations is how many operations the random test makes; against a remote store each costs a
-// round trip or two.
-const randomOperations = 500
-
 func raceRules() []rule {
 	return []rule{
-		{"random operations answer and leave what the contract says", randomAgreesWithModel},
-		{"claims and saves of many goroutines lose nothing", nothingLostInARace},
+		{"saves of many goroutines lose nothing", nothingLostInARace},
+		{"of many concurrent claims of an attempt exactly one wins", oneConcurrentClaim},
+		{"of a claim and a close that finds nobody exactly one wins", claimOrNobody},
+		{"of a heartbeat and a close that finds silence exactly one wins", beatOrSilence},
+		{"of a failure reply and a close that finds silence exactly one wins", replyOrSilence},
+		{"attempts that many goroutines claim, beat and close have one holder each, and none once they are closed", oneHolderEach},
 	}
 }
 
-// dice makes random operations on a few jobs, so that they meet.
-type dice struct {
-	*rand.Rand
-	w *world
-	// loaded are jobs as they were at some time: saves are decided on old ones, too.
-	loaded map[string][]makegood.Job
+// raceRounds is how often those meet whose meeting is by chance.
+const raceRounds = 20
+
+func oneConcurrentClaim(w *world) {
+	const many = 16
+	s := w.scene("a")
+	errs := atOnce(many, func(i int) error {
+		return w.store.Claim(w.ctx, s.slot, w.claim(1, fmt.Sprint("agent/", i), time.Minute), s.until)
+	})
+	won := winners(w, errs, store.ErrTaken)
+	s.looks(1, 0, s.found(makegood.FoundHeld, 1, fmt.Sprint("agent/", won), time.Minute))
 }
 
-func randomAgreesWithModel(w *world) {
-	seed := rand.Int64()
-	if text := os.Getenv(seedVariable); text != "" {
-		var err error
-		seed, err = strconv.ParseInt(text, 10, 64)
-		w.want(seedVariable, err, nil)
-	}
-	w.Logf("replay with %s=%d", seedVariable, seed)
-	d := dice{Rand: rand.New(rand.NewPCG(uint64(seed), 0)), w: w, loaded: map[string][]makegood.Job{}}
-	m := newModel()
-	for i := range randomOperations {
-		name := fmt.Sprint("a", d.IntN(3))
-		what, operation := d.operation(name)
-		want, got := operation(m), operation(w.store)
-		if !sameAnswer(got, want) {
-			w.Fatalf("operation %d, %s: got %v, want %v", i, what, got, want)
+// meet lets two kinds of callers meet in a new slot, many of each, and gives their answers.
+func meet(w *world, round int, prepare func(s *scene), calls ...func(s *scene) answer) (s *scene, answers []answer) {
+	const each = 4
+	s = w.scene(fmt.Sprint("round-", round))
+	prepare(s)
+	answers = make([]answer, each*len(calls))
+	atOnce(len(answers), func(i int) error {
+		answers[i] = calls[i%len(calls)](s)
+		return nil
+	})
+	return s, answers
+}
+
+func (s *scene) askClose(c store.Closing) answer {
+	found, err := s.store.Close(s.ctx, s.slot, c)
+	return answer{found: found, err: err}
+}
+
+func claimOrNobody(w *world) {
+	for round := range raceRounds {
+		var held atomic.Int64
+		s, answers := meet(w, round, func(*scene) {},
+			func(s *scene) answer {
+				err := s.store.Claim(s.ctx, s.slot, s.claim(1, fmt.Sprint("agent/", held.Add(1)), time.Hour), s.until)
+				return answer{err: err}
+			},
+			func(s *scene) answer { return s.askClose(s.closing(1, 0)) },
+		)
+		claimed, closed, withdrawn := 0, 0, 0
+		for i, a := range answers {
+			switch claims := i%2 == 0; {
+			case claims && a.err == nil:
+				claimed++
+			case claims && errors.Is(a.err, store.ErrWithdrawn):
+				withdrawn++
+			case !claims && a.found.Finding == makegood.FoundNobody:
+				closed++
+			}
 		}
-		d.compare(fmt.Sprintf("after operation %d, %s", i, what), m, w.id(name))
-	}
-	w.sees("keys after all of them", w.at(100*time.Hour), keys(m))
-}
-
-func keys(m *model) map[string]time.Time {
-	all := map[string]time.Time{}
-	for id, job := range m.jobs {
-		if !job.CompleteBy.IsZero() {
-			all[id] = job.CompleteBy
+		if (claimed == 1) == (closed > 0) || claimed > 1 || (withdrawn > 0) != (closed > 0) {
+			w.Fatalf("round %d: %d claims held, %d were withdrawn and %d closings found nobody: %+v", round, claimed, withdrawn, closed, answers)
 		}
-	}
-	return all
-}
-
-// sameAnswer compares by the sentinels, which are all that a caller may act on.
-func sameAnswer(got, want error) bool {
-	if want == nil {
-		return got == nil
-	}
-	return errors.Is(got, want)
-}
-
-func (d *dice) compare(when string, m *model, id string) {
-	want, wantErr := m.Load(d.w.ctx, id)
-	got, err := d.w.store.Load(d.w.ctx, id)
-	if !sameAnswer(err, wantErr) {
-		d.w.Fatalf("%s: load: got %v, want %v", when, err, wantErr)
-	}
-	if err != nil {
-		return
-	}
-	if !reflect.DeepEqual(got, want) {
-		d.w.Fatalf("%s:\n got %s\nwant %s", when, show(got), show(want))
-	}
-	d.loaded[id] = append(d.loaded[id], got)
-}
-
-// operation gives a random operation on the job, and says what it is.
-func (d *dice) operation(name string) (what string, do func(s store.Store) error) {
-	id, ctx := d.w.id(name), d.w.ctx
-	step := d.pick("reserve", "charge")
-	claim := d.w.claim(1+d.IntN(3), d.pick("x", "y"), d.after())
-	switch n := d.IntN(20); {
-	case n < 1 || len(d.loaded[id]) == 0:
-		job := d.w.job(name)
-		d.w.made = append(d.w.made, id)
-		return "create " + name, func(s store.Store) error { return s.Create(ctx, job) }
-	case n < 9:
-		return fmt.Sprintf("claim %s of %s: %+v", step, name, claim), func(s store.Store) error { return s.Claim(ctx, id, step, claim) }
-	case n < 12:
-		return fmt.Sprintf("beat %s of %s: %+v", step, name, claim), func(s store.Store) error { return s.Beat(ctx, id, step, claim) }
-	case n < 13:
-		seen, key := d.recent(id).CompleteBy, d.w.at(d.after())
-		return fmt.Sprintf("park %s, seen %v, key %v", name, seen, key), func(s store.Store) error { return s.Park(ctx, id, seen, "parked", key) }
-	default:
-		change := d.change(id)
-		return fmt.Sprintf("save %+v", change), func(s store.Store) error { return s.Save(ctx, change) }
-	}
-}
-
-// change is a save of a job as it was loaded lately, or a little earlier.
-func (d *dice) change(id string) store.Change {
-	job := d.recent(id).Clone()
-	c := store.Change{Seen: job.CompleteBy, OnClaims: d.IntN(3) == 0}
-	job.FailureCount++
-	// A save has a name of its own, by which a store knows that one whose answer was lost was made.
-	job.LockedBy = fmt.Sprint("engine/", d.Uint64())
-	job.ProcessState, job.Reason = makegood.Processing, d.pick("", "because")
-	job.Open = nil
-	for _, step := range []string{"reserve", "charge"} {
-		if attempt := d.IntN(4); attempt > 0 {
-			job.Open = makeOpen(job.Open, step, attempt)
-		}
-		if d.IntN(3) == 0 {
-			c.Ended = append(c.Ended, step)
+		if closed == 0 {
+			s.closes(s.closing(1, time.Hour), makegood.Found{Finding: makegood.FoundSilent, Claim: answers[1].found.Claim})
 		}
 	}
-	switch d.IntN(6) {
-	case 0:
-		job.CompleteBy = time.Time{}
-	case 1, 2:
-		job.CompleteBy = d.w.at(d.after())
+}
+
+func beatOrSilence(w *world) {
+	for round := range raceRounds {
+		_, answers := meet(w, round,
+			func(s *scene) { s.claims(1, "x", time.Minute, nil) },
+			func(s *scene) answer {
+				completeBy, err := s.store.Beat(s.ctx, s.slot, s.claim(1, "x", time.Hour), s.until)
+				return answer{completeBy: completeBy, err: err}
+			},
+			func(s *scene) answer { return s.askClose(s.closing(1, time.Minute)) },
+		)
+		beaten, silent := 0, 0
+		for i, a := range answers {
+			switch beats := i%2 == 0; {
+			case beats && a.err == nil:
+				beaten++
+			case !beats && a.found.Finding == makegood.FoundSilent:
+				silent++
+			}
+		}
+		if (beaten > 0) == (silent > 0) {
+			w.Fatalf("round %d: %d heartbeats held and %d closings found silence: %+v", round, beaten, silent, answers)
+		}
 	}
-	c.Job = job
-	return c
 }
 
-func makeOpen(open map[string]int, step string, attempt int) map[string]int {
-	if open == nil {
-		open = map[string]int{}
+func replyOrSilence(w *world) {
+	for round := range raceRounds {
+		s, answers := meet(w, round,
+			func(s *scene) { s.claims(1, "x", time.Minute, nil) },
+			func(s *scene) answer { return s.askClose(s.replied(1, "x")) },
+			func(s *scene) answer { return s.askClose(s.closing(1, time.Minute)) },
+		)
+		first := answers[0].found.Finding
+		if first != makegood.FoundReplied && first != makegood.FoundSilent {
+			w.Fatalf("round %d: a failure reply found %q", round, first)
+		}
+		for i, a := range answers {
+			want := makegood.FoundSilent
+			if i%2 == 0 {
+				want = first
+			}
+			if a.err != nil || a.found != s.found(want, 1, "x", time.Minute) {
+				w.Fatalf("round %d, call %d: got %+v, want %s", round, i, a, want)
+			}
+		}
 	}
-	open[step] = attempt
-	return open
 }
 
-func (d *dice) pick(of ...string) string { return of[d.IntN(len(of))] }
-
-func (d *dice) after() time.Duration { return time.Duration(1+d.IntN(60)) * time.Second }
-
-func (d *dice) recent(id string) makegood.Job {
-	all := d.loaded[id]
-	return all[len(all)-1-min(d.IntN(3), len(all)-1)]
-}
-
-// nothingLostInARace: agents claim and beat whatever attempt is open while schedulers save the job and
-// open the next. Whatever was answered must be counted in the end.
-func nothingLostInARace(w *world) {
-	const agents, schedulers, rounds = 6, 2, 15
-	id := w.create(w.job("a")).ID
-	r := &race{w: w, id: id, won: map[int]string{}}
+// oneHolderEach: agents claim and beat the newest attempt while others close it and open the next.
+func oneHolderEach(w *world) {
+	const agents, closers, rounds = 6, 3, 15
+	r := &race{scene: w.scene("a"), holder: map[int]string{}, closed: map[int]makegood.Finding{}}
+	r.newest.Store(1)
 	var all sync.WaitGroup
 	for i := range agents {
 		all.Go(func() { r.agent(fmt.Sprint("agent/", i), rounds) })
 	}
-	for range schedulers {
-		all.Go(func() { r.scheduler(rounds) })
+	for i := range closers {
+		all.Go(func() { r.closer(i, rounds) })
 	}
 	all.Wait()
-	if r.failed.Load() {
-		return
-	}
-	job := w.load(id)
-	if job.Rev != 1+r.saves.Load() || job.Claims.Rev != r.claims.Load() || int64(job.FailureCount) != r.saves.Load() {
-		w.Fatalf("got Rev %d, Claims.Rev %d and %d counted; want %d saves and %d claims and beats",
-			job.Rev, job.Claims.Rev, job.FailureCount, r.saves.Load(), r.claims.Load())
-	}
-	if s := slot(job); s.LockedBy != "" && r.won[s.Attempt] != s.LockedBy {
-		w.Fatalf("the slot of attempt %d is of %s, but %q was told that it won", s.Attempt, s.LockedBy, r.won[s.Attempt])
+	for attempt, finding := range r.closed {
+		if holder := r.holder[attempt]; (holder == "") != (finding == makegood.FoundNobody) {
+			w.Errorf("attempt %d was closed as %s, and %q was told that it holds it", attempt, finding, holder)
+		}
 	}
 }
 
+// race is what all of them were told.
 type race struct {
-	w             *world
-	id            string
-	saves, claims atomic.Int64
-	failed        atomic.Bool
-	mu            sync.Mutex
-	// won says who was told that the attempt is his.
-	won map[int]string
-}
-
-func (r *race) errorf(format string, args ...any) {
-	r.failed.Store(true)
-	r.w.Errorf(format, args...)
+	*scene
+	newest atomic.Int64
+	mu     sync.Mutex
+	holder map[int]string
+	closed map[int]makegood.Finding
 }
 
 func (r *race) agent(name string, rounds int) {
 	for range rounds {
-		job, err := r.w.store.Load(r.w.ctx, r.id)
+		attempt := int(r.newest.Load())
+		err := r.store.Claim(r.ctx, r.slot, r.claim(attempt, name, time.Minute), r.until)
+		if err != nil && !errors.Is(err, store.ErrTaken) && !errors.Is(err, store.ErrWithdrawn) {
+			r.Errorf("claim: %v", err)
+		}
 		if err != nil {
-			r.errorf("load: %v", err)
-			return
+			continue
 		}
-		claim := r.w.claim(job.Open["reserve"], name, time.Hour)
-		err = r.w.store.Claim(r.w.ctx, r.id, "reserve", claim)
-		switch {
-		case err == nil:
-			r.mine(claim)
-		case !errors.Is(err, store.ErrTaken) && !errors.Is(err, store.ErrWithdrawn):
-			r.errorf("claim: %v", err)
-			return
+		r.mu.Lock()
+		if other := r.holder[attempt]; other != "" && other != name {
+			r.Errorf("attempt %d was given to %s and to %s", attempt, other, name)
+		}
+		r.holder[attempt] = name
+		_, ended := r.closed[attempt]
+		r.mu.Unlock()
+		_, err = r.store.Beat(r.ctx, r.slot, r.claim(attempt, name, 2*time.Minute), r.until)
+		if err == nil && ended {
+			r.Errorf("the heartbeat of attempt %d held after it was closed", attempt)
 		}
 	}
 }
 
-// mine notes a claim that was won, and beats it once.
-func (r *race) mine(claim makegood.Claim) {
-	r.mu.Lock()
-	before, again := r.won[claim.Attempt]
-	r.won[claim.Attempt] = claim.LockedBy
-	r.mu.Unlock()
-	if again && before != claim.LockedBy {
-		r.errorf("attempt %d was given to %s and to %s", claim.Attempt, before, claim.LockedBy)
-	}
-	if !again {
-		r.claims.Add(1)
-	}
-	err := r.w.store.Beat(r.w.ctx, r.id, "reserve", claim)
-	switch {
-	case err == nil || errors.Is(err, store.ErrWithdrawn):
-		r.claims.Add(1)
-	case !errors.Is(err, store.ErrTaken):
-		r.errorf("beat: %v", err)
+// closer ends the newest attempt and opens the next: late enough for any claim to have ended, or too early.
+func (r *race) closer(number, rounds int) {
+	for i := range rounds {
+		attempt := int(r.newest.Load())
+		now := time.Duration((i+number)%2) * time.Hour
+		found, err := r.store.Close(r.ctx, r.slot, r.closing(attempt, now))
+		if err != nil {
+			r.Errorf("close: %v", err)
+			return
+		}
+		if found.Finding != makegood.FoundNobody && found.Finding != makegood.FoundSilent {
+			continue
+		}
+		r.mu.Lock()
+		if before, again := r.closed[attempt]; again && before != found.Finding {
+			r.Errorf("attempt %d was closed as %s and as %s", attempt, before, found.Finding)
+		}
+		r.closed[attempt] = found.Finding
+		r.mu.Unlock()
+		r.newest.CompareAndSwap(int64(attempt), int64(attempt+1))
 	}
 }
 
-// scheduler opens the next attempt: after a claim whose slot it ends, or over an unclaimed one. Each
-// conflict is the progress of somebody else, and there are not as many others as it tries.
-func (r *race) scheduler(rounds int) {
+// nothingLostInARace: every save that was answered must be counted in the end.
+func nothingLostInARace(w *world) {
+	const schedulers, rounds = 6, 10
+	id := w.create(w.job("a")).ID
+	var saves atomic.Int64
+	errs := atOnce(schedulers, func(int) error { return w.saveMany(id, rounds, &saves) })
+	for _, err := range errs {
+		w.want("saves", err, nil)
+	}
+	job := w.load(id)
+	if job.Rev != 1+saves.Load() || int64(job.FailureCount) != saves.Load() {
+		w.Fatalf("got Rev %d and %d counted; want %d saves", job.Rev, job.FailureCount, saves.Load())
+	}
+}
+
+// saveMany saves rounds times. Each conflict is the progress of somebody else, and there are not as many others as
+// it tries.
+func (w *world) saveMany(id string, rounds int, saves *atomic.Int64) error {
 	const tries = 10_000
 	saved := 0
 	for range tries {
-		if saved == rounds || r.failed.Load() {
-			return
-		}
-		job, err := r.w.store.Load(r.w.ctx, r.id)
+		job, err := w.store.Load(w.ctx, id)
 		if err != nil {
-			r.errorf("load: %v", err)
-			return
+			return err
 		}
-		change := store.Change{Job: job, Seen: job.CompleteBy, OnClaims: true}
-		if slot(job).Attempt == job.Open["reserve"] {
-			change.Ended, change.OnClaims = []string{"reserve"}, false
+		job.FailureCount++
+		// A save has a name of its own, by which a store knows that one whose answer was lost was made.
+		job.LockedBy = fmt.Sprint("engine/", random(1<<60))
+		err = w.save(job)
+		if err != nil && !errors.Is(err, store.ErrConflict) {
+			return err
 		}
-		change.Job.FailureCount++
-		change.Job.Open = map[string]int{"reserve": job.Open["reserve"] + 1}
-		err = r.w.store.Save(r.w.ctx, change)
-		switch {
-		case err == nil:
-			r.saves.Add(1)
+		if err == nil {
+			saves.Add(1)
 			saved++
-		case !errors.Is(err, store.ErrConflict):
-			r.errorf("save: %v", err)
-			return
+		}
+		if saved == rounds {
+			return nil
 		}
 	}
-	r.errorf("a scheduler saved %d times in %d tries, want %d", saved, tries, rounds)
+	return fmt.Errorf("saved %d times in %d tries, want %d", saved, tries, rounds)
 }

@@ -1,6 +1,6 @@
 // Package storetest holds every adapter of store.Store to its contract. One test is one rule of
-// internal/store, and each interleaving of a claim with a save is a test of its own, played step by
-// step. It knows nothing of how an adapter does it.
+// internal/store, and each interleaving of claims, heartbeats, closings and saves is a test of its own,
+// played step by step. It knows nothing of how an adapter does it.
 //
 // The ids are new in every run and no test needs an empty store, so the suite also runs against a
 // table that others use. The index may lag: what is read from it is waited for.
@@ -43,13 +43,20 @@ type rule struct {
 
 // Run runs the suite. It calls newHarness once for each test.
 func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
-	var all []rule
-	for _, rules := range [][]rule{jobRules(), saveRules(), claimRules(), beatRules(), parkRules(), indexRules(), listRules(), leaseRules(), payloadRules(), raceRules()} {
-		all = append(all, rules...)
-	}
-	for _, r := range all {
+	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) { r.test(newWorld(t, newHarness(t))) })
 	}
+}
+
+// rules are all of the suite.
+func rules() []rule {
+	var all []rule
+	for _, rules := range [][]rule{
+		jobRules(), saveRules(), claimRules(), parkRules(), indexRules(), listRules(), auditRules(), leaseRules(), payloadRules(), randomRules(), raceRules(),
+	} {
+		all = append(all, rules...)
+	}
+	return all
 }
 
 // world is what a test has: a store, and names and a stretch of time that no other test uses.
@@ -102,14 +109,14 @@ func (w *world) id(name string) string { return "storetest-" + w.prefix + "-" + 
 // at gives a time of this test, a whole number of milliseconds.
 func (w *world) at(after time.Duration) time.Time { return w.base.Add(after) }
 
-// job gives a job that may be created: its step reserve is open, and a key is set.
+// job gives a job that may be created: its step reserve is dispatched, and a key is set.
 func (w *world) job(name string) makegood.Job {
 	job := makegood.Job{
 		ID: w.id(name), Workflow: "order", Definition: "hash-of-order", Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
 		CompleteBy: w.at(time.Minute), CreatedAt: w.base, Deadline: w.at(time.Hour),
 		Input: wire.Inline([]byte(`{"sku":"A1","quantity":2}`)), InputHash: "hash-of-input",
-		Open: map[string]int{"reserve": 1}, Transitions: 1,
+		Birth: "birth-" + w.prefix, Secret: []byte("secret-" + w.prefix), Transitions: 1,
 	}
 	for _, step := range []string{"reserve", "charge", "notify"} {
 		job.Steps = append(job.Steps, makegood.StepState{Name: step})
@@ -137,27 +144,20 @@ func (w *world) load(id string) makegood.Job {
 }
 
 // save stores a job whose key does not move.
-func (w *world) save(job makegood.Job, ended ...string) error {
-	return w.store.Save(w.ctx, store.Change{Job: job, Seen: job.CompleteBy, Ended: ended})
+func (w *world) save(job makegood.Job) error {
+	return w.store.Save(w.ctx, store.Change{Job: job, Seen: job.CompleteBy})
 }
 
 // mustSave saves and gives the job as it is loaded.
-func (w *world) mustSave(job makegood.Job, ended ...string) makegood.Job {
+func (w *world) mustSave(job makegood.Job) makegood.Job {
 	w.Helper()
-	w.want("save", w.save(job, ended...), nil)
+	w.want("save", w.save(job), nil)
 	return w.load(job.ID)
 }
 
 // claim gives a claim that starts at the base and ends after d.
 func (w *world) claim(attempt int, lockedBy string, d time.Duration) makegood.Claim {
 	return makegood.Claim{Attempt: attempt, LockedBy: lockedBy, StartedAt: w.base, CompleteBy: w.at(d)}
-}
-
-// mustClaim claims reserve and gives the job as it is loaded.
-func (w *world) mustClaim(id string, c makegood.Claim) makegood.Job {
-	w.Helper()
-	w.want("claim", w.store.Claim(w.ctx, id, "reserve", c), nil)
-	return w.load(id)
 }
 
 // want fails the test unless err is the wanted one; nil wants none.
@@ -183,9 +183,6 @@ func (w *world) sameTime(what string, got, want time.Time) {
 		w.Fatalf("%s: got %v, want %v", what, got, want)
 	}
 }
-
-// slot gives the claim of reserve.
-func slot(job makegood.Job) makegood.Claim { return job.Claims.Slots["reserve"] }
 
 func show(v any) string {
 	text := fmt.Sprintf("%+v", v)

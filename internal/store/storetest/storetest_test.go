@@ -66,8 +66,8 @@ type hooked struct {
 	load   func(id string) (makegood.Job, error)
 	save   func(c store.Change) error
 	park   func(id string, seen time.Time, reason string, key time.Time) error
-	claim  func(id, step string, c makegood.Claim) error
-	beat   func(id, step string, c makegood.Claim) error
+	claim  func(slot store.Slot, c makegood.Claim, until time.Time) error
+	close  func(slot store.Slot, c store.Closing) (makegood.Found, error)
 	due    func(now time.Time, after store.Entry, limit int) ([]store.Entry, error)
 }
 
@@ -99,18 +99,18 @@ func (h hooked) Park(ctx context.Context, id string, seen time.Time, reason stri
 	return h.model.Park(ctx, id, seen, reason, key)
 }
 
-func (h hooked) Claim(ctx context.Context, id, step string, c makegood.Claim) error {
+func (h hooked) Claim(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) error {
 	if h.claim != nil {
-		return h.claim(id, step, c)
+		return h.claim(slot, c, until)
 	}
-	return h.model.Claim(ctx, id, step, c)
+	return h.model.Claim(ctx, slot, c, until)
 }
 
-func (h hooked) Beat(ctx context.Context, id, step string, c makegood.Claim) error {
-	if h.beat != nil {
-		return h.beat(id, step, c)
+func (h hooked) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+	if h.close != nil {
+		return h.close(slot, c)
 	}
-	return h.model.Beat(ctx, id, step, c)
+	return h.model.Close(ctx, slot, c)
 }
 
 func (h hooked) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
@@ -131,7 +131,7 @@ func (m *model) edit(id string, f func(job *makegood.Job)) {
 
 func mutants() map[string]mutant {
 	all := saveMutants()
-	for _, more := range []map[string]mutant{claimMutants(), otherMutants(), listMutants()} {
+	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants()} {
 		for name, m := range more {
 			all[name] = m
 		}
@@ -165,65 +165,33 @@ func saveMutants() map[string]mutant {
 		}
 	}
 	return map[string]mutant{
-		"a save writes the claims as it loaded them": {
-			"a claim is never erased by a concurrent save",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.Claims.Slots = c.Job.Claims.Slots }),
-		},
-		"a save writes forged slots": {
-			"a save never writes a slot",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) {
-				for step, slot := range c.Job.Claims.Slots {
-					job.Claims.Slots[step] = slot
-				}
-			}),
-		},
-		"a save lowers Claims.Rev": {
-			"a claim is never erased by a concurrent save",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.Claims.Rev = c.Job.Claims.Rev }),
-		},
-		"a save removes all slots when it ends one": {
-			"a save removes only the slots that it ends",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) {
-				if len(c.Ended) > 0 {
-					job.Claims.Slots = nil
-				}
-			}),
-		},
-		"a save ends nothing": {
-			"a save removes only the slots that it ends",
-			before(func(c *store.Change, _ makegood.Job) { c.Ended = nil }),
-		},
 		"a save ignores the revision": {
 			"only one of two saves of a revision wins",
 			before(func(c *store.Change, stored makegood.Job) { c.Job.Rev = stored.Rev }),
 		},
-		"a save ignores the claims": {
-			"a claimed task is never withdrawn as unclaimed",
-			before(func(c *store.Change, _ makegood.Job) { c.OnClaims = false }),
+		"a save leaves the key": {
+			"a save moves CompleteBy, or leaves it",
+			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.CompleteBy = c.Seen }),
 		},
-		"a save always rests on the claims": {
-			"a claim is never erased by a concurrent save",
-			before(func(c *store.Change, _ makegood.Job) { c.OnClaims = true }),
-		},
-		"a save ignores the key that was seen": {
-			"a save that moves CompleteBy conflicts with a claim that lowered it",
-			before(func(c *store.Change, stored makegood.Job) {
-				if !c.Seen.Equal(c.Job.CompleteBy) {
-					c.Seen = stored.CompleteBy
+		"a save never takes the key away": {
+			"a finished job is not in the index",
+			after(func(c store.Change, _ makegood.Job, job *makegood.Job) {
+				if job.CompleteBy.IsZero() {
+					job.CompleteBy = c.Seen
 				}
 			}),
 		},
-		"a save writes the key although it does not move": {
-			"a save that does not move CompleteBy keeps what a claim lowered it to",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.CompleteBy = c.Job.CompleteBy }),
-		},
-		"a save keeps what is open": {
-			"a late task of an attempt that was withdrawn cannot be claimed",
-			after(func(_ store.Change, old makegood.Job, job *makegood.Job) {
-				if job.Open == nil {
-					job.Open = old.Open
-				}
-			}),
+		"a save forgets the claims of a finished job": {
+			"claim, then save that finishes the job: the claim stays, and what was closed stays closed",
+			func(m *model) store.Store {
+				return hooked{model: m, save: func(c store.Change) error {
+					err := m.Save(ctx, c)
+					if err == nil && c.Job.CompleteBy.IsZero() {
+						m.slots = map[store.Slot]store.ClaimItem{}
+					}
+					return err
+				}}
+			},
 		},
 		"a save cannot take a pause away": {
 			"a save raises the revision by one and the next load shows it",

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// auditPage is how many jobs are read from a folder at a time.
+const auditPage = 1000
+
+type auditOptions struct {
+	remote
+	data string
+	mend bool
+}
+
+// newAudit makes the verb that looks at all jobs.
+func newAudit() *cobra.Command {
+	var o auditOptions
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Look for jobs that the index has lost",
+		Long: `Look at all jobs for those of which the index does not say what it should: unfinished jobs that no sweep
+would find, and entries that lead to no job. There should be none. The Supervisor looks for them too, a page
+at a time, and puts them back; this looks at all of them at once: at the process at --addr, at a deployed
+stack, or in the folder that --data names.
+
+--mend puts back what was found: what is due of such a job is done, and it is in the index again. It needs a
+process or a stack; an engine that is started on a folder does it by itself.
+
+Of a stack it reads the table through, payloads included: 4 KB for half a read unit.
+
+Exit status: 0 nothing was found; 1 bad usage, or no such stack or folder; 2 something was found, mended or
+not; 3 the API or AWS cannot be reached, or the walk was cut off.`,
+		Example: `  makegood audit
+  makegood audit --data ./data
+  makegood audit --stack shop-prod --mend
+  makegood audit --stack shop-prod --json | jq -r '.strays[].job'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return audit(cmd, o) },
+	}
+	o.flags(cmd)
+	dataFlag(cmd, &o.data)
+	cmd.Flags().BoolVar(&o.mend, "mend", false, "put back what was found")
+	cmd.MarkFlagsMutuallyExclusive("mend", "data")
+	return cmd
+}
+
+// audited is what an audit found.
+type audited struct {
+	Audited int     `json:"audited"`
+	Strays  []stray `json:"strays"`
+}
+
+// stray is a job that was found. Mended is null where nobody tried to.
+type stray struct {
+	client.Stray
+	Mended *bool `json:"mended"`
+}
+
+func audit(cmd *cobra.Command, o auditOptions) error {
+	pages, closePages, err := auditPages(cmd, o)
+	if err != nil {
+		return err
+	}
+	defer closePages()
+	found := audited{Strays: []stray{}}
+	progress := newBar(cmd.ErrOrStderr(), -1)
+	for page, pageErr := range pages {
+		if pageErr != nil {
+			err = failed(pageErr)
+			break
+		}
+		found.Audited += page.Audited
+		for _, s := range page.Strays {
+			found.Strays = append(found.Strays, stray{Stray: s})
+		}
+		progress.ended(found.Audited)
+	}
+	progress.close()
+	if err == nil && o.mend {
+		err = mend(cmd, o, found.Strays)
+	}
+	return errors.Join(err, printAudit(cmd, o, found, err != nil))
+}
+
+// auditPages gives the pages, and what to call after the last one was read.
+func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[client.AuditPage, error], func(), error) {
+	if o.data == "" {
+		c, err := o.client(cmd)
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.Audit(cmd.Context()), func() {}, nil
+	}
+	reader, err := openData(cmd, o.data)
+	if err != nil {
+		return nil, nil, err
+	}
+	pages := func(yield func(client.AuditPage, error) bool) {
+		for cursor := ""; ; {
+			jobs, next, err := reader.AuditPage(cmd.Context(), cursor, auditPage)
+			if err != nil {
+				yield(client.AuditPage{}, exit(codeFailed, err))
+				return
+			}
+			if !yield(client.AuditPage{Audited: len(jobs), Strays: view.Strays(jobs)}, nil) || next == "" {
+				return
+			}
+			cursor = next
+		}
+	}
+	return pages, func() { _ = reader.Close() }, nil
+}
+
+// mend puts back what was found. One that cannot be put back is no reason to leave the others.
+func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
+	if len(strays) == 0 {
+		return nil
+	}
+	c, err := o.client(cmd)
+	if err != nil {
+		return err
+	}
+	for i := range strays {
+		_, err := c.Wake(cmd.Context(), strays[i].Job)
+		if cmd.Context().Err() != nil {
+			return failed(err)
+		}
+		if err != nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), err)
+		}
+		woken := err == nil
+		strays[i].Mended = &woken
+	}
+	return nil
+}
+
+// printAudit prints what was found, as far as the walk came, and gives the exit code that says whether it was anything.
+func printAudit(cmd *cobra.Command, o auditOptions, found audited, cut bool) error {
+	if o.json {
+		if err := printJSON(cmd.OutOrStdout(), found); err != nil {
+			return err
+		}
+	} else {
+		printStrays(cmd.OutOrStdout(), found)
+	}
+	if len(found.Strays) == 0 || cut {
+		return nil
+	}
+	return exit(codeOtherwise, nil)
+}
+
+func printStrays(w io.Writer, found audited) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	mended := 0
+	for _, s := range found.Strays {
+		did := ""
+		if s.Mended != nil && *s.Mended {
+			did = "\tput back"
+			mended++
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s%s\n", s.Job, s.ProcessState, s.Why, did)
+	}
+	_ = table.Flush() // whoever closed standard output does not want to know
+	fmt.Fprintf(w, "%d jobs looked at, %d found astray, %d put back\n", found.Audited, len(found.Strays), mended)
+}

@@ -1,0 +1,78 @@
+package httpapi
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// auditPage is how many items a page of an audit looks at.
+const auditPage = 1000
+
+// Waking is the body that wakes a job: it says nothing.
+type Waking struct{}
+
+// auditRoutes are those of the audit of all jobs.
+func auditRoutes() []route {
+	job, none := client.Job{}, Problem{}
+	return []route{
+		{
+			method: "GET", path: "/api/audit", name: "audit", door: Read, handle: (*api).audit,
+			summary:    "Look at a page of all jobs, and give those of which the index does not say what it should. It reads all that is stored, page by page. The cursor is empty at the end.",
+			parameters: []parameter{{name: "cursor", says: "the cursor of the page before"}},
+			answers:    everywhere(map[int]any{http.StatusOK: client.AuditPage{}, http.StatusBadRequest: none}),
+		},
+		{
+			method: "POST", path: "/api/jobs/{id}/wake", name: "wake", door: Operate, handle: (*api).wake, body: Waking{},
+			summary: "Put a job back that an audit found: what is due of it is done, and it is in the index again. A job that is as it should be is left alone. The answer has no payloads.",
+			answers: everywhere(map[int]any{
+				http.StatusOK: job, http.StatusBadRequest: none, http.StatusForbidden: none, http.StatusNotFound: none,
+				http.StatusRequestEntityTooLarge: none, http.StatusUnsupportedMediaType: none, http.StatusInternalServerError: none,
+			}),
+		},
+	}
+}
+
+// audit looks at a page of all jobs.
+func (a *api) audit(r *http.Request) (answer, error) {
+	values, err := query(r, "cursor")
+	if err != nil {
+		return answer{}, err
+	}
+	page, next, err := a.Backend.AuditPage(r.Context(), values.Get("cursor"), auditPage)
+	if errors.Is(err, store.ErrNotFound) {
+		return answer{}, bad("the cursor %.40q is of no page of an audit", values.Get("cursor"))
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(client.AuditPage{Audited: len(page), Strays: view.Strays(page), Cursor: next})
+}
+
+// wake puts back what an audit found.
+func (a *api) wake(r *http.Request) (answer, error) {
+	if err := decode(r, &Waking{}); err != nil {
+		return answer{}, err
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return answer{}, err
+	}
+	job, verdict, err := a.Backend.Wake(r.Context(), id)
+	if err != nil {
+		return answer{}, a.orDamaged(r, id, err)
+	}
+	a.Logger.InfoContext(r.Context(), "woken", "job", id, "verdict", verdict.Kind, "reason", verdict.Reason, "by", a.Caller(r))
+	return ok(view.Of(job, nil))
+}
+
+// orDamaged gives the error of what was asked of a job; of a damaged one, that it is damaged.
+func (a *api) orDamaged(r *http.Request, id string, err error) error {
+	if _, readErr := a.Backend.Job(r.Context(), id); errors.Is(readErr, store.ErrDamaged) {
+		return readErr
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// AskKind is what is to be found out about an attempt.
+type AskKind string
+
+// The kinds. Each is an operation on the claim item of the step.
+const (
+	AskLook     AskKind = "look"     // what is known of it
+	AskClose    AskKind = "close"    // end it, if nobody holds it
+	AskOverrule AskKind = "overrule" // write over a claim that cannot be true; the job was loaded after it was seen
+)
+
+// Ask names a fact about the claim of an attempt.
+type Ask struct {
+	Kind    AskKind
+	Step    string
+	Attempt int
+	Undo    bool
+	// LockedBy is who replied a failure, or whose claim is overruled.
+	LockedBy string
+	// Mark: the attempt is unwanted, and was so when the job was saved last.
+	Mark bool
+}
+
+// ask gives what is known in answer; if nothing is, it is asked for, and nothing may change that rests on it.
+func (t *turn) ask(a Ask) (found makegood.Found, known bool) {
+	found, known = t.facts.Found[a]
+	if !known {
+		t.asks = append(t.asks, a)
+	}
+	return found, known
+}
+
+// closeOpen asks for the end of every attempt that is out and was wanted until now: because its direction is given up,
+// or because the job comes to stand still and nothing new is to start. It stays out until the answer is known. Shared
+// attempts are nobody's to claim and may be running: they are left alone.
+func (t *turn) closeOpen() {
+	for i, s := range t.job.Steps {
+		_, undo, ok := dispatched(s)
+		if !ok || undo == t.forwards() || t.w.Steps[i].Shared {
+			continue
+		}
+		a := t.activity(i, undo)
+		a.Closing, a.Cause = true, t.cause
+		a.LookAt = t.now.Add(makegood.CloseAgain)
+	}
+}
+
+// look finds out about an attempt that is wanted and of which nothing was heard: silence past CompleteBy is a failure;
+// not having been claimed by StartBy is none, and only sends the same attempt again.
+func (t *turn) look(i int, undo bool) {
+	a := t.activity(i, undo)
+	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
+	switch {
+	case !known:
+	case found.Finding == makegood.FoundHeld && !t.lie(i, undo, found) && t.now.Before(found.Claim.CompleteBy):
+		t.held(i, undo, found.Claim)
+	case found.Finding == makegood.FoundOpen && !passed(a.Opened().Add(makegood.MaxUnclaimed), t.now):
+		if a.Closing {
+			// Who asked for its end did not ask for its task. It is looked at as if nobody had.
+			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
+		}
+		t.unclaimed(i, undo)
+	default:
+		t.end(i, undo)
+	}
+}
+
+// unclaimed waits on for an attempt that nobody has claimed, or sends it again.
+func (t *turn) unclaimed(i int, undo bool) {
+	a := t.activity(i, undo)
+	if passed(t.startBy(i, undo), t.now) {
+		a.OpenedAt = a.Opened()
+		a.Resent++
+		a.At, a.Cause, a.LookAt = t.now, t.cause, time.Time{}
+	}
+	a.LookAt = t.nextLook(i, undo)
+}
+
+// end closes an attempt, as a fact.
+func (t *turn) end(i int, undo bool) {
+	a := t.activity(i, undo)
+	found, known := t.ask(Ask{
+		Kind: AskClose, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo, Mark: undo == t.forwards(),
+	})
+	if known {
+		t.learn(i, undo, found)
+	}
+}
+
+// attemptClosed takes the answer to a closing.
+func (t *turn) attemptClosed(e makegood.AttemptClosed) Verdict {
+	i, ok := t.indexOf(e.Step)
+	if !ok {
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", e.Step)}
+	}
+	a, undo, ok := dispatched(t.job.Steps[i])
+	if !ok || a.Attempt != e.Attempt {
+		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has ended", e.Attempt, e.Step)}
+	}
+	if e.Found.Finding == makegood.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
+		// What is held now need not be so for long: only the answer that is waited for says until when.
+		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the end of attempt %d of step %s is not waited for", e.Attempt, e.Step)}
+	}
+	return t.learn(i, undo, e.Found)
+}
+
+// learn takes what closing the attempt that is out has found.
+func (t *turn) learn(i int, undo bool, found makegood.Found) Verdict {
+	if t.lie(i, undo, found) {
+		return t.overrule(i, undo, found)
+	}
+	switch found.Finding {
+	case makegood.FoundNobody:
+		t.nobody(i, undo)
+	case makegood.FoundSilent:
+		t.silence(i, undo, found.Claim, noReply)
+	case makegood.FoundHeld:
+		t.held(i, undo, found.Claim)
+	case makegood.FoundOver:
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", t.job.Steps[i].Attempt, t.job.Steps[i].Name)}
+	default:
+		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
+	}
+	return Verdict{Kind: Applied}
+}
+
+// held waits on for an attempt that is claimed. Its task is not sent again, nor is its end asked for, before it is
+// looked at.
+func (t *turn) held(i int, undo bool, claim makegood.Claim) {
+	a := t.activity(i, undo)
+	a.Closing, a.Cause = false, ""
+	a.LookAt = t.lives(i, undo, claim)
+	if undo == t.forwards() {
+		// Its end is set: what waits for it need not wait for a look that comes later.
+		a.LookAt = claim.CompleteBy
+	}
+}
+
+// nobody ends an attempt that nobody ever claimed: it uses up none of those granted. If it is wanted, it gets a
+// successor at once.
+func (t *turn) nobody(i int, undo bool) {
+	a := t.activity(i, undo)
+	a.Tries--
+	if undo == t.forwards() {
+		t.rest(a, makegood.Withdrawn)
+		return
+	}
+	// It is over before the next is made, which may be one too many and stop the job.
+	t.rest(a, makegood.NotStarted)
+	if t.going() {
+		t.openAttempt(i, undo)
+	}
+}
+
+// lie reports whether a claim cannot be true: it is of an attempt that was never made, or much longer than the step
+// allows. A claim of a newer attempt is one only if the job was loaded afresh since it was seen.
+func (t *turn) lie(i int, undo bool, found makegood.Found) bool {
+	if len(found.Claim.LockedBy) > makegood.MaxLockedByBytes && found.Finding == makegood.FoundHeld {
+		return true
+	}
+	switch found.Finding {
+	case makegood.FoundOver:
+		return found.Claim.Attempt > t.job.Steps[i].Attempt
+	case makegood.FoundHeld:
+		limit := t.now.Add(planOf(t.w.Steps[i], undo).timeout.Std() + makegood.MaxClaimAhead)
+		return found.Claim.CompleteBy.After(limit)
+	default:
+		return false
+	}
+}
+
+// overrule ends an attempt whose agent lies: it counts as silent.
+func (t *turn) overrule(i int, undo bool, found makegood.Found) Verdict {
+	a := t.activity(i, undo)
+	_, known := t.ask(Ask{
+		Kind: AskOverrule, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo, LockedBy: found.Claim.LockedBy,
+	})
+	if known {
+		t.silence(i, undo, makegood.Claim{}, fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
+			agentOf(t.w.Steps[i], undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)))
+	}
+	return Verdict{Kind: Applied}
+}
+
+// Out gives the asks that look at every attempt of a job that is out and can be claimed.
+func Out(w makegood.Workflow, job makegood.Job) (asks []Ask) {
+	for i, s := range job.Steps {
+		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared {
+			asks = append(asks, Ask{Kind: AskLook, Step: s.Name, Attempt: a.Attempt, Undo: undo})
+		}
+	}
+	return asks
+}

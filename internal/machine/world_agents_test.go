@@ -1,0 +1,164 @@
+package machine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"pgregory.net/rapid"
+)
+
+// sorted are the keys of a map whose order must not matter.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// claim is what an agent does, behind the Scheduler's back, with any task that was ever sent: a queue may bring it
+// again at any time.
+func (x *world) claim() {
+	var ids []string
+	for _, which := range sorted(x.tasks) {
+		if t := x.tasks[which]; !t.Shared && !x.dead[which] {
+			ids = append(ids, which)
+		}
+	}
+	if len(ids) > 0 {
+		x.claimOf(rapid.SampledFrom(ids).Draw(x.t, "claim"))
+	}
+}
+
+func (x *world) claimOf(which string) {
+	task, ok := x.tasks[which]
+	if !ok || task.Shared || x.dead[which] {
+		return
+	}
+	name := task.Agent + "/" + task.Step
+	claim := makegood.Claim{
+		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std()),
+	}
+	item, err := store.Claimed(x.items[name], claim, task.ClaimUntil)
+	if err != nil {
+		return
+	}
+	if x.over[which] {
+		x.t.Fatalf("attempt %s was claimed after it had ended", which)
+	}
+	if by := x.claimed[which]; by != "" {
+		x.t.Fatalf("attempt %s was claimed twice, by %s and %s", which, by, claim.LockedBy)
+	}
+	x.items[name] = item
+	x.claimed[which] = claim.LockedBy
+	x.idle[which] = rapid.Bool().Draw(x.t, "idle")
+	if task.Undo == nil {
+		if task.Round != x.job.Round {
+			x.t.Fatalf("attempt %s of round %d was claimed in round %d", which, task.Round, x.job.Round)
+		}
+		x.maybe[task.Step] = x.maybe[task.Step] || !x.idle[which]
+		if s, _ := x.job.Step(task.Step); s.Undo.State == makegood.Done {
+			x.t.Fatalf("step %s was claimed forward after its undo", task.Step)
+		}
+	}
+}
+
+// beat extends every claim that has not run out by a timeout from a little earlier, as heartbeats do.
+func (x *world) beat() {
+	now := x.now.Add(-time.Duration(rapid.IntRange(0, 15000).Draw(x.t, "earlier")) * time.Millisecond)
+	for _, name := range sorted(x.items) {
+		item := x.items[name]
+		task, ok := x.tasks[id(name[2:], item.Attempt)]
+		if !ok || item.Closed != "" || item.LockedBy == "liar" || !now.Before(item.CompleteBy) {
+			continue
+		}
+		claim := item.Claim
+		claim.CompleteBy = now.Add(task.Timeout.Std())
+		x.items[name], _ = store.Beaten(item, claim, task.ClaimUntil)
+	}
+}
+
+// lie writes a claim of an attempt that was never made, or far ahead. An agent that lies harms its own step only: what
+// it did before stays done.
+func (x *world) lie() {
+	s := rapid.SampledFrom(x.job.Steps).Draw(x.t, "lies")
+	undo := s.Undo.State == makegood.Dispatched
+	if undo && !x.w.Steps[slices.IndexFunc(x.w.Steps, func(d makegood.Step) bool { return d.Name == s.Name })].CanUndo() {
+		return
+	}
+	name := x.slot(s.Name, undo)
+	claim := makegood.Claim{Attempt: s.Attempt, LockedBy: "liar", StartedAt: x.now, CompleteBy: x.now.Add(100 * time.Hour)}
+	if s.Attempt == 0 || rapid.Bool().Draw(x.t, "newer") {
+		claim.Attempt += 50
+	}
+	// A lie does not reopen what was closed: every write of a slot that is closed is of a newer attempt.
+	if item := x.items[name]; item.Attempt < claim.Attempt || item.Attempt == claim.Attempt && item.Closed == "" {
+		x.items[name] = store.ClaimItem{Claim: claim, ExpiresAt: x.now.Add(makegood.MaxClaim)}
+	}
+}
+
+// restart ends the process: with it go the tasks that were sent and the agents that run them, and perhaps the claims
+// that were not flushed.
+func (x *world) restart() {
+	x.run++
+	lost := rapid.Bool().Draw(x.t, "power fails")
+	for _, which := range sorted(x.tasks) {
+		task := x.tasks[which]
+		x.dead[which] = true
+		name := task.Agent + "/" + task.Step
+		if item := x.items[name]; lost && item.Attempt == task.Attempt && item.Closed == "" {
+			delete(x.items, name)
+		}
+	}
+}
+
+// expire takes away the items whose time to live has passed.
+func (x *world) expire() {
+	maps.DeleteFunc(x.items, func(_ string, i store.ClaimItem) bool { return i.ExpiresAt.Before(x.now) })
+}
+
+// reply makes a reply of an attempt that was claimed, or of a shared one that is out; or one by a stranger.
+func (x *world) reply(succeed bool) (makegood.Event, bool) {
+	ids := sorted(x.tasks)
+	if len(ids) == 0 {
+		return nil, false
+	}
+	return x.replyOf(rapid.SampledFrom(ids).Draw(x.t, "attempt"), succeed), true
+}
+
+func (x *world) replyOf(which string, succeed bool) makegood.Event {
+	task := x.tasks[which]
+	if said, ok := x.said[which]; ok {
+		// An agent says one thing of an attempt, however often it is delivered.
+		succeed = said
+	}
+	r := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
+	if !task.Shared && r.LockedBy == "" {
+		// Nobody works on it: so nobody has its token, but for who only read the queue of another.
+		r.Token = machine.Token(x.job, task.Step, task.Attempt+1)
+	} else {
+		x.said[which] = succeed
+	}
+	if succeed {
+		if s, _ := x.job.Step(task.Step); s.Forward.Attempt == task.Attempt && x.claimed[which] != "" {
+			x.maybe[task.Step] = true
+		}
+		if x.idle[which] {
+			x.idle[which] = false
+		}
+		return makegood.StepSucceeded{Reply: r}
+	}
+	failure := makegood.StepError{Message: "no", Retryable: rapid.Bool().Draw(x.t, "retryable"), Applied: makegood.AppliedUnknown}
+	if x.idle[which] {
+		failure.Applied = makegood.AppliedNo
+	}
+	return makegood.StepFailed{Reply: r, Error: failure}
+}
+
+// noteShared: a shared attempt may run as soon as it is out.
+func (x *world) noteShared() {
+	for i, s := range x.job.Steps {
+		if x.w.Steps[i].Shared && s.Forward.State == makegood.Dispatched {
+			x.maybe[s.Name] = true
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package machine_test
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// checkOnce: an event applied twice is applied once, and nothing need be found out to know that.
+func (x *world) checkOnce(e makegood.Event, found map[machine.Ask]makegood.Found) {
+	_, v := machine.Apply(x.w, x.job, e, x.facts(found), x.now)
+	if v.Kind == machine.Applied || v.Kind == machine.Wanting {
+		x.t.Fatalf("%#v was applied twice (%s): %+v", e, v.Kind, x.job)
+	}
+}
+
+// check holds what must be true of every job in every state.
+func (x *world) check(before makegood.Job) {
+	j := x.job
+	failures := 0
+	for i, s := range j.Steps {
+		if s.Forward.State == makegood.Dispatched && s.Undo.State == makegood.Dispatched {
+			x.t.Fatalf("step %s goes both ways at once", s.Name)
+		}
+		for _, undo := range []bool{false, true} {
+			a := s.Forward
+			if undo {
+				a = s.Undo
+			}
+			failures += a.FailureCount
+			if a.Tries < 0 {
+				x.t.Fatalf("step %s has made %d tries", s.Name, a.Tries)
+			}
+			if a.State == makegood.Dispatched {
+				x.checkOut(before, i, undo, a)
+			}
+		}
+		x.noteEnded(before, s)
+		if j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled {
+			x.checkUndone(x.w.Steps[i], s)
+		}
+	}
+	if failures != j.FailureCount {
+		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
+	}
+	x.checkKey()
+}
+
+// checkOut holds what must be true of an attempt that is out, and lets its task be claimed.
+func (x *world) checkOut(before makegood.Job, i int, undo bool, a makegood.Activity) {
+	def, j := x.w.Steps[i], x.job
+	which := id(def.Name, a.Attempt)
+	_, known := x.tasks[which]
+	if was, ok := before.Step(def.Name); ok && was.Attempt < a.Attempt && known {
+		x.t.Fatalf("attempt %s was opened twice", which)
+	}
+	if j.ProcessState.Finished() {
+		x.t.Fatalf("attempt %s is out in a job that is %s", which, j.ProcessState)
+	}
+	if !known {
+		x.tasks[which] = machine.TaskOf(x.w, j, makegood.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
+	}
+	startBy, timeout := def.StartBy.Std(), def.Timeout.Std()
+	longest := max(10*timeout, timeout+makegood.MaxClaimAhead)
+	switch item := x.items[x.slot(def.Name, undo)]; {
+	case def.Shared:
+		if !a.LookAt.Equal(a.At.Add(startBy + timeout)) {
+			x.t.Fatalf("shared attempt %s is waited for until %v", which, a.LookAt)
+		}
+	case a.Closing && a.LookAt.After(x.now.Add(makegood.CloseAgain)):
+		x.t.Fatalf("attempt %s is closing, and nobody looks before %v", which, a.LookAt)
+	case a.Closing:
+	case a.LookAt.After(x.now.Add(longest)) && a.LookAt.After(a.At.Add(startBy<<min(a.Resent, 20))):
+		x.t.Fatalf("nobody looks at attempt %s before %v: %+v", which, a.LookAt, item)
+	case undo == (j.Desired != makegood.Processed) && x.live():
+	case item.Attempt < a.Attempt && !x.dead[which] && x.now.Before(a.ClaimUntil()):
+		x.t.Fatalf("attempt %s is unclaimed, and nobody closes it in a job that is %s, paused %v", which, j.ProcessState, j.Paused())
+	}
+}
+
+// noteEnded: an attempt that ended in a save can never be claimed. Those that an interruption ended went with their
+// process.
+func (x *world) noteEnded(before makegood.Job, s makegood.StepState) {
+	was, ok := before.Step(s.Name)
+	if !ok {
+		return
+	}
+	for _, pair := range [][2]makegood.Activity{{was.Forward, s.Forward}, {was.Undo, s.Undo}} {
+		if a, now := pair[0], pair[1]; a.State == makegood.Dispatched && (now.State != makegood.Dispatched || now.Attempt != a.Attempt) {
+			x.over[id(s.Name, a.Attempt)] = true
+		}
+	}
+}
+
+func (x *world) live() bool {
+	return !x.job.ProcessState.Finished() && x.job.ProcessState != makegood.Error && !x.job.Paused()
+}
+
+// checkKey: the key is never later than the earliest moment at which anything is due.
+func (x *world) checkKey() {
+	j := x.job
+	if j.ProcessState.Finished() && j.Told() {
+		if !j.CompleteBy.IsZero() {
+			x.t.Fatalf("finished, but still in the index (%v)", j.CompleteBy)
+		}
+		return
+	}
+	if j.CompleteBy.IsZero() {
+		x.t.Fatalf("a job in %s is invisible", j.ProcessState)
+	}
+	due := x.now.Add(makegood.FarKey)
+	note := func(at time.Time) {
+		if at.Before(due) {
+			due = at
+		}
+	}
+	for _, a := range j.Untold {
+		if !a.Operator && !a.Listener {
+			x.t.Fatalf("announcement %+v is for nobody", a)
+		}
+		switch again := x.now.Add(makegood.TellAgain); {
+		case a.Listener && !a.Operator && j.TellAt.After(x.now):
+			note(j.TellAt)
+		default:
+			note(again)
+		}
+	}
+	for _, s := range j.Steps {
+		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+			switch {
+			case a.State == makegood.Dispatched:
+				note(a.LookAt)
+			case a.State == makegood.Backoff && x.live():
+				note(a.At)
+			}
+		}
+	}
+	if x.live() && j.Desired == makegood.Processed && !j.Deadline.IsZero() {
+		note(j.Deadline)
+	}
+	if x.live() && j.Desired == makegood.Processed && j.StartAt.After(x.now) {
+		note(j.StartAt)
+	}
+	if j.CompleteBy.After(due) {
+		x.t.Fatalf("the key is %v, but something is due at %v", j.CompleteBy, due)
+	}
+}
+
+func (x *world) checkUndone(def makegood.Step, s makegood.StepState) {
+	if s.Forward.State == makegood.Dispatched {
+		x.t.Fatalf("step %s still runs in an undone job", s.Name)
+	}
+	switch {
+	case !x.maybe[s.Name]:
+	case !def.CanUndo():
+		if s.Undo.State != makegood.Irreversible {
+			x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)
+		}
+	case !x.undone[s.Name]:
+		x.t.Fatalf("step %s may have had its effect, and was not undone (undo is %q)", s.Name, s.Undo.State)
+	}
+}

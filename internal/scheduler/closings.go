@@ -1,0 +1,211 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// maxClosings is how many claim items of one job are looked at, or closed, at the same time.
+const maxClosings = 32
+
+// knowledge is what one move has found out about claims, over all its tries.
+type knowledge struct {
+	mu    sync.Mutex
+	found map[machine.Ask]makegood.Found
+	// unsaved are those that are true of this try only: they are about attempts that it has opened itself.
+	unsaved []machine.Ask
+}
+
+func newKnowledge() *knowledge { return &knowledge{found: make(map[machine.Ask]makegood.Found)} }
+
+// forgetLooks leaves what stays true: an attempt that was closed stays so, what was only looked at does not. A claim
+// of an attempt newer than the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
+func (k *knowledge) forgetLooks() {
+	for ask, found := range k.found {
+		if ask.Kind == machine.AskLook && found.Finding != makegood.FoundOver {
+			delete(k.found, ask)
+		}
+	}
+	for _, ask := range k.unsaved {
+		delete(k.found, ask)
+	}
+	k.unsaved = nil
+}
+
+// assume answers what is asked about an attempt that an earlier event of the same batch has opened. Nobody was sent its
+// task, and it must not be closed before it was saved: it would be closed for whoever opens it, if this save fails.
+func (k *knowledge) assume(ask machine.Ask) {
+	found := makegood.Found{Finding: makegood.FoundNobody}
+	if ask.Kind == machine.AskLook {
+		found.Finding = makegood.FoundOpen
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.found[ask] = found
+	k.unsaved = append(k.unsaved, ask)
+}
+
+// findOut answers what the core asks about the claims of a job. It fails with store.ErrConflict where the job must be
+// loaded afresh before the answer can be judged.
+func (s *Scheduler) findOut(ctx context.Context, m *moved, job makegood.Job, asks []machine.Ask) error {
+	errs := unanswered(len(asks))
+	inParallel(len(asks), func(i int) { errs[i] = s.answer(ctx, m, job, asks[i]) })
+	return errors.Join(errs...)
+}
+
+// errUnanswered is what stands for an answer until there is one: a goroutine that ends without one has none.
+var errUnanswered = errors.New("no answer")
+
+func unanswered(n int) []error {
+	errs := make([]error, n)
+	for i := range errs {
+		errs[i] = errUnanswered
+	}
+	return errs
+}
+
+// inParallel calls do for 0 to n-1, maxClosings at a time, and returns when all have returned.
+func inParallel(n int, do func(i int)) {
+	if n == 1 {
+		do(0)
+		return
+	}
+	var wg sync.WaitGroup
+	room := make(chan struct{}, maxClosings)
+	for i := range n {
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			do(i)
+		})
+	}
+	wg.Wait()
+}
+
+func (s *Scheduler) answer(ctx context.Context, m *moved, job makegood.Job, ask machine.Ask) error {
+	if was, _ := m.loaded.Step(ask.Step); ask.Attempt > was.Attempt {
+		m.known.assume(ask)
+		return nil
+	}
+	found, err := s.ask(ctx, m, job, ask)
+	if errors.Is(err, store.ErrConflict) {
+		// The claim that was to be overruled is another one now: nothing that was found still counts.
+		m.known.mu.Lock()
+		clear(m.known.found)
+		m.known.mu.Unlock()
+	}
+	if err != nil {
+		return fmt.Errorf("%s attempt %d of step %s of job %s: %w", ask.Kind, ask.Attempt, ask.Step, job.ID, err)
+	}
+	m.known.mu.Lock()
+	m.known.found[ask] = found
+	m.known.mu.Unlock()
+	if found.Finding == makegood.FoundOver {
+		return fmt.Errorf("claim of a newer attempt of step %s of job %s: %w", ask.Step, job.ID, store.ErrConflict)
+	}
+	return nil
+}
+
+func (s *Scheduler) ask(ctx context.Context, m *moved, job makegood.Job, ask machine.Ask) (makegood.Found, error) {
+	slot, until := slotOf(m.compiled.Workflow, job, ask.Step, ask.Undo)
+	switch ask.Kind {
+	case machine.AskLook:
+		return s.Closings.Look(ctx, slot, ask.Attempt, until, s.now())
+	case machine.AskClose:
+		c := store.Closing{Attempt: ask.Attempt, Until: until, Now: s.now(), LockedBy: ask.LockedBy}
+		if ask.Mark {
+			c.Ends = machine.ClosingEnds(m.compiled.Workflow, ask.Step, ask.Undo, c.Now)
+		}
+		return s.Closings.Close(ctx, slot, c)
+	case machine.AskOverrule:
+		s.Counts.Lies.Add(1)
+		s.Logger.ErrorContext(ctx, "an agent's claim cannot be true, and is overruled",
+			"job", job.ID, "step", ask.Step, "attempt", ask.Attempt, "agent", slot.Agent, "lockedBy", ask.LockedBy)
+		return makegood.Found{Finding: makegood.FoundSilent}, s.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
+	default:
+		panic(fmt.Sprintf("scheduler: unknown ask %q", ask.Kind))
+	}
+}
+
+// slotOf names the claim item of a step, and says until when its latest attempt can be claimed.
+func slotOf(w makegood.Workflow, job makegood.Job, step string, undo bool) (slot store.Slot, until time.Time) {
+	state, _ := job.Step(step)
+	activity := state.Forward
+	if undo {
+		activity = state.Undo
+	}
+	agent := machine.AgentOf(w, step, undo)
+	return store.Slot{Agent: agent, Job: job.ID, Birth: job.Birth, Step: step}, activity.ClaimUntil()
+}
+
+// closeAll carries out the closings of a letter, and brings their answers to the job: all in one move. What could not be
+// closed is an error beside that; the event comes again, or the Supervisor does.
+func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []makegood.CloseAttempt) (follow *letter, err error) {
+	errs := unanswered(len(closings))
+	answers := make([]makegood.Event, len(closings))
+	inParallel(len(closings), func(i int) {
+		c := closings[i]
+		ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark}
+		found, err := s.ask(ctx, &l.moved, l.moved.job, ask)
+		if err != nil {
+			errs[i] = fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, l.job, err)
+			return
+		}
+		s.Counts.Closed.Add(1)
+		errs[i] = nil
+		answers[i] = makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}
+	})
+	follow = &letter{job: l.job}
+	for _, e := range answers {
+		if e != nil {
+			follow.events = append(follow.events, e)
+		}
+	}
+	if len(follow.events) > 0 {
+		follow.moved, follow.err = s.moveOrPark(ctx, l.job, follow.events)
+	}
+	return follow, errors.Join(errs...)
+}
+
+// Held gives the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody
+// holds is not among them.
+func (s *Scheduler) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
+	compiled, err := s.definition(ctx, job.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("definition %s of job %s: %w", job.Definition, job.ID, err)
+	}
+	return Held(ctx, s.Closings, compiled.Workflow, job, s.now())
+}
+
+// Looker looks at claim items; see store.Closings.
+type Looker interface {
+	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error)
+}
+
+// Held is what the method says, for who has a store and no Scheduler.
+func Held(ctx context.Context, closings Looker, w makegood.Workflow, job makegood.Job, now time.Time) (map[string]makegood.Claim, error) {
+	asks := machine.Out(w, job)
+	found := make([]makegood.Found, len(asks))
+	errs := unanswered(len(asks))
+	inParallel(len(asks), func(i int) {
+		slot, until := slotOf(w, job, asks[i].Step, asks[i].Undo)
+		found[i], errs[i] = closings.Look(ctx, slot, asks[i].Attempt, until, now)
+	})
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("claims of job %s: %w", job.ID, err)
+	}
+	held := make(map[string]makegood.Claim)
+	for i, f := range found {
+		if f.Finding == makegood.FoundHeld {
+			held[asks[i].Step] = f.Claim
+		}
+	}
+	return held, nil
+}

@@ -1,0 +1,290 @@
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// The rules here are about attempts and the items of their claims: who may write one, how an attempt ends, and when it
+// is looked at.
+
+// maxLooks is how often an attempt is looked at, at most, between two saves that say when it is looked at next: once,
+// and again for each time that what was found could not be saved.
+const maxLooks = 25
+
+// directions are a step going forward, and its undo (true).
+func directions(s makegood.StepState) iter.Seq2[bool, makegood.Activity] {
+	return func(yield func(bool, makegood.Activity) bool) {
+		_ = yield(false, s.Forward) && yield(true, s.Undo)
+	}
+}
+
+// plan is what the workflow says of a step, or of its undo.
+type plan struct{ startBy, timeout time.Duration }
+
+func planOf(def makegood.Step, undo bool) plan {
+	if undo && def.CanUndo() {
+		return plan{def.Undo.StartBy.Std(), def.Undo.Timeout.Std()}
+	}
+	return plan{def.StartBy.Std(), def.Timeout.Std()}
+}
+
+// wroteClaim looks at every write of a claim item. w.mu is held.
+func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
+	if w.over {
+		return
+	}
+	name := on(slot.Job, slot.Step, after.Attempt)
+	job, _ := w.store.peekLocked(slot.Job)
+	overruled := w.doing == "overrule"
+	taken := after.LockedBy != "" && (before.Attempt != after.Attempt || before.LockedBy != after.LockedBy)
+	switch {
+	case overruled:
+		w.mayOverrule(slot, job, before)
+	case !w.mayWrite(after, taken):
+		w.violate(slot.Job, "law 4: the claim of %s is written by a %s of %s", name, w.doing, w.writer.name)
+	case after.Attempt < before.Attempt:
+		w.violate(slot.Job, "I5: the claim of %s is written over that of attempt %d", name, before.Attempt)
+	case before.Attempt == after.Attempt && before.Closed != "":
+		w.violate(slot.Job, "I5: %s was closed, and its claim is written", name)
+	case taken && before.Attempt == after.Attempt:
+		w.violate(slot.Job, "I5: %s is claimed twice", name)
+	case before.Ends.IsZero() && !after.Ends.IsZero() && !w.unwanted(job, slot.Step, after.Attempt):
+		w.violate(slot.Job, "law 4: %s is marked as unwanted, and its job does not say so", name)
+	case before.Attempt == after.Attempt && !before.Ends.IsZero() && !after.Ends.Equal(before.Ends):
+		w.violate(slot.Job, "law 4: %s is marked as unwanted twice", name)
+	case !after.Ends.IsZero() && after.CompleteBy.After(after.Ends):
+		w.violate(slot.Job, "law 4: %s goes past the end that was set for it", name)
+	}
+	if after.Closed == makegood.FoundNobody {
+		w.nobodys[name] = true
+	}
+	t := w.tales[slot.Job]
+	switch {
+	case taken:
+		w.claimed[name]++
+		w.started[slot.Job]++
+		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", slot.Step, after.Attempt, nick(after.LockedBy)))
+	case after.Closed == "" && !after.CompleteBy.Equal(before.CompleteBy):
+		t.lines = append(t.lines, w.at(time.Now()), "beat "+slot.Step)
+	}
+}
+
+// mayWrite: agents claim and beat, the Scheduler closes.
+func (w *world) mayWrite(after store.ClaimItem, taken bool) bool {
+	switch w.doing {
+	case "claim":
+		return taken && after.Closed == ""
+	case "beat":
+		return !taken && after.Closed == ""
+	case "close":
+		return !taken && (after.Closed != "" || !after.Ends.IsZero())
+	case lies:
+		return true
+	}
+	return false
+}
+
+// mayOverrule: only what cannot be true is written over.
+func (w *world) mayOverrule(slot store.Slot, job makegood.Job, before store.ClaimItem) {
+	s, _ := job.Step(slot.Step)
+	def, _ := w.stepOf(slot.Job, slot.Step)
+	longest := max(planOf(def, false).timeout, planOf(def, true).timeout) + makegood.MaxClaimAhead
+	if before.Attempt <= s.Attempt && !before.CompleteBy.After(w.writer.looked.Add(longest)) {
+		w.violate(slot.Job, "law 4: the claim of %s is overruled, and is no lie", on(slot.Job, slot.Step, before.Attempt))
+	}
+}
+
+func (w *world) stepOf(job, step string) (makegood.Step, bool) {
+	for _, s := range w.workflowOf(job).Steps {
+		if s.Name == step {
+			return s, true
+		}
+	}
+	return makegood.Step{}, false
+}
+
+// unwanted reports whether a job, as it is stored, does not want an attempt any more: it has ended, or goes the other way.
+func (w *world) unwanted(job makegood.Job, step string, attempt int) bool {
+	s, _ := job.Step(step)
+	forwards := job.Desired == makegood.Processed
+	return s.Forward.State != makegood.Dispatched && s.Undo.State != makegood.Dispatched ||
+		!forwards && s.Forward.Attempt == attempt || s.Attempt > attempt
+}
+
+// attempts: how they end, and that they end once.
+func (c change) attempts(s, was makegood.StepState, def makegood.Step) {
+	for undo, a := range directions(s) {
+		b := was.Forward
+		if undo {
+			b = was.Undo
+		}
+		name := on(c.after.ID, s.Name, a.Attempt)
+		out := a.State == makegood.Dispatched
+		switch {
+		case out && b.State != makegood.Dispatched && a.Attempt == b.Attempt && c.before.Rev > 0:
+			c.wrong("I4: attempt %d of %s has ended, and is out again", a.Attempt, s.Name)
+		case out && a.Closing && (!b.Closing || b.Cause != a.Cause || !a.LookAt.Equal(b.LookAt)):
+			// What was known of it before does not count.
+			delete(c.closings, name)
+			delete(c.answered, name)
+		case out && a.Attempt == b.Attempt && !b.Closing && !a.LookAt.Equal(b.LookAt) && c.writer != nil && !c.answered[name][c.writer]:
+			c.seen(name)
+		}
+		if out && c.after.Incarnation > 0 && c.engine != nil {
+			c.ofThisRun(name, a)
+		}
+		if c.before.Rev > 0 && !def.Shared && b.State == makegood.Dispatched && (!out || a.Attempt != b.Attempt) {
+			c.ended(s.Name, undo, a, b)
+		}
+		if a.Error != nil && strings.Contains(a.Error.Message, forged) {
+			c.wrong("I4: SEC-1: %s failed by a reply that a stranger made", s.Name)
+		}
+	}
+}
+
+// seen: what a save rests on was looked at after the job was loaded that it is written over.
+func (c change) seen(name string) {
+	l := c.writer
+	if loaded, looked := l.loaded[on(c.after.ID, "", int(c.before.Rev))], l.lookedAt[name]; looked < loaded {
+		c.wrong("law 4: what is known of %s was looked at before the job was loaded", name)
+	}
+}
+
+// ofThisRun: the embedded engine never waits for an attempt of an earlier run of it.
+func (c change) ofThisRun(name string, a makegood.Activity) {
+	if c.runOf[name] == 0 {
+		c.runOf[name] = c.engine.incarnation
+	}
+	if c.runOf[name] != c.after.Incarnation {
+		c.wrong("law 4: EMB-1: %s was opened by run %d of the engine, and is out in run %d", name, c.runOf[name], c.after.Incarnation)
+	}
+}
+
+// ended: an attempt ends by a reply, by Close, or with the engine that sent it; never by a look. What the job makes of it
+// is what Close found.
+func (c change) ended(step string, undo bool, a, b makegood.Activity) {
+	if a.State == makegood.Done || c.after.Incarnation != c.before.Incarnation || c.after.Round != c.before.Round {
+		return
+	}
+	item := c.store.claims[store.Slot{Agent: machine.AgentOf(c.w, step, undo), Job: c.after.ID, Birth: c.after.Birth, Step: step}]
+	counted := a.FailureCount > b.FailureCount
+	switch {
+	case item.Attempt < b.Attempt, item.Attempt == b.Attempt && item.Closed == "":
+		c.wrong("law 4: attempt %d of %s ends as %q, and its claim is not closed", b.Attempt, step, a.State)
+	case item.Attempt > b.Attempt || a.Attempt > b.Attempt+1 || a.Attempt == b.Attempt+1 && a.State != makegood.Dispatched:
+		// More than one ended in this save.
+	case item.Closed == makegood.FoundNobody && counted:
+		c.wrong("I9: nobody ever claimed attempt %d of %s, and it is counted", b.Attempt, step)
+	case item.Closed != makegood.FoundNobody && !counted:
+		c.wrong("I9: attempt %d of %s was claimed and failed, and is not counted", b.Attempt, step)
+	}
+}
+
+// closed: the answers to the closings that an event asked for are brought to the job in one save.
+func (c change) closed() {
+	if c.writer == nil || c.late || c.before.Rev == 0 {
+		return
+	}
+	answered := map[string]bool{}
+	for n, s := range c.before.Steps {
+		for undo, b := range directions(s) {
+			if a := activity(c.after.Steps[n], undo); b.Closing && !(a.Closing && a.Cause == b.Cause) {
+				answered[b.Cause] = true
+			}
+		}
+	}
+	for _, s := range c.after.Steps {
+		for _, a := range directions(s) {
+			name := on(c.after.ID, s.Name, a.Attempt)
+			if a.Closing && answered[a.Cause] && c.answered[name][c.writer] {
+				c.wrong("law 4: the closings of %s take more than one save: that of %s was answered", a.Cause, name)
+			}
+		}
+	}
+}
+
+func activity(s makegood.StepState, undo bool) makegood.Activity {
+	if undo {
+		return s.Undo
+	}
+	return s.Forward
+}
+
+// asksFor notes that the end of an attempt was asked for. w.mu is held.
+func (w *world) asksFor(attempt string) { w.closings[attempt] = true }
+
+// knows notes that a process was told how the closing of an attempt went.
+func (w *world) knows(l *life, attempt string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.answered[attempt] == nil {
+		w.answered[attempt] = map[*life]bool{}
+	}
+	w.answered[attempt][l] = true
+}
+
+// looks: an attempt is looked at when it is time, or a little early together with another, and not again and again.
+// w.mu is held.
+func (w *world) looks(l *life, slot store.Slot, attempt int) {
+	if w.late {
+		return // Nobody waits for what it finds.
+	}
+	name := on(slot.Job, slot.Step, attempt)
+	l.answers++
+	l.lookedAt[name] = l.answers
+	job := l.seen[slot.Job]
+	if l.engine != nil && job.Incarnation < l.engine.incarnation {
+		return
+	}
+	s, _ := job.Step(slot.Step)
+	for _, a := range directions(s) {
+		if a.State != makegood.Dispatched || a.Attempt != attempt {
+			continue
+		}
+		key := fmt.Sprintf("%s at %d", name, a.LookAt.UnixMilli())
+		w.looked[key]++
+		if w.looked[key] > maxLooks {
+			w.violate(slot.Job, "law 10: %s is looked at %d times between two saves", name, w.looked[key])
+		}
+		early := time.Until(a.LookAt)
+		if w.exact && !l.asks && early > a.LookAt.Sub(a.At)/4 {
+			w.violate(slot.Job, "law 10: %s is looked at %s before it is time", name, early)
+		}
+	}
+}
+
+// silenceSeen is until when it must be seen that nobody has claimed an attempt, or that its claim has run out: at its
+// StartBy, or one look later than its CompleteBy.
+func (c change) silenceSeen(a makegood.Activity, step string, p plan) time.Time {
+	at := a.At.Add(p.startBy << min(a.Resent, 20))
+	item := c.store.claimOf(c.after.ID, step)
+	if item.Attempt != a.Attempt || item.LockedBy == "" {
+		return at
+	}
+	if !c.exact {
+		// Whose clock was wrong how much is not asked.
+		return latest(at, item.CompleteBy.Add(10*p.timeout))
+	}
+	// Nobody knew of the claim: the waits are four times as long as the one before, and one may be cut by a quarter.
+	blind := a.At.Add(max(item.CompleteBy.Sub(a.At), p.timeout, c.period) * 16 / 3)
+	if at.Before(blind) {
+		blind = at
+	}
+	// It was seen alive: as long as it has lived, up to ten heartbeats.
+	lived := min(max(item.CompleteBy.Sub(a.Opened()), p.timeout), 10*p.timeout)
+	return latest(blind, item.CompleteBy.Add(lived))
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

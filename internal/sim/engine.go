@@ -1,0 +1,145 @@
+package sim
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// Some worlds are embedded: Scheduler, agents and Supervisor are one process over a file. When it dies, its queues are
+// lost, and perhaps the last claims with the power; it is started again as the next run.
+
+// engineTick is how often the Supervisor of an embedded engine looks whether a key has passed.
+const engineTick = 5 * time.Second
+
+// engine is a run of the embedded engine.
+type engine struct {
+	incarnation int
+	dead        bool
+	clock       time.Duration
+}
+
+// startEngine starts the next run, whose first work is to touch every job that is not at its end. w.mu is held.
+func (w *world) startEngine() {
+	if w.over {
+		return
+	}
+	n := 1
+	if w.engine != nil {
+		n = w.engine.incarnation + 1
+	}
+	w.engine = &engine{incarnation: n}
+	name := "engine" + strconv.Itoa(n)
+	if w.faults.strikes(ClockSkewed, name) {
+		w.engine.clock = skew(w.chance.of("clock", name))
+	}
+	w.note(name, "starts")
+	l := w.life("recovery")
+	w.wg.Go(func() { l.recover() })
+}
+
+// recover is what the embedded engine does at its start; see internal/embedded.
+func (l *life) recover() {
+	ctx := context.Background()
+	jobs, err := ask(ctx, l, "unfinished", "", func() ([]makegood.Job, error) { return l.w.store.All(), nil })
+	if err != nil {
+		l.die("cannot list its jobs")
+		return
+	}
+	var messages []queue.Message
+	for _, job := range jobs {
+		if job.CompleteBy.IsZero() {
+			continue
+		}
+		body, err := wire.EncodeEvent(job.ID, makegood.DeadlinePassed{})
+		if err != nil {
+			panic(err)
+		}
+		messages = append(messages, queue.Message{Body: body, Group: job.ID})
+	}
+	if len(messages) > 0 {
+		l.Send(ctx, eventsQueue, messages...)
+	}
+}
+
+// crash ends the run: what is not in the file is lost. w.mu is held.
+func (w *world) crash(e *engine) {
+	if e.dead {
+		return
+	}
+	e.dead = true
+	r := w.chance.of("restart", strconv.Itoa(e.incarnation))
+	for _, q := range w.queues {
+		if q.function == nil {
+			continue
+		}
+		for _, m := range q.order {
+			m.gone = true
+		}
+		q.order, q.messages = nil, map[string]*message{}
+		q.function.running, q.function.idle = 0, nil
+	}
+	if w.faults.strikes(PowerLost, strconv.Itoa(e.incarnation)) {
+		w.note("world", "the power fails: claims lost: "+strconv.Itoa(w.store.losePower(r)))
+	}
+	w.after(between(r, 100*time.Millisecond, 10*time.Second), func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.startEngine()
+	})
+}
+
+// losePower takes back some of the last writes of claims: they are flushed with the next write of a job. It gives how many.
+func (s *Store) losePower(r *rand.Rand) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := r.IntN(len(s.unflushed) + 1)
+	for range lost {
+		last := s.unflushed[len(s.unflushed)-1]
+		s.unflushed = s.unflushed[:len(s.unflushed)-1]
+		s.claims[last.slot] = last.before
+	}
+	return lost
+}
+
+// supervise is the Supervisor of the embedded engine: it is woken when a key has passed.
+func (w *world) supervise() {
+	for n := 0; ; n++ {
+		tick := "tick" + strconv.Itoa(n)
+		time.Sleep(engineTick + between(w.chance.of(tick), 0, time.Second))
+		w.mu.Lock()
+		over, up := w.over, !w.engine.dead && w.store.overdue(time.Now().Add(w.engine.clock))
+		if up {
+			up = !w.faults.strikes(TickDropped, tick)
+		}
+		w.mu.Unlock()
+		if over {
+			return
+		}
+		if !up {
+			continue
+		}
+		w.process("supervisor", func(l *life) {
+			s := supervisor.New(supervisor.Config{Index: l, Queue: l, Events: eventsQueue, Now: l.now, Logger: quiet})
+			_, _ = s.Sweep(context.Background())
+		})
+	}
+}
+
+// overdue reports whether the key of a job has passed.
+func (s *Store) overdue(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, job := range s.jobs {
+		if !job.CompleteBy.IsZero() && !job.CompleteBy.After(now) {
+			return true
+		}
+	}
+	return false
+}

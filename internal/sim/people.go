@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// people start the submitters and operators, and who sends poison.
+func (w *world) people() {
+	n := 0
+	someone := func(at time.Duration, do func(s *scheduler.Scheduler, l *life) bool) {
+		n++
+		name := "person" + strconv.Itoa(n)
+		at += time.Duration(n) // No two at one moment.
+		w.wg.Go(func() {
+			time.Sleep(at)
+			w.insist(name, do)
+		})
+	}
+	for _, o := range w.load.jobs {
+		for _, at := range append([]time.Duration{o.at}, o.again...) {
+			someone(at, func(s *scheduler.Scheduler, l *life) bool { return w.submit(s, l, o, o.input) })
+		}
+		if o.other > 0 {
+			other := json.RawMessage(`{"other":true}`)
+			someone(o.other, func(s *scheduler.Scheduler, l *life) bool { return w.submit(s, l, o, other) })
+		}
+		for i, r := range o.requests {
+			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, r.verb, "r"+strconv.Itoa(i)) })
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.engine != nil {
+		return // Nobody else can send to its queues.
+	}
+	w.strange()
+	for _, name := range []string{eventsQueue, tasksPrefix + agents[0]} {
+		for i := range 2 {
+			if w.faults.strikes(Poison, name+strconv.Itoa(i)) {
+				w.after(between(w.chance.of("poison", name, strconv.Itoa(i)), time.Second, time.Minute), func() {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					_ = w.queues[name].put("poisoner", queue.Message{Body: `{"v":1,"type":"Nonsense"}`})
+				})
+			}
+		}
+	}
+}
+
+// insist lets a person ask until there is an answer: one whose process died, or was told of an error, asks
+// again.
+func (w *world) insist(name string, do func(s *scheduler.Scheduler, l *life) bool) {
+	for pause := time.Second; ; pause = min(2*pause, 30*time.Second) {
+		answered := false
+		w.mu.Lock()
+		down := w.engine != nil && w.engine.dead
+		w.mu.Unlock()
+		if !down {
+			<-w.process(name, func(l *life) { answered = do(w.scheduler(l), l) })
+		}
+		w.mu.Lock()
+		over := w.over
+		w.mu.Unlock()
+		if answered || over {
+			return
+		}
+		time.Sleep(pause)
+	}
+}
+
+// submit submits a job, and remembers that it was promised.
+func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawMessage) bool {
+	ctx := context.Background()
+	sub := scheduler.Submission{ID: o.id, Input: input, ReplyTo: o.replyTo}
+	if o.startAt > 0 {
+		sub.StartAt = w.start.Add(o.startAt)
+	}
+	if o.byMessage {
+		body, err := wire.EncodeSubmit(wire.Submit{Workflow: o.workflow.Workflow.Name, ID: o.id, Input: input, StartAt: sub.StartAt, ReplyTo: o.replyTo})
+		if err != nil {
+			panic(err)
+		}
+		for _, err := range l.Send(ctx, eventsQueue, queue.Message{Body: body, Group: o.id}) {
+			if err != nil {
+				return false
+			}
+		}
+		// A message is no promise yet: it asks until the job is there.
+		_, err = l.Load(ctx, o.id)
+		return err == nil
+	}
+	job, _, err := s.SubmitCurrent(ctx, o.workflow.Workflow.Name, sub)
+	var mismatch *scheduler.MismatchError
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case errors.As(err, &mismatch):
+		return true
+	case err != nil:
+		return false
+	}
+	w.acked[o.id] = true
+	if hash, _ := scheduler.ContentHash(o.workflow.Workflow.Name, input); job.InputHash != hash {
+		w.violate(o.id, "I2: a submission of job %s was granted, and the job has other content", o.id)
+	}
+	return true
+}
+
+// request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
+func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makegood.Verb, name string) bool {
+	l.asked(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	return err == nil || l.missing(err)
+}
+
+// untilEnd lets the faults end, and then waits for the jobs, with an operator who sees to what waits for
+// one.
+func (w *world) untilEnd() {
+	time.Sleep(faultsLast)
+	w.mu.Lock()
+	w.faults.over = true
+	w.note("world", "all is well from now on")
+	w.mu.Unlock()
+	for n := 0; ; n++ {
+		time.Sleep(operatorEvery)
+		var open []string
+		for _, job := range w.store.All() {
+			if !w.ended(job) {
+				open = append(open, fmt.Sprintf("%s is %s (%s)", job.ID, job.ProcessState, job.Reason))
+				w.attend(job, n)
+			}
+		}
+		w.mu.Lock()
+		waiting := w.waiting()
+		late := time.Since(w.start) > endsWithin
+		if late && len(open) > 0 {
+			w.violate("", "I1: after %s of virtual time %s", endsWithin, strings.Join(open, ", "))
+		}
+		if late && len(waiting) > 0 {
+			w.violate("", "I14: %d messages are still on the queues after %s of virtual time, the first is %s", len(waiting), endsWithin, waiting[0].body)
+		}
+		w.mu.Unlock()
+		if late || len(open) == 0 && len(waiting) == 0 {
+			return
+		}
+	}
+}
+
+// waiting are the messages that somebody has yet to deal with. w.mu is held.
+func (w *world) waiting() []*message {
+	var waiting []*message
+	for _, name := range slices.Sorted(maps.Keys(w.queues)) {
+		for _, m := range w.queues[name].order {
+			if !m.gone && name != quarantineQueue {
+				waiting = append(waiting, m)
+			}
+		}
+	}
+	return waiting
+}
+
+// ended reports whether nothing more is to be done about a job.
+func (w *world) ended(job makegood.Job) bool {
+	return job.ProcessState.Finished() && job.Told() && !job.Paused()
+}
+
+// attend is what an operator does about a job that waits for one.
+func (w *world) attend(job makegood.Job, n int) {
+	var verb makegood.Verb
+	switch {
+	case job.Paused():
+		verb = makegood.Resume
+	case job.ProcessState == makegood.Error:
+		verb = makegood.Resubmit
+	default:
+		return
+	}
+	<-w.process("operator", func(l *life) {
+		w.request(w.scheduler(l), l, job.ID, verb, "op"+strconv.Itoa(n))
+	})
+}

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+)
+
+// The rules here are about who is told of what, and when.
+
+// announced notes whom a save owes an announcement, and that a person is not told of one Error all day.
+func (c change) announced() {
+	for _, a := range c.after.Untold {
+		if a.Seq <= c.before.Seq {
+			continue
+		}
+		c.owed[c.after.ID+"/"+strconv.Itoa(a.Seq)] = map[string]bool{"operator": a.Operator, "listener": a.Listener}
+		again := c.before.ProcessState == makegood.Error && c.after.ProcessState == makegood.Error && a.Operator
+		if again && c.writer != nil && !c.writer.asks && c.writer.looked.Before(c.before.RemindAt) {
+			c.wrong("NTF-5: the operator is told of an Error again, %s before its time", c.before.RemindAt.Sub(c.writer.looked))
+		}
+	}
+}
+
+// mayTell looks at an announcement before it is made. A parked job has none of its own.
+func (w *world) mayTell(l *life, who string, n notify.Notice) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	job := l.seen[n.Job]
+	if l.gone() || n.Seq == 0 || l.submitted[n.Job] {
+		return
+	}
+	owed := false
+	for _, a := range job.Untold {
+		owed = owed || a.Seq == n.Seq && (who == "operator" && a.Operator || who == "listener" && a.Listener)
+	}
+	if !owed && !l.troubled {
+		w.violate(n.Job, "NTF-2: the %s is told of announcement %d of job %s, and %s knows that it was made", who, n.Seq, n.Job, l.name)
+	}
+	if early := time.Until(job.TellAt); w.exact && who == "listener" && early > 0 {
+		w.violate(n.Job, "NTF-6: it is tried %s early to tell the listener of job %s", early, n.Job)
+	}
+	for _, e := range l.letters[n.Job] {
+		if name := w.untried(job, e.Cause()); name != "" && !l.troubled {
+			w.violate(n.Job, "NTF-6: the %s is told of job %s before the task of %s is sent", who, n.Job, name)
+		}
+	}
+}
+
+// maxTold is how often somebody hears the same, at most: once, and again whenever that could not be noted. As long as
+// another cannot be told is much oftener.
+const maxTold = 30
+
+// hears notes that somebody was told. w.mu is held.
+func (w *world) hears(who string, n notify.Notice) {
+	name := who + " " + n.Job + "/" + strconv.Itoa(n.Seq)
+	w.told[name]++
+	if n.Seq > 0 && w.told[name] > maxTold {
+		w.violate(n.Job, "NTF-5: the %s hears announcement %d of job %s for the %dth time", who, n.Seq, n.Job, w.told[name])
+	}
+}
+
+// untried gives an attempt that an event made due, and whose task nobody tried to send; empty: there is none.
+func (w *world) untried(job makegood.Job, cause string) string {
+	if job.Paused() || job.ProcessState.Finished() || job.ProcessState == makegood.Error {
+		return ""
+	}
+	for _, s := range job.Steps {
+		a := activity(s, job.Desired != makegood.Processed)
+		name := on(job.ID, s.Name, a.Attempt)
+		if a.State == makegood.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// deaf reports whether nobody can be told of this now.
+func (w *world) deaf(who string) bool {
+	return strings.HasPrefix(who, "listener") && (w.deafForGood || !w.faults.over && w.deafness.holds(time.Now()))
+}
+
+// Announce is what notify.Notifier says, in a world: to the operator.
+func (l *life) Announce(ctx context.Context, n notify.Notice) error {
+	return l.announce(ctx, "operator", n)
+}
+
+func (l *life) announce(ctx context.Context, who string, n notify.Notice) error {
+	l.w.mayTell(l, who, n)
+	return l.call(ctx, "announce", who+" "+n.Job+"/"+strconv.Itoa(n.Seq), func() error {
+		if l.w.deaf(who) {
+			return errNoAnswer
+		}
+		l.w.hears(who, n)
+		return nil
+	})
+}
+
+// listener is whoever listens to jobs, as a process reaches him.
+type listener struct{ *life }
+
+// Announce is what notify.Notifier says, in a world: to whoever listens.
+func (l listener) Announce(ctx context.Context, n notify.Notice) error {
+	return l.announce(ctx, "listener", n)
+}
+
+// AgentSilent is what notify.Notifier says, in a world.
+func (l *life) AgentSilent(ctx context.Context, agent string) error {
+	return l.call(ctx, "agent-silent", agent, func() error { return nil })
+}

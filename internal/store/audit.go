@@ -1,0 +1,73 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Auditor reads all jobs, one after the other, to find those of which the index says nothing: they are nobody's, for
+// the Supervisor reads the index only.
+type Auditor interface {
+	// AuditPage gives jobs, and the cursor for the next page; empty at the end. It looks at limit items at most, and
+	// gives what of them are jobs, which may be none before the end. Each is as one write left it, perhaps not the
+	// last one: state and key are of the same write. A job that is there from the first page to the last is given once
+	// at least. A cursor that no page gave is ErrNotFound.
+	AuditPage(ctx context.Context, cursor string, limit int) ([]Audited, string, error)
+}
+
+// Audited is a job as an audit sees it: no payload, nothing that has to be decoded.
+type Audited struct {
+	Job          string
+	ProcessState makegood.ProcessState
+	// CompleteBy is the key as it is stored; zero: none is.
+	CompleteBy time.Time
+	// Indexed: a sweep finds the job by its key.
+	Indexed bool
+	// Told: the store noted that the job has ended and everybody was told. Untold: that it has ended, and somebody was
+	// not. Neither, where it notes nothing.
+	Told, Untold bool
+	// NoJob: it is an item in the index, and no job.
+	NoJob bool
+}
+
+// Stray is what is wrong with a job of which the index does not say what it should. Empty: nothing.
+type Stray string
+
+// The strays.
+const (
+	// StrayUnfinished: the job has not ended, and no sweep would ever find it.
+	StrayUnfinished Stray = "unfinished, and not in the index"
+	// StrayUntold: it has ended, somebody is still to be told, and no sweep would ever find it.
+	StrayUntold Stray = "ended and not told, and not in the index"
+	// StrayKey: it has ended, everybody was told, and it is in the index all the same.
+	StrayKey Stray = "ended and told, and still in the index"
+	// StrayNoJob: what is in the index leads to no job.
+	StrayNoJob Stray = "in the index, and no job"
+)
+
+// Stray says what is wrong with it.
+func (a Audited) Stray() Stray {
+	finished := a.ProcessState.Finished()
+	switch {
+	case a.NoJob:
+		return StrayNoJob
+	case !finished && !a.Indexed:
+		return StrayUnfinished
+	case finished && a.Untold && !a.Indexed:
+		return StrayUntold
+	case finished && a.Told && a.Indexed:
+		return StrayKey
+	default:
+		return ""
+	}
+}
+
+// Places keep how far slow work has come, so that whoever goes on with it need not begin anew.
+type Places interface {
+	// Place gives what was kept under a name, perhaps not the last of it; empty: nothing was.
+	Place(ctx context.Context, name string) (string, error)
+	// KeepPlace keeps place under a name, if seen is what is kept there. ErrConflict: somebody else went on.
+	KeepPlace(ctx context.Context, name, seen, place string) error
+}

@@ -1,0 +1,200 @@
+//go:build aws
+
+package dynamostore
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// claimOf gives the slot of a job's first step, and a claim on its first attempt.
+func claimOf(j makegood.Job, lockedBy string) (store.Slot, makegood.Claim) {
+	slot := store.Slot{Agent: "shop", Job: j.ID, Birth: "0123456789abcdef", Step: "reserve1"}
+	return slot, makegood.Claim{Attempt: 1, LockedBy: lockedBy, StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(30 * time.Second)}
+}
+
+func claimUntil(j makegood.Job) time.Time { return j.CreatedAt.Add(makegood.MaxClaimDelay) }
+
+// Without the tests in the old item each of them would be told of a conflict with itself.
+func TestALostClaimIsNotTaken(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("lost-2")
+	slot, claim := claimOf(j, "agent:1")
+	before := tab.transport.requests.Load()
+	tab.transport.once("PutItem")
+	must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+	if got := tab.transport.requests.Load() - before; got != 2 {
+		t.Errorf("got %d requests, want 2: the lost one and its repetition", got)
+	}
+	other := claim
+	other.LockedBy = "agent:2"
+	if err := s.Claim(t.Context(), slot, other, claimUntil(j)); !errors.Is(err, store.ErrTaken) {
+		t.Errorf("claim by another: got %v, want %v", err, store.ErrTaken)
+	}
+
+	claim.CompleteBy = claim.CompleteBy.Add(time.Minute)
+	tab.transport.once("UpdateItem")
+	until, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
+	must(t, "beat", err)
+	same(t, "CompleteBy", until, claim.CompleteBy)
+}
+
+// Whatever a Close or an Overrule has written, its repetition gives the answer of the write.
+func TestALostClosingGivesItsAnswer(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	for name, c := range map[string]struct {
+		claimed bool
+		after   time.Duration
+		by      string
+		marks   bool
+		want    makegood.Finding
+	}{
+		"nobody":  {want: makegood.FoundNobody},
+		"silent":  {claimed: true, after: time.Hour, want: makegood.FoundSilent},
+		"replied": {claimed: true, by: "agent:1", want: makegood.FoundReplied},
+		"marked":  {claimed: true, marks: true, want: makegood.FoundHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := job("closed-" + name)
+			slot, claim := claimOf(j, "agent:1")
+			want := makegood.Found{Finding: c.want, Claim: makegood.Claim{Attempt: 1}}
+			if c.claimed {
+				must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+				want.Claim = claim
+			}
+			closing := store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt.Add(c.after), LockedBy: c.by}
+			if c.marks {
+				closing.Ends = claim.CompleteBy
+			}
+			tab.transport.once("UpdateItem")
+			for range 2 {
+				found, err := s.Close(t.Context(), slot, closing)
+				must(t, "close", err)
+				same(t, "found", found, want)
+			}
+		})
+	}
+	j := job("overruled-1")
+	slot, claim := claimOf(j, "agent:1")
+	must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+	tab.transport.once("UpdateItem")
+	must(t, "overrule", s.Overrule(t.Context(), slot, 1, "agent:1", claimUntil(j)))
+	if err := s.Overrule(t.Context(), slot, 1, "agent:1", claimUntil(j)); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("overrule what is not there any more: got %v, want %v", err, store.ErrConflict)
+	}
+}
+
+// Between the read of a Close and its write the attempt is claimed, or beaten: the Close judges again.
+func TestACloseJudgesWhatCameBetween(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	between := func(t *testing.T, do func()) {
+		t.Helper()
+		tab.transport.mu.Lock()
+		defer tab.transport.mu.Unlock()
+		tab.transport.before = func(operation string) {
+			if operation != "UpdateItem" {
+				return
+			}
+			tab.transport.mu.Lock()
+			tab.transport.before = nil
+			tab.transport.mu.Unlock()
+			do()
+		}
+	}
+	j := job("between-1")
+	slot, claim := claimOf(j, "agent:1")
+	between(t, func() { must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j))) })
+	closing := store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt}
+	found, err := s.Close(t.Context(), slot, closing)
+	must(t, "close", err)
+	same(t, "claimed meanwhile", found, makegood.Found{Finding: makegood.FoundHeld, Claim: claim})
+
+	closing.Now = claim.CompleteBy
+	claim.CompleteBy = claim.CompleteBy.Add(time.Minute)
+	between(t, func() {
+		_, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
+		must(t, "beat", err)
+	})
+	found, err = s.Close(t.Context(), slot, closing)
+	must(t, "close", err)
+	same(t, "beaten meanwhile", found, makegood.Found{Finding: makegood.FoundHeld, Claim: claim})
+
+	newer := claim
+	newer.Attempt, newer.LockedBy = 2, "agent:2"
+	closing.Now = claim.CompleteBy
+	between(t, func() { must(t, "claim", s.Claim(t.Context(), slot, newer, claimUntil(j))) })
+	found, err = s.Close(t.Context(), slot, closing)
+	must(t, "close", err)
+	same(t, "over meanwhile", found, makegood.Found{Finding: makegood.FoundOver, Claim: newer})
+}
+
+// An agent that puts its claims into the indexes keeps nobody from what is due, nor from what waits for a person.
+func TestClaimsInTheIndexesAreLeftAlone(t *testing.T) {
+	tab := newTable(t)
+	tab.config.Shards = 1
+	s := tab.open(t)
+	j := job("real-1")
+	j.ProcessState = makegood.Error
+	must(t, "create", s.Create(t.Context(), j))
+	for i := range 3 {
+		it := keyItem(claimPrefix+"shop#of nobody "+fmt.Sprint(i), "x#y z")
+		it[attrShard], it[attrCompleteBy] = number(0), instant(j.CompleteBy.Add(time.Duration(i-1)*time.Second))
+		it[attrAttention] = text(attentionOf(waitsInError, j.CreatedAt.UnixMilli()+int64(i*2-1), j.ID))
+		_, err := s.put(t.Context(), "Put", it, "", nil)
+		must(t, "put", err)
+	}
+	due, err := s.Due(t.Context(), 0, j.CompleteBy.Add(time.Minute), store.Entry{}, 2)
+	must(t, "due", err)
+	same(t, "due", due, []store.Entry{{CompleteBy: j.CompleteBy, Job: j.ID}})
+	for _, state := range []makegood.ProcessState{"", makegood.Error, makegood.Processing} {
+		want := []string{j.ID}
+		if state == makegood.Processing {
+			want = nil
+		}
+		same(t, "listed "+string(state), all(t, func(cursor string) ([]store.Listed, string, error) {
+			return s.ListJobs(t.Context(), store.Filter{State: state}, cursor, 2)
+		}), want)
+	}
+}
+
+// A table of before claims had items of their own is refused wherever it is met, with what to do.
+func TestATableOfBeforeIsRefused(t *testing.T) {
+	tab := newTable(t)
+	tab.config.Shards = 1
+	s := tab.open(t)
+	old := keyItem("order-1", sortJob)
+	old[attrShard], old[attrCompleteBy] = number(0), number(1)
+	old[attrAttention], old[attrProcessState] = text(attentionOf(waitsInError, 1, "order-1")), text(string(makegood.Error))
+	current := keyItem("workflow#order", sortDefinition)
+	current[attrDefinition] = text("0a")
+	for _, it := range []item{old, current} {
+		_, err := s.put(t.Context(), "Put", it, "", nil)
+		must(t, "put", err)
+	}
+	list := func(state makegood.ProcessState) error {
+		_, _, err := s.ListJobs(t.Context(), store.Filter{State: state}, "", 10)
+		return err
+	}
+	_, ofDue := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 10)
+	_, ofCurrent := s.CurrentDefinition(t.Context(), "order")
+	for what, err := range map[string]error{
+		"a sweep": ofDue, "the current definition": ofCurrent,
+		"a new definition": s.PutDefinition(t.Context(), "order", "0b", []byte(`{}`)),
+		"a list":           list(""), "a list of Error": list(makegood.Error), "a list of Processing": list(makegood.Processing),
+	} {
+		if !errors.Is(err, errOfBefore) || !strings.Contains(fmt.Sprint(err), "a table of its own") {
+			t.Errorf("%s: got %v, want %v", what, err, errOfBefore)
+		}
+	}
+	must(t, "another workflow", s.PutDefinition(t.Context(), "trip", "0b", []byte(`{}`)))
+	must(t, "another workflow again", s.PutDefinition(t.Context(), "trip", "0c", []byte(`{}`)))
+}

@@ -1,0 +1,157 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// auditRules hold a store that is a store.Auditor, and one that is a store.Places; of another they ask nothing.
+func auditRules() []rule {
+	audits := []rule{
+		{"an audit holds every job, in pages of any size", auditInPages},
+		{"an audit finds an unfinished job that has lost its key, until it has one again", auditFindsLost},
+		{"an audit finds nothing wrong with jobs as they are saved", auditFindsNothing},
+		{"an audit finds a job that was damaged and has no key", auditFindsDamaged},
+	}
+	for i, r := range audits {
+		audits[i].test = func(w *world) {
+			if _, ok := w.store.(store.Auditor); !ok {
+				w.Skip("this store has no audit")
+			}
+			r.test(w)
+		}
+	}
+	return append(audits, rule{"a place is kept by whoever saw the last one", placeKept})
+}
+
+// audit walks to the end, holds no page to be longer than its limit, and gives this test's jobs.
+func (w *world) audit(limit int) map[string]store.Audited {
+	w.Helper()
+	mine := map[string]store.Audited{}
+	for cursor, pages := "", 0; ; pages++ {
+		jobs, next, err := w.store.(store.Auditor).AuditPage(w.ctx, cursor, limit)
+		if err != nil {
+			w.Fatalf("audit: %v", err)
+		}
+		if len(jobs) > limit {
+			w.Fatalf("audit: got %d jobs, the limit is %d", len(jobs), limit)
+		}
+		for _, a := range jobs {
+			if strings.HasPrefix(a.Job, w.id("")) {
+				mine[a.Job] = a
+			}
+		}
+		if next == "" {
+			return mine
+		}
+		if cursor = next; pages > 100_000 {
+			w.Fatalf("audit: no end after %d pages", pages)
+		}
+	}
+}
+
+// strays waits for an audit to find these strays, by the ids of this test's jobs.
+func (w *world) strays(what string, want map[string]store.Stray) {
+	w.Helper()
+	w.eventually(what, func() (got, wanted any) {
+		found := map[string]store.Stray{}
+		for id, a := range w.audit(1000) {
+			if s := a.Stray(); s != "" {
+				found[id] = s
+			}
+		}
+		return found, want
+	})
+}
+
+func auditInPages(w *world) {
+	want := map[string]bool{}
+	for i := range 7 {
+		want[w.create(w.job(fmt.Sprint("a", i))).ID] = true
+	}
+	for _, limit := range []int{2, 7, 1000} {
+		w.eventually(fmt.Sprintf("jobs in pages of %d", limit), func() (got, wanted any) {
+			seen := map[string]bool{}
+			for id := range w.audit(limit) {
+				seen[id] = true
+			}
+			return seen, want
+		})
+	}
+	_, _, err := w.store.(store.Auditor).AuditPage(w.ctx, "no page of this store", 10)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		w.Errorf("a cursor that no page gave: got %v, want %v", err, store.ErrNotFound)
+	}
+}
+
+func auditFindsLost(w *world) {
+	job, sound := w.create(w.job("lost")), w.create(w.job("sound"))
+	w.strays("at first", map[string]store.Stray{})
+	job = w.rekey(job, time.Time{})
+	w.strays("without its key", map[string]store.Stray{job.ID: store.StrayUnfinished})
+	w.rekey(job, w.at(time.Minute))
+	w.strays("with one again", map[string]store.Stray{})
+	w.eventually("the key of the other", func() (got, wanted any) { return w.audit(1000)[sound.ID].CompleteBy, sound.CompleteBy })
+}
+
+// rekey saves a job with another key.
+func (w *world) rekey(job makegood.Job, key time.Time) makegood.Job {
+	w.Helper()
+	seen := job.CompleteBy
+	job.CompleteBy = key
+	w.want("save", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
+	return w.load(job.ID)
+}
+
+func auditFindsNothing(w *world) {
+	for _, state := range makegood.ProcessStates() {
+		job := w.create(w.job(string(state)))
+		job.ProcessState = state
+		job = w.mustSave(job) // not told yet, where it has ended
+		if state.Finished() {
+			job.FinishedAt = w.at(time.Second)
+			w.rekey(job, time.Time{})
+		}
+	}
+	w.strays("all states", map[string]store.Stray{})
+}
+
+func auditFindsDamaged(w *world) {
+	job := w.create(w.job("a"))
+	job = w.rekey(job, time.Time{})
+	w.harness.Damage(job.ID)
+	w.strays("damaged", map[string]store.Stray{job.ID: store.StrayUnfinished})
+	w.want("park", w.store.Park(w.ctx, job.ID, time.Time{}, "cannot be decoded", w.at(time.Minute)), nil)
+	w.strays("parked", map[string]store.Stray{})
+}
+
+func placeKept(w *world) {
+	places, ok := w.store.(store.Places)
+	if !ok {
+		w.Skip("this store keeps no places")
+	}
+	name := w.id("walk")
+	is := func(want string) {
+		w.Helper()
+		w.eventually("place", func() (got, wanted any) {
+			place, err := places.Place(w.ctx, name)
+			w.want("place", err, nil)
+			return place, want
+		})
+	}
+	is("")
+	w.want("keep the first", places.KeepPlace(w.ctx, name, "", "a"), nil)
+	is("a")
+	w.want("keep what another has", places.KeepPlace(w.ctx, name, "", "b"), store.ErrConflict)
+	w.want("keep the second", places.KeepPlace(w.ctx, name, "a", "b"), nil)
+	is("b")
+	w.want("keep the end", places.KeepPlace(w.ctx, name, "b", ""), nil)
+	is("")
+	w.want("begin again", places.KeepPlace(w.ctx, name, "", "c"), nil)
+	is("c")
+}

@@ -1,0 +1,99 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// kind is what is asked of a store.
+type kind string
+
+const (
+	creates kind = "create"
+	loads   kind = "load"
+	saves   kind = "save"
+)
+
+// asked is a call on a job.
+type asked struct {
+	kind kind
+	by   string
+	// seen is the revision that a save was decided on.
+	seen int64
+}
+
+// said is the answer to a call on a job: a sentinel or nil, and what a load gave.
+type said struct {
+	err  error
+	seen sight
+}
+
+// sight is all that matters here of a job. The zero value is no job.
+type sight struct {
+	rev int64
+	// creator is whose Create won, and saver who saved last.
+	creator, saver string
+}
+
+func (s sight) step(input, output any) (bool, state) {
+	a, want, next := input.(asked), said{}, s
+	switch {
+	case a.kind == creates && s.rev > 0:
+		want.err = store.ErrExists
+	case a.kind == creates:
+		next = sight{rev: 1, creator: a.by}
+	case s.rev == 0 && a.kind == loads:
+		want.err = store.ErrNotFound
+	case a.kind == loads:
+		want.seen = s
+	case s.rev == 0, s.rev != a.seen:
+		want.err = store.ErrConflict
+	default:
+		next.rev, next.saver = s.rev+1, a.by
+	}
+	return output == want, next
+}
+
+// jobClient creates, loads and saves a job.
+type jobClient struct {
+	*world
+	job makegood.Job
+	// last is the job as this client loaded it last.
+	last makegood.Job
+}
+
+func (c *jobClient) next(d *rand.Rand, name string, number int) any {
+	switch {
+	case number == 0:
+		return asked{kind: creates, by: name}
+	case number == 1 || d.IntN(2) == 0:
+		return asked{kind: loads, by: name}
+	}
+	// A nonce of its own, by which a store may know its own write again.
+	return asked{kind: saves, by: fmt.Sprint(name, ":", number), seen: c.last.Rev}
+}
+
+func (c *jobClient) ask(input any) (any, error) {
+	var got said
+	var err error
+	switch a := input.(asked); a.kind {
+	case creates:
+		job := c.job.Clone()
+		job.Reason = a.by
+		err = c.store.Create(c.ctx, job)
+	case loads:
+		var job makegood.Job
+		if job, err = c.store.Load(c.ctx, c.job.ID); err == nil {
+			c.last, got.seen = job, sight{rev: job.Rev, creator: job.Reason, saver: job.LockedBy}
+		}
+	default:
+		job := c.last.Clone()
+		job.ID, job.LockedBy = c.job.ID, a.by
+		err = c.store.Save(c.ctx, store.Change{Job: job, Seen: job.CompleteBy})
+	}
+	got.err, err = sentinel(err)
+	return got, err
+}

@@ -1,0 +1,372 @@
+package storetest
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Each mutant changes one thing of what package store says about slots.
+
+// claiming gives a store whose claims see another item, or write another.
+func claiming(see func(item *store.ClaimItem, c *makegood.Claim, until *time.Time), write func(before store.ClaimItem, next *store.ClaimItem)) func(m *model) store.Store {
+	return func(m *model) store.Store {
+		m.claimed = func(item store.ClaimItem, c makegood.Claim, until time.Time) (store.ClaimItem, error) {
+			before := item
+			if see != nil {
+				see(&item, &c, &until)
+			}
+			next, err := store.Claimed(item, c, until)
+			if err == nil && write != nil {
+				write(before, &next)
+			}
+			return next, err
+		}
+		return m
+	}
+}
+
+// beating does the same to heartbeats.
+func beating(see func(item *store.ClaimItem, c *makegood.Claim), write func(before store.ClaimItem, next *store.ClaimItem, err *error)) func(m *model) store.Store {
+	return func(m *model) store.Store {
+		m.beaten = func(item store.ClaimItem, c makegood.Claim, until time.Time) (store.ClaimItem, error) {
+			before := item
+			if see != nil {
+				see(&item, &c)
+			}
+			next, err := store.Beaten(item, c, until)
+			if write != nil {
+				write(before, &next, &err)
+			}
+			return next, err
+		}
+		return m
+	}
+}
+
+// closing does the same to closings.
+func closing(see func(item *store.ClaimItem, c *store.Closing), write func(before store.ClaimItem, next *store.ClaimItem, found *makegood.Found)) func(m *model) store.Store {
+	return func(m *model) store.Store {
+		m.closed = func(item store.ClaimItem, c store.Closing) (store.ClaimItem, makegood.Found) {
+			before := item
+			if see != nil {
+				see(&item, &c)
+			}
+			next, found := store.Closed(item, c)
+			if write != nil {
+				write(before, &next, &found)
+			}
+			return next, found
+		}
+		return m
+	}
+}
+
+func claimMutants() map[string]mutant {
+	return map[string]mutant{
+		"a claim takes any slot": {
+			"claim, then claim by another: taken, and the first stands",
+			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+				if item.Attempt == c.Attempt && item.Closed == "" {
+					*item = store.ClaimItem{}
+				}
+			}, nil),
+		},
+		"a claim does not know its own": {
+			"claim whose answer was lost, then the same claim again: it holds, and nothing changes",
+			claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) { item.LockedBy += "?" }, nil),
+		},
+		"a claim that is made again writes again": {
+			"claim, heartbeat, then the same claim again: it holds, and what the heartbeat moved stays",
+			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+				if item.LockedBy == c.LockedBy {
+					*item = store.ClaimItem{}
+				}
+			}, nil),
+		},
+		"a claim cannot follow an older one": {
+			"claim of attempt 1, then claim of attempt 2: attempt 2 is held, and 1 is over",
+			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+				if item.LockedBy != "" && item.Attempt < c.Attempt {
+					item.Attempt = c.Attempt
+				}
+			}, nil),
+		},
+		"a claim does not see a newer one": {
+			"claim of attempt 2, then late task of attempt 1 claims: withdrawn",
+			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+				if item.Attempt > c.Attempt && item.Closed == "" {
+					*item = store.ClaimItem{}
+				}
+			}, nil),
+		},
+		"a claim does not see that nobody was found": {
+			"close: nobody, then late task claims: withdrawn",
+			claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) {
+				if item.Closed == makegood.FoundNobody {
+					*item = store.ClaimItem{}
+				}
+			}, nil),
+		},
+		"a claim that was closed holds still": {
+			"claim, close: silent, then the same claim again: withdrawn",
+			claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) {
+				if item.LockedBy != "" {
+					item.Closed = ""
+				}
+			}, nil),
+		},
+		"a claim is made whenever it comes": {
+			"claimUntil has passed, then claim: withdrawn, though nothing is there",
+			claiming(func(_ *store.ClaimItem, c *makegood.Claim, until *time.Time) { *until = c.StartedAt }, nil),
+		},
+		"a claim comes too late when its time has come": {
+			"claimUntil has come, then claim: it is held",
+			claiming(func(_ *store.ClaimItem, _ *makegood.Claim, until *time.Time) { *until = until.Add(-time.Millisecond) }, nil),
+		},
+		"a claim keeps the mark of an older one": {
+			"claim, close: held and unwanted, then claim of the next attempt: it is held, and not marked",
+			claiming(nil, func(before store.ClaimItem, next *store.ClaimItem) { next.Ends = before.Ends }),
+		},
+		"a heartbeat moves nothing": {
+			"claim, then heartbeat: CompleteBy moves",
+			beating(nil, func(before store.ClaimItem, next *store.ClaimItem, _ *error) { next.CompleteBy = before.CompleteBy }),
+		},
+		"a heartbeat moves back": {
+			"claim, heartbeat, then a heartbeat that asks for less: CompleteBy stays",
+			beating(func(item *store.ClaimItem, c *makegood.Claim) {
+				if item.LockedBy == c.LockedBy && item.Ends.IsZero() {
+					item.CompleteBy = c.CompleteBy
+				}
+			}, nil),
+		},
+		"a heartbeat has no limit": {
+			"claim, then heartbeat past thirty days: CompleteBy moves to thirty days after the claim",
+			beating(func(_ *store.ClaimItem, c *makegood.Claim) { c.StartedAt = c.CompleteBy }, nil),
+		},
+		"a heartbeat of anybody holds": {
+			"claim, then heartbeat of another, or of another attempt: over, and the claim stands",
+			beating(func(item *store.ClaimItem, c *makegood.Claim) {
+				if item.Attempt == c.Attempt {
+					c.LockedBy = item.LockedBy
+				}
+			}, nil),
+		},
+		"a heartbeat does not see that it was closed": {
+			"claim, close: silent, then heartbeat: over",
+			beating(func(item *store.ClaimItem, _ *makegood.Claim) { item.Closed = "" }, nil),
+		},
+		"a heartbeat goes past its end": {
+			"claim, close: held and unwanted, then heartbeat: withdrawn, and not past its end",
+			beating(func(item *store.ClaimItem, _ *makegood.Claim) {
+				if !item.Ends.IsZero() {
+					item.Ends = item.Ends.Add(1000 * time.Hour)
+				}
+			}, nil),
+		},
+		"a heartbeat does not say that nobody wants it": {
+			"claim, close: held and unwanted, then heartbeat: withdrawn, and not past its end",
+			beating(nil, func(before store.ClaimItem, _ *store.ClaimItem, err *error) {
+				if !before.Ends.IsZero() {
+					*err = nil
+				}
+			}),
+		},
+	}
+}
+
+func closeMutants() map[string]mutant {
+	return map[string]mutant{
+		"a close keeps nothing": {
+			"close: nobody, then late task claims: withdrawn",
+			closing(nil, func(before store.ClaimItem, next *store.ClaimItem, _ *makegood.Found) { *next = before }),
+		},
+		"a close does not see the claim": {
+			"claim, then close: held, and the claim stays",
+			closing(func(item *store.ClaimItem, _ *store.Closing) { *item = store.ClaimItem{} }, nil),
+		},
+		"a close comes too early": {
+			"claim, then close: held, and the claim stays",
+			closing(func(_ *store.ClaimItem, c *store.Closing) { c.Now = c.Now.Add(time.Millisecond) }, nil),
+		},
+		"a close comes too late": {
+			"claim, then close when CompleteBy has come: silent, and the same when asked again",
+			closing(func(_ *store.ClaimItem, c *store.Closing) { c.Now = c.Now.Add(-time.Millisecond) }, nil),
+		},
+		"a close closes what is newer": {
+			"claim of attempt 3, then close of attempt 2: over, and attempt 3 is untouched",
+			closing(func(item *store.ClaimItem, c *store.Closing) { item.Attempt = min(item.Attempt, c.Attempt) }, nil),
+		},
+		"a close finds nobody whenever it comes": {
+			"claimUntil has passed, then close: silent, though nothing is there: it may have expired",
+			closing(func(_ *store.ClaimItem, c *store.Closing) { c.Until = c.Until.Add(1000 * time.Hour) }, nil),
+		},
+		"a close marks what is wanted": {
+			"claim, then close: held, and the claim stays",
+			closing(func(_ *store.ClaimItem, c *store.Closing) { c.Ends = c.Now }, nil),
+		},
+		"a close marks nothing": {
+			"claim, then close of what is not wanted: held, and it is marked once",
+			closing(func(_ *store.ClaimItem, c *store.Closing) { c.Ends = time.Time{} }, nil),
+		},
+		"a close marks again": {
+			"claim, then close of what is not wanted: held, and it is marked once",
+			closing(func(item *store.ClaimItem, c *store.Closing) {
+				if !c.Ends.IsZero() {
+					item.Ends = time.Time{}
+				}
+			}, nil),
+		},
+		"a mark cuts a claim short": {
+			"claim, close: held and unwanted, with an end before its CompleteBy, then heartbeat: withdrawn, and its CompleteBy stays",
+			closing(nil, func(_ store.ClaimItem, next *store.ClaimItem, found *makegood.Found) {
+				if found.Finding == makegood.FoundHeld && !next.Ends.IsZero() {
+					next.Ends = next.StartedAt.Add(time.Minute)
+					next.CompleteBy = next.Ends
+				}
+			}),
+		},
+		"a failure reply is taken of anybody": {
+			"claim, then failure reply of another than the holder: held, and the claim stays",
+			closing(func(item *store.ClaimItem, c *store.Closing) {
+				if c.LockedBy != "" {
+					c.LockedBy = item.LockedBy
+				}
+			}, nil),
+		},
+		"a failure reply is taken late": {
+			"claim, close: silent, then failure reply of its holder: silent: a late failure is never taken",
+			closing(func(item *store.ClaimItem, c *store.Closing) {
+				if c.LockedBy != "" && item.LockedBy == c.LockedBy {
+					item.Closed = ""
+				}
+			}, nil),
+		},
+		"a failure reply closes what nobody claimed": {
+			"nothing, then failure reply: open, and it can be claimed",
+			closing(func(item *store.ClaimItem, c *store.Closing) {
+				if item.Attempt == 0 {
+					c.LockedBy = ""
+				}
+			}, nil),
+		},
+		"a failure reply is forgotten": {
+			"claim, then failure reply of its holder: replied, and silent to anybody else",
+			closing(nil, func(_ store.ClaimItem, next *store.ClaimItem, _ *makegood.Found) {
+				if next.Closed == makegood.FoundReplied {
+					next.Closed = makegood.FoundSilent
+				}
+			}),
+		},
+		"a failure reply is everybody's": {
+			"claim, then failure reply of its holder: replied, and silent to anybody else",
+			closing(func(item *store.ClaimItem, c *store.Closing) {
+				if item.Closed == makegood.FoundReplied {
+					c.LockedBy = item.LockedBy
+				}
+			}, nil),
+		},
+	}
+}
+
+func slotMutants() map[string]mutant {
+	ctx := context.Background()
+	looking := func(f func(item *store.ClaimItem, now *time.Time)) func(m *model) store.Store {
+		return func(m *model) store.Store {
+			m.looked = func(item store.ClaimItem, attempt int, until, now time.Time) makegood.Found {
+				f(&item, &now)
+				return store.Looked(item, attempt, until, now)
+			}
+			return m
+		}
+	}
+	return map[string]mutant{
+		"a look does not see what was closed": {
+			"claim, then close when CompleteBy has come: silent, and the same when asked again",
+			looking(func(item *store.ClaimItem, _ *time.Time) { item.Closed = "" }),
+		},
+		"a look does not know what has expired": {
+			"claimUntil has passed, then look: closed, though nothing is there",
+			looking(func(_ *store.ClaimItem, now *time.Time) { *now = now.Add(-1000 * time.Hour) }),
+		},
+		"an overrule takes any claim": {
+			"claim by another than the liar, then overrule: conflict, and the claim stays",
+			func(m *model) store.Store {
+				m.overruled = func(item store.ClaimItem, attempt int, _ string, until time.Time) (store.ClaimItem, error) {
+					return store.Overruled(item, attempt, item.LockedBy, until)
+				}
+				return m
+			},
+		},
+		"an overrule keeps the number of the lie": {
+			"overrule, then claim of the next attempt: it is held",
+			func(m *model) store.Store {
+				m.overruled = func(item store.ClaimItem, _ int, lie string, until time.Time) (store.ClaimItem, error) {
+					return store.Overruled(item, item.Attempt, lie, until)
+				}
+				return m
+			},
+		},
+		"slots of all births are one": {
+			"claim, then claims of the same attempt in the slots of another agent, job, birth and step: each is held",
+			func(m *model) store.Store {
+				return hooked{model: m, claim: func(slot store.Slot, c makegood.Claim, until time.Time) error {
+					slot.Birth = slot.Birth[:len("birth-")+12]
+					return m.Claim(ctx, slot, c, until)
+				}}
+			},
+		},
+		"a claim looks and then leaps": {
+			"of many concurrent claims of an attempt exactly one wins",
+			func(m *model) store.Store {
+				return hooked{model: m, claim: leapingClaims(m)}
+			},
+		},
+		"a close looks and then leaps": {
+			"of a claim and a close that finds nobody exactly one wins",
+			func(m *model) store.Store {
+				return hooked{model: m, close: leapingCloses(m)}
+			},
+		},
+	}
+}
+
+// look gives a slot as it is, and lets others go first.
+func (m *model) look(slot store.Slot) store.ClaimItem {
+	m.mu.Lock()
+	item := m.slots[slot]
+	m.mu.Unlock()
+	for range 100 {
+		runtime.Gosched()
+	}
+	return item
+}
+
+func (m *model) lay(slot store.Slot, item store.ClaimItem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.slots[slot] = item
+}
+
+func leapingClaims(m *model) func(slot store.Slot, c makegood.Claim, until time.Time) error {
+	return func(slot store.Slot, c makegood.Claim, until time.Time) error {
+		next, err := store.Claimed(m.look(slot), c, until)
+		time.Sleep(time.Millisecond) // So that others come between, on a busy machine, too.
+		if err == nil {
+			m.lay(slot, next)
+		}
+		return err
+	}
+}
+
+func leapingCloses(m *model) func(slot store.Slot, c store.Closing) (makegood.Found, error) {
+	return func(slot store.Slot, c store.Closing) (makegood.Found, error) {
+		next, found := store.Closed(m.look(slot), c)
+		time.Sleep(time.Millisecond)
+		m.lay(slot, next)
+		return found, nil
+	}
+}

@@ -1,0 +1,135 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// A sweep finds what the index holds. The audit walks slowly through all jobs, a page at a time, and finds those of
+// which the index does not say what it should: nobody else would ever look at them.
+const (
+	// DefaultAuditPage is how many items a page of the audit looks at.
+	DefaultAuditPage = 1000
+	// AuditRest is how long the audit rests at the end before it begins again.
+	AuditRest = time.Hour
+
+	auditName = "audit"
+	// restMark is before the time, in milliseconds, until which the audit rests; no cursor begins with it.
+	restMark = "@"
+)
+
+// AuditResult says what a page of the audit did.
+type AuditResult struct {
+	// Audited is how many jobs were looked at, Stray how many of them were not as they should be, and Sent how many
+	// the Scheduler was told of.
+	Audited, Stray, Sent int
+}
+
+// Audit looks at the next page of all jobs, and tells the Scheduler of those that no sweep would find. Where it has come
+// to is kept after that, so a page is looked at again rather than left out. Several may audit at once without harm.
+func (s *Supervisor) Audit(ctx context.Context) (AuditResult, error) {
+	var r AuditResult
+	if s.Auditor == nil {
+		return r, nil
+	}
+	seen, err := s.Places.Place(ctx, auditName)
+	if err != nil {
+		return r, fmt.Errorf("audit: %w", err)
+	}
+	from, rests := s.auditFrom(seen)
+	if rests {
+		return r, nil
+	}
+	page, next, err := s.Auditor.AuditPage(ctx, from, s.AuditPage)
+	if errors.Is(err, store.ErrNotFound) {
+		// Somebody else's place: the walk begins anew.
+		page, next, err = s.Auditor.AuditPage(ctx, "", s.AuditPage)
+	}
+	if err != nil {
+		return r, err
+	}
+	lost := s.strays(ctx, page)
+	r.Audited, r.Stray = len(page), lost.found
+	if r.Sent, err = s.tell(ctx, lost.keyless); err != nil {
+		return r, err
+	}
+	if next == "" {
+		next = restMark + strconv.FormatInt(s.Now().Add(AuditRest).UnixMilli(), 10)
+	}
+	if err := s.Places.KeepPlace(ctx, auditName, seen, next); err != nil && !errors.Is(err, store.ErrConflict) {
+		return r, fmt.Errorf("audit: %w", err)
+	}
+	return r, nil
+}
+
+// auditFrom gives the cursor from which the audit goes on, or says that it rests.
+func (s *Supervisor) auditFrom(place string) (cursor string, rests bool) {
+	text, isRest := strings.CutPrefix(place, restMark)
+	if !isRest {
+		return place, false
+	}
+	until, err := strconv.ParseInt(text, 10, 64)
+	// A time that is further off than anybody rests is of a clock that was wrong.
+	left := time.UnixMilli(until).Sub(s.Now())
+	return "", err == nil && 0 < left && left <= AuditRest
+}
+
+// lost are the strays of a page: how many, and those of which the Scheduler is told.
+type lost struct {
+	found   int
+	keyless []store.Entry
+}
+
+// strays says what is wrong with the jobs of a page. A key too many is no harm: the sweep comes to it, and the Scheduler
+// takes it out.
+func (s *Supervisor) strays(ctx context.Context, page []store.Audited) lost {
+	var l lost
+	for _, a := range page {
+		stray := a.Stray()
+		if stray == "" {
+			continue
+		}
+		l.found++
+		s.Strays.WarnContext(ctx, "stray job", "job", a.Job, "status", a.ProcessState, "why", stray)
+		if stray == store.StrayUnfinished || stray == store.StrayUntold {
+			l.keyless = append(l.keyless, store.Entry{CompleteBy: a.CompleteBy, Job: a.Job})
+		}
+	}
+	return l
+}
+
+// memory keeps places for as long as the process lives.
+type memory struct {
+	mu     sync.Mutex
+	places map[string]string
+}
+
+var _ store.Places = (*memory)(nil)
+
+// Place gives what was kept; see store.Places.
+func (m *memory) Place(_ context.Context, name string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.places[name], nil
+}
+
+// KeepPlace keeps a place; see store.Places.
+func (m *memory) KeepPlace(_ context.Context, name, seen, place string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.places[name] != seen {
+		return store.ErrConflict
+	}
+	if m.places == nil {
+		m.places = make(map[string]string)
+	}
+	m.places[name] = place
+	return nil
+}
