@@ -151,8 +151,10 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e ma
 	}()
 	e = m.values.spill(e)
 	facts := s.facts(m.known)
+	// One moment for all: what was found out because of what time it was must still hold when it is used.
+	now := s.now()
 	for {
-		next, v = machine.Apply(m.compiled.Workflow, job, e, facts, s.now())
+		next, v = machine.Apply(m.compiled.Workflow, job, e, facts, now)
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}

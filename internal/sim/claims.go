@@ -69,6 +69,7 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 	switch {
 	case taken:
 		w.claimed[name]++
+		w.written[name] = time.Now()
 		w.started[slot.Job]++
 		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", slot.Step, after.Attempt, nick(after.LockedBy)))
 	case after.Closed == "" && !after.CompleteBy.Equal(before.CompleteBy):
@@ -265,21 +266,27 @@ func (w *world) looks(l *life, slot store.Slot, attempt int) {
 func (c change) silenceSeen(a makegood.Activity, step string, p plan) time.Time {
 	at := a.At.Add(p.startBy << min(a.Resent, 20))
 	item := c.store.claimOf(c.after.ID, step)
-	if item.Attempt != a.Attempt || item.LockedBy == "" {
+	switch {
+	case item.Attempt > a.Attempt:
+		// A liar has written over what the job goes by. A clock may be an hour ahead without being one's lie.
+		return latest(at, time.Now().Add(10*p.timeout+makegood.MaxClaimAhead))
+	case item.Attempt != a.Attempt || item.LockedBy == "":
 		return at
 	}
 	if !c.exact {
 		// Whose clock was wrong how much is not asked.
 		return latest(at, item.CompleteBy.Add(10*p.timeout))
 	}
+	// A claim may be written long after it was begun: before that there is no silence to be seen.
+	silent := latest(item.CompleteBy, c.written[on(c.after.ID, step, a.Attempt)])
 	// Nobody knew of the claim: the waits are four times as long as the one before, and one may be cut by a quarter.
-	blind := a.At.Add(max(item.CompleteBy.Sub(a.At), p.timeout, c.period) * 16 / 3)
+	blind := a.At.Add(max(silent.Sub(a.At), p.timeout, c.period) * 16 / 3)
 	if at.Before(blind) {
 		blind = at
 	}
 	// It was seen alive: as long as it has lived, up to ten heartbeats.
-	lived := min(max(item.CompleteBy.Sub(a.Opened()), p.timeout), 10*p.timeout)
-	return latest(blind, item.CompleteBy.Add(lived))
+	lived := min(max(silent.Sub(a.Opened()), p.timeout), 10*p.timeout)
+	return latest(blind, silent.Add(lived))
 }
 
 func latest(a, b time.Time) time.Time {

@@ -44,6 +44,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	if claim.Attempt == task.Attempt {
 		claim.LockedBy = a.w.store.peekClaim(task.Job, task.Step).LockedBy
 		_, err = a.w.store.Beat(context.Background(), slot, claim, task.ClaimUntil)
+		a.w.leases[claim.LockedBy] = lasts{until: a.w.start.Add(2 * endsWithin)} // He keeps to nothing.
 	} else {
 		err = a.w.store.Claim(context.Background(), slot, claim, task.ClaimUntil)
 	}

@@ -64,7 +64,7 @@ func (c change) state() {
 	switch {
 	case c.before.Rev == 0:
 		return
-	case from != to && !slices.Contains(machine.Transitions(from), to):
+	case from != to && !slices.Contains(machine.Transitions(from), to) && !c.interruptedTo(from, to):
 		c.wrong("I3: goes from %s to %s", from, to)
 	case from == makegood.Undone && to != from && c.after.Round != c.before.Round+1:
 		c.wrong("I3: leaves Undone in round %d, and began none", c.after.Round)
@@ -77,6 +77,13 @@ func (c change) state() {
 	case from != to && to == makegood.Error && c.after.Seq == c.before.Seq:
 		c.wrong("I13: is in Error, and nobody is told")
 	}
+}
+
+// interruptedTo reports whether being interrupted, and then what was asked for in the same save, may have led there.
+func (c change) interruptedTo(from, to makegood.ProcessState) bool {
+	return c.before.Incarnation != c.after.Incarnation && slices.ContainsFunc(machine.Transitions(from), func(s makegood.ProcessState) bool {
+		return slices.Contains(machine.Transitions(s), to)
+	})
 }
 
 // key: I10.

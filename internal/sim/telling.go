@@ -90,7 +90,9 @@ func (l *life) Announce(ctx context.Context, n notify.Notice) error {
 }
 
 func (l *life) announce(ctx context.Context, who string, n notify.Notice) error {
-	l.w.mayTell(l, who, n)
+	if ctx.Err() == nil {
+		l.w.mayTell(l, who, n)
+	}
 	return l.call(ctx, "announce", who+" "+n.Job+"/"+strconv.Itoa(n.Seq), func() error {
 		if l.w.deaf(who) {
 			return errNoAnswer

@@ -112,10 +112,11 @@ type world struct {
 	told   map[string]int
 	acked  map[string]bool
 	// lives counts the processes of a name. Of attempts, opened are the last ones that could be claimed,
-	// claimed those that were, started how many of each job, leases until when each claim may reply.
+	// claimed those that were (written says when), started how many of each job, leases until when each claim may reply.
 	lives   map[string]int
 	opened  map[string]int
 	claimed map[string]int
+	written map[string]time.Time
 	started map[string]int
 	leases  map[string]lasts
 	// sent counts the tasks that were sent of each attempt, causes is what made it due, outputs are those
@@ -158,7 +159,7 @@ func Run(o Options) Result {
 	w := &world{
 		chance: c, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
-		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, started: map[string]int{},
+		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, answered: map[string]map[*life]bool{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}

@@ -1,0 +1,34 @@
+package scheduler_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+)
+
+// A claim that cannot be true is overruled, and then, before the job is decided about again, the clock jumps: by the new
+// time the claim could be true. The decision is made as of when it was begun, so what was overruled counts as that.
+func TestADecisionIsMadeAsOfOneMoment(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+	lie := makegood.Claim{Attempt: 1, LockedBy: "liar", StartedAt: w.now, CompleteBy: w.now.Add(5 * time.Hour)}
+	if err := w.file.Claim(t.Context(), w.slot("j", "first"), lie, w.claimUntil("j", "first")); err != nil {
+		t.Fatal(err)
+	}
+	look := w.deadline("j")
+	w.strike = func(op, _ string) faultstore.Effect {
+		if op == "Overrule" {
+			w.now = w.now.Add(4 * time.Hour)
+		}
+		return faultstore.None
+	}
+	if failed := w.handle(look); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkCalls(map[string]int{"Overrule": 1})
+	if job := w.job("j"); job.FailureCount != 1 || w.open("j", "first") == 1 {
+		t.Errorf("got %d failures, attempt %d is out; want the overruled attempt counted and ended", job.FailureCount, w.open("j", "first"))
+	}
+}
