@@ -57,7 +57,8 @@ func (t *turn) closeOpen() {
 // not having been claimed by StartBy is none, and only sends the same attempt again.
 func (t *turn) look(i int, undo bool) {
 	a := t.activity(i, undo)
-	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
+	attempt := a.Attempt
+	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: attempt, Undo: undo})
 	switch {
 	case !known:
 	case found.Finding == makegood.FoundHeld && !t.lie(i, undo, found) && t.now.Before(found.Claim.CompleteBy):
@@ -69,7 +70,13 @@ func (t *turn) look(i int, undo bool) {
 		}
 		t.unclaimed(i, undo)
 	default:
+		was := a.Resent
 		t.end(i, undo)
+		if found.Finding == makegood.FoundOpen && a.State == makegood.Dispatched && a.Attempt != attempt {
+			// Nobody claims its tasks: with a long StartBy that was not said yet.
+			a.Resent, a.LookAt = max(was, alertFrom), time.Time{}
+			a.LookAt = t.nextLook(i, undo)
+		}
 	}
 }
 
@@ -171,6 +178,10 @@ func (t *turn) lie(i int, undo bool, found makegood.Found) bool {
 		return found.Claim.Attempt > t.job.Steps[i].Attempt
 	case makegood.FoundHeld:
 		limit := t.now.Add(planOf(t.w.Steps[i], undo).timeout.Std() + makegood.MaxClaimAhead)
+		// However often it was moved, and whatever the claim says of when it was made.
+		if end := t.activity(i, undo).ClaimUntil().Add(makegood.MaxClaim); end.Before(limit) {
+			limit = end
+		}
 		return found.Claim.CompleteBy.After(limit)
 	default:
 		return false

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -21,7 +22,10 @@ func (t *turn) deadlinePassed(e makegood.DeadlinePassed) Verdict {
 	}
 	if t.job.ProcessState == makegood.Error && !t.now.Before(t.job.RemindAt) {
 		// Still in front of a person: remind him. Whoever listens knows. A job that was parked has no time yet.
-		t.announce(true, false)
+		// What he could not be told yet is kept, and reminds him enough.
+		if !slices.ContainsFunc(t.job.Untold, func(a makegood.Announcement) bool { return a.Operator }) {
+			t.announce(true, false)
+		}
 		t.job.RemindAt = t.now.Add(makegood.FarKey)
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {

@@ -64,12 +64,13 @@ func (s *Scheduler) handle(ctx context.Context, letters []*letter, submissions [
 func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []*letter, submissions []submission, failed []string) {
 	for _, record := range batch.Records {
 		in, err := wire.DecodeIncoming(record.Body)
+		_, stored := in.Event.(makegood.Submitted)
 		switch {
 		case err != nil:
 			if s.putAway(ctx, record, in.Job, err) {
 				failed = append(failed, record.MessageId)
 			}
-		case in.Submit != nil && s.Apart:
+		case (in.Submit != nil || stored) && s.Apart:
 			// Whoever may reply may not submit.
 			if s.putAway(ctx, record, in.Job, errMisplaced) {
 				failed = append(failed, record.MessageId)

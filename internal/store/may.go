@@ -108,9 +108,11 @@ func closeHeld(item ClaimItem, c Closing) (ClaimItem, makegood.Found) {
 
 // answer is what a slot that is closed says to whoever asks.
 func (i ClaimItem) answer(by string) makegood.Found {
-	found := makegood.Found{Finding: i.Closed, Claim: i.Claim}
-	if i.Closed == makegood.FoundReplied && by != i.LockedBy {
-		found.Finding = makegood.FoundSilent
+	// An agent may write Closed: what it says counts only where it is what a Close leaves.
+	found := makegood.Found{Finding: makegood.FoundSilent, Claim: i.Claim}
+	switch {
+	case i.Closed == makegood.FoundNobody && i.LockedBy == "", i.Closed == makegood.FoundReplied && by != "" && by == i.LockedBy:
+		found.Finding = i.Closed
 	}
 	return found
 }

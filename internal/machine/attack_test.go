@@ -1,0 +1,167 @@
+package machine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// attacked is a job of one step whose claim item the test writes as it likes, as a stolen role of its agent can.
+type attacked struct {
+	t    *testing.T
+	w    makegood.Workflow
+	job  makegood.Job
+	now  time.Time
+	item store.ClaimItem
+	// alerts are those about a silent agent.
+	alerts int
+}
+
+func newAttacked(t *testing.T, step makegood.Step) *attacked {
+	t.Helper()
+	step.Name, step.Agent = "s", "a"
+	x := &attacked{t: t, now: time.UnixMilli(1_000_000).UTC(), w: makegood.Workflow{Name: "w", Steps: []makegood.Step{step}}.WithDefaults()}
+	facts := x.facts(nil)
+	for {
+		job, v := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d"}, facts, x.now)
+		if v.Kind == machine.Wanting {
+			facts.Values = map[machine.Want]machine.Fact{{Step: "s"}: {Run: true}}
+			continue
+		}
+		x.job = job
+		return x
+	}
+}
+
+func (x *attacked) facts(found map[machine.Ask]makegood.Found) machine.Facts {
+	return machine.Facts{
+		Secret: []byte("sixteen bytes ok"), Period: time.Minute, Found: found,
+		Values: map[machine.Want]machine.Fact{{Step: "s"}: {Run: true}, {Step: "s", Undo: true}: {Run: true}},
+	}
+}
+
+// due brings the job the deadline that its key names, at that time.
+func (x *attacked) due() {
+	x.t.Helper()
+	if x.job.CompleteBy.After(x.now) {
+		x.now = x.job.CompleteBy
+	}
+	event := makegood.DeadlinePassed{Key: x.job.CompleteBy}
+	found := map[machine.Ask]makegood.Found{}
+	for range 20 {
+		next, v := machine.Apply(x.w, x.job, event, x.facts(found), x.now)
+		if v.Kind != machine.Wanting {
+			x.job = next
+			for _, c := range machine.Pending(x.w, x.job, event, x.now) {
+				if _, ok := c.(makegood.AlertAgent); ok {
+					x.alerts++
+				}
+			}
+			return
+		}
+		for _, ask := range v.Asks {
+			until := x.job.Steps[0].Forward.ClaimUntil()
+			switch ask.Kind {
+			case machine.AskLook:
+				found[ask] = store.Looked(x.item, ask.Attempt, until, x.now)
+			case machine.AskClose:
+				c := store.Closing{Attempt: ask.Attempt, Until: until, Now: x.now, LockedBy: ask.LockedBy}
+				x.item, found[ask] = store.Closed(x.item, c)
+			case machine.AskOverrule:
+				item, err := store.Overruled(x.item, ask.Attempt, ask.LockedBy, until)
+				if err != nil {
+					x.t.Fatal(err)
+				}
+				x.item, found[ask] = item, makegood.Found{Finding: makegood.FoundSilent}
+			}
+		}
+	}
+	x.t.Fatal("it asks without end")
+}
+
+// What an agent writes into Closed is no answer of ours: whatever it says, the attempt ends, as silent.
+func TestAnAgentThatWritesClosedNeitherStopsNorPanicsTheJob(t *testing.T) {
+	for _, closed := range []makegood.Finding{"over", "held", "open", "closed", "replied", "garbage"} {
+		t.Run(string(closed), func(t *testing.T) {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Errorf("the core panics, so the job is parked, again at each look: %v", r)
+				}
+			}()
+			x := newAttacked(t, makegood.Step{})
+			x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, CompleteBy: x.now.Add(time.Second)}, Closed: closed}
+			x.due()
+			if !x.job.CompleteBy.After(x.now) {
+				t.Errorf("its key stays %s, at %s: it is due at every sweep, and never goes on", x.job.CompleteBy, x.now)
+			}
+			if x.job.FailureCount != 1 {
+				t.Errorf("got %d failures, want 1", x.job.FailureCount)
+			}
+		})
+	}
+}
+
+// Who was there was somebody: an agent that says of a claimed attempt that nobody claimed it is not believed, and what
+// it did is unknown.
+func TestAClaimedAttemptIsNotClosedAsNobodys(t *testing.T) {
+	x := newAttacked(t, makegood.Step{})
+	x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now.Add(time.Second)}, Closed: makegood.FoundNobody}
+	x.due()
+	if !x.job.Steps[0].Forward.Unknown {
+		t.Error("a step that was claimed is taken for one that never started: it would not be undone")
+	}
+}
+
+// Nothing moves an attempt past 30 days from its claim, whatever its agent writes.
+func TestAClaimThatIsMovedForEverEnds(t *testing.T) {
+	x := newAttacked(t, makegood.Step{})
+	start := x.now
+	for x.job.FailureCount == 0 {
+		x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, LockedBy: "thief", StartedAt: x.now, CompleteBy: x.now.Add(59 * time.Minute)}}
+		x.due()
+		if x.now.Sub(start) > 60*24*time.Hour {
+			t.Fatalf("attempt 1 is held after %s, and nobody was told (announcements: %d)", x.now.Sub(start), x.job.Seq)
+		}
+	}
+}
+
+// However long its task may wait, somebody is told that nobody claims it.
+func TestAnAgentThatNeverClaimsIsToldOfWhateverItsStartBy(t *testing.T) {
+	for _, startBy := range []makegood.Duration{10 * makegood.Minute, 24 * 60 * makegood.Minute, 36 * 60 * makegood.Minute, makegood.Duration(makegood.MaxStartBy)} {
+		t.Run(fmt.Sprint(startBy), func(t *testing.T) {
+			x := newAttacked(t, makegood.Step{StartBy: startBy})
+			start := x.now
+			for x.alerts == 0 {
+				x.due()
+				if x.now.Sub(start) > 90*24*time.Hour {
+					t.Fatalf("after %s, attempt %d, nobody was told", x.now.Sub(start), x.job.Steps[0].Attempt)
+				}
+			}
+		})
+	}
+}
+
+// An operator who cannot be told is not reminded of what he has not heard: a job would grow for ever.
+func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
+	x := newAttacked(t, makegood.Step{Retry: makegood.Retry{Attempts: 1}})
+	for x.job.ProcessState != makegood.Error {
+		x.due()
+		if x.job.ProcessState == makegood.Undone {
+			t.Fatal("it was undone")
+		}
+		if x.job.Steps[0].Forward.State == makegood.Dispatched {
+			x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now}}
+		}
+	}
+	for range 400 {
+		x.now = x.now.Add(makegood.FarKey)
+		x.due()
+	}
+	if got := len(x.job.Untold); got > 2 {
+		t.Errorf("after 400 days %d announcements are kept in the job, each of up to 1 KB: DynamoDB refuses it at 400 KB, and then no event can be saved", got)
+	}
+}

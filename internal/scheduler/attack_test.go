@@ -1,0 +1,34 @@
+package scheduler_test
+
+import (
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Where submissions have a queue of their own, whoever may reply may not say that a job was submitted, either.
+func TestSubmittedOnTheEventsQueueIsPoisonWhereSubmissionsComeApart(t *testing.T) {
+	w := newWorld(t)
+	w.s.Apart = true
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+	w.forget()
+	w.handle(w.record("j", makegood.Submitted{}))
+	if got := w.s.Counts.Poisoned.Load(); got != 1 {
+		t.Errorf("got %d poisoned, want 1", got)
+	}
+	for _, s := range w.sends {
+		if s.queue == "tasks-a" {
+			t.Errorf("a stranger let tasks be sent again: %v", w.sends)
+		}
+	}
+}
+
+// A reply without the token of its attempt makes nothing due: not even the tasks again that the true one did.
+func TestAForgedReplySendsNoTasks(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: fan\nsteps: [{name: first, agent: a}, {name: x, agent: b}, {name: y, agent: b, needs: [first]}, {name: z, agent: b, needs: [first]}]"), "j")
+	w.handle(w.done("j", "first"))
+	w.forget()
+	w.handle(w.record("j", makegood.StepSucceeded{Reply: makegood.Reply{Step: "first", Attempt: 1, Token: "1.x", LockedBy: "thief"}}))
+	w.checkSends()
+}
