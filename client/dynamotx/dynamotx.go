@@ -133,7 +133,7 @@ func Refused(err error, job string) error {
 	return err
 }
 
-// Committed tells the Scheduler that a job is stored. send puts a message body on the stack's events
+// Committed tells the Scheduler that a job is stored. send puts a message body on the stack's submissions
 // queue. An error costs nothing but time: the Supervisor finds the job.
 func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context, body string) error, job string) error {
 	body, err := wire.EncodeEvent(job, makegood.Submitted{})

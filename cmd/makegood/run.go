@@ -43,8 +43,8 @@ func newRun(agents []agent.Handler) *cobra.Command {
 
 The id of a job is .id of its line, or what --id gives; a line without one gets an id made of its
 number and its content. With --data everything is kept in that folder: killed and run again, it goes
-on where it was cut off and repeats no job that ended. Without --data nothing is kept. What --retention has deleted counts as new when its
-line comes again.
+on where it was cut off and repeats no job that ended. Without --data nothing is kept.
+What --retention has deleted counts as new when its line comes again.
 
 Exit status: 0 all jobs are Processed; 1 bad usage or input, nothing was started; 2 some job ended
 otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ended at once; after either

@@ -27,8 +27,9 @@ func newSubmit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit WORKFLOW",
 		Short: "Submit a job to a running makegood dev, or to a deployed stack",
-		Long: `Submit a job to a running makegood dev or a deployed stack, and print its id. It is stored when this returns. The same id
-with the same workflow and input is the same job; with other content it is refused.
+		Long: `Submit a job to a running makegood dev or a deployed stack, and print its id. It is stored when
+this returns. The same id with the same workflow and input is the same job; with other content it is
+refused.
 
 Exit status: 0 it is stored, and with --wait it ended Processed; 1 bad usage or refused; 2 with --wait:
 it ended otherwise; 3 the API or AWS cannot be reached, and it is not known whether it is stored: submit it

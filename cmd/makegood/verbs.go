@@ -136,8 +136,16 @@ or AWS cannot be reached, and it is not known whether it was granted: ask again.
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&reason, "reason", "", "`why`; it is kept with the job")
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(verb))
 	return cmd
+}
+
+// reasonKept says what becomes of a verb's reason: a job keeps why it is undone, and no other.
+func reasonKept(verb makegood.Verb) string {
+	if verb == makegood.Cancel || verb == makegood.UndoJob {
+		return "it is kept with a job that it turns round"
+	}
+	return "only cancel and undo keep it with the job"
 }
 
 // newVerbs makes one verb for each of the table.

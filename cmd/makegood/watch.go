@@ -19,7 +19,8 @@ func newWatch() *cobra.Command {
 		Use:   "watch ID",
 		Short: "Watch a job until its end",
 		Long: `Watch a job until it is at its end or in Error. On a terminal its steps are drawn, and drawn again when
-they change; in a pipe each change is a line, and with --json a JSON object.
+they change; in a pipe each change is a line, and with --json a JSON object,
+without input and outputs, which get shows.
 
 Exit status: 0 it ended Processed; 1 bad usage, no such job or stack; 2 it ended otherwise; 3 the API or
 AWS cannot be reached, or it was interrupted.`,

@@ -74,7 +74,7 @@ type event struct {
 // TypeSubmit is the type of a submission by message.
 const TypeSubmit = "Submit"
 
-// Submit asks for a job by a message on the events queue. The same ID with the same content is the
+// Submit asks for a job by a message, on the submissions queue where there is one. The same ID with the same content is the
 // same job, so the message may be delivered twice.
 type Submit struct {
 	V        int             `json:"v"`

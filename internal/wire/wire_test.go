@@ -34,7 +34,7 @@ func TestTheExamplesInTheDocsAreTheMessages(t *testing.T) {
 			t.Errorf("the docs say\n%s\nthe code writes\n%s", example, written)
 		}
 	}
-	if examples < 7 {
+	if examples < 8 {
 		t.Errorf("found %d examples in the docs", examples)
 	}
 }
@@ -64,11 +64,18 @@ func again(t *testing.T, body string) string {
 		}
 		return written
 	}
-	job, e, err := DecodeEvent(body)
+	in, err := DecodeIncoming(body)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
-	written, err := EncodeEvent(job, e)
+	if in.Submit != nil {
+		written, err := EncodeSubmit(*in.Submit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
+	written, err := EncodeEvent(in.Job, in.Event)
 	if err != nil {
 		t.Fatal(err)
 	}
