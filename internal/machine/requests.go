@@ -253,8 +253,11 @@ func (t *turn) renewDeadline() {
 
 // resume takes a pause back. The job's own timeout did not run meanwhile.
 func (t *turn) resume() {
-	if !t.job.Deadline.IsZero() {
-		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(t.job.PausedAt))
+	if stood := t.job.PausedAt; !t.job.Deadline.IsZero() && !t.early() {
+		if stood.Before(t.job.StartAt) {
+			stood = t.job.StartAt // Before its start no time of it ran.
+		}
+		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))
 	}
 	t.job.PausedAt = time.Time{}
 	for i := range t.job.Steps {

@@ -73,6 +73,9 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 	if ahead := sub.StartAt.Sub(now); ahead > makegood.MaxStartDelay {
 		return nil, fmt.Errorf("%w: startAt of job %s is %s ahead, the limit is %s", ErrInvalid, sub.ID, ahead.Round(time.Second), makegood.MaxStartDelay)
 	}
+	if _, err := makegood.Instant(sub.StartAt).MarshalJSON(); err != nil {
+		return nil, fmt.Errorf("%w: startAt of job %s: %w", ErrInvalid, sub.ID, err)
+	}
 	if sub.ReplyTo != "" && !slices.Contains(replies, sub.ReplyTo) {
 		return nil, fmt.Errorf("%w: replyTo %q of job %s is not registered; registered are %v", ErrInvalid, sub.ReplyTo, sub.ID, replies)
 	}

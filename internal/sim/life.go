@@ -420,17 +420,15 @@ func (l *life) Send(ctx context.Context, name string, messages ...queue.Message)
 	for _, i := range order {
 		what += about(messages[i])
 	}
-	errs := make([]error, len(messages))
-	err := l.call(ctx, "send", what, func() error {
+	errs, err := ask(ctx, l, "send", what, func() ([]error, error) {
+		fates := make([]error, len(messages))
 		for _, i := range order {
-			errs[i] = l.w.queues[name].put(l.name+about(messages[i]), messages[i])
+			fates[i] = l.w.queues[name].put(l.name+about(messages[i]), messages[i])
 		}
-		return nil
+		return fates, nil
 	})
-	for i := range errs {
-		if err != nil {
-			errs[i] = err
-		}
+	if err != nil {
+		errs = slices.Repeat([]error{err}, len(messages))
 	}
 	return errs
 }

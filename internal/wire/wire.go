@@ -246,6 +246,10 @@ func decodeReply(m event) (string, makegood.Event, error) {
 	reply := makegood.Reply{
 		Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: makegood.Instant(m.StartedAt),
 	}
+	if _, err := reply.StartedAt.MarshalJSON(); err != nil {
+		// An offset may carry it out of the years that JSON has, and then its job could not be written any more.
+		return "", nil, poison("startedAt: %v", err)
+	}
 	if m.Type == "StepSucceeded" {
 		if m.Error != nil {
 			return "", nil, poison("StepSucceeded with an error")

@@ -1,0 +1,23 @@
+package machine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// The job's timeout counts from its start: a pause before that takes nothing of it, and gives nothing back.
+func TestAPauseBeforeTheStartDoesNotMoveTheTimeout(t *testing.T) {
+	x := newAttacked(t, makegood.Step{})
+	x.w.Timeout = makegood.Duration(time.Hour)
+	job, _ := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d", StartAt: x.now.Add(48 * time.Hour)}, x.facts(nil), x.now)
+	want := job.Deadline
+	for i, verb := range []makegood.Verb{makegood.Pause, makegood.Resume} {
+		job, _ = machine.Apply(x.w, job, makegood.Requested{Verb: verb, Request: string(verb)}, x.facts(nil), x.now.Add(time.Duration(i)*24*time.Hour))
+	}
+	if !job.Deadline.Equal(want) {
+		t.Errorf("the timeout of an hour ends %s after the start", job.Deadline.Sub(job.StartAt))
+	}
+}
