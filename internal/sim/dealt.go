@@ -26,13 +26,17 @@ func (w *world) dealt(l *life, m *message) {
 	if !found {
 		return
 	}
+	forged := false
 	switch e := in.Event.(type) {
 	case makegood.StepSucceeded:
+		forged = !machine.Genuine(job, e.Reply)
 		w.replied(job, e.Reply)
 	case makegood.StepFailed:
+		forged = !machine.Genuine(job, e.Reply)
 		w.replied(job, e.Reply)
 	}
-	if w.another(m, in) {
+	// A stranger's makes nothing due, though the true one of the same name does.
+	if forged || w.another(m, in) {
 		return
 	}
 	w.derived(l.seen[in.Job], in.Event.Cause())

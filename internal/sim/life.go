@@ -292,10 +292,18 @@ func (l *life) Claim(ctx context.Context, slot store.Slot, c makegood.Claim, unt
 func (l *life) Beat(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) (time.Time, error) {
 	began := time.Now()
 	var stands time.Time
-	err := l.call(ctx, "beat", on(slot.Job, slot.Step, c.Attempt), func() (err error) {
-		stands, err = l.w.store.Beat(ctx, slot, c, until)
+	gone := false
+	err := l.call(ctx, "beat", on(slot.Job, slot.Step, c.Attempt), func() error {
+		at, err := l.w.store.Beat(ctx, slot, c, until)
+		if !gone {
+			stands = at
+		}
 		return err
 	})
+	// One that lands late finds nobody who waits for it.
+	l.w.mu.Lock()
+	gone = true
+	l.w.mu.Unlock()
 	if err == nil || errors.Is(err, store.ErrWithdrawn) {
 		l.leased(c.LockedBy, began.Add(min(0, stands.Sub(c.CompleteBy))), 0)
 	}
