@@ -65,6 +65,9 @@ func askedFor(template, samconfig, environment string, parameters []string) (ask
 // defaultLine is the default of a parameter that is a number.
 var defaultLine = regexp.MustCompile(`(?m)^  (\w+):\n(?:    .*\n)*?    Default: (\d+)$`)
 
+// numberLine is a number that is looked up by its text.
+var numberLine = regexp.MustCompile(`!FindInMap \[Concurrencies, (\d+), Number\]`)
+
 // settled puts the values of parameters that are numbers where the template refers to them.
 func settled(template string, values map[string]string) string {
 	text := template
@@ -75,7 +78,7 @@ func settled(template string, values map[string]string) string {
 		}
 		text = regexp.MustCompile(`!Ref `+name+`\b`).ReplaceAllLiteralString(text, value)
 	}
-	return text
+	return numberLine.ReplaceAllString(text, "$1")
 }
 
 func sum(of *regexp.Regexp, text string) int {

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/stack"
 )
 
 // firstJobs types what docs/deploy.md has a reader type on a fresh stack, with the name of this one. It wants the
@@ -30,6 +32,8 @@ func (w *world) firstJobs() {
 			continue
 		}
 		command := exec.CommandContext(w.t.Context(), "sh", "-c", binary+" "+strings.Replace(typed, "makegood-dev", stackName, 1))
+		// By the doors on this machine, in place of the outputs of the stack.
+		command.Env = append(os.Environ(), stack.VarSubmitURL+"="+w.doors.Submit, stack.VarReadURL+"="+w.doors.Read, stack.VarOperateURL+"="+w.doors.Operate)
 		// A job that was Undone is no success of watch, so its exit code says nothing here.
 		out, _ := command.CombinedOutput()
 		said[typed] = string(out)

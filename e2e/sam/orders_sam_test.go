@@ -61,6 +61,10 @@ func (w *world) killWhoWorksOn(id string) {
 	key := id + "/reserve/1"
 	for deadline := time.Now().Add(time.Minute); len(w.shop.Ledger().Requests[key]) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
+			for _, function := range []string{"submitDoor", "Scheduler", "inventoryAgent"} {
+				log, err := w.deployed.Log(w.t.Context(), function)
+				w.t.Logf("%s, %v:\n%.6000s", function, err, log)
+			}
 			w.t.Fatalf("nobody has asked the shop to reserve for order %s", id)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/e2e/sam"
 	"github.com/makegood-dev/makegood/examples/shop/services"
@@ -39,6 +40,8 @@ type world struct {
 	deployed sam.Stack
 	jobs     *client.Client
 	orders   []string
+	// doors are where the stack's doors are on this machine.
+	doors doors.Addresses
 }
 
 // open deploys the stack, with a shop of its own on loopback.
@@ -80,7 +83,7 @@ func open(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = local.Close() })
-	w.jobs = jobs
+	w.jobs, w.doors = jobs, local.Addresses
 	w.publish()
 	return w
 }
