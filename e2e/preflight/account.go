@@ -63,7 +63,7 @@ func askedFor(template, samconfig, environment string, parameters []string) (ask
 }
 
 // defaultLine is the default of a parameter that is a number.
-var defaultLine = regexp.MustCompile(`(?m)^  (\w+):\n(?:    .*\n)*?    Default: (\d+)$`)
+var defaultLine = regexp.MustCompile(`(?m)^  (\w+):\n(?:    .*\n)*?    Default: "?(\d+)"?$`)
 
 // numberLine is a number that is looked up by its text.
 var numberLine = regexp.MustCompile(`!FindInMap \[Concurrencies, (\d+), Number\]`)
