@@ -14,6 +14,10 @@ const alertFrom = 3
 // from the saved job alone, so the same event delivered again derives the same, and an event that is not the cause of
 // an attempt never sends it again.
 func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event, now time.Time) []makegood.Command {
+	if forged(job, event) {
+		// A stranger makes nothing due, not even again. Who is to be told is no matter of the event.
+		return untold(job, now)
+	}
 	var commands []makegood.Command
 	cause := event.Cause()
 	if key, ok := remind(job, event); ok {
@@ -34,6 +38,18 @@ func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event, now ti
 		}
 	}
 	return append(commands, untold(job, now)...)
+}
+
+// forged reports whether an event is a reply without the token of its attempt.
+func forged(job makegood.Job, event makegood.Event) bool {
+	switch e := event.(type) {
+	case makegood.StepSucceeded:
+		return !Genuine(job, e.Reply)
+	case makegood.StepFailed:
+		return !Genuine(job, e.Reply)
+	default:
+		return false
+	}
 }
 
 // untold gives the announcements that are to be made now: an operator is told at every occasion, a listener who could

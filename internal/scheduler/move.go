@@ -85,25 +85,8 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 	if interrupted || s.poked(events) {
 		events = append([]makegood.Event{makegood.Interrupted{Incarnation: s.Incarnation}}, events...)
 	}
-	m.commands = pending(compiled.Workflow, m.job, genuine(m.job, events), s.now())
+	m.commands = pending(compiled.Workflow, m.job, events, s.now())
 	return m, nil
-}
-
-// genuine leaves the replies out that carry no token of their attempt: a stranger makes nothing due, not even again.
-func genuine(job makegood.Job, events []makegood.Event) []makegood.Event {
-	forged := func(e makegood.Event) bool {
-		switch e := e.(type) {
-		case makegood.StepSucceeded:
-			return !machine.Genuine(job, e.Reply)
-		case makegood.StepFailed:
-			return !machine.Genuine(job, e.Reply)
-		}
-		return false
-	}
-	if !slices.ContainsFunc(events, forged) {
-		return events
-	}
-	return slices.DeleteFunc(slices.Clone(events), forged)
 }
 
 // poked reports whether one of the events is what recovery sends to every unfinished job at start: a deadline without
