@@ -57,8 +57,7 @@ func (t *turn) closeOpen() {
 // not having been claimed by StartBy is none, and only sends the same attempt again.
 func (t *turn) look(i int, undo bool) {
 	a := t.activity(i, undo)
-	attempt := a.Attempt
-	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: attempt, Undo: undo})
+	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
 	switch {
 	case !known:
 	case found.Finding == makegood.FoundHeld && !t.lie(i, undo, found) && t.now.Before(found.Claim.CompleteBy):
@@ -69,15 +68,24 @@ func (t *turn) look(i int, undo bool) {
 			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
 		}
 		t.unclaimed(i, undo)
+	case found.Finding == makegood.FoundOpen:
+		t.replace(i, undo)
 	default:
-		was := a.Resent
 		t.end(i, undo)
-		if found.Finding == makegood.FoundOpen && a.State == makegood.Dispatched && a.Attempt != attempt {
-			// Nobody claims its tasks: with a long StartBy that was not said yet.
-			a.Resent, a.LookAt = max(was, alertFrom), time.Time{}
-			a.LookAt = t.nextLook(i, undo)
-		}
 	}
+}
+
+// replace ends an attempt that nobody has claimed for too long. If that gives it a successor, somebody is told that
+// nobody claims the tasks of its agent: with a long StartBy that was not said yet.
+func (t *turn) replace(i int, undo bool) {
+	a := t.activity(i, undo)
+	old, resent := a.Attempt, a.Resent
+	t.end(i, undo)
+	if a.State != makegood.Dispatched || a.Attempt == old {
+		return
+	}
+	a.Resent, a.LookAt = max(resent, alertFrom), time.Time{}
+	a.LookAt = t.nextLook(i, undo)
 }
 
 // unclaimed waits on for an attempt that nobody has claimed, or sends it again.

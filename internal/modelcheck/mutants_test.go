@@ -78,7 +78,7 @@ func mutants() []planted.Bug {
 		{"a closing that was lost is asked for after a day", closing, "a.LookAt = t.now.Add(makegood.CloseAgain)", "a.LookAt = t.now.Add(makegood.FarKey)"},
 		{"LookAt is not renewed", closing, "\ta.LookAt = t.nextLook(i, undo)\n}", "}"},
 		{"what is held is looked at after a day", closing, "a.LookAt = t.lives(i, undo, claim)", "a.LookAt = t.now.Add(makegood.FarKey)"},
-		{"what was closed is sent again", closing, "\tdefault:\n\t\tt.end(i, undo)", "\tdefault:\n\t\tt.unclaimed(i, undo)"},
+		{"what was closed is sent again", closing, "\tdefault:\n\t\tt.end(i, undo)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(i, undo)\n\t}\n}\n\n// replace"},
 		{"the answer to a closing ends whatever is out", closing, "if !ok || a.Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
 		{"a claim of an attempt that was never made is believed", closing, "return found.Claim.Attempt > t.job.Steps[i].Attempt", "return false"},
 		{"a claim for a day is believed", closing, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * makegood.MaxClaim))"},
@@ -100,7 +100,7 @@ func mutants() []planted.Bug {
 		{"Close ends a claim that holds", may, "case c.LockedBy == \"\" && !item.CompleteBy.After(c.Now):", "case c.LockedBy == \"\":"},
 		{"Close marks again", may, "case c.LockedBy == \"\" && !c.Ends.IsZero() && item.Ends.IsZero():", "case c.LockedBy == \"\" && !c.Ends.IsZero():"},
 		{"Close takes the failure of anybody", may, "case c.LockedBy != \"\" && c.LockedBy == item.LockedBy:", "case c.LockedBy != \"\":"},
-		{"what was replied is said to anybody", may, "if i.Closed == makegood.FoundReplied && by != i.LockedBy {", "if i.Closed == \"\" {"},
+		{"what was replied is said to anybody", may, "i.Closed == makegood.FoundReplied && by != \"\" && by == i.LockedBy", "i.Closed == makegood.FoundReplied"},
 		{"an item that is gone means nobody", may, "Closed: makegood.FoundSilent, ExpiresAt: expiry(c.Now", "Closed: makegood.FoundNobody, ExpiresAt: expiry(c.Now"},
 	})
 }

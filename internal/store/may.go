@@ -110,8 +110,9 @@ func closeHeld(item ClaimItem, c Closing) (ClaimItem, makegood.Found) {
 func (i ClaimItem) answer(by string) makegood.Found {
 	// An agent may write Closed: what it says counts only where it is what a Close leaves.
 	found := makegood.Found{Finding: makegood.FoundSilent, Claim: i.Claim}
-	switch {
-	case i.Closed == makegood.FoundNobody && i.LockedBy == "", i.Closed == makegood.FoundReplied && by != "" && by == i.LockedBy:
+	nobody := i.Closed == makegood.FoundNobody && i.LockedBy == ""
+	replied := i.Closed == makegood.FoundReplied && by != "" && by == i.LockedBy
+	if nobody || replied {
 		found.Finding = i.Closed
 	}
 	return found
