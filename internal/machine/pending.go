@@ -15,8 +15,8 @@ const alertFrom = 3
 // an attempt never sends it again.
 func Pending(w makegood.Workflow, job makegood.Job, event makegood.Event, now time.Time) []makegood.Command {
 	if forged(job, event) {
-		// A stranger makes nothing due, not even again. Who is to be told is no matter of the event.
-		return untold(job, now)
+		// A stranger makes nothing due, not even again, nor anybody hear of it before the tasks are out.
+		return nil
 	}
 	var commands []makegood.Command
 	cause := event.Cause()
