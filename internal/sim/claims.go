@@ -274,8 +274,9 @@ func (c change) silenceSeen(a makegood.Activity, step string, p plan) time.Time 
 		return at
 	}
 	if !c.exact {
-		// Whose clock was wrong how much is not asked.
-		return latest(at, item.CompleteBy.Add(10*p.timeout))
+		// Whose clock was wrong how much is not asked: a Scheduler's may have set the look, and a save by a right one
+		// kept it.
+		return latest(at, item.CompleteBy.Add(10*p.timeout+makegood.MaxClaimAhead))
 	}
 	// A claim may be written long after it was begun: before that there is no silence to be seen.
 	silent := latest(item.CompleteBy, c.written[on(c.after.ID, step, a.Attempt)])
