@@ -165,3 +165,22 @@ func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 		t.Errorf("after 400 days %d announcements are kept in the job, each of up to 1 KB: DynamoDB refuses it at 400 KB, and then no event can be saved", got)
 	}
 }
+
+// A stranger's message comes when it likes, so also before the tasks that a crash cut off are out: who is to hear of the
+// job hears of it at the next true event, and not from a stranger.
+func TestAForgedReplyLetsNobodyHearOfTheJob(t *testing.T) {
+	x := newAttacked(t, makegood.Step{})
+	x.job.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, At: x.now, Operator: true, Listener: true}}
+	reply := makegood.Reply{Step: "s", Attempt: 1, LockedBy: "thief", Token: "1.x"}
+	if got := machine.Pending(x.w, x.job, makegood.StepSucceeded{Reply: reply}, x.now); len(got) != 0 {
+		t.Errorf("a forged reply made due: %v", got)
+	}
+	reply.Token = machine.Token(x.job, "s", 1)
+	got := machine.Pending(x.w, x.job, makegood.StepSucceeded{Reply: reply}, x.now)
+	if len(got) != 1 {
+		t.Fatalf("a true reply made due %v, want the announcement alone", got)
+	}
+	if _, ok := got[0].(makegood.Announce); !ok {
+		t.Errorf("got %T, want an announcement", got[0])
+	}
+}
