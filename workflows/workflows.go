@@ -4,6 +4,7 @@
 package workflows
 
 import (
+	"embed"
 	"net/http"
 	"slices"
 
@@ -24,8 +25,10 @@ func Agents(getenv func(string) string) []agent.Handler {
 	return slices.Concat(hello.Agents(), order.Agents(shop, newClient()))
 }
 
-// Files gives the workflow files that a deployed stack knows from the start; makegood publish changes them.
-func Files() [][]byte { return [][]byte{hello.YAML, order.YAML} }
+// Files are the workflow files that a deployed stack knows from the start; makegood publish changes them.
+//
+//go:embed hello/hello.yaml order/order.yaml
+var Files embed.FS
 
 // newClient keeps enough connections for many tasks at once to one host.
 func newClient() *http.Client {

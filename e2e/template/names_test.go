@@ -57,7 +57,7 @@ func startFunction(t *testing.T, variables map[string]string) error {
 	var err error
 	switch name := variables["AWS_LAMBDA_FUNCTION_NAME"]; {
 	case variables[deployed.VarDoor] != "":
-		_, err = deployed.Door(t.Context(), getenv, workflows.Files())
+		_, err = deployed.Door(t.Context(), getenv, workflows.Files)
 	case name == "Scheduler":
 		_, err = deployed.Scheduler(t.Context(), getenv, nil)
 	case name == "Supervisor":

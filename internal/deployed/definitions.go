@@ -3,7 +3,7 @@ package deployed
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io/fs"
 	"sync"
 
 	"github.com/makegood-dev/makegood/internal/store"
@@ -21,14 +21,14 @@ type definitions struct {
 	done bool
 }
 
-func newDefinitions(files [][]byte) (*definitions, error) {
+func newDefinitions(files fs.FS) (*definitions, error) {
+	all, err := workflowfile.ReadAll(files, "")
+	if err != nil {
+		return nil, err
+	}
 	d := &definitions{byName: map[string]*workflowfile.Compiled{}}
-	for i, file := range files {
-		c, err := workflowfile.Parse(fmt.Sprintf("workflow file %d", i+1), file)
-		if err != nil {
-			return nil, err
-		}
-		d.byName[c.Workflow.Name] = c
+	for _, f := range all {
+		d.byName[f.Compiled.Workflow.Name] = f.Compiled
 	}
 	return d, nil
 }

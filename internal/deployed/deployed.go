@@ -13,6 +13,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -109,7 +110,7 @@ func (p place) open(c aws.Config) (*dynamostore.Store, *sqsqueue.Queues, error) 
 // Scheduler makes the handler of the events and submissions queues from the environment, and of workflow files, which are
 // made known, where their names are not, before the first batch is handled. The error names
 // everything that is wrong with the environment.
-func Scheduler(ctx context.Context, getenv func(string) string, files [][]byte) (queue.Handler, error) {
+func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (queue.Handler, error) {
 	c, err := readScheduler(getenv)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package deployed
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"log/slog"
 	"net/http"
 
@@ -26,7 +27,7 @@ type callerKey struct{}
 // Door makes the handler of a function URL from the environment, and of workflow files, which a first submission
 // makes known: the HTTP API, as far as it belongs to the door that the environment names. What is asked is stored
 // before it is answered. The error names everything that is wrong with the environment.
-func Door(ctx context.Context, getenv func(string) string, files [][]byte) (func(context.Context, events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error), error) {
+func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(context.Context, events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error), error) {
 	c, err := readDoor(getenv)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -119,7 +120,7 @@ func (k *known) CurrentDefinition(_ context.Context, name string) (string, error
 
 // Which definition is current must not rest on which process was started last.
 func TestAKnownDefinitionIsNotReplacedAndAFailureIsTriedAgain(t *testing.T) {
-	d, err := newDefinitions(workflows.Files())
+	d, err := newDefinitions(workflows.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,14 +133,14 @@ func TestAKnownDefinitionIsNotReplacedAndAFailureIsTriedAgain(t *testing.T) {
 		t.Errorf("got %v and %v, want order known", err, stack.current)
 	}
 	stack.current["order"] = "newer"
-	again, err := newDefinitions(workflows.Files())
+	again, err := newDefinitions(workflows.Files)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := again.publishAll(t.Context(), stack); err != nil || stack.current["order"] != "newer" {
 		t.Errorf("another process: got %v and %v, want the newer one kept", err, stack.current)
 	}
-	if _, err := newDefinitions([][]byte{[]byte("name: Bad")}); err == nil || !strings.Contains(err.Error(), "workflow file 1") {
+	if _, err := newDefinitions(fstest.MapFS{"bad.yaml": {Data: []byte("name: Bad")}}); err == nil || !strings.Contains(err.Error(), "bad.yaml") {
 		t.Errorf("a bad file: got %v, want it named", err)
 	}
 }

@@ -109,9 +109,11 @@ var arrows = []arrow{
 	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
-	{"cmd/makegood", []string{"*", "workflows", "workflows/order"}, []string{
+	{"cmd/makegood", []string{"command", "workflows"}, nil},
+	{"command", []string{"*", "workflows", "workflows/order"}, []string{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
+	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
 
 	// What stands for our users' code: the public packages, as they have them.
@@ -133,7 +135,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "internal/costmeter", "functions/", "cmd/", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "internal/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {

@@ -1,6 +1,6 @@
 //go:build aws
 
-package main
+package command
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 func command(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	root := newRoot(workflows.Agents(func(string) string { return "" }))
+	root := newRoot("makegood", workflows.Files, workflows.Agents(func(string) string { return "" }))
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(stdin))
 	root.SetOut(&out)
@@ -75,8 +75,8 @@ func TestAFileThatIsTooLargeIsNotReadToItsEnd(t *testing.T) {
 }
 
 func TestTheSampleIsRight(t *testing.T) {
-	code, stdout, stderr := command(t, "", "validate", "../../workflows/order/order.yaml")
-	want := "../../workflows/order/order.yaml: ok, workflow order, 3 steps\n"
+	code, stdout, stderr := command(t, "", "validate", "../workflows/order/order.yaml")
+	want := "../workflows/order/order.yaml: ok, workflow order, 3 steps\n"
 	if code != 0 || stdout != want {
 		t.Errorf("got code %d\n%s%s\nwant 0\n%s", code, stdout, stderr, want)
 	}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"os"
 	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +40,7 @@ type devOptions struct {
 }
 
 // newDev makes the verb that serves an engine.
-func newDev(agents []agent.Handler) *cobra.Command {
+func newDev(linked fs.FS, agents []agent.Handler) *cobra.Command {
 	var o devOptions
 	cmd := &cobra.Command{
 		Use:   "dev",
@@ -61,13 +60,13 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, agents) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, linked, agents) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
 	addRetention(cmd, &o.retention, devRetention)
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
-	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml files, also in folders below, are served")
+	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml and *.yml files, also in folders below, are served; where there is none of that name, those that are linked")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
@@ -75,8 +74,8 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 }
 
 // dev serves until it is told to stop.
-func dev(cmd *cobra.Command, o devOptions, agents []agent.Handler) (err error) {
-	files, err := loadWorkflows(o.workflows, names(agents))
+func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
+	files, _, err := loadWorkflows(cmd, o.workflows, linked, names(agents))
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := checkAlert(o.alert)
 	host, _, addrErr := net.SplitHostPort(o.addr)
@@ -128,10 +127,10 @@ func localCaller() func(*http.Request) string {
 }
 
 // open makes the workflows known and listens.
-func open(ctx context.Context, engine *embedded.Engine, files []served, addr string) (net.Listener, error) {
+func open(ctx context.Context, engine *embedded.Engine, files []workflowfile.File, addr string) (net.Listener, error) {
 	for _, f := range files {
-		if err := engine.Define(ctx, f.compiled); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+		if err := engine.Define(ctx, f.Compiled); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
@@ -169,55 +168,22 @@ func withAdvice(err error, data string) error {
 	return fmt.Errorf("%w; look at the disk of %s and start again with the same --data: jobs go on where they were cut off", err, data)
 }
 
-// served is a workflow file.
-type served struct {
-	name     string
-	compiled *workflowfile.Compiled
-}
-
-// loadWorkflows reads every workflow file below a folder, and gives all that is wrong with any of them.
-func loadWorkflows(folder string, agents []string) ([]served, error) {
-	var files []served
-	var wrong []error
-	first := map[string]string{}
-	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(name) != ".yaml" {
-			return err
-		}
-		source, err := readLimited(name)
-		if err != nil {
-			return err
-		}
-		compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(agents...))
-		if err != nil {
-			wrong = append(wrong, err)
-			return nil
-		}
-		workflow := compiled.Workflow.Name
-		if other, twice := first[workflow]; twice {
-			wrong = append(wrong, fmt.Errorf("%s: the workflow %s is in %s already", name, workflow, other))
-		}
-		first[workflow] = name
-		files = append(files, served{name, compiled})
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) && len(files) == 0 {
-		err = fmt.Errorf("%w; --workflows names the folder of your workflow files", err)
+// loadWorkflows reads the workflow files to serve, and says where they are from: those of a folder or, where none was
+// asked for and there is none of the usual name, those that are linked.
+func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []string) (files []workflowfile.File, from string, err error) {
+	_, err = os.Stat(folder)
+	if errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("workflows") && linked != nil {
+		files, err = workflowfile.ReadAll(linked, "", workflowfile.WithAgents(agents...))
+		return files, "this program", err
 	}
-	if err == nil && len(files)+len(wrong) == 0 {
-		err = fmt.Errorf("%s: there is no workflow file (*.yaml) in it or below", folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("%w; --workflows names the folder of your workflow files", err)
 	}
-	return files, errors.Join(append(wrong, err)...)
-}
-
-// readLimited reads a file as far as a workflow file may go, and a byte more, so that Parse sees too much.
-func readLimited(name string) ([]byte, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
+	files, err = workflowfile.ReadAll(os.DirFS(folder), folder, workflowfile.WithAgents(agents...))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: there is no workflow file (*.yaml, *.yml) in it or below", folder)
 	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, workflowfile.MaxSourceBytes+1))
+	return files, folder, err
 }
 
 func isLoopback(a net.Addr) bool {
@@ -225,11 +191,11 @@ func isLoopback(a net.Addr) bool {
 	return err == nil && address.Addr().IsLoopback()
 }
 
-func printServed(w io.Writer, addr string, o devOptions, files []served) {
+func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.File) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "makegood serves http://%s\n", addr)
 	for _, f := range files {
-		fmt.Fprintf(&text, "  workflow %s, %s, from %s\n", f.compiled.Workflow.Name, count(len(f.compiled.Workflow.Steps), "step"), f.name)
+		fmt.Fprintf(&text, "  workflow %s, %s, from %s\n", f.Compiled.Workflow.Name, count(len(f.Compiled.Workflow.Steps), "step"), f.Name)
 	}
 	switch {
 	case o.data == "":

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ const asCommand = "MAKEGOOD_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(begin([]agent.Handler{deaf{}}))
+		os.Exit(begin(newRoot("makegood", nil, []agent.Handler{deaf{}})))
 	}
 	os.Exit(m.Run())
 }

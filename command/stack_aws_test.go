@@ -1,6 +1,6 @@
 //go:build aws && linux
 
-package main
+package command
 
 import (
 	"crypto/rand"
@@ -86,7 +86,7 @@ const (
 func (s *deployedStack) doors(t *testing.T) map[string]string {
 	t.Helper()
 	bootstrap := filepath.Join(t.TempDir(), "bootstrap")
-	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../../functions/door").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../functions/door").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	host, err := lambdahost.New()
@@ -343,7 +343,7 @@ func TestAReaderIsLetInToReadAlone(t *testing.T) {
 			t.Errorf("%v: got %q, %q, want to be told which policy is missing", args, stdout, stderr)
 		}
 	}
-	if _, stderr := s.run(t, codeUsage, "publish", "../../workflows/order/order.yaml"); !strings.Contains(stderr, s.name+"-operate") {
+	if _, stderr := s.run(t, codeUsage, "publish", "../workflows/order/order.yaml"); !strings.Contains(stderr, s.name+"-operate") {
 		t.Errorf("publish: got %q, want to be told which policy is missing", stderr)
 	}
 	if job, err := s.store.Load(t.Context(), "o-1"); err != nil || !job.Paused() {

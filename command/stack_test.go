@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ func someAWS(t *testing.T, status int, contentType, body string) {
 func ask(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	root := newRoot(nil)
+	root := newRoot("makegood", nil, nil)
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&errs)
@@ -84,7 +84,7 @@ func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
 		"a door of its own words": {403, json, `{"error":"it is the door of another"}`, doors, codeUsage, "it is the door of another"},
 	} {
 		for _, verb := range [][]string{
-			{"get", "a"}, {"cancel", "a", "--json"}, {"submit", "order"}, {"list", "--state", "Error"}, {"list", "--paused"}, {"publish", "../../workflows/order/order.yaml"},
+			{"get", "a"}, {"cancel", "a", "--json"}, {"submit", "order"}, {"list", "--state", "Error"}, {"list", "--paused"}, {"publish", "../workflows/order/order.yaml"},
 		} {
 			t.Run(name+"/"+verb[0], func(t *testing.T) {
 				someAWS(t, c.status, c.contentType, c.body)

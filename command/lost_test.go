@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package command
 
 import (
 	"errors"
@@ -44,7 +44,7 @@ func TestDevEndsWhenItsStoreIsLostAndSaysWhatToDo(t *testing.T) {
 
 	// Each connection of the store opens the log when it is first used.
 	for range 8 {
-		list := newRoot(nil)
+		list := newRoot("makegood", nil, nil)
 		list.SetOut(io.Discard)
 		list.SetArgs([]string{"list", "--addr", address})
 		if code := execute(t.Context(), list, io.Discard); code != 0 {
@@ -56,7 +56,7 @@ func TestDevEndsWhenItsStoreIsLostAndSaysWhatToDo(t *testing.T) {
 	if err := errors.Join(os.Rename(log, log+".aside"), syscall.Mkfifo(log, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	submit := newRoot(nil)
+	submit := newRoot("makegood", nil, nil)
 	submit.SetOut(io.Discard)
 	submit.SetArgs([]string{"submit", "one", "--addr", address})
 	if code := execute(t.Context(), submit, io.Discard); code == 0 {

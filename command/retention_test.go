@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func TestARetentionIsDaysOrADuration(t *testing.T) {
 // dev forgets after a month and run never, unless they are told otherwise; both say so.
 func TestDevForgetsAndRunDoesNot(t *testing.T) {
 	for document, phrase := range map[string]string{"README.md": "deletes jobs %d days after", "docs/architecture.md": "%d days for `dev`, none for `run`"} {
-		text, err := os.ReadFile("../../" + document)
+		text, err := os.ReadFile("../" + document)
 		if want := fmt.Sprintf(phrase, time.Duration(devRetention)/day); err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
 			t.Errorf("%s does not say %q (%v)", document, want, err)
 		}
@@ -42,7 +42,7 @@ func TestDevForgetsAndRunDoesNot(t *testing.T) {
 	for _, c := range []struct {
 		verb, byDefault string
 	}{{"dev", "30d"}, {"run", "0"}} {
-		verb, _, err := newRoot(nil).Find([]string{c.verb})
+		verb, _, err := newRoot("makegood", nil, nil).Find([]string{c.verb})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,126 @@
+// Package command is the makegood command, with your workflows and your agents in it: a main of yours is one call.
+//
+//	func main() { command.Main(trips.Files, trips.Agents...) }
+//
+// It reads its arguments and prints what comes back; all else is done by the packages behind it. There is one file a
+// verb.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/agent"
+)
+
+// The exit codes of all verbs; 0 is success.
+const (
+	// codeUsage: bad usage or input, refused, or not found. Nothing was done.
+	codeUsage = 1
+	// codeOtherwise: all was done, and some job did not end Processed.
+	codeOtherwise = 2
+	// codeFailed: it was interrupted, failed on the way, or could not reach the API.
+	codeFailed = 3
+	// codeAtOnce: a second SIGINT or SIGTERM ended it at once, as a shell has it.
+	codeAtOnce = 130
+)
+
+// Main runs the command on the arguments of the process, and ends the process with the verb's exit code: 0 success, 1 bad
+// usage or input, 2 some job did not end Processed, 3 interrupted or failed, 130 interrupted twice. files hold the
+// workflows that are linked, *.yaml or *.yml, also in folders below; agents are those that do their steps, beside the
+// built-in http. The name of the process is that of the command, in its help too.
+func Main(files fs.FS, agents ...agent.Handler) {
+	os.Exit(begin(newRoot(filepath.Base(os.Args[0]), files, agents)))
+}
+
+// begin runs the command and gives its exit code. The first SIGINT or SIGTERM lets the verb stop, which
+// it does within a limit of its own; the second ends the process as a crash would, which every verb
+// survives.
+func begin(root *cobra.Command) int {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	asked := make(chan os.Signal, 2)
+	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-asked
+		fmt.Fprintln(os.Stderr, "stopping; asked a second time, it ends at once")
+		stop()
+		<-asked
+		os.Exit(codeAtOnce)
+	}()
+	return execute(ctx, root, os.Stderr)
+}
+
+// newRoot makes the command with all its verbs. A new verb is a file with its constructor, and a line
+// here.
+func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
+	root := &cobra.Command{
+		Use:   name,
+		Short: "Run multi-step jobs that end finished, undone, or in front of a person",
+		// main prints errors, so that they look the same for all verbs.
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		newRun(agents),
+		newValidate(names(agents)),
+		newDev(files, agents),
+		newPublish(),
+		newSubmit(),
+		newGet(),
+		newList(),
+		newWatch(),
+		newAudit(),
+	)
+	root.AddCommand(newVerbs()...)
+	for _, verb := range root.Commands() {
+		verb.Example = strings.ReplaceAll(verb.Example, "makegood ", name+" ")
+	}
+	return root
+}
+
+// execute runs a command and gives its exit code. What went wrong is printed to stderr.
+func execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
+	verb, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		if exit.err != nil {
+			fmt.Fprintln(stderr, exit.err)
+		}
+		return exit.code
+	}
+	fmt.Fprintf(stderr, "%v\n%s --help says how it is used\n", err, verb.CommandPath())
+	return codeUsage
+}
+
+// exitError ends the command with a code, and with a message unless err is nil.
+type exitError struct {
+	code int
+	err  error
+}
+
+func exit(code int, err error) error { return &exitError{code, err} }
+
+// Error is the message.
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+// Unwrap is what went wrong.
+func (e *exitError) Unwrap() error { return e.err }

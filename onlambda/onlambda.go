@@ -1,0 +1,53 @@
+// Package onlambda is what the mains of your Lambda functions call, one call each:
+//
+//	func main() { onlambda.Scheduler(trips.Files) }     // functions/scheduler
+//	func main() { onlambda.Agent(trips.Agents...) }     // functions/agent
+//	func main() { onlambda.Supervisor() }               // functions/supervisor
+//	func main() { onlambda.Door(trips.Files) }          // functions/door
+//
+// Each reads its configuration from the environment that the template sets, and does not return: Lambda ends the
+// process. Where something of the configuration is wrong, all of it is said on standard error, and the process ends
+// with exit code 1.
+package onlambda
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/deployed"
+)
+
+// Scheduler moves jobs on: it handles batches of the events queue and of the submissions queue. files hold workflows,
+// *.yaml or *.yml, also in folders below; those whose names the stack does not know are made known with the first batch.
+func Scheduler(files fs.FS) {
+	start(deployed.Scheduler(context.Background(), os.Getenv, files))
+}
+
+// Agent runs one of these agents, or the built-in http, which MAKEGOOD_AGENT names: it handles batches of its tasks queue.
+func Agent(agents ...agent.Handler) {
+	start(deployed.Agent(context.Background(), os.Getenv, agents))
+}
+
+// Supervisor sweeps once for every event of its schedule.
+func Supervisor() {
+	start(deployed.Supervisor(context.Background(), os.Getenv))
+}
+
+// Door answers behind a function URL that asks IAM who knocks. MAKEGOOD_DOOR says what it lets them do: submit, read or
+// operate. files are as for Scheduler, and made known with the first submission that names them.
+func Door(files fs.FS) {
+	start(deployed.Door(context.Background(), os.Getenv, files))
+}
+
+func start[H any](handler H, err error) {
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Getenv("AWS_LAMBDA_FUNCTION_NAME"), err)
+		os.Exit(1)
+	}
+	lambda.Start(handler)
+}
