@@ -2,7 +2,7 @@
 // them, wait for their end, and ask for cancel, undo, resubmit, pause and resume.
 //
 //	c, err := client.New("http://127.0.0.1:4777")
-//	job, created, err := c.Submit(ctx, client.Submission{Workflow: "order", ID: "o-1", Input: order})
+//	job, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
 //	job, err = c.Wait(ctx, job.ID)
 //
 // Every call may be tried again without harm, and is, while the API cannot be reached or asks for
@@ -77,19 +77,6 @@ func newHTTP() *http.Client {
 	}
 }
 
-// Submission is a request for a job.
-type Submission struct {
-	Workflow string
-	// ID is the job's id. Empty: one is made before the first try, so that the tries are one job.
-	ID string
-	// Input is anything that encoding/json writes, json.RawMessage for what is JSON already; nil is null.
-	Input any
-	// StartAt is when the job may start; zero: at once.
-	StartAt time.Time
-	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
-	ReplyTo string
-}
-
 // submission is a Submission in JSON.
 type submission struct {
 	Workflow string          `json:"workflow"`
@@ -99,30 +86,20 @@ type submission struct {
 	ReplyTo  string          `json:"replyTo,omitempty"`
 }
 
-// Submit submits a job and gives it as it is stored, without payloads. created is false if the same id
-// with the same workflow and input was there already, which is the same job; after a try whose answer
-// was lost that may be this submission itself. Errors: *MismatchError, *InvalidError,
-// *UnreachableError, after which it is unknown whether the job is stored: submit it again, with the
-// same id.
-func (c *Client) Submit(ctx context.Context, s Submission) (job Job, created bool, err error) {
-	input, err := encode(s.Input)
-	if err != nil {
-		return job, false, &InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
-	}
+// Submit is what Jobs says. After a try whose answer was lost, Existed may speak of this submission itself. After an
+// *UnreachableError it is unknown whether the job is stored: submit it again, with the same id.
+func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job Job, err error) {
 	if s.ID == "" {
-		s.ID = newID(time.Now())
+		// Before the first try, so that all tries are one job.
+		s.ID = NewJobID(time.Now())
 	}
-	body := submission{Workflow: s.Workflow, ID: s.ID, Input: input, StartAt: s.StartAt, ReplyTo: s.ReplyTo}
+	body := submission(s)
 	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, body, &job)
 	if err != nil {
-		return job, false, fmt.Errorf("submit job %s: %w", s.ID, err)
+		return job, fmt.Errorf("submit job %s: %w", s.ID, err)
 	}
-	return job, status == http.StatusCreated, nil
-}
-
-// newID makes an id whose order is that of time, as the API makes them.
-func newID(now time.Time) string {
-	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
+	job.Existed = status != http.StatusCreated
+	return job, nil
 }
 
 // Get reads a job with its input and outputs. Errors: ErrNotFound, *UnreachableError.

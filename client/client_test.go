@@ -86,9 +86,9 @@ func job(state makegood.ProcessState) string {
 // named none.
 func TestASubmissionWhoseAnswerIsLostIsSentAgainAsTheSameJob(t *testing.T) {
 	a := serve(t, answer{hangUp: true}, answer{status: 503, body: `{"error":"busy"}`}, answer{status: 200, body: job("Pending")})
-	got, created, err := newClient(t, a.URL).Submit(t.Context(), client.Submission{Workflow: "order", Input: map[string]string{"a": "<&>"}})
-	if err != nil || created || got.ID != "j" {
-		t.Errorf("got %v, created %v, %v", got.ID, created, err)
+	got, err := newClient(t, a.URL).Submit(t.Context(), makegood.Submission{Workflow: "order", Input: json.RawMessage(`{"a":"<&>"}`)})
+	if err != nil || !got.Existed || got.ID != "j" {
+		t.Errorf("got %v, existed %v, %v", got.ID, got.Existed, err)
 	}
 	seen, bodies := a.requests()
 	if len(seen) != 3 || bodies[0] != bodies[1] || bodies[1] != bodies[2] {

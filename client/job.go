@@ -39,6 +39,8 @@ type Job struct {
 	Input json.RawMessage `json:"input"`
 	// Steps are in the order of the workflow.
 	Steps []Step `json:"steps"`
+	// Existed is set by Submit where the job was there already, with the same content.
+	Existed bool `json:"-"`
 }
 
 // Step is a step of a job.

@@ -52,7 +52,7 @@ again with the same --id.`,
 }
 
 func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
-	s := client.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo}
+	s := makegood.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo}
 	var err error
 	if s.Input, err = readInput(cmd.InOrStdin(), o.input); err != nil {
 		return exit(codeUsage, err)
@@ -66,11 +66,11 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	if err != nil {
 		return err
 	}
-	job, created, err := c.Submit(cmd.Context(), s)
+	job, err := c.Submit(cmd.Context(), s)
 	if err != nil {
 		return failed(err)
 	}
-	if !created {
+	if job.Existed {
 		fmt.Fprintln(cmd.ErrOrStderr(), "it was there already, with the same content")
 	}
 	if o.wait {

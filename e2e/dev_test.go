@@ -123,8 +123,8 @@ func TestJobsSubmittedToAServerThatIsKilledAllEnd(t *testing.T) {
 		all.Go(func() {
 			for i := range ids {
 				id := fmt.Sprintf("d-%04d", i)
-				input := map[string]any{"id": id, "customer": "c", "total": 10}
-				if _, _, err := c.Submit(t.Context(), client.Submission{Workflow: "order", ID: id, Input: input}); err != nil {
+				input := fmt.Sprintf(`{"id":%q,"customer":"c","total":10}`, id)
+				if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: id, Input: json.RawMessage(input)}); err != nil {
 					t.Errorf("submit %s: %v", id, err)
 				}
 				progress <- i

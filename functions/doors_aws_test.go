@@ -4,6 +4,7 @@ package functions_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -101,7 +102,7 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 	killed := make(chan int, 1)
 	go func() { killed <- kill(ctx, functions) }()
 	each(t, func(id string) error {
-		_, _, err := c.Submit(t.Context(), client.Submission{Workflow: "polyglot", ID: id, Input: map[string]any{"amount": 1}})
+		_, err := c.Submit(t.Context(), makegood.Submission{Workflow: "polyglot", ID: id, Input: json.RawMessage(`{"amount":1}`)})
 		return err
 	})
 	each(t, func(id string) error {
@@ -126,7 +127,7 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 		return nil
 	})
 	var mismatch *client.MismatchError
-	if _, _, err := c.Submit(t.Context(), client.Submission{Workflow: "polyglot", ID: "o-00", Input: "other"}); !errors.As(err, &mismatch) {
+	if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "polyglot", ID: "o-00", Input: json.RawMessage(`"other"`)}); !errors.As(err, &mismatch) {
 		t.Errorf("the same id with other content: got %v, want a mismatch", err)
 	}
 	if _, err := c.Resubmit(t.Context(), "o-00", ""); err == nil {

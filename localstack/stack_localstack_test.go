@@ -28,7 +28,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	began := time.Now()
 	for i := range 12 {
 		id := fmt.Sprintf("%s-%02d", w.run, i)
-		if _, _, err := w.jobs.Submit(t.Context(), client.Submission{Workflow: "order", ID: id, Input: input(id)}); err != nil {
+		if _, err := w.jobs.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: id, Input: input(id)}); err != nil {
 			t.Fatal(err)
 		}
 		ends[id] = ""
@@ -81,7 +81,7 @@ func TestASweepFindsAJobThatNobodyWasToldOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := w.run + "-silent"
-	items, err := submitter.Items(t.Context(), client.Submission{Workflow: "order", ID: id, Input: input(id)})
+	items, err := submitter.Items(t.Context(), makegood.Submission{Workflow: "order", ID: id, Input: input(id)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func TestEachCallGoesToItsDoor(t *testing.T) {
 	c := s.client(t, account("ADA", "secret"))
 	ctx := t.Context()
 	want := []string{"submit POST /api/jobs", "read GET /api/jobs/a:b", "read GET /api/jobs", "read GET /api/workflows", "operate POST /api/workflows"}
-	_, _, err := c.Submit(ctx, client.Submission{Workflow: "order", ID: "a:b"})
+	_, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "a:b"})
 	for range c.List(ctx, client.Filter{State: makegood.Error}) {
 	}
 	_, getErr := c.Get(ctx, "a:b")
@@ -134,7 +134,7 @@ func TestWhoIsNotLetInIsToldWhatIsMissing(t *testing.T) {
 	if _, err := c.Get(t.Context(), "j"); err != nil {
 		t.Errorf("a reader reads: got %v", err)
 	}
-	_, _, err := c.Submit(t.Context(), client.Submission{Workflow: "order", ID: "j"})
+	_, err := c.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "j"})
 	_, cancelErr := c.Cancel(t.Context(), "j", "")
 	for door, err := range map[string]error{"submit": err, "operate": cancelErr} {
 		var invalid *client.InvalidError
@@ -164,7 +164,7 @@ func TestWhoIsNotLetInIsToldWhatIsMissing(t *testing.T) {
 // why.
 func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 	s := open(t, answered(502, `{"Message":"Internal Server Error"}`), answered(429, `{"Message":"Rate Exceeded."}`), answered(503, `{"error":"busy"}`), answered(201, `{"id":"j"}`))
-	if _, created, err := s.client(t, account("ADA", "secret")).Submit(t.Context(), client.Submission{Workflow: "order"}); err != nil || !created {
+	if job, err := s.client(t, account("ADA", "secret")).Submit(t.Context(), makegood.Submission{Workflow: "order"}); err != nil || job.Existed {
 		t.Fatalf("got %v", err)
 	}
 	if len(s.bodies) != 4 || s.bodies[0] != s.bodies[3] || !strings.Contains(s.bodies[0], `"id":"`) {
@@ -182,7 +182,7 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 	if _, err := gone.client(t, account("ADA", "secret"), client.WithPatience(0)).Get(t.Context(), "j"); err == nil || !strings.Contains(err.Error(), "door read of stack shop: dial") {
 		t.Errorf("nobody listens: got %v", err)
 	}
-	if _, _, err := gone.client(t, account("ADA", "secret")).Submit(t.Context(), client.Submission{}); err == nil || !strings.Contains(err.Error(), "nobody has said where its door submit is") {
+	if _, err := gone.client(t, account("ADA", "secret")).Submit(t.Context(), makegood.Submission{}); err == nil || !strings.Contains(err.Error(), "nobody has said where its door submit is") {
 		t.Errorf("no address: got %v", err)
 	}
 }

@@ -2,7 +2,7 @@
 // the order and its job are there together, or not at all.
 //
 //	submitter, err := dynamotx.New(dynamotx.Config{Client: db, Table: "makegood-jobs", Retention: 30 * 24 * time.Hour})
-//	items, err := submitter.Items(ctx, client.Submission{Workflow: "order", ID: order.ID, Input: order})
+//	items, err := submitter.Items(ctx, makegood.Submission{Workflow: "order", ID: order.ID, Input: order})
 //	items = append(items, types.TransactWriteItem{Put: putOrder})
 //	_, err = db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
 //	if err = dynamotx.Refused(err, "order-1"); err == nil {
@@ -77,7 +77,7 @@ func New(c Config) (*Submitter, error) {
 // Items gives the writes that store a job, for a transaction of the caller's: one, and a second for an
 // input of more than makegood.MaxInlineBytes. ID must be given. The workflow's definition is read from the
 // table. Errors: *client.InvalidError; any other may pass.
-func (s *Submitter) Items(ctx context.Context, sub client.Submission) ([]types.TransactWriteItem, error) {
+func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types.TransactWriteItem, error) {
 	input, err := json.Marshal(sub.Input)
 	if err != nil {
 		return nil, &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}

@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -71,7 +71,7 @@ func TestAnInputExpiresAsTheStacksPartsDo(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		sub := client.Submission{Workflow: "order", ID: "o-1", Input: map[string]string{"note": strings.Repeat("x", 300)}}
+		sub := makegood.Submission{Workflow: "order", ID: "o-1", Input: []byte(`{"note":"` + strings.Repeat("x", 300) + `"}`)}
 		if c.startIn > 0 {
 			sub.StartAt = now.Add(c.startIn)
 		}

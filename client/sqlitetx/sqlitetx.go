@@ -4,7 +4,7 @@
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	_, err = tx.ExecContext(ctx, `INSERT INTO orders(id, total) VALUES(?, ?)`, order.ID, order.Total)
-//	err = sqlitetx.Submit(ctx, tx, client.Submission{Workflow: "order", ID: order.ID, Input: order})
+//	err = sqlitetx.Submit(ctx, tx, makegood.Submission{Workflow: "order", ID: order.ID, Input: order})
 //	err = tx.Commit()
 //
 // Nothing is sent: the engine on that file finds the job within two seconds of the commit. Keep the
@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -30,7 +31,7 @@ import (
 // and success. ID must be given. Errors: *client.InvalidError, *client.MismatchError; after any error
 // nothing was stored, and tx is the caller's to roll back. ReplyTo must be empty: which names are
 // registered only the engine knows.
-func Submit(ctx context.Context, tx *sql.Tx, s client.Submission) error {
+func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	input, err := json.Marshal(s.Input)
 	if err != nil {
 		return &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}

@@ -87,7 +87,11 @@ func (s *shop) place(o order, workflow string, commit bool) error {
 	if _, err := tx.Exec(`INSERT INTO orders(id, total) VALUES(?, ?) ON CONFLICT DO NOTHING`, o.ID, o.Total); err != nil {
 		s.t.Fatal(err)
 	}
-	if err := sqlitetx.Submit(s.t.Context(), tx, client.Submission{Workflow: workflow, ID: o.ID, Input: o}); err != nil {
+	input, err := json.Marshal(o)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := sqlitetx.Submit(s.t.Context(), tx, makegood.Submission{Workflow: workflow, ID: o.ID, Input: input}); err != nil {
 		return err
 	}
 	if commit {

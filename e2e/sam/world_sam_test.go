@@ -131,7 +131,7 @@ func (w *world) submit(ids ...string) {
 	w.t.Helper()
 	for i, id := range ids {
 		input := fmt.Sprintf(`{"id":%q,"customer":"c%d","total":%d.25}`, id, i, 10+i)
-		if _, _, err := w.jobs.Submit(w.t.Context(), client.Submission{Workflow: "order", ID: id, Input: json.RawMessage(input)}); err != nil {
+		if _, err := w.jobs.Submit(w.t.Context(), makegood.Submission{Workflow: "order", ID: id, Input: json.RawMessage(input)}); err != nil {
 			w.t.Fatal(err)
 		}
 	}

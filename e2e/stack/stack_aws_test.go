@@ -26,7 +26,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
-	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/dynamotx"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/examples/shop/services"
@@ -210,8 +209,8 @@ func TestAJobInTheCallersOwnTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := func(id string, record types.TransactWriteItem) error {
-		input := map[string]any{"id": id, "customer": strings.Repeat("c", 500), "total": 3}
-		items, err := submitter.Items(t.Context(), client.Submission{Workflow: "order", ID: id, Input: input})
+		input := fmt.Appendf(nil, `{"id":%q,"customer":%q,"total":3}`, id, strings.Repeat("c", 500))
+		items, err := submitter.Items(t.Context(), makegood.Submission{Workflow: "order", ID: id, Input: input})
 		if err != nil {
 			t.Fatal(err)
 		}

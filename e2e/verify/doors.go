@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/e2e/sam"
 )
@@ -124,7 +124,7 @@ func (w *world) lambdaEndpoint() string {
 // who IAM says that we are.
 func (w *world) cancelledBy(ctx context.Context) (string, error) {
 	const id = "cancelled-at-the-door"
-	if _, _, err := w.client.Submit(ctx, client.Submission{Workflow: "order", ID: id, Input: map[string]string{"id": id}, StartAt: time.Now().Add(later)}); err != nil {
+	if _, err := w.client.Submit(ctx, makegood.Submission{Workflow: "order", ID: id, Input: json.RawMessage(`{"id":"` + id + `"}`), StartAt: time.Now().Add(later)}); err != nil {
 		return "", err
 	}
 	job, err := w.client.Cancel(ctx, id, "only to see who did")

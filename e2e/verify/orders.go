@@ -62,7 +62,7 @@ func (w *world) suites(ctx context.Context) ([]string, error) {
 func (w *world) submit(ctx context.Context, workflow string, ids []string) error {
 	for i, id := range ids {
 		input := fmt.Sprintf(`{"id":%q,"customer":"c%d","total":%d.25}`, id, i, 10+i)
-		if _, _, err := w.client.Submit(ctx, client.Submission{Workflow: workflow, ID: id, Input: json.RawMessage(input)}); err != nil {
+		if _, err := w.client.Submit(ctx, makegood.Submission{Workflow: workflow, ID: id, Input: json.RawMessage(input)}); err != nil {
 			return err
 		}
 	}

@@ -333,8 +333,8 @@ func TestWhatNoRouteAnswersIsAnsweredInJSON(t *testing.T) {
 func TestAJobThatStartsLaterIsStoredNow(t *testing.T) {
 	w := newWorld(t)
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
-	job, created, err := w.client.Submit(t.Context(), client.Submission{Workflow: "order", ID: "later", StartAt: at})
-	if err != nil || !created || job.StartAt == nil || !job.StartAt.Equal(at) || job.ProcessState != makegood.Pending {
-		t.Errorf("got %v, %v, %v in %s, want it created in Pending, to start at %v", created, err, job.StartAt, job.ProcessState, at)
+	job, err := w.client.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "later", StartAt: at})
+	if err != nil || job.Existed || job.StartAt == nil || !job.StartAt.Equal(at) || job.ProcessState != makegood.Pending {
+		t.Errorf("existed %v: got %v, %v in %s, want it created in Pending, to start at %v", job.Existed, err, job.StartAt, job.ProcessState, at)
 	}
 }

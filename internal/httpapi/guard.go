@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -20,12 +21,21 @@ func (a *api) guard(next http.Handler) http.Handler {
 		h := w.Header()
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		if !hostAllowed(r.Host, a.Host) {
+		if !a.knows(r.Host) {
 			a.refuse(w, newProblem(http.StatusMisdirectedRequest, "the host %.100q is not this one: use its loopback address or the one of --addr", r.Host))
 			return
 		}
 		inner.ServeHTTP(w, r)
 	})
+}
+
+// knows reports whether host, as a request has it, is one under which this API may be asked.
+func (a *api) knows(host string) bool {
+	name := host
+	if only, _, err := net.SplitHostPort(host); err == nil {
+		name = only
+	}
+	return hostAllowed(host, a.Host) || slices.ContainsFunc(a.Names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
 // hostAllowed says whether host, as a request has it, with or without a port, is ours. An address in

@@ -76,6 +76,8 @@ type Config struct {
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
 	Host string
+	// Names are others under which it may be asked: those of a server that it is mounted in.
+	Names []string
 	// Door is the part of the API that is served here. Empty: all of it.
 	Door Door
 	// Caller says who makes a request, for what is kept of it. Nil: Local, whoever it is.

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -194,7 +193,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 		return answer{}, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
 	}
 	if s.ID == "" {
-		s.ID = newID(a.Now())
+		s.ID = client.NewJobID(a.Now())
 	}
 	job, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
@@ -207,11 +206,6 @@ func (a *api) submit(r *http.Request) (answer, error) {
 		status = http.StatusCreated
 	}
 	return answer{status: status, body: view.Of(job, nil), location: "/api/jobs/" + url.PathEscape(job.ID)}, nil
-}
-
-// newID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
-func newID(now time.Time) string {
-	return fmt.Sprintf("%012x%s", now.UnixMilli(), strings.ToLower(rand.Text()[:14]))
 }
 
 // get reads a job.

@@ -165,9 +165,9 @@ func check(t testing.TB, err error) {
 // submit submits a job that must be new.
 func (w *world) submit(workflow, id, input string) {
 	w.t.Helper()
-	_, created, err := w.client.Submit(w.t.Context(), client.Submission{Workflow: workflow, ID: id, Input: json.RawMessage(input)})
-	if err != nil || !created {
-		w.t.Fatalf("submit %s: got created %v, %v", id, created, err)
+	job, err := w.client.Submit(w.t.Context(), makegood.Submission{Workflow: workflow, ID: id, Input: json.RawMessage(input)})
+	if err != nil || job.Existed {
+		w.t.Fatalf("submit %s: existed %v, %v", id, job.Existed, err)
 	}
 }
 

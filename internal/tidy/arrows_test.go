@@ -113,6 +113,10 @@ var arrows = []arrow{
 	{"command", []string{"*", "workflows", "workflows/order"}, []string{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
+	{"engine", []string{
+		".", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
+		"internal/notify", "internal/scheduler", "internal/store", "internal/view", "internal/workflowfile",
+	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
 

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/e2e/sam"
@@ -45,7 +46,7 @@ func knock(ctx context.Context, at Doors, c aws.Config) (Answers, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, submitErr := jobs.Submit(ctx, client.Submission{Workflow: nobody, ID: nobody})
+	_, submitErr := jobs.Submit(ctx, makegood.Submission{Workflow: nobody, ID: nobody})
 	_, readErr := jobs.Get(ctx, nobody)
 	_, operateErr := jobs.Cancel(ctx, nobody, "")
 	answers := Answers{"submit": verdict(submitErr), "read": verdict(readErr), "operate": verdict(operateErr)}

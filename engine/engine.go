@@ -1,0 +1,163 @@
+// Package engine is Makegood in your process: no cloud, no Docker, one folder. Jobs survive the death of the process at
+// any moment, and go on with the next engine on the same folder.
+//
+//	eng, err := engine.Open(ctx, engine.Options{Dir: "data", Workflows: trips.Files, Agents: trips.Agents})
+//	go eng.Run(ctx)                                        // until ctx ends; it returns why it stopped
+//	job, err := eng.Submit(ctx, makegood.Submission{Workflow: "trip", ID: "t-1", Input: trip})
+//	job, err = eng.Wait(ctx, "t-1")                        // its end, or Error
+//	mux.Handle("/makegood/", http.StripPrefix("/makegood", eng.Handler()))
+//
+// An Engine is a client.Jobs. There is no global state: several engines may run in one process, each on a folder of its
+// own, and none leaves a goroutine behind after Run has returned and Close was called.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// MinRetention is the shortest that Options.Retention may be.
+const MinRetention = embedded.MinRetention
+
+// Options say what an engine is made of. The zero value keeps nothing, knows no workflow, and has the built-in agent
+// http alone.
+type Options struct {
+	// Dir is the folder that keeps everything, made if it is not there, for its owner alone. One engine at a time holds
+	// it. Empty: nothing is kept, and all jobs are gone with the engine.
+	Dir string
+	// Workflows hold the workflow files, *.yaml and *.yml, also in folders below. Each becomes the current definition of
+	// its name; jobs that are in Dir already keep theirs. Nil: none; Define makes them known one by one.
+	Workflows fs.FS
+	// Agents do the steps, beside the built-in http.
+	Agents []agent.Handler
+	// Retention is how long a job is kept after its end, at least MinRetention. Zero: for ever.
+	Retention time.Duration
+	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, or a crash,
+	// means that it is told again; it recognises a second telling by Job and Seq. Nil: Logger hears of it.
+	Operator func(context.Context, Notice) error
+	// AgentSilent is told that tasks of an agent wait and nobody claims them. Nil: Logger hears of it.
+	AgentSilent func(ctx context.Context, agent string) error
+	// Listeners are those whom a submission may name as ReplyTo: each is told of every change of ProcessState of the
+	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for three days.
+	Listeners map[string]func(context.Context, Notice) error
+	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
+	// as a page whose own name was made to lead to this machine would send them.
+	Hosts []string
+	// Caller says who makes a request to Handler, for what is kept of it. Nil: "local", whoever it is.
+	Caller func(*http.Request) string
+	// Logger hears of what goes wrong, the same once a minute. It never hears a payload. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Notice is what is told of a job. It carries no payload.
+type Notice = notify.Notice
+
+// Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
+// goroutines at once, also before Run: what is submitted then waits for it.
+type Engine struct {
+	inner   *embedded.Engine
+	http    *httpagent.Agent
+	handler http.Handler
+	waiting waiting
+}
+
+var _ client.Jobs = (*Engine)(nil)
+
+// Open takes the folder and reads the workflows. Nothing runs before Run. It fails, and holds nothing, where another
+// engine has the folder (the error names its process), where a workflow file is wrong or names an agent that is not
+// there (all that is wrong, FILE:LINE each), or where the folder was written by a release that this one cannot follow.
+func Open(ctx context.Context, o Options) (*Engine, error) {
+	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{http: http, waiting: newWaiting()}
+	agents := append([]agent.Handler{http}, o.Agents...)
+	files, err := workflowfile.ReadAll(o.Workflows, "", workflowfile.WithAgents(names(agents)...))
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	if e.inner, err = embedded.Open(ctx, o.config(agents, &e.waiting)); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	for _, f := range files {
+		if err := e.inner.Define(ctx, f.Compiled); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
+		}
+	}
+	e.handler = httpapi.New(httpapi.Config{Backend: e.inner, Names: o.Hosts, Logger: o.logger(), Caller: o.Caller})
+	return e, nil
+}
+
+func (o Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.Default()
+	}
+	return o.Logger
+}
+
+func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
+	c := embedded.Config{
+		Dir: o.Dir, Retention: o.Retention, Agents: agents, Logger: o.logger(), Saved: w.saved,
+		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
+	}
+	if o.Operator != nil || o.AgentSilent != nil {
+		c.Notifier = operator{o}
+	}
+	return c
+}
+
+func names(agents []agent.Handler) []string {
+	all := make([]string, len(agents))
+	for i, a := range agents {
+		all[i] = a.Name()
+	}
+	return all
+}
+
+// Run works until ctx ends, and returns when everything has stopped: nil then, and else why it cannot go on, such as a
+// store that is lost. Attempts that ran are cut off, and made again by the next engine on the folder. A disk that is full
+// for a while is no reason to return. Call it once.
+func (e *Engine) Run(ctx context.Context) error { return e.inner.Run(ctx) }
+
+// Close gives the folder free. Run must have returned. A second Close does nothing.
+func (e *Engine) Close() error {
+	e.http.Close()
+	if e.inner == nil {
+		return nil
+	}
+	return e.inner.Close()
+}
+
+// Define makes a workflow file the current definition of its name; jobs that are there keep theirs. name is what the
+// error calls it, which gives all that is wrong, a line each.
+func (e *Engine) Define(ctx context.Context, name string, source []byte) (client.Workflow, error) {
+	compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(e.inner.AgentNames()...))
+	if err != nil {
+		return client.Workflow{}, err
+	}
+	if err := e.inner.Define(ctx, compiled); err != nil {
+		return client.Workflow{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return client.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
+}
+
+// Handler answers the HTTP API: what package client and the command ask, described by GET /api/openapi.json. It asks
+// nobody who they are: whoever reaches it may do everything, so put it behind what knows your callers, and tell Caller
+// who they are. Strip the prefix under which it is mounted.
+func (e *Engine) Handler() http.Handler { return e.handler }

@@ -1,0 +1,205 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+const (
+	// listPage is how many jobs are read at a time.
+	listPage = 200
+	// longestLook is how far apart Watch looks at a job of which it hears nothing.
+	longestLook = time.Second
+)
+
+// Submit stores a job, and gives it as it is stored, without payloads. What client.Jobs says of it holds.
+func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (client.Job, error) {
+	if s.ID == "" {
+		s.ID = client.NewJobID(time.Now())
+	}
+	job, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo})
+	if err != nil {
+		return client.Job{}, fmt.Errorf("submit job %s: %w", s.ID, plain(s.ID, err))
+	}
+	v := view.Of(job, nil)
+	v.Existed = !created
+	return v, nil
+}
+
+// Get reads a job with its input and outputs.
+func (e *Engine) Get(ctx context.Context, id string) (client.Job, error) {
+	return e.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
+		return view.WithPayloads(ctx, job, held, e.inner.Payload)
+	})
+}
+
+// Look reads a job without its input and outputs.
+func (e *Engine) Look(ctx context.Context, id string) (client.Job, error) {
+	return e.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
+		return view.Of(job, held), nil
+	})
+}
+
+func (e *Engine) read(ctx context.Context, id string, show func(makegood.Job, map[string]makegood.Claim) (client.Job, error)) (v client.Job, err error) {
+	job, err := e.inner.Job(ctx, id)
+	if err != nil {
+		return v, fmt.Errorf("get job %s: %w", id, plain(id, err))
+	}
+	held, err := e.inner.Held(ctx, job)
+	if err != nil {
+		return v, fmt.Errorf("get job %s: %w", id, err)
+	}
+	if v, err = show(job, held); err != nil {
+		return v, fmt.Errorf("get job %s: %w", id, err)
+	}
+	return v, nil
+}
+
+// List gives jobs, the newest first, and reads on as far as its caller does.
+func (e *Engine) List(ctx context.Context, f client.Filter) iter.Seq2[client.Listed, error] {
+	return func(yield func(client.Listed, error) bool) {
+		for cursor := ""; ; {
+			page, next, err := e.inner.ListJobs(ctx, store.Filter{State: f.State, Workflow: f.Workflow}, cursor, listPage)
+			if err != nil {
+				yield(client.Listed{}, fmt.Errorf("list jobs: %w", err))
+				return
+			}
+			for _, job := range view.Listed(page) {
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if cursor = next; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Ask asks for a verb, and gives the job as it is stored after it, without payloads.
+func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v client.Job, err error) {
+	job, verdict, err := e.inner.Request(ctx, id, makegood.Requested{Verb: verb, Reason: makegood.Clip(reason), By: "engine"})
+	switch {
+	case err != nil:
+		return v, fmt.Errorf("%s job %s: %w", verb, id, plain(id, err))
+	case verdict.Kind == machine.Refused:
+		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.RefusedError{Job: id, Reason: verdict.Reason})
+	}
+	return view.Of(job, nil), nil
+}
+
+// Workflows lists what jobs can be submitted to.
+func (e *Engine) Workflows(ctx context.Context) ([]client.Workflow, error) {
+	known, err := e.inner.Workflows(ctx)
+	var all []client.Workflow
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, client.Workflow{Name: name, Definition: known[name]})
+	}
+	return all, err
+}
+
+// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when ctx does.
+func (e *Engine) Wait(ctx context.Context, id string) (client.Job, error) {
+	for _, err := range e.Watch(ctx, id) {
+		if err != nil {
+			return client.Job{}, err
+		}
+	}
+	return e.Get(ctx, id)
+}
+
+// Watch gives a job without payloads each time it was saved, first as it is now, and ends after giving it finished or
+// in Error. Saves that follow closely upon each other may be seen as one. An error ends it.
+func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[client.Job, error] {
+	return func(yield func(client.Job, error) bool) {
+		saved, forget := e.waiting.register(id)
+		defer forget()
+		for {
+			job, err := e.Look(ctx, id)
+			if err != nil {
+				yield(job, err)
+				return
+			}
+			if !yield(job, nil) || job.AtEnd() {
+				return
+			}
+			select {
+			case <-saved:
+			case <-time.After(longestLook):
+				// A job that cannot be read is parked by a write that nobody hears of.
+			case <-ctx.Done():
+				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+				return
+			}
+		}
+	}
+}
+
+// plain gives an error of the engine in the words of package client.
+func plain(id string, err error) error {
+	var mismatch *scheduler.MismatchError
+	switch {
+	case errors.As(err, &mismatch):
+		return &client.MismatchError{Job: mismatch.Job, Have: mismatch.Have, Got: mismatch.Got}
+	case errors.Is(err, scheduler.ErrInvalid):
+		return &client.InvalidError{Message: strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": ")}
+	case errors.Is(err, store.ErrNotFound):
+		return client.ErrNotFound
+	default:
+		return err
+	}
+}
+
+// waiting are those who wait for a job to be saved.
+type waiting struct {
+	mu   *sync.Mutex
+	jobs map[string]map[chan struct{}]bool
+}
+
+func newWaiting() waiting {
+	return waiting{mu: new(sync.Mutex), jobs: map[string]map[chan struct{}]bool{}}
+}
+
+// register gives a channel on which something comes after each save of a job from now on, and what ends that.
+func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
+	c := make(chan struct{}, 1)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.jobs[id] == nil {
+		w.jobs[id] = map[chan struct{}]bool{}
+	}
+	w.jobs[id][c] = true
+	return c, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if delete(w.jobs[id], c); len(w.jobs[id]) == 0 {
+			delete(w.jobs, id)
+		}
+	}
+}
+
+// saved wakes who waits for a job.
+func (w *waiting) saved(job makegood.Job) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.jobs[job.ID] {
+		select {
+		case c <- struct{}{}:
+		default: // It was woken already, and has not looked yet.
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+)
+
+// operator tells those who are there, and a log in place of who is not.
+type operator struct{ options Options }
+
+// Announce is what notify.Notifier says.
+func (o operator) Announce(ctx context.Context, n notify.Notice) error {
+	if o.options.Operator == nil || n.ProcessState != makegood.Error {
+		return notify.Log{Logger: o.options.logger()}.Announce(ctx, n)
+	}
+	return o.options.Operator(ctx, n)
+}
+
+// AgentSilent is what notify.Notifier says.
+func (o operator) AgentSilent(ctx context.Context, agent string) error {
+	if o.options.AgentSilent == nil {
+		return notify.Log{Logger: o.options.logger()}.AgentSilent(ctx, agent)
+	}
+	return o.options.AgentSilent(ctx, agent)
+}
+
+// listeners tells who is registered under the name that a job replies to.
+type listeners map[string]func(context.Context, Notice) error
+
+// Announce is what notify.Notifier says.
+func (l listeners) Announce(ctx context.Context, n notify.Notice) error {
+	tell, ok := l[n.ReplyTo]
+	switch {
+	case n.ReplyTo == "":
+		return nil
+	case !ok:
+		return fmt.Errorf("nobody is registered as %q in this engine", n.ReplyTo)
+	}
+	return tell(ctx, n)
+}
+
+// AgentSilent is nothing that a listener hears of.
+func (listeners) AgentSilent(context.Context, string) error { return nil }
