@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // Damage makes the stored data of a job undecodable, in the row and in memory.
@@ -13,6 +15,14 @@ func (s *Store) Damage(id string) error {
 	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
 		g.items[id] = nil
 		return nil, g.exec(`UPDATE jobs SET data = CAST('{"id":' AS BLOB) WHERE id = ?`, id)
+	})
+}
+
+// Overwrite stores a job in the place of the one of its id, as a later release would.
+func (s *Store) Overwrite(job makegood.Job) error {
+	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
+		g.items[job.ID] = nil
+		return nil, g.exec(`UPDATE jobs SET data = ?, process_state = ? WHERE id = ?`, pack(job, job.Rev).data, string(job.ProcessState), job.ID)
 	})
 }
 
