@@ -135,10 +135,9 @@ func meta(c *conn, key string) (int64, error) {
 	return asInt(row[0]), nil
 }
 
-// checkReadable refuses a file that this program cannot read as it is. A reader changes nothing, so it does not bring
-// an older one to its layout.
-func checkReadable(c *conn) error {
-	l := ourLayout()
+// readable refuses a file that this program cannot read as it is. A reader changes nothing, so it does not bring an
+// older one to its layout.
+func (l layout) readable(c *conn) error {
 	version, err := l.check(c)
 	if err == nil && version < l.version {
 		return fmt.Errorf("the file has schema version %d, this program knows version %d: start it once on this folder, and it brings the file there", version, l.version)

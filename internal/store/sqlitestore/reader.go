@@ -37,7 +37,7 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read store %s: %w", path, err)
 	}
-	err = r.read(ctx, checkReadable)
+	err = r.read(ctx, ourLayout().readable)
 	if err != nil {
 		return nil, fmt.Errorf("read store %s: %w", path, errors.Join(err, r.Close()))
 	}

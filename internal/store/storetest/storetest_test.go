@@ -131,7 +131,7 @@ func (m *model) edit(id string, f func(job *makegood.Job)) {
 
 func mutants() map[string]mutant {
 	all := saveMutants()
-	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants()} {
+	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), newerMutants()} {
 		for name, m := range more {
 			all[name] = m
 		}
