@@ -42,10 +42,12 @@ var arrows = []arrow{
 
 	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
 	{"internal/store", []string{"."}, nil},
-	{"internal/store/storetest", []string{".", "internal/store", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
+	{"internal/store/storetest", []string{".", "internal/store", "internal/store/jobformat", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
 	{"internal/store/faultstore", []string{".", "internal/store"}, nil},
-	{"internal/store/sqlitestore", []string{".", "internal/store", "internal/wire"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
-	{"internal/store/dynamostore", []string{".", "internal/store", "internal/wire"}, []string{awsSDK, smithy}},
+	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
+	{"internal/store/jobformat", []string{".", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
+	{"internal/store/sqlitestore", []string{".", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
+	{"internal/store/dynamostore", []string{".", "internal/store", "internal/store/jobformat"}, []string{awsSDK, smithy}},
 	{"internal/queue", []string{"."}, []string{lambdaEvents}},
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},

@@ -106,25 +106,3 @@ func FuzzAnnouncement(f *testing.F) {
 		}
 	})
 }
-
-// A job as SQLite keeps it.
-func FuzzJob(f *testing.F) {
-	f.Add([]byte(`{}`))
-	f.Fuzz(func(t *testing.T, body []byte) {
-		job, err := DecodeJob(body)
-		if err != nil {
-			return
-		}
-		written, err := EncodeJob(job)
-		if err != nil {
-			t.Fatalf("read, but cannot be written: %v", err)
-		}
-		again, err := DecodeJob(written)
-		if err != nil {
-			t.Fatalf("written, but cannot be read: %v: %.300q", err, written)
-		}
-		if twice, err := EncodeJob(again); err != nil || string(twice) != string(written) {
-			t.Errorf("%.300q\nwas written as    %.300q\nand, read again, %.300q, %v", body, written, twice, err)
-		}
-	})
-}

@@ -330,25 +330,3 @@ func decode(body string, m any) error {
 func poison(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPoison, fmt.Sprintf(format, args...))
 }
-
-// EncodeJob writes a job as a store keeps it: all of it but Rev and CompleteBy, which a store keeps beside it,
-// unpacked.
-func EncodeJob(j makegood.Job) ([]byte, error) {
-	j.Rev, j.CompleteBy = 0, time.Time{}
-	body, err := marshal(j)
-	if err != nil {
-		return nil, fmt.Errorf("encode job %s: %w", j.ID, err)
-	}
-	return body, nil
-}
-
-// DecodeJob reads what EncodeJob writes.
-func DecodeJob(body []byte) (makegood.Job, error) {
-	var j makegood.Job
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return makegood.Job{}, fmt.Errorf("decode job: %w", err)
-	}
-	return j, nil
-}

@@ -184,28 +184,3 @@ func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
 		}
 	}
 }
-
-func TestAStoredJobIsReadAsItWasWritten(t *testing.T) {
-	want := makegood.Job{
-		ID: "j", Workflow: "w", Definition: "d", Round: 2, ProcessState: makegood.Error, Desired: makegood.Undone,
-		Reason: "näh", CreatedAt: time.UnixMilli(1_234).UTC(), Input: Inline([]byte(`{"a":1}`)), InputHash: "h",
-		Steps: []makegood.StepState{{Name: "s", Attempt: 3, Undo: makegood.Activity{
-			State: makegood.Failed, Error: &makegood.StepError{Message: "m", RetryAfter: 1500 * makegood.Millisecond},
-			Silent: makegood.Claim{Attempt: 2, LockedBy: "a:1", StartedAt: time.UnixMilli(5).UTC(), CompleteBy: time.UnixMilli(6).UTC()},
-		}}},
-		Untold: []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: "r", At: time.UnixMilli(7).UTC()}},
-	}
-	body, err := EncodeJob(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := DecodeJob(body)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %+v, %v\nwant %+v", got, err, want)
-	}
-	beside := want
-	beside.Rev, beside.CompleteBy = 9, time.UnixMilli(8)
-	if again, err := EncodeJob(beside); err != nil || string(again) != string(body) {
-		t.Errorf("what a store keeps beside it was packed too: %s", again)
-	}
-}

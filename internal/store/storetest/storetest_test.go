@@ -22,7 +22,7 @@ func harnessOf(wrap func(m *model) store.Store) Harness {
 	return Harness{
 		Open:   func() store.Store { return s },
 		Reopen: func() store.Store { return s },
-		Damage: m.damage,
+		Damage: m.damage, Overwrite: m.overwrite,
 	}
 }
 
@@ -131,7 +131,7 @@ func (m *model) edit(id string, f func(job *makegood.Job)) {
 
 func mutants() map[string]mutant {
 	all := saveMutants()
-	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants()} {
+	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), newerMutants()} {
 		for name, m := range more {
 			all[name] = m
 		}
