@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	w.local, err = localqueue.New(localqueue.Options{Queues: []localqueue.Queue{
-		{Name: "events"}, {Name: "quarantine"}, {Name: "tasks-a"}, {Name: "tasks-b"},
+		{Name: "events"}, {Name: "submissions"}, {Name: "quarantine"}, {Name: "tasks-a"}, {Name: "tasks-b"},
 	}})
 	if err != nil {
 		t.Fatal(err)

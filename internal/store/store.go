@@ -41,6 +41,8 @@ var (
 	ErrWithdrawn = errors.New("withdrawn")
 	// ErrDamaged: the item is there and cannot be decoded. Park it.
 	ErrDamaged = errors.New("damaged")
+	// ErrNewer: a newer release wrote the job, and this one must not decide about it. Load gives what is known of it.
+	ErrNewer = errors.New("written by a newer release")
 )
 
 // Jobs keeps the hot items. Only the Scheduler's code calls it.
@@ -50,7 +52,7 @@ type Jobs interface {
 	Create(ctx context.Context, job makegood.Job) error
 
 	// Load reads a job, strongly consistent: every Create, Save and Park that was answered before is in it.
-	// ErrNotFound, ErrDamaged.
+	// ErrNotFound, ErrDamaged, and ErrNewer with the job as far as this release knows it.
 	Load(ctx context.Context, id string) (makegood.Job, error)
 
 	// Save stores change.Job as Rev change.Job.Rev+1 in one durable write. It fails with ErrConflict, and writes
