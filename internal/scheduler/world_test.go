@@ -45,6 +45,8 @@ type world struct {
 	// deny may let a message fail.
 	deny  func(name string, m queue.Message) error
 	saved []makegood.Job
+	// again is what was sent with a delay, by queue, since watchLeft.
+	again map[string][]string
 	ids   int
 }
 

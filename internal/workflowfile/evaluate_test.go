@@ -301,6 +301,24 @@ func TestLoadRefusesWhatIsNoDefinition(t *testing.T) {
 	}
 }
 
+// Code wrote it, so what is not known is a newer release's: no mistake to refuse, and nothing to leave out.
+func TestADefinitionWithMoreThanIsKnownIsOfANewerRelease(t *testing.T) {
+	for name, definition := range map[string]string{
+		"a field":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"from":"the future"}`,
+		"a field of a step": `{"name":"a","steps":[{"name":"a","agent":"x","map":"${ .input }"}]}`,
+		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":1}`,
+		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":1}`,
+	} {
+		compiled, err := Load([]byte(definition))
+		if compiled != nil || !errors.Is(err, ErrNewer) || errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: got %v, %v; want that a newer release wrote it", name, compiled, err)
+		}
+	}
+	if _, err := Parse("a.yaml", []byte("name: a\nmood: good\nsteps: [{name: a, agent: x}]")); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a workflow file with an unknown field: got %v, want it refused", err)
+	}
+}
+
 // A definition that an older version wrote keeps its bytes and its hash, though this one would write
 // it otherwise: jobs name it by that hash.
 func TestLoadKeepsADefinitionAsItIs(t *testing.T) {
