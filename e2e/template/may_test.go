@@ -168,9 +168,10 @@ func triesBeside() map[string]try {
 	return map[string]try{
 		"take a task of its own":       {onQueue("ReceiveMessage", "paymentsTasksQueue"), []string{agentRole}},
 		"take a task of another agent": {onQueue("ReceiveMessage", "inventoryTasksQueue"), nil},
-		"send a task":                  {onQueue("SendMessage", "paymentsTasksQueue"), writers()},
+		"send a task":                  {onQueue("SendMessage", "paymentsTasksQueue"), writers(agentRole)},
+		"send another agent a task":    {onQueue("SendMessage", "inventoryTasksQueue"), writers()},
 		"send a reply":                 {onQueue("SendMessage", "EventsQueue"), writers(agentRole, supervisorRole)},
-		"submit by a message":          {onQueue("SendMessage", "SubmissionsQueue"), nil},
+		"submit by a message":          {onQueue("SendMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take a submission":            {onQueue("ReceiveMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take an event":                {onQueue("ReceiveMessage", "EventsQueue"), []string{schedulerRole}},
 		"ask how many events wait":     {onQueue("GetQueueAttributes", "EventsQueue"), []string{schedulerRole, supervisorRole}},

@@ -32,12 +32,12 @@ func grants() map[string][]string {
 	return map[string][]string{
 		"SchedulerRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
-			take(events), take(submissions), send(events), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
+			take(events), take(submissions), send(events), send(submissions), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
 			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
 			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
 		),
 		"XAgentRole": slices.Concat(
-			each(table, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
+			each(table, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), send("${XTasksQueue.Arn}"),
 			send(events), send(quarantine), usual("XAgentLogs"),
 		),
 		"submitDoorRole": slices.Concat(

@@ -140,6 +140,9 @@ func (t *turn) replyTo(r makegood.Reply) (i int, undo bool, v Verdict) {
 	if !ok {
 		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", r.Step)}
 	}
+	if OfLaterScheme(r) {
+		return -1, false, Verdict{Kind: Newer, Reason: fmt.Sprintf("a token of a later scheme for attempt %d of step %s", r.Attempt, r.Step)}
+	}
 	if !Genuine(*t.job, r) {
 		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
 	}

@@ -322,7 +322,7 @@ func (w *world) schedulerOf(l *life) queue.Handler {
 
 func (w *world) agentOf(l *life, name string) queue.Handler {
 	runner := agentrun.New(agentrun.Config{
-		Handlers: []agent.Handler{remote{l, name}}, Claims: l, Queue: l, Quarantine: quarantineQueue, Instance: l.name,
+		Handlers: []agent.Handler{remote{l, name}}, Claims: l, Queue: l, Tasks: tasksPrefix + name, Quarantine: quarantineQueue, Instance: l.name,
 		Now: l.now, Logger: quiet, Nonce: func(t makegood.Task) string { return l.calling("claims", on(t.Job, t.Step, t.Attempt)) },
 	})
 	return w.withBackoff(l, tasksPrefix+name, runner.HandleSQS)
