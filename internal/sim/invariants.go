@@ -38,6 +38,7 @@ func (w *world) wrote(before, after makegood.Job) {
 	c.closed()
 	c.announced()
 	c.ledger()
+	c.releases()
 }
 
 func (w *world) at(t time.Time) string {

@@ -27,6 +27,8 @@ type life struct {
 	dead  bool
 	// engine is the run of the embedded engine that it is part of; nil: it is a process by itself.
 	engine *engine
+	// release: it is of the newer one.
+	release bool
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
@@ -237,6 +239,7 @@ func ask[T any](ctx context.Context, l *life, op, on string, do func() (T, error
 
 // Create is what store.Jobs says, in a world.
 func (l *life) Create(ctx context.Context, job makegood.Job) error {
+	job = l.writes(job)
 	return l.call(ctx, "create", job.ID, func() error {
 		err := l.w.store.Create(ctx, job)
 		if err == nil && !l.w.late {
@@ -250,6 +253,9 @@ func (l *life) Create(ctx context.Context, job makegood.Job) error {
 func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
 	return ask(ctx, l, "load", id, func() (makegood.Job, error) {
 		job, err := l.w.store.Load(ctx, id)
+		if err == nil {
+			job, err = l.reads(job)
+		}
 		if l.w.late {
 			return job, err
 		}
@@ -264,6 +270,7 @@ func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
 
 // Save is what store.Jobs says, in a world.
 func (l *life) Save(ctx context.Context, c store.Change) error {
+	c.Job = l.writes(c.Job)
 	return l.call(ctx, "save", c.Job.ID, func() error {
 		err := l.w.store.Save(ctx, c)
 		if err == nil && !l.w.late {
@@ -417,6 +424,7 @@ func (l *life) Depth(ctx context.Context, name string) (queue.Depth, error) {
 // Send is what queue.Sender says, in a world: each message meets its own fate. They do so in the order of
 // what they are about: several goroutines may have put them together at one moment.
 func (l *life) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	messages = l.says(messages)
 	order := make([]int, len(messages))
 	for i, m := range messages {
 		order[i] = i

@@ -142,7 +142,9 @@ type world struct {
 	deafness    window
 	deafForGood bool
 	// exact: no clock goes wrong. period is how often the Supervisor looks at what is overdue.
-	exact  bool
+	exact bool
+	// mixed: processes are of two releases.
+	mixed  bool
 	period time.Duration
 	// engine is the run of the embedded engine, if that is what runs here.
 	engine *engine
@@ -170,6 +172,7 @@ func Run(o Options) Result {
 	w.deafness = w.faults.window(ListenerDeaf, "listener", w.start, faultsLast)
 	w.deafForGood = w.deafness != window{} && oneIn(c.of("deaf"), 12)
 	w.exact = w.faults.perMille[ClockSkewed] == 0 && w.faults.perMille[ClockJumped] == 0
+	w.mixed = oneIn(c.of("mixed"), 4)
 	w.build(embedded)
 	w.people()
 	if embedded {
@@ -208,10 +211,19 @@ func (w *world) life(name string) *life {
 		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]makegood.Job{},
 		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{},
 	}
+	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)
 	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
 		l.clock = skew(w.chance.of("clock", name))
 	}
 	return l
+}
+
+// releaseOf gives the name of what has one release: a process, or a run of the embedded engine with all that is in it.
+func (w *world) releaseOf(name string) string {
+	if w.engine != nil {
+		return "engine" + strconv.Itoa(w.engine.incarnation)
+	}
+	return name
 }
 
 // note puts an event into the hash, and into the trace. w.mu is held.
