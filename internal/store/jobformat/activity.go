@@ -20,7 +20,7 @@ func readActivity(a *makegood.Activity, data []byte, epoch int64) error {
 	if !a.At.IsZero() {
 		epoch = epochOf(a.At)
 	}
-	for _, late := range r.after {
+	for _, late := range r.after[:r.late] {
 		*late.at = time.UnixMilli(epoch + late.ms).UTC()
 	}
 	return nil
@@ -29,8 +29,10 @@ func readActivity(a *makegood.Activity, data []byte, epoch int64) error {
 // activityReader reads one activity.
 type activityReader struct {
 	*makegood.Activity
-	// after are the times that are counted from At, which may be read after them.
-	after []after
+	// after are the times that are counted from At, late of them: At may be read after them. One that is there again takes
+	// the place of the first.
+	after [6]after
+	late  int
 	// sized: the size of the output is not that of its inline value.
 	sized bool
 }
@@ -40,8 +42,15 @@ type after struct {
 	ms int64
 }
 
-func (r *activityReader) late(at *time.Time, f *field) {
-	r.after = append(r.after, after{at, f.signed()})
+func (r *activityReader) fromAt(at *time.Time, f *field) {
+	for i := range r.late {
+		if r.after[i].at == at {
+			r.after[i].ms = f.signed()
+			return
+		}
+	}
+	r.after[r.late] = after{at, f.signed()}
+	r.late++
 }
 
 func (r *activityReader) times(f *field, epoch int64) bool {
@@ -49,17 +58,17 @@ func (r *activityReader) times(f *field, epoch int64) bool {
 	case actAt:
 		r.At = f.time(epoch)
 	case actStartedAt:
-		r.late(&r.StartedAt, f)
+		r.fromAt(&r.StartedAt, f)
 	case actFinishedAt:
-		r.late(&r.FinishedAt, f)
+		r.fromAt(&r.FinishedAt, f)
 	case actLookAt:
-		r.late(&r.LookAt, f)
+		r.fromAt(&r.LookAt, f)
 	case actOpenedAt:
-		r.late(&r.OpenedAt, f)
+		r.fromAt(&r.OpenedAt, f)
 	case actSilentStarted:
-		r.late(&r.Silent.StartedAt, f)
+		r.fromAt(&r.Silent.StartedAt, f)
 	case actSilentComplete:
-		r.late(&r.Silent.CompleteBy, f)
+		r.fromAt(&r.Silent.CompleteBy, f)
 	default:
 		return false
 	}

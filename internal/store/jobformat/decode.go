@@ -79,8 +79,8 @@ func readFront(data []byte) (created time.Time, err error) {
 	if err != nil || len(rest) == 0 {
 		return time.Time{}, err
 	}
-	f, err := nextField(rest)
-	if err != nil || f.num != jobCreatedAt {
+	var f field
+	if err := f.next(rest); err != nil || f.num != jobCreatedAt {
 		return time.Time{}, err
 	}
 	if created = f.time(0); f.bad {
@@ -92,8 +92,8 @@ func readFront(data []byte) (created time.Time, err error) {
 // readFormat reads the first field of a message that is stored by itself, and gives what follows. What was stored
 // before there was this format begins otherwise.
 func readFormat(data []byte) (rest []byte, err error) {
-	f, err := nextField(data)
-	switch {
+	var f field
+	switch err := f.next(data); {
 	case err != nil || f.num != jobFormat || f.typ != protowire.VarintType || f.n == 0:
 		return nil, damaged("%d bytes that do not begin as this format does: they are broken, or of a Makegood of before it", len(data))
 	case f.n > format:

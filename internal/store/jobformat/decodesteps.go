@@ -14,6 +14,9 @@ func (d *decoder) assemble() error {
 		d.Job.Input.Bytes = len(d.Job.Input.Inline)
 	}
 	// Every step has a byte of summary at least, so no number in the bytes makes a job larger than they are.
+	if most := min(len(d.summaries.in), makegood.MaxSteps); most > 0 {
+		d.Job.Steps = make([]makegood.StepState, 0, most)
+	}
 	for len(d.summaries.in) > 0 && d.newer == nil {
 		if err := d.step(); err != nil {
 			return err

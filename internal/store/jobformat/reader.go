@@ -25,13 +25,13 @@ type field struct {
 	bad bool   // it was asked for as something that it is not
 }
 
-// nextField reads the field that data begins with.
-func nextField(data []byte) (field, error) {
+// next reads the field that data begins with.
+func (f *field) next(data []byte) error {
 	num, typ, tag := protowire.ConsumeTag(data)
 	if tag < 0 {
-		return field{}, damaged("%v", protowire.ParseError(tag))
+		return damaged("%v", protowire.ParseError(tag))
 	}
-	f := field{num: num, typ: typ}
+	*f = field{num: num, typ: typ}
 	var size int
 	switch typ {
 	case protowire.VarintType:
@@ -42,18 +42,18 @@ func nextField(data []byte) (field, error) {
 		size = protowire.ConsumeFieldValue(num, typ, data[tag:])
 	}
 	if size < 0 {
-		return field{}, damaged("field %d: %v", num, protowire.ParseError(size))
+		return damaged("field %d: %v", num, protowire.ParseError(size))
 	}
 	f.raw = data[:tag+size]
-	return f, nil
+	return nil
 }
 
-// readFields hands every field of a message to known, and gives what known did not know.
+// readFields hands every field of a message to known, which keeps none, and gives what known did not know.
 func readFields(data []byte, known func(f *field) bool) (kept string, err error) {
 	var unknown []byte
+	var f field
 	for len(data) > 0 {
-		f, err := nextField(data)
-		if err != nil {
+		if err := f.next(data); err != nil {
 			return "", err
 		}
 		data = data[len(f.raw):]

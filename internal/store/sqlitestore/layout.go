@@ -19,10 +19,6 @@ const (
 	readableFrom = 4
 )
 
-// migrations lead from firstVersion to schemaVersion, a version each. A change that only adds (a table, or a column
-// with a default) leaves readableFrom as it is: the statements of this package name their columns.
-var migrations []migration
-
 // migration is what makes a file of the version before one of this version.
 type migration struct {
 	version    int64
@@ -35,8 +31,11 @@ type layout struct {
 	migrations            []migration
 }
 
+// ourLayout is that of this release. Its migrations lead from firstVersion to schemaVersion, a version each: none yet. One
+// that only adds (a table, or a column with a default) leaves readableFrom as it is, since the statements of this package
+// name their columns.
 func ourLayout() layout {
-	return layout{version: schemaVersion, readableFrom: readableFrom, migrations: migrations}
+	return layout{version: schemaVersion, readableFrom: readableFrom}
 }
 
 // prepare makes the tables in a new file, brings an older one to this layout, and refuses what is not ours or cannot be
