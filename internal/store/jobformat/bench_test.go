@@ -41,9 +41,11 @@ func benchJob(n int) makegood.Job {
 	for i := range n {
 		s := makegood.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 1}
 		begun := at.Add(time.Duration(i) * 1234 * time.Millisecond)
-		s.Forward = makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, At: begun, Cause: fmt.Sprintf("step_%03d#1", max(0, i-1)),
+		s.Forward = makegood.Activity{
+			State: makegood.Done, Attempt: 1, Tries: 1, At: begun, Cause: fmt.Sprintf("step_%03d#1", max(0, i-1)),
 			StartedAt: begun.Add(41 * time.Millisecond), FinishedAt: begun.Add(1039 * time.Millisecond),
-			Output: makegood.Payload{Inline: []byte(`{"ok":true,"reference":"0123456"}`), Bytes: 33}}
+			Output: makegood.Payload{Inline: []byte(`{"ok":true,"reference":"0123456"}`), Bytes: 33},
+		}
 		if i == n-1 {
 			s.Forward.State, s.Forward.Output, s.Forward.FinishedAt = makegood.Dispatched, makegood.Payload{}, time.Time{}
 			s.Forward.LookAt = begun.Add(time.Minute)

@@ -149,9 +149,15 @@ func TestWhatIsKeptOfAnActivityLiesWhereItBelongs(t *testing.T) {
 func TestAnActivityIsReadAsItWasWritten(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	for _, a := range []makegood.Activity{
-		{Attempt: 1}, {Tries: 2}, {State: makegood.Done}, {State: makegood.Done, Attempt: 1, Tries: 1}, {Unknown: true},
+		{Attempt: 1},
+		{Tries: 2},
+		{State: makegood.Done},
+		{State: makegood.Done, Attempt: 1, Tries: 1},
+		{Unknown: true},
 		{State: makegood.Backoff, Attempt: 3, Tries: 3, At: at, Resent: 1, Interruptions: 2, FailureCount: 3},
-		{StartedAt: at}, {At: at, OpenedAt: at, LookAt: at.Add(-time.Hour)}, {Error: &makegood.StepError{}},
+		{StartedAt: at},
+		{At: at, OpenedAt: at, LookAt: at.Add(-time.Hour)},
+		{Error: &makegood.StepError{}},
 		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#2#0a0b", Bytes: 1 << 18}},
 		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#2#", Bytes: 7}},
 		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#1#0a0b", Bytes: 7}},

@@ -51,10 +51,9 @@ func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) 
 // LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged; store.ErrNewer, together with
 // the job as far as it is known.
 func LoadIn(ctx context.Context, tx *sql.Tx, id string) (makegood.Job, error) {
-	row := make([]driver.Value, jobColumns)
-	into := make([]any, jobColumns)
-	for i := range row {
-		into[i] = &row[i]
+	columns, into := make([]any, jobColumns), make([]any, jobColumns)
+	for i := range columns {
+		into[i] = &columns[i]
 	}
 	err := tx.QueryRowContext(ctx, selectJob, id).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -62,6 +61,10 @@ func LoadIn(ctx context.Context, tx *sql.Tx, id string) (makegood.Job, error) {
 	}
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	row := make([]driver.Value, jobColumns)
+	for i, v := range columns {
+		row[i] = v
 	}
 	job, err := scanJob(row)
 	if err != nil {
