@@ -19,7 +19,7 @@ import (
 // dealt looks at an event that is deleted because a process dealt with it. w.mu is held.
 func (w *world) dealt(l *life, m *message) {
 	in, err := wire.DecodeIncoming(m.body)
-	if err != nil || in.Event == nil {
+	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return
 	}
 	job, found := w.store.peek(in.Job)

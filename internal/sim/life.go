@@ -27,8 +27,9 @@ type life struct {
 	dead  bool
 	// engine is the run of the embedded engine that it is part of; nil: it is a process by itself.
 	engine *engine
-	// release: it is of the newer one.
-	release bool
+	// release: it is of the newer one. passedOn are the events of its batch that it has left to a newer one.
+	release  bool
+	passedOn map[string]bool
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
@@ -428,6 +429,10 @@ func (l *life) Send(ctx context.Context, name string, messages ...queue.Message)
 	order := make([]int, len(messages))
 	for i, m := range messages {
 		order[i] = i
+		if left(m) {
+			l.leaves(m)
+			continue
+		}
 		l.w.mayReply(l, m)
 		l.w.maySend(l, m)
 	}
@@ -475,7 +480,7 @@ func (l *life) given(batch events.SQSEvent) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.letters = map[string][]makegood.Event{}
-	l.submitted, l.troubled = map[string]bool{}, false
+	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
 	for _, answered := range l.w.answered {
 		delete(answered, l)
 	}

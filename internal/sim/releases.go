@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
+	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // Some worlds are in the middle of a deployment: their processes are of two releases. The newer one is the shipped code
@@ -94,14 +95,27 @@ func (l *life) says(messages []queue.Message) []queue.Message {
 	}
 	all := make([]queue.Message, len(messages))
 	for i, m := range messages {
-		// What was left says so at its very front.
-		if !strings.HasPrefix(m.Body, `{"leftSince"`) {
+		if !left(m) {
 			m.Body = strings.Replace(m.Body, "{", `{"later":{"v":1},`, 1)
 		}
 		all[i] = m
 	}
 	return all
 }
+
+// leaves notes that the process sends again what it was given, to a newer one.
+func (l *life) leaves(m queue.Message) {
+	in, err := wire.DecodeIncoming(m.Body)
+	if err != nil || in.Event == nil {
+		return
+	}
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.passedOn[in.Job+" "+in.Event.Cause()] = true
+}
+
+// left reports whether a message was left by an older release: it says so at its very front.
+func left(m queue.Message) bool { return strings.HasPrefix(m.Body, `{"leftSince"`) }
 
 // releases: what an older release writes back has all that a newer one wrote, and it writes no job that it must leave.
 func (c change) releases() {

@@ -209,7 +209,7 @@ func (w *world) life(name string) *life {
 	}
 	l := &life{
 		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]makegood.Job{},
-		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{},
+		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{}, passedOn: map[string]bool{},
 	}
 	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)
 	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
