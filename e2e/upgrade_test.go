@@ -15,7 +15,7 @@ import (
 // Two releases take turns on one data folder, each killed in the middle of its work: nothing is lost or done again,
 // and whichever comes last ends the jobs.
 func TestTwoReleasesTakeTurnsOnOneFolder(t *testing.T) {
-	next, err := release.Next(t.TempDir(), release.Later)
+	next, err := release.Next(t.TempDir(), release.Later())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/aws/aws-lambda-go/events"
 
@@ -51,11 +52,14 @@ func (p *post) leave(record events.SQSMessage, why error) {
 
 // leaveReplies takes those replies out of a letter whose token is of a later scheme.
 func (p *post) leaveReplies(l *letter) {
-	isLeft := func(i int) bool { return i < len(l.moved.verdicts) && l.moved.verdicts[i].Kind == machine.Newer }
+	isNewer := func(v machine.Verdict) bool { return v.Kind == machine.Newer }
+	if !slices.ContainsFunc(l.moved.verdicts, isNewer) {
+		return
+	}
 	var said []makegood.Event
 	var records []events.SQSMessage
 	for i, record := range l.records {
-		if isLeft(i) {
+		if isNewer(l.moved.verdicts[i]) {
 			p.leave(record, errors.New(l.moved.verdicts[i].Reason))
 			continue
 		}

@@ -224,8 +224,8 @@ func TestWhatIsAskedOfAJobOfANewerReleaseIsAnsweredAskAgain(t *testing.T) {
 	if _, _, err := w.s.Wake(t.Context(), "j"); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("wake: got %v, want %v", err, store.ErrNewer)
 	}
-	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`)}); !errors.Is(err, store.ErrNewer) {
-		t.Errorf("submit: got %v, want %v", err, store.ErrNewer)
+	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`)}); !errors.Is(err, store.ErrNewer) || err.Error() != want {
+		t.Errorf("submit: got %v, want %s", err, want)
 	}
 	w.checkUntouched(was)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -25,6 +26,9 @@ func (w *world) dealt(l *life, m *message) {
 	job, found := w.store.peek(in.Job)
 	if !found {
 		return
+	}
+	if _, deadline := in.Event.(makegood.DeadlinePassed); deadline && job.Needs > jobformat.Level && !l.newer() {
+		return // The key stands in the index, and a newer one comes to it.
 	}
 	forged := false
 	switch e := in.Event.(type) {

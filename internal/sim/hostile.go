@@ -24,7 +24,7 @@ const (
 )
 
 // poison is what is in messages that end in quarantine.
-var poison = []string{"nonsense", "Interrupted", "AttemptClosed", "DispatchRefused", "Requested", "Told"}
+var poison = []string{"Nonsense", "Interrupted", "AttemptClosed", "DispatchRefused", "Requested", "Told"}
 
 // lie writes a claim that cannot be true: of an attempt that was never made, or for much longer than the step allows.
 // What becomes of the liar's own attempt is left to him; the job must come to its end.

@@ -53,7 +53,7 @@ func (w *world) people() {
 				w.after(between(w.chance.of("poison", name, strconv.Itoa(i)), time.Second, time.Minute), func() {
 					w.mu.Lock()
 					defer w.mu.Unlock()
-					_ = w.queues[name].put("poisoner", queue.Message{Body: `{"v":1,"type":"nonsense"}`})
+					_ = w.queues[name].put("poisoner", queue.Message{Body: `{"v":0,"type":"Nonsense"}`})
 				})
 			}
 		}
