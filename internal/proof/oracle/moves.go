@@ -15,6 +15,14 @@ func (j *Job) settle(now time.Time) {
 
 // begin makes one thing happen, and reports whether there was one.
 func (j *Job) begin(now time.Time) bool {
+	for _, s := range j.Steps {
+		for _, side := range []*Side{&s.Forward, &s.Undo} {
+			if side.Phase == Resting && j.wants(side) && j.live() && !side.At.IsZero() && !now.Before(side.At) {
+				j.open(s, side, now)
+				return true
+			}
+		}
+	}
 	if j.forwards() {
 		return j.beginForward(now)
 	}
@@ -67,6 +75,19 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 	side.Tries++
 	side.SentAt, side.Resent = now, 0
 	side.Earliest, side.Latest, side.At = time.Time{}, time.Time{}, time.Time{}
+	j.send(s, side)
+}
+
+// send notes that a task goes out. An undo is told what is known of its step.
+func (j *Job) send(s *Step, side *Side) {
+	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo}
+	if side.undo {
+		sent.Outcome = makegood.OutcomeUnknown
+		if s.Forward.Phase == Done {
+			sent.Outcome = makegood.OutcomeDone
+		}
+	}
+	j.Sent = append(j.Sent, sent)
 }
 
 // beginUndo: each after all steps that need it, and after its own attempts.
@@ -123,8 +144,12 @@ func (j *Job) end(state makegood.ProcessState, now time.Time) {
 	j.State, j.FinishedAt, j.Paused = state, now, false
 }
 
-// stop puts the job before a person.
-func (j *Job) stop() { j.State, j.Paused = makegood.Error, false }
+// stop puts the job before a person, who is told, as is whoever listens; and once a day again.
+func (j *Job) stop(now time.Time) {
+	j.State, j.Paused = makegood.Error, false
+	j.announce(Notice{State: makegood.Error, Operator: true, Listener: true})
+	j.RemindAt = now.Add(remindEvery)
+}
 
 // turn: what was done is to be undone. What rests is taken back; what is out runs to its end.
 func (j *Job) turn(wanted makegood.ProcessState) {
@@ -140,14 +165,14 @@ func (j *Job) turn(wanted makegood.ProcessState) {
 func (j *Job) giveUp(side *Side, now time.Time) {
 	side.Phase, side.FinishedAt = GivenUp, now
 	switch {
-	case side.undo:
-		j.stop()
-	case !j.forwards() || j.State == makegood.Error:
+	case j.State == makegood.Error || !j.wants(side):
 		// Its job was turned round, or has stopped, already.
+	case side.undo:
+		j.stop(now)
 	case j.workflow.OnFailure.Action == makegood.FailureUndo:
 		j.turn(makegood.Undone)
 	case j.workflow.OnFailure.Action == makegood.FailureStop:
-		j.stop()
+		j.stop(now)
 	default:
 		side.Phase, side.FinishedAt, side.Tries = Resting, time.Time{}, 0
 		side.Earliest = now.Add(j.workflow.OnFailure.Wait.Std())
@@ -156,9 +181,9 @@ func (j *Job) giveUp(side *Side, now time.Time) {
 }
 
 // timeOut: undo what was done, or stop, if nothing can be undone or onFailure is stop.
-func (j *Job) timeOut() {
+func (j *Job) timeOut(now time.Time) {
 	if j.workflow.OnFailure.Action == makegood.FailureStop || !j.workflow.HasUndo() {
-		j.stop()
+		j.stop(now)
 		return
 	}
 	j.turn(makegood.Undone)

@@ -45,6 +45,8 @@ type Side struct {
 	// Earliest and Latest bound when the next attempt is made. At is when it is, once that was said.
 	Earliest, Latest, At  time.Time
 	StartedAt, FinishedAt time.Time
+	// BeganAt is when the attempt that is out was begun.
+	BeganAt time.Time
 
 	def  makegood.Step
 	undo bool
@@ -77,9 +79,21 @@ type Job struct {
 	Seq    int
 	Untold []Notice
 
+	// Sent are the tasks that what happened last made due.
+	Sent []Sent
+
 	workflow makegood.Workflow
 	order    Order
 	pausedAt time.Time
+}
+
+// Sent is a task that goes out.
+type Sent struct {
+	Step    string
+	Attempt int
+	Undo    bool
+	// Outcome is what an undo is told of its step; empty for a step.
+	Outcome makegood.Outcome
 }
 
 // Order is what was submitted, and what the expressions of its steps give: a property of the input.
@@ -99,30 +113,33 @@ func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
 		j.Steps = append(j.Steps, s)
 	}
 	j.grantTime(now)
-	j.tell(now, func() { j.settle(now) })
+	j.announce(Notice{State: makegood.Pending, Listener: o.Listens})
+	j.tell(func() { j.settle(now) })
 	return j
 }
 
-// grantTime: the job's timeout counts from birth, from a resubmit, and from a new round.
+// grantTime: the job's timeout counts from its start, from a resubmit, and from a new round.
 func (j *Job) grantTime(now time.Time) {
 	j.Deadline = time.Time{}
 	if j.workflow.Timeout > 0 {
-		j.Deadline = now.Add(j.workflow.Timeout.Std())
+		j.Deadline = later(now, j.order.StartAt).Add(j.workflow.Timeout.Std())
 	}
 }
 
-// tell carries something out, and notes whom a change of state is announced to: whoever listens, and of an Error an
-// operator as well.
-func (j *Job) tell(now time.Time, happen func()) {
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// tell carries something out, and notes that whoever listens is to be told of a change of state. An Error was announced
+// when the job stopped.
+func (j *Job) tell(happen func()) {
 	before := j.State
 	happen()
-	if j.State == before {
-		return
-	}
-	j.announce(Notice{State: j.State, Operator: j.State == makegood.Error, Listener: j.order.Listens})
-	j.RemindAt = time.Time{}
-	if j.State == makegood.Error {
-		j.RemindAt = now.Add(remindEvery)
+	if j.State != before && j.State != makegood.Error {
+		j.announce(Notice{State: j.State, Listener: j.order.Listens})
 	}
 }
 
@@ -154,6 +171,16 @@ func (j *Job) live() bool {
 }
 
 func (j *Job) forwards() bool { return j.Wanted == makegood.Processed }
+
+// MaySend reports whether the task of an attempt may be on its way to its agent now: it is out, nothing stands still,
+// and it is wanted.
+func (j *Job) MaySend(step string, attempt int) bool {
+	side := j.step(step).side(attempt)
+	return side != nil && side.Phase == Out && j.live() && j.wants(side)
+}
+
+// wants: the side is of the direction in which the job goes.
+func (j *Job) wants(side *Side) bool { return side.undo != j.forwards() }
 
 func (j *Job) step(name string) *Step {
 	i := slices.IndexFunc(j.Steps, func(s *Step) bool { return s.def.Name == name })

@@ -44,7 +44,7 @@ var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
 func (j *Job) Asked(verb makegood.Verb, now time.Time) Answer {
 	answer := j.answer(verb)
 	if answer == Granted {
-		j.tell(now, func() {
+		j.tell(func() {
 			j.grant(verb, now)
 			j.settle(now)
 		})
@@ -78,8 +78,8 @@ func (j *Job) grant(verb makegood.Verb, now time.Time) {
 		j.Paused, j.pausedAt = true, now
 	case makegood.Resume:
 		j.Paused = false
-		if !j.Deadline.IsZero() {
-			j.Deadline = j.Deadline.Add(now.Sub(j.pausedAt))
+		if from := later(j.pausedAt, j.order.StartAt); !j.Deadline.IsZero() && now.After(from) {
+			j.Deadline = j.Deadline.Add(now.Sub(from))
 		}
 	}
 }
@@ -119,18 +119,15 @@ func (j *Job) newRound() {
 	}
 }
 
-// grantAfresh: what was given up begins again, and whatever is not done has all its attempts before it.
+// grantAfresh: what was given up begins again, with all its attempts before it. What still has some goes on with them.
 func (j *Job) grantAfresh() {
 	for _, s := range j.Steps {
 		side := &s.Forward
 		if !j.forwards() {
 			side = &s.Undo
 		}
-		switch side.Phase {
-		case GivenUp:
+		if side.Phase == GivenUp {
 			side.Phase, side.Tries, side.FinishedAt, side.Interrupted = Idle, 0, time.Time{}, 0
-		case Resting:
-			side.Tries = 0
 		}
 	}
 }
