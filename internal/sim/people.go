@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -122,7 +123,15 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 // request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
 func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makegood.Verb, name string) bool {
 	l.asked(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
-	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	w.mu.Lock()
+	w.referee(job).Asks(verb)
+	w.mu.Unlock()
+	_, v, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	if v.Kind == machine.Refused {
+		w.mu.Lock()
+		w.referee(job).Refuses(verb, l.seen[job].ProcessState)
+		w.mu.Unlock()
+	}
 	return err == nil || l.missing(err)
 }
 

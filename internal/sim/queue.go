@@ -47,6 +47,7 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	}
 	if task, err := wire.DecodeTask(m.Body); err == nil {
 		if attempt := on(task.Job, task.Step, task.Attempt); q.w.faults.strikes(TaskRefused, attempt) {
+			q.w.referee(task.Job).NotTaken(task.Step, task.Undo != nil)
 			return queue.Refused("the queue does not take %s", attempt)
 		}
 		q.w.sent[on(task.Job, task.Step, task.Attempt)]++
