@@ -31,6 +31,8 @@ type life struct {
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
 	letters map[string][]makegood.Event
+	// firsts are the attempts that were asked about first since then, by job.
+	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.
 	looked time.Time
 	rolled uint64
@@ -149,6 +151,9 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 	l.alive()
 	l.w.mu.Lock()
 	fault := l.w.faults.first(name, CrashBefore, Throttled, Conflict, Paused, LandsLate, CrashAfter, AnswerLost, Repeated)
+	if fault == "" && l.later(op, on) && l.w.faults.strikes(FoldTorn, name) {
+		fault = pick(r, CrashBefore, CrashAfter, Throttled, AnswerLost)
+	}
 	jumped := l.w.faults.strikes(ClockJumped, name)
 	if jumped && l.engine != nil {
 		l.engine.clock = skew(r)
@@ -206,6 +211,20 @@ func (l *life) do(op, on string, late bool, do func() error) error {
 	l.w.writer, l.w.doing, l.w.late = nil, "", false
 	l.w.note(l.name, op+" "+on+answer(err))
 	return err
+}
+
+// later reports whether a call finds something out about an attempt for a later event of a batch that has several of
+// one job: about another attempt of it was asked before. w.mu is held.
+func (l *life) later(op, on string) bool {
+	job, attempt, found := strings.Cut(on, "/")
+	if !found || op != "close" && op != "look" || len(l.letters[job]) < 2 {
+		return false
+	}
+	first := l.firsts[job]
+	if first == "" {
+		l.firsts[job] = attempt
+	}
+	return first != "" && first != attempt
 }
 
 func answer(err error) string {
@@ -466,7 +485,7 @@ func (l *life) Return(ctx context.Context, name string, after time.Duration, rec
 func (l *life) given(batch events.SQSEvent) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.letters = map[string][]makegood.Event{}
+	l.letters, l.firsts = map[string][]makegood.Event{}, map[string]string{}
 	l.submitted, l.troubled = map[string]bool{}, false
 	for _, answered := range l.w.answered {
 		delete(answered, l)
@@ -487,6 +506,7 @@ func (l *life) given(batch events.SQSEvent) {
 func (l *life) asked(job string, e makegood.Event) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
+	l.firsts = map[string]string{}
 	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
 }
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -99,7 +98,14 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 				return false
 			}
 		}
-		// A message is no promise yet: it asks until the job is there.
+		w.mu.Lock()
+		taken := o.once && w.engine == nil
+		w.acked[o.id] = w.acked[o.id] || taken
+		w.mu.Unlock()
+		if taken {
+			return true
+		}
+		// The queue of an embedded engine dies with it, and others may be lost: it asks until the job is there.
 		_, err = l.Load(ctx, o.id)
 		return err == nil
 	}
@@ -126,12 +132,7 @@ func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makego
 	w.mu.Lock()
 	w.referee(job).Asks(verb)
 	w.mu.Unlock()
-	_, v, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
-	if v.Kind == machine.Refused {
-		w.mu.Lock()
-		w.referee(job).Refuses(verb, l.seen[job].ProcessState)
-		w.mu.Unlock()
-	}
+	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
 	return err == nil || l.missing(err)
 }
 

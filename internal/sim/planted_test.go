@@ -60,6 +60,16 @@ func bugs() []planted.Bug {
 		{"an own claim is taken for another's", "store/may.go", "case item.holds(claim):\n\t\treturn item, nil\n", ""},
 		{"what was closed unclaimed can be claimed", "store/may.go", ", item.Attempt == claim.Attempt && item.Closed != \"\", claim.StartedAt", ", claim.StartedAt"},
 		{"a look is stale", "sim/store.go", "return store.Looked(s.claims[slot], attempt, until, now), nil", "if time.Now().UnixMilli()%3 == 0 {\n\t\treturn store.Looked(store.ClaimItem{}, attempt, until, now), nil\n\t}\n\treturn store.Looked(s.claims[slot], attempt, until, now), nil"},
+		{"the timeout undoes although onFailure is stop", "machine/deadlines.go", "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
+		{"a new round keeps the deadline that passed", "machine/requests.go", "\tt.job.FinishedAt = time.Time{}\n\tt.job.Transitions = 0\n\tt.renewDeadline()\n", "\tt.job.FinishedAt = time.Time{}\n\tt.job.Transitions = 0\n"},
+		{"a job that stops while paused stays paused", "machine/machine.go", "\tt.job.PausedAt = time.Time{}\n\tt.job.RemindAt", "\tt.job.RemindAt"},
+		{"one attempt too many", "machine/attempts.go", "a.Tries < retry.Attempts:", "a.Tries <= retry.Attempts:"},
+		{"one attempt too few", "machine/attempts.go", "a.Tries < retry.Attempts:", "a.Tries+1 < retry.Attempts:"},
+		{"a backoff is not kept", "machine/deadlines.go", "undo != t.forwards() && passed(a.At, t.now) {", "undo != t.forwards() {"},
+		{"the task is sent again in Error", "machine/pending.go", " && job.ProcessState != makegood.Error", ""},
+		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"the last start is taken for the first", "machine/attempts.go", "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
+		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "if s.putAway(ctx, sub.record, sub.message.ID, errs[i]) {", "if errs[i] == nil && s.putAway(ctx, sub.record, sub.message.ID, errs[i]) {"},
 	})
 }
 

@@ -59,12 +59,12 @@ func (r *Referee) turned(before, job makegood.Job, now time.Time) {
 	}
 	failed := false
 	for _, s := range job.Steps {
-		failed = failed || s.Forward.State == makegood.Failed
+		failed = failed || s.Forward.State == makegood.Failed && r.usedUp(move{step: s.Name, is: s.Forward})
 	}
 	switch r.workflow.OnFailure.Action {
 	case makegood.FailureUndo:
 		if !failed && !r.outOfTime(before, now) {
-			r.wrong("it is undone: no step is given up, its time is not over, and nobody asked for it")
+			r.wrong("it is undone: no step has used up its attempts or failed for good, its time is not over, and nobody asked for it")
 		}
 	case makegood.FailureWait:
 		if !r.outOfTime(before, now) {
@@ -131,9 +131,10 @@ func (r *Referee) moved(before, job makegood.Job, m move, now time.Time) {
 	case m.is.State == makegood.Backoff && (m.was.State != makegood.Backoff || !m.is.At.Equal(m.was.At)):
 		r.rests(m, now)
 	}
-	wanted := m.undo || before.Desired == makegood.Processed && !r.asked && !r.outOfTime(before, now)
-	if wanted && m.is.State == makegood.Failed && m.was.State != makegood.Failed {
-		r.givenUp(m)
+	// What runs out in a job that was turned round is not given up, though it has failed; turned judges those.
+	wanted := m.undo || job.Desired == makegood.Processed
+	if wanted && m.is.State == makegood.Failed && m.was.State != makegood.Failed && !r.usedUp(m) {
+		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), attempts(r.def(m.step), m.undo))
 	}
 }
 
@@ -155,11 +156,8 @@ func (r *Referee) rests(m move, now time.Time) {
 	}
 }
 
-// givenUp: a side is given up when its attempts are used up, or no other can succeed.
-func (r *Referee) givenUp(m move) {
-	t, n := r.tally(m.step, m.undo), attempts(r.def(m.step), m.undo)
-	if len(t.claimed) >= n || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions {
-		return
-	}
-	r.wrong("%s is given up after %d of %d attempts", m.step, len(t.claimed), n)
+// usedUp: a side is given up when its attempts are used up, or no other can succeed.
+func (r *Referee) usedUp(m move) bool {
+	t := r.tally(m.step, m.undo)
+	return len(t.claimed) >= attempts(r.def(m.step), m.undo) || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions
 }

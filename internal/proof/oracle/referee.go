@@ -123,14 +123,6 @@ func (r *Referee) Asks(verb makegood.Verb) {
 	r.asked = r.asked || verb == makegood.Cancel || verb == makegood.UndoJob
 }
 
-// Refuses: somebody is refused what they ask of a job in this state. An undo may be, of a workflow that has none, and a
-// resume, of a job that is not paused.
-func (r *Referee) Refuses(verb makegood.Verb, state makegood.ProcessState) {
-	if answers[verb][state] == Granted && verb != makegood.Resume && verb != makegood.UndoJob {
-		r.wrong("a %s of a job that is %s is refused", verb, state)
-	}
-}
-
 // Sends: a process sends a task, and this is the job as it knows it.
 func (r *Referee) Sends(step string, attempt int, knows makegood.Job) {
 	if knows.ProcessState == makegood.Error || knows.ProcessState.Finished() || knows.Paused() {
@@ -149,7 +141,7 @@ func (r *Referee) Saved(job makegood.Job, now time.Time) {
 		return
 	}
 	if !slices.Equal(before.Requests, job.Requests) {
-		r.sides = map[sideName]*tally{} // Whatever was granted may have granted attempts.
+		r.regrant(before, job)
 	}
 	r.granted(before, job, now)
 	r.opened(job)
@@ -159,6 +151,20 @@ func (r *Referee) Saved(job makegood.Job, now time.Time) {
 	for i := range job.Steps {
 		for _, undo := range []bool{false, true} {
 			r.moved(before, job, move{step: job.Steps[i].Name, undo: undo, was: activity(before.Steps[i], undo), is: activity(job.Steps[i], undo)}, now)
+		}
+	}
+}
+
+// regrant: whatever was granted may have granted attempts, so more may run than before. What was given up has all of
+// them before it; what was not may be given up by those that it made.
+func (r *Referee) regrant(before, job makegood.Job) {
+	for _, s := range before.Steps {
+		for _, undo := range []bool{false, true} {
+			t := r.tally(s.Name, undo)
+			t.ran = map[int]bool{}
+			if job.Round != before.Round || activity(s, undo).State == makegood.Failed {
+				*t = tally{ran: map[int]bool{}, claimed: map[int]bool{}}
+			}
 		}
 	}
 }
