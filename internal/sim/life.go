@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -211,20 +209,6 @@ func (l *life) do(op, on string, late bool, do func() error) error {
 	l.w.writer, l.w.doing, l.w.late = nil, "", false
 	l.w.note(l.name, op+" "+on+answer(err))
 	return err
-}
-
-// later reports whether a call finds something out about an attempt for a later event of a batch that has several of
-// one job: about another attempt of it was asked before. w.mu is held.
-func (l *life) later(op, on string) bool {
-	job, attempt, found := strings.Cut(on, "/")
-	if !found || op != "close" && op != "look" || len(l.letters[job]) < 2 {
-		return false
-	}
-	first := l.firsts[job]
-	if first == "" {
-		l.firsts[job] = attempt
-	}
-	return first != "" && first != attempt
 }
 
 func answer(err error) string {
@@ -479,35 +463,6 @@ func (l *life) Return(ctx context.Context, name string, after time.Duration, rec
 		}
 		return nil
 	})
-}
-
-// given notes the events of a batch, for the story.
-func (l *life) given(batch events.SQSEvent) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	l.letters, l.firsts = map[string][]makegood.Event{}, map[string]string{}
-	l.submitted, l.troubled = map[string]bool{}, false
-	for _, answered := range l.w.answered {
-		delete(answered, l)
-	}
-	for _, record := range batch.Records {
-		in, err := wire.DecodeIncoming(record.Body)
-		switch {
-		case err != nil:
-		case in.Submit != nil:
-			l.submitted[in.Submit.ID] = true
-		default:
-			l.letters[in.Job] = append(l.letters[in.Job], in.Event)
-		}
-	}
-}
-
-// asked notes a request, for the story.
-func (l *life) asked(job string, e makegood.Event) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	l.firsts = map[string]string{}
-	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
 }
 
 // missing reports whether an error says that there is no such job.
