@@ -116,7 +116,8 @@ else
 	@go run ./internal/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
 endif
 
-planted: ## Plant bugs in the shipped code, and see that simulation and model check find them; takes minutes
+planted: ## Plant bugs in the shipped code, and see that oracle, simulation and model check find them; takes minutes
+	@PLANTED=1 go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
 	@PLANTED=1 go test ./internal/sim -count=1 -timeout 30m -v -run Planted
 	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run Planted
 

@@ -69,6 +69,7 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 	switch {
 	case taken:
 		w.claimed[name]++
+		w.referee(slot.Job).Took(slot.Step, after.Attempt)
 		w.written[name] = time.Now()
 		w.started[slot.Job]++
 		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", slot.Step, after.Attempt, nick(after.LockedBy)))

@@ -131,6 +131,10 @@ func (w *world) maySend(l *life, m queue.Message) {
 	// A task is sent for what made it due, and not for whatever else happens to its job.
 	name := on(task.Job, task.Step, task.Attempt)
 	w.tried[name] = true
+	if !l.submitted[task.Job] {
+		// Who submits it again in the same batch knows it twice.
+		w.referee(task.Job).Sends(task.Step, task.Attempt, l.seen[task.Job])
+	}
 	if w.causes[name]["submit"] {
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -39,6 +40,20 @@ func (w *world) wrote(before, after makegood.Job) {
 	c.announced()
 	c.ledger()
 	c.releases()
+	c.referee(c.after.ID).Saved(c.after, time.Now())
+}
+
+// referee gives who judges the policy of a job: the oracle of what its workflow promises. w.mu is held.
+func (w *world) referee(job string) *oracle.Referee {
+	r := w.referees[job]
+	if r == nil {
+		r = oracle.Watch(w.workflowOf(job), func(format string, args ...any) {
+			w.violate(job, "job %s: POL: %s", job, fmt.Sprintf(format, args...))
+		})
+		r.Exact = w.exact
+		w.referees[job] = r
+	}
+	return r
 }
 
 func (w *world) at(t time.Time) string {

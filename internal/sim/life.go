@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -34,6 +32,8 @@ type life struct {
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
 	letters map[string][]makegood.Event
+	// firsts are the attempts that were asked about first since then, by job.
+	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.
 	looked time.Time
 	rolled uint64
@@ -152,6 +152,9 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 	l.alive()
 	l.w.mu.Lock()
 	fault := l.w.faults.first(name, CrashBefore, Throttled, Conflict, Paused, LandsLate, CrashAfter, AnswerLost, Repeated)
+	if fault == "" && l.later(op, on) && l.w.faults.strikes(FoldTorn, name) {
+		fault = pick(r, CrashBefore, CrashAfter, Throttled, AnswerLost)
+	}
 	jumped := l.w.faults.strikes(ClockJumped, name)
 	if jumped && l.engine != nil {
 		l.engine.clock = skew(r)
@@ -473,34 +476,6 @@ func (l *life) Return(ctx context.Context, name string, after time.Duration, rec
 		}
 		return nil
 	})
-}
-
-// given notes the events of a batch, for the story.
-func (l *life) given(batch events.SQSEvent) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	l.letters = map[string][]makegood.Event{}
-	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
-	for _, answered := range l.w.answered {
-		delete(answered, l)
-	}
-	for _, record := range batch.Records {
-		in, err := wire.DecodeIncoming(record.Body)
-		switch {
-		case err != nil:
-		case in.Submit != nil:
-			l.submitted[in.Submit.ID] = true
-		default:
-			l.letters[in.Job] = append(l.letters[in.Job], in.Event)
-		}
-	}
-}
-
-// asked notes a request, for the story.
-func (l *life) asked(job string, e makegood.Event) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
 }
 
 // missing reports whether an error says that there is no such job.

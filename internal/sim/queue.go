@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -47,6 +48,7 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	}
 	if task, err := wire.DecodeTask(m.Body); err == nil {
 		if attempt := on(task.Job, task.Step, task.Attempt); q.w.faults.strikes(TaskRefused, attempt) {
+			q.w.referee(task.Job).NotTaken(task.Step, task.Undo != nil)
 			return queue.Refused("the queue does not take %s", attempt)
 		}
 		q.w.sent[on(task.Job, task.Step, task.Attempt)]++
@@ -58,7 +60,9 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	copies := 1
 	switch q.w.faults.first(name, Lost, Doubled) {
 	case Lost:
-		copies = 0
+		if !q.w.promised(workflow, m.Group) {
+			copies = 0
+		}
 	case Doubled:
 		copies = 2
 	}
@@ -77,6 +81,11 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 		q.wake(delay)
 	}
 	return nil
+}
+
+// promised reports whether a message is a submission that nobody makes again: a queue does not lose what it has taken.
+func (w *world) promised(workflow, job string) bool {
+	return workflow != "" && slices.ContainsFunc(w.load.jobs, func(o order) bool { return o.once && o.id == job })
 }
 
 func (q *simQueue) depth() (d queue.Depth) {
