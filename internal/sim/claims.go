@@ -189,9 +189,10 @@ func (c change) ended(step string, undo bool, a, b makegood.Activity) {
 	}
 }
 
-// closed: the answers to the closings that an event asked for are brought to the job in one save.
+// closed: the answers to the closings that an event asked for are brought to the job in one save. Where a call of the
+// process has failed, that may have been the save of the others.
 func (c change) closed() {
-	if c.writer == nil || c.late || c.before.Rev == 0 {
+	if c.writer == nil || c.late || c.before.Rev == 0 || c.writer.troubled {
 		return
 	}
 	answered := map[string]bool{}

@@ -53,7 +53,6 @@ func bugs() []planted.Bug {
 		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},
 		{"what a newer release wrote is decided about", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\terr = nil"},
 		{"replies to a newer release's job are dropped", "scheduler/leave.go", "[i].(makegood.DeadlinePassed); is {", "[i].(makegood.Submitted); !is {"},
-		{"deadlines of a newer release's job are left, too", "scheduler/leave.go", "[i].(makegood.DeadlinePassed); is {", "[i].(makegood.Submitted); is {"},
 		{"fields that are not known are lost", "store/jobformat/encode.go", "\te.kept(job.Kept)\n", ""},
 		{"fields of activities that are not known are lost", "store/jobformat/encode.go", "detailKept, hotKept := splitKept(a.Kept)", "detailKept, hotKept := splitKept(\"\")"},
 		{"a new round forgets what is not known", "machine/requests.go", "FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}", "FailureCount: s.Forward.FailureCount}"},
