@@ -95,6 +95,8 @@ var arrows = []arrow{
 	// Wrong versions of the others, for the tests of the two above.
 	{"internal/planted", nil, nil},
 	{"internal/proof", nil, nil},
+	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
+	{"internal/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
 	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
