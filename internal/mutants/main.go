@@ -29,6 +29,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "decides which")
 	packages := flag.String("packages", strings.Join(covered(), ","), "of which packages")
 	flag.StringVar(&o.only, "only", "", "only those whose name matches this expression")
+	flag.IntVar(&o.layers, "layers", 0, "ask only so many layers, the fastest first; 0: all")
 	flag.BoolVar(&o.every, "every", false, "ask every layer of each mutant, though one has seen it")
 	flag.BoolVar(&o.list, "list", false, "name the mutants, and try none")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
@@ -44,6 +45,7 @@ func main() {
 // options are the flags.
 type options struct {
 	sample, workers   int
+	layers            int
 	seed              uint64
 	packages          []string
 	only              string
@@ -81,7 +83,7 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		enough = len(chosen)
 	}
 	began := time.Now()
-	t := &trial{root: root, every: o.every, took: map[string]time.Duration{}}
+	t := &trial{root: root, every: o.every, layers: o.layers, took: map[string]time.Duration{}}
 	outcomes, err := t.tryAll(ctx, chosen, enough, o.workers, func(o outcome) { fmt.Fprint(progress, line(o)) })
 	if err != nil {
 		return err

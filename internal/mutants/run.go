@@ -32,8 +32,10 @@ type outcome struct {
 type trial struct {
 	root  string
 	every bool // ask every layer, though one has failed
-	mu    sync.Mutex
-	took  map[string]time.Duration // of each run of the right code
+	// layers is how many of a package's are asked; zero: all.
+	layers int
+	mu     sync.Mutex
+	took   map[string]time.Duration // of each run of the right code
 }
 
 const (
@@ -69,7 +71,10 @@ func (t *trial) try(ctx context.Context, m mutant) (outcome, error) {
 	if err != nil {
 		return o, err
 	}
-	for _, l := range layers {
+	for i, l := range layers {
+		if t.layers > 0 && i == t.layers {
+			break
+		}
 		killed, broken, err := t.ask(ctx, l, overlay)
 		if err != nil || broken {
 			o.Broken = broken
