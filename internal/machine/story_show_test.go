@@ -57,7 +57,7 @@ func (s *story) describe() []string {
 	if !j.RemindAt.IsZero() {
 		lines = append(lines, "the operator is reminded at "+s.when(j.RemindAt))
 	}
-	if j.TellTries > 0 {
+	if j.TellTries > 0 || !j.TellAt.IsZero() {
 		lines = append(lines, fmt.Sprintf("listener: not heard %d times in a row, told again at %s", j.TellTries, s.when(j.TellAt)))
 	}
 	if j.Unheard > 0 {

@@ -62,24 +62,21 @@ func sum(o options, mutants int, outcomes []outcome, why map[string]string, took
 	return s
 }
 
-// note counts the layers that saw a mutant.
+// note counts the layers that were asked of a mutant, and those that saw it.
 func (s *summary) note(o outcome) {
-	for _, l := range proofs[o.Package] {
-		i := slices.IndexFunc(s.Layers, func(t tally) bool { return t.Layer == l.name })
+	for _, name := range o.Asked {
+		i := slices.IndexFunc(s.Layers, func(t tally) bool { return t.Layer == name })
 		if i < 0 {
-			s.Layers = append(s.Layers, tally{Layer: l.name})
+			s.Layers = append(s.Layers, tally{Layer: name})
 			i = len(s.Layers) - 1
 		}
 		s.Layers[i].Asked++
-		if !slices.Contains(o.KilledBy, l.name) {
+		if !slices.Contains(o.KilledBy, name) {
 			continue
 		}
 		s.Layers[i].Killed++
 		if len(o.KilledBy) == 1 {
 			s.Layers[i].Alone++
-		}
-		if !s.Every {
-			return
 		}
 	}
 }

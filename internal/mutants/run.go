@@ -19,6 +19,8 @@ import (
 // outcome is what became of a mutant.
 type outcome struct {
 	mutant
+	// Asked are the layers that were asked, as far as one had to be.
+	Asked []string `json:"asked,omitempty"`
 	// KilledBy are the layers that failed; without -every it is the first alone.
 	KilledBy []string `json:"killedBy,omitempty"`
 	// Broken: it does not compile, so it is no mutant.
@@ -80,6 +82,7 @@ func (t *trial) try(ctx context.Context, m mutant) (outcome, error) {
 			o.Broken = broken
 			return o, err
 		}
+		o.Asked = append(o.Asked, l.name)
 		if killed {
 			o.KilledBy = append(o.KilledBy, l.name)
 			if !t.every {
