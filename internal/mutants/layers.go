@@ -19,6 +19,8 @@ const (
 	models = "^TestSmallModels$/^(two_attempts,_looked_at|stop,_side_by_side|pause|lies|batches,_three_attempts|two_attempts)$"
 	// tooLong are the tests of the embedded engine that take longer than all others together.
 	tooLong = "WhicheverTwoCalls|WhicheverCall|AWideJobSends|OnHostileQueues|OnABadDay|TwoThousandJobs"
+	// slow are the tests of the Scheduler that take longer than all others together: they are asked last.
+	slow = "LargeFanIn|EvaluationsOfABatch|FanInThatReads"
 	// noFailFile: rapid keeps what fails in the tree, from which it is tried again; that of a mutant must not be.
 	noFailFile = "-rapid.nofailfile"
 )
@@ -36,16 +38,16 @@ var (
 var proofs = map[string][]layer{
 	"internal/machine": {
 		{"own tests", [][]string{tests("internal/machine", noFailFile)}},
-		{"tests above", [][]string{tests("internal/scheduler"), embedded}},
+		{"tests above", [][]string{tests("internal/scheduler", "-skip", slow), embedded}},
 		modelCheck, simulation,
 	},
 	"internal/store/may.go": {
 		{"own tests", [][]string{tests("internal/store/storetest")}},
-		{"tests above", [][]string{tests("internal/machine", noFailFile), tests("internal/scheduler"), tests("internal/agentrun"), embedded}},
+		{"tests above", [][]string{tests("internal/machine", noFailFile), tests("internal/scheduler", "-skip", slow), tests("internal/agentrun"), embedded}},
 		modelCheck, simulation,
 	},
 	"internal/scheduler": {
-		{"own tests", [][]string{tests("internal/scheduler")}},
+		{"own tests", [][]string{tests("internal/scheduler", "-skip", slow), tests("internal/scheduler", "-run", slow)}},
 		{"tests above", [][]string{tests("internal/httpapi"), embedded}},
 		simulation,
 	},
