@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -65,12 +64,3 @@ var proofs = map[string][]layer{
 
 // covered are the packages that have proofs.
 func covered() []string { return slices.Sorted(maps.Keys(proofs)) }
-
-// layersOf gives the layers of a package.
-func layersOf(name string) ([]layer, error) {
-	layers, ok := proofs[name]
-	if !ok {
-		return nil, fmt.Errorf("no layers are known for %s, only for %v", name, covered())
-	}
-	return layers, nil
-}

@@ -33,6 +33,7 @@ func main() {
 	flag.BoolVar(&o.every, "every", false, "ask every layer of each mutant, though one has seen it")
 	flag.BoolVar(&o.list, "list", false, "name the mutants, and try none")
 	flag.BoolVar(&o.json, "json", false, "print JSON")
+	flag.DurationVar(&o.within, "within", 18*time.Minute, "begin no mutant after that; 0: however long it takes")
 	flag.IntVar(&o.workers, "workers", 2, "how many to try at the same time")
 	flag.Parse()
 	o.packages = strings.Split(*packages, ",")
@@ -46,6 +47,7 @@ func main() {
 type options struct {
 	sample, workers   int
 	layers            int
+	within            time.Duration
 	seed              uint64
 	packages          []string
 	only              string
@@ -83,7 +85,10 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		enough = len(chosen)
 	}
 	began := time.Now()
-	t := &trial{root: root, every: o.every, layers: o.layers, took: map[string]time.Duration{}}
+	t := &trial{root: root, proofs: proofs, every: o.every, layers: o.layers, took: map[string]time.Duration{}}
+	if o.within > 0 {
+		t.until = began.Add(o.within)
+	}
 	outcomes, err := t.tryAll(ctx, chosen, enough, o.workers, func(o outcome) { fmt.Fprint(progress, line(o)) })
 	if err != nil {
 		return err
@@ -122,8 +127,8 @@ func choose(root string, o options) ([]mutant, error) {
 func listed(root string, packages []string) ([]mutant, error) {
 	var all []mutant
 	for _, name := range packages {
-		if _, err := layersOf(name); err != nil {
-			return nil, err
+		if proofs[name] == nil {
+			return nil, fmt.Errorf("no layers are known for %q, only for %v", name, covered())
 		}
 		found, err := mutantsOf(root, name)
 		if err != nil {

@@ -119,10 +119,7 @@ func mutantsIn(file string, text []byte) ([]mutant, error) {
 	}
 	l := lister{fset: fset, text: text, file: file, seen: map[string]int{}}
 	for _, d := range tree.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
-			l.name = f.Name.Name
-			ast.Inspect(f.Body, l.visit)
-		}
+		l.declaration(d)
 	}
 	return l.found, nil
 }
@@ -132,9 +129,27 @@ type lister struct {
 	fset  *token.FileSet
 	text  []byte
 	file  string
-	name  string // of the function
+	name  string // of the function, or the constant
 	found []mutant
 	seen  map[string]int
+}
+
+// declaration goes through the body of a function, and the values of constants.
+func (l *lister) declaration(d ast.Decl) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Body != nil {
+			l.name = d.Name.Name
+			ast.Inspect(d.Body, l.visit)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if c, ok := spec.(*ast.ValueSpec); ok && d.Tok == token.CONST {
+				l.name = c.Names[0].Name
+				ast.Inspect(c, l.visit)
+			}
+		}
+	}
 }
 
 func (l *lister) offset(p token.Pos) int { return l.fset.Position(p).Offset }

@@ -32,12 +32,15 @@ type outcome struct {
 
 // trial tries mutants on a tree that it never touches: go test reads their files in place of those of the tree.
 type trial struct {
-	root  string
-	every bool // ask every layer, though one has failed
+	root   string
+	proofs map[string][]layer
+	every  bool // ask every layer, though one has failed
 	// layers is how many of a package's are asked; zero: all.
 	layers int
-	mu     sync.Mutex
-	took   map[string]time.Duration // of each run of the right code
+	// until is when the last mutant is begun; zero: whenever.
+	until time.Time
+	mu    sync.Mutex
+	took  map[string]time.Duration // of each run of the right code
 }
 
 const (
@@ -69,11 +72,7 @@ func (t *trial) try(ctx context.Context, m mutant) (outcome, error) {
 	if err := errors.Join(os.WriteFile(wrong, m.plant(text), 0o600), os.WriteFile(overlay, list, 0o600)); err != nil {
 		return o, err
 	}
-	layers, err := layersOf(m.Package)
-	if err != nil {
-		return o, err
-	}
-	for i, l := range layers {
+	for i, l := range t.proofs[m.Package] {
 		if t.layers > 0 && i == t.layers {
 			break
 		}
@@ -151,7 +150,8 @@ func (t *trial) tryAll(ctx context.Context, mutants []mutant, enough, workers in
 	take := func() (int, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if ctx.Err() != nil || next == len(mutants) || tried+under >= enough {
+		late := !t.until.IsZero() && time.Now().After(t.until)
+		if late || ctx.Err() != nil || next == len(mutants) || tried+under >= enough {
 			return 0, false
 		}
 		next, under = next+1, under+1
