@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -80,16 +81,10 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		}
 		return nil
 	}
-	enough := o.sample
-	if enough == 0 {
-		enough = len(chosen)
-	}
 	began := time.Now()
-	t := &trial{root: root, proofs: proofs, every: o.every, layers: o.layers, took: map[string]time.Duration{}}
-	if o.within > 0 {
-		t.until = began.Add(o.within)
-	}
-	outcomes, err := t.tryAll(ctx, chosen, enough, o.workers, func(o outcome) { fmt.Fprint(progress, line(o)) })
+	outcomes, err := newTrial(root, o).tryAll(ctx, chosen, cmp.Or(o.sample, len(chosen)), o.workers, func(one outcome) {
+		fmt.Fprint(progress, line(one))
+	})
 	if err != nil {
 		return err
 	}
@@ -102,6 +97,14 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		s.print(out)
 	}
 	return s.failed()
+}
+
+func newTrial(root string, o options) *trial {
+	t := &trial{root: root, proofs: proofs, every: o.every, layers: o.layers, took: map[string]time.Duration{}}
+	if o.within > 0 {
+		t.until = time.Now().Add(o.within)
+	}
+	return t
 }
 
 // choose lists the mutants in the order in which they are tried: chance decides, and the seed decides chance.
