@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
@@ -31,6 +33,37 @@ func TestASubmissionWhoseJobWasNotStoredComesBack(t *testing.T) {
 	if failed := w.handle(batch[1]); failed != nil || w.open("job-1", "first") != 1 {
 		t.Errorf("wants again: %v, and attempt %d is open, want none, and attempt 1", failed, w.open("job-1", "first"))
 	}
+}
+
+// The queue of submissions has its records back one by one, too.
+func TestOfTheSubmissionsQueueTheRecordThatFailedComesBack(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	batch := w.submissions("two", 2)
+	w.strike = func(op, job string) faultstore.Effect {
+		if op == "Create" && job == "job-1" {
+			return faultstore.FailBefore
+		}
+		return faultstore.None
+	}
+	response, err := w.s.HandleSubmissions(t.Context(), events.SQSEvent{Records: batch})
+	if err != nil || len(response.BatchItemFailures) != 1 || response.BatchItemFailures[0].ItemIdentifier != batch[1].MessageId {
+		t.Errorf("got %v, %v, want %s back", response.BatchItemFailures, err, batch[1].MessageId)
+	}
+}
+
+// A reply that comes twice in a batch makes its task due once.
+func TestATaskThatTwoEventsOfABatchMakeDueIsSentOnce(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	reply := w.done("j", "first")
+	again := reply
+	again.MessageId = "again"
+	w.forget()
+	if failed := w.handle(reply, again); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkSends(send{"tasks-b", []string{"j"}})
 }
 
 // An announcement that is the listener's alone does not stand between the operator and the next.
