@@ -43,6 +43,10 @@ func f(x logger, a, b int, ok bool) (n int) {
 	}
 	return n
 }
+
+func e(err error) (bool, error) {
+	return true, err
+}
 `
 
 // Each small change is listed once, and what only logs or panics is left as it is.

@@ -24,6 +24,10 @@ func (l *lister) visit(n ast.Node) bool {
 		l.binary(n)
 	case *ast.UnaryExpr:
 		l.unary(n)
+	case *ast.ReturnStmt:
+		// What stands beside an error means nothing.
+		last, named := lastOf(n.Results).(*ast.Ident)
+		return !named || last.Name != "err"
 	case *ast.IfStmt:
 		l.condition(n.Cond)
 	case *ast.SwitchStmt:
@@ -42,6 +46,13 @@ func (l *lister) visit(n ast.Node) bool {
 		}
 	}
 	return true
+}
+
+func lastOf(results []ast.Expr) ast.Expr {
+	if len(results) < 2 {
+		return nil
+	}
+	return results[len(results)-1]
 }
 
 // quiet reports whether a statement only logs or panics.
