@@ -8,6 +8,13 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
+// What the configuration leaves out is filled in.
+func TestARunnerHasAClockANonceAndALog(t *testing.T) {
+	if r := New(Config{}); r.now == nil || r.nonce == nil || r.log == nil {
+		t.Errorf("got %+v, want a clock, a nonce and a log", r)
+	}
+}
+
 // Those who failed together come back apart: each waits for something between a third and all of its backoff.
 func TestAWaitIsAThirdToAllOfItsBackoff(t *testing.T) {
 	shortest, longest := time.Hour, time.Duration(0)
