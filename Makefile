@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e upgrade-test template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e upgrade-test template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +120,10 @@ planted: ## Plant bugs in the shipped code, and see that oracle, simulation and 
 	@PLANTED=1 go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
 	@PLANTED=1 go test ./internal/sim -count=1 -timeout 30m -v -run Planted
 	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run Planted
+
+mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PACKAGE, ONLY, EVERY=1, JSON=1), and see what finds them
+	@go run ./internal/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
+		$(if $(ONLY),-only '$(ONLY)') $(if $(EVERY),-every) $(if $(JSON),-json)
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

@@ -197,7 +197,6 @@ func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool)
 	default:
 		return Verdict{}, false
 	}
-	noteStart(a, a.Silent.StartedAt)
 	t.done(i, undo, e.Output)
 	return Verdict{Kind: Applied}, true
 }

@@ -99,6 +99,8 @@ var arrows = []arrow{
 	{"internal/proof", nil, nil},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"internal/proof/oracle", []string{"."}, nil},
+	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
+	{"internal/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
 	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -35,10 +36,12 @@ func TestEveryRuleIsMissedWhenItIsBroken(t *testing.T) {
 	for name, mutant := range mutants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run=^TestMutant$", "-test.v")
+			// No other rule: a mutant that waits for what its rule brings would wait in vain.
+			rule := strings.ReplaceAll(mutant.rule, " ", "_")
+			cmd := exec.Command(os.Args[0], "-test.run=^TestMutant$/^"+regexp.QuoteMeta(rule)+"$", "-test.v")
 			cmd.Env = append(os.Environ(), mutantVariable+"="+name)
 			out, err := cmd.CombinedOutput()
-			want := "--- FAIL: TestMutant/" + strings.ReplaceAll(mutant.rule, " ", "_") + " "
+			want := "--- FAIL: TestMutant/" + rule + " "
 			if err == nil || !strings.Contains(string(out), want) {
 				t.Fatalf("got %v, want a line with %q in:\n%s", err, want, out)
 			}
