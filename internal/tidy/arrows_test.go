@@ -91,7 +91,7 @@ var arrows = []arrow{
 		".", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
 	}, nil},
 	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
-	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid}},
+	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/modelcheck", []string{".", "internal/machine", "internal/store"}, nil},
 	// Wrong versions of the others, for the tests of the two above.
