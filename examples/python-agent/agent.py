@@ -63,18 +63,18 @@ def log(what, **values):
 
 def claim(task, locked_by, now):
     """Takes the attempt, and says whether it did. What it raises leaves that open: the message must come again."""
-    until, ends = parse_time(task["claimUntil"]), now + task["timeoutMs"]
+    until, ends, me = parse_time(task["claimUntil"]), now + task["timeoutMs"], {"S": locked_by}
     key = {"PK": {"S": f"claim#{AGENT}#{task['job']}"}, "SK": {"S": f"{task['birth']}#{task['step']}"}}
-    times = {"StartedAt": now, "CompleteBy": ends, "ExpiresAt": max(until, ends) // 1000 + 2 * 86400 + 1}
-    item = {**key, "LockedBy": {"S": locked_by}, "Attempt": {"N": str(task["attempt"])}}
-    item.update({name: {"N": str(ms)} for name, ms in times.items()})
+    numbers = {":n": task["attempt"], ":at": now, ":by": ends, ":expires": max(until, ends) // 1000 + 2 * 86400 + 1}
     try:
-        return now <= until and bool(dynamodb.put_item(
-            TableName=TABLE, Item=item, ConditionExpression="attribute_not_exists(PK) OR Attempt < :attempt",
-            ExpressionAttributeValues={":attempt": item["Attempt"]}, ReturnValuesOnConditionCheckFailure="ALL_OLD"))
+        return now <= until and bool(dynamodb.update_item(
+            TableName=TABLE, Key=key, ConditionExpression="attribute_not_exists(PK) OR Attempt < :n",
+            UpdateExpression="SET Attempt=:n, LockedBy=:me, StartedAt=:at, CompleteBy=:by, ExpiresAt=:expires REMOVE Closed, Ends",
+            ExpressionAttributeValues={":me": me, **{name: {"N": str(n)} for name, n in numbers.items()}},
+            ReturnValuesOnConditionCheckFailure="ALL_OLD"))
     except dynamodb.exceptions.ConditionalCheckFailedException as err:
         old = err.response.get("Item") or dynamodb.get_item(TableName=TABLE, Key=key, ConsistentRead=True)["Item"]
-        return old.get("LockedBy") == item["LockedBy"] and "Closed" not in old
+        return old.get("LockedBy") == me and "Closed" not in old
 
 
 class Agent:
