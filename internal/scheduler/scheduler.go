@@ -90,6 +90,8 @@ type Config struct {
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(makegood.Job)
+	// Read reads a stored definition; default: workflowfile.Load.
+	Read func(body []byte) (*workflowfile.Compiled, error)
 	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.
 	Now    func() time.Time
 	Random func() uint64
@@ -120,6 +122,9 @@ type Counts struct {
 func New(c Config) *Scheduler {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Read == nil {
+		c.Read = workflowfile.Load
 	}
 	if c.Random == nil {
 		c.Random = rand.Uint64
@@ -167,7 +172,7 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	if err != nil {
 		return nil, err
 	}
-	c, err := workflowfile.Load(body)
+	c, err := s.Read(body)
 	if errors.Is(err, workflowfile.ErrNewer) {
 		return nil, &NewerError{What: "the definition of this workflow"}
 	}

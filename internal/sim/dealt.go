@@ -19,7 +19,7 @@ import (
 
 // dealt looks at an event that is deleted because a process dealt with it. w.mu is held.
 func (w *world) dealt(l *life, m *message) {
-	in, err := wire.DecodeIncoming(m.body)
+	in, err := w.reading.event(m.body)
 	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return
 	}
@@ -57,7 +57,7 @@ func (w *world) another(deleted *message, is wire.Incoming) bool {
 		if m == deleted || m.gone || m.group != deleted.group {
 			continue
 		}
-		if in, err := wire.DecodeIncoming(m.body); err == nil && in.Event != nil && in.Event.Cause() == is.Event.Cause() {
+		if in, err := w.reading.event(m.body); err == nil && in.Event != nil && in.Event.Cause() == is.Event.Cause() {
 			return true
 		}
 	}
@@ -124,7 +124,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 	if strings.HasPrefix(l.name, "supervisor") {
 		w.maySweep(l, m)
 	}
-	task, err := wire.DecodeTask(m.Body)
+	task, err := w.reading.task(m.Body)
 	if err != nil {
 		return
 	}

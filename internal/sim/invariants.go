@@ -12,7 +12,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // wrote looks at every write of a job's item. The numbers are those of the invariants in failure-modes.md
@@ -290,12 +289,12 @@ func (c change) ledger() {
 
 // mayReply: I8, nothing is said past CompleteBy. Its clock is the one that no skew changes.
 func (w *world) mayReply(l *life, m queue.Message) {
-	_, event, err := wire.DecodeEvent(m.Body)
+	in, err := w.reading.event(m.Body)
 	if err != nil {
 		return
 	}
 	by := ""
-	switch e := event.(type) {
+	switch e := in.Event.(type) {
 	case makegood.StepSucceeded:
 		by = e.LockedBy
 	case makegood.StepFailed:

@@ -6,7 +6,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // What a process was given to deal with.
@@ -21,7 +20,7 @@ func (l *life) given(batch events.SQSEvent) {
 		delete(answered, l)
 	}
 	for _, record := range batch.Records {
-		in, err := wire.DecodeIncoming(record.Body)
+		in, err := l.w.reading.event(record.Body)
 		switch {
 		case err != nil:
 		case in.Submit != nil:

@@ -13,7 +13,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // life is one process from its start to its death: what it may reach of the world goes through it, takes
@@ -439,15 +438,15 @@ func (l *life) Send(ctx context.Context, name string, messages ...queue.Message)
 		l.w.mayReply(l, m)
 		l.w.maySend(l, m)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(about(messages[a]), about(messages[b])) })
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(l.about(messages[a]), l.about(messages[b])) })
 	what := name
 	for _, i := range order {
-		what += about(messages[i])
+		what += l.about(messages[i])
 	}
 	errs, err := ask(ctx, l, "send", what, func() ([]error, error) {
 		fates := make([]error, len(messages))
 		for _, i := range order {
-			fates[i] = l.w.queues[name].put(l.name+about(messages[i]), messages[i])
+			fates[i] = l.w.queues[name].put(l.name+l.about(messages[i]), messages[i])
 		}
 		return fates, nil
 	})
@@ -458,11 +457,11 @@ func (l *life) Send(ctx context.Context, name string, messages ...queue.Message)
 }
 
 // about says in a word what a message is about.
-func about(m queue.Message) string {
-	if in, err := wire.DecodeIncoming(m.Body); err == nil && in.Event != nil {
+func (l *life) about(m queue.Message) string {
+	if in, err := l.w.reading.event(m.Body); err == nil && in.Event != nil {
 		return " " + m.Group + ":" + in.Event.Cause()
 	}
-	if task, err := wire.DecodeTask(m.Body); err == nil {
+	if task, err := l.w.reading.task(m.Body); err == nil {
 		return " " + on(task.Job, task.Step, task.Attempt)
 	}
 	return " " + m.Group

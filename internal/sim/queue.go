@@ -10,7 +10,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // simQueue is a standard queue of SQS and the event source mapping behind it: at least once, in any order,
@@ -46,7 +45,7 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	if q.w.faults.strikes(PartSent, name) {
 		return errThrottled
 	}
-	if task, err := wire.DecodeTask(m.Body); err == nil {
+	if task, err := q.w.reading.task(m.Body); err == nil {
 		if attempt := on(task.Job, task.Step, task.Attempt); q.w.faults.strikes(TaskRefused, attempt) {
 			q.w.referee(task.Job).NotTaken(task.Step, task.Undo != nil)
 			return queue.Refused("the queue does not take %s", attempt)
@@ -54,7 +53,7 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 		q.w.sent[on(task.Job, task.Step, task.Attempt)]++
 	}
 	workflow := ""
-	if in, err := wire.DecodeIncoming(m.Body); err == nil && in.Submit != nil {
+	if in, err := q.w.reading.event(m.Body); err == nil && in.Submit != nil {
 		workflow = in.Submit.Workflow
 	}
 	copies := 1

@@ -11,7 +11,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // Some worlds are in the middle of a deployment: their processes are of two releases. The newer one is the shipped code
@@ -105,7 +104,7 @@ func (l *life) says(messages []queue.Message) []queue.Message {
 
 // leaves notes that the process sends again what it was given, to a newer one.
 func (l *life) leaves(m queue.Message) {
-	in, err := wire.DecodeIncoming(m.Body)
+	in, err := l.w.reading.event(m.Body)
 	if err != nil || in.Event == nil {
 		return
 	}

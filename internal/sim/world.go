@@ -147,8 +147,9 @@ type world struct {
 	// exact: no clock goes wrong. period is how often the Supervisor looks at what is overdue.
 	exact bool
 	// mixed: processes are of two releases.
-	mixed  bool
-	period time.Duration
+	mixed   bool
+	period  time.Duration
+	reading reading
 	// engine is the run of the embedded engine, if that is what runs here.
 	engine *engine
 	result Result
@@ -311,7 +312,7 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
 		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
-		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period,
+		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
 	})
 }
 
