@@ -75,7 +75,7 @@ func bugs() []planted.Bug {
 		{"the task is sent again in Error", "machine/pending.go", " && job.ProcessState != makegood.Error", ""},
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"the last start is taken for the first", "machine/attempts.go", "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
-		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "if s.putAway(ctx, sub.record, sub.message.ID, errs[i]) {", "if errs[i] == nil && s.putAway(ctx, sub.record, sub.message.ID, errs[i]) {"},
+		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\ts.putAway(ctx, p, sub.record, wire.Incoming{Job: sub.message.ID}, errs[i])", "\t\tif errs[i] == nil {\n\t\t\ts.putAway(ctx, p, sub.record, wire.Incoming{Job: sub.message.ID}, errs[i])\n\t\t}"},
 	})
 }
 
