@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e upgrade-test template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstac
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
+
+# MiniStack takes most of the time. UPGRADE is how many jobs each deployment has under way.
+upgrade-test: ## Let two releases work on one table and on one folder, rolled forwards and back; needs Python and the history
+	@UPGRADE=$(or $(UPGRADE),2000) go test -count=1 -v -run 'TakeTurns' ./e2e
+	@UPGRADE=$(or $(UPGRADE),2000) go run ./e2e/aws -stand-in go test -tags aws -count=1 -v -timeout 90m -run Rolls ./e2e/lambda
 
 localstack := docker compose --file localstack/compose.yaml
 
@@ -111,9 +116,14 @@ else
 	@go run ./internal/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
 endif
 
-planted: ## Plant bugs in the shipped code, and see that simulation and model check find them; takes minutes
+planted: ## Plant bugs in the shipped code, and see that oracle, simulation and model check find them; takes minutes
+	@PLANTED=1 go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
 	@PLANTED=1 go test ./internal/sim -count=1 -timeout 30m -v -run Planted
 	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run Planted
+
+mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PACKAGE, ONLY, EVERY=1, JSON=1), and see what finds them
+	@go run ./internal/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
+		$(if $(ONLY),-only '$(ONLY)') $(if $(EVERY),-every) $(if $(JSON),-json)
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 race: export CGO_ENABLED := 1

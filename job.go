@@ -117,6 +117,13 @@ type Job struct {
 	TellAt    time.Time `json:"tellAt,omitzero"`
 	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
 	Unheard int `json:"unheard,omitempty"`
+
+	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about this one. A release
+	// that knows less shows it, and leaves it to one that knows enough.
+	Needs int `json:"needs,omitempty"`
+	// Kept is what a later release has stored here and this one does not know, encoded. Nothing reads it, and whoever
+	// writes the job back writes it, too. The parts of a job have theirs. It is text so that values can be compared.
+	Kept string `json:"-"`
 }
 
 // Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
@@ -129,6 +136,8 @@ type Announcement struct {
 	// silences the other nor makes them hear twice.
 	Operator bool `json:"operator,omitempty"`
 	Listener bool `json:"listener,omitempty"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
 }
 
 // Claim is who works on an attempt, and until when.
@@ -173,6 +182,8 @@ type StepState struct {
 	Attempt int      `json:"attempt,omitempty"`
 	Forward Activity `json:"forward,omitzero"`
 	Undo    Activity `json:"undo,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
 }
 
 // ActivityState is the state of a step, or of its undo.
@@ -229,6 +240,8 @@ type Activity struct {
 	Error      *StepError `json:"error,omitempty"`
 	StartedAt  time.Time  `json:"startedAt,omitzero"`
 	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
 }
 
 // Opened is when the latest attempt was made.
@@ -261,6 +274,8 @@ type StepError struct {
 	Applied Applied `json:"applied,omitempty"`
 	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max.
 	RetryAfter Duration `json:"retryAfter,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
 }
 
 // Payload is a JSON value: inside the job's item, or referred to.

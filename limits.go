@@ -85,6 +85,14 @@ const (
 	MaxTellAgain = time.Hour
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
+
+	// LeaveFor is how long a message stays hidden at first that is left to a newer release; it doubles each time, up to
+	// MaxLeaveFor, the longest delay of SQS.
+	LeaveFor    = time.Minute
+	MaxLeaveFor = 15 * time.Minute
+	// MaxLeft is how long a message is left: a day less than an attempt can be claimed (MaxClaimDelay), so that no task
+	// comes back in vain, and that whoever can send makes nothing that goes round for ever.
+	MaxLeft = 13 * 24 * time.Hour
 )
 
 // The values that a workflow gets where it says nothing.

@@ -49,7 +49,8 @@ func Example() {
 
 	task.Input = json.RawMessage(`{"sku":"tea","quantity":12}`)
 	_, err = inventory.Handle(ctx, task)
-	fmt.Printf("%+v\n", agent.Failure(err))
+	failure := agent.Failure(err)
+	fmt.Println(failure.Message, failure.Retryable, failure.Applied)
 
 	undo := task
 	undo.Action = "release"
@@ -59,7 +60,7 @@ func Example() {
 	_, _ = inventory.Handle(ctx, undo)
 	// Output:
 	// {"id":"r-order-1/reserve/1"} <nil>
-	// {Message:12 of tea: only 10 are left Retryable:false Applied:no RetryAfter:0s}
+	// 12 of tea: only 10 are left false no
 	// release r-order-1/reserve/1
 	// release whatever was reserved under order-1/reserve/1
 }
@@ -72,13 +73,14 @@ func ExampleFailure() {
 		agent.RetryAfter(2*time.Second, broken),
 		agent.Final(broken),
 	} {
-		fmt.Printf("%+v\n", agent.Failure(err))
+		failure := agent.Failure(err)
+		fmt.Println(failure.Retryable, failure.Applied, failure.RetryAfter)
 	}
 	// Output:
-	// {Message:connection reset Retryable:true Applied:unknown RetryAfter:0s}
-	// {Message:connection reset Retryable:true Applied:no RetryAfter:0s}
-	// {Message:connection reset Retryable:true Applied:unknown RetryAfter:2s}
-	// {Message:connection reset Retryable:false Applied:unknown RetryAfter:0s}
+	// true unknown 0s
+	// true no 0s
+	// true unknown 2s
+	// false unknown 0s
 }
 
 // withdrawn stands for the runner of an attempt whose job was cancelled meanwhile.

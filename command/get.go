@@ -90,7 +90,8 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
 	if errors.Is(err, store.ErrNotFound) {
 		return client.Job{}, failed(fmt.Errorf("get job %s: %w", id, client.ErrNotFound))
 	}
-	if err != nil {
+	// What a newer release wrote is shown as far as it is known.
+	if err != nil && !errors.Is(err, store.ErrNewer) {
 		return client.Job{}, exit(codeFailed, err)
 	}
 	held, err := heldIn(cmd.Context(), reader, stored)
@@ -104,13 +105,16 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
 	return job, nil
 }
 
-// heldIn reads who holds the attempts of a job that are out.
+// heldIn reads who holds the attempts of a job that are out; of one whose definition is a newer release's nobody is known.
 func heldIn(ctx context.Context, reader *sqlitestore.Reader, job makegood.Job) (map[string]makegood.Claim, error) {
 	body, err := reader.Definition(ctx, job.Definition)
 	if err != nil {
 		return nil, fmt.Errorf("definition %s of job %s: %w", job.Definition, job.ID, err)
 	}
 	compiled, err := workflowfile.Load(body)
+	if errors.Is(err, workflowfile.ErrNewer) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

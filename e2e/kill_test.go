@@ -46,9 +46,10 @@ func build(m *testing.M) int {
 
 // shop is an open shop, and the files of a run against it.
 type shop struct {
-	t    *testing.T
-	open *services.Server
-	dir  string
+	t       *testing.T
+	open    *services.Server
+	dir     string
+	program string // the makegood command
 }
 
 func openShop(t *testing.T, o services.Options) *shop {
@@ -58,7 +59,7 @@ func openShop(t *testing.T, o services.Options) *shop {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = open.Close() })
-	s := &shop{t: t, open: open, dir: t.TempDir()}
+	s := &shop{t: t, open: open, dir: t.TempDir(), program: program}
 	yaml := bytes.ReplaceAll(order.YAML, []byte(order.DefaultShop), []byte(open.URL()))
 	s.write("order.yaml", yaml)
 	return s
@@ -86,7 +87,7 @@ func (s *shop) orders(n int) []string {
 // command is makegood run on the shop's files.
 func (s *shop) command(ctx context.Context, args ...string) *exec.Cmd {
 	args = append([]string{"run", filepath.Join(s.dir, "order.yaml"), "--input", filepath.Join(s.dir, "orders.jsonl"), "--data", filepath.Join(s.dir, "data")}, args...)
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, s.program, args...)
 	cmd.Env = append(os.Environ(), "MAKEGOOD_SHOP="+s.open.URL())
 	return cmd
 }
@@ -156,42 +157,15 @@ func TestKilledTenTimesNothingIsLostOrDoneAgain(t *testing.T) {
 	finished := map[string]string{}
 	var back []time.Duration
 	for range kills {
-		before := s.open.Ledger().Totals.Requests
-		cmd := s.command(t.Context())
-		started := time.Now()
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		for s.open.Ledger().Totals.Requests == before && time.Since(started) < 10*time.Second {
-			time.Sleep(2 * time.Millisecond)
-		}
-		back = append(back, time.Since(started).Round(time.Millisecond))
-		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		back = append(back, s.workAndDie(time.Duration(random.IntN(400))*time.Millisecond))
 		for key, requests := range done(s.jobs(), s.open.Ledger()) {
 			finished[key] = requests
 		}
 	}
 	midway := len(finished)
-	code, summary := s.finish()
 	t.Logf("back at work, process start included, after %v; %d steps were done before the last run", back, midway)
-	if code != 0 || summary["jobs"] != orders || summary["processed"] != orders {
-		t.Errorf("got exit code %d, summary %v, want 0 and all %d processed", code, summary, orders)
-	}
+	s.allIsMadeGood(ids)
 	ledger := s.open.Ledger()
-	ends := map[string]makegood.ProcessState{}
-	for id, j := range s.jobs() {
-		ends[id] = j.ProcessState
-	}
-	for _, id := range ids {
-		if _, ok := ends[id]; !ok {
-			t.Errorf("order %s is lost", id)
-		}
-	}
-	for _, v := range services.Check(ledger, ends) {
-		t.Error(v)
-	}
 	for key, requests := range finished {
 		if now := fmt.Sprint(ledger.Requests[key]); now != requests {
 			t.Errorf("%s was done, and was run again: the shop had seen %s, now %s", key, requests, now)

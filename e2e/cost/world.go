@@ -127,7 +127,7 @@ func (w *world) wire() {
 		return w.load.answer(), w.gate.pass(ctx)
 	}))
 	w.agent = agentrun.New(agentrun.Config{
-		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues,
+		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues, Tasks: deployed.TasksQueue(agentName),
 		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: log, Now: w.clock.now,
 	}).HandleSQS
 }

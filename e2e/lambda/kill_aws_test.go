@@ -84,14 +84,19 @@ func (w *world) submitAndStrike(jobs, kills int, random *rand.Rand) (ids []strin
 // victims are the functions that are struck.
 var victims = []string{"scheduler", "scheduler", "inventory", "shipping", "http", "supervisor"}
 
-// strike signals one working process of a function. It waits until it finds one.
+// strike signals one working process of a function that runs. It waits until it finds one.
 func (w *world) strike(signal syscall.Signal, random *rand.Rand) {
+	strike(w.t, signal, random, w.fleet)
+}
+
+func strike(t *testing.T, signal syscall.Signal, random *rand.Rand, among ...*fleet) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for until := time.Now().Add(patience); time.Now().Before(until); <-tick.C {
-		if w.functions[victims[random.IntN(len(victims))]].Signal(signal, random.IntN) {
+		f := among[random.IntN(len(among))]
+		if f.functions[victims[random.IntN(len(victims))]].Signal(signal, random.IntN) {
 			return
 		}
 	}
-	w.t.Fatal("no function works")
+	t.Fatal("no function works")
 }

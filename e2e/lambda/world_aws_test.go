@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,11 +23,13 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/e2e/release"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/lambdahost"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/workflows/order"
@@ -49,13 +50,25 @@ var agents = []string{"inventory", "shipping", "http"}
 
 // world is a deployment on a stand-in.
 type world struct {
-	t         *testing.T
-	store     *dynamostore.Store
-	scheduler *scheduler.Scheduler
-	shop      *services.Server
+	*fleet
+	t           *testing.T
+	store       *dynamostore.Store
+	scheduler   *scheduler.Scheduler
+	shop        *services.Server
+	queues      *sqs.Client
+	prefix      string
+	urls        map[string]string // of the queues, by name
+	host        *lambdahost.Host
+	environment []string
+	options     options
+}
+
+// fleet is the functions of a deployment as one release has them, with what feeds them.
+type fleet struct {
 	functions map[string]*lambdahost.Function
 	mappings  map[string]*lambdahost.Mapping
 	schedule  *lambdahost.Schedule
+	runs      bool
 }
 
 // options are what tests differ in.
@@ -66,6 +79,8 @@ type options struct {
 	traced bool
 	// ticks says how often the n-th tick of the schedule comes. Nil: once.
 	ticks func(n int) int
+	// release is what the functions are built of; none: this tree.
+	release release.Release
 }
 
 // open deploys, and starts polling and the schedule.
@@ -77,7 +92,7 @@ func open(t *testing.T, o options) *world {
 	if err := standin.CreateTable(t.Context(), db, dynamostore.Schema(prefix+"jobs", "CompleteBy")); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, functions: map[string]*lambdahost.Function{}, mappings: map[string]*lambdahost.Mapping{}}
+	w := &world{t: t, options: o, queues: mq, prefix: prefix, urls: map[string]string{}}
 	var err error
 	if w.store, err = dynamostore.New(dynamostore.Config{Client: db, Table: prefix + "jobs", Index: "CompleteBy"}); err != nil {
 		t.Fatal(err)
@@ -90,72 +105,103 @@ func open(t *testing.T, o options) *world {
 		Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix}),
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
 	})
-	host, err := lambdahost.New()
-	if err != nil {
+	if w.host, err = lambdahost.New(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := host.Close(); err != nil {
+		if err := w.host.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	sqsEndpoint := queues.Endpoint
 	if o.traced {
-		if sqsEndpoint, err = host.Tracing(queues.Endpoint); err != nil {
+		if sqsEndpoint, err = w.host.Tracing(queues.Endpoint); err != nil {
 			t.Fatal(err)
 		}
 	}
-	environment := []string{
+	w.environment = []string{
 		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
 		"AWS_ENDPOINT_URL=" + sqsEndpoint, "AWS_ENDPOINT_URL_DYNAMODB=" + tables.Endpoint,
 		"MAKEGOOD_TABLE=" + prefix + "jobs", "MAKEGOOD_INDEX=CompleteBy", "MAKEGOOD_QUEUE_PREFIX=" + prefix,
 		"MAKEGOOD_SHOP=" + w.shop.URL(), "MAKEGOOD_HTTP_ALLOW=127.0.0.1", "MAKEGOOD_LOG_LEVEL=WARN",
 	}
-	built := t.TempDir()
-	function := func(name, program string, more ...string) *lambdahost.Function {
-		w.functions[name] = host.Function(lambdahost.Config{
-			Name: name, Command: []string{build(t, built, program)}, Environment: append(environment[:len(environment):len(environment)], more...),
-			Timeout: timeout, Terminate: o.terminate,
-		})
-		return w.functions[name]
+	w.queue(deployed.QuarantineQueue)
+	from := o.release
+	if from.Name == "" {
+		if from, err = release.This(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	w.schedule = &lambdahost.Schedule{Function: function("supervisor", "supervisor"), Every: time.Second, Event: []byte(`{"source":"aws.scheduler"}`), Times: o.ticks}
-	create(t, mq, prefix+deployed.QuarantineQueue)
-	w.mapping(mq, prefix, deployed.EventsQueue, function("scheduler", "scheduler"))
-	for _, name := range agents {
-		w.mapping(mq, prefix, deployed.TasksQueue(name), function(name, "agent", "MAKEGOOD_AGENT="+name))
-	}
+	w.fleet = w.deploy(from)
 	w.start()
-	t.Cleanup(w.stop)
 	return w
 }
 
-func (w *world) start() {
-	w.schedule.Start()
-	for _, m := range w.mappings {
+// deploy makes the functions of a release, and what feeds them. Nothing of it runs before its start.
+func (w *world) deploy(from release.Release) *fleet {
+	w.t.Helper()
+	f := &fleet{functions: map[string]*lambdahost.Function{}, mappings: map[string]*lambdahost.Mapping{}}
+	built := w.t.TempDir()
+	function := func(name, program string, more ...string) *lambdahost.Function {
+		f.functions[name] = w.host.Function(lambdahost.Config{
+			Name: name, Command: []string{build(w.t, from, built, program)}, Environment: append(w.environment[:len(w.environment):len(w.environment)], more...),
+			Timeout: timeout, Terminate: w.options.terminate,
+		})
+		return f.functions[name]
+	}
+	f.schedule = &lambdahost.Schedule{Function: function("supervisor", "supervisor"), Every: time.Second, Event: []byte(`{"source":"aws.scheduler"}`), Times: w.options.ticks}
+	feed := func(queue string, function *lambdahost.Function) {
+		f.mappings[queue] = &lambdahost.Mapping{Client: w.queues, QueueURL: w.queue(queue), Function: function, MaximumConcurrency: 4}
+	}
+	feed(deployed.EventsQueue, function("scheduler", "scheduler"))
+	feed(deployed.SubmissionsQueue, f.functions["scheduler"])
+	for _, name := range agents {
+		feed(deployed.TasksQueue(name), function(name, "agent", "MAKEGOOD_AGENT="+name))
+	}
+	w.t.Cleanup(f.stop)
+	return f
+}
+
+func (f *fleet) start() {
+	f.runs = true
+	f.schedule.Start()
+	for _, m := range f.mappings {
 		m.Start()
 	}
 }
 
-func (w *world) stop() {
-	w.schedule.Stop()
-	for _, m := range w.mappings {
+// stop waits for what is under way. A fleet that was stopped can be started again.
+func (f *fleet) stop() {
+	if !f.runs {
+		return
+	}
+	f.runs = false
+	f.schedule.Stop()
+	for _, m := range f.mappings {
 		m.Stop()
 	}
 }
 
-// build builds a function for this machine, once for a world.
-func build(t *testing.T, folder, program string) string {
+// build builds a function for this machine, once for a fleet.
+func build(t *testing.T, from release.Release, folder, program string) string {
 	t.Helper()
 	bootstrap := filepath.Join(folder, program)
 	if _, err := os.Stat(bootstrap); err == nil {
 		return bootstrap
 	}
-	command := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../../functions/"+program)
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("build %s: %v\n%s", program, err, out)
+	if _, err := from.Build("functions/"+program, bootstrap, "-tags", "lambda.norpc"); err != nil {
+		t.Fatal(err)
 	}
 	return bootstrap
+}
+
+// queue gives the URL of a queue, which it makes when it is asked for it the first time.
+func (w *world) queue(name string) string {
+	w.t.Helper()
+	if w.urls[name] == "" {
+		w.urls[name] = create(w.t, w.queues, w.prefix+name)
+	}
+	return w.urls[name]
 }
 
 func create(t *testing.T, mq *sqs.Client, name string) string {
@@ -178,10 +224,6 @@ func create(t *testing.T, mq *sqs.Client, name string) string {
 		t.Fatal(err)
 	}
 	return *made.QueueUrl
-}
-
-func (w *world) mapping(mq *sqs.Client, prefix, queue string, f *lambdahost.Function) {
-	w.mappings[queue] = &lambdahost.Mapping{Client: mq, QueueURL: create(w.t, mq, prefix+queue), Function: f, MaximumConcurrency: 4}
 }
 
 // define stores a workflow.
@@ -222,7 +264,7 @@ func (w *world) ends(ids []string) map[string]makegood.Job {
 				continue
 			}
 			job, err := w.store.Load(w.t.Context(), id)
-			if err != nil {
+			if err != nil && !errors.Is(err, store.ErrNewer) {
 				w.t.Fatal(err)
 			}
 			if !job.ProcessState.Finished() && job.ProcessState != makegood.Error {

@@ -104,7 +104,7 @@ func (s *stack) run() {
 	s.scheduler = scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
-		Instance: "e2e", Reminders: true, Period: time.Second, Apart: true, Logger: log,
+		Instance: "e2e", Reminders: true, Period: time.Second, Submissions: "submissions", Logger: log,
 	})
 	web, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
@@ -127,7 +127,8 @@ func (s *stack) run() {
 	poll("submissions", s.scheduler.HandleSubmissions)
 	for _, a := range append(order.Agents(s.shop.URL(), http.DefaultClient), agent.Handler(web)) {
 		r := agentrun.New(agentrun.Config{
-			Handlers: []agent.Handler{a}, Claims: s.store, Queue: s.queues, Quarantine: "quarantine", Instance: "e2e-" + a.Name(), Logger: log,
+			Handlers: []agent.Handler{a}, Claims: s.store, Queue: s.queues, Tasks: "tasks-" + a.Name(), Quarantine: "quarantine",
+			Instance: "e2e-" + a.Name(), Logger: log,
 		})
 		poll("tasks-"+a.Name(), r.HandleSQS)
 	}

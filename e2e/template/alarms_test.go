@@ -57,6 +57,8 @@ func checkWatched(t *template) []string {
 	}
 	want("Makegood", "JobsInError", "${AWS::StackName}")
 	want("Makegood", "Stray", "${AWS::StackName}")
+	want("Makegood", "Lies", "${AWS::StackName}")
+	want("Makegood", "Left", "${AWS::StackName}")
 	return found
 }
 
@@ -95,6 +97,8 @@ func alarmRules() []rule {
 			{"MetricName: Throttles", "MetricName: Errors", "no alarm on Throttles of ${AWS::StackName}-supervisor"},
 			{"MetricName: JobsInError", "MetricName: JobsInEror", "no alarm on JobsInError"},
 			{"MetricName: Stray", "MetricName: Strays", "no alarm on Stray"},
+			{"MetricName: Lies", "MetricName: Lie", "no alarm on Lies"},
+			{"MetricName: Left", "MetricName: Lefts", "no alarm on Left"},
 			{"MetricName: WriteThrottleEvents", "MetricName: ReadThrottleEvents", "no alarm on WriteThrottleEvents of ${Table}"},
 			{"    - [CompleteBy, Attention]\n", "    - [CompleteBy]\n", "no alarm on WriteThrottleEvents of ${Table} Attention"},
 			{"MetricName: ReadThrottleEvents\n          D", "MetricName: ThrottledRequests\n          D", "no alarm on ReadThrottleEvents of ${Table} CompleteBy"},

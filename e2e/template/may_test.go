@@ -120,7 +120,8 @@ func claimed(more ...string) []string {
 
 func triesOnClaims() map[string]try {
 	return map[string]try{
-		"claim a step of its own": {onTable("PutItem", ownClaims, claimed()...), writers(agentRole)},
+		"claim a step of its own": {onTable("UpdateItem", ownClaims, claimed("Closed", "Ends")...), writers(agentRole)},
+		"put a claim of its own anew, and what else is in its item away": {onTable("PutItem", ownClaims, claimed()...), writers()},
 		"beat": {
 			onTable("UpdateItem", ownClaims, "PK", "SK", "CompleteBy", "ExpiresAt", "Attempt", "LockedBy", "Closed", "Ends"), writers(agentRole),
 		},
@@ -129,8 +130,8 @@ func triesOnClaims() map[string]try {
 		"put a claim into the index":                    {onTable("PutItem", ownClaims, claimed("Shard")...), writers()},
 		"move a claim into the index":                   {onTable("UpdateItem", ownClaims, "PK", "SK", "Shard"), writers()},
 		"put a claim into the list of jobs in Error":    {onTable("PutItem", ownClaims, claimed("Attention")...), writers()},
-		"claim another agent's step":                    {onTable("PutItem", othersClaims, claimed()...), writers()},
-		"claim a step of an agent whose name is longer": {onTable("PutItem", "claim#payments2#order-1", claimed()...), writers()},
+		"claim another agent's step":                    {onTable("UpdateItem", othersClaims, claimed()...), writers()},
+		"claim a step of an agent whose name is longer": {onTable("UpdateItem", "claim#payments2#order-1", claimed()...), writers()},
 		"end another agent's claim":                     {onTable("UpdateItem", othersClaims, "PK", "SK", "Closed"), writers()},
 		"read another agent's claim":                    {onTable("GetItem", othersClaims, "PK", "SK"), writers(readRole)},
 	}
@@ -141,7 +142,7 @@ func triesOnTheTable() map[string]try {
 	return map[string]try{
 		"read a job":                              {onTable("GetItem", job, "PK", "SK"), writers(readRole)},
 		"query a job's items":                     {onTable("Query", job, "PK", "SK"), writers(readRole)},
-		"write without naming a key":              {ask{"dynamodb:PutItem", "${Table.Arn}", nil}, writers()},
+		"write without naming a key":              {ask{"dynamodb:UpdateItem", "${Table.Arn}", nil}, writers()},
 		"write over a job":                        {onTable("PutItem", job, "PK", "SK"), writers()},
 		"take a job out of the index":             {onTable("UpdateItem", job, "PK", "SK", "CompleteBy"), writers()},
 		"write to a job as a claim is written":    {onTable("UpdateItem", job, claimed()...), writers()},
@@ -168,9 +169,10 @@ func triesBeside() map[string]try {
 	return map[string]try{
 		"take a task of its own":       {onQueue("ReceiveMessage", "paymentsTasksQueue"), []string{agentRole}},
 		"take a task of another agent": {onQueue("ReceiveMessage", "inventoryTasksQueue"), nil},
-		"send a task":                  {onQueue("SendMessage", "paymentsTasksQueue"), writers()},
+		"send a task":                  {onQueue("SendMessage", "paymentsTasksQueue"), writers(agentRole)},
+		"send another agent a task":    {onQueue("SendMessage", "inventoryTasksQueue"), writers()},
 		"send a reply":                 {onQueue("SendMessage", "EventsQueue"), writers(agentRole, supervisorRole)},
-		"submit by a message":          {onQueue("SendMessage", "SubmissionsQueue"), nil},
+		"submit by a message":          {onQueue("SendMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take a submission":            {onQueue("ReceiveMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take an event":                {onQueue("ReceiveMessage", "EventsQueue"), []string{schedulerRole}},
 		"ask how many events wait":     {onQueue("GetQueueAttributes", "EventsQueue"), []string{schedulerRole, supervisorRole}},
@@ -230,7 +232,7 @@ func TestAnAgentMayTouchItsOwnClaimsOnly(t *testing.T) {
 	whole := load(t, readFile(t, templateFile))
 	for _, agent := range whole.agents() {
 		for _, other := range whole.agents() {
-			for _, action := range []string{"PutItem", "UpdateItem", "GetItem"} {
+			for _, action := range []string{"UpdateItem", "GetItem"} {
 				if got := whole.may(agent+"AgentRole", onTable(action, "claim#"+other+"#order-1", "PK", "SK")); got != (agent == other) {
 					t.Errorf("agent %s may %s a claim of %s: %v", agent, action, other, got)
 				}

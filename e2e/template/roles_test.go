@@ -32,12 +32,12 @@ func grants() map[string][]string {
 	return map[string][]string{
 		"SchedulerRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
-			take(events), take(submissions), send(events), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
+			take(events), take(submissions), send(events), send(submissions), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
 			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
 			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
 		),
 		"XAgentRole": slices.Concat(
-			each(table, "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), each("${XTasksQueue.Arn}", "sqs:GetQueueUrl"),
+			each(table, "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), send("${XTasksQueue.Arn}"),
 			send(events), send(quarantine), usual("XAgentLogs"),
 		),
 		"submitDoorRole": slices.Concat(
@@ -298,8 +298,8 @@ func roleRules() []rule {
 			{"[dynamodb:GetItem, dynamodb:PutItem", "[dynamodb:GetItem, dynamodb:Scan, dynamodb:PutItem", "SchedulerRole may dynamodb:Scan ${Table.Arn}, which"},
 			{"Action: dynamodb:Query", "Action: dynamodb:*", "SupervisorRole may dynamodb:*"},
 			{"${Table.Arn}/index/CompleteBy", "${Table.Arn}/index/*", "SupervisorRole may dynamodb:Query ${Table.Arn}/index/*"},
-			{"[dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:GetItem, dynamodb:DeleteItem]", "paymentsAgentRole may dynamodb:DeleteItem"},
-			{"[dynamodb:PutItem, dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:PutItem, dynamodb:GetItem]", "httpAgentRole may not dynamodb:UpdateItem ${Table.Arn}, which"},
+			{"[dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:UpdateItem, dynamodb:GetItem, dynamodb:DeleteItem]", "paymentsAgentRole may dynamodb:DeleteItem"},
+			{"[dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:GetItem]", "httpAgentRole may not dynamodb:UpdateItem ${Table.Arn}, which"},
 			{
 				"sqs:GetQueueUrl]\n                    Resource: {\"Fn::GetAtt\": [!Sub \"${Agent}TasksQueue\", Arn]}",
 				"sqs:GetQueueUrl]\n                    Resource: !GetAtt httpTasksQueue.Arn", "paymentsAgentRole may sqs:ReceiveMessage ${httpTasksQueue.Arn}, which",

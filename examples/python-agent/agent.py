@@ -12,6 +12,7 @@ Region, credentials and endpoint come from the environment, as boto3 reads them.
 import calendar
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -22,13 +23,25 @@ import boto3
 AGENT = "payments"
 TABLE, PREFIX = os.environ.get("MAKEGOOD_TABLE"), os.environ.get("MAKEGOOD_QUEUE_PREFIX")
 MAX_OUTPUT_BYTES = 256 * 1024
+# A message of a newer release is left: for a minute at first, 15 at most, and for 13 days in all.
+LEAVE_FOR, MAX_LEAVE_FOR, MAX_LEFT = 60, 15 * 60, 13 * 86400
+LEFT_SINCE = '{"leftSince":"'
 INSTANCE = f"{AGENT}-py-{uuid.uuid4().hex[:8]}"
 
 dynamodb, sqs = boto3.client("dynamodb"), boto3.client("sqs")
 
 
+# The types of message that this release knows, and what the engine tells itself: no release sends those.
+KNOWN = {"Task", "Submit", "Submitted", "StepSucceeded", "StepFailed", "DeadlinePassed", "Announcement", "AgentSilent", "Quarantined"}
+INNER = {"AttemptClosed", "DispatchRefused", "Interrupted", "NotHeard", "Requested", "Told"}
+
+
 class Final(Exception):
     """A failure that no other attempt would mend, and that surely had no effect."""
+
+
+class Newer(Exception):
+    """A message that a newer release wrote. It is neither done nor poison."""
 
 
 def charge(task):
@@ -50,18 +63,18 @@ def log(what, **values):
 
 def claim(task, locked_by, now):
     """Takes the attempt, and says whether it did. What it raises leaves that open: the message must come again."""
-    until, ends = parse_time(task["claimUntil"]), now + task["timeoutMs"]
+    until, ends, me = parse_time(task["claimUntil"]), now + task["timeoutMs"], {"S": locked_by}
     key = {"PK": {"S": f"claim#{AGENT}#{task['job']}"}, "SK": {"S": f"{task['birth']}#{task['step']}"}}
-    times = {"StartedAt": now, "CompleteBy": ends, "ExpiresAt": max(until, ends) // 1000 + 2 * 86400 + 1}
-    item = {**key, "LockedBy": {"S": locked_by}, "Attempt": {"N": str(task["attempt"])}}
-    item.update({name: {"N": str(ms)} for name, ms in times.items()})
+    numbers = {":n": task["attempt"], ":at": now, ":by": ends, ":expires": max(until, ends) // 1000 + 2 * 86400 + 1}
     try:
-        return now <= until and bool(dynamodb.put_item(
-            TableName=TABLE, Item=item, ConditionExpression="attribute_not_exists(PK) OR Attempt < :attempt",
-            ExpressionAttributeValues={":attempt": item["Attempt"]}, ReturnValuesOnConditionCheckFailure="ALL_OLD"))
+        return now <= until and bool(dynamodb.update_item(
+            TableName=TABLE, Key=key, ConditionExpression="attribute_not_exists(PK) OR Attempt < :n",
+            UpdateExpression="SET Attempt=:n, LockedBy=:me, StartedAt=:at, CompleteBy=:by, ExpiresAt=:expires REMOVE Closed, Ends",
+            ExpressionAttributeValues={":me": me, **{name: {"N": str(n)} for name, n in numbers.items()}},
+            ReturnValuesOnConditionCheckFailure="ALL_OLD"))
     except dynamodb.exceptions.ConditionalCheckFailedException as err:
         old = err.response.get("Item") or dynamodb.get_item(TableName=TABLE, Key=key, ConsistentRead=True)["Item"]
-        return old.get("LockedBy") == item["LockedBy"] and "Closed" not in old
+        return old.get("LockedBy") == me and "Closed" not in old
 
 
 class Agent:
@@ -80,7 +93,7 @@ class Agent:
         while self.running:
             got = sqs.receive_message(
                 QueueUrl=tasks, MaxNumberOfMessages=10, WaitTimeSeconds=5,
-                MessageSystemAttributeNames=["ApproximateReceiveCount"],
+                MessageSystemAttributeNames=["ApproximateReceiveCount", "MessageGroupId"],
             )
             for message in got.get("Messages", []):
                 try:
@@ -96,6 +109,8 @@ class Agent:
         """Does one task. When it returns, the message is dealt with."""
         try:
             task = read(message["Body"])
+        except Newer as err:
+            return self.leave(message, str(err))
         except (ValueError, KeyError, TypeError) as err:
             return self.quarantine(message, str(err))
         # The budget counts on the monotonic clock, from before the claim: the wall clock may jump.
@@ -119,6 +134,18 @@ class Agent:
         # json.dumps escapes all that is not ASCII, and so all that SQS refuses.
         sqs.send_message(QueueUrl=self.url(queue), MessageBody=json.dumps(message), MessageGroupId=group)
 
+    def leave(self, message, why):
+        """Sends a message again, delayed: returned to its queue it would be counted, and end among the dead letters."""
+        body, since = left(message["Body"], int(time.time()))
+        waited = int(time.time()) - since
+        if waited > MAX_LEFT:
+            return self.quarantine(message, f"no release that understands it came in {MAX_LEFT // 86400} days: {why}")
+        log("left to a newer release", messageId=message["MessageId"], reason=why)
+        group = message["Attributes"].get("MessageGroupId")
+        sqs.send_message(
+            QueueUrl=self.url("tasks-" + AGENT), MessageBody=body, DelaySeconds=min(max(waited, LEAVE_FOR), MAX_LEAVE_FOR),
+            **({"MessageGroupId": group} if group else {}))
+
     def quarantine(self, message, reason):
         log("poison", messageId=message["MessageId"], reason=reason)
         self.send("quarantine", {
@@ -129,16 +156,35 @@ class Agent:
 
 
 def read(body):
-    """Reads a task, and raises an error for what can never be understood."""
+    """Reads a task. Fields that it does not know it ignores. Raises Newer, and other errors for what can never be understood."""
     task = json.loads(body)
-    if task["v"] != 1 or task["type"] != "Task":
-        raise ValueError("want a task of version 1")
+    version, kind = task["v"], task["type"]
+    if type(version) is not int or not 1 <= version <= 9999 or not re.fullmatch("[A-Z][A-Za-z]{0,62}", kind):
+        raise ValueError("want a version and a type")
+    if kind not in INNER and (version > 1 or kind not in KNOWN):
+        raise Newer(f"version {version}, type {kind}")
+    if kind != "Task":
+        raise ValueError(f"want a Task, got {kind}")
     if task["agent"] != AGENT:
         raise ValueError(f"a task for agent {task['agent']}, but here runs only {AGENT}")
     for name in ("job", "step", "attempt", "action", "input", "key", "timeoutMs", "exclusive", "replyTo", "birth", "token"):
         task[name]
     parse_time(task["claimUntil"])
     return task
+
+
+def left(body, now):
+    """Gives a message as it is sent again, and since when it is left: said at its very front, where alone it counts."""
+    body = body.lstrip(" \t\r\n")
+    if body.startswith(LEFT_SINCE):
+        text = body[len(LEFT_SINCE):].partition('"')[0]
+        try:
+            since = parse_time(text) // 1000
+            if since <= now:
+                return body, since
+        except ValueError:
+            pass
+    return f'{LEFT_SINCE}{write_time(now * 1000)}",{body[1:]}', now
 
 
 def work(task, locked_by, started):

@@ -19,6 +19,7 @@ package agentrun
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -54,6 +55,8 @@ type Config struct {
 	Handlers []agent.Handler
 	Claims   store.Claims
 	Queue    queue.Sender
+	// Tasks is the queue that the tasks come from: what only a newer release understands is sent there again.
+	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
 	// Instance names this process in LockedBy; a nonce follows it.
@@ -76,6 +79,7 @@ type Counters struct {
 	Failed    atomic.Int64 // a failure was replied
 	Late      atomic.Int64 // nothing was said, because CompleteBy had passed or the attempt was replaced
 	Poisoned  atomic.Int64 // the message went into quarantine
+	Left      atomic.Int64 // the message was left to a newer release
 }
 
 // Runner runs agents. It may handle many batches at once.
@@ -83,6 +87,7 @@ type Runner struct {
 	handlers   map[string]agent.Handler
 	claims     store.Claims
 	queue      queue.Sender
+	tasks      string
 	quarantine string
 	instance   string
 	now        func() time.Time
@@ -95,7 +100,7 @@ type Runner struct {
 func New(config Config) *Runner {
 	r := &Runner{
 		handlers: make(map[string]agent.Handler), claims: config.Claims, queue: config.Queue,
-		quarantine: config.Quarantine, instance: config.Instance, now: config.Now, nonce: config.Nonce, log: config.Logger,
+		tasks: config.Tasks, quarantine: config.Quarantine, instance: config.Instance, now: config.Now, nonce: config.Nonce, log: config.Logger,
 	}
 	if r.now == nil {
 		r.now = time.Now
@@ -141,6 +146,9 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 // record does the task of one record. An error means that the record should be delivered again.
 func (r *Runner) record(ctx context.Context, record events.SQSMessage, seat *seat) error {
 	task, handler, err := r.read(record)
+	if errors.Is(err, wire.ErrNewer) {
+		return r.leave(ctx, record, err)
+	}
 	if err != nil {
 		return r.poisoned(ctx, record, err)
 	}
@@ -164,6 +172,22 @@ func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, e
 	}
 	return task, handler, nil
 }
+
+// leave leaves a record to a newer release. Until that one comes its task is sent again after StartBy, as if nobody ran.
+func (r *Runner) leave(ctx context.Context, record events.SQSMessage, why error) error {
+	left := sqsbatch.Leaving{
+		Sender: r.queue, Queue: r.tasks, Quarantine: r.quarantine, Now: r.now, Logger: r.log,
+	}.Leave(ctx, []sqsbatch.Unread{{Record: record, Why: why}})
+	r.counters.Left.Add(int64(left.Again))
+	r.counters.Poisoned.Add(int64(left.Poisoned))
+	if len(left.Failed) > 0 {
+		return errNotLeft
+	}
+	return nil
+}
+
+// errNotLeft: the record is delivered again; the log says why.
+var errNotLeft = errors.New("the record could not be left")
 
 // poisoned puts a record into quarantine. Its job is not stranded: the attempt stays unclaimed, so
 // its task is sent again after StartBy, with an alert for the agent if that goes on.

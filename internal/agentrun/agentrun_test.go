@@ -136,7 +136,7 @@ func TestNoRecordHarmsItsNeighbours(t *testing.T) {
 
 func TestWhatCanNeverBeUnderstoodGoesIntoQuarantineWithItsReason(t *testing.T) {
 	for name, c := range map[string]struct{ body, reason string }{
-		"no task":       {`{"v":1,"type":"Tusk"}`, "Tusk"},
+		"no task":       {`{"v":1,"type":"Submitted"}`, "Submitted"},
 		"foreign agent": {"", `a task for agent \"bank\", but here run only: shop`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -187,7 +187,7 @@ func newWorld(t *testing.T, h handler) *world {
 
 func (w *world) newRunner(h agent.Handler, now func() time.Time) *agentrun.Runner {
 	return agentrun.New(agentrun.Config{
-		Handlers: []agent.Handler{h}, Claims: w.table, Queue: w.outbox, Quarantine: "quarantine", Instance: "i-1",
+		Handlers: []agent.Handler{h}, Claims: w.table, Queue: w.outbox, Tasks: "tasks-shop", Quarantine: "quarantine", Instance: "i-1",
 		Now: now, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 }

@@ -126,7 +126,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 	told := &alerts{Notifier: s.notifier(c)}
 	sched := scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
-		Notifier: told, Listener: s.listener(c), Apart: true, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
+		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
 	})
@@ -208,7 +208,7 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 	}
 	runner := agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{runs}, Claims: s.store, Queue: s.queues,
-		Quarantine: QuarantineQueue, Instance: s.instance(), Logger: s.log,
+		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Logger: s.log,
 	})
 	s.meter.agent = c.agent
 	s.meter.count(agentTotals(runner.Counters())...)

@@ -61,6 +61,7 @@ const (
 	MetricStray           = "Stray"   // jobs of which the index did not say what it should
 	// Of all of them.
 	MetricPoison    = "Poison"    // messages put into quarantine
+	MetricLeft      = "Left"      // messages left to a newer release, and the deadlines of its jobs
 	MetricThrottles = "Throttles" // answers of AWS that ask for patience
 )
 
@@ -69,7 +70,7 @@ func Metrics() []string {
 	return []string{
 		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricSaved, MetricTasks, MetricReminders,
 		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded,
-		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricThrottles,
+		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
 	}
 }
 
@@ -146,6 +147,7 @@ func schedulerTotals(c *scheduler.Counts) []total {
 		{MetricReminders, c.Reminders.Load},
 		{MetricUnstarted, c.Unstarted.Load},
 		{MetricPoison, c.Poisoned.Load},
+		{MetricLeft, c.Left.Load},
 		{MetricJobsInError, func() int64 { return c.Stopped.Load() + c.Parked.Load() }},
 	}
 }
@@ -159,6 +161,7 @@ func agentTotals(c *agentrun.Counters) []total {
 		{MetricFailed, c.Failed.Load},
 		{MetricLate, c.Late.Load},
 		{MetricPoison, c.Poisoned.Load},
+		{MetricLeft, c.Left.Load},
 	}
 }
 

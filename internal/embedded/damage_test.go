@@ -167,11 +167,11 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 		poison := map[string]map[string]string{
 			"events": {
 				`not JSON`: "invalid character",
-				`{"v":2,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1}`:                 "version 2, want 1",
-				`{"v":1,"type":"Rain","job":"job-1"}`:                                                      `unknown type "Rain"`,
-				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1,"extra":1}`:       "unknown field",
+				`{"v":0,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1}`:                 "version 0, want 1",
+				`{"v":1,"type":"Task","job":"job-1"}`:                                                      `type "Task", want one of`,
+				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":"1"}`:               "cannot unmarshal",
 				`{"v":1,"type":"StepFailed","job":"job-1","step":"charge","attempt":1}`:                    "without an error",
-				`{"v":1,"type":"Interrupted","job":"job-1","attempt":1}`:                                   `unknown type "Interrupted"`,
+				`{"v":1,"type":"Interrupted","job":"job-1","attempt":1}`:                                   `type "Interrupted" never crosses a queue`,
 				`{"v":1,"type":"StepSucceeded","job":"job-1","step":"charge","attempt":1} {"and":"so on"}`: "something follows",
 			},
 			"tasks-a": {

@@ -224,7 +224,7 @@ func (e *Engine) wire(incarnation int) {
 	for _, a := range e.config.Agents {
 		e.runners[a.Name()] = agentrun.New(agentrun.Config{
 			Handlers: []agent.Handler{a}, Claims: e.store, Queue: e.queues,
-			Quarantine: quarantineQueue, Instance: instance, Logger: e.config.Logger,
+			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Logger: e.config.Logger,
 		})
 	}
 }

@@ -2,16 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -31,6 +35,8 @@ type tally struct {
 	Handled     int `json:"handled"`
 	Quarantined int `json:"quarantined"`
 	Reasons     int `json:"reasons"`
+	// Left are those that were left to a newer release.
+	Left int `json:"left"`
 	// Returned are those that were given back to the queue, to be delivered again.
 	Returned int    `json:"returned"`
 	Panics   int    `json:"panics"`
@@ -67,6 +73,10 @@ func (p panics) WithAttrs([]slog.Attr) slog.Handler { return p }
 // handling is a handler, and how it counts what it neither gave back nor put into quarantine.
 type handling struct {
 	handle queue.Handler
+	// queue is where its messages come from, and where it sends again what it leaves.
+	queue string
+	// leaves reports whether the handler must leave a body.
+	leaves func(body string) bool
 	// settled is how many records the handler has counted as dealt with, of at least so many.
 	settled func() int64
 	// reads reports whether the handler should have understood a body.
@@ -79,7 +89,11 @@ func (w *world) handling(name string) handling {
 	if name == "agent" {
 		c := w.runner.Counters()
 		return handling{
-			handle: w.runner.HandleSQS, exact: true,
+			handle: w.runner.HandleSQS, exact: true, queue: agentQueue,
+			leaves: func(body string) bool {
+				_, err := wire.DecodeTask(body)
+				return errors.Is(err, wire.ErrNewer)
+			},
 			settled: func() int64 {
 				return c.Taken.Load() + c.Withdrawn.Load() + c.Succeeded.Load() + c.Failed.Load() + c.Late.Load()
 			},
@@ -91,7 +105,7 @@ func (w *world) handling(name string) handling {
 	}
 	c := &w.scheduler.Counts
 	return handling{
-		handle: w.scheduler.HandleSQS,
+		handle: w.scheduler.HandleSQS, queue: eventsQueue, leaves: leftByScheduler,
 		settled: func() int64 {
 			return c.Applied.Load() + c.Duplicate.Load() + c.Stale.Load() + c.Refused.Load() + c.Unknown.Load()
 		},
@@ -99,6 +113,20 @@ func (w *world) handling(name string) handling {
 			in, err := wire.DecodeIncoming(body)
 			return err == nil && in.Submit == nil
 		},
+	}
+}
+
+// leftByScheduler reports whether the Scheduler must leave a body: a message of a newer release, or a reply whose token
+// is of a later scheme.
+func leftByScheduler(body string) bool {
+	in, err := wire.DecodeIncoming(body)
+	switch e := in.Event.(type) {
+	case makegood.StepSucceeded:
+		return machine.OfLaterScheme(e.Reply)
+	case makegood.StepFailed:
+		return machine.OfLaterScheme(e.Reply)
+	default:
+		return errors.Is(err, wire.ErrNewer)
 	}
 }
 
@@ -187,6 +215,11 @@ func (t *tally) batch(ctx context.Context, w *world, h handling, bodies []string
 		switch {
 		case returned[id]:
 			t.Returned++
+		case w.wasLeft(h, body, sent):
+			t.Left++
+			if !h.leaves(body) {
+				t.violation("message %s was left, and is no newer release's: %.200q", id, body)
+			}
 		case poison:
 			t.quarantine(h, id, body, q)
 		case h.reads(body):
@@ -202,6 +235,13 @@ func (t *tally) batch(ctx context.Context, w *world, h handling, bodies []string
 		t.readable(name, bodies)
 	}
 	return nil
+}
+
+// wasLeft reports whether a message was sent again as it was, or is a deadline that is left by dropping it.
+func (w *world) wasLeft(h handling, body string, sent map[string][]string) bool {
+	again, _ := wire.Leave(body, w.clock())
+	in, err := wire.DecodeIncoming(body)
+	return slices.Contains(sent[h.queue], again) || h.queue == eventsQueue && errors.Is(err, wire.ErrNewer) && in.Repeats
 }
 
 // account compares what the handler says to have dealt with to what it must have.
@@ -245,9 +285,9 @@ func (t *tally) submitted(ctx context.Context, w *world, id, body string) {
 	t.violation("message %s is lost (%v): %.200q", id, err, body)
 }
 
-// readable checks that what the handlers sent can be read by whom it is for.
+// readable checks that what the handlers sent can be read by whom it is for; what the agents left they cannot read.
 func (t *tally) readable(name string, bodies []string) {
-	if !strings.HasPrefix(name, "tasks-") {
+	if !strings.HasPrefix(name, "tasks-") || name == agentQueue {
 		return
 	}
 	for _, body := range bodies {

@@ -46,8 +46,8 @@ func run(ctx context.Context, seed uint64, messages int) error {
 			return fmt.Errorf("feed the %s: %w", name, err)
 		}
 		s.Handlers[name] = t
-		fmt.Printf("%s: %d messages, %d handled, %d in quarantine for %d kinds of reasons, %d given back, %d panics, %d lost\n",
-			name, t.Messages, t.Handled, t.Quarantined, len(t.reasons), t.Returned, t.Panics, t.Lost)
+		fmt.Printf("%s: %d messages, %d handled, %d in quarantine for %d kinds of reasons, %d left, %d given back, %d panics, %d lost\n",
+			name, t.Messages, t.Handled, t.Quarantined, len(t.reasons), t.Left, t.Returned, t.Panics, t.Lost)
 		for _, violation := range t.violations {
 			fmt.Println(" ", violation)
 			broken = fmt.Errorf("%s: %s; again with -seed %d", name, violation, seed)

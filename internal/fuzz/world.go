@@ -26,6 +26,12 @@ import (
 // jobs are how many jobs a world has.
 const jobs = 12
 
+// eventsQueue and agentQueue are where the handlers' messages come from.
+const (
+	eventsQueue = "events"
+	agentQueue  = "tasks-agents"
+)
+
 // origin is when every world begins.
 var origin = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
@@ -114,22 +120,24 @@ func newWorld(ctx context.Context, logger *slog.Logger) (*world, error) {
 		return nil, err
 	}
 	w := &world{store: file, box: &mailbox{sent: map[string][]string{}}, now: new(atomic.Int64)}
-	clock := func() time.Time { return origin.Add(time.Duration(w.now.Load()) * time.Millisecond) }
 	w.scheduler = scheduler.New(scheduler.Config{
 		Jobs: file, Closings: file, Payloads: file, Definitions: file, Queue: w.box, Notifier: notify.Log{Logger: logger},
-		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
+		Events: eventsQueue, Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
 		Replies: []string{"shop"}, Reminders: true, Instance: "scheduler", Incarnation: 1,
-		Now: clock, Random: func() uint64 { return 1 << 62 }, Bytes: func(n int) []byte { return make([]byte, n) }, Logger: logger,
+		Now: w.clock, Random: func() uint64 { return 1 << 62 }, Bytes: func(n int) []byte { return make([]byte, n) }, Logger: logger,
 	})
 	w.runner = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{worker("inventory"), worker("payments")},
-		Claims:   file, Queue: w.box, Quarantine: "quarantine", Instance: "agent", Now: clock, Logger: logger,
+		Claims:   file, Queue: w.box, Tasks: agentQueue, Quarantine: "quarantine", Instance: "agent", Now: w.clock, Logger: logger,
 	})
 	if err := w.begin(ctx); err != nil {
 		return nil, fmt.Errorf("begin jobs: %w", err)
 	}
 	return w, nil
 }
+
+// clock is the world's time.
+func (w *world) clock() time.Time { return origin.Add(time.Duration(w.now.Load()) * time.Millisecond) }
 
 // begin submits jobs, lets them come to different places, and collects the corpus on the way.
 func (w *world) begin(ctx context.Context) error {

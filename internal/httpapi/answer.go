@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +13,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// retryAfter is how many seconds a caller is asked to wait when the store fails.
-const retryAfter = 1
+const (
+	// retryAfter is how many seconds a caller is asked to wait when the store fails.
+	retryAfter = 1
+	// retryAfterDeployment is how many where a newer release must decide: more than a client waits by itself, so that its
+	// caller hears at once why.
+	retryAfterDeployment = 60
+)
 
 // answer is what a route answers when all went well.
 type answer struct {
@@ -41,6 +47,8 @@ type Problem struct {
 type problem struct {
 	status int
 	body   Problem
+	// retryAfter is how many seconds the caller is asked to wait; zero: retryAfter, if it may ask again.
+	retryAfter int
 }
 
 func newProblem(status int, format string, args ...any) *problem {
@@ -63,6 +71,7 @@ func notFound(id string) *problem {
 func (a *api) problemOf(r *http.Request, err error) *problem {
 	var p *problem
 	var mismatch *scheduler.MismatchError
+	var newer *scheduler.NewerError
 	var tooLarge *http.MaxBytesError
 	id := r.PathValue("id")
 	switch {
@@ -71,6 +80,10 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 	case errors.As(err, &mismatch):
 		p = newProblem(http.StatusConflict, "%v", mismatch)
 		p.body.Job, p.body.Have, p.body.Got = mismatch.Job, mismatch.Have, mismatch.Got
+		return p
+	case errors.As(err, &newer):
+		p = newProblem(http.StatusServiceUnavailable, "%v", newer)
+		p.body.Job, p.retryAfter = id, retryAfterDeployment
 		return p
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
@@ -90,7 +103,7 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 
 func (a *api) refuse(w http.ResponseWriter, p *problem) {
 	if p.status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
+		w.Header().Set("Retry-After", strconv.Itoa(cmp.Or(p.retryAfter, retryAfter)))
 	}
 	write(w, p.status, p.body)
 }

@@ -49,7 +49,7 @@ const (
 )
 
 // Backend is what the API serves: an engine in this process, or a deployed one. Errors are those of
-// scheduler and store: scheduler.ErrInvalid, *scheduler.MismatchError, store.ErrNotFound,
+// scheduler and store: scheduler.ErrInvalid, *scheduler.MismatchError, *scheduler.NewerError, store.ErrNotFound,
 // store.ErrDamaged; any other leaves the outcome unknown, and may be tried again.
 type Backend interface {
 	store.Lister
@@ -61,7 +61,7 @@ type Backend interface {
 	Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error)
 	// Wake looks at a job that has lost its key, and gives it one; any other it leaves alone.
 	Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error)
-	// Job reads a job, and Payload what is too large for it.
+	// Job reads a job, also one that comes with store.ErrNewer, and Payload what is too large for it.
 	Job(ctx context.Context, id string) (makegood.Job, error)
 	// Held gives the claims on those attempts of a job that are out, by step.
 	Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error)

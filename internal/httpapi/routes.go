@@ -223,7 +223,7 @@ func (a *api) get(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	job, err := a.Backend.Job(r.Context(), id)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNewer) {
 		return answer{}, err
 	}
 	held, err := a.Backend.Held(r.Context(), job)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"sync"
@@ -74,7 +75,7 @@ func (m *Mapping) once(ctx context.Context) {
 	if len(batch) == 0 {
 		return
 	}
-	event, trace, err := encode(batch)
+	event, trace, err := encode(batch, m.arn())
 	if err != nil {
 		panic(err) // Strings are always JSON.
 	}
@@ -151,14 +152,19 @@ func (m *Mapping) remove(ctx context.Context, done []types.Message) {
 	_, _ = m.Client.DeleteMessageBatch(ctx, in)
 }
 
-// encode makes of messages the event that Lambda makes, with the X-Ray header of the first: which one AWS takes,
+// arn is the queue's as AWS would name it: a function that is fed from several tells them apart by it.
+func (m *Mapping) arn() string {
+	return "arn:aws:sqs:eu-central-1:000000000000:" + path.Base(m.QueueURL)
+}
+
+// encode makes of messages of a queue the event that Lambda makes, with the X-Ray header of the first: which one AWS takes,
 // it does not say.
-func encode(batch []types.Message) (event []byte, trace string, err error) {
+func encode(batch []types.Message, queue string) (event []byte, trace string, err error) {
 	var e events.SQSEvent
 	for _, r := range batch {
 		record := events.SQSMessage{
 			MessageId: aws.ToString(r.MessageId), ReceiptHandle: aws.ToString(r.ReceiptHandle), Body: aws.ToString(r.Body),
-			Md5OfBody: aws.ToString(r.MD5OfBody), Attributes: r.Attributes, EventSource: "aws:sqs", AWSRegion: "eu-central-1",
+			Md5OfBody: aws.ToString(r.MD5OfBody), Attributes: r.Attributes, EventSource: "aws:sqs", EventSourceARN: queue, AWSRegion: "eu-central-1",
 		}
 		e.Records = append(e.Records, record)
 	}

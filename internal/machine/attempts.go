@@ -140,6 +140,9 @@ func (t *turn) replyTo(r makegood.Reply) (i int, undo bool, v Verdict) {
 	if !ok {
 		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", r.Step)}
 	}
+	if OfLaterScheme(r) {
+		return -1, false, Verdict{Kind: Newer, Reason: fmt.Sprintf("a token of a later scheme for attempt %d of step %s", r.Attempt, r.Step)}
+	}
 	if !Genuine(*t.job, r) {
 		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
 	}
@@ -194,7 +197,6 @@ func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool)
 	default:
 		return Verdict{}, false
 	}
-	noteStart(a, a.Silent.StartedAt)
 	t.done(i, undo, e.Output)
 	return Verdict{Kind: Applied}, true
 }

@@ -36,6 +36,7 @@ const (
 	Applied   Kind = "applied"   // the job changed, and must be saved
 	Duplicate Kind = "duplicate" // it was applied before, or asks for what is already so
 	Stale     Kind = "stale"     // it speaks of what is over, or not with the right token or for the claim that is held
+	Newer     Kind = "newer"     // its token is of a later scheme: the reply is a newer release's to judge, and is left
 	Refused   Kind = "refused"   // the request cannot be granted; Reason says why
 	Wanting   Kind = "wanting"   // facts are missing: Wants names them
 )

@@ -235,8 +235,8 @@ func (t *turn) newRound() {
 	t.renewDeadline()
 	for i := range t.job.Steps {
 		s := &t.job.Steps[i]
-		s.Forward = makegood.Activity{FailureCount: s.Forward.FailureCount}
-		s.Undo = makegood.Activity{FailureCount: s.Undo.FailureCount}
+		s.Forward = makegood.Activity{FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}
+		s.Undo = makegood.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // TaskOf writes the task of an attempt that Pending named, but for what takes reading payloads and
 // configuration: its input, the output that an undo is told, and where to reply.
 func TaskOf(w makegood.Workflow, job makegood.Job, d makegood.Dispatch) makegood.Task {
-	t := turn{w: w, job: &job}
+	t := turn{job: &job}
 	i, ok := t.indexOf(d.Step)
 	if !ok {
 		panic(fmt.Sprintf("machine: job %s has no step %s", job.ID, d.Step))

@@ -206,8 +206,10 @@ func (x *world) noteClosed(a machine.Ask, found makegood.Found) {
 	}
 }
 
-// decide asks the core, answering from the claim items. It is not ok where the job must be loaded afresh first.
+// decide asks the core, answering from the claim items. It is not ok where the job must be loaded afresh first, or the
+// process has died meanwhile.
 func (x *world) decide(job makegood.Job, e makegood.Event, facts machine.Facts) (next makegood.Job, v machine.Verdict, ok bool) {
+	run := x.run
 	for range 10 * (len(x.w.Steps) + 1) {
 		before := job.Clone()
 		next, v = machine.Apply(x.w, job, e, facts, x.now)
@@ -222,7 +224,9 @@ func (x *world) decide(job makegood.Job, e makegood.Event, facts machine.Facts) 
 			if _, known := facts.Found[a]; known || slices.Contains(v.Asks[:i], a) {
 				x.t.Fatalf("%+v was asked twice", a)
 			}
-			x.behind()
+			if x.behind(); x.run != run {
+				return next, v, false
+			}
 			found, err := x.ask(a)
 			if err != nil {
 				clear(facts.Found)
@@ -259,11 +263,14 @@ func (x *world) behind() {
 // move brings an event to the job as it was loaded, and saves it as the contract of store.Jobs says. After a conflict it
 // loads again, with what it knows of claims that were closed.
 func (x *world) move(job makegood.Job, e makegood.Event) machine.Kind {
-	found := map[machine.Ask]makegood.Found{}
+	found, run := map[machine.Ask]makegood.Found{}, x.run
 	for range 50 {
 		kind, done := x.try(job, e, found)
 		if done {
 			return kind
+		}
+		if x.run != run {
+			return "died" // Nothing of an engine goes on after its end.
 		}
 		if rapid.IntRange(0, 5).Draw(x.t, "gives up") == 0 {
 			return "conflict"
@@ -297,8 +304,8 @@ func (x *world) try(loaded makegood.Job, e makegood.Event, found map[machine.Ask
 		}
 	}
 	if changed {
-		x.behind()
-		if loaded.Rev != x.job.Rev {
+		run := x.run
+		if x.behind(); x.run != run || loaded.Rev != x.job.Rev {
 			return "", false
 		}
 		x.save(job, e, found)

@@ -35,10 +35,7 @@ func Table(rows [][4]string) []Bug {
 // fails the test.
 func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("..", bug.File))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(internal(t), bug.File)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -63,4 +60,20 @@ func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 		t.Fatalf("the bug does not compile: %v\n%s", err, out)
 	}
 	return out, err
+}
+
+// internal is the folder of that name that the caller's test lies in.
+func internal(t *testing.T) string {
+	t.Helper()
+	folder, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for filepath.Base(folder) != "internal" {
+		if folder == filepath.Dir(folder) {
+			t.Fatal("a bug is planted below internal, and this test is not")
+		}
+		folder = filepath.Dir(folder)
+	}
+	return folder
 }

@@ -9,7 +9,7 @@ import (
 // Where submissions have a queue of their own, whoever may reply may not say that a job was submitted, either.
 func TestSubmittedOnTheEventsQueueIsPoisonWhereSubmissionsComeApart(t *testing.T) {
 	w := newWorld(t)
-	w.s.Apart = true
+	w.s.Submissions = "submissions"
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 	w.forget()
 	w.handle(w.record("j", makegood.Submitted{}))

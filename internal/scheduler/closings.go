@@ -175,9 +175,12 @@ func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []makegood
 }
 
 // Held gives the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody
-// holds is not among them.
+// holds is not among them, and of a job that is a newer release's none is.
 func (s *Scheduler) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
 	compiled, err := s.definition(ctx, job.Definition)
+	if errors.Is(err, store.ErrNewer) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, fmt.Errorf("definition %s of job %s: %w", job.Definition, job.ID, err)
 	}

@@ -19,11 +19,11 @@ import (
 
 var _ queue.Handler = (*Scheduler)(nil).HandleSQS
 
-// letter is the events of one job in a batch, and the records that carried them.
+// letter is the events of one job in a batch, and the records that carried them: one each, in the same order.
 type letter struct {
 	job     string
 	events  []makegood.Event
-	records []string
+	records []events.SQSMessage
 	moved   moved
 	err     error
 	// told: everybody was told, over the job as it became when one of these tasks was refused.
@@ -34,79 +34,90 @@ type letter struct {
 // one save; what all jobs of the batch must send goes out together. The answer names the records that
 // must be delivered again.
 func (s *Scheduler) HandleSQS(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	letters, submissions, failed := s.open(ctx, batch)
-	return s.handle(ctx, letters, submissions, failed), nil
+	return s.handle(ctx, s.open(ctx, batch)), nil
 }
 
-// handle moves the jobs of letters and stores those of submissions, and carries out what is due of all. failed are the
-// records that must come again already.
-func (s *Scheduler) handle(ctx context.Context, letters []*letter, submissions []submission, failed []string) events.SQSEventResponse {
-	born, refused := s.submitAll(ctx, submissions)
-	failed = append(failed, refused...)
+// handle moves the jobs of letters and stores those of submissions, carries out what is due of all, and leaves what a
+// newer release must decide about.
+func (s *Scheduler) handle(ctx context.Context, p *post) events.SQSEventResponse {
+	born := s.submitAll(ctx, p)
 	var wg sync.WaitGroup
-	for _, l := range letters {
+	for _, l := range p.letters {
 		wg.Go(func() { l.moved, l.err = s.moveOrPark(ctx, l.job, l.events) })
 	}
 	wg.Wait()
-	letters = append(born, letters...)
+	for _, l := range p.letters {
+		p.leaveReplies(l)
+	}
+	letters := append(born, p.letters...)
 	s.carryOut(ctx, letters)
 	for _, l := range letters {
-		if l.err != nil {
+		switch {
+		case isNewer(l.err):
+			s.leaveLetter(p, l)
+		case l.err != nil:
 			s.Logger.WarnContext(ctx, "events go back to the queue", "job", l.job, "records", len(l.records), "error", l.err)
-			failed = append(failed, l.records...)
+			for _, record := range l.records {
+				p.failed = append(p.failed, record.MessageId)
+			}
 		}
 	}
-	return sqsbatch.Response(failed)
+	s.leaveAll(ctx, p)
+	return sqsbatch.Response(p.failed)
 }
 
 // open reads the records of a batch, in their order: events, grouped by job, and submissions. Poison is put
-// into quarantine; failed are the records for which that did not work.
-func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) (letters []*letter, submissions []submission, failed []string) {
+// into quarantine.
+func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) *post {
+	p := &post{queue: s.Events}
 	for _, record := range batch.Records {
 		in, err := wire.DecodeIncoming(record.Body)
 		_, stored := in.Event.(makegood.Submitted)
 		switch {
 		case err != nil:
-			if s.putAway(ctx, record, in.Job, err) {
-				failed = append(failed, record.MessageId)
-			}
-		case (in.Submit != nil || stored) && s.Apart:
+			s.putAway(ctx, p, record, in, err)
+		case (in.Submit != nil || stored) && s.Submissions != "":
 			// Whoever may reply may not submit.
-			if s.putAway(ctx, record, in.Job, errMisplaced) {
-				failed = append(failed, record.MessageId)
-			}
+			s.putAway(ctx, p, record, in, errMisplaced)
 		case in.Submit != nil:
-			submissions = append(submissions, submission{record: record, message: *in.Submit})
+			p.submissions = append(p.submissions, submission{record: record, message: *in.Submit})
 		default:
-			letters = sortIn(letters, in, record.MessageId)
+			p.sortIn(in, record)
 		}
 	}
-	return letters, submissions, failed
+	return p
 }
 
-// putAway deals with a record that failed: what is hopeless goes into quarantine. It reports whether the
-// record must be delivered again.
-func (s *Scheduler) putAway(ctx context.Context, record events.SQSMessage, job string, failed error) (again bool) {
-	if !hopeless(failed) {
-		s.Logger.WarnContext(ctx, "submission goes back to the queue", "job", job, "error", failed)
-		return true
+// putAway deals with a record that failed: what a newer release must decide about is left, what is hopeless goes into
+// quarantine, and all else comes again.
+func (s *Scheduler) putAway(ctx context.Context, p *post, record events.SQSMessage, in wire.Incoming, failed error) {
+	switch {
+	case isNewer(failed) && in.Repeats:
+		s.Counts.Left.Add(1)
+	case isNewer(failed):
+		p.leave(record, failed)
+	case !hopeless(failed):
+		s.Logger.WarnContext(ctx, "submission goes back to the queue", "job", in.Job, "error", failed)
+		p.failed = append(p.failed, record.MessageId)
+	default:
+		s.Counts.Poisoned.Add(1)
+		// The reason may quote the message, so it is in quarantine beside it, and not in the log.
+		s.Logger.WarnContext(ctx, "poison goes into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
+		if sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) != nil {
+			p.failed = append(p.failed, record.MessageId)
+		}
 	}
-	s.Counts.Poisoned.Add(1)
-	// The reason may quote the message, so it is in quarantine beside it, and not in the log.
-	s.Logger.WarnContext(ctx, "poison goes into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
-	return sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) != nil
 }
 
 // sortIn puts an event to the others of its job.
-func sortIn(letters []*letter, in wire.Incoming, record string) []*letter {
-	i := slices.IndexFunc(letters, func(l *letter) bool { return l.job == in.Job })
+func (p *post) sortIn(in wire.Incoming, record events.SQSMessage) {
+	i := slices.IndexFunc(p.letters, func(l *letter) bool { return l.job == in.Job })
 	if i < 0 {
-		letters = append(letters, &letter{job: in.Job})
-		i = len(letters) - 1
+		p.letters = append(p.letters, &letter{job: in.Job})
+		i = len(p.letters) - 1
 	}
-	letters[i].events = append(letters[i].events, in.Event)
-	letters[i].records = append(letters[i].records, record)
-	return letters
+	l := p.letters[i]
+	l.events, l.records = append(l.events, in.Event), append(l.records, record)
 }
 
 // moveOrPark moves a job, and deals with what can never be moved: neither is tried again.

@@ -280,7 +280,7 @@ steps:
 `), "j")
 	left, right := w.done("j", "left"), w.claim("j", "right")
 	odd := w.job("j")
-	odd.ProcessState = "Odd"
+	odd.ProcessState = "" // What no save of ours writes, and what this release knows all the same.
 	if err := w.file.Save(t.Context(), store.Change{Job: odd, Seen: odd.CompleteBy}); err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ steps:
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	job := w.job("j")
-	if job.ProcessState != makegood.Error || !strings.Contains(job.Reason, "no transition from Odd to Undoing") {
+	if job.ProcessState != makegood.Error || !strings.Contains(job.Reason, "no transition from  to Undoing") {
 		t.Errorf("got %s (%s), want Error, saying what panicked", job.ProcessState, job.Reason)
 	}
 	if want := w.now.Add(makegood.FarKey); !job.CompleteBy.Equal(want) {

@@ -32,3 +32,26 @@ func TestADecisionIsMadeAsOfOneMoment(t *testing.T) {
 		t.Errorf("got %d failures, attempt %d is out; want the overruled attempt counted and ended", job.FailureCount, w.open("j", "first"))
 	}
 }
+
+// Before a claim that cannot be true is overruled, its agent writes a newer one. Nothing that was found of the first counts
+// any more: the second is looked at afresh, and is what is overruled.
+func TestAnOverruleThatMeetsAnotherClaimBeginsAnew(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+	lie := func(attempt int, by string) {
+		claim := makegood.Claim{Attempt: attempt, LockedBy: by, StartedAt: w.now, CompleteBy: w.now.Add(5 * time.Hour)}
+		if err := w.file.Claim(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lie(8, "liar")
+	look := w.deadline("j")
+	w.before("Overrule", "j", func() { lie(9, "another") })
+	if failed := w.handle(look); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkCalls(map[string]int{"Overrule": 2})
+	if job := w.job("j"); job.FailureCount != 1 {
+		t.Errorf("got %d failures, want the attempt ended as silent, once", job.FailureCount)
+	}
+}

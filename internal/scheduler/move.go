@@ -27,7 +27,8 @@ type moved struct {
 }
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
-// job that is not there, and with a *parkError for one that nobody can decide about.
+// job that is not there, with a *parkError for one that nobody can decide about, and with a *NewerError, before anything
+// is decided, for one that is a newer release's.
 func (s *Scheduler) move(ctx context.Context, id string, events []makegood.Event) (moved, error) {
 	k := newKnowledge()
 	for range maxConflicts {
@@ -48,6 +49,9 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 	loaded, err := s.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrDamaged) {
 		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
+	}
+	if errors.Is(err, store.ErrNewer) {
+		return moved{}, errNewerJob
 	}
 	if err != nil {
 		return moved{}, fmt.Errorf("load job %s: %w", id, err)

@@ -12,12 +12,18 @@
 // A record whose job could not be loaded, saved or told of is given back to the queue. Poison is put
 // into quarantine with its reason. A job that cannot be decoded or decided about is parked in Error,
 // so that it blocks neither the batch nor the sweep.
+//
+// # What a newer release wrote
+//
+// It is left: neither decided about, nor parked, nor refused, nor put into quarantine. Its messages are sent again,
+// delayed (leave.go); who waits for an answer is told to ask again (NewerError).
 package scheduler
 
 import (
 	"context"
 	crand "crypto/rand"
 	"encoding/hex"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -68,9 +74,9 @@ type Config struct {
 	Replies []string
 	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
 	Agents []string
-	// Apart: submissions by message come from a queue of their own (HandleSubmissions), and one on the events queue is
-	// poison: who may send replies may not submit.
-	Apart bool
+	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
+	// queue is poison then: who may send replies may not submit. Empty: they come with the events.
+	Submissions string
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
@@ -84,6 +90,8 @@ type Config struct {
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(makegood.Job)
+	// Read reads a stored definition; default: workflowfile.Load.
+	Read func(body []byte) (*workflowfile.Compiled, error)
 	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.
 	Now    func() time.Time
 	Random func() uint64
@@ -104,15 +112,19 @@ type Scheduler struct {
 
 // Counts are running totals. Closed are the attempts that were closed because they were not wanted any more, Lies the
 // claims that could not be true, Stopped are the jobs that came into Error by a save, Parked those that did
-// so by a raw write; Unstarted are tasks that were due again because nobody had claimed them.
+// so by a raw write; Unstarted are tasks that were due again because nobody had claimed them; Left are
+// messages that were left to a newer release, and the deadlines of its jobs.
 type Counts struct {
-	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Conflicts, Stopped, Parked, Tasks, Reminders, Unstarted, Saves, Closed, Lies atomic.Int64
+	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Left, Conflicts, Stopped, Parked, Tasks, Reminders, Unstarted, Saves, Closed, Lies atomic.Int64
 }
 
 // New fills in what the configuration left out.
 func New(c Config) *Scheduler {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Read == nil {
+		c.Read = workflowfile.Load
 	}
 	if c.Random == nil {
 		c.Random = rand.Uint64
@@ -151,7 +163,7 @@ func randomBytes(n int) []byte {
 }
 
 // definition gives the compiled definition of a hash. Definitions never change, so one that was read
-// is good for ever.
+// is good for ever. A *NewerError, for one that a newer release wrote, is not kept.
 func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.Compiled, error) {
 	if c, ok := s.definitions.Load(hash); ok {
 		return c.(*workflowfile.Compiled), nil
@@ -160,7 +172,10 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	if err != nil {
 		return nil, err
 	}
-	c, err := workflowfile.Load(body)
+	c, err := s.Read(body)
+	if errors.Is(err, workflowfile.ErrNewer) {
+		return nil, &NewerError{What: "the definition of this workflow"}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -17,30 +17,25 @@ const maxSubmitting = 10
 // errMisplaced: a submission came by the queue of replies, or something else by that of submissions.
 var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
 
-// HandleSubmissions handles a batch of the submissions queue, where there is one (Config.Apart): submissions, and the
-// news that a job was stored in a transaction. Anything else there is poison.
+// HandleSubmissions handles a batch of the submissions queue, where there is one (Config.Submissions): submissions, and
+// the news that a job was stored in a transaction. Anything else there is poison.
 func (s *Scheduler) HandleSubmissions(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	var letters []*letter
-	var submissions []submission
-	var failed []string
+	p := &post{queue: s.Submissions}
 	for _, record := range batch.Records {
 		in, err := wire.DecodeIncoming(record.Body)
 		_, stored := in.Event.(makegood.Submitted)
 		switch {
-		case err == nil && in.Submit != nil:
-			submissions = append(submissions, submission{record: record, message: *in.Submit})
-			continue
-		case err == nil && stored:
-			letters = sortIn(letters, in, record.MessageId)
-			continue
-		case err == nil:
-			err = errMisplaced
-		}
-		if s.putAway(ctx, record, in.Job, err) {
-			failed = append(failed, record.MessageId)
+		case err != nil:
+			s.putAway(ctx, p, record, in, err)
+		case in.Submit != nil:
+			p.submissions = append(p.submissions, submission{record: record, message: *in.Submit})
+		case stored:
+			p.sortIn(in, record)
+		default:
+			s.putAway(ctx, p, record, in, errMisplaced)
 		}
 	}
-	return s.handle(ctx, letters, submissions, failed), nil
+	return s.handle(ctx, p), nil
 }
 
 // submission is a Submit message, and the record that carried it.
@@ -51,14 +46,13 @@ type submission struct {
 
 // submitAll stores the jobs of a batch's Submit messages, several at a time, and gives the letters of what
 // is due of them, to be sent with all else that the batch sends: a submission by message has nobody who
-// waits for it, so what cannot be sent brings its record back. failed are the records that were not stored
-// and must come again.
-func (s *Scheduler) submitAll(ctx context.Context, submissions []submission) (letters []*letter, failed []string) {
-	stored := make([]submitted, len(submissions))
-	errs := make([]error, len(submissions))
+// waits for it, so what cannot be sent brings its record back.
+func (s *Scheduler) submitAll(ctx context.Context, p *post) (letters []*letter) {
+	stored := make([]submitted, len(p.submissions))
+	errs := make([]error, len(p.submissions))
 	places := make(chan struct{}, maxSubmitting)
 	var wg sync.WaitGroup
-	for i, sub := range submissions {
+	for i, sub := range p.submissions {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
@@ -66,18 +60,16 @@ func (s *Scheduler) submitAll(ctx context.Context, submissions []submission) (le
 		})
 	}
 	wg.Wait()
-	for i, sub := range submissions {
+	for i, sub := range p.submissions {
 		// One that ended without an answer, as a process that is killed ends it, has none.
 		if stored[i].letter != nil {
-			stored[i].letter.records = []string{sub.record.MessageId}
+			stored[i].letter.records = []events.SQSMessage{sub.record}
 			letters = append(letters, stored[i].letter)
 			continue
 		}
-		if s.putAway(ctx, sub.record, sub.message.ID, errs[i]) {
-			failed = append(failed, sub.record.MessageId)
-		}
+		s.putAway(ctx, p, sub.record, wire.Incoming{Job: sub.message.ID}, errs[i])
 	}
-	return letters, failed
+	return letters
 }
 
 // submitMessage does what a Submit message asks for, but for the sending. A birth that panics is our bug,

@@ -276,7 +276,7 @@ func TestAnAlertThatDidNotArriveIsMadeAgain(t *testing.T) {
 // Where submissions have a queue of their own, who may send replies may not submit, and who may submit may not reply.
 func TestSubmissionsComeByTheirOwnQueueAlone(t *testing.T) {
 	w := newWorld(t)
-	w.s.Apart = true
+	w.s.Submissions = "submissions"
 	w.submit(w.define(twoAgents), "there")
 	reply := w.done("there", "first")
 	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: []byte(`{}`)})

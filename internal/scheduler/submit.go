@@ -91,7 +91,7 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 
 // Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
 // what could not be sent then is made up for by the Supervisor. created is false if the same id with
-// the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError; any
+// the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError, *NewerError; any
 // other leaves it unknown whether the job was stored: submit it again.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
 	stored, err := s.submit(ctx, sub)
@@ -206,6 +206,9 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 // submission made due and nobody has claimed.
 func (s *Scheduler) same(ctx context.Context, job makegood.Job) (submitted, error) {
 	have, err := s.Jobs.Load(ctx, job.ID)
+	if errors.Is(err, store.ErrNewer) {
+		return submitted{job: have}, errNewerJob
+	}
 	if err != nil {
 		return submitted{job: job}, fmt.Errorf("load job %s: %w", job.ID, err)
 	}

@@ -45,6 +45,8 @@ type world struct {
 	// deny may let a message fail.
 	deny  func(name string, m queue.Message) error
 	saved []makegood.Job
+	// again is what was sent with a delay, by queue, since watchLeft.
+	again map[string][]string
 	ids   int
 }
 
@@ -87,7 +89,7 @@ func newWorld(t *testing.T) *world {
 		}
 	})
 	w.local, err = localqueue.New(localqueue.Options{Queues: []localqueue.Queue{
-		{Name: "events"}, {Name: "quarantine"}, {Name: "tasks-a"}, {Name: "tasks-b"},
+		{Name: "events"}, {Name: "submissions"}, {Name: "quarantine"}, {Name: "tasks-a"}, {Name: "tasks-b"},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,7 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 	switch {
 	case taken:
 		w.claimed[name]++
+		w.referee(slot.Job).Took(slot.Step, after.Attempt)
 		w.written[name] = time.Now()
 		w.started[slot.Job]++
 		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", slot.Step, after.Attempt, nick(after.LockedBy)))
@@ -188,9 +189,10 @@ func (c change) ended(step string, undo bool, a, b makegood.Activity) {
 	}
 }
 
-// closed: the answers to the closings that an event asked for are brought to the job in one save.
+// closed: the answers to the closings that an event asked for are brought to the job in one save. Where a call of the
+// process has failed, that may have been the save of the others.
 func (c change) closed() {
-	if c.writer == nil || c.late || c.before.Rev == 0 {
+	if c.writer == nil || c.late || c.before.Rev == 0 || c.writer.troubled {
 		return
 	}
 	answered := map[string]bool{}

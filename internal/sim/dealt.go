@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -18,13 +19,16 @@ import (
 
 // dealt looks at an event that is deleted because a process dealt with it. w.mu is held.
 func (w *world) dealt(l *life, m *message) {
-	in, err := wire.DecodeIncoming(m.body)
-	if err != nil || in.Event == nil {
+	in, err := w.reading.event(m.body)
+	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return
 	}
 	job, found := w.store.peek(in.Job)
 	if !found {
 		return
+	}
+	if _, deadline := in.Event.(makegood.DeadlinePassed); deadline && job.Needs > jobformat.Level && !l.newer() {
+		return // The key stands in the index, and a newer one comes to it.
 	}
 	forged := false
 	switch e := in.Event.(type) {
@@ -53,7 +57,7 @@ func (w *world) another(deleted *message, is wire.Incoming) bool {
 		if m == deleted || m.gone || m.group != deleted.group {
 			continue
 		}
-		if in, err := wire.DecodeIncoming(m.body); err == nil && in.Event != nil && in.Event.Cause() == is.Event.Cause() {
+		if in, err := w.reading.event(m.body); err == nil && in.Event != nil && in.Event.Cause() == is.Event.Cause() {
 			return true
 		}
 	}
@@ -120,13 +124,17 @@ func (w *world) maySend(l *life, m queue.Message) {
 	if strings.HasPrefix(l.name, "supervisor") {
 		w.maySweep(l, m)
 	}
-	task, err := wire.DecodeTask(m.Body)
+	task, err := w.reading.task(m.Body)
 	if err != nil {
 		return
 	}
 	// A task is sent for what made it due, and not for whatever else happens to its job.
 	name := on(task.Job, task.Step, task.Attempt)
 	w.tried[name] = true
+	if !l.submitted[task.Job] {
+		// Who submits it again in the same batch knows it twice.
+		w.referee(task.Job).Sends(task.Step, task.Attempt, l.seen[task.Job])
+	}
 	if w.causes[name]["submit"] {
 		return
 	}

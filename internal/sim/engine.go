@@ -74,6 +74,9 @@ func (w *world) crash(e *engine) {
 		return
 	}
 	e.dead = true
+	for _, referee := range w.referees {
+		referee.Died()
+	}
 	r := w.chance.of("restart", strconv.Itoa(e.incarnation))
 	for _, q := range w.queues {
 		if q.function == nil {

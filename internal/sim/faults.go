@@ -46,6 +46,10 @@ const (
 	RemoteForGood  Kind = "remote-for-good" // refuses for good
 	RemoteTakesFor Kind = "remote-slow"     // longer than the step's timeout, with heartbeats or without
 	AgentLies      Kind = "agent-lies"      // and claims what was never made, or for much too long
+
+	// FoldTorn strikes between the events of one job in a batch: what the first of them needed to know was found out, and
+	// what a later one needs cannot be, or the process dies over it.
+	FoldTorn Kind = "fold-torn"
 )
 
 // Kinds are all of them.
@@ -54,7 +58,7 @@ func Kinds() []Kind {
 		CrashBefore, CrashAfter, AnswerLost, Repeated, LandsLate, Throttled, Conflict, Paused, PartSent, PartFailed,
 		Lost, Doubled, Delayed, Poison, Stranger, TaskRefused,
 		StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ClockJumped, ListenerDeaf, PowerLost,
-		RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor, AgentLies,
+		RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor, AgentLies, FoldTorn,
 	}
 }
 
@@ -88,6 +92,8 @@ func newFaults(c chance, o Options, embedded bool) *faults {
 		switch kind {
 		case StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ListenerDeaf, PowerLost, Stranger:
 			rate *= 6
+		case FoldTorn:
+			rate = min(20*rate, 1000)
 		case RemoteRefuses, RemoteFails, RemoteHangs, RemoteTakesFor, Poison:
 			rate *= 3
 		case CrashBefore, CrashAfter:

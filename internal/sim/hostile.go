@@ -34,6 +34,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	if a.w.over || task.Shared {
 		return
 	}
+	a.w.referee(task.Job).Lied()
 	slot := store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
 	claim := makegood.Claim{
 		Attempt: task.Attempt + r.IntN(3), LockedBy: "liar:" + a.name + on(task.Job, task.Step, task.Attempt),

@@ -10,8 +10,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // wrote looks at every write of a job's item. The numbers are those of the invariants in failure-modes.md
@@ -38,6 +38,21 @@ func (w *world) wrote(before, after makegood.Job) {
 	c.closed()
 	c.announced()
 	c.ledger()
+	c.releases()
+	c.referee(c.after.ID).Saved(c.after, time.Now())
+}
+
+// referee gives who judges the policy of a job: the oracle of what its workflow promises. w.mu is held.
+func (w *world) referee(job string) *oracle.Referee {
+	r := w.referees[job]
+	if r == nil {
+		r = oracle.Watch(w.workflowOf(job), func(format string, args ...any) {
+			w.violate(job, "job %s: POL: %s", job, fmt.Sprintf(format, args...))
+		})
+		r.Exact = w.exact
+		w.referees[job] = r
+	}
+	return r
 }
 
 func (w *world) at(t time.Time) string {
@@ -274,12 +289,12 @@ func (c change) ledger() {
 
 // mayReply: I8, nothing is said past CompleteBy. Its clock is the one that no skew changes.
 func (w *world) mayReply(l *life, m queue.Message) {
-	_, event, err := wire.DecodeEvent(m.Body)
+	in, err := w.reading.event(m.Body)
 	if err != nil {
 		return
 	}
 	by := ""
-	switch e := event.(type) {
+	switch e := in.Event.(type) {
 	case makegood.StepSucceeded:
 		by = e.LockedBy
 	case makegood.StepFailed:

@@ -9,13 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-lambda-go/events"
-
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // life is one process from its start to its death: what it may reach of the world goes through it, takes
@@ -27,10 +24,15 @@ type life struct {
 	dead  bool
 	// engine is the run of the embedded engine that it is part of; nil: it is a process by itself.
 	engine *engine
+	// release: it is of the newer one. passedOn are the events of its batch that it has left to a newer one.
+	release  bool
+	passedOn map[string]bool
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
 	letters map[string][]makegood.Event
+	// firsts are the attempts that were asked about first since then, by job.
+	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.
 	looked time.Time
 	rolled uint64
@@ -149,6 +151,9 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 	l.alive()
 	l.w.mu.Lock()
 	fault := l.w.faults.first(name, CrashBefore, Throttled, Conflict, Paused, LandsLate, CrashAfter, AnswerLost, Repeated)
+	if fault == "" && l.later(op, on) && l.w.faults.strikes(FoldTorn, name) {
+		fault = pick(r, CrashBefore, CrashAfter, Throttled, AnswerLost)
+	}
 	jumped := l.w.faults.strikes(ClockJumped, name)
 	if jumped && l.engine != nil {
 		l.engine.clock = skew(r)
@@ -237,6 +242,7 @@ func ask[T any](ctx context.Context, l *life, op, on string, do func() (T, error
 
 // Create is what store.Jobs says, in a world.
 func (l *life) Create(ctx context.Context, job makegood.Job) error {
+	job = l.writes(job)
 	return l.call(ctx, "create", job.ID, func() error {
 		err := l.w.store.Create(ctx, job)
 		if err == nil && !l.w.late {
@@ -250,6 +256,9 @@ func (l *life) Create(ctx context.Context, job makegood.Job) error {
 func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
 	return ask(ctx, l, "load", id, func() (makegood.Job, error) {
 		job, err := l.w.store.Load(ctx, id)
+		if err == nil {
+			job, err = l.reads(job)
+		}
 		if l.w.late {
 			return job, err
 		}
@@ -264,6 +273,7 @@ func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
 
 // Save is what store.Jobs says, in a world.
 func (l *life) Save(ctx context.Context, c store.Change) error {
+	c.Job = l.writes(c.Job)
 	return l.call(ctx, "save", c.Job.ID, func() error {
 		err := l.w.store.Save(ctx, c)
 		if err == nil && !l.w.late {
@@ -417,21 +427,26 @@ func (l *life) Depth(ctx context.Context, name string) (queue.Depth, error) {
 // Send is what queue.Sender says, in a world: each message meets its own fate. They do so in the order of
 // what they are about: several goroutines may have put them together at one moment.
 func (l *life) Send(ctx context.Context, name string, messages ...queue.Message) []error {
+	messages = l.says(messages)
 	order := make([]int, len(messages))
 	for i, m := range messages {
 		order[i] = i
+		if left(m) {
+			l.leaves(m)
+			continue
+		}
 		l.w.mayReply(l, m)
 		l.w.maySend(l, m)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(about(messages[a]), about(messages[b])) })
+	slices.SortStableFunc(order, func(a, b int) int { return strings.Compare(l.about(messages[a]), l.about(messages[b])) })
 	what := name
 	for _, i := range order {
-		what += about(messages[i])
+		what += l.about(messages[i])
 	}
 	errs, err := ask(ctx, l, "send", what, func() ([]error, error) {
 		fates := make([]error, len(messages))
 		for _, i := range order {
-			fates[i] = l.w.queues[name].put(l.name+about(messages[i]), messages[i])
+			fates[i] = l.w.queues[name].put(l.name+l.about(messages[i]), messages[i])
 		}
 		return fates, nil
 	})
@@ -442,11 +457,11 @@ func (l *life) Send(ctx context.Context, name string, messages ...queue.Message)
 }
 
 // about says in a word what a message is about.
-func about(m queue.Message) string {
-	if in, err := wire.DecodeIncoming(m.Body); err == nil && in.Event != nil {
+func (l *life) about(m queue.Message) string {
+	if in, err := l.w.reading.event(m.Body); err == nil && in.Event != nil {
 		return " " + m.Group + ":" + in.Event.Cause()
 	}
-	if task, err := wire.DecodeTask(m.Body); err == nil {
+	if task, err := l.w.reading.task(m.Body); err == nil {
 		return " " + on(task.Job, task.Step, task.Attempt)
 	}
 	return " " + m.Group
@@ -460,34 +475,6 @@ func (l *life) Return(ctx context.Context, name string, after time.Duration, rec
 		}
 		return nil
 	})
-}
-
-// given notes the events of a batch, for the story.
-func (l *life) given(batch events.SQSEvent) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	l.letters = map[string][]makegood.Event{}
-	l.submitted, l.troubled = map[string]bool{}, false
-	for _, answered := range l.w.answered {
-		delete(answered, l)
-	}
-	for _, record := range batch.Records {
-		in, err := wire.DecodeIncoming(record.Body)
-		switch {
-		case err != nil:
-		case in.Submit != nil:
-			l.submitted[in.Submit.ID] = true
-		default:
-			l.letters[in.Job] = append(l.letters[in.Job], in.Event)
-		}
-	}
-}
-
-// asked notes a request, for the story.
-func (l *life) asked(job string, e makegood.Event) {
-	l.w.mu.Lock()
-	defer l.w.mu.Unlock()
-	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
 }
 
 // missing reports whether an error says that there is no such job.

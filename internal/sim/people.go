@@ -53,7 +53,7 @@ func (w *world) people() {
 				w.after(between(w.chance.of("poison", name, strconv.Itoa(i)), time.Second, time.Minute), func() {
 					w.mu.Lock()
 					defer w.mu.Unlock()
-					_ = w.queues[name].put("poisoner", queue.Message{Body: `{"v":1,"type":"Nonsense"}`})
+					_ = w.queues[name].put("poisoner", queue.Message{Body: `{"v":0,"type":"Nonsense"}`})
 				})
 			}
 		}
@@ -98,7 +98,14 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 				return false
 			}
 		}
-		// A message is no promise yet: it asks until the job is there.
+		w.mu.Lock()
+		taken := o.once && w.engine == nil
+		w.acked[o.id] = w.acked[o.id] || taken
+		w.mu.Unlock()
+		if taken {
+			return true
+		}
+		// The queue of an embedded engine dies with it, and others may be lost: it asks until the job is there.
 		_, err = l.Load(ctx, o.id)
 		return err == nil
 	}
@@ -122,6 +129,9 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 // request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
 func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makegood.Verb, name string) bool {
 	l.asked(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	w.mu.Lock()
+	w.referee(job).Asks(verb)
+	w.mu.Unlock()
 	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
 	return err == nil || l.missing(err)
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,7 +10,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // simQueue is a standard queue of SQS and the event source mapping behind it: at least once, in any order,
@@ -45,20 +45,23 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	if q.w.faults.strikes(PartSent, name) {
 		return errThrottled
 	}
-	if task, err := wire.DecodeTask(m.Body); err == nil {
+	if task, err := q.w.reading.task(m.Body); err == nil {
 		if attempt := on(task.Job, task.Step, task.Attempt); q.w.faults.strikes(TaskRefused, attempt) {
+			q.w.referee(task.Job).NotTaken(task.Step, task.Undo != nil)
 			return queue.Refused("the queue does not take %s", attempt)
 		}
 		q.w.sent[on(task.Job, task.Step, task.Attempt)]++
 	}
 	workflow := ""
-	if in, err := wire.DecodeIncoming(m.Body); err == nil && in.Submit != nil {
+	if in, err := q.w.reading.event(m.Body); err == nil && in.Submit != nil {
 		workflow = in.Submit.Workflow
 	}
 	copies := 1
 	switch q.w.faults.first(name, Lost, Doubled) {
 	case Lost:
-		copies = 0
+		if !q.w.promised(workflow, m.Group) {
+			copies = 0
+		}
 	case Doubled:
 		copies = 2
 	}
@@ -77,6 +80,11 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 		q.wake(delay)
 	}
 	return nil
+}
+
+// promised reports whether a message is a submission that nobody makes again: a queue does not lose what it has taken.
+func (w *world) promised(workflow, job string) bool {
+	return workflow != "" && slices.ContainsFunc(w.load.jobs, func(o order) bool { return o.once && o.id == job })
 }
 
 func (q *simQueue) depth() (d queue.Depth) {

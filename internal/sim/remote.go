@@ -55,6 +55,7 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	case RemoteRefuses:
 		return nil, agent.NotApplied(errors.New("busy"))
 	case RemoteForGood:
+		a.w.saysFinal(task)
 		return nil, agent.Final(agent.NotApplied(errors.New("never")))
 	case RemoteFails:
 		if oneIn(r, 2) {
@@ -134,12 +135,19 @@ func (w *world) apply(l *life, task makegood.Task) error {
 		entry.undone = true
 	case entry.undone:
 		w.note(l.name, "remote refuses "+key+", which was undone")
+		w.referee(task.Job).SaidFinal(task.Step, false)
 		return agent.Final(agent.NotApplied(errors.New("undone already")))
 	default:
 		entry.applied = true
 	}
 	w.note(l.name, "remote applies "+task.Key)
 	return nil
+}
+
+func (w *world) saysFinal(task makegood.Task) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.referee(task.Job).SaidFinal(task.Step, task.Undo != nil)
 }
 
 // begun notes that an attempt runs, and that it may.
@@ -150,6 +158,11 @@ func (w *world) begun(l *life, task makegood.Task) {
 	w.note(l.name, "runs "+name)
 	w.runs[name]++
 	w.known(task)
+	outcome := makegood.Outcome("")
+	if task.Undo != nil {
+		outcome = task.Undo.Outcome
+	}
+	w.referee(task.Job).Began(task.Step, task.Attempt, task.Round, task.Undo != nil, outcome)
 	if !task.Shared && w.runs[name] > 1 {
 		w.violate(task.Job, "I5: attempt %s runs %d times", name, w.runs[name])
 	}

@@ -28,6 +28,8 @@ type order struct {
 	replyTo  string
 	// byMessage: submitted by a message on the events queue.
 	byMessage bool
+	// once: it is sent until the queue has taken it, and never again: the queue promises to deliver it.
+	once bool
 	// again are further submissions of the same, other one of the same id with another input.
 	again    []time.Duration
 	other    time.Duration
@@ -54,12 +56,13 @@ func newWorkload(c chance, o Options) workload {
 		w.workflows = append(w.workflows, rollWorkflow(c.of("workflow", strconv.Itoa(i)), "w"+strconv.Itoa(i), steps))
 	}
 	for i := range jobs {
-		w.jobs = append(w.jobs, rollOrder(c.of("job", strconv.Itoa(i)), "j"+strconv.Itoa(i), w.workflows, o))
+		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))
 	}
 	return w
 }
 
-func rollOrder(r *rand.Rand, id string, workflows []*workflowfile.Compiled, o Options) order {
+func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Options) order {
+	r := c.of("job", strings.TrimPrefix(id, "j"))
 	one := order{
 		id: id, workflow: pick(r, workflows...), at: between(r, 0, 20*time.Second),
 		input: json.RawMessage(fmt.Sprintf(`{"n":%d,"pad":%q}`, r.IntN(6), strings.Repeat("x", pick(r, 0, 0, 300)))),
@@ -83,6 +86,9 @@ func rollOrder(r *rand.Rand, id string, workflows []*workflowfile.Compiled, o Op
 		if !o.quietOperators {
 			one.requests = append(one.requests, request{at: at, verb: verb})
 		}
+	}
+	if one.once = one.byMessage && c.of("once", id).IntN(2) == 0; one.once {
+		one.again, one.other = nil, 0
 	}
 	return one
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -135,6 +136,8 @@ type world struct {
 	owed    map[string]map[string]bool
 	causes  map[string]map[string]bool
 	outputs map[[2]string][]byte
+	// referees judge the policy of each job.
+	referees map[string]*oracle.Referee
 
 	stale   window
 	staleBy time.Duration
@@ -142,8 +145,11 @@ type world struct {
 	deafness    window
 	deafForGood bool
 	// exact: no clock goes wrong. period is how often the Supervisor looks at what is overdue.
-	exact  bool
-	period time.Duration
+	exact bool
+	// mixed: processes are of two releases.
+	mixed   bool
+	period  time.Duration
+	reading reading
 	// engine is the run of the embedded engine, if that is what runs here.
 	engine *engine
 	result Result
@@ -161,7 +167,7 @@ func Run(o Options) Result {
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, answered: map[string]map[*life]bool{}, nobodys: map[string]bool{},
-		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
+		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
@@ -170,6 +176,7 @@ func Run(o Options) Result {
 	w.deafness = w.faults.window(ListenerDeaf, "listener", w.start, faultsLast)
 	w.deafForGood = w.deafness != window{} && oneIn(c.of("deaf"), 12)
 	w.exact = w.faults.perMille[ClockSkewed] == 0 && w.faults.perMille[ClockJumped] == 0
+	w.mixed = oneIn(c.of("mixed"), 4)
 	w.build(embedded)
 	w.people()
 	if embedded {
@@ -206,12 +213,21 @@ func (w *world) life(name string) *life {
 	}
 	l := &life{
 		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]makegood.Job{},
-		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{},
+		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{}, passedOn: map[string]bool{},
 	}
+	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)
 	if l.engine == nil && w.faults.strikes(ClockSkewed, name) {
 		l.clock = skew(w.chance.of("clock", name))
 	}
 	return l
+}
+
+// releaseOf gives the name of what has one release: a process, or a run of the embedded engine with all that is in it.
+func (w *world) releaseOf(name string) string {
+	if w.engine != nil {
+		return "engine" + strconv.Itoa(w.engine.incarnation)
+	}
+	return name
 }
 
 // note puts an event into the hash, and into the trace. w.mu is held.
@@ -296,7 +312,7 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
 		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
-		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period,
+		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
 	})
 }
 
@@ -322,7 +338,7 @@ func (w *world) schedulerOf(l *life) queue.Handler {
 
 func (w *world) agentOf(l *life, name string) queue.Handler {
 	runner := agentrun.New(agentrun.Config{
-		Handlers: []agent.Handler{remote{l, name}}, Claims: l, Queue: l, Quarantine: quarantineQueue, Instance: l.name,
+		Handlers: []agent.Handler{remote{l, name}}, Claims: l, Queue: l, Tasks: tasksPrefix + name, Quarantine: quarantineQueue, Instance: l.name,
 		Now: l.now, Logger: quiet, Nonce: func(t makegood.Task) string { return l.calling("claims", on(t.Job, t.Step, t.Attempt)) },
 	})
 	return w.withBackoff(l, tasksPrefix+name, runner.HandleSQS)

@@ -41,6 +41,8 @@ var (
 	ErrWithdrawn = errors.New("withdrawn")
 	// ErrDamaged: the item is there and cannot be decoded. Park it.
 	ErrDamaged = errors.New("damaged")
+	// ErrNewer: a later release wrote the job, and this one must not decide about it. Leave it as it is.
+	ErrNewer = errors.New("written by a newer release: leave it")
 )
 
 // Jobs keeps the hot items. Only the Scheduler's code calls it.
@@ -50,17 +52,18 @@ type Jobs interface {
 	Create(ctx context.Context, job makegood.Job) error
 
 	// Load reads a job, strongly consistent: every Create, Save and Park that was answered before is in it.
-	// ErrNotFound, ErrDamaged.
+	// ErrNotFound, ErrDamaged; ErrNewer, together with the job as far as this release knows it, to be shown.
 	Load(ctx context.Context, id string) (makegood.Job, error)
 
 	// Save stores change.Job as Rev change.Job.Rev+1 in one durable write. It fails with ErrConflict, and writes
-	// nothing, unless change.Job.Rev is the Rev stored.
+	// nothing, unless change.Job.Rev is the Rev stored; and with ErrNewer, for a job that was loaded with it.
 	Save(ctx context.Context, change Change) error
 
 	// Park puts a job that cannot be decoded or applied in front of a person: ProcessState Error,
 	// this reason, and this CompleteBy, by a raw write on the item that needs no decoding and is
 	// conditional on CompleteBy still being seen. It raises Rev, as every write of the item does. ErrConflict,
-	// ErrNotFound. What else the item holds stays, for whoever mends it.
+	// ErrNotFound; ErrNewer for a job whose Needs this release does not reach. What else the item holds stays, for
+	// whoever mends it.
 	Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error
 }
 

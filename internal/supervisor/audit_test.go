@@ -143,3 +143,56 @@ func TestTheAuditGoesOnWhereItCameTo(t *testing.T) {
 		}
 	}
 }
+
+// page is an auditor of one page.
+type page []store.Audited
+
+func (p page) AuditPage(context.Context, string, int) ([]store.Audited, string, error) {
+	return p, "", nil
+}
+
+// Told of is what no sweep would find, with the key that it has, if it has one; a key too many is found by the sweep.
+func TestTheAuditTellsOfWhatNoSweepFindsWithTheKeyThatItHas(t *testing.T) {
+	w := newWorld(t, 1)
+	key := noon.Add(time.Hour)
+	w.config.Auditor = page{
+		{Job: "unfinished", ProcessState: makegood.Processing, CompleteBy: key},
+		{Job: "untold", ProcessState: makegood.Processed, Untold: true},
+		{Job: "too-much", ProcessState: makegood.Processed, CompleteBy: key, Indexed: true, Told: true},
+		{Job: "nothing", CompleteBy: key, Indexed: true, NoJob: true},
+		{Job: "fine", ProcessState: makegood.Processing, CompleteBy: key, Indexed: true},
+	}
+	w.walk(supervisor.New(w.config), supervisor.AuditResult{Audited: 5, Stray: 4, Sent: 2})
+	records, err := w.queue.Receive(t.Context(), "events", 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]time.Time{}
+	for _, record := range records {
+		job, event, err := wire.DecodeEvent(record.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[job] = event.(makegood.DeadlinePassed).Key
+	}
+	if len(got) != 2 || !got["unfinished"].Equal(key) || !got["untold"].IsZero() {
+		t.Errorf("told of %v, want of unfinished with its key and of untold with none", got)
+	}
+}
+
+// What the configuration leaves out is filled in, and what it says is kept.
+func TestWhatTheConfigurationLeavesOutIsFilledIn(t *testing.T) {
+	s := supervisor.New(supervisor.Config{})
+	if s.Page != supervisor.DefaultPage || s.MaxPages != supervisor.DefaultMaxPages || s.Depth != supervisor.DefaultDepth || s.AuditPage != supervisor.DefaultAuditPage {
+		t.Errorf("got %+v, want the default limits", s.Config)
+	}
+	if s.Now == nil || s.Logger == nil || s.Strays == nil || s.Places == nil {
+		t.Errorf("got %+v, want a clock, logs and places", s.Config)
+	}
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	s = supervisor.New(supervisor.Config{Logger: logger, Page: 7, MaxPages: 8, Depth: 9, AuditPage: 10})
+	if s.Logger != logger || s.Strays != logger || s.Page != 7 || s.MaxPages != 8 || s.Depth != 9 || s.AuditPage != 10 {
+		t.Errorf("got %+v, want what was given, and its log for strays", s.Config)
+	}
+}

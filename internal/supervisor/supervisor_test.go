@@ -293,6 +293,26 @@ func TestASweepSendsNothingWhenTheDepthIsNotKnown(t *testing.T) {
 	}
 }
 
+// Nor is one that was not known once: whether anybody takes the events is asked again by the next sweep.
+func TestASweepSendsNothingWhenTheFirstDepthIsNotKnown(t *testing.T) {
+	w := newWorld(t, 1)
+	w.overdue(0, 3)
+	w.config.Unpolled = time.Millisecond
+	asked := 0
+	w.config.Queue = faultqueue.New(w.queue, faultqueue.Options{Plan: func(c faultqueue.Call) faultqueue.Fault {
+		if c.Op == faultqueue.Depth {
+			if asked++; asked == 1 {
+				return faultqueue.FailBefore
+			}
+		}
+		return faultqueue.None
+	}})
+	got, err := supervisor.New(w.config).Sweep(t.Context())
+	if got != (supervisor.Result{}) || !errors.Is(err, faultqueue.ErrInjected) {
+		t.Errorf("got %+v, %v, want nothing and the error", got, err)
+	}
+}
+
 // picky fails every third message.
 type picky struct {
 	*localqueue.Queues

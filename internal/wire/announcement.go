@@ -13,8 +13,7 @@ const (
 
 // announcement is a change of ProcessState on the wire. It carries no payload.
 type announcement struct {
-	V            int                   `json:"v"`
-	Type         string                `json:"type"`
+	head
 	Job          string                `json:"job"`
 	Workflow     string                `json:"workflow"`
 	Seq          int                   `json:"seq"`
@@ -25,30 +24,25 @@ type announcement struct {
 
 // agentSilent is an alert about an agent on the wire.
 type agentSilent struct {
-	V     int    `json:"v"`
-	Type  string `json:"type"`
+	head
 	Agent string `json:"agent"`
 }
 
 // EncodeAnnouncement writes an announcement of a job.
 func EncodeAnnouncement(job, workflow string, a makegood.Announcement) (string, error) {
 	return encode(announcement{
-		V: Version, Type: typeAnnouncement, Job: job, Workflow: workflow,
+		head: head{Version, typeAnnouncement}, Job: job, Workflow: workflow,
 		Seq: a.Seq, ProcessState: a.ProcessState, Reason: a.Reason, At: a.At,
 	})
 }
 
-// DecodeAnnouncement reads what EncodeAnnouncement writes; any error is ErrPoison.
+// DecodeAnnouncement reads what EncodeAnnouncement writes. ErrPoison, ErrNewer.
 func DecodeAnnouncement(body string) (job, workflow string, a makegood.Announcement, err error) {
 	var m announcement
-	if err := decode(body, &m); err != nil {
+	if err := decode(body, &m, typeAnnouncement); err != nil {
 		return "", "", a, err
 	}
 	switch {
-	case m.V != Version:
-		return "", "", a, poison("version %d, want %d", m.V, Version)
-	case m.Type != typeAnnouncement:
-		return "", "", a, poison("type %q, want %q", m.Type, typeAnnouncement)
 	case m.Job == "" || m.ProcessState == "":
 		return "", "", a, poison("an announcement must name job and processState")
 	case m.Seq < 1:
@@ -62,5 +56,5 @@ func DecodeAnnouncement(body string) (job, workflow string, a makegood.Announcem
 // EncodeAgentSilent writes the alert that nobody claims the tasks of an agent. It goes to operators
 // only, and nothing here reads it.
 func EncodeAgentSilent(agent string) (string, error) {
-	return encode(agentSilent{V: Version, Type: typeAgentSilent, Agent: agent})
+	return encode(agentSilent{head: head{Version, typeAgentSilent}, Agent: agent})
 }

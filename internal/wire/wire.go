@@ -1,5 +1,11 @@
-// Package wire is how tasks, events and jobs are written: versioned JSON, read strictly.
+// Package wire is how tasks, events and jobs are written: versioned JSON.
 // docs/messages.md describes the messages for agents that are not written in Go.
+//
+// # Two releases on one queue
+//
+// A reader ignores the fields that it does not know, and leaves (ErrNewer, Leave) the messages that it does not know.
+// All else that it cannot read is poison. Names are read as encoding/json reads them: in any case, and of a name that is
+// there twice the last counts; so no release may tell two fields apart by their case.
 package wire
 
 import (
@@ -9,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,12 +29,26 @@ const Version = 1
 // ErrPoison: the message can never be understood. It goes into quarantine with the reason.
 var ErrPoison = errors.New("poison message")
 
-const typeTask = "Task"
+// The types of message that are read here.
+const (
+	typeTask           = "Task"
+	typeSubmitted      = "Submitted"
+	typeStepSucceeded  = "StepSucceeded"
+	typeStepFailed     = "StepFailed"
+	typeDeadlinePassed = "DeadlinePassed"
+)
+
+// head is what every message begins with.
+type head struct {
+	V    int    `json:"v"`
+	Type string `json:"type"`
+}
+
+func (h head) said() head { return h }
 
 // task is a task on the wire. Times are RFC 3339 in UTC, durations whole milliseconds.
 type task struct {
-	V          int             `json:"v"`
-	Type       string          `json:"type"`
+	head
 	Job        string          `json:"job"`
 	Workflow   string          `json:"workflow"`
 	Step       string          `json:"step"`
@@ -58,8 +79,7 @@ type undoTask struct {
 
 // event is anything on the events queue.
 type event struct {
-	V         int             `json:"v"`
-	Type      string          `json:"type"`
+	head
 	Job       string          `json:"job"`
 	Step      string          `json:"step,omitempty"`
 	Attempt   int             `json:"attempt,omitempty"`
@@ -77,8 +97,7 @@ const TypeSubmit = "Submit"
 // Submit asks for a job by a message, on the submissions queue where there is one. The same ID with the same content is the
 // same job, so the message may be delivered twice.
 type Submit struct {
-	V        int             `json:"v"`
-	Type     string          `json:"type"`
+	head
 	Workflow string          `json:"workflow"`
 	ID       string          `json:"id"`
 	Input    json.RawMessage `json:"input"`
@@ -86,9 +105,9 @@ type Submit struct {
 	ReplyTo  string          `json:"replyTo,omitempty"`
 }
 
-// EncodeSubmit writes a submission; V and Type are filled in.
+// EncodeSubmit writes a submission.
 func EncodeSubmit(s Submit) (string, error) {
-	s.V, s.Type = Version, TypeSubmit
+	s.head = head{Version, TypeSubmit}
 	return encode(s)
 }
 
@@ -97,26 +116,23 @@ type Incoming struct {
 	Job    string
 	Event  makegood.Event
 	Submit *Submit
+	// Repeats: with ErrNewer, whoever sent this says it again as long as it is so. To leave it would multiply it.
+	Repeats bool
 }
 
-// DecodeIncoming reads a message of the events queue; any error is ErrPoison.
+// DecodeIncoming reads a message of the events queue. ErrPoison, ErrNewer.
 func DecodeIncoming(body string) (Incoming, error) {
-	var kind struct {
-		Type string `json:"type"`
-	}
-	// Whatever is wrong with it, the strict reading below says better.
+	var kind head
+	// Whatever is wrong with it, the reading below says better.
 	if !strings.Contains(body, TypeSubmit) || json.Unmarshal([]byte(body), &kind) != nil || kind.Type != TypeSubmit {
 		job, e, err := DecodeEvent(body)
-		return Incoming{Job: job, Event: e}, err
+		return Incoming{Job: job, Event: e, Repeats: errors.Is(err, errNewerDeadline)}, err
 	}
 	var s Submit
-	if err := decode(body, &s); err != nil {
+	if err := decode(body, &s, TypeSubmit); err != nil {
 		return Incoming{}, err
 	}
-	switch {
-	case s.V != Version:
-		return Incoming{}, poison("version %d, want %d", s.V, Version)
-	case s.Workflow == "" || s.ID == "":
+	if s.Workflow == "" || s.ID == "" {
 		return Incoming{}, poison("a submission must name workflow and id")
 	}
 	s.StartAt = makegood.Instant(s.StartAt)
@@ -133,8 +149,8 @@ type replyError struct {
 // EncodeTask writes a task.
 func EncodeTask(t makegood.Task) (string, error) {
 	m := task{
-		V: Version, Type: typeTask,
-		Job: t.Job, Workflow: t.Workflow, Step: t.Step, Round: t.Round, Attempt: t.Attempt,
+		head: head{Version, typeTask},
+		Job:  t.Job, Workflow: t.Workflow, Step: t.Step, Round: t.Round, Attempt: t.Attempt,
 		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
 		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Timeout.Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
@@ -146,17 +162,13 @@ func EncodeTask(t makegood.Task) (string, error) {
 	return encode(m)
 }
 
-// DecodeTask reads what EncodeTask writes; any error is ErrPoison.
+// DecodeTask reads what EncodeTask writes. ErrPoison, ErrNewer.
 func DecodeTask(body string) (makegood.Task, error) {
 	var m task
-	if err := decode(body, &m); err != nil {
+	if err := decode(body, &m, typeTask); err != nil {
 		return makegood.Task{}, err
 	}
 	switch {
-	case m.V != Version:
-		return makegood.Task{}, poison("version %d, want %d", m.V, Version)
-	case m.Type != typeTask:
-		return makegood.Task{}, poison("type %q, want %q", m.Type, typeTask)
 	case m.Job == "" || m.Step == "" || m.Agent == "" || m.Action == "" || m.Key == "" || m.ReplyTo == "":
 		return makegood.Task{}, poison("a task must name job, step, agent, action, key and replyTo")
 	case makegood.CheckJobID(m.Job) != nil:
@@ -188,23 +200,23 @@ func DecodeTask(body string) (makegood.Task, error) {
 // EncodeEvent writes an event of a job. Only replies, deadlines and submissions cross a queue: what the Scheduler tells
 // itself, and what people ask for, has no form on the wire, so nobody who can send a message can say it.
 func EncodeEvent(job string, e makegood.Event) (string, error) {
-	m := event{V: Version, Job: job}
+	m := event{head: head{V: Version}, Job: job}
 	switch e := e.(type) {
 	case makegood.Submitted:
-		m.Type = "Submitted"
+		m.Type = typeSubmitted
 	case makegood.StepSucceeded:
-		m.Type = "StepSucceeded"
+		m.Type = typeStepSucceeded
 		m.reply(e.Reply)
 		m.Output = e.Output.Inline
 	case makegood.StepFailed:
-		m.Type = "StepFailed"
+		m.Type = typeStepFailed
 		m.reply(e.Reply)
 		m.Error = &replyError{
 			Message: e.Error.Message, Retryable: e.Error.Retryable, Applied: e.Error.Applied,
 			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
 		}
 	case makegood.DeadlinePassed:
-		m.Type, m.Key = "DeadlinePassed", e.Key
+		m.Type, m.Key = typeDeadlinePassed, e.Key
 	default:
 		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
 	}
@@ -215,27 +227,24 @@ func (m *event) reply(r makegood.Reply) {
 	m.Step, m.Attempt, m.Token, m.LockedBy, m.StartedAt = r.Step, r.Attempt, r.Token, r.LockedBy, r.StartedAt
 }
 
-// DecodeEvent reads what EncodeEvent writes; any error is ErrPoison.
+// DecodeEvent reads what EncodeEvent writes. ErrPoison, ErrNewer.
 func DecodeEvent(body string) (job string, e makegood.Event, err error) {
 	var m event
-	if err := decode(body, &m); err != nil {
+	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed); err != nil {
 		return "", nil, err
-	}
-	if m.V != Version {
-		return "", nil, poison("version %d, want %d", m.V, Version)
 	}
 	if m.Job == "" {
 		return "", nil, poison("an event must name its job")
 	}
 	switch m.Type {
-	case "Submitted":
+	case typeSubmitted:
 		return m.Job, makegood.Submitted{}, nil
-	case "StepSucceeded", "StepFailed":
+	case typeStepSucceeded, typeStepFailed:
 		return decodeReply(m)
-	case "DeadlinePassed":
+	case typeDeadlinePassed:
 		return m.Job, makegood.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
 	default:
-		return "", nil, poison("unknown type %q", m.Type)
+		panic(fmt.Sprintf("wire: an event of type %q", m.Type))
 	}
 }
 
@@ -250,7 +259,7 @@ func decodeReply(m event) (string, makegood.Event, error) {
 		// An offset may carry it out of the years that JSON has, and then its job could not be written any more.
 		return "", nil, poison("startedAt: %v", err)
 	}
-	if m.Type == "StepSucceeded" {
+	if m.Type == typeStepSucceeded {
 		if m.Error != nil {
 			return "", nil, poison("StepSucceeded with an error")
 		}
@@ -309,46 +318,44 @@ func marshal(m any) ([]byte, error) {
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
 }
 
-func decode(body string, m any) error {
+// message is a struct that is written with its head.
+type message interface{ said() head }
+
+// decode reads a message of one of these types into m, which points to it. ErrPoison, ErrNewer.
+func decode(body string, m message, types ...string) error {
 	if len(body) > makegood.MaxMessageBytes {
 		return poison("%d bytes, the limit is %d", len(body), makegood.MaxMessageBytes)
 	}
 	if !utf8.ValidString(body) {
 		return poison("not UTF-8")
 	}
+	err := read(body, m)
+	if h := m.said(); err == nil && h.V == Version && slices.Contains(types, h.Type) {
+		return nil
+	}
+	// A later version may give any field but these two another kind.
+	var h head
+	if headErr := read(body, &h); headErr != nil {
+		return poison("%v", headErr)
+	}
+	if judged := judge(h, types); judged != nil {
+		return judged
+	}
+	return poison("%v", err)
+}
+
+// read reads one JSON value, and ignores the fields that it does not know.
+func read(body string, m any) error {
 	d := json.NewDecoder(strings.NewReader(body))
-	d.DisallowUnknownFields()
 	if err := d.Decode(m); err != nil {
-		return poison("%v", err)
+		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return poison("something follows the message")
+		return errors.New("something follows the message")
 	}
 	return nil
 }
 
 func poison(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPoison, fmt.Sprintf(format, args...))
-}
-
-// EncodeJob writes a job as a store keeps it: all of it but Rev and CompleteBy, which a store keeps beside it,
-// unpacked.
-func EncodeJob(j makegood.Job) ([]byte, error) {
-	j.Rev, j.CompleteBy = 0, time.Time{}
-	body, err := marshal(j)
-	if err != nil {
-		return nil, fmt.Errorf("encode job %s: %w", j.ID, err)
-	}
-	return body, nil
-}
-
-// DecodeJob reads what EncodeJob writes.
-func DecodeJob(body []byte) (makegood.Job, error) {
-	var j makegood.Job
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&j); err != nil {
-		return makegood.Job{}, fmt.Errorf("decode job: %w", err)
-	}
-	return j, nil
 }

@@ -25,8 +25,15 @@ const (
 	MaxDefinitionBytes = 256 << 10
 )
 
-// ErrInvalid: the workflow is wrong. Every error of Parse, FromWorkflow and Load is one.
+// ErrInvalid: the workflow is wrong. Every error of Parse and FromWorkflow is one.
 var ErrInvalid = errors.New("invalid workflow")
+
+// ErrNewer: a newer release wrote the definition, and this one cannot run it as it is meant.
+var ErrNewer = errors.New("definition of a newer release")
+
+// knownLevel is the highest level of definition that this release knows. One that cannot be run without knowing more than
+// its fields, such as another value or kind of one, says a higher one as needs.
+const knownLevel = 0
 
 // Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.
 type Compiled struct {
@@ -101,17 +108,16 @@ func FromWorkflow(w makegood.Workflow, options ...Option) (*Compiled, error) {
 }
 
 // Load compiles a definition, which is the Definition of a Compiled, and keeps it and so its Hash as
-// they are. Errors are of type Errors.
+// they are. Code wrote it, so a field that is not known is no mistake of a person: ErrNewer. Other errors are of type
+// Errors.
 func Load(definition []byte) (*Compiled, error) {
 	const file = "definition"
-	d := json.NewDecoder(bytes.NewReader(definition))
-	d.DisallowUnknownFields()
-	var w makegood.Workflow
-	if err := d.Decode(&w); err != nil {
-		return nil, Errors{{File: file, Message: err.Error()}}
+	w, err := decodeDefinition(definition)
+	if errors.Is(err, ErrNewer) {
+		return nil, err
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, Errors{{File: file, Message: "something follows the workflow"}}
+	if err != nil {
+		return nil, Errors{{File: file, Message: err.Error()}}
 	}
 	compiled, err := newCheck(nil).compile(file, w)
 	if err != nil {
@@ -120,6 +126,29 @@ func Load(definition []byte) (*Compiled, error) {
 	compiled.Definition = bytes.Clone(definition)
 	compiled.Hash = canonical.Hash(definition)
 	return compiled, nil
+}
+
+// decodeDefinition reads a workflow as it is stored. It fails with ErrNewer where all that is wrong is what it has more
+// than this release knows, or where it says that more is needed.
+func decodeDefinition(definition []byte) (w makegood.Workflow, err error) {
+	var level struct {
+		Needs int `json:"needs"`
+	}
+	if json.Unmarshal(definition, &level) == nil && level.Needs > knownLevel {
+		return w, fmt.Errorf("%w: it needs level %d, and %d is known", ErrNewer, level.Needs, knownLevel)
+	}
+	d := json.NewDecoder(bytes.NewReader(definition))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&w); err != nil {
+		if json.Unmarshal(definition, &makegood.Workflow{}) == nil {
+			return w, fmt.Errorf("%w: %w", ErrNewer, err)
+		}
+		return w, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return w, errors.New("something follows the workflow")
+	}
+	return w, nil
 }
 
 // compile completes, checks and compiles a workflow as it was read.

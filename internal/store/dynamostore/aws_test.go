@@ -160,8 +160,8 @@ func TestTheContractHolds(t *testing.T) {
 		return storetest.Harness{
 			Open:   func() store.Store { return tab.open(t) },
 			Reopen: func() store.Store { return tab.open(t) },
-			Damage: func(id string) { tab.damage(t, id) },
-			Lag:    2 * time.Second,
+			Damage: func(id string) { tab.damage(t, id) }, Overwrite: func(job makegood.Job) { tab.overwrite(t, job) },
+			Lag: 2 * time.Second,
 		}
 	})
 }
@@ -175,6 +175,17 @@ func (tab *table) damage(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// overwrite stores a job in the place of the one of its id, as a later release would.
+func (tab *table) overwrite(t *testing.T, job makegood.Job) {
+	t.Helper()
+	_, err := tab.config.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName: &tab.name, Key: hotKey(job.ID), UpdateExpression: aws.String("SET #d = :d, Needs = :n"),
+		ExpressionAttributeNames:  map[string]string{"#d": attrData},
+		ExpressionAttributeValues: item{":d": blob(packData(job, nil, nil)), ":n": number(int64(job.Needs))},
+	})
+	must(t, "overwrite", err)
 }
 
 func job(id string) makegood.Job {

@@ -120,7 +120,7 @@ func (r *reference) reply(id string, n int, all []replied) {
 	for _, reply := range all {
 		output := wire.Inline(r.output)
 		if len(r.output) > makegood.MaxInlineBytes {
-			output = makegood.Payload{Ref: outputPrefix(reply.step, 1) + "0123456789abcdef", Bytes: len(r.output)}
+			output = makegood.Payload{Ref: outputKey(reply.step, 1) + "0123456789abcdef", Bytes: len(r.output)}
 			must(r.T, "put payload", r.store.PutPayload(r.Context(), id, output.Ref, r.output))
 		}
 		e := makegood.StepSucceeded{Output: output, Reply: makegood.Reply{

@@ -101,13 +101,7 @@ func (s *Store) claim(ctx context.Context, slot store.Slot, claim makegood.Claim
 		// Nothing is to be written, unless it is this claim that is there, made before.
 		return s.judge(ctx, "Claim", slot, nil, decide)
 	}
-	it := slotKey(slot)
-	for name, v := range slotValues(written(taken)) {
-		if v != nil {
-			it[name] = v
-		}
-	}
-	old, err := s.put(ctx, "Claim", it, claimable, item{":attempt": number(int64(claim.Attempt))})
+	old, err := s.update(ctx, "Claim", slotKey(slot), claiming(taken))
 	if !errors.Is(err, errCondition) {
 		return err
 	}
@@ -115,8 +109,20 @@ func (s *Store) claim(ctx context.Context, slot store.Slot, claim makegood.Claim
 	return s.judge(ctx, "Claim", slot, old, decide)
 }
 
-// claimable is the condition under which an attempt can be claimed.
-const claimable = "attribute_not_exists(PK) OR Attempt < :attempt"
+// claiming is the update that takes an attempt. What a later release has put into the slot stays.
+func claiming(taken store.ClaimItem) *update {
+	u := newUpdate()
+	values := slotValues(written(taken))
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] == nil {
+			u.remove(u.attr(name))
+		} else {
+			u.set(u.attr(name), "next"+name, values[name])
+		}
+	}
+	u.when("attribute_not_exists(" + u.attr(attrPK) + ") OR " + u.attr(attrAttempt) + " < " + u.value("attempt", values[attrAttempt]))
+	return u
+}
 
 // Beat extends a claim; see store.Claims.
 func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -21,6 +24,43 @@ func claimOf(j makegood.Job, lockedBy string) (store.Slot, makegood.Claim) {
 
 func claimUntil(j makegood.Job) time.Time { return j.CreatedAt.Add(makegood.MaxClaimDelay) }
 
+// What a later release has put beside a claim, and beside the current definition, is still there after everything that
+// this one writes.
+func TestWhatALaterReleasePutBesideStays(t *testing.T) {
+	tab := newTable(t)
+	s := tab.open(t)
+	j := job("beside-1")
+	slot, claim := claimOf(j, "agent:1")
+	must(t, "put definition", s.PutDefinition(t.Context(), "order", "hash-1", []byte("{}")))
+	keys := []item{slotKey(slot), keyItem("workflow#order", sortDefinition)}
+	must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+	for _, key := range keys {
+		_, err := tab.config.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &tab.name, Key: key, UpdateExpression: aws.String("SET Later = :x, StoreFormat = :f"),
+			ExpressionAttributeValues: item{":x": text("x"), ":f": number(format + 1)},
+		})
+		must(t, "write as a later release", err)
+	}
+	_, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
+	must(t, "beat", err)
+	_, err = s.Close(t.Context(), slot, store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt, LockedBy: claim.LockedBy})
+	must(t, "close", err)
+	claim.Attempt = 2
+	must(t, "claim of the next attempt", s.Claim(t.Context(), slot, claim, claimUntil(j)))
+	must(t, "put another definition", s.PutDefinition(t.Context(), "order", "hash-2", []byte("{}")))
+	for _, key := range keys {
+		it, err := s.get(t.Context(), "Get", key)
+		must(t, "get", err)
+		if asText(it["Later"]) != "x" || asInt(it[attrFormat]) != format+1 {
+			t.Errorf("got %v, want it with what a later release has put there", it)
+		}
+	}
+	hash, err := s.CurrentDefinition(t.Context(), "order")
+	if err != nil || hash != "hash-2" {
+		t.Errorf("the current definition: got %s, %v", hash, err)
+	}
+}
+
 // Without the tests in the old item each of them would be told of a conflict with itself.
 func TestALostClaimIsNotTaken(t *testing.T) {
 	tab := newTable(t)
@@ -28,7 +68,7 @@ func TestALostClaimIsNotTaken(t *testing.T) {
 	j := job("lost-2")
 	slot, claim := claimOf(j, "agent:1")
 	before := tab.transport.requests.Load()
-	tab.transport.once("PutItem")
+	tab.transport.once("UpdateItem")
 	must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
 	if got := tab.transport.requests.Load() - before; got != 2 {
 		t.Errorf("got %d requests, want 2: the lost one and its repetition", got)

@@ -14,41 +14,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Data, names and details of an item: whatever is there is read or refused with a reason.
-func FuzzUnpack(f *testing.F) {
-	job := makegood.Job{ID: "j", Workflow: "order", Definition: "d", Round: 1, Steps: []makegood.StepState{{Name: "reserve"}, {Name: "ship"}}}
-	f.Add(pack(job, nil, 0).data)
-	f.Fuzz(func(t *testing.T, body []byte) {
-		unpackCreated(body)
-		if u, err := unpackData(body); err == nil {
-			if len(u.job.Steps) > makegood.MaxSteps || len(u.detailKeys) > maxCount {
-				t.Errorf("got %d steps and %d details from %d bytes", len(u.job.Steps), len(u.detailKeys), len(body))
-			}
-			u.complete(t)
-		} else if err.Error() == "" {
-			t.Error("refused without a reason")
-		}
-		if names, err := unpackNames(body); err == nil && len(names) > makegood.MaxSteps {
-			t.Errorf("got %d names", len(names))
-		}
-		if all, err := unpackDetail(body); err == nil && len(all) > 2*makegood.MaxSteps {
-			t.Errorf("got %d details", len(all))
-		}
-	})
-}
-
-// complete packs a job that was read, if nothing of it is elsewhere, and reads it again.
-func (u unpacked) complete(t *testing.T) {
-	t.Helper()
-	if u.namesKey != "" || len(u.detailKeys) > 0 || len(u.detailed) > 0 {
-		return
-	}
-	again, _ := unpackAll(t, pack(u.job, nil, 0), map[string][]byte{})
-	if !reflect.DeepEqual(again, u.job) {
-		t.Errorf("a job came back as another:\n got %+v\nwant %+v", again, u.job)
-	}
-}
-
 // What an item keeps beside data, with attributes of any value.
 func FuzzBeside(f *testing.F) {
 	f.Add("j", "order", "Processing", "12", "3", "agent:1", "1700000000000")

@@ -29,6 +29,8 @@ const (
 	// attrParked is why a job was parked, and attrParkedBy a nonce of that Park; a save removes both.
 	attrParked   = "Parked"
 	attrParkedBy = "ParkedBy"
+	// attrNeeds is the Needs of a job that has one, for Park, which decodes nothing.
+	attrNeeds = "Needs"
 	// attrAttention is the sort key of the index of that name, of a job that waits for a person.
 	attrAttention = "Attention"
 	// attrExpiresAt is when DynamoDB may delete the item, in seconds: that of a job at its end, of its
@@ -119,11 +121,9 @@ func readBeside(it item) makegood.Job {
 	}
 }
 
-// beside puts into one what the item keeps beside Data into the other, and the reason for which it was
-// parked.
-func (u *unpacked) beside(it item) {
+// beside puts what the item keeps beside Data into the job that Data says, and the reason for which it was parked.
+func beside(job *makegood.Job, it item) {
 	b := readBeside(it)
-	job := &u.job
 	job.ID, job.Workflow, job.ProcessState = b.ID, b.Workflow, b.ProcessState
 	job.FailureCount, job.LockedBy, job.CompleteBy = b.FailureCount, b.LockedBy, b.CompleteBy
 	job.Rev = b.Rev
@@ -139,6 +139,9 @@ func besideItem(job makegood.Job, rev int64) item {
 	it[attrProcessState], it[attrFailureCount] = text(string(job.ProcessState)), number(int64(job.FailureCount))
 	if waits := attention(job); waits != "" {
 		it[attrAttention] = text(waits)
+	}
+	if job.Needs > 0 {
+		it[attrNeeds] = number(int64(job.Needs))
 	}
 	return it
 }

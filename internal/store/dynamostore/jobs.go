@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // Create stores a new job; see store.Jobs.
@@ -94,49 +95,66 @@ func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
 	job, err := s.load(ctx, id)
 	if err != nil {
-		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+		return job, fmt.Errorf("load job %s: %w", id, err)
 	}
 	return job, nil
 }
 
+// load gives a job of a later release together with store.ErrNewer, as far as it is known.
 func (s *Store) load(ctx context.Context, id string) (makegood.Job, error) {
 	it, err := s.get(ctx, "Load", hotKey(id))
 	if err != nil {
 		return makegood.Job{}, err
 	}
-	u, err := unpackData(asBytes(it[attrData]))
-	if err != nil {
-		return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	stored, err := jobformat.Decode(asBytes(it[attrData]))
+	if err == nil {
+		err = s.nameSteps(ctx, &stored)
 	}
-	if u.namesKey != "" {
-		names, err := s.shape(ctx, u.namesKey)
-		if err != nil {
-			return makegood.Job{}, damagedUnlessThere(err)
-		}
-		if err := u.named(names); err != nil {
-			return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
-		}
+	if err == nil {
+		err = s.fillDetails(ctx, id, &stored)
 	}
-	u.beside(it)
-	if len(u.detailKeys) == 0 {
-		return u.job, nil
-	}
-	bodies, err := s.details(ctx, id)
-	if err != nil {
+	if err != nil && !errors.Is(err, store.ErrNewer) {
 		return makegood.Job{}, err
 	}
-	stored, err := u.fill(bodies)
-	if err != nil {
-		return makegood.Job{}, fmt.Errorf("%w: %w", store.ErrDamaged, err)
+	beside(&stored.Job, it)
+	if err == nil {
+		err = jobformat.Newer(stored.Job)
 	}
-	s.spills.put(id, stored)
-	return u.job, nil
+	return stored.Job, err
+}
+
+// nameSteps gives a job the names of its steps, if they are not in its data.
+func (s *Store) nameSteps(ctx context.Context, stored *jobformat.Stored) error {
+	if stored.NamesAt == nil {
+		return nil
+	}
+	names, err := s.shape(ctx, shapePrefix+hashText(stored.NamesAt))
+	if err != nil {
+		return damagedUnlessThere(err)
+	}
+	return stored.Name(names)
 }
 
 // damagedUnlessThere: a job whose parts are gone is damaged; it must not look as if it did not exist.
 func damagedUnlessThere(err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return fmt.Errorf("%w: %w", store.ErrDamaged, errors.New("the names of its steps are gone"))
+	}
+	return err
+}
+
+// fillDetails gives a job the details that are not in its data, and remembers where they are.
+func (s *Store) fillDetails(ctx context.Context, id string, stored *jobformat.Stored) error {
+	if len(stored.DetailsAt) == 0 && len(stored.Detailed) == 0 {
+		return nil
+	}
+	bodies, err := s.details(ctx, id)
+	if err != nil {
+		return err
+	}
+	details, err := fill(stored, bodies)
+	if err == nil {
+		s.spills.put(id, details)
 	}
 	return err
 }
@@ -173,6 +191,9 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 func (s *Store) save(ctx context.Context, change store.Change) error {
 	change.Job.CompleteBy, change.Seen = makegood.Instant(change.Job.CompleteBy), makegood.Instant(change.Seen)
 	job := change.Job
+	if err := jobformat.Newer(job); err != nil {
+		return err
+	}
 	stored, _ := s.spills.get(job.ID)
 	p := pack(job, stored, s.besideData(job))
 	if err := s.putParts(ctx, job.ID, p); err != nil {
@@ -218,6 +239,11 @@ func (s *Store) saving(change store.Change, data []byte) *update {
 	u.set(u.attr(attrLockedBy), "lockedBy", text(job.LockedBy))
 	u.set(u.attr(attrFailureCount), "failures", number(int64(job.FailureCount)))
 	u.set(u.attr(attrWorkflow), "workflow", text(job.Workflow))
+	if job.Needs > 0 {
+		u.set(u.attr(attrNeeds), "needs", number(int64(job.Needs)))
+	} else {
+		u.remove(u.attr(attrNeeds))
+	}
 	if waits := attention(job); waits != "" {
 		u.set(u.attr(attrAttention), "attention", text(waits))
 	} else {
@@ -259,6 +285,8 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 		err = store.ErrNotFound
 	case errors.Is(err, errCondition) && bytes.Equal(asBytes(old[attrParkedBy]), nonce):
 		err = nil
+	case errors.Is(err, errCondition) && asInt(old[attrNeeds]) > jobformat.Level:
+		err = store.ErrNewer
 	case errors.Is(err, errCondition):
 		err = store.ErrConflict
 	}
@@ -268,7 +296,8 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 	return nil
 }
 
-// parking is the update that parks a job. An item that has lost its Rev is parked, too.
+// parking is the update that parks a job, unless it is one of a later release: who saw it may have seen it before that
+// had written it. An item that has lost its Rev is parked, too.
 func (s *Store) parking(id string, seen, completeBy time.Time, reason string, nonce []byte) *update {
 	u := newUpdate()
 	u.set(u.attr(attrProcessState), "error", text(string(makegood.Error)))
@@ -278,6 +307,8 @@ func (s *Store) parking(id string, seen, completeBy time.Time, reason string, no
 	u.raise(u.attr(attrRev))
 	s.move(u, id, completeBy)
 	u.when("attribute_exists(" + u.attr(attrPK) + ")")
+	needs := u.attr(attrNeeds)
+	u.when("(attribute_not_exists(" + needs + ") OR " + needs + " <= " + u.value("level", number(jobformat.Level)) + ")")
 	if seen.IsZero() {
 		u.when("attribute_not_exists(" + u.attr(attrCompleteBy) + ")")
 	} else {

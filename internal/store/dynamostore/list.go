@@ -18,6 +18,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 const (
@@ -180,7 +181,7 @@ func (u *update) shown() string {
 func listed(it item) store.Listed {
 	return store.Listed{
 		ID: jobOf(it), Workflow: asText(it[attrWorkflow]), ProcessState: makegood.ProcessState(asText(it[attrProcessState])),
-		FailureCount: int(asInt(it[attrFailureCount])), CompleteBy: asTime(it[attrCompleteBy]), CreatedAt: unpackCreated(asBytes(it[attrData])),
+		FailureCount: int(asInt(it[attrFailureCount])), CompleteBy: asTime(it[attrCompleteBy]), CreatedAt: jobformat.CreatedAt(asBytes(it[attrData])),
 	}
 }
 

@@ -1,11 +1,8 @@
 package dynamostore
 
 import (
-	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // failer is a test, one of rapid's too.
@@ -25,16 +23,16 @@ type failer interface {
 // unpackAll reads a packed job as Load does, from what was written.
 func unpackAll(t failer, p packed, bodies map[string][]byte) (makegood.Job, []detail) {
 	t.Helper()
-	u, err := unpackData(p.data)
+	u, err := jobformat.Decode(p.data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.namesKey != "" {
-		names, err := unpackNames(p.names.body)
-		if err != nil || p.names.key != u.namesKey {
-			t.Fatalf("names %s, want %s: %v", p.names.key, u.namesKey, err)
+	if u.NamesAt != nil {
+		names, err := jobformat.DecodeNames(p.names.body)
+		if key := shapePrefix + hashText(u.NamesAt); err != nil || p.names.key != key {
+			t.Fatalf("names %s, want %s: %v", p.names.key, key, err)
 		}
-		if err := u.named(names); err != nil {
+		if err := u.Name(names); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,11 +41,11 @@ func unpackAll(t failer, p packed, bodies map[string][]byte) (makegood.Job, []de
 			bodies[d.key] = d.body
 		}
 	}
-	stored, err := u.fill(bodies)
+	stored, err := fill(&u, bodies)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u.job, stored
+	return u.Job, stored
 }
 
 // inData is the job but for what stands beside data.
@@ -64,57 +62,6 @@ func same(t failer, what string, got, want any) {
 	t.Helper()
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
-	}
-}
-
-// A field that is added to a job and forgotten here would be lost at the first save.
-func TestEveryFieldOfAJobIsPacked(t *testing.T) {
-	var job makegood.Job
-	n := 0
-	set(reflect.ValueOf(&job).Elem(), &n)
-	want := inData(job)
-	for name, beside := range map[string]int{"inline": 0, "spilled": unit} {
-		got, _ := unpackAll(t, pack(job, nil, beside), map[string][]byte{})
-		same(t, name, got, want)
-	}
-}
-
-// set gives every field of v a value of its own.
-func set(v reflect.Value, n *int) {
-	*n++
-	switch v.Interface().(type) {
-	case time.Time:
-		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + int64(*n)).UTC()))
-		return
-	case json.RawMessage, []byte:
-		v.SetBytes(fmt.Appendf(nil, "%d", *n))
-		return
-	case makegood.ActivityState:
-		v.SetString(string(makegood.Done))
-		return
-	}
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(fmt.Sprint("text-", *n))
-	case reflect.Int, reflect.Int64:
-		v.SetInt(int64(*n))
-	case reflect.Bool:
-		v.SetBool(true)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			set(v.Field(i), n)
-		}
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
-		set(v.Index(0), n)
-		set(v.Index(1), n)
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		set(v.Elem(), n)
-	default:
-		panic(fmt.Sprintf("a field of kind %s", v.Kind()))
 	}
 }
 
@@ -148,7 +95,7 @@ func drawJob(t *rapid.T) makegood.Job {
 	job := makegood.Job{
 		ID: "a", Workflow: "order", Definition: text.Draw(t, "definition"), InputHash: text.Draw(t, "hash"),
 		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.Processing,
-		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "", "Dreaming")).Draw(t, "desired"),
+		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "")).Draw(t, "desired"),
 		PausedAt: at("paused"), Reason: text.Draw(t, "reason"), CreatedAt: at("created"), FinishedAt: at("finished"),
 		StartAt: at("start"), ReplyTo: text.Draw(t, "replyTo"), Deadline: at("deadline"), Input: drawPayload(t),
 		Transitions: rapid.IntRange(-1, 5000).Draw(t, "transitions"),
@@ -187,7 +134,7 @@ func drawActivity(t *rapid.T, step string) makegood.Activity {
 	}
 	small := rapid.IntRange(0, 3)
 	a := makegood.Activity{
-		State:   rapid.SampledFrom(append(activityStates(), "dreaming")).Draw(t, "state"),
+		State:   rapid.SampledFrom(activityStates()).Draw(t, "state"),
 		Attempt: small.Draw(t, "attempt"), Tries: small.Draw(t, "tries"), FailureCount: small.Draw(t, "failures"),
 		Interruptions: small.Draw(t, "interruptions"), Resent: small.Draw(t, "resent"),
 		At: drawTime(t, "at"), Cause: rapid.SampledFrom([]string{"", "submit", step + "#1"}).Draw(t, "cause"),
@@ -196,7 +143,7 @@ func drawActivity(t *rapid.T, step string) makegood.Activity {
 		OpenedAt: drawTime(t, "opened"), LookAt: drawTime(t, "look"), Closing: rapid.Bool().Draw(t, "closing"),
 	}
 	if rapid.Bool().Draw(t, "own ref") {
-		a.Output = makegood.Payload{Ref: outputPrefix(step, a.Attempt) + rapid.SampledFrom([]string{"0123456789abcdef", "x", ""}).Draw(t, "rest"), Bytes: 70_000}
+		a.Output = makegood.Payload{Ref: outputKey(step, a.Attempt) + rapid.SampledFrom([]string{"0123456789abcdef", "x", ""}).Draw(t, "rest"), Bytes: 70_000}
 	}
 	if rapid.Bool().Draw(t, "failed") {
 		a.Error = &makegood.StepError{
@@ -225,6 +172,16 @@ func drawPayload(t *rapid.T) makegood.Payload {
 	}).Draw(t, "payload")
 }
 
+func activityStates() []makegood.ActivityState {
+	return []makegood.ActivityState{
+		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
+		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
+	}
+}
+
+// outputKey is what the keys of an attempt's outputs begin with.
+func outputKey(step string, attempt int) string { return fmt.Sprintf("output#%s#%d#", step, attempt) }
+
 // finished is a job of n steps that are over, whose details are spilled.
 func finished(n int) makegood.Job {
 	created := time.UnixMilli(1_700_000_000_000).UTC()
@@ -233,7 +190,7 @@ func finished(n int) makegood.Job {
 		s := makegood.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 100}
 		s.Forward = makegood.Activity{
 			State: makegood.Done, Attempt: 90, Tries: 90, FailureCount: 89, Unknown: true, At: created.Add(time.Hour),
-			Output: makegood.Payload{Ref: outputPrefix(s.Name, 90) + "0123456789abcdef", Bytes: makegood.MaxPayloadBytes},
+			Output: makegood.Payload{Ref: outputKey(s.Name, 90) + "0123456789abcdef", Bytes: makegood.MaxPayloadBytes},
 		}
 		s.Forward.StartedAt, s.Forward.FinishedAt = created.Add(time.Hour), created.Add(2*time.Hour)
 		job.Steps = append(job.Steps, s)
@@ -291,36 +248,6 @@ func TestASmallJobSpillsNothing(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, they are refused, not believed and not paniced about.
-func TestDamagedBytesAreRefused(t *testing.T) {
-	good := pack(finished(5), nil, 0).data
-	for n := range good {
-		if _, err := unpackData(good[:n]); err == nil {
-			t.Errorf("the first %d of %d bytes: got a job, want an error", n, len(good))
-		}
-	}
-	if _, err := unpackData(append(slices.Clone(good), 0)); err == nil {
-		t.Error("a byte too many: got a job, want an error")
-	}
-	if _, err := unpackData(append([]byte{packVersion + 1}, good[1:]...)); err == nil {
-		t.Error("another version: got a job, want an error")
-	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	dice := rand.New(rand.NewPCG(seed, 0))
-	for range 20_000 {
-		bad := append([]byte(nil), good...)
-		for range 1 + dice.IntN(4) {
-			bad[1+dice.IntN(len(bad)-1)] = byte(dice.Uint32())
-		}
-		if u, err := unpackData(bad); err == nil {
-			_, _ = u.fill(nil) // It may be another job; it must not panic.
-		}
-		_, _ = unpackDetail(bad)
-		_, _ = unpackNames(bad)
-	}
-}
-
 // An activity that is over again is described by the newer detail, though the older one is still there
 // for others.
 func TestTheNewerDetailHolds(t *testing.T) {
@@ -359,8 +286,8 @@ func TestWhatIsUnderWayDoesNotSpill(t *testing.T) {
 	}
 	for _, d := range all {
 		for p := range d.holds {
-			if p.step < 3 {
-				t.Errorf("got a detail of step %d, which is %q", p.step, job.Steps[p.step].Forward.State)
+			if p.Step < 3 {
+				t.Errorf("got a detail of step %d, which is %q", p.Step, job.Steps[p.Step].Forward.State)
 			}
 		}
 	}

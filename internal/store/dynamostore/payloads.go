@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // PutPayload stores a payload once; see store.Payloads. It is durable when this returns.
@@ -60,17 +59,14 @@ func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return asBytes(it[attrData]), nil
 }
 
-// PutDefinition stores a definition by its hash; see store.Definitions. A table of before claims had items of their own
-// is refused: the item of the workflow's name has no StoreFormat there.
+// PutDefinition stores a definition by its hash; see store.Definitions. A table of before this format is refused.
 func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	body := keyItem("definition#"+hash, sortDefinition)
 	body[attrData] = blob(definition)
-	current := keyItem("workflow#"+name, sortDefinition)
-	current[attrDefinition], current[attrFormat] = text(hash), number(format)
 	// The definition first: no name may lead to what is not there.
 	err := s.putOnce(ctx, "PutDefinition", body)
 	if err == nil {
-		_, err = s.put(ctx, "PutCurrent", current, "attribute_not_exists(PK) OR attribute_exists(StoreFormat)", nil)
+		_, err = s.update(ctx, "PutCurrent", keyItem("workflow#"+name, sortDefinition), pointing(hash))
 	}
 	if errors.Is(err, errCondition) {
 		err = errOfBefore
@@ -79,6 +75,17 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 		return fmt.Errorf("put definition %s of workflow %s: %w", hash, name, err)
 	}
 	return nil
+}
+
+// pointing is the update that makes a definition the current one of a name. What a later release has put beside it
+// stays, its StoreFormat, too.
+func pointing(hash string) *update {
+	u := newUpdate()
+	u.set(u.attr(attrDefinition), "hash", text(hash))
+	at := u.attr(attrFormat)
+	u.sets = append(u.sets, at+" = if_not_exists("+at+", "+u.value("format", number(format))+")")
+	u.when("(attribute_not_exists(" + u.attr(attrPK) + ") OR " + at + " >= :format)")
+	return u
 }
 
 // Definition reads a definition; see store.Definitions.
@@ -96,7 +103,7 @@ func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, err
 	if err != nil {
 		return "", fmt.Errorf("current definition of workflow %s: %w", name, err)
 	}
-	if _, ok := it[attrFormat]; !ok {
+	if asInt(it[attrFormat]) < format {
 		return "", fmt.Errorf("current definition of workflow %s: %w", name, errOfBefore)
 	}
 	return asText(it[attrDefinition]), nil
@@ -107,7 +114,7 @@ func (s *Store) putShape(ctx context.Context, names shape) error {
 	if _, known := s.shapes.get(names.key); known {
 		return nil
 	}
-	all, err := unpackNames(names.body)
+	all, err := jobformat.DecodeNames(names.body)
 	if err != nil {
 		return err
 	}
@@ -120,7 +127,7 @@ func (s *Store) putShape(ctx context.Context, names shape) error {
 	return nil
 }
 
-// shape reads the names of steps. store.ErrNotFound; store.ErrDamaged.
+// shape reads the names of steps. store.ErrNotFound, store.ErrDamaged, store.ErrNewer.
 func (s *Store) shape(ctx context.Context, key string) ([]string, error) {
 	if names, known := s.shapes.get(key); known {
 		return names, nil
@@ -129,12 +136,9 @@ func (s *Store) shape(ctx context.Context, key string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the names of steps: %w", err)
 	}
-	names, err := unpackNames(asBytes(it[attrData]))
+	names, err := jobformat.DecodeNames(asBytes(it[attrData]))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", store.ErrDamaged, err)
-	}
-	if len(names) > makegood.MaxSteps {
-		return nil, fmt.Errorf("%w: %d names", store.ErrDamaged, len(names))
+		return nil, err
 	}
 	s.shapes.put(key, names)
 	return names, nil

@@ -1,16 +1,15 @@
 package dynamostore
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 const (
@@ -28,22 +27,25 @@ const (
 	keyLen = 9
 )
 
-// keyOf names a body by its content, so that writing it twice is writing it once.
-func keyOf(prefix string, body []byte) string {
-	sum := sha256.Sum256(body)
-	return prefix + base64.RawURLEncoding.EncodeToString(sum[:keyLen])
+// packed is a job as its item holds it, in two parts: data is what every decision needs, details are
+// what people want to know of steps that are over. A small job has no details: all of it is in data.
+//
+// What the item keeps beside data is in neither: ID, Workflow, ProcessState, FailureCount, LockedBy, CompleteBy and Rev.
+type packed struct {
+	data    []byte
+	details []detail
+	// names are the names of the steps, if data refers to them by their hash.
+	names *shape
 }
 
-// keyBytes gives the hash in a key that keyOf gave.
-func keyBytes(key string) []byte {
-	raw, err := base64.RawURLEncoding.DecodeString(key[len(key)-base64.RawURLEncoding.EncodedLen(keyLen):])
-	if err != nil {
-		panic(fmt.Sprintf("dynamostore: %q is no key of ours: %v", key, err))
-	}
-	return raw
+// detail is an item that holds the details of some activities. It is never changed.
+type detail struct {
+	key  string
+	body []byte // nil: it is stored already
+	// holds is what the activities were when they were written: one that has changed since is not
+	// described by it any more.
+	holds map[jobformat.Place]makegood.Activity
 }
-
-func (r *reader) key() string { return base64.RawURLEncoding.EncodeToString(r.take(keyLen)) }
 
 // shape is the names of a job's steps, shared by all jobs of a definition.
 type shape struct {
@@ -51,29 +53,31 @@ type shape struct {
 	body []byte
 }
 
-// shapeOf gives the names of the steps to be kept apart; nil when the job may keep them itself.
-func shapeOf(steps []makegood.StepState) *shape {
-	w := &writer{out: []byte{packVersion}}
-	w.uint(uint64(len(steps)))
-	for _, s := range steps {
-		w.bytes([]byte(s.Name))
-	}
-	if len(w.out) <= inlineNames {
-		return nil
-	}
-	return &shape{key: keyOf(shapePrefix, w.out), body: w.out}
+// keyOf names a body by its content, so that writing it twice is writing it once.
+func keyOf(prefix string, body []byte) string {
+	sum := sha256.Sum256(body)
+	return prefix + hashText(sum[:keyLen])
 }
 
-func unpackNames(body []byte) ([]string, error) {
-	r := newReader(body)
-	var names []string
-	for range r.small(makegood.MaxSteps) {
-		names = append(names, string(r.take(r.uint())))
+// hashText is how a hash is written in a key.
+func hashText(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash) }
+
+// hashOf gives the hash in a key that keyOf gave.
+func hashOf(key string) []byte {
+	raw, err := base64.RawURLEncoding.DecodeString(key[len(key)-base64.RawURLEncoding.EncodedLen(keyLen):])
+	if err != nil {
+		panic(fmt.Sprintf("dynamostore: %q is no key of ours: %v", key, err))
 	}
-	if r.err != nil {
-		return nil, fmt.Errorf("unpack names of steps: %w", r.err)
+	return raw
+}
+
+// shapeOf gives the names of the steps to be kept apart; nil when the job may keep them itself.
+func shapeOf(steps []makegood.StepState) *shape {
+	body := jobformat.EncodeNames(steps)
+	if len(body) <= inlineNames {
+		return nil
 	}
-	return names, nil
+	return &shape{key: keyOf(shapePrefix, body), body: body}
 }
 
 // over reports whether an activity is one whose details may spill: nothing is under way.
@@ -83,6 +87,29 @@ func over(a makegood.Activity) bool {
 		return false
 	}
 	return true
+}
+
+// packData packs a job. Activities that a detail holds are left out of data.
+func packData(job makegood.Job, names *shape, details []detail) []byte {
+	apart := jobformat.Apart{Held: held(details)}
+	if names != nil {
+		apart.Names = hashOf(names.key)
+	}
+	for _, d := range details {
+		apart.Details = append(apart.Details, hashOf(d.key))
+	}
+	return jobformat.Encode(job, apart)
+}
+
+// held are the places of all activities that details hold.
+func held(details []detail) map[jobformat.Place]bool {
+	all := map[jobformat.Place]bool{}
+	for _, d := range details {
+		for p := range d.holds {
+			all[p] = true
+		}
+	}
+	return all
 }
 
 // pack packs a job for an item that weighs beside bytes beside its data. stored are details that the
@@ -111,9 +138,9 @@ func units(bytes int) int { return (bytes + unit - 1) / unit }
 func alive(job makegood.Job, stored []detail) []detail {
 	var all []detail
 	for _, d := range stored {
-		holds := map[place]makegood.Activity{}
+		holds := map[jobformat.Place]makegood.Activity{}
 		for p, a := range d.holds {
-			if p.step < len(job.Steps) && equal(*activityAt(job.Steps, p), a) {
+			if p.Step < len(job.Steps) && equal(*p.At(job.Steps), a) {
 				holds[p] = a
 			}
 		}
@@ -128,22 +155,18 @@ func equal(a, b makegood.Activity) bool { return reflect.DeepEqual(a, b) }
 
 // details puts what is over, and in none of the stored details, into new ones.
 func details(job makegood.Job, stored []detail) []detail {
-	held := map[place]bool{}
-	for _, d := range stored {
-		for p := range d.holds {
-			held[p] = true
-		}
-	}
+	known := held(stored)
 	var all []detail
 	next := newDetail(job)
-	for i := range job.Steps {
-		for _, p := range []place{{i, false}, {i, true}} {
-			a := *activityAt(job.Steps, p)
-			if held[p] || !over(a) {
+	for i, s := range job.Steps {
+		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
+			a := p.At(job.Steps)
+			if known[p] || !over(*a) {
 				continue
 			}
-			next.add(job.Steps[i].Name, p, a)
-			if len(next.w.out) >= maxDetailBytes {
+			next.body.Add(s.Name, p, a)
+			next.holds[p] = *a
+			if next.body.Len() >= maxDetailBytes {
 				all, next = append(all, next.detail()), newDetail(job)
 			}
 		}
@@ -154,99 +177,46 @@ func details(job makegood.Job, stored []detail) []detail {
 	return all
 }
 
-// detailWriter packs a detail: the epoch, and then place and details of each activity.
-type detailWriter struct {
-	w     *writer
-	holds map[place]makegood.Activity
+// growing is a detail to which activities are added.
+type growing struct {
+	body  *jobformat.Details
+	holds map[jobformat.Place]makegood.Activity
 }
 
-func newDetail(job makegood.Job) *detailWriter {
-	w := &writer{out: []byte{packVersion}}
-	w.time(time.UnixMilli(epochOf(job.CreatedAt)))
-	w.epoch = epochOf(job.CreatedAt)
-	return &detailWriter{w: w, holds: map[place]makegood.Activity{}}
+func newDetail(job makegood.Job) growing {
+	return growing{body: jobformat.NewDetails(job), holds: map[jobformat.Place]makegood.Activity{}}
 }
 
-func (d *detailWriter) add(step string, p place, a makegood.Activity) {
-	at := uint64(p.step) << 1
-	if p.undo {
-		at |= 1
-	}
-	d.w.uint(at)
-	d.w.detail(step, a)
-	d.holds[p] = a
+func (g growing) detail() detail {
+	body := g.body.Encode()
+	return detail{key: keyOf(detailPrefix, body), body: body, holds: g.holds}
 }
 
-func (d *detailWriter) detail() detail {
-	return detail{key: keyOf(detailPrefix, d.w.out), body: d.w.out, holds: d.holds}
-}
-
-// unpackDetail gives the details of activities by their place. Its callers know the rest of them.
-func unpackDetail(body []byte) (map[place]makegood.Activity, error) {
-	r := newReader(body)
-	r.epoch = r.signed()
-	all := map[place]makegood.Activity{}
-	for r.err == nil && len(r.in) > 0 {
-		at := r.small(2*makegood.MaxSteps - 1)
-		var a makegood.Activity
-		r.detail(&a)
-		all[place{at >> 1, at&1 == 1}] = a
-	}
-	if r.err != nil {
-		return nil, fmt.Errorf("unpack details: %w", r.err)
-	}
-	return all, nil
-}
-
-// fill gives the job the details that its data leaves out, from the bodies of their items, and says
-// which item holds what. An activity is described by the last that holds it: the others are older.
-func (u *unpacked) fill(bodies map[string][]byte) ([]detail, error) {
-	last := map[place]int{}
-	parts := make([]map[place]makegood.Activity, len(u.detailKeys))
-	for i, key := range u.detailKeys {
-		part, err := unpackDetail(bodies[key])
+// fill gives a job the details that its data leaves out, from the bodies of their items, and says which item holds
+// what. An activity is described by the last that holds it: the others are older.
+func fill(stored *jobformat.Stored, bodies map[string][]byte) ([]detail, error) {
+	last := map[jobformat.Place]int{}
+	all := make([]detail, len(stored.DetailsAt))
+	parts := make([]map[jobformat.Place]makegood.Activity, len(all))
+	for i, hash := range stored.DetailsAt {
+		all[i] = detail{key: detailPrefix + hashText(hash), holds: map[jobformat.Place]makegood.Activity{}}
+		part, err := jobformat.DecodeDetails(bodies[all[i].key])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", key, err)
+			return nil, fmt.Errorf("%s: %w", all[i].key, err)
 		}
 		parts[i] = part
 		for p := range part {
 			last[p] = i
 		}
 	}
-	all := make([]detail, len(u.detailKeys))
-	for i, key := range u.detailKeys {
-		all[i] = detail{key: key, holds: map[place]makegood.Activity{}}
-	}
-	for _, p := range slices.SortedFunc(maps.Keys(u.detailed), comparePlaces) {
+	for _, p := range stored.Detailed {
 		i, found := last[p]
 		if !found {
-			return nil, fmt.Errorf("unpack job: no details of step %d", p.step)
+			return nil, fmt.Errorf("%w: no details of step %d", store.ErrDamaged, p.Step)
 		}
-		a := activityAt(u.job.Steps, p)
-		complete(a, parts[i][p])
+		a := p.At(stored.Job.Steps)
+		jobformat.Complete(a, parts[i][p])
 		all[i].holds[p] = *a
 	}
 	return all, nil
-}
-
-// complete gives an activity its details.
-func complete(a *makegood.Activity, d makegood.Activity) {
-	a.At, a.StartedAt, a.FinishedAt = d.At, d.StartedAt, d.FinishedAt
-	a.Cause, a.Error, a.Silent = d.Cause, d.Error, d.Silent
-	a.OpenedAt, a.LookAt, a.Closing = d.OpenedAt, d.LookAt, d.Closing
-	if a.Output.Ref == "" {
-		a.Output = d.Output
-	} else {
-		a.Output.Ref += d.Output.Ref
-	}
-}
-
-func comparePlaces(a, b place) int {
-	if c := cmp.Compare(a.step, b.step); c != 0 || a.undo == b.undo {
-		return c
-	}
-	if a.undo {
-		return 1
-	}
-	return -1
 }

@@ -3,9 +3,13 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // Damage makes the stored data of a job undecodable, in the row and in memory.
@@ -13,6 +17,14 @@ func (s *Store) Damage(id string) error {
 	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
 		g.items[id] = nil
 		return nil, g.exec(`UPDATE jobs SET data = CAST('{"id":' AS BLOB) WHERE id = ?`, id)
+	})
+}
+
+// Overwrite stores a job in the place of the one of its id, as a later release would.
+func (s *Store) Overwrite(job makegood.Job) error {
+	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
+		g.items[job.ID] = nil
+		return nil, g.exec(`UPDATE jobs SET data = ?, process_state = ? WHERE id = ?`, pack(job, job.Rev).data, string(job.ProcessState), job.ID)
 	})
 }
 
@@ -102,4 +114,36 @@ func (s *Store) Plans() (map[string]string, error) {
 		return nil
 	})
 	return plans, err
+}
+
+// Layout is what a release knows of files, for tests of releases that there are not yet.
+type Layout struct{ layout }
+
+// LayoutOf gives the layout of a release: its version, the oldest that may read it, and the steps that lead to it.
+func LayoutOf(version, readableFrom int64, steps ...migration) Layout {
+	return Layout{layout{version: version, readableFrom: readableFrom, migrations: steps}}
+}
+
+// Step is a step to a version.
+func Step(version int64, statements ...string) migration { return migration{version, statements} }
+
+// Steps are the steps that lead to the layout.
+func (l Layout) Steps() []migration { return slices.Clone(l.migrations) }
+
+// Version is that of the layout.
+func (l Layout) Version() int64 { return l.version }
+
+// OpenAs opens a store as the release would whose layout this is.
+func OpenAs(ctx context.Context, options Options, l Layout) (*Store, error) {
+	options.layout = &l.layout
+	return Open(ctx, options)
+}
+
+// CheckReadable says what a reader of that release says of a file.
+func CheckReadable(path string, l Layout) error {
+	c, err := dial(path, true)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.readable(c), c.close())
 }

@@ -3,23 +3,20 @@ package sqlitestore
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // CreateIn stores a job and its payloads in a transaction of the caller's on the same file, so that
 // they are there if and only if the caller's own rows are. It fails with store.ErrExists, and changes
 // nothing, when the id is taken. The engine finds the job by its CompleteBy once tx is committed.
 func CreateIn(ctx context.Context, tx *sql.Tx, job makegood.Job, payloads map[string]json.RawMessage) error {
-	p, err := pack(job, 1)
-	if err != nil {
-		return fmt.Errorf("create job %s: %w", job.ID, err)
-	}
+	p := pack(job, 1)
 	j := p.job
 	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, string(j.ProcessState), millis(j.CompleteBy),
 		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), p.data)
@@ -51,19 +48,27 @@ func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) 
 	return body, nil
 }
 
-// LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged.
+// LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged; store.ErrNewer, together with
+// the job as far as it is known.
 func LoadIn(ctx context.Context, tx *sql.Tx, id string) (makegood.Job, error) {
-	var data []byte
-	err := tx.QueryRowContext(ctx, `SELECT data FROM jobs WHERE id = ?`, id).Scan(&data)
+	columns, into := make([]any, jobColumns), make([]any, jobColumns)
+	for i := range columns {
+		into[i] = &columns[i]
+	}
+	err := tx.QueryRowContext(ctx, selectJob, id).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return makegood.Job{}, fmt.Errorf("job %s: %w", id, store.ErrNotFound)
 	}
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
 	}
-	job, err := wire.DecodeJob(data)
+	row := make([]driver.Value, jobColumns)
+	for i, v := range columns {
+		row[i] = v
+	}
+	job, err := scanJob(row)
 	if err != nil {
-		return job, fmt.Errorf("job %s: %w: %w", id, store.ErrDamaged, err)
+		return job, fmt.Errorf("job %s: %w", id, err)
 	}
 	return job, nil
 }

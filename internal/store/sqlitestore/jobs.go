@@ -8,7 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 const (
@@ -29,21 +29,17 @@ type packed struct {
 }
 
 // pack makes job ready to be stored as this revision, whole and apart from what the caller holds.
-func pack(job makegood.Job, rev int64) (packed, error) {
+func pack(job makegood.Job, rev int64) packed {
 	job = job.Clone()
 	job.Rev = rev
 	job.CompleteBy = makegood.Instant(job.CompleteBy)
-	data, err := wire.EncodeJob(job)
-	return packed{job: job, data: data}, err
+	return packed{job: job, data: jobformat.Encode(job, jobformat.Apart{})}
 }
 
 // Create stores a new job; see store.Jobs.
 func (s *Store) Create(ctx context.Context, job makegood.Job) error {
-	p, err := pack(job, 1)
-	if err != nil {
-		return fmt.Errorf("create job %s: %w", job.ID, err)
-	}
-	err = s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.create(p) })
+	p := pack(job, 1)
+	err := s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.create(p) })
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", job.ID, err)
 	}
@@ -80,12 +76,12 @@ func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
 
 // Save stores a changed job; see store.Jobs.
 func (s *Store) Save(ctx context.Context, change store.Change) error {
-	p, err := pack(change.Job, change.Job.Rev+1)
-	if err != nil {
+	if err := jobformat.Newer(change.Job); err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
+	p := pack(change.Job, change.Job.Rev+1)
 	change.Seen = makegood.Instant(change.Seen)
-	err = s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.save(change, p) })
+	err := s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.save(change, p) })
 	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
@@ -130,13 +126,15 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 }
 
 func (g *group) park(id string, seen time.Time, reason string, completeBy time.Time) (answer, err error) {
-	row := make([]driver.Value, 2)
-	found, err := g.conn.one(`SELECT row, complete_by FROM jobs WHERE id = ?`, row, id)
+	row := make([]driver.Value, 3)
+	found, err := g.conn.one(`SELECT row, complete_by, data FROM jobs WHERE id = ?`, row, id)
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return store.ErrNotFound, nil
+	case jobformat.Needs(asBytes(row[2])) > jobformat.Level:
+		return store.ErrNewer, nil
 	case !asTime(row[1]).Equal(makegood.Instant(seen)):
 		return store.ErrConflict, nil
 	}

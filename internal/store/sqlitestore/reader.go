@@ -11,7 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // pageRows is how many jobs Each keeps in memory at a time.
@@ -37,7 +37,7 @@ func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read store %s: %w", path, err)
 	}
-	err = r.read(ctx, checkSchema)
+	err = r.read(ctx, ourLayout().readable)
 	if err != nil {
 		return nil, fmt.Errorf("read store %s: %w", path, errors.Join(err, r.Close()))
 	}
@@ -89,29 +89,27 @@ func (r *Reader) read(ctx context.Context, f func(c *conn) error) error {
 
 const (
 	// The two of selectJob and selectJobs list the same columns, which scanJob reads.
-	selectJob = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count FROM jobs
+	selectJob = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by FROM jobs
 		WHERE id = ?`
-	selectJobs = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count FROM jobs
+	selectJobs = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by FROM jobs
 		WHERE row > ? ORDER BY row LIMIT ?`
-	jobColumns = 9
+	jobColumns = 10
 )
 
-// scanJob reads a row. When it is damaged, the job has what the columns beside data say.
+// scanJob reads a row. A job that is damaged has what the columns beside data say, and one of a later release what can
+// be read.
 func scanJob(row []driver.Value) (makegood.Job, error) {
-	beside := makegood.Job{
-		ID: asText(row[1]), Rev: asInt(row[2]), CompleteBy: asTime(row[3]),
-		ProcessState: makegood.ProcessState(asText(row[6])), Workflow: asText(row[7]), FailureCount: int(asInt(row[8])),
-		Reason: asText(row[4]),
-	}
-	job, err := wire.DecodeJob(asBytes(row[5]))
-	if err != nil {
-		return beside, fmt.Errorf("%w: %w", store.ErrDamaged, err)
-	}
-	job.Rev, job.CompleteBy = beside.Rev, beside.CompleteBy
+	job, err := jobformat.DecodeWhole(asBytes(row[5]))
+	job.ID, job.Rev, job.CompleteBy = asText(row[1]), asInt(row[2]), asTime(row[3])
+	job.ProcessState, job.Workflow = makegood.ProcessState(asText(row[6])), asText(row[7])
+	job.FailureCount, job.LockedBy = int(asInt(row[8])), asText(row[9])
 	if parked := row[4] != nil; parked {
-		job.ProcessState, job.Reason = beside.ProcessState, beside.Reason
+		job.Reason = asText(row[4])
 	}
-	return job, nil
+	if err == nil {
+		err = jobformat.Newer(job)
+	}
+	return job, err
 }
 
 // Load reads a job; see store.Jobs.
@@ -127,6 +125,9 @@ func (r *Reader) Load(ctx context.Context, id string) (job makegood.Job, err err
 		err = store.ErrNotFound
 	case err == nil:
 		job, err = scanJob(row)
+	}
+	if errors.Is(err, store.ErrNewer) {
+		return job, fmt.Errorf("load job %s: %w", id, err)
 	}
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)

@@ -1,14 +1,5 @@
 package sqlitestore
 
-import (
-	"database/sql/driver"
-	"fmt"
-	"strings"
-)
-
-// schemaVersion is the layout of the file that this code reads and writes, and the only one.
-const schemaVersion = 3
-
 // schema has one row a job. It keeps its rows by number, not by id: a row of a job is larger than
 // what a page of an index holds, and saves would write overflow pages. The columns before
 // data are what the conditions of a write look at; data is the rest of the job, packed.
@@ -51,57 +42,5 @@ var schema = []string{
 	`CREATE TABLE payloads(job TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL, PRIMARY KEY(job, key)) STRICT`,
 	`CREATE TABLE definitions(hash TEXT PRIMARY KEY, body BLOB NOT NULL) STRICT`,
 	`CREATE TABLE current(name TEXT PRIMARY KEY, hash TEXT NOT NULL) STRICT, WITHOUT ROWID`,
-	fmt.Sprintf(`INSERT INTO meta(key, value) VALUES('schema', %d), ('incarnation', 0), ('healed', 0)`, schemaVersion),
-}
-
-// prepareSchema makes the tables in a new file, and refuses a file that is not ours or not of this version.
-func prepareSchema(c *conn) error {
-	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
-		return err
-	}
-	err := makeSchema(c)
-	if err != nil {
-		// The reason to report is the first one; a rollback that fails leaves nothing behind either.
-		_, _ = c.exec("ROLLBACK")
-		return err
-	}
-	_, err = c.exec("COMMIT")
-	return err
-}
-
-func makeSchema(c *conn) error {
-	row := make([]driver.Value, 1)
-	if _, err := c.one(`SELECT count(*) FROM sqlite_schema`, row); err != nil {
-		return err
-	}
-	if asInt(row[0]) > 0 {
-		return checkSchema(c)
-	}
-	for _, sql := range schema {
-		if _, err := c.exec(sql); err != nil {
-			return fmt.Errorf("%s: %w", strings.Fields(sql)[:3], err)
-		}
-	}
-	return nil
-}
-
-func checkSchema(c *conn) error {
-	row := make([]driver.Value, 1)
-	found, err := c.one(`SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`, row)
-	if err != nil {
-		return err
-	}
-	if !found || asInt(row[0]) == 0 {
-		return fmt.Errorf("this SQLite file is not a store of Makegood")
-	}
-	if found, err = c.one(`SELECT value FROM meta WHERE key = 'schema'`, row); err != nil {
-		return err
-	}
-	switch version := asInt(row[0]); {
-	case !found || version > schemaVersion:
-		return fmt.Errorf("the file has schema version %d, this program knows version %d: use the program that wrote it", version, schemaVersion)
-	case version < schemaVersion:
-		return fmt.Errorf("the file has schema version %d, of before claims had items of their own, and this program knows version %d: let the program that wrote it finish its jobs, then begin with a new folder", version, schemaVersion)
-	}
-	return nil
+	`INSERT INTO meta(key, value) VALUES('incarnation', 0), ('healed', 0)`,
 }

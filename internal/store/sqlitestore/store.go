@@ -73,6 +73,8 @@ type Options struct {
 	CacheSteps int
 	// Logger hears of a store that fails, and that goes on. Default: slog.Default().
 	Logger *slog.Logger
+	// layout is that of another release, in tests; nil: ours.
+	layout *layout
 }
 
 // Store is a store.Store in one SQLite file.
@@ -118,8 +120,8 @@ func (s *Store) Stats() Stats {
 	}
 }
 
-// Open opens the store, and makes the file if there is none. It refuses a file that is not a store, or
-// is one of another version. What an engine that was killed left in the log is read again, and made
+// Open opens the store, and makes the file if there is none. It brings a file of an older release to the layout of this
+// one, and says so in the log. It refuses a file that is not a store, or one of a newer release that does not allow it. What an engine that was killed left in the log is read again, and made
 // durable before anybody sees it.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
@@ -144,13 +146,17 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		}
 		s.temporary, path = dir, filepath.Join(dir, "makegood.db")
 	}
-	if err := s.open(path); err != nil {
+	known := ourLayout()
+	if options.layout != nil {
+		known = *options.layout
+	}
+	if err := s.open(path, known); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, errors.Join(err, s.removeTemporary()))
 	}
 	return s, nil
 }
 
-func (s *Store) open(path string) (err error) {
+func (s *Store) open(path string, known layout) (err error) {
 	s.path = path
 	made, err := makeFile(path)
 	if err != nil {
@@ -164,7 +170,7 @@ func (s *Store) open(path string) (err error) {
 	if s.conn, err = s.dialWriter(pragmas...); err != nil {
 		return err
 	}
-	if err = prepareSchema(s.conn); err == nil {
+	if err = known.prepare(s.conn, s.logger); err == nil {
 		err = makePrivate(path)
 	}
 	if err == nil && s.temporary == "" {

@@ -32,7 +32,7 @@ func TestTheContractHolds(t *testing.T) {
 			s := open(t, sqlitestore.Options{})
 			return storetest.Harness{
 				Open:   func() store.Store { return s },
-				Damage: func(id string) { check(t, s.Damage(id)) },
+				Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(job makegood.Job) { check(t, s.Overwrite(job)) },
 			}
 		})
 	})
@@ -48,7 +48,7 @@ func harness(t *testing.T, cacheSteps int) storetest.Harness {
 			s = open(t, options)
 			return s
 		},
-		Damage: func(id string) { check(t, s.Damage(id)) },
+		Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(job makegood.Job) { check(t, s.Overwrite(job)) },
 	}
 }
 
@@ -176,7 +176,7 @@ func TestAFileThatIsNotAStoreOfThisVersionIsRefused(t *testing.T) {
 		s := open(t, sqlitestore.Options{Path: path})
 		create(t, s, 1)
 		check(t, s.Shut())
-		execSQL(t, path, fmt.Sprint(`UPDATE meta SET value = `, version, ` WHERE key = 'schema'`))
+		execSQL(t, path, fmt.Sprint(`UPDATE meta SET value = `, version, ` WHERE key IN ('schema', 'readable_from')`))
 	}
 	execSQL(t, foreign, `CREATE TABLE songs(title)`)
 	check(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))

@@ -22,11 +22,13 @@ func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
 	for name, wrap := range map[string]func(m *model) store.Store{
 		"claims are not exclusive":     claimsOfAll,
 		"claims of what was closed":    claimsOfTheClosed,
-		"a claim looks and then leaps": func(m *model) store.Store { return hooked{model: m, claim: leapingClaims(m)} },
-		"a close looks and then leaps": func(m *model) store.Store { return hooked{model: m, close: leapingCloses(m)} },
-		"a load is stale":              staleLoads,
-		"an id is created twice":       createsAgain,
-		"a save looks and then leaps":  leapingSaves,
+		"a claim looks and then leaps": func(m *model) store.Store { return hooked{model: m, claim: leapingClaims(m, time.Second)} },
+		"a close looks and then leaps": func(m *model) store.Store {
+			return hooked{model: m, close: leapingCloses(m, time.Millisecond, new(visits))}
+		},
+		"a load is stale":             staleLoads,
+		"an id is created twice":      createsAgain,
+		"a save looks and then leaps": leapingSaves,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range tries {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 var _ store.Store = (*model)(nil)
@@ -47,6 +48,12 @@ func (m *model) damage(id string) {
 	m.damaged[id] = true
 }
 
+func (m *model) overwrite(job makegood.Job) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(job)
+}
+
 func (m *model) put(job makegood.Job) { m.jobs[job.ID] = job.Clone() }
 
 func (m *model) Create(_ context.Context, job makegood.Job) error {
@@ -70,7 +77,7 @@ func (m *model) Load(_ context.Context, id string) (makegood.Job, error) {
 	case m.damaged[id]:
 		return makegood.Job{}, store.ErrDamaged
 	}
-	return job.Clone(), nil
+	return job.Clone(), jobformat.Newer(job)
 }
 
 func (m *model) Save(_ context.Context, c store.Change) error {
@@ -79,6 +86,9 @@ func (m *model) Save(_ context.Context, c store.Change) error {
 	old, found := m.jobs[c.Job.ID]
 	if !found {
 		return store.ErrConflict
+	}
+	if err := jobformat.Newer(c.Job); err != nil {
+		return err
 	}
 	if err := store.MaySave(old, c); err != nil {
 		return err
@@ -100,6 +110,8 @@ func (m *model) Park(_ context.Context, id string, seen time.Time, reason string
 	switch {
 	case !found:
 		return store.ErrNotFound
+	case job.Needs > jobformat.Level:
+		return store.ErrNewer
 	case !job.CompleteBy.Equal(seen):
 		return store.ErrConflict
 	}

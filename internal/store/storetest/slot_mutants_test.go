@@ -2,7 +2,8 @@ package storetest
 
 import (
 	"context"
-	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -322,27 +323,49 @@ func slotMutants() map[string]mutant {
 		"a claim looks and then leaps": {
 			"of many concurrent claims of an attempt exactly one wins",
 			func(m *model) store.Store {
-				return hooked{model: m, claim: leapingClaims(m)}
+				return hooked{model: m, claim: leapingClaims(m, leapPatience)}
 			},
 		},
 		"a close looks and then leaps": {
 			"of a claim and a close that finds nobody exactly one wins",
 			func(m *model) store.Store {
-				return hooked{model: m, close: leapingCloses(m)}
+				var looked visits
+				return hooked{
+					model: m, close: leapingCloses(m, leapPatience, &looked),
+					claim: func(slot store.Slot, c makegood.Claim, claimUntil time.Time) error {
+						// It comes when a close has looked, and before that writes.
+						until(leapPatience, func() bool { return looked.of(slot).Load() > 0 })
+						return m.Claim(ctx, slot, c, claimUntil)
+					},
+				}
 			},
 		},
 	}
 }
 
-// look gives a slot as it is, and lets others go first.
-func (m *model) look(slot store.Slot) store.ClaimItem {
-	m.mu.Lock()
-	item := m.slots[slot]
-	m.mu.Unlock()
-	for range 100 {
-		runtime.Gosched()
+// leapPatience is how long a call that looks and then leaps waits for the one that it is to miss. One that is sure to
+// come comes sooner, on however busy a machine.
+const leapPatience = 10 * time.Second
+
+// until waits for what others do.
+func until(patience time.Duration, happened func() bool) {
+	for deadline := time.Now().Add(patience); !happened() && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Microsecond)
 	}
-	return item
+}
+
+// visits counts who has looked at a slot.
+type visits struct{ sync.Map }
+
+func (v *visits) of(slot store.Slot) *atomic.Int64 {
+	n, _ := v.LoadOrStore(slot, new(atomic.Int64))
+	return n.(*atomic.Int64)
+}
+
+func (m *model) at(slot store.Slot) store.ClaimItem {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slots[slot]
 }
 
 func (m *model) lay(slot store.Slot, item store.ClaimItem) {
@@ -351,10 +374,14 @@ func (m *model) lay(slot store.Slot, item store.ClaimItem) {
 	m.slots[slot] = item
 }
 
-func leapingClaims(m *model) func(slot store.Slot, c makegood.Claim, until time.Time) error {
-	return func(slot store.Slot, c makegood.Claim, until time.Time) error {
-		next, err := store.Claimed(m.look(slot), c, until)
-		time.Sleep(time.Millisecond) // So that others come between, on a busy machine, too.
+// leapingClaims look at a slot, and write what they have made of it later: the first one when a second has looked, too.
+func leapingClaims(m *model, patience time.Duration) func(slot store.Slot, c makegood.Claim, until time.Time) error {
+	var looked visits
+	return func(slot store.Slot, c makegood.Claim, claimUntil time.Time) error {
+		next, err := store.Claimed(m.at(slot), c, claimUntil)
+		if n := looked.of(slot); n.Add(1) == 1 {
+			until(patience, func() bool { return n.Load() > 1 })
+		}
 		if err == nil {
 			m.lay(slot, next)
 		}
@@ -362,10 +389,13 @@ func leapingClaims(m *model) func(slot store.Slot, c makegood.Claim, until time.
 	}
 }
 
-func leapingCloses(m *model) func(slot store.Slot, c store.Closing) (makegood.Found, error) {
+// leapingCloses write when the slot that they have seen empty is no longer so, and note in looked that they have looked.
+func leapingCloses(m *model, patience time.Duration, looked *visits) func(slot store.Slot, c store.Closing) (makegood.Found, error) {
 	return func(slot store.Slot, c store.Closing) (makegood.Found, error) {
-		next, found := store.Closed(m.look(slot), c)
-		time.Sleep(time.Millisecond)
+		item := m.at(slot)
+		looked.of(slot).Add(1)
+		next, found := store.Closed(item, c)
+		until(patience, func() bool { return item.Attempt > 0 || m.at(slot) != item })
 		m.lay(slot, next)
 		return found, nil
 	}

@@ -31,6 +31,8 @@ type Harness struct {
 	// Damage makes the stored item of this job one that cannot be decoded, and leaves its key in the
 	// index as it is.
 	Damage func(id string)
+	// Overwrite stores job in the place of the one of its id, as a later release would. Nil: the store keeps no bytes.
+	Overwrite func(job makegood.Job)
 	// Lag is how long the index may lag behind the items. Zero: it never does.
 	Lag time.Duration
 }
@@ -52,7 +54,7 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 func rules() []rule {
 	var all []rule
 	for _, rules := range [][]rule{
-		jobRules(), saveRules(), claimRules(), parkRules(), indexRules(), listRules(), auditRules(), leaseRules(), payloadRules(), randomRules(), raceRules(),
+		jobRules(), saveRules(), claimRules(), parkRules(), newerRules(), indexRules(), listRules(), auditRules(), leaseRules(), payloadRules(), randomRules(), raceRules(),
 	} {
 		all = append(all, rules...)
 	}

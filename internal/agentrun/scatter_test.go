@@ -1,0 +1,35 @@
+package agentrun
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// What the configuration leaves out is filled in.
+func TestARunnerHasAClockANonceAndALog(t *testing.T) {
+	if r := New(Config{}); r.now == nil || r.nonce == nil || r.log == nil {
+		t.Errorf("got %+v, want a clock, a nonce and a log", r)
+	}
+}
+
+// Those who failed together come back apart: each waits for something between a third and all of its backoff.
+func TestAWaitIsAThirdToAllOfItsBackoff(t *testing.T) {
+	shortest, longest := time.Hour, time.Duration(0)
+	for i := range 1000 {
+		s := &scattered{of: fmt.Sprint("agent/", i), BackOff: backoff.NewConstantBackOff(3 * time.Second)}
+		first, second := s.NextBackOff(), s.NextBackOff()
+		if first == second {
+			t.Errorf("agent %d waits for %s twice", i, first)
+		}
+		shortest, longest = min(shortest, first, second), max(longest, first, second)
+	}
+	if shortest < time.Second || shortest > 1100*time.Millisecond || longest > 3*time.Second || longest < 2900*time.Millisecond {
+		t.Errorf("got waits of %s to %s, want of about 1s to 3s", shortest, longest)
+	}
+	if got := (&scattered{BackOff: &backoff.StopBackOff{}}).NextBackOff(); got != backoff.Stop {
+		t.Errorf("got a wait of %s behind the last try, want none", got)
+	}
+}

@@ -1,0 +1,47 @@
+package machine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// What a later release has stored in a job, and this one does not know, goes through everything that is decided here:
+// replies, deadlines, verbs and new rounds.
+func TestNothingThatIsKeptIsLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newWorld(t)
+		x.job.Needs, x.job.Kept = 1, "of the job"
+		for i := range x.job.Steps {
+			s := &x.job.Steps[i]
+			s.Kept = fmt.Sprint("of step ", i)
+			s.Forward.Kept, s.Undo.Kept = fmt.Sprint("of forward ", i), fmt.Sprint("of undo ", i)
+		}
+		for range rapid.IntRange(0, 60).Draw(t, "events") {
+			x.now = x.now.Add(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond)
+			x.claim()
+			if e, ok := x.drawEvent(); ok {
+				x.move(x.job.Clone(), e)
+				checkKept(t, x.job)
+			}
+		}
+	})
+}
+
+func checkKept(t *rapid.T, job makegood.Job) {
+	t.Helper()
+	if job.Needs != 1 || job.Kept != "of the job" {
+		t.Fatalf("the job needs %d and keeps %q, want 1 and what it had", job.Needs, job.Kept)
+	}
+	for i, s := range job.Steps {
+		for want, got := range map[string]string{"of step ": s.Kept, "of forward ": s.Forward.Kept, "of undo ": s.Undo.Kept} {
+			if want += fmt.Sprint(i); got != want {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package machine_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// show writes what is different from what was last shown.
+func (s *story) show() string {
+	lines := s.describe()
+	var out strings.Builder
+	for _, line := range lines {
+		if !slices.Contains(s.shown, line) {
+			out.WriteString("  " + line + "\n")
+		}
+	}
+	s.shown = lines
+	return out.String()
+}
+
+func (s *story) when(at time.Time) string {
+	if at.IsZero() {
+		return "none"
+	}
+	return at.Sub(s.start).String()
+}
+
+func (s *story) describe() []string {
+	j := s.job
+	job := fmt.Sprintf("job %s", j.ProcessState)
+	if !j.ProcessState.Finished() && j.Desired != makegood.Processed {
+		job += ", wanted " + string(j.Desired)
+	}
+	if j.Paused() {
+		job += ", paused"
+	}
+	if j.Round > 1 {
+		job += fmt.Sprintf(", round %d", j.Round)
+	}
+	if j.FailureCount > 0 {
+		job += fmt.Sprintf(", failures %d", j.FailureCount)
+	}
+	if !j.FinishedAt.IsZero() {
+		job += ", finished at " + s.when(j.FinishedAt)
+	}
+	if j.Reason != "" {
+		job += ": " + j.Reason
+	}
+	lines := []string{job}
+	if !j.Deadline.IsZero() {
+		lines = append(lines, "its timeout passes at "+s.when(j.Deadline))
+	}
+	if !j.RemindAt.IsZero() {
+		lines = append(lines, "the operator is reminded at "+s.when(j.RemindAt))
+	}
+	if j.TellTries > 0 || !j.TellAt.IsZero() {
+		lines = append(lines, fmt.Sprintf("listener: not heard %d times in a row, told again at %s", j.TellTries, s.when(j.TellAt)))
+	}
+	if j.Unheard > 0 {
+		lines = append(lines, fmt.Sprintf("listener: %d announcements given up", j.Unheard))
+	}
+	for _, step := range j.Steps {
+		lines = append(lines, s.activity(step.Name, false)...)
+		lines = append(lines, s.activity(step.Name, true)...)
+	}
+	if j.CompleteBy.IsZero() {
+		return append(lines, "out of the index")
+	}
+	return append(lines, "in the index at "+s.when(j.CompleteBy))
+}
+
+func (s *story) activity(step string, undo bool) []string {
+	a, name := s.activityOf(step, undo), step
+	if undo {
+		name = "undo of " + step
+	}
+	if a.State == makegood.NotStarted && a.Attempt == 0 {
+		return nil
+	}
+	state := string(a.State)
+	if a.State == makegood.NotStarted {
+		state = "not started"
+	}
+	line := fmt.Sprintf("%s: %s", name, state)
+	switch a.State {
+	case makegood.Backoff:
+		line += " until " + s.when(a.At)
+	case makegood.Dispatched:
+		line += s.attempt(a, s.items[s.slotOf(step, undo)])
+	}
+	if a.Interruptions > 0 {
+		line += fmt.Sprintf(", cut off %d times", a.Interruptions)
+	}
+	if a.Unknown && a.State != makegood.Done {
+		line += ", outcome unknown"
+	}
+	return []string{line + s.past(a)}
+}
+
+// past says of an activity what it has behind it. Of one that goes well there is little to say.
+func (s *story) past(a makegood.Activity) string {
+	line := ""
+	if a.Tries != 1 && a.Attempt > 0 {
+		line += fmt.Sprintf(", tries %d", a.Tries)
+	}
+	if a.FailureCount > 0 {
+		line += fmt.Sprintf(", failures %d", a.FailureCount)
+	}
+	if !a.StartedAt.IsZero() {
+		line += ", started at " + s.when(a.StartedAt)
+	}
+	if !a.FinishedAt.IsZero() {
+		line += ", finished at " + s.when(a.FinishedAt)
+	}
+	if a.Silent.Attempt > 0 {
+		line += fmt.Sprintf(", #%d was silent (%s)", a.Silent.Attempt, a.Silent.LockedBy)
+	}
+	if a.Error != nil {
+		line += ": " + a.Error.Message
+	}
+	return line
+}

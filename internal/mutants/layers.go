@@ -1,0 +1,66 @@
+package main
+
+import (
+	"maps"
+	"slices"
+)
+
+// layer is one kind of proof: commands of go test, one after the other.
+type layer struct {
+	name string
+	runs [][]string
+}
+
+const (
+	// simulated is how many seeds of the simulation are tried on a mutant.
+	simulated = "200"
+	// models are the configurations of the model check that are tried on a mutant: those of few states.
+	models = "^TestSmallModels$/^(two_attempts,_looked_at|stop,_side_by_side|pause|lies|batches,_three_attempts|two_attempts)$"
+	// tooLong are the tests of the embedded engine that take longer than all others together.
+	tooLong = "WhicheverTwoCalls|WhicheverCall|AWideJobSends|OnHostileQueues|OnABadDay|TwoThousandJobs"
+	// slow are the tests of the Scheduler that take longer than all others together: they are asked last.
+	slow = "LargeFanIn|EvaluationsOfABatch|FanInThatReads"
+	// noFailFile: rapid keeps what fails in the tree, from which it is tried again; that of a mutant must not be.
+	noFailFile = "-rapid.nofailfile"
+)
+
+func tests(folder string, args ...string) []string { return append([]string{"./" + folder}, args...) }
+
+var (
+	embedded   = tests("internal/embedded", "-skip", tooLong)
+	simulation = layer{"simulation", [][]string{tests("internal/sim", "-run", "^TestSimulate$", "-seeds", simulated)}}
+	modelCheck = layer{"model check", [][]string{tests("internal/modelcheck", "-run", models)}}
+)
+
+// proofs are the layers that a package is held by, the fastest first. Its own tests are asked first, then those of the
+// packages above it.
+var proofs = map[string][]layer{
+	"internal/machine": {
+		{"own tests", [][]string{tests("internal/machine", noFailFile)}},
+		{"tests above", [][]string{tests("internal/scheduler", "-skip", slow), embedded}},
+		modelCheck, simulation,
+	},
+	"internal/store/may.go": {
+		{"own tests", [][]string{tests("internal/store"), tests("internal/store/storetest")}},
+		{"tests above", [][]string{tests("internal/machine", noFailFile), tests("internal/scheduler", "-skip", slow), tests("internal/agentrun"), embedded}},
+		modelCheck, simulation,
+	},
+	"internal/scheduler": {
+		{"own tests", [][]string{tests("internal/scheduler", "-skip", slow), tests("internal/scheduler", "-run", slow)}},
+		{"tests above", [][]string{tests("internal/httpapi"), embedded}},
+		simulation,
+	},
+	"internal/agentrun": {
+		{"own tests", [][]string{tests("internal/agentrun")}},
+		{"tests above", [][]string{embedded}},
+		simulation,
+	},
+	"internal/supervisor": {
+		{"own tests", [][]string{tests("internal/supervisor")}},
+		{"tests above", [][]string{embedded}},
+		simulation,
+	},
+}
+
+// covered are the packages that have proofs.
+func covered() []string { return slices.Sorted(maps.Keys(proofs)) }

@@ -1,0 +1,275 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Facts about attempts: what agents did, and what was found out about them. Each says so of one that is out, or of
+// the last silent one; whatever else is said changes nothing.
+
+// Claimed: an agent has begun the attempt that is out.
+func (j *Job) Claimed(step string, attempt int, now time.Time) {
+	if side := j.step(step).side(attempt); side != nil && side.Phase == Out {
+		side.Claimed, side.BeganAt = true, now
+	}
+}
+
+// Succeeded: an agent's reply. Of a silent attempt that still counts, until its successor has begun.
+func (j *Job) Succeeded(step string, attempt int, began, now time.Time) {
+	s := j.step(step)
+	side := s.side(attempt)
+	late := side == nil || side.Phase != Out
+	if late {
+		side = j.lateSide(s, attempt)
+	}
+	if side == nil {
+		return
+	}
+	j.tell(func() {
+		j.answered(side, began)
+		side.Phase, side.FinishedAt, side.Claimed = Done, now, false
+		j.settle(now)
+	})
+}
+
+// lateSide is the side whose last silent attempt this is, if its success is still of use.
+func (j *Job) lateSide(s *Step, attempt int) *Side {
+	side := &s.Forward
+	if !j.forwards() {
+		side = &s.Undo
+	}
+	waits := side.Phase == Resting || side.Phase == Idle || side.Phase == Out && !side.Claimed && !side.def.Shared
+	if attempt == 0 || side.Silent != attempt || !waits || j.State == makegood.Error || j.State.Finished() {
+		return nil
+	}
+	return side
+}
+
+// answered: it is known since when a side is under way.
+func (j *Job) answered(side *Side, began time.Time) {
+	if side.StartedAt.IsZero() {
+		side.StartedAt = began
+	}
+	j.heeded()
+}
+
+// heeded: a job of which something was heard, or that the Supervisor has looked at, is not Pending any more.
+func (j *Job) heeded() {
+	if j.State == makegood.Pending {
+		j.State = makegood.Processing
+	}
+}
+
+// Failed: an agent's reply.
+func (j *Job) Failed(step string, attempt int, failure makegood.StepError, began, now time.Time) {
+	side := j.step(step).side(attempt)
+	if side == nil || side.Phase != Out {
+		return
+	}
+	j.tell(func() {
+		j.answered(side, began)
+		// A shared attempt may have run twice: one run speaks for itself alone.
+		j.count(side, failure.Applied != makegood.AppliedNo || side.def.Shared)
+		j.after(side, failure.Retryable, failure.RetryAfter.Std(), now)
+		j.settle(now)
+	})
+}
+
+// count: a started attempt has failed.
+func (j *Job) count(side *Side, unknown bool) {
+	j.Failures++
+	side.Failures++
+	side.Claimed = false
+	side.Unknown = side.Unknown || unknown
+}
+
+// after a failure: another attempt, while one is left.
+func (j *Job) after(side *Side, again bool, asked time.Duration, now time.Time) {
+	switch {
+	case !side.undo && !j.forwards():
+		side.Phase, side.FinishedAt = TakenBack, now
+	case again && side.Tries < side.retry().Attempts:
+		side.rest(asked, now)
+	default:
+		j.giveUp(side, now)
+	}
+}
+
+// Silent: the attempt had begun, and said nothing in time.
+func (j *Job) Silent(step string, attempt int, began, now time.Time) {
+	side := j.step(step).side(attempt)
+	if side == nil || side.Phase != Out {
+		return
+	}
+	j.tell(func() {
+		j.silence(side, began, now)
+		j.settle(now)
+	})
+}
+
+func (j *Job) silence(side *Side, began, now time.Time) {
+	j.answered(side, began)
+	j.count(side, true)
+	side.Silent = side.Attempt
+	j.after(side, true, 0, now)
+}
+
+// Unclaimed: the attempt is over, and nobody had begun it. So it does not count, and is made again where it is wanted.
+func (j *Job) Unclaimed(step string, attempt int, now time.Time) {
+	side := j.step(step).side(attempt)
+	if side == nil || side.Phase != Out {
+		return
+	}
+	j.tell(func() {
+		j.unclaimed(side)
+		j.settle(now)
+	})
+}
+
+func (j *Job) unclaimed(side *Side) {
+	side.Tries--
+	side.Phase = Idle
+	if !j.wants(side) {
+		side.Phase = TakenBack
+	}
+}
+
+// Refused: its task can never be sent. That is a final failure of an attempt that did not start.
+func (j *Job) Refused(step string, attempt int, now time.Time) {
+	side := j.step(step).side(attempt)
+	if side == nil || side.Phase != Out {
+		return
+	}
+	j.tell(func() {
+		j.heeded()
+		j.after(side, false, 0, now)
+		j.settle(now)
+	})
+}
+
+// Restarted: the embedded engine was started again. What was out is over, may have begun if it was claimed, does not
+// count, and is made again at once. A step that was cut off too often stops the job.
+func (j *Job) Restarted(now time.Time) {
+	if j.State.Finished() {
+		return
+	}
+	j.tell(func() {
+		j.heeded()
+		for _, s := range j.Steps {
+			for _, side := range []*Side{&s.Forward, &s.Undo} {
+				if side.Phase == Out {
+					j.interrupt(side, now)
+				}
+			}
+		}
+		j.settle(now)
+	})
+}
+
+func (j *Job) interrupt(side *Side, now time.Time) {
+	if side.Claimed {
+		side.Interrupted++
+		if side.StartedAt.IsZero() {
+			side.StartedAt = side.BeganAt
+		}
+	}
+	side.Unknown, side.Claimed = true, false
+	side.Tries--
+	side.Phase = Idle
+	switch {
+	case !j.wants(side):
+		side.Phase = TakenBack
+	case side.Interrupted > makegood.MaxInterruptions && j.State != makegood.Error:
+		side.Phase = GivenUp
+		j.stop(now)
+	}
+}
+
+// Finding is what became of an attempt that was closed: nobody had begun it, or who had fell silent.
+type Finding struct {
+	Step    string
+	Attempt int
+	Silent  bool
+	Began   time.Time
+}
+
+// Clock: somebody looks at the job at this time, finds out about attempts, and does what is due.
+func (j *Job) Clock(now time.Time, found ...Finding) {
+	j.tell(func() {
+		j.heeded()
+		j.remind(now)
+		if j.live() && j.forwards() && !j.Deadline.IsZero() && !now.Before(j.Deadline) {
+			j.timeOut(now)
+		}
+		for _, s := range j.Steps {
+			for _, side := range []*Side{&s.Forward, &s.Undo} {
+				j.due(s, side, now)
+				j.found(s, side, now, found)
+			}
+		}
+		j.settle(now)
+	})
+}
+
+// remind: a person who was told of an Error hears of it once a day again, one who was not has yet to.
+func (j *Job) remind(now time.Time) {
+	if j.State != makegood.Error || now.Before(j.RemindAt) {
+		return
+	}
+	if !slices.ContainsFunc(j.Untold, func(n Notice) bool { return n.Operator }) {
+		j.announce(Notice{State: makegood.Error, Operator: true})
+	}
+	j.RemindAt = now.Add(remindEvery)
+}
+
+func (j *Job) due(s *Step, side *Side, now time.Time) {
+	switch {
+	case side.Phase == Resting && j.wants(side) && j.live() && !now.Before(side.At):
+		j.open(s, side, now)
+	case side.Phase != Out || side.Claimed:
+	case side.def.Shared && !now.Before(side.SentAt.Add(side.startBy()+side.timeout())):
+		j.silence(side, time.Time{}, now)
+	case !side.def.Shared && j.wants(side) && j.live() && !now.Before(ResendAt(side)):
+		side.SentAt = now
+		side.Resent++
+		j.send(s, side)
+	}
+}
+
+func (j *Job) found(s *Step, side *Side, now time.Time, all []Finding) {
+	for _, f := range all {
+		switch {
+		case f.Step != s.def.Name || side.Phase != Out || f.Attempt != side.Attempt:
+		case f.Silent:
+			j.silence(side, f.Began, now)
+		default:
+			j.replace(s, side, now)
+		}
+	}
+}
+
+// replace: nobody has begun the attempt for a week. Its successor waits as long as it did, and an operator hears of its
+// agent from the first time on.
+func (j *Job) replace(s *Step, side *Side, now time.Time) {
+	resent := max(side.Resent, alertFrom)
+	j.unclaimed(side)
+	if side.Phase == Idle && j.live() {
+		j.open(s, side, now)
+		side.Resent = resent
+	}
+}
+
+// alertFrom is the resend from which on an operator hears that nobody takes the tasks of an agent.
+const alertFrom = 3
+
+// ResendAt is when the task of an attempt that nobody has begun is sent again.
+func ResendAt(side *Side) time.Time {
+	wait := side.startBy()
+	for range side.Resent {
+		wait = min(2*wait, makegood.MaxStartBy)
+	}
+	return side.SentAt.Add(wait)
+}

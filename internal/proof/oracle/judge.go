@@ -1,0 +1,163 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// The rules of the referee about two saves of a job, one after the other.
+
+// move is what became of a side of a step from one save to the next.
+type move struct {
+	step    string
+	undo    bool
+	was, is makegood.Activity
+}
+
+// opened notes whose attempts are out. Those of a shared step need no claim to have run.
+func (r *Referee) opened(job makegood.Job) {
+	for _, s := range job.Steps {
+		for _, undo := range []bool{false, true} {
+			a := activity(s, undo)
+			if a.State != makegood.Dispatched {
+				continue
+			}
+			r.undoes[attemptName{s.Name, a.Attempt}] = undo
+			if r.def(s.Name).Shared {
+				r.Took(s.Name, a.Attempt)
+			}
+		}
+	}
+}
+
+// outOfTime reports whether the job's timeout may have passed. How it is granted is judged by granted.
+func (r *Referee) outOfTime(before makegood.Job, now time.Time) bool {
+	return !before.Deadline.IsZero() && (!r.Exact || !now.Before(before.Deadline))
+}
+
+// granted: a resubmit and a new round have the whole timeout before them, counted from when they were decided: after the
+// save before, and not after this one. Nothing else but the end of a pause moves the deadline.
+func (r *Referee) granted(before, job makegood.Job, now time.Time) {
+	timeout, asked := r.workflow.Timeout.Std(), !slices.Equal(before.Requests, job.Requests)
+	resubmitted := job.Round != before.Round || before.ProcessState == makegood.Error && job.ProcessState != makegood.Error
+	switch {
+	case timeout == 0 || !r.Exact || job.Desired != makegood.Processed:
+	case resubmitted && (job.Deadline.Before(r.savedAt.Add(timeout)) || job.Deadline.After(now.Add(timeout))):
+		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", job.Deadline, timeout, r.savedAt, now)
+	case !asked && !job.Deadline.Equal(before.Deadline):
+		r.wrong("nothing was granted, and its deadline goes from %v to %v", before.Deadline, job.Deadline)
+	}
+}
+
+// turned: a job is undone because somebody asked for it, because a step was given up and onFailure is undo, or because
+// its time is over and onFailure is not stop.
+func (r *Referee) turned(before, job makegood.Job, now time.Time) {
+	if r.asked || before.Desired != makegood.Processed || job.Desired == makegood.Processed {
+		return
+	}
+	failed := false
+	for _, s := range job.Steps {
+		failed = failed || s.Forward.State == makegood.Failed && r.usedUp(move{step: s.Name, is: s.Forward})
+	}
+	switch r.workflow.OnFailure.Action {
+	case makegood.FailureUndo:
+		if !failed && !r.outOfTime(before, now) {
+			r.wrong("it is undone: no step has used up its attempts or failed for good, its time is not over, and nobody asked for it")
+		}
+	case makegood.FailureWait:
+		if !r.outOfTime(before, now) {
+			r.wrong("it is undone, onFailure is wait, its time is not over, and nobody asked for it")
+		}
+	case makegood.FailureStop:
+		r.wrong("it is undone, onFailure is stop, and nobody asked for it")
+	}
+}
+
+// stopped: a job waits for a person because a step or an undo was given up, or because its time is over. One that was
+// parked says so in its own way, and one that makes attempts without end was stopped for that.
+func (r *Referee) stopped(before, job makegood.Job, now time.Time) {
+	if job.ProcessState != makegood.Error || before.ProcessState == makegood.Error || before.LockedBy == job.LockedBy {
+		return
+	}
+	undo, made := job.Desired != makegood.Processed, 0
+	for _, s := range job.Steps {
+		made += s.Attempt
+		if activity(s, undo).State == makegood.Failed {
+			return
+		}
+	}
+	if undo || !r.outOfTime(before, now) {
+		if made < manyAttempts {
+			r.wrong("it is in Error: nothing is given up in the direction that is wanted, and its time is not over")
+		}
+	}
+}
+
+// manyAttempts is how many attempts a job may make before it is asked whether it goes in circles.
+const manyAttempts = 50
+
+// times: the first start of a step is its start, in one round, and the end of a job is its end.
+func (r *Referee) times(before, job makegood.Job) {
+	if job.FinishedAt.IsZero() == job.ProcessState.Finished() {
+		r.wrong("it is %s, and finished at %v", job.ProcessState, job.FinishedAt)
+	}
+	if before.ProcessState == job.ProcessState && before.Round == job.Round && before.ProcessState.Finished() && !before.FinishedAt.Equal(job.FinishedAt) {
+		r.wrong("it finished at %v, and now at %v", before.FinishedAt, job.FinishedAt)
+	}
+	if job.ProcessState == makegood.Error && before.LockedBy != job.LockedBy && job.Paused() {
+		r.wrong("it is in Error, and paused")
+	}
+}
+
+func (r *Referee) moved(before, job makegood.Job, m move, now time.Time) {
+	if before.Round != job.Round || before.LockedBy == job.LockedBy {
+		return
+	}
+	if !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
+		r.wrong("%s started at %v, and now at %v", m.step, m.was.StartedAt, m.is.StartedAt)
+	}
+	if m.is.FailureCount < m.was.FailureCount {
+		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
+	}
+	opened := m.is.State == makegood.Dispatched && m.is.Attempt != m.was.Attempt
+	still := job.ProcessState == makegood.Error || job.Paused()
+	switch {
+	case opened && still && !m.is.Closing && !r.def(m.step).Shared:
+		r.wrong("attempt %d of %s is made in a job that is %s (paused: %v)", m.is.Attempt, m.step, job.ProcessState, job.Paused())
+	case opened && m.was.State == makegood.Backoff && r.Exact && now.Before(m.was.At):
+		r.wrong("attempt %d of %s is made %s before its time", m.is.Attempt, m.step, m.was.At.Sub(now))
+	case m.is.State == makegood.Backoff && (m.was.State != makegood.Backoff || !m.is.At.Equal(m.was.At)):
+		r.rests(m, now)
+	}
+	// What runs out in a job that was turned round is not given up, though it has failed; turned judges those.
+	wanted := m.undo || job.Desired == makegood.Processed
+	if wanted && m.is.State == makegood.Failed && m.was.State != makegood.Failed && !r.usedUp(m) {
+		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), attempts(r.def(m.step), m.undo))
+	}
+}
+
+// rests: a wait is no longer than the workflow lets it be.
+func (r *Referee) rests(m move, now time.Time) {
+	def := r.def(m.step)
+	retry := def.Retry
+	if m.undo {
+		retry = def.Undo.Retry
+	}
+	longest := Longest(retry, max(m.is.Tries, 1))
+	if m.is.Tries == 0 {
+		longest = r.workflow.OnFailure.Wait.Std()
+		granted := r.tally(m.step, m.undo)
+		granted.ran, granted.claimed = map[int]bool{}, map[int]bool{}
+	}
+	if r.Exact && m.is.At.After(now.Add(longest)) {
+		r.wrong("%s rests for %s after attempt %d, and may for %s", m.step, m.is.At.Sub(now), m.is.Attempt, longest)
+	}
+}
+
+// usedUp: a side is given up when its attempts are used up, or no other can succeed.
+func (r *Referee) usedUp(m move) bool {
+	t := r.tally(m.step, m.undo)
+	return len(t.claimed) >= attempts(r.def(m.step), m.undo) || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions
+}

@@ -1,0 +1,210 @@
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// settle begins whatever may begin, until nothing more can.
+func (j *Job) settle(now time.Time) {
+	for j.State != makegood.Error && !j.State.Finished() && j.begin(now) {
+	}
+}
+
+// begin makes one thing happen, and reports whether there was one.
+func (j *Job) begin(now time.Time) bool {
+	for _, s := range j.Steps {
+		for _, side := range []*Side{&s.Forward, &s.Undo} {
+			if side.Phase == Resting && j.wants(side) && j.live() && !side.At.IsZero() && !now.Before(side.At) {
+				j.open(s, side, now)
+				return true
+			}
+		}
+	}
+	if j.forwards() {
+		return j.beginForward(now)
+	}
+	return j.beginUndo(now)
+}
+
+func (j *Job) beginForward(now time.Time) bool {
+	if now.Before(j.order.StartAt) {
+		return false
+	}
+	all := true
+	for _, s := range j.Steps {
+		if s.Forward.Phase == Idle && j.live() && j.needsAreMet(s) {
+			j.startForward(s, now)
+			return true
+		}
+		all = all && (s.Forward.Phase == Done || s.Forward.Phase == Skipped)
+	}
+	if all {
+		j.end(makegood.Processed, now)
+	}
+	return all
+}
+
+// needsAreMet: a skipped step counts as done.
+func (j *Job) needsAreMet(s *Step) bool {
+	for _, need := range s.def.Needs {
+		if p := j.step(need).Forward.Phase; p != Done && p != Skipped {
+			return false
+		}
+	}
+	return true
+}
+
+func (j *Job) startForward(s *Step, now time.Time) {
+	switch name := s.def.Name; {
+	case j.order.Broken[name]:
+		j.giveUp(&s.Forward, now)
+	case j.order.Skips[name]:
+		s.Forward.Phase, s.Forward.FinishedAt = Skipped, now
+	default:
+		j.open(s, &s.Forward, now)
+	}
+}
+
+// open makes an attempt, under a number that the step never had.
+func (j *Job) open(s *Step, side *Side, now time.Time) {
+	s.Numbers++
+	side.Phase, side.Attempt, side.Claimed = Out, s.Numbers, false
+	side.Tries++
+	side.SentAt, side.Resent = now, 0
+	side.Earliest, side.Latest, side.At = time.Time{}, time.Time{}, time.Time{}
+	j.send(s, side)
+}
+
+// send notes that a task goes out. An undo is told what is known of its step.
+func (j *Job) send(s *Step, side *Side) {
+	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo}
+	if side.undo {
+		sent.Outcome = makegood.OutcomeUnknown
+		if s.Forward.Phase == Done {
+			sent.Outcome = makegood.OutcomeDone
+		}
+	}
+	j.Sent = append(j.Sent, sent)
+}
+
+// beginUndo: each after all steps that need it, and after its own attempts.
+func (j *Job) beginUndo(now time.Time) bool {
+	all := true
+	for _, s := range j.Steps {
+		if s.Undo.Phase == Idle && j.mayUndo(s) && j.startUndo(s, now) {
+			return true
+		}
+		all = all && undone(s)
+	}
+	if all {
+		j.end(j.Wanted, now)
+	}
+	return all
+}
+
+// undone: nothing more will be done about a step.
+func undone(s *Step) bool {
+	return s.Forward.Phase != Out && (s.Undo.Phase == Done || s.Undo.Phase == Skipped || s.Undo.Phase == Irreversible)
+}
+
+func (j *Job) mayUndo(s *Step) bool {
+	if s.Forward.Phase == Out {
+		return false
+	}
+	for _, follower := range j.Steps {
+		if slices.Contains(follower.def.Needs, s.def.Name) && !undone(follower) {
+			return false
+		}
+	}
+	return true
+}
+
+// startUndo undoes what was done, or may have been; it reports whether anything happened.
+func (j *Job) startUndo(s *Step, now time.Time) bool {
+	switch {
+	case s.Forward.Phase != Done && !s.Forward.Unknown:
+		s.Undo.Phase = Skipped
+	case !s.def.CanUndo():
+		s.Undo.Phase = Irreversible
+	case !j.live():
+		return false
+	case j.order.BrokenUndo[s.def.Name]:
+		j.giveUp(&s.Undo, now)
+	default:
+		j.open(s, &s.Undo, now)
+	}
+	return true
+}
+
+// end is the end of a job, and of a pause.
+func (j *Job) end(state makegood.ProcessState, now time.Time) {
+	j.State, j.FinishedAt, j.Paused = state, now, false
+}
+
+// stop puts the job before a person, who is told, as is whoever listens; and once a day again.
+func (j *Job) stop(now time.Time) {
+	j.State, j.Paused = makegood.Error, false
+	j.announce(Notice{State: makegood.Error, Operator: true, Listener: true})
+	j.RemindAt = now.Add(remindEvery)
+}
+
+// turn: what was done is to be undone. What rests is taken back; what is out runs to its end.
+func (j *Job) turn(wanted makegood.ProcessState) {
+	j.Wanted, j.State = wanted, makegood.Undoing
+	for _, s := range j.Steps {
+		if s.Forward.Phase == Resting {
+			s.Forward.Phase = TakenBack
+		}
+	}
+}
+
+// giveUp: onFailure says what follows. An undo that is given up puts the job in Error.
+func (j *Job) giveUp(side *Side, now time.Time) {
+	side.Phase, side.FinishedAt = GivenUp, now
+	switch {
+	case j.State == makegood.Error || !j.wants(side):
+		// Its job was turned round, or has stopped, already.
+	case side.undo:
+		j.stop(now)
+	case j.workflow.OnFailure.Action == makegood.FailureUndo:
+		j.turn(makegood.Undone)
+	case j.workflow.OnFailure.Action == makegood.FailureStop:
+		j.stop(now)
+	default:
+		side.Phase, side.FinishedAt, side.Tries = Resting, time.Time{}, 0
+		side.Earliest = now.Add(j.workflow.OnFailure.Wait.Std())
+		side.Latest = side.Earliest
+	}
+}
+
+// timeOut: undo what was done, or stop, if nothing can be undone or onFailure is stop.
+func (j *Job) timeOut(now time.Time) {
+	if j.workflow.OnFailure.Action == makegood.FailureStop || !j.workflow.HasUndo() {
+		j.stop(now)
+		return
+	}
+	j.turn(makegood.Undone)
+}
+
+// Longest is the longest wait after the n-th failure: the backoff, doubled each time, up to max.
+func Longest(r makegood.Retry, n int) time.Duration {
+	wait := r.Backoff.Std()
+	for range n - 1 {
+		if wait >= r.Max.Std() {
+			break
+		}
+		wait *= 2
+	}
+	return min(wait, r.Max.Std())
+}
+
+// rest: the next attempt comes after a random wait; what a remote asked for is kept to, up to max.
+func (s *Side) rest(asked time.Duration, now time.Time) {
+	least := min(asked, s.retry().Max.Std())
+	s.Phase = Resting
+	s.Earliest = now.Add(least)
+	s.Latest = now.Add(max(least, Longest(s.retry(), s.Tries)))
+}

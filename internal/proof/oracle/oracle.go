@@ -1,0 +1,220 @@
+// Package oracle is a second, naive reading of what a workflow file promises: which attempts are made, when, how many,
+// in which order, what state the job ends in, what counts, and who is told. It is written from docs/workflow-file.md,
+// docs/states.md and docs/architecture.md, for the tests that hold internal/machine to them, and shares no code with it.
+//
+// It decides nothing that ships. It knows no revisions, messages, claims or tokens: what they come to is handed in as
+// facts, one at a time, in the order in which they happened.
+package oracle
+
+import (
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Phase is what a reader knows of a step going forward, or of its undo.
+type Phase string
+
+// The phases.
+const (
+	Idle         Phase = "idle"         // it has not begun, or was taken back and will begin again
+	Out          Phase = "out"          // an attempt is with its agent
+	Resting      Phase = "resting"      // the next attempt is made at a time that is known
+	Done         Phase = "done"         // it succeeded
+	Skipped      Phase = "skipped"      // its when is false; of an undo: there was nothing to undo
+	GivenUp      Phase = "given up"     // a final failure, or no attempt is left
+	TakenBack    Phase = "taken back"   // it did not succeed before the job was turned round
+	Irreversible Phase = "irreversible" // an undo that does not exist, and is missed
+)
+
+// Side is a step going forward, or its undo.
+type Side struct {
+	Phase Phase
+	// Attempt is the number of the attempt that is out, or was last. Tries are those made of what was granted.
+	Attempt, Tries int
+	// Failures are the started attempts that failed or fell silent. Interrupted are those that a restart cut off.
+	Failures, Interrupted int
+	// Unknown: an attempt may have had its effect, and nobody knows. Claimed: the one that is out has begun.
+	Unknown, Claimed bool
+	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.
+	Silent int
+	// SentAt is when the task last went out, Resent how often again.
+	SentAt time.Time
+	Resent int
+	// Earliest and Latest bound when the next attempt is made. At is when it is, once that was said.
+	Earliest, Latest, At  time.Time
+	StartedAt, FinishedAt time.Time
+	// BeganAt is when the attempt that is out was begun.
+	BeganAt time.Time
+
+	def  makegood.Step
+	undo bool
+}
+
+// Step is both sides of a step. Numbers is the highest number an attempt of it ever had.
+type Step struct {
+	Forward, Undo Side
+	Numbers       int
+	def           makegood.Step
+}
+
+// Notice is an announcement: a change of ProcessState, and who has yet to hear of it.
+type Notice struct {
+	Seq                int
+	State              makegood.ProcessState
+	Operator, Listener bool
+}
+
+// Job is what the docs let a reader expect of a job.
+type Job struct {
+	State, Wanted makegood.ProcessState
+	Paused        bool
+	Round         int
+	Failures      int
+	Steps         []*Step
+	// Deadline is when the job's timeout passes, FinishedAt its end, RemindAt when a person hears again of an Error.
+	Deadline, FinishedAt, RemindAt time.Time
+	// Seq numbers the announcements; Untold are those that somebody has yet to hear of.
+	Seq    int
+	Untold []Notice
+
+	// Sent are the tasks that what happened last made due.
+	Sent []Sent
+
+	workflow makegood.Workflow
+	order    Order
+	pausedAt time.Time
+}
+
+// Sent is a task that goes out.
+type Sent struct {
+	Step    string
+	Attempt int
+	Undo    bool
+	// Outcome is what an undo is told of its step; empty for a step.
+	Outcome makegood.Outcome
+}
+
+// Order is what was submitted, and what the expressions of its steps give: a property of the input.
+type Order struct {
+	StartAt time.Time
+	Listens bool
+	// Skips are the steps whose when is false, Broken and BrokenUndo those whose expressions fail.
+	Skips, Broken, BrokenUndo map[string]bool
+}
+
+// Submitted: the job is stored. Its first attempts are out, unless it starts later.
+func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
+	j := &Job{State: makegood.Pending, Wanted: makegood.Processed, Round: 1, workflow: w, order: o}
+	for _, def := range w.Steps {
+		s := &Step{def: def}
+		s.Forward, s.Undo = Side{Phase: Idle, def: def}, Side{Phase: Idle, def: def, undo: true}
+		j.Steps = append(j.Steps, s)
+	}
+	j.grantTime(now)
+	j.announce(Notice{State: makegood.Pending, Listener: o.Listens})
+	j.tell(func() { j.settle(now) })
+	return j
+}
+
+// grantTime: the job's timeout counts from its start, from a resubmit, and from a new round.
+func (j *Job) grantTime(now time.Time) {
+	j.Deadline = time.Time{}
+	if j.workflow.Timeout > 0 {
+		j.Deadline = later(now, j.order.StartAt).Add(j.workflow.Timeout.Std())
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// tell carries something out, and notes that whoever listens is to be told of a change of state. An Error was announced
+// when the job stopped.
+func (j *Job) tell(happen func()) {
+	before := j.State
+	happen()
+	if j.State != before && j.State != makegood.Error {
+		j.announce(Notice{State: j.State, Listener: j.order.Listens})
+	}
+}
+
+// remindEvery is how often a person hears of an Error that lasts.
+const remindEvery = 24 * time.Hour
+
+func (j *Job) announce(n Notice) {
+	if !n.Operator && !n.Listener {
+		return
+	}
+	j.Seq++
+	n.Seq = j.Seq
+	j.Untold = append(j.Untold, n)
+}
+
+// Heard: they heard of all announcements up to this one.
+func (j *Job) Heard(seq int, operator, listener bool) {
+	for i := range j.Untold {
+		if n := &j.Untold[i]; n.Seq <= seq {
+			n.Operator, n.Listener = n.Operator && !operator, n.Listener && !listener
+		}
+	}
+	j.Untold = slices.DeleteFunc(j.Untold, func(n Notice) bool { return !n.Operator && !n.Listener })
+}
+
+// live: something may begin.
+func (j *Job) live() bool {
+	return !j.Paused && j.State != makegood.Error && !j.State.Finished()
+}
+
+func (j *Job) forwards() bool { return j.Wanted == makegood.Processed }
+
+// MaySend reports whether the task of an attempt may be on its way to its agent now: it is out, nothing stands still,
+// and it is wanted.
+func (j *Job) MaySend(step string, attempt int) bool {
+	side := j.step(step).side(attempt)
+	return side != nil && side.Phase == Out && j.live() && j.wants(side)
+}
+
+// wants: the side is of the direction in which the job goes.
+func (j *Job) wants(side *Side) bool { return side.undo != j.forwards() }
+
+func (j *Job) step(name string) *Step {
+	i := slices.IndexFunc(j.Steps, func(s *Step) bool { return s.def.Name == name })
+	return j.Steps[i]
+}
+
+// side is the side of a step that an attempt belongs to; nil: to none, any more.
+func (s *Step) side(attempt int) *Side {
+	for _, side := range []*Side{&s.Forward, &s.Undo} {
+		if side.Attempt == attempt {
+			return side
+		}
+	}
+	return nil
+}
+
+// retry is how a side is tried again.
+func (s *Side) retry() makegood.Retry {
+	if s.undo {
+		return s.def.Undo.Retry
+	}
+	return s.def.Retry
+}
+
+func (s *Side) startBy() time.Duration {
+	if s.undo {
+		return s.def.Undo.StartBy.Std()
+	}
+	return s.def.StartBy.Std()
+}
+
+func (s *Side) timeout() time.Duration {
+	if s.undo {
+		return s.def.Undo.Timeout.Std()
+	}
+	return s.def.Timeout.Std()
+}

@@ -1,0 +1,273 @@
+package oracle_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/oracle"
+	"github.com/makegood-dev/makegood/internal/store"
+	"pgregory.net/rapid"
+)
+
+// cases is how many jobs every test run plays; -rapid.checks says another number.
+const cases = "6000"
+
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", cases); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
+
+// A replay of a failure: go test ./internal/proof/oracle -run TestAJobIs -rapid.seed=SEED (the failure prints it).
+
+// Whatever a workflow says, and however its steps go, the core makes of the job what a naive reading of the docs makes
+// of it, at every moment.
+func TestAJobIsWhatTheDocsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newWorld(t)
+		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			x.happen()
+		}
+	})
+}
+
+// happen lets something happen.
+func (x *world) happen() {
+	switch rapid.IntRange(0, 21).Draw(x.t, "happens") {
+	case 0, 1, 2, 3:
+		x.pass(time.Duration(rapid.IntRange(0, 40_000).Draw(x.t, "ms")) * time.Millisecond)
+	case 4:
+		x.pass(time.Duration(rapid.IntRange(0, 300).Draw(x.t, "hours")) * time.Hour / rapid.SampledFrom([]time.Duration{1, 100, 100, 100}).Draw(x.t, "part"))
+	case 5, 6, 7:
+		x.claim()
+	case 8, 9, 10, 11:
+		x.reply(true)
+	case 12, 13, 14:
+		x.reply(false)
+	case 15:
+		x.replyLate()
+	case 16, 17:
+		x.request(rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb"))
+	case 18, 19:
+		x.again()
+	case 20:
+		x.tell()
+	default:
+		if oneIn(x.t, 2, "restart") {
+			x.restart()
+		}
+	}
+}
+
+// pass lets time pass, and what is due be looked at on the way.
+func (x *world) pass(d time.Duration) {
+	until := x.now.Add(d)
+	for range 200 {
+		key := x.job.CompleteBy
+		if key.IsZero() || key.After(until) {
+			x.now = until
+			return
+		}
+		if key.After(x.now) {
+			x.now = key
+		}
+		x.look()
+	}
+}
+
+func (x *world) look() {
+	e := makegood.DeadlinePassed{Key: x.job.CompleteBy}
+	v, found := x.decide(e)
+	// An attempt that another's end gives up is closed behind the save, and so heard of then.
+	found = slices.DeleteFunc(found, func(f oracle.Finding) bool { return x.closing(f) })
+	x.want.Clock(x.now, found...)
+	x.heard(e, v)
+	x.judge("looked, and found", found, e)
+}
+
+func (x *world) closing(f oracle.Finding) bool {
+	s, _ := x.job.Step(f.Step)
+	return s.Forward.Attempt == f.Attempt && s.Forward.Closing || s.Undo.Attempt == f.Attempt && s.Undo.Closing
+}
+
+// heard notes an event that may come again: one that did something. A late success that comes too early is another then.
+func (x *world) heard(e makegood.Event, v machine.Verdict) {
+	if v.Kind == machine.Applied {
+		x.events = append(x.events, e)
+	}
+}
+
+// claim lets an agent begin an attempt that is out.
+func (x *world) claim() {
+	var open []makegood.Task
+	for _, task := range x.out() {
+		if !task.Shared && x.items[task.Agent+"/"+task.Step].Attempt < task.Attempt {
+			open = append(open, task)
+		}
+	}
+	if len(open) == 0 {
+		return
+	}
+	task := rapid.SampledFrom(open).Draw(x.t, "claims")
+	c := makegood.Claim{Attempt: task.Attempt, LockedBy: "a:" + name(task.Step, task.Attempt), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std())}
+	item, err := store.Claimed(x.items[task.Agent+"/"+task.Step], c, task.ClaimUntil)
+	if err != nil {
+		return
+	}
+	x.items[task.Agent+"/"+task.Step] = item
+	x.want.Claimed(task.Step, task.Attempt, x.now)
+	x.note("claimed", c.LockedBy)
+}
+
+func (x *world) replyOf(task makegood.Task) (makegood.Reply, bool) {
+	r := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
+	if task.Shared {
+		return r, true
+	}
+	item := x.items[task.Agent+"/"+task.Step]
+	r.LockedBy, r.StartedAt = item.LockedBy, item.StartedAt
+	return r, item.Attempt == task.Attempt && item.LockedBy != "" && item.Closed == ""
+}
+
+// reply lets an agent that has begun say how it went.
+func (x *world) reply(succeeds bool) {
+	var held []makegood.Task
+	for _, task := range x.out() {
+		if _, holds := x.replyOf(task); holds {
+			held = append(held, task)
+		}
+	}
+	if len(held) == 0 {
+		return
+	}
+	task := rapid.SampledFrom(held).Draw(x.t, "replies")
+	r, _ := x.replyOf(task)
+	var e makegood.Event = makegood.StepSucceeded{Reply: r}
+	if !succeeds {
+		failure := makegood.StepError{Message: "no", Retryable: !oneIn(x.t, 4, "final"), Applied: makegood.AppliedUnknown}
+		if oneIn(x.t, 2, "not applied") {
+			failure.Applied = makegood.AppliedNo
+		}
+		if oneIn(x.t, 3, "retry after") {
+			failure.RetryAfter = seconds(x.t, 100, "after")
+		}
+		e = makegood.StepFailed{Reply: r, Error: failure}
+	}
+	v, _ := x.decide(e)
+	switch e := e.(type) {
+	case makegood.StepSucceeded:
+		x.want.Succeeded(r.Step, r.Attempt, r.StartedAt, x.now)
+	case makegood.StepFailed:
+		x.want.Failed(r.Step, r.Attempt, e.Error, r.StartedAt, x.now)
+	}
+	x.heard(e, v)
+	x.judge("replied", e, e)
+}
+
+// replyLate lets an agent that was given up say that it succeeded after all.
+func (x *world) replyLate() {
+	if len(x.silent) == 0 {
+		return
+	}
+	task := x.tasks[rapid.SampledFrom(x.silent).Draw(x.t, "late")]
+	r := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
+	if !task.Shared {
+		r.LockedBy = "a:" + name(task.Step, task.Attempt)
+	}
+	began := x.silentSince(task)
+	e := makegood.StepSucceeded{Reply: r}
+	v, found := x.decide(e)
+	for _, f := range found {
+		if f.Silent {
+			x.learn(f, true)
+		}
+	}
+	x.want.Succeeded(r.Step, r.Attempt, began, x.now)
+	x.heard(e, v)
+	x.judge("late success", r, e)
+}
+
+// silentSince is when a silent attempt had begun; known, so that it may only be what it was.
+func (x *world) silentSince(task makegood.Task) time.Time {
+	s, _ := x.job.Step(task.Step)
+	if task.Undo != nil {
+		return s.Undo.StartedAt
+	}
+	return s.Forward.StartedAt
+}
+
+// request asks for a verb.
+func (x *world) request(verb makegood.Verb) {
+	x.requests++
+	e := makegood.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
+	v, _ := x.decide(e)
+	answer := x.want.Asked(verb, x.now)
+	want := map[oracle.Answer]machine.Kind{oracle.Granted: machine.Applied, oracle.So: machine.Duplicate, oracle.Refused: machine.Refused}
+	if v.Kind != want[answer] {
+		x.fail("%s is %s (%s), and should be %s", verb, v.Kind, v.Reason, answer)
+	}
+	x.heard(e, v)
+	x.judge(string(verb), answer, e)
+}
+
+// again delivers an event once more: nothing changes, and nothing goes out that may not.
+func (x *world) again() {
+	events := x.events
+	if causes := x.causes(); len(causes) > 0 {
+		events = causes
+	}
+	if len(events) == 0 {
+		return
+	}
+	e := rapid.SampledFrom(events).Draw(x.t, "again")
+	x.decide(e)
+	x.note("again", e)
+	if wrong := x.want.Differences(x.job, x.now); len(wrong) > 0 {
+		x.fail("after %#v came again: %v", e, wrong)
+	}
+	x.carryOut(e, nil, false)
+}
+
+// causes are the events that made something due that is out: most of what comes again has nothing to say.
+func (x *world) causes() (events []makegood.Event) {
+	for _, e := range x.events {
+		if slices.ContainsFunc(x.job.Steps, func(s makegood.StepState) bool {
+			return s.Forward.State == makegood.Dispatched && s.Forward.Cause == e.Cause() || s.Undo.State == makegood.Dispatched && s.Undo.Cause == e.Cause()
+		}) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// tell lets people hear of what was announced, up to somewhere.
+func (x *world) tell() {
+	if len(x.job.Untold) == 0 {
+		return
+	}
+	a := rapid.SampledFrom(x.job.Untold).Draw(x.t, "told")
+	e := makegood.Told{Seq: a.Seq, Operator: oneIn(x.t, 2, "operator"), Listener: oneIn(x.t, 2, "listener")}
+	x.decide(e)
+	x.want.Heard(e.Seq, e.Operator, e.Listener)
+	x.judge("told", e.Seq, e)
+}
+
+// restart starts the embedded engine again: what was out is over.
+func (x *world) restart() {
+	for _, task := range x.out() {
+		x.over[name(task.Step, task.Attempt)] = true
+	}
+	x.run++
+	e := makegood.Interrupted{Incarnation: x.run}
+	x.decide(e)
+	x.want.Restarted(x.now)
+	x.judge("restarted", x.run, e)
+}

@@ -1,0 +1,82 @@
+package oracle_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/makegood-dev/makegood/internal/planted"
+	"github.com/makegood-dev/makegood/internal/proof"
+)
+
+// bugs are wrong policies: nothing is lost or done twice by them, and yet no workflow file promises what they do.
+func bugs() []planted.Bug {
+	const (
+		attempts   = "machine/attempts.go"
+		deadlines  = "machine/deadlines.go"
+		requests   = "machine/requests.go"
+		machine    = "machine/machine.go"
+		directions = "machine/directions.go"
+	)
+	return planted.Table([][4]string{
+		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
+		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline", "t.going() && passed(t.job.Deadline"},
+		{"a new round keeps the deadline that passed", requests, "\tt.job.FinishedAt = time.Time{}\n\tt.job.Transitions = 0\n\tt.renewDeadline()\n", "\tt.job.FinishedAt = time.Time{}\n\tt.job.Transitions = 0\n"},
+		{"a resubmit keeps the deadline that passed", requests, "\t\tt.job.Reason = \"\"\n\t\tt.renewDeadline()\n", "\t\tt.job.Reason = \"\"\n"},
+		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
+		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.job.PausedAt = time.Time{}\n\tt.job.RemindAt", "\tt.job.RemindAt"},
+		{"a job that ends while paused stays paused", machine, "\tt.job.FinishedAt = t.now\n\tt.job.PausedAt = time.Time{}\n", "\tt.job.FinishedAt = t.now\n"},
+		{"an attempt that was taken back uses up one of those granted", "machine/closing.go", "\ta.Tries--\n\tif undo == t.forwards() {", "\tif undo == t.forwards() {"},
+		{"an interruption uses up an attempt", deadlines, "\ta.Tries--\n", ""},
+		{"an interruption is not known to have begun", deadlines, "\ta.Unknown = true\n", ""},
+		{"a resubmit grants nothing", requests, "a.Tries, a.Interruptions = 0, 0", "a.Interruptions = 0"},
+		{"after a wait nothing is granted", attempts, "\t\ta.Tries = 0\n", ""},
+		{"one attempt too many", attempts, "a.Tries < retry.Attempts:", "a.Tries <= retry.Attempts:"},
+		{"one attempt too few", attempts, "a.Tries < retry.Attempts:", "a.Tries+1 < retry.Attempts:"},
+		{"a final failure is tried again", attempts, "wanted && failure.Retryable && a.Tries", "wanted && a.Tries"},
+		{"a backoff is not kept", deadlines, "undo != t.forwards() && passed(a.At, t.now) {", "undo != t.forwards() {"},
+		{"a backoff doubles too soon", attempts, "\t\tlongest = retry.Backoff << (tries - 1)\n", "\t\tlongest = min(retry.Max, retry.Backoff<<tries)\n"},
+		{"a backoff is longer than max", attempts, "\tlongest := retry.Max\n", "\tlongest := 2 * retry.Max\n"},
+		{"Retry-After is not kept to", attempts, "return max(jittered, min(after, retry.Max)).Std()", "return jittered.Std()"},
+		{"Retry-After is kept to beyond retry.max", attempts, "min(after, retry.Max)", "min(after, 2*retry.Max)"},
+		{"the task is sent again in Error", "machine/pending.go", " && job.ProcessState != makegood.Error", ""},
+		{"the task is sent again in a paused job", "machine/pending.go", " && !job.Paused() && job", " && job"},
+		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
+		{"what failed is not undone, though it may have been done", attempts, "a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo", "a.Unknown = a.Unknown && failure.Applied != makegood.AppliedNo"},
+		{"an undo does not wait for those that follow", directions, "behind = behind && settled[f]", "behind = behind || settled[f]"},
+		{"startBy doubles beyond 72 hours", deadlines, "return min(startBy, makegood.Duration(makegood.MaxStartBy))", "return startBy"},
+		{"startBy does not double", deadlines, "\t\tstartBy *= 2\n", ""},
+		{"the start of the last attempt is taken for the first", attempts, "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
+		{"the end of a job stands while it is undone", requests, "\tt.job.FinishedAt = time.Time{}\n\tif !t.forwards() {", "\tif !t.forwards() {"},
+		{"a step that goes on is said to have finished", requests, "a.State, a.FinishedAt = makegood.NotStarted, time.Time{}", "a.State = makegood.NotStarted"},
+		{"one announcement of several is taken off", machine, "if a.Seq > e.Seq {", "if a.Seq != e.Seq {"},
+		{"nobody hears that a job is being undone", machine, "is != was && is != makegood.Error", "is != was && is != makegood.Undoing && is != makegood.Error"},
+		{"a person hears of an Error once", deadlines, "\t\t\tt.announce(true, false)\n", "\t\t\t_ = t.job.Seq\n"},
+		{"what fails on the way back is not counted", attempts, "\tt.job.FailureCount++\n", "\tif undo != t.forwards() {\n\t\tt.job.FailureCount++\n\t}\n"},
+		{"onFailure undo stops", attempts, "\t\tt.turnRound(makegood.Undone, reason)\n", "\t\tt.stop(reason)\n"},
+		{"a cancelled job ends Undone", requests, "\t\tt.job.Desired = makegood.Cancelled\n", "\t\tt.job.Desired = makegood.Undone\n"},
+	})
+}
+
+var foundAfter = regexp.MustCompile(`failed after (\d+) tests: ([^\n]+)\n([^\n]*)`)
+
+// Some of the wrong policies; make planted tries them all.
+func TestPlantedPoliciesAreFound(t *testing.T) {
+	all := bugs()
+	if os.Getenv("PLANTED") == "" {
+		all = all[:1]
+	}
+	for _, bug := range all {
+		t.Run(bug.Name, func(t *testing.T) {
+			out, err := planted.Run(t, bug, "-run", "^TestAJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=20000")
+			found := foundAfter.FindSubmatch(out)
+			if err == nil || found == nil {
+				t.Fatalf("got %v, want a difference:\n%s", err, out)
+			}
+			row := fmt.Sprintf("| %s | %s |", bug.Name, found[1])
+			t.Logf("%s %s %s", row, found[2], found[3])
+			proof.Says(t, row)
+		})
+	}
+}

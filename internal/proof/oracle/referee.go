@@ -1,0 +1,181 @@
+package oracle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Referee watches one job from outside, in a world where anything fails: what agents begin and say, what is asked for,
+// and what the job says of itself whenever it is saved. It judges the policy with the slack that faults allow: they may
+// delay a thing or keep it from happening, but grant no attempt, shorten no wait, and turn no job round.
+type Referee struct {
+	// Exact: all clocks are right, so that times can be judged.
+	Exact bool
+
+	workflow makegood.Workflow
+	wrong    func(format string, args ...any)
+	last     makegood.Job
+	seen     bool
+	// sides are what was seen of each side of each step since it was granted attempts.
+	sides map[sideName]*tally
+	// undoes are the attempts of undos.
+	undoes map[attemptName]bool
+	// savedAt is when the job was saved last.
+	savedAt time.Time
+	// asked: somebody asked for a cancel or an undo. lied: an agent claimed what cannot be true.
+	asked, lied bool
+}
+
+type sideName struct {
+	step string
+	undo bool
+}
+
+type attemptName struct {
+	step    string
+	attempt int
+}
+
+// tally counts the attempts of a side since the last grant: those that an agent ran, and those that were claimed, or
+// are of a shared step and went out. Final: one said that no other can succeed. Refused: its task can never be sent.
+type tally struct {
+	ran, claimed   map[int]bool
+	final, refused bool
+}
+
+// Watch begins with a job that is not born yet. wrong is told of what breaks a promise.
+func Watch(w makegood.Workflow, wrong func(format string, args ...any)) *Referee {
+	return &Referee{workflow: w, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}}
+}
+
+func (r *Referee) tally(step string, undo bool) *tally {
+	name := sideName{step, undo}
+	if r.sides[name] == nil {
+		r.sides[name] = &tally{ran: map[int]bool{}, claimed: map[int]bool{}}
+	}
+	return r.sides[name]
+}
+
+func (r *Referee) def(step string) makegood.Step {
+	for _, s := range r.workflow.Steps {
+		if s.Name == step {
+			return s
+		}
+	}
+	panic(fmt.Sprintf("oracle: the workflow has no step %s", step))
+}
+
+// attempts is how many attempts a side is granted.
+func attempts(s makegood.Step, undo bool) int {
+	if undo {
+		return s.Undo.Retry.Attempts
+	}
+	return s.Retry.Attempts
+}
+
+// Began: an agent runs an attempt. outcome is what an undo was told of its step.
+func (r *Referee) Began(step string, attempt, round int, undo bool, outcome makegood.Outcome) {
+	def, t := r.def(step), r.tally(step, undo)
+	t.ran[attempt] = true
+	waits := !undo && r.workflow.OnFailure.Action == makegood.FailureWait
+	if n := attempts(def, undo); len(t.ran) > n && !waits {
+		r.wrong("attempt %d of %s is the %dth since some were granted, and those were %d", attempt, step, len(t.ran), n)
+	}
+	s, _ := r.last.Step(step)
+	if !undo || s.Undo.Attempt != attempt || r.last.Round != round {
+		return
+	}
+	if done := s.Forward.State == makegood.Done; done != (outcome == makegood.OutcomeDone) {
+		r.wrong("the undo of %s is told %q, and the step is %q", step, outcome, s.Forward.State)
+	}
+}
+
+// Took: an attempt was claimed.
+func (r *Referee) Took(step string, attempt int) {
+	r.tally(step, r.undoes[attemptName{step, attempt}]).claimed[attempt] = true
+}
+
+// SaidFinal: an attempt failed, and no other can succeed.
+func (r *Referee) SaidFinal(step string, undo bool) { r.tally(step, undo).final = true }
+
+// NotTaken: the queue will never take the task of an attempt.
+func (r *Referee) NotTaken(step string, undo bool) { r.tally(step, undo).refused = true }
+
+// Lied: an agent wrote a claim that cannot be true, which may end an attempt that never ran.
+func (r *Referee) Lied() { r.lied = true }
+
+// Died: the engine died. What ran in it was cut off, and counts for nothing.
+func (r *Referee) Died() {
+	for _, s := range r.last.Steps {
+		for _, undo := range []bool{false, true} {
+			if a := activity(s, undo); a.State == makegood.Dispatched {
+				delete(r.tally(s.Name, undo).ran, a.Attempt)
+			}
+		}
+	}
+}
+
+// Asks: somebody asks for something, and may ask again until there is an answer.
+func (r *Referee) Asks(verb makegood.Verb) {
+	r.asked = r.asked || verb == makegood.Cancel || verb == makegood.UndoJob
+}
+
+// Sends: a process sends a task, and this is the job as it knows it.
+func (r *Referee) Sends(step string, attempt int, knows makegood.Job) {
+	if knows.ProcessState == makegood.Error || knows.ProcessState.Finished() || knows.Paused() {
+		r.wrong("the task of attempt %d of %s is sent by who knows that the job is %s (paused: %v)", attempt, step, knows.ProcessState, knows.Paused())
+	}
+}
+
+// Saved: this is what the job says of itself from now on.
+func (r *Referee) Saved(job makegood.Job, now time.Time) {
+	before := r.last
+	r.last = job
+	defer func() { r.savedAt = now }()
+	if !r.seen {
+		r.seen = true
+		r.born(job)
+		return
+	}
+	if !slices.Equal(before.Requests, job.Requests) {
+		r.regrant(before, job)
+	}
+	r.granted(before, job, now)
+	r.opened(job)
+	r.turned(before, job, now)
+	r.stopped(before, job, now)
+	r.times(before, job)
+	for i := range job.Steps {
+		for _, undo := range []bool{false, true} {
+			r.moved(before, job, move{step: job.Steps[i].Name, undo: undo, was: activity(before.Steps[i], undo), is: activity(job.Steps[i], undo)}, now)
+		}
+	}
+}
+
+// regrant: whatever was granted may have granted attempts, so more may run than before. What was given up has all of
+// them before it; what was not may be given up by those that it made.
+func (r *Referee) regrant(before, job makegood.Job) {
+	for _, s := range before.Steps {
+		for _, undo := range []bool{false, true} {
+			t := r.tally(s.Name, undo)
+			t.ran = map[int]bool{}
+			if job.Round != before.Round || activity(s, undo).State == makegood.Failed {
+				*t = tally{ran: map[int]bool{}, claimed: map[int]bool{}}
+			}
+		}
+	}
+}
+
+func (r *Referee) born(job makegood.Job) {
+	r.opened(job)
+	want := time.Time{}
+	if timeout := r.workflow.Timeout.Std(); timeout > 0 {
+		want = later(job.CreatedAt, job.StartAt).Add(timeout)
+	}
+	if !job.Deadline.Equal(want) {
+		r.wrong("it is born with until %v, want %v", job.Deadline, want)
+	}
+}

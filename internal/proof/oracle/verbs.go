@@ -1,0 +1,133 @@
+package oracle
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Answer is what somebody is told who asks for something.
+type Answer string
+
+// The answers.
+const (
+	Granted Answer = "granted"
+	So      Answer = "is so already"
+	Refused Answer = "refused"
+)
+
+// answers is the table of docs/states.md, read by hand.
+var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
+	makegood.Cancel: {
+		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Granted,
+		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: So,
+	},
+	makegood.UndoJob: {
+		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Granted, makegood.Error: Granted,
+		makegood.Undoing: So, makegood.Undone: So, makegood.Cancelled: Refused,
+	},
+	makegood.Resubmit: {
+		makegood.Pending: Refused, makegood.Processing: Refused, makegood.Processed: Refused, makegood.Error: Granted,
+		makegood.Undoing: Refused, makegood.Undone: Granted, makegood.Cancelled: Refused,
+	},
+	makegood.Pause: {
+		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Refused,
+		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
+	},
+	makegood.Resume: {
+		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Refused,
+		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
+	},
+}
+
+// Asked: somebody asks for something, for the first time.
+func (j *Job) Asked(verb makegood.Verb, now time.Time) Answer {
+	answer := j.answer(verb)
+	if answer == Granted {
+		j.tell(func() {
+			j.grant(verb, now)
+			j.settle(now)
+		})
+	}
+	return answer
+}
+
+func (j *Job) answer(verb makegood.Verb) Answer {
+	switch {
+	case verb == makegood.Pause && j.Paused:
+		return So
+	case verb == makegood.Resume && !j.Paused:
+		return Refused
+	case verb == makegood.UndoJob && j.State == makegood.Processed && !j.workflow.HasUndo():
+		return Refused
+	case verb == makegood.Cancel && j.Wanted == makegood.Cancelled && j.State == makegood.Undoing:
+		return So
+	}
+	return answers[verb][j.State]
+}
+
+func (j *Job) grant(verb makegood.Verb, now time.Time) {
+	switch verb {
+	case makegood.Cancel:
+		j.goBack(makegood.Cancelled)
+	case makegood.UndoJob:
+		j.goBack(makegood.Undone)
+	case makegood.Resubmit:
+		j.resubmit(now)
+	case makegood.Pause:
+		j.Paused, j.pausedAt = true, now
+	case makegood.Resume:
+		j.Paused = false
+		if from := later(j.pausedAt, j.order.StartAt); !j.Deadline.IsZero() && now.After(from) {
+			j.Deadline = j.Deadline.Add(now.Sub(from))
+		}
+	}
+}
+
+// goBack undoes what was done. It ends a pause, and the wait for a person.
+func (j *Job) goBack(wanted makegood.ProcessState) {
+	j.Paused, j.FinishedAt = false, time.Time{}
+	if j.forwards() {
+		j.turn(wanted)
+		return
+	}
+	j.State, j.Wanted = makegood.Undoing, wanted
+	j.grantAfresh()
+}
+
+// resubmit goes on in the direction that stopped, from what failed; an undone job starts again in a new round.
+func (j *Job) resubmit(now time.Time) {
+	j.Paused, j.FinishedAt = false, time.Time{}
+	if j.State == makegood.Undone {
+		j.newRound()
+	}
+	j.State = makegood.Undoing
+	if j.forwards() {
+		j.State = makegood.Processing
+		j.grantTime(now)
+	}
+	j.grantAfresh()
+}
+
+// newRound forgets how each step ended; what it counted, and the numbers of its attempts, stay.
+func (j *Job) newRound() {
+	j.Round++
+	j.Wanted = makegood.Processed
+	for _, s := range j.Steps {
+		s.Forward = Side{Phase: Idle, def: s.def, Failures: s.Forward.Failures}
+		s.Undo = Side{Phase: Idle, def: s.def, undo: true, Failures: s.Undo.Failures}
+	}
+}
+
+// grantAfresh: what was given up begins again, with all its attempts before it. What still has some goes on with them.
+func (j *Job) grantAfresh() {
+	for _, s := range j.Steps {
+		side := &s.Forward
+		if !j.forwards() {
+			side = &s.Undo
+		}
+		if side.Phase == GivenUp {
+			side.Phase, side.Tries, side.FinishedAt, side.Interrupted = Idle, 0, time.Time{}, 0
+		}
+	}
+}

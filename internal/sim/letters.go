@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"strings"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// What a process was given to deal with.
+
+// given notes the events of a batch, for the story.
+func (l *life) given(batch events.SQSEvent) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.letters, l.firsts = map[string][]makegood.Event{}, map[string]string{}
+	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
+	for _, answered := range l.w.answered {
+		delete(answered, l)
+	}
+	for _, record := range batch.Records {
+		in, err := l.w.reading.event(record.Body)
+		switch {
+		case err != nil:
+		case in.Submit != nil:
+			l.submitted[in.Submit.ID] = true
+		default:
+			l.letters[in.Job] = append(l.letters[in.Job], in.Event)
+		}
+	}
+}
+
+// asked notes a request, for the story.
+func (l *life) asked(job string, e makegood.Event) {
+	l.w.mu.Lock()
+	defer l.w.mu.Unlock()
+	l.firsts = map[string]string{}
+	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
+}
+
+// later reports whether a call finds something out about an attempt for a later event of a batch that has several of
+// one job: about another attempt of it was asked before. w.mu is held.
+func (l *life) later(op, on string) bool {
+	job, attempt, found := strings.Cut(on, "/")
+	if !found || op != "close" && op != "look" || len(l.letters[job]) < 2 {
+		return false
+	}
+	first := l.firsts[job]
+	if first == "" {
+		l.firsts[job] = attempt
+	}
+	return first != "" && first != attempt
+}

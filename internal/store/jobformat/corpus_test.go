@@ -1,0 +1,130 @@
+package jobformat_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
+)
+
+// A corpus is written once, by the release that it is of, and is never changed:
+//
+//	go test ./internal/store/jobformat -run TestTheCorpus -write-corpus
+var writeCorpus = flag.Bool("write-corpus", false, "write the jobs of this release's corpus that are not there yet")
+
+// corpus is where the stored jobs of this release's format are; those of earlier ones stand beside it.
+const corpus = "testdata/format-1"
+
+// corpusJobs are jobs as they stand in stores, and one with everything.
+func corpusJobs() map[string]makegood.Job {
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	born := makegood.Job{
+		Definition: strings.Repeat("0a", 32), InputHash: strings.Repeat("0b", 32), Birth: "00112233445566778899aabbccddeeff", Round: 1,
+		Desired: makegood.Processed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: 1, Secret: []byte("sixteen bytes of"),
+		Input: makegood.Payload{Inline: []byte(`{"sku":"A1"}`), Bytes: 12},
+		Steps: []makegood.StepState{{Name: "reserve"}, {Name: "charge"}, {Name: "ship"}},
+	}
+	born.Steps[0].Attempt = 1
+	born.Steps[0].Forward = makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: at, Cause: "submit", LookAt: at.Add(time.Minute)}
+	done := born.Clone()
+	done.FinishedAt = at.Add(3 * time.Second)
+	for i := range done.Steps {
+		started := at.Add(time.Duration(i) * time.Second)
+		done.Steps[i].Attempt = 1
+		done.Steps[i].Forward = makegood.Activity{
+			State: makegood.Done, Attempt: 1, Tries: 1, At: started, Cause: fmt.Sprint("reply#", i), StartedAt: started.Add(20 * time.Millisecond),
+			FinishedAt: started.Add(900 * time.Millisecond), Output: makegood.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11},
+		}
+	}
+	done.Steps[2].Forward.Output = makegood.Payload{Ref: "output#ship#1#0123456789abcdef", Bytes: 70_000}
+	stopped := done.Clone()
+	stopped.Reason, stopped.Seq, stopped.Desired = "no stock", 1, makegood.Undone
+	stopped.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: "no stock", At: at, Operator: true}}
+	stopped.Steps[1].Undo = makegood.Activity{
+		State: makegood.Failed, Attempt: 7, Tries: 5, FailureCount: 5, Unknown: true, At: at,
+		Error:  &makegood.StepError{Message: "no", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second},
+		Silent: makegood.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
+	}
+	stopped.Steps[1].Attempt = 8
+	return map[string]makegood.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full()}
+}
+
+// kept is what a job keeps of a later release, which its JSON does not show.
+type kept struct {
+	Where, Bytes string
+}
+
+// shown is a job as the corpus has it beside its bytes.
+type shown struct {
+	Job  makegood.Job
+	Kept []kept
+}
+
+func show(t testing.TB, job makegood.Job) []byte {
+	t.Helper()
+	s := shown{Job: job}
+	add := func(where, raw string) {
+		if raw != "" {
+			s.Kept = append(s.Kept, kept{where, hex.EncodeToString([]byte(raw))})
+		}
+	}
+	add("job", job.Kept)
+	for i, a := range job.Untold {
+		add(fmt.Sprint("untold ", i), a.Kept)
+	}
+	for i, step := range job.Steps {
+		add(fmt.Sprint("step ", i), step.Kept)
+		for name, a := range map[string]makegood.Activity{"forward": step.Forward, "undo": step.Undo} {
+			add(fmt.Sprint(name, " ", i), a.Kept)
+			if a.Error != nil {
+				add(fmt.Sprint(name, " error ", i), a.Error.Kept)
+			}
+		}
+	}
+	slices.SortFunc(s.Kept, func(a, b kept) int { return strings.Compare(a.Where, b.Where) })
+	text, err := json.MarshalIndent(s, "", "  ")
+	must(t, "show", err)
+	return append(text, '\n')
+}
+
+// What an earlier release has stored is read as that release read it, and written back as it was.
+func TestTheCorpusIsReadAsItWasWritten(t *testing.T) {
+	if *writeCorpus {
+		must(t, "make the folder", os.MkdirAll(corpus, 0o755))
+		jobs := corpusJobs()
+		for _, name := range slices.Sorted(maps.Keys(jobs)) {
+			writeOnce(t, filepath.Join(corpus, name+".bin"), jobformat.Encode(jobs[name], jobformat.Apart{}))
+			writeOnce(t, filepath.Join(corpus, name+".json"), show(t, jobs[name]))
+		}
+	}
+	for _, file := range readCorpus(t, "testdata/format-*/*.bin") {
+		data := read(t, file)
+		job, err := jobformat.DecodeWhole(data)
+		must(t, file, err)
+		if got, want := show(t, job), read(t, strings.TrimSuffix(file, ".bin")+".json"); !bytes.Equal(got, want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
+		}
+		again, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+		must(t, file+", again", err)
+		same(t, file+", again", again, job)
+	}
+}
+
+func writeOnce(t *testing.T, file string, data []byte) {
+	t.Helper()
+	if _, err := os.Stat(file); err == nil {
+		return
+	}
+	must(t, "write", os.WriteFile(file, data, 0o644))
+}

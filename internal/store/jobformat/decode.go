@@ -1,0 +1,261 @@
+package jobformat
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Stored is a job as its data says it, while its names and details may be missing still.
+type Stored struct {
+	Job makegood.Job
+	// NamesAt is the hash under which the names of the steps are kept, if they are not in the data.
+	NamesAt []byte
+	// DetailsAt are the hashes under which the details of the activities in Detailed are kept.
+	DetailsAt [][]byte
+	Detailed  []Place
+	// ownRefs are the activities whose output is under a key of their attempt, which takes the step's name.
+	ownRefs []Place
+}
+
+// Decode reads what Encode wrote. store.ErrDamaged; store.ErrNewer, together with what can be read, of a job that this
+// release cannot read whole. Whether it may decide about one that it has read says Newer.
+func Decode(data []byte) (Stored, error) {
+	created, err := readFront(data)
+	if err != nil {
+		return Stored{}, fmt.Errorf("decode job: %w", err)
+	}
+	d := decoder{epoch: epochOf(created)}
+	d.Job.CreatedAt = created
+	if d.Job.Kept, err = readFields(data, d.field); err == nil {
+		err = d.assemble()
+	}
+	if err != nil {
+		return Stored{}, fmt.Errorf("decode job: %w", err)
+	}
+	return d.Stored, d.newer
+}
+
+// DecodeWhole is Decode of a job of which nothing is kept apart.
+func DecodeWhole(data []byte) (makegood.Job, error) {
+	s, err := Decode(data)
+	if err == nil && (s.NamesAt != nil || len(s.Detailed) > 0) {
+		return makegood.Job{}, damaged("names or details of a job are not with it")
+	}
+	return s.Job, err
+}
+
+// CreatedAt gives the time of a job's birth, from the front of its data; zero when that cannot be read.
+func CreatedAt(data []byte) time.Time {
+	created, err := readFront(data)
+	if err != nil {
+		return time.Time{}
+	}
+	return created
+}
+
+// Needs gives the Needs of a job without reading the rest of it; 0 when that cannot be read.
+func Needs(data []byte) int {
+	needs := 0
+	_, err := readFields(data, func(f *field) bool {
+		if f.num == jobNeeds {
+			needs = f.int()
+		}
+		return true
+	})
+	if err != nil {
+		return 0
+	}
+	return needs
+}
+
+// readFront reads the first two fields of a job, or of details.
+func readFront(data []byte) (created time.Time, err error) {
+	rest, err := readFormat(data)
+	if err != nil || len(rest) == 0 {
+		return time.Time{}, err
+	}
+	var f field
+	if err := f.next(rest); err != nil || f.num != jobCreatedAt {
+		return time.Time{}, err
+	}
+	if created = f.time(0); f.bad {
+		return time.Time{}, damaged("the time of birth has wire type %d", f.typ)
+	}
+	return created, nil
+}
+
+// readFormat reads the first field of a message that is stored by itself, and gives what follows. What was stored
+// before there was this format begins otherwise.
+func readFormat(data []byte) (rest []byte, err error) {
+	var f field
+	switch err := f.next(data); {
+	case err != nil || f.num != jobFormat || f.typ != protowire.VarintType || f.n == 0:
+		return nil, damaged("%d bytes that do not begin as this format does: they are broken, or of a Makegood of before it", len(data))
+	case f.n > format:
+		return nil, fmt.Errorf("%w: it is of format %d, this release knows format %d", store.ErrNewer, f.n, format)
+	}
+	return data[len(f.raw):], nil
+}
+
+// decoder reads one job. What is said of its steps in several fields is put together at the end.
+type decoder struct {
+	Stored
+	epoch int64
+
+	names, activities, stepsKept [][]byte
+	summaries, numbers           column
+	// inputSized: the size of the input is not that of its inline value.
+	inputSized bool
+	// newer is why this release cannot read all of the job.
+	newer error
+}
+
+func (d *decoder) field(f *field) bool {
+	return d.head(f) || d.parts(f) || d.tail(f) || d.texts(f)
+}
+
+// head reads what most jobs have.
+func (d *decoder) head(f *field) bool {
+	job := &d.Job
+	switch f.num {
+	case jobFormat:
+		f.uint()
+	case jobCreatedAt:
+		// It was read before everything that is counted from it.
+		if t := f.time(0); !t.Equal(job.CreatedAt) {
+			f.bad = true
+		}
+	case jobDefinitionHex:
+		job.Definition = f.hash()
+	case jobInputHashHex:
+		job.InputHash = f.hash()
+	case jobDesired:
+		job.Desired = stateOf(f.uint(), processStates())
+	case jobRound:
+		job.Round = f.int()
+	case jobBirthHex:
+		job.Birth = f.hash()
+	case jobSecret:
+		job.Secret = f.copied()
+	case jobInputInline:
+		job.Input.Inline = f.copied()
+	case jobTransitions:
+		job.Transitions = f.int()
+	default:
+		return false
+	}
+	return true
+}
+
+// parts reads what is of the steps, or is kept apart.
+func (d *decoder) parts(f *field) bool {
+	switch f.num {
+	case jobNames:
+		d.names = append(d.names, f.bytes())
+	case jobSummaries:
+		d.summaries.in = append(d.summaries.in, f.bytes()...)
+	case jobActivities:
+		d.activities = append(d.activities, f.bytes())
+	case jobNumbers:
+		d.numbers.in = append(d.numbers.in, f.bytes()...)
+	case jobSteps:
+		d.stepsKept = append(d.stepsKept, f.bytes())
+	case jobNamesAt:
+		d.NamesAt = f.copied()
+	case jobDetailsAt:
+		d.DetailsAt = append(d.DetailsAt, f.copied())
+	case jobInputBytes:
+		d.Job.Input.Bytes, d.inputSized = f.int(), true
+	default:
+		return false
+	}
+	return true
+}
+
+// tail reads numbers and times that most jobs have not.
+func (d *decoder) tail(f *field) bool {
+	job := &d.Job
+	switch f.num {
+	case jobSeq:
+		job.Seq = f.int()
+	case jobNeeds:
+		job.Needs = f.int()
+	case jobDeadline:
+		job.Deadline = f.time(d.epoch)
+	case jobFinishedAt:
+		job.FinishedAt = f.time(d.epoch)
+	case jobPausedAt:
+		job.PausedAt = f.time(d.epoch)
+	case jobStartAt:
+		job.StartAt = f.time(d.epoch)
+	case jobIncarnation:
+		job.Incarnation = f.int()
+	case jobRemindAt:
+		job.RemindAt = f.time(d.epoch)
+	case jobTellTries:
+		job.TellTries = f.int()
+	case jobTellAt:
+		job.TellAt = f.time(d.epoch)
+	case jobUnheard:
+		job.Unheard = f.int()
+	default:
+		return false
+	}
+	return true
+}
+
+// texts reads strings that most jobs have not, and who must be told.
+func (d *decoder) texts(f *field) bool {
+	job := &d.Job
+	switch f.num {
+	case jobDefinition:
+		job.Definition = f.text()
+	case jobInputHash:
+		job.InputHash = f.text()
+	case jobBirth:
+		job.Birth = f.text()
+	case jobInputRef:
+		job.Input.Ref = f.text()
+	case jobReason:
+		job.Reason = f.text()
+	case jobRequests:
+		job.Requests = append(job.Requests, f.text())
+	case jobReplyTo:
+		job.ReplyTo = f.text()
+	case jobUntold:
+		job.Untold = append(job.Untold, d.announcement(f))
+	case jobRequestedBy:
+		job.RequestedBy = f.text()
+	default:
+		return false
+	}
+	return true
+}
+
+func (d *decoder) announcement(f *field) (a makegood.Announcement) {
+	a.Kept = f.message(func(f *field) bool {
+		switch f.num {
+		case toldSeq:
+			a.Seq = f.int()
+		case toldState:
+			a.ProcessState = stateOf(f.uint(), processStates())
+		case toldReason:
+			a.Reason = f.text()
+		case toldAt:
+			a.At = f.time(d.epoch)
+		case toldOperator:
+			a.Operator = f.flag()
+		case toldListener:
+			a.Listener = f.flag()
+		default:
+			return false
+		}
+		return true
+	})
+	return a
+}

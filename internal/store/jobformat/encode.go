@@ -1,0 +1,284 @@
+package jobformat
+
+import (
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// The bits of a summary; the lowest four are the state of the activity. job.proto says what they mean.
+const (
+	sumState    = 1<<4 - 1
+	sumRest     = 1 << 4
+	sumDetailed = 1 << 5
+	sumUndo     = 1 << 6
+	sumUnknown  = 1 << 7
+	sumTries    = 1 << 8
+	sumTrouble  = 1 << 9
+	sumOwnRef   = 1 << 10
+	sumAttempt  = 1 << 11
+	sumAll      = 1<<12 - 1
+)
+
+// Encode writes a job but for what stands beside it, and for what is kept apart. A state that no release gave is a
+// mistake of ours.
+func Encode(job makegood.Job, apart Apart) []byte {
+	e := encoder{epoch: epochOf(job.CreatedAt)}
+	e.out = make([]byte, 0, 512)
+	e.head(job)
+	if apart.Names == nil {
+		for _, s := range job.Steps {
+			e.message(jobNames, []byte(s.Name))
+		}
+	}
+	e.steps(job.Steps, apart.Held)
+	e.tail(job, apart)
+	return e.out
+}
+
+// encoder writes one job.
+type encoder struct {
+	writer
+	epoch int64
+	// inner is what a message within it is made in.
+	inner writer
+	// summaries, activities and numbers are what a job has of its steps.
+	summaries, activities, numbers []byte
+}
+
+// head writes what most jobs have, which takes a byte for the number of each field.
+func (e *encoder) head(job makegood.Job) {
+	e.uint(jobFormat, format)
+	e.time(jobCreatedAt, job.CreatedAt, 0)
+	e.hex(jobDefinitionHex, job.Definition)
+	e.hex(jobInputHashHex, job.InputHash)
+	e.uint(jobDesired, numberOf(job.Desired, processStates()))
+	e.int(jobRound, job.Round)
+	e.hex(jobBirthHex, job.Birth)
+	e.bytes(jobSecret, job.Secret)
+	e.bytes(jobInputInline, job.Input.Inline)
+	e.int(jobTransitions, job.Transitions)
+}
+
+// tail writes the rest: what most jobs have not.
+func (e *encoder) tail(job makegood.Job, apart Apart) {
+	e.int(jobSeq, job.Seq)
+	e.int(jobNeeds, job.Needs)
+	e.bytes(jobNamesAt, apart.Names)
+	for _, key := range apart.Details {
+		e.message(jobDetailsAt, key)
+	}
+	e.plain(jobDefinition, job.Definition)
+	e.plain(jobInputHash, job.InputHash)
+	e.plain(jobBirth, job.Birth)
+	e.text(jobInputRef, job.Input.Ref)
+	e.size(jobInputBytes, job.Input)
+	e.time(jobDeadline, job.Deadline, e.epoch)
+	e.time(jobFinishedAt, job.FinishedAt, e.epoch)
+	e.text(jobReason, job.Reason)
+	for _, name := range job.Requests {
+		e.message(jobRequests, []byte(name))
+	}
+	e.time(jobPausedAt, job.PausedAt, e.epoch)
+	e.time(jobStartAt, job.StartAt, e.epoch)
+	e.text(jobReplyTo, job.ReplyTo)
+	e.int(jobIncarnation, job.Incarnation)
+	for _, a := range job.Untold {
+		e.announcement(a)
+	}
+	e.time(jobRemindAt, job.RemindAt, e.epoch)
+	e.int(jobTellTries, job.TellTries)
+	e.time(jobTellAt, job.TellAt, e.epoch)
+	e.int(jobUnheard, job.Unheard)
+	e.text(jobRequestedBy, job.RequestedBy)
+	for i, s := range job.Steps {
+		e.keptOfStep(i, s.Kept)
+	}
+	e.kept(job.Kept)
+}
+
+func (e *encoder) announcement(a makegood.Announcement) {
+	w := e.begin()
+	w.int(toldSeq, a.Seq)
+	w.uint(toldState, numberOf(a.ProcessState, processStates()))
+	w.text(toldReason, a.Reason)
+	w.time(toldAt, a.At, e.epoch)
+	w.flag(toldOperator, a.Operator)
+	w.flag(toldListener, a.Listener)
+	w.kept(a.Kept)
+	e.message(jobUntold, w.out)
+}
+
+// begin gives an empty message within this one.
+func (e *encoder) begin() *writer {
+	e.inner.out = e.inner.out[:0]
+	return &e.inner
+}
+
+// keptOfStep writes what a later release knows of a step. This one knows nothing beside its summaries.
+func (e *encoder) keptOfStep(i int, kept string) {
+	if kept == "" {
+		return
+	}
+	w := e.begin()
+	w.int(stepIndex, i)
+	w.kept(kept)
+	e.message(jobSteps, w.out)
+}
+
+func (e *encoder) steps(steps []makegood.StepState, held map[Place]bool) {
+	for i := range steps {
+		e.step(&steps[i], held[Place{Step: i}], held[Place{Step: i, Undo: true}])
+	}
+	e.bytes(jobSummaries, e.summaries)
+	e.out = append(e.out, e.activities...)
+	e.bytes(jobNumbers, e.numbers)
+}
+
+// step writes a step but for its name. Attempt is nearly always that of its latest activity.
+func (e *encoder) step(s *makegood.StepState, heldForward, heldUndo bool) {
+	forward := e.activity(s.Name, &s.Forward, heldForward)
+	if s.Attempt != max(s.Forward.Attempt, s.Undo.Attempt) {
+		forward |= sumAttempt
+		e.number(s.Attempt)
+	}
+	undo := e.activity(s.Name, &s.Undo, heldUndo)
+	if undo != 0 {
+		forward |= sumUndo
+	}
+	e.summaries = protowire.AppendVarint(e.summaries, forward)
+	if undo != 0 {
+		e.summaries = protowire.AppendVarint(e.summaries, undo)
+	}
+}
+
+func (e *encoder) number(n int) { e.numbers = protowire.AppendVarint(e.numbers, uint64(n)) }
+
+// activity gives the summary of an activity, and writes its numbers and the rest of it. That of one of which nothing
+// is known is 0.
+func (e *encoder) activity(step string, a *makegood.Activity, held bool) uint64 {
+	sum := numberOf(a.State, activityStates())
+	rest, own := ownRef(step, a)
+	if a.Unknown {
+		sum |= sumUnknown
+	}
+	if usual := usualTries(a.State); a.Attempt != usual || a.Tries != usual {
+		sum |= sumTries
+		e.number(a.Attempt)
+		e.number(a.Tries)
+	}
+	if a.FailureCount != 0 || a.Interruptions != 0 || a.Resent != 0 {
+		sum |= sumTrouble
+		e.number(a.FailureCount)
+		e.number(a.Interruptions)
+		e.number(a.Resent)
+	}
+	if own {
+		sum |= sumOwnRef
+		e.number(a.Output.Bytes)
+	}
+	w := e.begin()
+	detailKept, hotKept := splitKept(a.Kept)
+	if held {
+		sum |= sumDetailed
+	} else {
+		w.details(a, rest, detailKept, e.epoch)
+	}
+	w.kept(hotKept)
+	if len(w.out) > 0 {
+		sum |= sumRest
+		e.activities = protowire.AppendBytes(protowire.AppendTag(e.activities, jobActivities, protowire.BytesType), w.out)
+	}
+	return sum
+}
+
+// usualTries is what attempt and tries of most activities are.
+func usualTries(s makegood.ActivityState) int {
+	if s == makegood.NotStarted {
+		return 0
+	}
+	return 1
+}
+
+// ownRef reports whether the output is kept where outputs of this attempt are, and gives the rest of its key,
+// which tells its content.
+func ownRef(step string, a *makegood.Activity) (rest string, own bool) {
+	if a.Output.Ref == "" || len(a.Output.Inline) > 0 {
+		return "", false
+	}
+	rest, own = strings.CutPrefix(a.Output.Ref, outputPrefix(step, a.Attempt))
+	if !own || rest == "" {
+		return "", false
+	}
+	return rest, true
+}
+
+// outputPrefix is what the keys of an attempt's outputs begin with.
+func outputPrefix(step string, attempt int) string {
+	return "output#" + step + "#" + strconv.Itoa(attempt) + "#"
+}
+
+// details writes what of an activity may move to an item of its own. rest is the end of the key of an output that is
+// kept under its attempt.
+func (w *writer) details(a *makegood.Activity, rest, kept string, epoch int64) {
+	w.time(actAt, a.At, epoch)
+	if !a.At.IsZero() {
+		epoch = epochOf(a.At)
+	}
+	output := a.Output
+	if rest != "" {
+		output = makegood.Payload{}
+	}
+	w.time(actStartedAt, a.StartedAt, epoch)
+	w.time(actFinishedAt, a.FinishedAt, epoch)
+	w.bytes(actOutputInline, output.Inline)
+	w.text(actCause, a.Cause)
+	w.time(actLookAt, a.LookAt, epoch)
+	w.time(actOpenedAt, a.OpenedAt, epoch)
+	if a.Error != nil {
+		w.message(actError, encodeError(*a.Error))
+	}
+	w.text(actOutputRef, output.Ref)
+	w.size(actOutputBytes, output)
+	w.hex(actOwnRefHex, rest)
+	w.plain(actOwnRef, rest)
+	w.flag(actClosing, a.Closing)
+	w.int(actSilentAttempt, a.Silent.Attempt)
+	w.text(actSilentLockedBy, a.Silent.LockedBy)
+	w.time(actSilentStarted, a.Silent.StartedAt, epoch)
+	w.time(actSilentComplete, a.Silent.CompleteBy, epoch)
+	w.kept(kept)
+}
+
+func encodeError(e makegood.StepError) []byte {
+	var w writer
+	w.text(errorMessage, e.Message)
+	w.text(errorApplied, string(e.Applied))
+	w.flag(errorRetryable, e.Retryable)
+	w.uint(errorRetryAfter, uint64(e.RetryAfter))
+	w.kept(e.Kept)
+	return w.out
+}
+
+// splitKept parts what is kept of an activity by where it belongs.
+func splitKept(kept string) (details, hot string) {
+	if kept == "" {
+		return "", ""
+	}
+	var d, h []byte
+	_, err := readFields([]byte(kept), func(f *field) bool {
+		if f.num < actHot {
+			d = append(d, f.raw...)
+		} else {
+			h = append(h, f.raw...)
+		}
+		return true
+	})
+	if err != nil {
+		panic("jobformat: what was kept of an activity was never read: " + err.Error())
+	}
+	return string(d), string(h)
+}

@@ -1,0 +1,85 @@
+package jobformat
+
+// The numbers of the fields, as job.proto gives them.
+const (
+	jobFormat        = 1
+	jobCreatedAt     = 2
+	jobDefinitionHex = 3
+	jobInputHashHex  = 4
+	jobDesired       = 5
+	jobRound         = 6
+	jobBirthHex      = 7
+	jobSecret        = 8
+	jobInputInline   = 9
+	jobTransitions   = 10
+	jobNames         = 11
+	jobSummaries     = 12
+	jobActivities    = 13
+	jobNumbers       = 14
+	jobSeq           = 15
+	jobNeeds         = 16
+	jobNamesAt       = 17
+	jobDetailsAt     = 18
+	jobDefinition    = 19
+	jobInputHash     = 20
+	jobBirth         = 21
+	jobInputRef      = 22
+	jobInputBytes    = 23
+	jobDeadline      = 24
+	jobFinishedAt    = 25
+	jobReason        = 26
+	jobRequests      = 27
+	jobPausedAt      = 28
+	jobStartAt       = 29
+	jobReplyTo       = 30
+	jobIncarnation   = 31
+	jobUntold        = 32
+	jobRemindAt      = 33
+	jobTellTries     = 34
+	jobTellAt        = 35
+	jobUnheard       = 36
+	jobRequestedBy   = 37
+	jobSteps         = 38
+
+	stepIndex = 1
+
+	actAt             = 1
+	actStartedAt      = 2
+	actFinishedAt     = 3
+	actOutputInline   = 4
+	actCause          = 5
+	actLookAt         = 6
+	actOpenedAt       = 7
+	actError          = 8
+	actOutputRef      = 9
+	actOutputBytes    = 10
+	actOwnRefHex      = 11
+	actOwnRef         = 12
+	actClosing        = 13
+	actSilentAttempt  = 14
+	actSilentLockedBy = 15
+	actSilentStarted  = 16
+	actSilentComplete = 17
+	// Fields of an activity from here on stay with the job when its details move to an item of their own.
+	actHot = 64
+
+	errorMessage    = 1
+	errorApplied    = 2
+	errorRetryable  = 3
+	errorRetryAfter = 4
+
+	toldSeq      = 1
+	toldState    = 2
+	toldReason   = 3
+	toldAt       = 4
+	toldOperator = 5
+	toldListener = 6
+
+	detailsFormat     = 1
+	detailsCreatedAt  = 2
+	detailsPlaces     = 3
+	detailsActivities = 4
+
+	namesFormat = 1
+	namesNames  = 2
+)

@@ -1,0 +1,223 @@
+package jobformat_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
+)
+
+// full is a job with a value of its own in every field, of those that are stored here.
+func full() makegood.Job {
+	var job makegood.Job
+	n := 0
+	set(reflect.ValueOf(&job).Elem(), &n)
+	job.Needs, job.Desired = jobformat.Level, makegood.Undone
+	for i := range job.Untold {
+		job.Untold[i].ProcessState = makegood.Error
+	}
+	return stored(job)
+}
+
+// stored is a job but for what stands beside it.
+func stored(job makegood.Job) makegood.Job {
+	job.ID, job.Workflow, job.ProcessState, job.FailureCount, job.LockedBy = "", "", "", 0, ""
+	job.CompleteBy, job.Rev = time.Time{}, 0
+	return job
+}
+
+// set gives every field of v a value of its own.
+func set(v reflect.Value, n *int) {
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.UnixMilli(1_700_000_000_000 + int64(*n)).UTC()))
+		return
+	case json.RawMessage, []byte:
+		v.SetBytes(fmt.Appendf(nil, "%d", *n))
+		return
+	case makegood.ActivityState:
+		v.SetString(string(makegood.Done))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprint("text-", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if set(v.Field(i), n); v.Type().Field(i).Name == "Kept" {
+				v.Field(i).SetString(unknown(500+*n%500, "kept"))
+			}
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		set(v.Index(0), n)
+		set(v.Index(1), n)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		set(v.Elem(), n)
+	default:
+		panic(fmt.Sprintf("a field of kind %s", v.Kind()))
+	}
+}
+
+// unknown gives a field that this release does not know.
+func unknown(number int, text string) string {
+	b := protowire.AppendTag(nil, protowire.Number(number), protowire.BytesType)
+	return string(protowire.AppendString(b, text))
+}
+
+func same(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%s:\n got %+v\nwant %+v", what, got, want)
+	}
+}
+
+func must(t testing.TB, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// apart takes names and details of a job's activities out of its data, and puts them in again.
+func apart(t testing.TB, job makegood.Job) makegood.Job {
+	t.Helper()
+	details, held := jobformat.NewDetails(job), map[jobformat.Place]bool{}
+	for i, s := range job.Steps {
+		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
+			details.Add(s.Name, p, p.At(job.Steps))
+			held[p] = true
+		}
+	}
+	data := jobformat.Encode(job, jobformat.Apart{Names: []byte("names"), Details: [][]byte{[]byte("details")}, Held: held})
+	if _, err := jobformat.DecodeWhole(data); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("a job without its parts is read whole: %v", err)
+	}
+	s, err := jobformat.Decode(data)
+	must(t, "decode", err)
+	same(t, "the hashes", fmt.Sprintf("%s %s", s.NamesAt, s.DetailsAt), "names [details]")
+	names, err := jobformat.DecodeNames(jobformat.EncodeNames(job.Steps))
+	must(t, "names", err)
+	must(t, "name", s.Name(names))
+	parts, err := jobformat.DecodeDetails(details.Encode())
+	must(t, "details", err)
+	for _, p := range s.Detailed {
+		jobformat.Complete(p.At(s.Job.Steps), parts[p])
+	}
+	return s.Job
+}
+
+// A field that is added to a job and forgotten here would be lost at the first save.
+func TestEveryFieldOfAJobIsStored(t *testing.T) {
+	want := full()
+	got, err := jobformat.DecodeWhole(jobformat.Encode(want, jobformat.Apart{}))
+	must(t, "decode", err)
+	same(t, "whole", got, want)
+	same(t, "in parts", apart(t, want), want)
+	must(t, "this release decides about it", jobformat.Newer(got))
+	same(t, "needs", jobformat.Needs(jobformat.Encode(want, jobformat.Apart{})), want.Needs)
+	same(t, "created", jobformat.CreatedAt(jobformat.Encode(want, jobformat.Apart{})), want.CreatedAt)
+}
+
+// What is unknown of an activity's details goes where they go; what is not, stays where every decision reads it.
+func TestWhatIsKeptOfAnActivityLiesWhereItBelongs(t *testing.T) {
+	detail, hot := unknown(63, "a detail"), unknown(64, "what decides")
+	job := makegood.Job{Steps: []makegood.StepState{{Name: "ship", Forward: makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, Kept: detail + hot}, Attempt: 1}}}
+	same(t, "in parts", apart(t, job), job)
+	data := string(jobformat.Encode(job, jobformat.Apart{Held: map[jobformat.Place]bool{{Step: 0}: true}}))
+	if strings.Contains(data, detail) || !strings.Contains(data, hot) {
+		t.Errorf("got %q, want it with %q and without %q", data, hot, detail)
+	}
+}
+
+// Attempts, tries and failures, references and summaries of every kind of activity.
+func TestAnActivityIsReadAsItWasWritten(t *testing.T) {
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	for _, a := range []makegood.Activity{
+		{Attempt: 1},
+		{Tries: 2},
+		{State: makegood.Done},
+		{State: makegood.Done, Attempt: 1, Tries: 1},
+		{Unknown: true},
+		{State: makegood.Backoff, Attempt: 3, Tries: 3, At: at, Resent: 1, Interruptions: 2, FailureCount: 3},
+		{StartedAt: at},
+		{At: at, OpenedAt: at, LookAt: at.Add(-time.Hour)},
+		{Error: &makegood.StepError{}},
+		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#2#0a0b", Bytes: 1 << 18}},
+		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#2#", Bytes: 7}},
+		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#1#0a0b", Bytes: 7}},
+		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Inline: []byte("{}"), Ref: "output#s#2#0A", Bytes: 3}},
+	} {
+		for _, s := range []makegood.StepState{{Forward: a}, {Undo: a}, {Forward: a, Undo: a}, {Forward: a, Attempt: 9}} {
+			s.Name = "s"
+			s.Attempt = max(s.Attempt, a.Attempt)
+			job := makegood.Job{CreatedAt: at.Add(-time.Second), Steps: []makegood.StepState{{Name: "first"}, s}}
+			got, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+			must(t, "decode", err)
+			same(t, "whole", got, job)
+			same(t, "in parts", apart(t, job), job)
+		}
+	}
+}
+
+// What decides and is not known makes a job one of a later release, not a damaged one.
+func TestAJobOfALaterReleaseIsLeft(t *testing.T) {
+	for name, change := range map[string]func(job *makegood.Job){
+		"needs":          func(job *makegood.Job) { job.Needs = jobformat.Level + 1 },
+		"desired":        func(job *makegood.Job) { job.Desired = "newer-8" },
+		"activity state": func(job *makegood.Job) { job.Steps[1].Undo.State = "newer-15" },
+		"announcement":   func(job *makegood.Job) { job.Untold[0].ProcessState = "newer-8" },
+	} {
+		job := full()
+		change(&job)
+		got, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+		must(t, name, err)
+		same(t, name, got, job)
+		if err := jobformat.Newer(got); !errors.Is(err, store.ErrNewer) {
+			t.Errorf("%s: got %v, want %v", name, err, store.ErrNewer)
+		}
+	}
+	if err := jobformat.Newer(makegood.Job{ProcessState: "Dreaming"}); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("a state beside the data: got %v, want %v", err, store.ErrNewer)
+	}
+}
+
+// A layout that this release cannot read at all, or not to its end.
+func TestALayoutOfALaterReleaseIsLeft(t *testing.T) {
+	summary := func(varint ...byte) []byte { return append([]byte{8, 1, 12<<3 | 2, byte(len(varint))}, varint...) }
+	many := protowire.AppendBytes([]byte{8, 1, 40, 3, 12<<3 | 2}, make([]byte, makegood.MaxSteps+1))
+	for name, data := range map[string][]byte{
+		"a format": {8, 2, 0xff}, "a bit of a summary": summary(0x80, 0x20), "an undo of an undo": summary(0x40, 0x40), "a step too many": many,
+	} {
+		if _, err := jobformat.Decode(data); !errors.Is(err, store.ErrNewer) || errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: got %v, want %v", name, err, store.ErrNewer)
+		}
+	}
+	if s, _ := jobformat.Decode(many); s.Job.Desired != makegood.Processed {
+		t.Errorf("got a job that is to be %q, want what could be read", s.Job.Desired)
+	}
+}
+
+// Stores of before begin with a number of their own, or with a brace.
+func TestWhatWasStoredBeforeThisFormatIsRefused(t *testing.T) {
+	for _, data := range [][]byte{nil, {}, {2, 0, 0}, {1}, []byte(`{"id":"a"}`)} {
+		if _, err := jobformat.Decode(data); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "before it") {
+			t.Errorf("%q: got %v, want %v that says why", data, err, store.ErrDamaged)
+		}
+	}
+}

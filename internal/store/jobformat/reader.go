@@ -1,0 +1,120 @@
+package jobformat
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", store.ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// field is one field of a message as it was read.
+type field struct {
+	num protowire.Number
+	typ protowire.Type
+	n   uint64 // of a varint
+	b   []byte // of what has a length; a part of what is read
+	raw []byte // all of it
+	bad bool   // it was asked for as something that it is not
+}
+
+// next reads the field that data begins with.
+func (f *field) next(data []byte) error {
+	num, typ, tag := protowire.ConsumeTag(data)
+	if tag < 0 {
+		return damaged("%v", protowire.ParseError(tag))
+	}
+	*f = field{num: num, typ: typ}
+	var size int
+	switch typ {
+	case protowire.VarintType:
+		f.n, size = protowire.ConsumeVarint(data[tag:])
+	case protowire.BytesType:
+		f.b, size = protowire.ConsumeBytes(data[tag:])
+	default:
+		size = protowire.ConsumeFieldValue(num, typ, data[tag:])
+	}
+	if size < 0 {
+		return damaged("field %d: %v", num, protowire.ParseError(size))
+	}
+	f.raw = data[:tag+size]
+	return nil
+}
+
+// readFields hands every field of a message to known, which keeps none, and gives what known did not know.
+func readFields(data []byte, known func(f *field) bool) (kept string, err error) {
+	var unknown []byte
+	var f field
+	for len(data) > 0 {
+		if err := f.next(data); err != nil {
+			return "", err
+		}
+		data = data[len(f.raw):]
+		switch is := known(&f); {
+		case f.bad:
+			return "", damaged("field %d is not what its number says", f.num)
+		case !is:
+			unknown = append(unknown, f.raw...)
+		}
+	}
+	return string(unknown), nil
+}
+
+func (f *field) uint() uint64 {
+	f.bad = f.bad || f.typ != protowire.VarintType
+	return f.n
+}
+
+func (f *field) int() int { return int(f.uint()) }
+
+func (f *field) flag() bool { return f.uint() != 0 }
+
+func (f *field) signed() int64 { return protowire.DecodeZigZag(f.uint()) }
+
+// time gives a time that was counted from another one.
+func (f *field) time(from int64) time.Time { return time.UnixMilli(from + f.signed()).UTC() }
+
+// bytes gives a part of what is read, for those who copy it.
+func (f *field) bytes() []byte {
+	f.bad = f.bad || f.typ != protowire.BytesType
+	return f.b
+}
+
+// copied gives bytes of their own; none at all is nil.
+func (f *field) copied() []byte { return append([]byte(nil), f.bytes()...) }
+
+func (f *field) text() string { return string(f.bytes()) }
+
+func (f *field) hash() string { return hex.EncodeToString(f.bytes()) }
+
+// column is a packed field of numbers, read one after the other.
+type column struct {
+	in  []byte
+	err error
+}
+
+func (c *column) next() uint64 {
+	n, size := protowire.ConsumeVarint(c.in)
+	if size < 0 {
+		c.in, c.err = nil, errors.Join(c.err, damaged("numbers that end too early"))
+		return 0
+	}
+	c.in = c.in[size:]
+	return n
+}
+
+func (c *column) int() int { return int(c.next()) }
+
+// message reads the fields of a message within another one, and gives what known did not know.
+func (f *field) message(known func(f *field) bool) (kept string) {
+	kept, err := readFields(f.bytes(), known)
+	f.bad = f.bad || err != nil
+	return kept
+}

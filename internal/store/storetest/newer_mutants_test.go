@@ -1,0 +1,50 @@
+package storetest
+
+import (
+	"context"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+func newerMutants() map[string]mutant {
+	ctx := context.Background()
+	ofThisRelease := func(job makegood.Job) makegood.Job {
+		job.Needs, job.Desired = 0, makegood.Processed
+		for i := range job.Steps {
+			job.Steps[i].Forward.State = makegood.Done
+		}
+		return job
+	}
+	return map[string]mutant{
+		"a save drops what it does not know": {"what a later release has stored survives, at every level", func(m *model) store.Store {
+			return hooked{model: m, save: func(c store.Change) error {
+				c.Job = c.Job.Clone()
+				c.Job.Steps[1].Undo.Kept = ""
+				return m.Save(ctx, c)
+			}}
+		}},
+		"a job of a later release is parked": {"a job that needs a later release is shown, and neither saved nor parked", func(m *model) store.Store {
+			return hooked{model: m, park: func(id string, seen time.Time, reason string, key time.Time) error {
+				m.edit(id, func(job *makegood.Job) { job.Needs = 0 })
+				return m.Park(ctx, id, seen, reason, key)
+			}}
+		}},
+		"a job of a later release is saved": {"a job in a state of a later release is shown, and not saved", func(m *model) store.Store {
+			return hooked{model: m, save: func(c store.Change) error {
+				c.Job = ofThisRelease(c.Job.Clone())
+				return m.Save(ctx, c)
+			}}
+		}},
+		"a job of a later release is nothing to be seen": {"a job in a state of a later release is shown, and not saved", func(m *model) store.Store {
+			return hooked{model: m, load: func(id string) (makegood.Job, error) {
+				job, err := m.Load(ctx, id)
+				if err != nil {
+					return makegood.Job{}, err
+				}
+				return job, nil
+			}}
+		}},
+	}
+}
