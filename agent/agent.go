@@ -106,6 +106,9 @@ func (a *Agent) Name() string { return a.name }
 // Actions are the names that tasks may ask for, sorted.
 func (a *Agent) Actions() []string { return slices.Sorted(maps.Keys(a.routes)) }
 
+// Undoes reports whether an action undoes and does nothing else: a step may not name it, its undo may.
+func (a *Agent) Undoes(action string) bool { return a.routes[action].undo }
+
 // Handle does one attempt. An action that it does not have, or an input that the action cannot read,
 // is a final failure, and surely had no effect.
 func (a *Agent) Handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {

@@ -75,7 +75,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 
 // dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
-	files, _, err := loadWorkflows(cmd, o.workflows, linked, names(agents))
+	files, _, err := loadWorkflows(cmd, o.workflows, linked, agents)
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := checkAlert(o.alert)
 	host, _, addrErr := net.SplitHostPort(o.addr)
@@ -170,7 +170,7 @@ func withAdvice(err error, data string) error {
 
 // loadWorkflows reads the workflow files to serve, and says where they are from: those of a folder or, where none was
 // asked for and there is none of the usual name, those that are linked.
-func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []string) (files []workflowfile.File, from string, err error) {
+func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []agent.Handler) (files []workflowfile.File, from string, err error) {
 	_, err = os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("workflows") && linked != nil {
 		files, err = workflowfile.ReadAll(linked, "", workflowfile.WithAgents(agents...))

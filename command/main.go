@@ -73,9 +73,9 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	}
 	root.AddCommand(
 		newRun(agents),
-		newValidate(names(agents)),
+		newValidate(agents),
 		newDev(files, agents),
-		newPublish(),
+		newPublish(agents),
 		newSubmit(),
 		newGet(),
 		newList(),

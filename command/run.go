@@ -118,7 +118,7 @@ func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.H
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, err := workflowfile.Parse(workflow, source, workflowfile.WithAgents(names(agents)...))
+	compiled, err := workflowfile.Parse(workflow, source, workflowfile.WithAgents(agents...))
 	input, name := cmd.InOrStdin(), "stdin"
 	if o.input != "-" {
 		file, openErr := os.Open(o.input)
@@ -130,14 +130,6 @@ func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.H
 	}
 	lines, inputErr := inputfile.Read(name, input, o.id)
 	return compiled, lines, errors.Join(err, inputErr)
-}
-
-func names(agents []agent.Handler) []string {
-	var names []string
-	for _, a := range agents {
-		names = append(names, a.Name())
-	}
-	return names
 }
 
 // untold leaves it to the summary to name the jobs in Error: whoever runs the command reads it.

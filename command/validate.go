@@ -9,16 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // newValidate checks workflow files. agents are those that are linked, besides http.
-func newValidate(agents []string) *cobra.Command {
+func newValidate(agents []agent.Handler) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check workflow files",
-		Long: `Check workflow files, expressions and names of agents included, and print everything that is wrong.
+		Long: `Check workflow files, expressions included, and print everything that is wrong.
+Of the agents that are linked into this command, and http, it knows the names and the actions.
 A file of the name - is standard input.
 
 Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
@@ -66,7 +68,7 @@ type problem struct {
 
 type validator struct {
 	stdin  io.Reader
-	agents []string
+	agents []agent.Handler
 }
 
 func (v validator) file(name string) validated {

@@ -40,13 +40,37 @@ func TestValidateSaysWhatEachFileIs(t *testing.T) {
 	one := write(t, "one.yaml", good)
 	two := write(t, "two.yaml", "name: Order\nsteps:\n  - name: a\n    agent: nobody\n")
 	missing := filepath.Join(t.TempDir(), "missing.yaml")
-	code, stdout, stderr := command(t, "name: tiny\nsteps: [{name: a, agent: shipping}]", "validate", one, two, missing, "-")
+	code, stdout, stderr := command(t, "name: tiny\nsteps: [{name: ship, agent: shipping}]", "validate", one, two, missing, "-")
 	wantOut := one + ": ok, workflow order, 2 steps\nstdin: ok, workflow tiny, 1 step\n"
 	wantErr := two + `:1: "Order" cannot be the name of a workflow: want [a-z][a-z0-9-]{0,62}` + "\n" +
 		two + `:4: no agent "nobody": known are hello, http, inventory, payments, shipping` + "\n" +
 		"open " + missing + ": no such file or directory\n"
 	if code != codeUsage || stdout != wantOut || stderr != wantErr {
 		t.Errorf("got code %d\n%s%s\nwant code %d\n%s%s", code, stdout, stderr, codeUsage, wantOut, wantErr)
+	}
+}
+
+// The command knows what its agents can be asked for, so a typing error is not found out by the first job that fails.
+func TestValidateKnowsTheActionsOfTheLinkedAgents(t *testing.T) {
+	file := write(t, "order.yaml", "name: order\nsteps:\n  - name: reserve\n    agent: inventory\n    undo: {action: relaese}\n")
+	code, _, stderr := command(t, "", "validate", file)
+	want := file + `:5: agent inventory has no action "relaese": did you mean "release"?` + "\n"
+	if code != codeUsage || stderr != want {
+		t.Errorf("got code %d, %s; want %d, %s", code, stderr, codeUsage, want)
+	}
+}
+
+// A stack may have agents that this command does not link: what it cannot check, it names.
+func TestPublishNamesTheAgentsWhoseActionsItCannotCheck(t *testing.T) {
+	file := write(t, "a.yaml", "name: a\nsteps: [{name: fly, agent: airline}, {name: reserve, agent: inventory}]\n")
+	_, _, stderr := command(t, "", "publish", "--stack", "no/stack", file)
+	if want := "not linked into this command, so their actions were not checked: airline\n"; !strings.HasPrefix(stderr, want) {
+		t.Errorf("got %s, want %s first", stderr, want)
+	}
+	file = write(t, "b.yaml", "name: a\nsteps: [{name: reserv, agent: inventory}]\n")
+	code, _, stderr := command(t, "", "publish", "--stack", "no/stack", file)
+	if want := file + `:2: agent inventory has no action "reserv": did you mean "reserve"?` + "\n"; code != codeUsage || stderr != want {
+		t.Errorf("got %d, %s; want %d, %s", code, stderr, codeUsage, want)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 type check struct {
 	// agents are those that may be named; nil: any.
 	agents []string
+	// offers are the agents that know their actions, by name.
+	offers map[string]offering
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
 	lines map[string]int
 	// spoiled are the paths of which no more can be said, because they could not be read.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -76,15 +75,6 @@ func (e Errors) Is(target error) bool { return target == ErrInvalid }
 // Option changes what Parse and FromWorkflow ask of a workflow.
 type Option func(*check)
 
-// WithAgents refuses a workflow that names an agent which is neither among names nor "http".
-func WithAgents(names ...string) Option {
-	return func(c *check) {
-		c.agents = append([]string{makegood.HTTPAgent}, names...)
-		slices.Sort(c.agents)
-		c.agents = slices.Compact(c.agents)
-	}
-}
-
 // Parse reads a workflow file. file only names it in errors, which are of type Errors.
 func Parse(file string, source []byte, options ...Option) (*Compiled, error) {
 	c := newCheck(options)
@@ -130,7 +120,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	}
 	compiled := &Compiled{}
 	if len(w.Steps) <= makegood.MaxSteps {
-		c.knownAgents(w)
+		c.linked(w)
 		compiled.plans = c.plans(w)
 	}
 	definition, err := define(w)
@@ -203,22 +193,3 @@ func (c *check) canonical(path string, with json.RawMessage) json.RawMessage {
 }
 
 func stepPath(i int) string { return fmt.Sprintf("steps[%d]", i) }
-
-func (c *check) knownAgents(w makegood.Workflow) {
-	if c.agents == nil {
-		return
-	}
-	for i, s := range w.Steps {
-		c.knownAgent(stepPath(i)+".agent", s.Agent)
-		if s.CanUndo() && s.Undo.Agent != s.Agent {
-			c.knownAgent(stepPath(i)+".undo.agent", s.Undo.Agent)
-		}
-	}
-}
-
-func (c *check) knownAgent(path, agent string) {
-	said := slices.ContainsFunc(c.found, func(f finding) bool { return f.path == path })
-	if agent != "" && !said && !slices.Contains(c.agents, agent) {
-		c.add(path, "no agent %q: known are %s", agent, strings.Join(c.agents, ", "))
-	}
-}
