@@ -85,6 +85,9 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if err := errors.Join(err, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
 	}
+	for _, f := range files {
+		warn(cmd.ErrOrStderr(), f.Compiled)
+	}
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, o.verbose)
 	slog.SetDefault(logger)
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})

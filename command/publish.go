@@ -48,6 +48,7 @@ func publish(cmd *cobra.Command, o remote, file string, agents []agent.Handler) 
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	warn(cmd.ErrOrStderr(), compiled)
 	sayUnlinked(cmd.ErrOrStderr(), compiled, agents)
 	c, err := o.client(cmd)
 	if err != nil {

@@ -74,6 +74,7 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	warn(cmd.ErrOrStderr(), compiled)
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
 		return exit(codeFailed, err)

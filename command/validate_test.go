@@ -60,6 +60,25 @@ func TestValidateKnowsTheActionsOfTheLinkedAgents(t *testing.T) {
 	}
 }
 
+func TestWarningsArePrintedAndNothingIsRefused(t *testing.T) {
+	const yaml = "name: a\nsteps:\n  - {name: reserve, agent: inventory, with: {order: '{{ .input.id }}'}}\n"
+	const says = `"{{ .input.id }}" is plain text here`
+	code, stdout, stderr := command(t, yaml, "validate", "-")
+	if code != 0 || stdout != "stdin: ok, workflow a, 1 step\n" || !strings.HasPrefix(stderr, "stdin:3: warning: "+says) {
+		t.Errorf("got %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = command(t, yaml, "validate", "--json", "-")
+	var report validation
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 0 || !report.Files[0].OK ||
+		len(report.Files[0].Warnings) != 1 || report.Files[0].Warnings[0].Line != 3 {
+		t.Errorf("--json: got %d, %s, %v; want a warning of line 3", code, stdout, err)
+	}
+	_, _, stderr = command(t, yaml, "publish", "--json", "--stack", "no/stack", "-")
+	if !strings.HasPrefix(stderr, "-:3: warning: "+says) {
+		t.Errorf("publish: got %s, want the warning first", stderr)
+	}
+}
+
 // A stack may have agents that this command does not link: what it cannot check, it names.
 func TestPublishNamesTheAgentsWhoseActionsItCannotCheck(t *testing.T) {
 	file := write(t, "a.yaml", "name: a\nsteps: [{name: fly, agent: airline}, {name: reserve, agent: inventory}]\n")
@@ -77,9 +96,9 @@ func TestPublishNamesTheAgentsWhoseActionsItCannotCheck(t *testing.T) {
 func TestValidatePrintsOneJSONObject(t *testing.T) {
 	file := write(t, "a.yaml", "name: a\nsteps: []\n")
 	code, stdout, stderr := command(t, good, "validate", "--json", "-", file)
-	want := `{"files":[{"file":"stdin","ok":true,"workflow":"order","hash":"HASH","steps":2,"errors":[]},` +
+	want := `{"files":[{"file":"stdin","ok":true,"workflow":"order","hash":"HASH","steps":2,"errors":[],"warnings":[]},` +
 		`{"file":"` + file + `","ok":false,"workflow":"","hash":"","steps":0,` +
-		`"errors":[{"line":2,"message":"a workflow must have at least one step"}]}]}` + "\n"
+		`"errors":[{"line":2,"message":"a workflow must have at least one step"}],"warnings":[]}]}` + "\n"
 	var report validation
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Files) != 2 || len(report.Files[0].Hash) != 32 {
 		t.Fatalf("%s: %v; want two files, the first with a hash of 32 digits", stdout, err)

@@ -35,6 +35,8 @@ type Compiled struct {
 	Definition []byte
 	// Hash names the definition: 32 hex digits.
 	Hash string
+	// Warnings are what is right, and probably not what was meant, by line.
+	Warnings []Error
 
 	plans map[string]*plan
 }
@@ -103,7 +105,9 @@ func Load(definition []byte) (*Compiled, error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, Errors{{File: file, Message: "something follows the workflow"}}
 	}
-	compiled, err := newCheck(nil).compile(file, w)
+	c := newCheck(nil)
+	c.stored = true
+	compiled, err := c.compile(file, w)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +127,9 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 		c.linked(w)
 		compiled.plans = c.plans(w)
 	}
+	if len(c.found) == 0 && !c.stored {
+		c.undosWithoutOutput(w, compiled.plans)
+	}
 	definition, err := define(w)
 	switch {
 	case err != nil:
@@ -133,6 +140,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	if len(c.found) > 0 {
 		return nil, c.errors(file)
 	}
+	compiled.Warnings = c.byLine(file, c.doubts)
 	// Read back, so that the workflow shares nothing with the caller, and is the one that Load gives.
 	if err := json.Unmarshal(definition, &compiled.Workflow); err != nil {
 		return nil, Errors{{File: file, Message: fmt.Sprintf("read the definition: %v", err)}}
