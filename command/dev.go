@@ -50,7 +50,8 @@ and http. The other verbs find it at --addr; GET /api/openapi.json describes the
 
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
-Without --data nothing is kept. The API asks nobody who he is, so it listens on loopback unless
+Without --data nothing is kept. A workflow file that changes is read again: new jobs go by it, those that are
+there keep theirs; one that is wrong changes nothing, and says why. The API asks nobody who he is, so it listens on loopback unless
 --addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent
 that does not stop within %s is given up and named. A second signal ends it at once.
 
@@ -75,7 +76,9 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 
 // dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
-	files, _, err := loadWorkflows(cmd, o.workflows, linked, agents)
+	reload := &reloader{folder: o.workflows, agents: agents, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]string{}}
+	reload.read = lookOf(o.workflows)
+	files, from, err := loadWorkflows(cmd, o.workflows, linked, agents)
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := checkAlert(o.alert)
 	host, _, addrErr := net.SplitHostPort(o.addr)
@@ -112,12 +115,33 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files)
 	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller()})
+	reload.define = engine.Define
+	for _, f := range files {
+		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
+	}
 	if err := serve(cmd.Context(), engine, func(ctx context.Context) error {
+		if from == o.workflows {
+			defer inBackground(ctx, reload.watch)()
+		}
 		return httpapi.Serve(ctx, listener, api, logger)
 	}); err != nil {
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
+}
+
+// inBackground starts f, and gives what ends it and waits until it has ended.
+func inBackground(ctx context.Context, f func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // localCaller names who runs this process: of who asks it the API knows no more.
