@@ -15,8 +15,9 @@ functions := scheduler agent supervisor door
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# With the flags that go run and go test use: others would compile every package a second time.
 build: ## Build the makegood command, and the shop of the examples, into bin/
-	go build -trimpath -o bin/ ./cmd/makegood ./examples/shop
+	go build -o bin/ ./cmd/makegood ./examples/shop
 
 # Hashes are the same on every machine: no paths, no build ids, no state of the repository.
 functions: ## Build the Lambda functions into .build/, for arm64 and amd64
