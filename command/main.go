@@ -53,8 +53,11 @@ func begin(root *cobra.Command) int {
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-asked
-		fmt.Fprintln(os.Stderr, "stopping; asked a second time, it ends at once")
 		stop()
+		if isTerminal(os.Stderr) {
+			fmt.Fprintln(os.Stderr) // a bar may stand there
+		}
+		fmt.Fprintln(os.Stderr, "stopping; asked a second time, it ends at once")
 		<-asked
 		os.Exit(codeAtOnce)
 	}()
