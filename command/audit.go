@@ -44,7 +44,7 @@ not; 3 the API or AWS cannot be reached, or the walk was cut off.`,
   makegood audit --data ./data
   makegood audit --stack shop-prod --mend
   makegood audit --stack shop-prod --json | jq -r '.strays[].job'`,
-		Args: cobra.NoArgs,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return audit(cmd, o) },
 	}
 	o.flags(cmd)

@@ -60,7 +60,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 		Example: `  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
-		Args: cobra.NoArgs,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, linked, agents) },
 	}
 	flags := cmd.Flags()
@@ -71,6 +71,8 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	completeFolder(cmd, "data")
+	completeFolder(cmd, "workflows")
 	return cmd
 }
 

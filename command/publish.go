@@ -28,11 +28,12 @@ other agents it does not know the actions, and says so. A FILE of the name - is 
 
 Exit status: 0 it is stored; 1 bad usage, a bad file, an agent that is not there, or no such stack; 3 AWS cannot be reached.`,
 		Example: "  makegood publish workflows/order/order.yaml --stack shop-prod",
-		Args:    cobra.ExactArgs(1),
+		Args:    one("FILE"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return publish(cmd, o, args[0], agents) },
 	}
 	cmd.Flags().StringVar(&o.stack, "stack", "", "`name` of the deployed stack; also "+stack.Variable)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
+	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
 }
 

@@ -47,7 +47,7 @@ it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
   makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json
   makegood run order.yaml --input orders.jsonl --json | jq -r '.undoneIds[]?'`,
-		Args: cobra.ExactArgs(1),
+		Args: one("WORKFLOW.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return run(cmd, args[0], o, agents)
 		},
@@ -59,6 +59,9 @@ it goes on when run again with the same --data.`,
 	addRetention(cmd, &o.retention, 0)
 	flags.BoolVar(&o.json, "json", false, "print the summary as one JSON object")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	completeFolder(cmd, "data")
+	completeFlag(cmd, "input", completeFiles("jsonl", "ndjson", "json"))
+	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	_ = cmd.MarkFlagRequired("input") // it fails only for a flag that is not there
 	return cmd
 }

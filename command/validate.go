@@ -28,7 +28,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 		Example: `  makegood validate workflows/order/order.yaml
   makegood validate --json *.yaml
   makegood validate - < order.yaml`,
-		Args: cobra.MinimumNArgs(1),
+		Args: some("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v := validator{stdin: cmd.InOrStdin(), agents: agents}
 			var report validation
@@ -42,6 +42,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
+	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
 }
 

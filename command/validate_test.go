@@ -127,8 +127,12 @@ func TestTheSampleIsRight(t *testing.T) {
 
 func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"validate", "requires at least 1 arg(s), only received 0\nmakegood validate --help says how it is used\n"},
+		{"validate", "validate needs a FILE\nmakegood validate --help says how it is used\n"},
 		{"validate --nosuch x", "unknown flag: --nosuch\nmakegood validate --help says how it is used\n"},
+		{"publish", "publish needs a FILE\nmakegood publish --help says how it is used\n"},
+		{"get", "get needs an ID\nmakegood get --help says how it is used\n"},
+		{"submit a b", "submit takes one WORKFLOW, got 2: a b\nmakegood submit --help says how it is used\n"},
+		{"list a", "list takes flags only, got a\nmakegood list --help says how it is used\n"},
 		{"nosuch", "unknown command \"nosuch\" for \"makegood\"\nmakegood --help says how it is used\n"},
 	} {
 		code, _, stderr := command(t, "", strings.Fields(c.args)...)
@@ -138,9 +142,15 @@ func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 	}
 }
 
-func TestHelpShowsAnExample(t *testing.T) {
+func TestEveryHelpShowsAnExample(t *testing.T) {
+	root := newRoot("mytrips", nil, nil)
+	for _, verb := range root.Commands() {
+		if want := "  mytrips " + verb.Name() + " "; !strings.Contains(verb.Example+" ", want) {
+			t.Errorf("%s --help has the example %q, want one with %q", verb.Name(), verb.Example, want)
+		}
+	}
 	code, stdout, _ := command(t, "", "validate", "--help")
-	if code != 0 || !strings.Contains(stdout, "makegood validate workflows/order/order.yaml") {
+	if code != 0 || !strings.Contains(stdout, "Examples:\n  makegood validate workflows/order/order.yaml") {
 		t.Errorf("code %d\n%s\nwant 0 and an example", code, stdout)
 	}
 }
