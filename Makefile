@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstac
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
+
+release: ## Make the archives, checksums and bills of materials of the commit that is checked out, in dist/; TARGETS=linux/arm64
+	@go run ./internal/release $(if $(TARGETS),-targets $(TARGETS))
 
 localstack := docker compose --file localstack/compose.yaml
 
@@ -162,4 +165,4 @@ generate: ## Write all generated files anew
 	go generate ./...
 
 clean: ## Remove what the targets here have built
-	rm -rf bin .build
+	rm -rf bin dist .build

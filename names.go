@@ -1,9 +1,6 @@
 package makegood
 
-import (
-	"fmt"
-	"regexp"
-)
+import "fmt"
 
 // NameOf is a kind of thing that has a name. The rules of all names are here, and nowhere else.
 type NameOf string
@@ -47,8 +44,37 @@ func (of NameOf) Check(name string) error {
 		return fmt.Errorf("the name of %s is missing: want %s", string(of), of.Pattern())
 	case len(name) > MaxNameBytes:
 		return fmt.Errorf("the name of %s has %d characters, the limit is %d", string(of), len(name), MaxNameBytes)
-	case !regexp.MustCompile("^" + of.Pattern() + "$").MatchString(name):
+	case !of.allows(name):
 		return fmt.Errorf("%q cannot be the name of %s: want %s", name, string(of), of.Pattern())
 	}
 	return nil
+}
+
+// allows reports whether the characters of a name are those of its rule.
+func (of NameOf) allows(name string) bool {
+	classes := nameClasses[of]
+	for i := range len(name) {
+		if !inClass(classes[min(i, 1)], name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// inClass reports whether a character is of a class, such as [a-z0-9-]. This package is kept from regexp.
+func inClass(class string, c byte) bool {
+	for inner := class[1 : len(class)-1]; inner != ""; {
+		if len(inner) > 2 && inner[1] == '-' {
+			if inner[0] <= c && c <= inner[2] {
+				return true
+			}
+			inner = inner[3:]
+			continue
+		}
+		if inner[0] == c {
+			return true
+		}
+		inner = inner[1:]
+	}
+	return false
 }

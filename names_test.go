@@ -1,6 +1,7 @@
 package makegood
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,20 @@ func TestANameIsRightOrSaysWhatIsWanted(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s %q: got %q, want %q", string(c.of), c.name, got, c.want)
+		}
+	}
+}
+
+// What a pattern says and what is checked is the same, whatever the name.
+func TestThePatternOfANameIsWhatIsChecked(t *testing.T) {
+	for of := range nameClasses {
+		pattern := regexp.MustCompile("^" + of.Pattern() + "$")
+		for first := range 256 {
+			for _, name := range []string{string([]byte{byte(first)}), string([]byte{'a', byte(first)})} {
+				if got, want := of.Check(name) == nil, pattern.MatchString(name); got != want {
+					t.Errorf("%s %q: allowed %t, its pattern says %t", string(of), name, got, want)
+				}
+			}
 		}
 	}
 }
