@@ -10,13 +10,14 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e upgrade-test template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# With the flags that go run and go test use: others would compile every package a second time.
 build: ## Build the makegood command, and the shop of the examples, into bin/
-	go build -trimpath -o bin/ ./cmd/makegood ./examples/shop
+	go build -o bin/ ./cmd/makegood ./examples/shop
 
 # Hashes are the same on every machine: no paths, no build ids, no state of the repository.
 functions: ## Build the Lambda functions into .build/, for arm64 and amd64
@@ -47,6 +48,9 @@ e2e: ## Deploy with sam to MiniStack, and send orders through the functions ther
 upgrade-test: ## Let two releases work on one table and on one folder, rolled forwards and back; needs Python and the history
 	@UPGRADE=$(or $(UPGRADE),2000) go test -count=1 -v -run 'TakeTurns' ./e2e
 	@UPGRADE=$(or $(UPGRADE),2000) go run ./e2e/aws -stand-in go test -tags aws -count=1 -v -timeout 90m -run Rolls ./e2e/lambda
+
+release: ## Make the archives, checksums and bills of materials of the commit that is checked out, in dist/; TARGETS=linux/arm64
+	@go run ./internal/release $(if $(TARGETS),-targets $(TARGETS))
 
 localstack := docker compose --file localstack/compose.yaml
 
@@ -171,4 +175,4 @@ generate: ## Write all generated files anew
 	go generate ./...
 
 clean: ## Remove what the targets here have built
-	rm -rf bin .build
+	rm -rf bin dist .build

@@ -61,7 +61,7 @@ func (c *checker) add(path, format string, args ...any) {
 
 func (c *checker) head() {
 	w := c.workflow
-	c.name("name", workflowForm, w.Name)
+	c.name("name", WorkflowName, w.Name)
 	if w.Timeout != 0 {
 		c.duration("timeout", "timeout", w.Timeout, MinTimeout, MaxJobTimeout)
 	}
@@ -87,36 +87,10 @@ func (c *checker) onFailure(o OnFailure) {
 	}
 }
 
-const (
-	lower  = "abcdefghijklmnopqrstuvwxyz"
-	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	digits = "0123456789"
-)
-
-// form is what the names of one kind of thing look like: a character of first, then at most
-// MaxNameBytes-1 of rest.
-type form struct{ what, first, rest, text string }
-
-var (
-	workflowForm = form{"a workflow", lower, lower + digits + "-", "[a-z][a-z0-9-]{0,62}"}
-	stepForm     = form{"a step", lower, lower + digits + "_", "[a-z][a-z0-9_]{0,62}"}
-	agentForm    = form{"an agent", lower + upper, lower + upper + digits + "_-", "[A-Za-z][A-Za-z0-9_-]{0,62}"}
-	actionForm   = form{"an action", lower + upper, lower + upper + digits + "_-", "[A-Za-z][A-Za-z0-9_-]{0,62}"}
-)
-
-func (c *checker) name(path string, f form, name string) {
-	switch {
-	case name == "":
-		c.add(path, "the name of %s is missing: want %s", f.what, f.text)
-	case len(name) > MaxNameBytes:
-		c.add(path, "the name of %s has %d characters, the limit is %d", f.what, len(name), MaxNameBytes)
-	case !strings.Contains(f.first, name[:1]) || !all(name, f.rest):
-		c.add(path, "%q cannot be the name of %s: want %s", name, f.what, f.text)
+func (c *checker) name(path string, of NameOf, name string) {
+	if err := of.Check(name); err != nil {
+		c.add(path, "%v", err)
 	}
-}
-
-func all(name, chars string) bool {
-	return !strings.ContainsFunc(name, func(r rune) bool { return !strings.ContainsRune(chars, r) })
 }
 
 func (c *checker) duration(path, name string, d Duration, least, most time.Duration) {
@@ -142,14 +116,14 @@ func short(d Duration) string {
 
 func (c *checker) step(i int, s Step) {
 	path := fmt.Sprintf("steps[%d]", i)
-	c.name(path+".name", stepForm, s.Name)
+	c.name(path+".name", StepName, s.Name)
 	if first := c.first[s.Name]; first != i && s.Name != "" {
 		c.add(path+".name", "a step is called %q already: step %d", s.Name, first+1)
 	}
-	c.name(path+".agent", agentForm, s.Agent)
+	c.name(path+".agent", AgentName, s.Agent)
 	if s.Action != s.Name {
 		// A good name of a step is a good one of an action, and of a bad one enough was said.
-		c.name(path+".action", actionForm, s.Action)
+		c.name(path+".action", ActionName, s.Action)
 	}
 	c.needs(path, s)
 	c.with(path+".with", s.Agent, s.With)
@@ -222,13 +196,13 @@ func (c *checker) undo(path string, s Step) {
 // undoing checks an undo that does something. What it inherited was checked with its step.
 func (c *checker) undoing(path string, s Step, u Undo) {
 	if u.Agent != s.Agent {
-		c.name(path+".agent", agentForm, u.Agent)
+		c.name(path+".agent", AgentName, u.Agent)
 	}
 	switch {
 	case u.Action == "" && u.Agent != HTTPAgent:
 		c.add(path+".action", "the action of an undo is missing")
 	case u.Action != "":
-		c.name(path+".action", actionForm, u.Action)
+		c.name(path+".action", ActionName, u.Action)
 	}
 	same := string(u.With) == string(s.With)
 	switch {

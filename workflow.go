@@ -11,7 +11,7 @@ import (
 //
 // A Workflow that came through WithDefaults is complete: nothing in it is left to be guessed.
 type Workflow struct {
-	// Name matches [a-z][a-z0-9-]{0,62}.
+	// Name is a WorkflowName.
 	Name string `json:"name"`
 	// Timeout is how long the whole job may go forward; zero: as long as it takes. It never stops an undo.
 	Timeout Duration `json:"timeout,omitzero"`
@@ -23,11 +23,11 @@ type Workflow struct {
 
 // Step is one unit of work of a workflow.
 type Step struct {
-	// Name matches [a-z][a-z0-9_]{0,62} and is unique in its workflow.
+	// Name is a StepName and unique in its workflow.
 	Name string `json:"name"`
-	// Agent is whose queue gets the task; "http" is built in.
+	// Agent is whose queue gets the task, an AgentName; "http" is built in.
 	Agent string `json:"agent"`
-	// Action is what the agent is asked to do. Default: the step's name.
+	// Action is what the agent is asked to do, an ActionName. Default: the step's name.
 	Action string `json:"action"`
 	// Needs names the steps that must be done or skipped before this one starts. Nil means the step
 	// above (WithDefaults fills it in); empty means none.

@@ -61,10 +61,10 @@ type route struct {
 	handle func(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error)
 }
 
-// New makes an agent. It panics on what is a mistake in the program: a name that is missing, given
-// twice or longer than makegood.MaxNameBytes, an action without a function, no action at all.
+// New makes an agent. It panics on what is a mistake in the program: a name that is given
+// twice or not as makegood.AgentName and makegood.ActionName want it, an action without a function, no action at all.
 func New(name string, actions ...Action) *Agent {
-	checkName("agent", name)
+	checkName("agent.New", makegood.AgentName, name)
 	a := &Agent{name: name, routes: make(map[string]route)}
 	for _, action := range actions {
 		action.declare(func(name string, r route) { a.add(name, r) })
@@ -76,7 +76,7 @@ func New(name string, actions ...Action) *Agent {
 }
 
 func (a *Agent) add(name string, r route) {
-	checkName("agent "+a.name+": action", name)
+	checkName("agent "+a.name, makegood.ActionName, name)
 	if _, taken := a.routes[name]; taken {
 		panic(fmt.Sprintf("agent %s: action %q is there twice", a.name, name))
 	}
@@ -86,12 +86,9 @@ func (a *Agent) add(name string, r route) {
 	a.routes[name] = r
 }
 
-func checkName(of, name string) {
-	switch {
-	case name == "":
-		panic(of + " without a name")
-	case len(name) > makegood.MaxNameBytes:
-		panic(fmt.Sprintf("%s %q: %d bytes, the limit is %d", of, name, len(name), makegood.MaxNameBytes))
+func checkName(of string, rule makegood.NameOf, name string) {
+	if err := rule.Check(name); err != nil {
+		panic(fmt.Sprintf("%s: %v", of, err))
 	}
 }
 
@@ -105,6 +102,9 @@ func (a *Agent) Name() string { return a.name }
 
 // Actions are the names that tasks may ask for, sorted.
 func (a *Agent) Actions() []string { return slices.Sorted(maps.Keys(a.routes)) }
+
+// Undoes reports whether an action undoes and does nothing else: a step may not name it, its undo may.
+func (a *Agent) Undoes(action string) bool { return a.routes[action].undo }
 
 // Handle does one attempt. An action that it does not have, or an input that the action cannot read,
 // is a final failure, and surely had no effect.

@@ -139,16 +139,16 @@ func TestAnOutputThatIsNoJSONIsFinalAndMayHaveBeenApplied(t *testing.T) {
 func TestAMistakeInTheProgramPanicsAtConstruction(t *testing.T) {
 	var nothing func(context.Context, order) (booked, error)
 	for want, mistake := range map[string]func(){
-		"agent without a name":                  func() { agent.New("", agent.Do("book", book)) },
-		"agent shop: no actions":                func() { agent.New("shop") },
-		"agent shop: action without a name":     func() { agent.New("shop", agent.Do("", book)) },
-		`action "book" is there twice`:          func() { agent.New("shop", agent.Do("book", book), agent.Do("book", book)) },
-		`action "book" is there twice, by undo`: func() { agent.New("shop", agent.Do("book", book).Undo("book", unbook)) },
-		`action "book" has no function`:         func() { agent.New("shop", agent.Do("book", nothing)) },
+		"the name of an agent is missing":              func() { agent.New("", agent.Do("book", book)) },
+		"agent shop: no actions":                       func() { agent.New("shop") },
+		"agent shop: the name of an action is missing": func() { agent.New("shop", agent.Do("", book)) },
+		`action "book" is there twice`:                 func() { agent.New("shop", agent.Do("book", book), agent.Do("book", book)) },
+		`action "book" is there twice, by undo`:        func() { agent.New("shop", agent.Do("book", book).Undo("book", unbook)) },
+		`action "book" has no function`:                func() { agent.New("shop", agent.Do("book", nothing)) },
 		`action "unbook" has no function`: func() {
 			agent.New("shop", agent.Do("book", book).Undo("unbook", nil))
 		},
-		"64 bytes, the limit is 63": func() { agent.New("shop", agent.Do(strings.Repeat("a", 64), book)) },
+		"64 characters, the limit is 63": func() { agent.New("shop", agent.Do(strings.Repeat("a", 64), book)) },
 	} {
 		want, _, _ = strings.Cut(want, ", by")
 		func() {

@@ -44,7 +44,7 @@ not; 3 the API or AWS cannot be reached, or the walk was cut off.`,
   makegood audit --data ./data
   makegood audit --stack shop-prod --mend
   makegood audit --stack shop-prod --json | jq -r '.strays[].job'`,
-		Args: cobra.NoArgs,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return audit(cmd, o) },
 	}
 	o.flags(cmd)
@@ -73,7 +73,7 @@ func audit(cmd *cobra.Command, o auditOptions) error {
 	}
 	defer closePages()
 	found := audited{Strays: []stray{}}
-	progress := newBar(cmd.ErrOrStderr(), -1)
+	progress := newBar(cmd.Context(), cmd.ErrOrStderr(), -1)
 	for page, pageErr := range pages {
 		if pageErr != nil {
 			err = failed(pageErr)
@@ -171,5 +171,5 @@ func printStrays(w io.Writer, found audited) {
 		fmt.Fprintf(table, "%s\t%s\t%s%s\n", s.Job, s.ProcessState, s.Why, did)
 	}
 	_ = table.Flush() // whoever closed standard output does not want to know
-	fmt.Fprintf(w, "%d jobs looked at, %d found astray, %d put back\n", found.Audited, len(found.Strays), mended)
+	fmt.Fprintf(w, "%s looked at, %d found astray, %d put back\n", count(found.Audited, "job"), len(found.Strays), mended)
 }

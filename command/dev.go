@@ -50,7 +50,8 @@ and http. The other verbs find it at --addr; GET /api/openapi.json describes the
 
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
-Without --data nothing is kept. The API asks nobody who he is, so it listens on loopback unless
+Without --data nothing is kept. A workflow file that changes is read again: new jobs go by it, those that are
+there keep theirs; one that is wrong changes nothing, and says why. The API asks nobody who he is, so it listens on loopback unless
 --addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent
 that does not stop within %s is given up and named. A second signal ends it at once.
 
@@ -59,7 +60,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 		Example: `  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
-		Args: cobra.NoArgs,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, linked, agents) },
 	}
 	flags := cmd.Flags()
@@ -70,12 +71,16 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	completeFolder(cmd, "data")
+	completeFolder(cmd, "workflows")
 	return cmd
 }
 
 // dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
-	files, _, err := loadWorkflows(cmd, o.workflows, linked, names(agents))
+	reload := &reloader{folder: o.workflows, agents: agents, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]string{}}
+	reload.read = lookOf(o.workflows)
+	files, from, err := loadWorkflows(cmd, o.workflows, linked, agents)
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := checkAlert(o.alert)
 	host, _, addrErr := net.SplitHostPort(o.addr)
@@ -84,6 +89,9 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	if err := errors.Join(err, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
+	}
+	for _, f := range files {
+		warn(cmd.ErrOrStderr(), f.Compiled)
 	}
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, o.verbose)
 	slog.SetDefault(logger)
@@ -109,12 +117,33 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files)
 	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller()})
+	reload.define = engine.Define
+	for _, f := range files {
+		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
+	}
 	if err := serve(cmd.Context(), engine, func(ctx context.Context) error {
+		if from == o.workflows {
+			defer inBackground(ctx, reload.watch)()
+		}
 		return httpapi.Serve(ctx, listener, api, logger)
 	}); err != nil {
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
+}
+
+// inBackground starts f, and gives what ends it and waits until it has ended.
+func inBackground(ctx context.Context, f func(context.Context)) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		f(ctx)
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
 }
 
 // localCaller names who runs this process: of who asks it the API knows no more.
@@ -170,7 +199,7 @@ func withAdvice(err error, data string) error {
 
 // loadWorkflows reads the workflow files to serve, and says where they are from: those of a folder or, where none was
 // asked for and there is none of the usual name, those that are linked.
-func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []string) (files []workflowfile.File, from string, err error) {
+func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []agent.Handler) (files []workflowfile.File, from string, err error) {
 	_, err = os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("workflows") && linked != nil {
 		files, err = workflowfile.ReadAll(linked, "", workflowfile.WithAgents(agents...))

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood"
 )
 
 func FuzzReplies(f *testing.F) {
@@ -18,7 +20,7 @@ func FuzzReplies(f *testing.F) {
 			t.Errorf("got %d names of %d flags", len(replies), len(all))
 		}
 		for name, address := range replies {
-			if target, err := url.Parse(address); !replyName.MatchString(name) || err != nil || target.Host == "" {
+			if target, err := url.Parse(address); makegood.ReplyName.Check(name) != nil || err != nil || target.Host == "" {
 				t.Errorf("%q was registered for %q", name, address)
 			}
 		}

@@ -43,7 +43,7 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
   makegood get order-17 --json | jq .processState
   makegood get order-17 --data ./data
   makegood get order-17 --stack shop-prod`,
-		Args: cobra.ExactArgs(1),
+		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			job, err := getJob(cmd, o, data, args[0])
 			if err != nil {
@@ -58,11 +58,13 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 	}
 	o.flags(cmd)
 	dataFlag(cmd, &data)
+	cmd.ValidArgsFunction = completeIDs(&o, &data)
 	return cmd
 }
 
 func dataFlag(cmd *cobra.Command, data *string) {
 	cmd.Flags().StringVar(data, "data", "", "read this `folder` instead of asking a process")
+	completeFolder(cmd, "data")
 	cmd.MarkFlagsMutuallyExclusive("addr", "data")
 	cmd.MarkFlagsMutuallyExclusive("stack", "data")
 }

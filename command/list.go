@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -45,7 +46,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
   makegood list --limit 1000 --json | jq -r '.jobs[].id'
   makegood list --stack shop-prod --state Error
   makegood list --stack shop-prod --paused`,
-		Args: cobra.NoArgs,
+		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd, o) },
 	}
 	o.flags(cmd)
@@ -55,13 +56,15 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	cmd.Flags().BoolVar(&o.paused, "paused", false, "only paused jobs; of a deployed stack only")
 	cmd.MarkFlagsMutuallyExclusive("paused", "state")
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
+	completeFlag(cmd, "state", completeStates)
+	completeFlag(cmd, "workflow", completeWorkflows(&o.remote))
 	return cmd
 }
 
 func list(cmd *cobra.Command, o listOptions) error {
-	state := makegood.ProcessState(o.state)
-	if state != "" && !slices.Contains(makegood.ProcessStates(), state) {
-		return exit(codeUsage, fmt.Errorf("--state %s: want one of %v", o.state, makegood.ProcessStates()))
+	state, err := stateOf(o.state)
+	if err != nil {
+		return exit(codeUsage, err)
 	}
 	if o.limit < 1 {
 		return exit(codeUsage, fmt.Errorf("--limit %d: want at least 1", o.limit))
@@ -88,6 +91,11 @@ func list(cmd *cobra.Command, o listOptions) error {
 			break
 		}
 	}
+	if len(found) == 0 && o.workflow != "" {
+		if err := checkKnown(cmd, o); err != nil {
+			return err
+		}
+	}
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), struct {
 			Jobs []client.Listed `json:"jobs"`
@@ -95,6 +103,61 @@ func list(cmd *cobra.Command, o listOptions) error {
 		}{found, scan})
 	}
 	printList(cmd.OutOrStdout(), found)
+	return nil
+}
+
+// stateOf reads a state, in any case; empty is none.
+func stateOf(text string) (makegood.ProcessState, error) {
+	if text == "" {
+		return "", nil
+	}
+	for _, s := range makegood.ProcessStates() {
+		if strings.EqualFold(text, string(s)) {
+			return s, nil
+		}
+	}
+	return "", fmt.Errorf("--state %s: want one of %v", text, makegood.ProcessStates())
+}
+
+// checkKnown refuses a workflow that nobody knows: that there is no job of it says less. A stack names only the
+// workflows that it was deployed with, so of another one it is said, and no more.
+func checkKnown(cmd *cobra.Command, o listOptions) error {
+	if o.data != "" {
+		return checkKept(cmd, o)
+	}
+	c, err := o.client(cmd)
+	if err != nil {
+		return err
+	}
+	workflows, err := c.Workflows(cmd.Context())
+	if err != nil {
+		return failed(err)
+	}
+	known := names(workflows)
+	if slices.Contains(known, o.workflow) {
+		return nil
+	}
+	if o.stackName(cmd) != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "the stack was not deployed with a workflow %s, but with %v; it may have been published since\n", o.workflow, known)
+		return nil
+	}
+	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", o.workflow, known))
+}
+
+// checkKept refuses a workflow that a folder knows nothing of.
+func checkKept(cmd *cobra.Command, o listOptions) error {
+	reader, err := openData(cmd, o.data)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	_, err = reader.CurrentDefinition(cmd.Context(), o.workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s: no engine on %s had one", o.workflow, o.data))
+	}
+	if err != nil {
+		return exit(codeFailed, err)
+	}
 	return nil
 }
 

@@ -53,8 +53,11 @@ func begin(root *cobra.Command) int {
 	signal.Notify(asked, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-asked
-		fmt.Fprintln(os.Stderr, "stopping; asked a second time, it ends at once")
 		stop()
+		if isTerminal(os.Stderr) {
+			fmt.Fprintln(os.Stderr) // a bar may stand there
+		}
+		fmt.Fprintln(os.Stderr, "stopping; asked a second time, it ends at once")
 		<-asked
 		os.Exit(codeAtOnce)
 	}()
@@ -65,17 +68,19 @@ func begin(root *cobra.Command) int {
 // here.
 func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	root := &cobra.Command{
-		Use:   name,
-		Short: "Run multi-step jobs that end finished, undone, or in front of a person",
+		Use:     name,
+		Short:   "Run multi-step jobs that end finished, undone, or in front of a person",
+		Example: "  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data\n  makegood dev --data ./data",
+		Version: ownVersion(),
 		// main prints errors, so that they look the same for all verbs.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(
 		newRun(agents),
-		newValidate(names(agents)),
+		newValidate(agents),
 		newDev(files, agents),
-		newPublish(),
+		newPublish(agents),
 		newSubmit(),
 		newGet(),
 		newList(),
@@ -83,7 +88,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newAudit(),
 	)
 	root.AddCommand(newVerbs()...)
-	for _, verb := range root.Commands() {
+	for _, verb := range append(root.Commands(), root) {
 		verb.Example = strings.ReplaceAll(verb.Example, "makegood ", name+" ")
 	}
 	return root

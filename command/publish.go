@@ -3,34 +3,41 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/stack"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // newPublish makes the verb that gives a stack a new definition of a workflow.
-func newPublish() *cobra.Command {
+func newPublish(agents []agent.Handler) *cobra.Command {
 	o := remote{}
 	cmd := &cobra.Command{
 		Use:   "publish FILE",
 		Short: "Make a workflow file the current definition on a deployed stack",
 		Long: `Make a workflow file the current definition of its name on a deployed stack. Jobs that are submitted from
 then on run by it; those that are there keep theirs. A file with an agent that the stack has no queue of is
-refused. A FILE of the name - is standard input. makegood dev reads its files by itself.
+refused, and one that asks an agent that is linked into this command for an action that it does not have; of
+other agents it does not know the actions, and says so. A FILE of the name - is standard input. makegood dev reads its files by itself.
 
 Exit status: 0 it is stored; 1 bad usage, a bad file, an agent that is not there, or no such stack; 3 AWS cannot be reached.`,
 		Example: "  makegood publish workflows/order/order.yaml --stack shop-prod",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return publish(cmd, o, args[0]) },
+		Args:    one("FILE"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return publish(cmd, o, args[0], agents) },
 	}
 	cmd.Flags().StringVar(&o.stack, "stack", "", "`name` of the deployed stack; also "+stack.Variable)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
+	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
 }
 
-func publish(cmd *cobra.Command, o remote, file string) error {
+func publish(cmd *cobra.Command, o remote, file string, agents []agent.Handler) error {
 	if o.stackName(cmd) == "" {
 		return exit(codeUsage, errors.New("publish needs --stack"))
 	}
@@ -38,10 +45,12 @@ func publish(cmd *cobra.Command, o remote, file string) error {
 	if err != nil {
 		return exit(codeUsage, err)
 	}
-	compiled, err := workflowfile.Parse(file, source)
+	compiled, err := workflowfile.Parse(file, source, workflowfile.WithActionsOf(agents...))
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	warn(cmd.ErrOrStderr(), compiled)
+	sayUnlinked(cmd.ErrOrStderr(), compiled, agents)
 	c, err := o.client(cmd)
 	if err != nil {
 		return err
@@ -54,4 +63,24 @@ func publish(cmd *cobra.Command, o remote, file string) error {
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "workflow %s is %s now\n", compiled.Workflow.Name, compiled.Hash)
 	return nil
+}
+
+// sayUnlinked names the agents whose actions could not be checked, because they are not linked here.
+func sayUnlinked(w io.Writer, c *workflowfile.Compiled, agents []agent.Handler) {
+	var unlinked []string
+	for _, s := range c.Workflow.Steps {
+		named := []string{s.Agent}
+		if s.CanUndo() {
+			named = append(named, s.Undo.Agent)
+		}
+		for _, name := range named {
+			linked := name == makegood.HTTPAgent || slices.ContainsFunc(agents, func(a agent.Handler) bool { return a.Name() == name })
+			if !linked && !slices.Contains(unlinked, name) {
+				unlinked = append(unlinked, name)
+			}
+		}
+	}
+	if len(unlinked) > 0 {
+		fmt.Fprintf(w, "not linked into this command, so their actions were not checked: %s\n", strings.Join(unlinked, ", "))
+	}
 }

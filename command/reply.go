@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 	"github.com/makegood-dev/makegood/internal/quiet"
 )
-
-// replyName is what a registered name may be.
-var replyName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
 // parseReplies reads --reply NAME=URL. The URLs may hold secrets, and are in no message.
 func parseReplies(flags []string) (map[string]string, error) {
@@ -23,8 +20,8 @@ func parseReplies(flags []string) (map[string]string, error) {
 	for _, flag := range flags {
 		name, address, _ := strings.Cut(flag, "=")
 		switch {
-		case !replyName.MatchString(name):
-			return nil, fmt.Errorf("--reply %.70s: want NAME=URL, the name as %s", name, replyName)
+		case makegood.ReplyName.Check(name) != nil:
+			return nil, fmt.Errorf("--reply %.70s: want NAME=URL, the name as %s", name, makegood.ReplyName.Pattern())
 		case !webhook.IsAddress(address):
 			return nil, fmt.Errorf("--reply %s: want NAME=URL, and a URL of http or https", name)
 		case replies[name] != "":

@@ -2,19 +2,14 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/batch"
 	"github.com/makegood-dev/makegood/internal/embedded"
@@ -24,9 +19,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
-
-// maxShown is how many jobs in Error a summary names.
-const maxShown = 10
 
 type runOptions struct {
 	input, id, data string
@@ -46,12 +38,16 @@ number and its content. With --data everything is kept in that folder: killed an
 on where it was cut off and repeats no job that ended. Without --data nothing is kept.
 What --retention has deleted counts as new when its line comes again.
 
+At its end it says how many jobs ended how, and why; --json prints one object: {"jobs":N,"processed":N,
+"undone":N,"cancelled":N,"error":N,"seconds":S}, and undoneIds, cancelledIds and errorIds where there are any.
+
 Exit status: 0 all jobs are Processed; 1 bad usage or input, nothing was started; 2 some job ended
 otherwise; 3 it was interrupted or failed, 130 it was interrupted twice and ended at once; after either
 it goes on when run again with the same --data.`,
 		Example: `  makegood run workflows/order/order.yaml --input examples/orders/orders.jsonl --data ./data
-  makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json`,
-		Args: cobra.ExactArgs(1),
+  makegood run order.yaml --input orders.jsonl --id '.customer + "-" + .id' --json
+  makegood run order.yaml --input orders.jsonl --json | jq -r '.undoneIds[]?'`,
+		Args: one("WORKFLOW.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return run(cmd, args[0], o, agents)
 		},
@@ -63,6 +59,9 @@ it goes on when run again with the same --data.`,
 	addRetention(cmd, &o.retention, 0)
 	flags.BoolVar(&o.json, "json", false, "print the summary as one JSON object")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	completeFolder(cmd, "data")
+	completeFlag(cmd, "input", completeFiles("jsonl", "ndjson", "json"))
+	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	_ = cmd.MarkFlagRequired("input") // it fails only for a flag that is not there
 	return cmd
 }
@@ -74,6 +73,7 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	warn(cmd.ErrOrStderr(), compiled)
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
 		return exit(codeFailed, err)
@@ -82,7 +82,7 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelError, o.verbose)
 	// What libraries log goes the same way: Go's HTTP client tells of every stray answer.
 	slog.SetDefault(logger)
-	bar := newBar(cmd.ErrOrStderr(), len(lines))
+	bar := newBar(ctx, cmd.ErrOrStderr(), len(lines))
 	r := batch.New(lines, bar.ended)
 	engine, err := embedded.Open(ctx, embedded.Config{
 		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Saved: r.Saved,
@@ -118,7 +118,7 @@ func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.H
 	if err != nil {
 		return nil, nil, err
 	}
-	compiled, err := workflowfile.Parse(workflow, source, workflowfile.WithAgents(names(agents)...))
+	compiled, err := workflowfile.Parse(workflow, source, workflowfile.WithAgents(agents...))
 	input, name := cmd.InOrStdin(), "stdin"
 	if o.input != "-" {
 		file, openErr := os.Open(o.input)
@@ -130,14 +130,6 @@ func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.H
 	}
 	lines, inputErr := inputfile.Read(name, input, o.id)
 	return compiled, lines, errors.Join(err, inputErr)
-}
-
-func names(agents []agent.Handler) []string {
-	var names []string
-	for _, a := range agents {
-		names = append(names, a.Name())
-	}
-	return names
 }
 
 // untold leaves it to the summary to name the jobs in Error: whoever runs the command reads it.
@@ -152,70 +144,4 @@ func newLogger(w io.Writer, level slog.Level, verbose bool) *slog.Logger {
 		level = slog.LevelDebug
 	}
 	return slog.New(quiet.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}), time.Now))
-}
-
-func stopped(err error, s batch.Summary, o runOptions) error {
-	if o.data == "" {
-		return fmt.Errorf("stopped with %d of %d jobs at their end: %w", s.Ended(), s.Jobs, err)
-	}
-	return fmt.Errorf("stopped with %d of %d jobs at their end: %w; run it again with --data %s to go on", s.Ended(), s.Jobs, err, o.data)
-}
-
-func printSummary(w io.Writer, s batch.Summary, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(s)
-	}
-	fmt.Fprintf(w, "%d jobs in %.1f s\n", s.Jobs, s.Seconds)
-	for _, row := range []struct {
-		state makegood.ProcessState
-		count int
-	}{
-		{makegood.Processed, s.Processed},
-		{makegood.Undone, s.Undone},
-		{makegood.Cancelled, s.Cancelled},
-		{makegood.Error, s.Error},
-	} {
-		if row.count > 0 || row.state == makegood.Processed {
-			fmt.Fprintf(w, "  %-10s %6d\n", row.state, row.count)
-		}
-	}
-	for i, p := range s.Problems {
-		if i == maxShown {
-			fmt.Fprintf(w, "  ... and %d more in Error\n", len(s.Problems)-maxShown)
-			break
-		}
-		fmt.Fprintf(w, "  %s: %s\n", p.Job, p.Reason)
-	}
-	return nil
-}
-
-// bar shows progress on a terminal, and nothing in a pipe.
-type bar struct{ bar *progressbar.ProgressBar }
-
-func newBar(w io.Writer, total int) bar {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return bar{}
-	}
-	return bar{progressbar.NewOptions(total,
-		progressbar.OptionSetWriter(file),
-		progressbar.OptionSetDescription("jobs"),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("jobs"),
-		progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)}
-}
-
-func (b bar) ended(n int) {
-	if b.bar != nil {
-		_ = b.bar.Set(n) // a bar that cannot be drawn is no reason to stop
-	}
-}
-
-func (b bar) close() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
-	}
 }

@@ -38,7 +38,7 @@ again with the same --id.`,
   makegood submit order --input @order.json --wait
   makegood submit order --input @order.json --stack shop-prod
   jq '.order' message.json | makegood submit order --input - --start-at 2026-12-24T18:00:00Z`,
-		Args: cobra.ExactArgs(1),
+		Args: one("WORKFLOW"),
 		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd, args[0], o) },
 	}
 	o.flags(cmd)
@@ -48,6 +48,7 @@ again with the same --id.`,
 	flags.StringVar(&o.startAt, "start-at", "", "when the job may start: a `time` as in RFC 3339")
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
+	cmd.ValidArgsFunction = completeWorkflows(&o.remote)
 	return cmd
 }
 

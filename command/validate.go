@@ -9,23 +9,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // newValidate checks workflow files. agents are those that are linked, besides http.
-func newValidate(agents []string) *cobra.Command {
+func newValidate(agents []agent.Handler) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check workflow files",
-		Long: `Check workflow files, expressions and names of agents included, and print everything that is wrong.
+		Long: `Check workflow files, expressions included, and print everything that is wrong, or
+probably not what was meant: that is a warning, and changes nothing.
+Of the agents that are linked into this command, and http, it knows the names and the actions.
 A file of the name - is standard input.
 
 Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 		Example: `  makegood validate workflows/order/order.yaml
   makegood validate --json *.yaml
   makegood validate - < order.yaml`,
-		Args: cobra.MinimumNArgs(1),
+		Args: some("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v := validator{stdin: cmd.InOrStdin(), agents: agents}
 			var report validation
@@ -39,6 +42,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
+	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
 }
 
@@ -55,6 +59,8 @@ type validated struct {
 	Hash     string    `json:"hash"`
 	Steps    int       `json:"steps"`
 	Errors   []problem `json:"errors"`
+	// Warnings are no errors, and probably not what was meant.
+	Warnings []problem `json:"warnings"`
 }
 
 // problem is an error in a file; Line is 0 for one that could not be read.
@@ -66,11 +72,11 @@ type problem struct {
 
 type validator struct {
 	stdin  io.Reader
-	agents []string
+	agents []agent.Handler
 }
 
 func (v validator) file(name string) validated {
-	result := validated{File: name, Errors: []problem{}}
+	result := validated{File: name, Errors: []problem{}, Warnings: []problem{}}
 	source, err := v.read(name)
 	if err != nil {
 		result.Errors = append(result.Errors, problem{Message: err.Error(), text: err.Error()})
@@ -86,6 +92,9 @@ func (v validator) file(name string) validated {
 			result.Errors = append(result.Errors, problem{e.Line, e.Message, e.Error()})
 		}
 		return result
+	}
+	for _, w := range compiled.Warnings {
+		result.Warnings = append(result.Warnings, problem{w.Line, w.Message, warning(w)})
 	}
 	result.OK, result.Workflow, result.Hash = true, compiled.Workflow.Name, compiled.Hash
 	result.Steps = len(compiled.Workflow.Steps)
@@ -121,11 +130,27 @@ func (r validation) print(stdout, stderr io.Writer) error {
 		for _, e := range f.Errors {
 			fmt.Fprintln(stderr, e.text)
 		}
+		for _, w := range f.Warnings {
+			fmt.Fprintln(stderr, w.text)
+		}
 		if f.OK {
 			fmt.Fprintf(stdout, "%s: ok, workflow %s, %s\n", f.File, f.Workflow, count(f.Steps, "step"))
 		}
 	}
 	return r.ok()
+}
+
+// warning writes FILE:LINE: warning: message.
+func warning(e workflowfile.Error) string {
+	e.Message = "warning: " + e.Message
+	return e.Error()
+}
+
+// warn prints what is probably not what was meant.
+func warn(w io.Writer, c *workflowfile.Compiled) {
+	for _, e := range c.Warnings {
+		fmt.Fprintln(w, warning(e))
+	}
 }
 
 func (r validation) printJSON(stdout io.Writer) error {

@@ -40,7 +40,7 @@ func TestValidateSaysWhatEachFileIs(t *testing.T) {
 	one := write(t, "one.yaml", good)
 	two := write(t, "two.yaml", "name: Order\nsteps:\n  - name: a\n    agent: nobody\n")
 	missing := filepath.Join(t.TempDir(), "missing.yaml")
-	code, stdout, stderr := command(t, "name: tiny\nsteps: [{name: a, agent: shipping}]", "validate", one, two, missing, "-")
+	code, stdout, stderr := command(t, "name: tiny\nsteps: [{name: ship, agent: shipping}]", "validate", one, two, missing, "-")
 	wantOut := one + ": ok, workflow order, 2 steps\nstdin: ok, workflow tiny, 1 step\n"
 	wantErr := two + `:1: "Order" cannot be the name of a workflow: want [a-z][a-z0-9-]{0,62}` + "\n" +
 		two + `:4: no agent "nobody": known are hello, http, inventory, payments, shipping` + "\n" +
@@ -50,12 +50,55 @@ func TestValidateSaysWhatEachFileIs(t *testing.T) {
 	}
 }
 
+// The command knows what its agents can be asked for, so a typing error is not found out by the first job that fails.
+func TestValidateKnowsTheActionsOfTheLinkedAgents(t *testing.T) {
+	file := write(t, "order.yaml", "name: order\nsteps:\n  - name: reserve\n    agent: inventory\n    undo: {action: relaese}\n")
+	code, _, stderr := command(t, "", "validate", file)
+	want := file + `:5: agent inventory has no action "relaese": did you mean "release"?` + "\n"
+	if code != codeUsage || stderr != want {
+		t.Errorf("got code %d, %s; want %d, %s", code, stderr, codeUsage, want)
+	}
+}
+
+func TestWarningsArePrintedAndNothingIsRefused(t *testing.T) {
+	const yaml = "name: a\nsteps:\n  - {name: reserve, agent: inventory, with: {order: '{{ .input.id }}'}}\n"
+	const says = `"{{ .input.id }}" is plain text here`
+	code, stdout, stderr := command(t, yaml, "validate", "-")
+	if code != 0 || stdout != "stdin: ok, workflow a, 1 step\n" || !strings.HasPrefix(stderr, "stdin:3: warning: "+says) {
+		t.Errorf("got %d\n%s%s", code, stdout, stderr)
+	}
+	code, stdout, _ = command(t, yaml, "validate", "--json", "-")
+	var report validation
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != 0 || !report.Files[0].OK ||
+		len(report.Files[0].Warnings) != 1 || report.Files[0].Warnings[0].Line != 3 {
+		t.Errorf("--json: got %d, %s, %v; want a warning of line 3", code, stdout, err)
+	}
+	_, _, stderr = command(t, yaml, "publish", "--json", "--stack", "no/stack", "-")
+	if !strings.HasPrefix(stderr, "-:3: warning: "+says) {
+		t.Errorf("publish: got %s, want the warning first", stderr)
+	}
+}
+
+// A stack may have agents that this command does not link: what it cannot check, it names.
+func TestPublishNamesTheAgentsWhoseActionsItCannotCheck(t *testing.T) {
+	file := write(t, "a.yaml", "name: a\nsteps: [{name: fly, agent: airline}, {name: reserve, agent: inventory}]\n")
+	_, _, stderr := command(t, "", "publish", "--stack", "no/stack", file)
+	if want := "not linked into this command, so their actions were not checked: airline\n"; !strings.HasPrefix(stderr, want) {
+		t.Errorf("got %s, want %s first", stderr, want)
+	}
+	file = write(t, "b.yaml", "name: a\nsteps: [{name: reserv, agent: inventory}]\n")
+	code, _, stderr := command(t, "", "publish", "--stack", "no/stack", file)
+	if want := file + `:2: agent inventory has no action "reserv": did you mean "reserve"?` + "\n"; code != codeUsage || stderr != want {
+		t.Errorf("got %d, %s; want %d, %s", code, stderr, codeUsage, want)
+	}
+}
+
 func TestValidatePrintsOneJSONObject(t *testing.T) {
 	file := write(t, "a.yaml", "name: a\nsteps: []\n")
 	code, stdout, stderr := command(t, good, "validate", "--json", "-", file)
-	want := `{"files":[{"file":"stdin","ok":true,"workflow":"order","hash":"HASH","steps":2,"errors":[]},` +
+	want := `{"files":[{"file":"stdin","ok":true,"workflow":"order","hash":"HASH","steps":2,"errors":[],"warnings":[]},` +
 		`{"file":"` + file + `","ok":false,"workflow":"","hash":"","steps":0,` +
-		`"errors":[{"line":2,"message":"a workflow must have at least one step"}]}]}` + "\n"
+		`"errors":[{"line":2,"message":"a workflow must have at least one step"}],"warnings":[]}]}` + "\n"
 	var report validation
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Files) != 2 || len(report.Files[0].Hash) != 32 {
 		t.Fatalf("%s: %v; want two files, the first with a hash of 32 digits", stdout, err)
@@ -84,8 +127,12 @@ func TestTheSampleIsRight(t *testing.T) {
 
 func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"validate", "requires at least 1 arg(s), only received 0\nmakegood validate --help says how it is used\n"},
+		{"validate", "validate needs a FILE\nmakegood validate --help says how it is used\n"},
 		{"validate --nosuch x", "unknown flag: --nosuch\nmakegood validate --help says how it is used\n"},
+		{"publish", "publish needs a FILE\nmakegood publish --help says how it is used\n"},
+		{"get", "get needs an ID\nmakegood get --help says how it is used\n"},
+		{"submit a b", "submit takes one WORKFLOW, got 2: a b\nmakegood submit --help says how it is used\n"},
+		{"list a", "list takes flags only, got a\nmakegood list --help says how it is used\n"},
 		{"nosuch", "unknown command \"nosuch\" for \"makegood\"\nmakegood --help says how it is used\n"},
 	} {
 		code, _, stderr := command(t, "", strings.Fields(c.args)...)
@@ -95,9 +142,15 @@ func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 	}
 }
 
-func TestHelpShowsAnExample(t *testing.T) {
+func TestEveryHelpShowsAnExample(t *testing.T) {
+	root := newRoot("mytrips", nil, nil)
+	for _, verb := range root.Commands() {
+		if want := "  mytrips " + verb.Name() + " "; !strings.Contains(verb.Example+" ", want) {
+			t.Errorf("%s --help has the example %q, want one with %q", verb.Name(), verb.Example, want)
+		}
+	}
 	code, stdout, _ := command(t, "", "validate", "--help")
-	if code != 0 || !strings.Contains(stdout, "makegood validate workflows/order/order.yaml") {
+	if code != 0 || !strings.Contains(stdout, "Examples:\n  makegood validate workflows/order/order.yaml") {
 		t.Errorf("code %d\n%s\nwant 0 and an example", code, stdout)
 	}
 }

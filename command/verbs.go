@@ -118,7 +118,7 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
 Exit status: 0 it is stored, or was so already; 1 bad usage, refused, or no such job or stack; 3 the API
 or AWS cannot be reached, and it is not known whether it was granted: ask again.`,
 		Example: fmt.Sprintf("  makegood %s order-17 --reason 'the customer called'\n  makegood %s order-17 --json\n  makegood %s order-17 --stack shop-prod", verb, verb, verb),
-		Args:    cobra.ExactArgs(1),
+		Args:    one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := o.client(cmd)
 			if err != nil {
@@ -137,6 +137,7 @@ or AWS cannot be reached, and it is not known whether it was granted: ask again.
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(verb))
+	cmd.ValidArgsFunction = completeIDs(&o, new(string))
 	return cmd
 }
 

@@ -27,10 +27,11 @@ AWS cannot be reached, or it was interrupted.`,
 		Example: `  makegood watch order-17
   makegood watch order-17 --json | jq -r .processState
   makegood watch order-17 --stack shop-prod`,
-		Args: cobra.ExactArgs(1),
+		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error { return watch(cmd, o, args[0]) },
 	}
 	o.flags(cmd)
+	cmd.ValidArgsFunction = completeIDs(&o, new(string))
 	return cmd
 }
 

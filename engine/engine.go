@@ -73,6 +73,7 @@ type Engine struct {
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler http.Handler
+	agents  []agent.Handler
 	waiting waiting
 }
 
@@ -86,9 +87,9 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{http: http, waiting: newWaiting()}
 	agents := append([]agent.Handler{http}, o.Agents...)
-	files, err := workflowfile.ReadAll(o.Workflows, "", workflowfile.WithAgents(names(agents)...))
+	e := &Engine{http: http, agents: agents, waiting: newWaiting()}
+	files, err := workflowfile.ReadAll(o.Workflows, "", workflowfile.WithAgents(agents...))
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -122,14 +123,6 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	return c
 }
 
-func names(agents []agent.Handler) []string {
-	all := make([]string, len(agents))
-	for i, a := range agents {
-		all[i] = a.Name()
-	}
-	return all
-}
-
 // Run works until ctx ends, and returns when everything has stopped: nil then, and else why it cannot go on, such as a
 // store that is lost. Attempts that ran are cut off, and made again by the next engine on the folder. A disk that is full
 // for a while is no reason to return. Call it once.
@@ -147,7 +140,7 @@ func (e *Engine) Close() error {
 // Define makes a workflow file the current definition of its name; jobs that are there keep theirs. name is what the
 // error calls it, which gives all that is wrong, a line each.
 func (e *Engine) Define(ctx context.Context, name string, source []byte) (client.Workflow, error) {
-	compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(e.inner.AgentNames()...))
+	compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(e.agents...))
 	if err != nil {
 		return client.Workflow{}, err
 	}

@@ -26,7 +26,9 @@ steps:
 				fmt.Println("given back:", *seat)
 				return nil
 			}),
-		agent.Do("hotel", func(context.Context, string) (string, error) { return "", agent.Final(agent.NotApplied(fmt.Errorf("no room"))) }),
+		agent.Do("hotel", func(context.Context, string) (string, error) {
+			return "", agent.Final(agent.NotApplied(fmt.Errorf("no room")))
+		}),
 	)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

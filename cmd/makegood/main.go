@@ -5,6 +5,9 @@ package main
 import (
 	"os"
 
+	// Roots for https where the system has none, as in the container image, which holds nothing but this command.
+	_ "golang.org/x/crypto/x509roots/fallback"
+
 	"github.com/makegood-dev/makegood/command"
 	"github.com/makegood-dev/makegood/workflows"
 )

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/makegood-dev/makegood"
 )
 
 const (
@@ -191,8 +193,8 @@ func checkNamed(t *template) []string {
 		names = append(names, full)
 	}
 	for _, agent := range t.agents() {
-		if strings.ContainsFunc(agent, func(r rune) bool { return !('a' <= r && r <= 'z' || '0' <= r && r <= '9') }) {
-			found = append(found, fmt.Sprintf("agent %q: letters and digits only, for it is part of names that take no others", agent))
+		if err := makegood.FunctionName.Check(agent); err != nil {
+			found = append(found, err.Error())
 		}
 	}
 	return found
@@ -235,7 +237,7 @@ func partRules() []rule {
 		}},
 		{"queues and agents have names that others can tell", checkNamed, []mistake{
 			{"QueueName: !Sub \"${AWS::StackName}-events-dead\"", "QueueName: events-dead", "EventsDeadQueue: the name"},
-			{"[inventory, payments,", "[inventory, payments, big-agent,", `agent "big-agent"`},
+			{"[inventory, payments,", "[inventory, payments, big-agent,", `"big-agent" cannot be the name`},
 		}},
 	}
 }

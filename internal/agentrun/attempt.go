@@ -124,6 +124,10 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 		a.counters.Withdrawn.Add(1)
 		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
 		return false, nil
+	case errors.Is(a.batch.Err(), context.Canceled):
+		// Whoever runs this is stopping it. It may have been written all the same, as below.
+		a.note(slog.LevelInfo, "stopped before the attempt was known to be claimed", "unclaimed", "error", err)
+		return false, err
 	default:
 		// It may have been written all the same. Then the redelivery is answered that the attempt is
 		// taken, by a claim that nobody works on, and the Supervisor ends it at its CompleteBy.

@@ -3,9 +3,11 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -35,12 +37,25 @@ type Summary struct {
 	Cancelled int     `json:"cancelled"`
 	Error     int     `json:"error"`
 	Seconds   float64 `json:"seconds"`
+	// The ids of the jobs that did not end Processed, by their ends, sorted; left out where there are none.
+	UndoneIDs    []string `json:"undoneIds,omitempty"`
+	CancelledIDs []string `json:"cancelledIds,omitempty"`
+	ErrorIDs     []string `json:"errorIds,omitempty"`
+	// Reasons say why jobs were undone or cancelled, those of most jobs first.
+	Reasons []Reason `json:"-"`
 	// Problems are the jobs in Error, sorted by id.
 	Problems []Problem `json:"-"`
 }
 
 // Problem is a job that waits for a person.
 type Problem struct{ Job, Reason string }
+
+// Reason is why so many jobs ended in a state. It begins with the step; a job's own id in it is written ID.
+type Reason struct {
+	State  makegood.ProcessState
+	Reason string
+	Jobs   int
+}
 
 // Ended is how many jobs are at an end, or wait for a person.
 func (s Summary) Ended() int { return s.Processed + s.Undone + s.Cancelled + s.Error }
@@ -244,11 +259,44 @@ func (r *Run) summary(took time.Duration) Summary {
 		Cancelled: r.count[makegood.Cancelled], Error: r.count[makegood.Error],
 		Seconds: took.Round(time.Millisecond).Seconds(),
 	}
-	for id, t := range r.jobs {
-		if t.state == makegood.Error {
+	for _, id := range slices.Sorted(maps.Keys(r.jobs)) {
+		switch t := r.jobs[id]; t.state {
+		case makegood.Error:
+			s.ErrorIDs = append(s.ErrorIDs, id)
 			s.Problems = append(s.Problems, Problem{Job: id, Reason: t.reason})
+		case makegood.Undone:
+			s.UndoneIDs = append(s.UndoneIDs, id)
+		case makegood.Cancelled:
+			s.CancelledIDs = append(s.CancelledIDs, id)
 		}
 	}
-	slices.SortFunc(s.Problems, func(a, b Problem) int { return strings.Compare(a.Job, b.Job) })
+	s.Reasons = r.reasons()
 	return s
+}
+
+// shortestID is how long an id must be to be looked for in a reason: a shorter one may stand in any word.
+const shortestID = 4
+
+// reasons groups the jobs that were turned round by why.
+func (r *Run) reasons() []Reason {
+	groups := map[Reason]int{}
+	for id, t := range r.jobs {
+		if t.state != makegood.Undone && t.state != makegood.Cancelled {
+			continue
+		}
+		reason := t.reason
+		if len(id) >= shortestID {
+			reason = strings.ReplaceAll(reason, id, "ID")
+		}
+		groups[Reason{State: t.state, Reason: reason}]++
+	}
+	all := make([]Reason, 0, len(groups))
+	for group, jobs := range groups {
+		group.Jobs = jobs
+		all = append(all, group)
+	}
+	slices.SortFunc(all, func(a, b Reason) int {
+		return cmp.Or(b.Jobs-a.Jobs, strings.Compare(a.Reason, b.Reason), strings.Compare(string(a.State), string(b.State)))
+	})
+	return all
 }

@@ -236,19 +236,11 @@ func (e *Engine) saved(job makegood.Job) {
 	}
 }
 
-// Define makes a workflow known, and the current one of its name. It refuses one that names an agent
-// that this engine does not have.
+// Define makes a workflow known, and the current one of its name. It refuses, with
+// workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not.
 func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
-	for _, s := range c.Workflow.Steps {
-		agents := []string{s.Agent}
-		if s.CanUndo() {
-			agents = append(agents, s.Undo.Agent)
-		}
-		for _, name := range agents {
-			if _, ok := e.runners[name]; !ok {
-				return fmt.Errorf("workflow %s, step %s: there is no agent %s; there are %v", c.Workflow.Name, s.Name, name, e.AgentNames())
-			}
-		}
+	if err := c.Check(workflowfile.WithExactly(e.config.Agents...)); err != nil {
+		return err
 	}
 	if err := e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
 		return err
@@ -265,16 +257,6 @@ func (e *Engine) Workflows(context.Context) (map[string]string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.defined), nil
-}
-
-// AgentNames are the names of the agents, sorted.
-func (e *Engine) AgentNames() []string {
-	names := make([]string, 0, len(e.config.Agents))
-	for _, a := range e.config.Agents {
-		names = append(names, a.Name())
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Submit stores a job; see scheduler.Scheduler.Submit.

@@ -130,12 +130,12 @@ func TestASubmissionIsRefusedAtTheDoor(t *testing.T) {
 func TestAWorkflowThatNamesAnAgentThatIsNotThereIsRefused(t *testing.T) {
 	var r troupe
 	w := open(t, embedded.Config{Agents: r.agents("b", "a")})
-	for _, yaml := range []string{
-		"name: one\nsteps: [{name: charge, agent: c}]",
-		"name: one\nsteps: [{name: charge, agent: a, undo: {agent: c, action: x}}]",
+	for yaml, want := range map[string]string{
+		"name: one\nsteps: [{name: charge, agent: c}]":                                       `workflow one: steps[0].agent: no agent "c": known are a, b`,
+		"name: one\nsteps: [{name: charge, agent: a, undo: {agent: c, action: x}}]":          `workflow one: steps[0].undo.agent: no agent "c": known are a, b`,
+		"name: one\nsteps: [{name: charge, agent: http, with: {url: \"http://x.example\"}}]": `workflow one: steps[0].agent: no agent "http": known are a, b`,
 	} {
-		err := w.defineErr(yaml)
-		if want := "workflow one, step charge: there is no agent c; there are [a b]"; err == nil || err.Error() != want {
+		if err := w.defineErr(yaml); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}

@@ -125,7 +125,7 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
 	ctx, cancel := context.WithTimeout(req.Context(), handleTimeout)
 	defer cancel()
 	if r.body != nil {
-		if p := mustBeJSON(req); p != nil {
+		if p := mustBeJSON(req); p != nil && !r.mayBeEmpty(req) {
 			a.refuse(w, p)
 			return
 		}

@@ -70,6 +70,9 @@ func (d drawing) operation(r route) object {
 	}
 	if r.body != nil {
 		o["requestBody"] = object{"content": d.content(r.body), "required": r.limit > 0}
+		if r.limit == 0 {
+			o["requestBody"].(object)["description"] = "Need not be there where there is nothing to say; then it needs no Content-Type either."
+		}
 	}
 	answers := object{}
 	for _, status := range slices.Sorted(maps.Keys(r.answers)) {

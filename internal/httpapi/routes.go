@@ -70,6 +70,12 @@ type route struct {
 	handle  func(a *api, r *http.Request) (answer, error)
 }
 
+// mayBeEmpty reports whether a request says nothing, where there need be nothing to say. It need not be declared as JSON
+// then: nothing is read of it, and a page of another origin is kept out by what its browser says of it.
+func (r route) mayBeEmpty(req *http.Request) bool {
+	return r.limit == 0 && req.ContentLength == 0 && req.Header.Get("Content-Type") == ""
+}
+
 // parameter is a parameter in the query.
 type parameter struct {
 	name, says string

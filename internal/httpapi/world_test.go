@@ -217,6 +217,9 @@ func ask(t testing.TB, method, url, body string, headers ...string) reply {
 			continue
 		}
 		r.Header.Set(name, value)
+		if value == "" {
+			r.Header.Del(name)
+		}
 		if name == "Host" {
 			r.Host = value
 		}

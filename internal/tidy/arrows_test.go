@@ -103,6 +103,8 @@ var arrows = []arrow{
 	{"internal/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
 	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
+	// A command that makes archives of the command: it runs go build, and imports nothing of ours.
+	{"internal/release", nil, nil},
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
 	{"internal/lambdahost", []string{"internal/lambdahost/functionurl"}, []string{lambdaEvents, awsSDK}},
 	{"internal/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
@@ -115,7 +117,8 @@ var arrows = []arrow{
 	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
-	{"cmd/makegood", []string{"command", "workflows"}, nil},
+	// It is all that the container image holds, so it brings the roots for https.
+	{"cmd/makegood", []string{"command", "workflows"}, []string{"golang.org/x/crypto/x509roots/fallback"}},
 	{"command", []string{"*", "workflows", "workflows/order"}, []string{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},

@@ -11,11 +11,17 @@ import (
 type check struct {
 	// agents are those that may be named; nil: any.
 	agents []string
+	// offers are the agents that know their actions, by name.
+	offers map[string]offering
+	// stored: jobs run by this workflow already, so what was taken once is taken again.
+	stored bool
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
 	lines map[string]int
 	// spoiled are the paths of which no more can be said, because they could not be read.
 	spoiled map[string]bool
 	found   []finding
+	// doubts are what is no error, and probably not what was meant.
+	doubts []finding
 }
 
 type finding struct{ path, message string }
@@ -38,6 +44,11 @@ func (c *check) add(path, format string, args ...any) {
 	c.found = append(c.found, finding{path, oneLine(fmt.Sprintf(format, args...))})
 }
 
+// doubt notes what at path is probably not what was meant.
+func (c *check) doubt(path, format string, args ...any) {
+	c.doubts = append(c.doubts, finding{path, oneLine(fmt.Sprintf(format, args...))})
+}
+
 // spoil silences what follows from path having been unreadable.
 func (c *check) spoil(path string) { c.spoiled[path] = true }
 
@@ -54,11 +65,14 @@ func oneLine(message string) string {
 	return message
 }
 
-// errors gives the findings by line; within a line they stay in the order in which they were made.
-func (c *check) errors(file string) Errors {
+// errors gives what is wrong.
+func (c *check) errors(file string) Errors { return c.byLine(file, c.found) }
+
+// byLine gives findings by line; within a line they stay in the order in which they were made.
+func (c *check) byLine(file string, findings []finding) Errors {
 	var errs Errors
 	said := map[Error]bool{}
-	for _, f := range c.found {
+	for _, f := range findings {
 		e := Error{File: file, Line: c.line(f.path), Message: f.message}
 		if e.Line == 0 && f.path != "" {
 			e.Message = f.path + ": " + f.message

@@ -49,7 +49,7 @@ func compare(t *testing.T, beside, got string) {
 func TestBadFilesAreRefusedWithTheTextBesideThem(t *testing.T) {
 	for _, file := range corpus(t, "bad", 70) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
-			compiled, err := Parse(filepath.Base(file), read(t, file), WithAgents("x", "y"))
+			compiled, err := Parse(filepath.Base(file), read(t, file), WithAgents(anAgent("x"), anAgent("y")))
 			var all Errors
 			if compiled != nil || !errors.As(err, &all) || !errors.Is(err, ErrInvalid) {
 				t.Fatalf("Parse = %v, %v; want Errors", compiled, err)
@@ -62,7 +62,7 @@ func TestBadFilesAreRefusedWithTheTextBesideThem(t *testing.T) {
 			if !slices.IsSortedFunc(all, func(a, b Error) int { return a.Line - b.Line }) {
 				t.Errorf("%v: want them sorted by line", err)
 			}
-			if _, again := Parse(filepath.Base(file), read(t, file), WithAgents("y", "x")); again.Error() != err.Error() {
+			if _, again := Parse(filepath.Base(file), read(t, file), WithAgents(anAgent("y"), anAgent("x"))); again.Error() != err.Error() {
 				t.Errorf("the second time: %v; want the same", again)
 			}
 			compare(t, strings.TrimSuffix(file, ".yaml")+".txt", err.Error()+"\n")

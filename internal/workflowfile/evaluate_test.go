@@ -334,7 +334,7 @@ func TestAWorkflowBuiltInGoIsRefusedByPath(t *testing.T) {
 		{Name: "a", Agent: "x", With: json.RawMessage(`{"k": 1, "k": 2}`)},
 		{Name: "b", Agent: "y", Needs: []string{"a", "q"}, With: json.RawMessage(`{"${ .x }": 1, "e": ["${ .x }"]}`)},
 	}}
-	_, err := FromWorkflow(w, WithAgents("x"))
+	_, err := FromWorkflow(w, WithAgents(anAgent("x")))
 	want := `workflow w: steps[0].with: not JSON: the key "k" twice in one object (byte 10)
 workflow w: steps[1].needs[1]: no step is called "q": known are a, b
 workflow w: steps[1].agent: no agent "y": known are http, x

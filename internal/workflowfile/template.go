@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -136,6 +137,7 @@ func (c compiler) text(path, text string) *template {
 		if p.expression {
 			t.texts = append(t.texts, piece{expression: c.expression(path, p.text)})
 		} else {
+			c.otherNotation(path, p.text)
 			t.texts = append(t.texts, piece{literal: p.text})
 		}
 	}
@@ -143,6 +145,16 @@ func (c compiler) text(path, text string) *template {
 		return t.fold()
 	}
 	return t
+}
+
+// otherNotation is how other tools write what would be an expression here.
+var otherNotation = regexp.MustCompile(`\{\{\s*\$?\.?(?:input|steps|job)\b[^}]*\}\}|\$\.(?:input|steps|job)\b[A-Za-z0-9_.\[\]]*`)
+
+// otherNotation warns of what looks like an expression in a text and is none.
+func (c compiler) otherNotation(path, text string) {
+	if found := otherNotation.FindString(text); found != "" {
+		c.doubt(path, "%q is plain text here: an expression stands between ${ and }, such as ${ .input.id }", clip(found))
+	}
 }
 
 // expression compiles jq that stands at path. What is wrong with it is added; the result is then of

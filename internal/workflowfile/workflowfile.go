@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -43,6 +42,8 @@ type Compiled struct {
 	Definition []byte
 	// Hash names the definition: 32 hex digits.
 	Hash string
+	// Warnings are what is right, and probably not what was meant, by line.
+	Warnings []Error
 
 	plans map[string]*plan
 }
@@ -83,15 +84,6 @@ func (e Errors) Is(target error) bool { return target == ErrInvalid }
 // Option changes what Parse and FromWorkflow ask of a workflow.
 type Option func(*check)
 
-// WithAgents refuses a workflow that names an agent which is neither among names nor "http".
-func WithAgents(names ...string) Option {
-	return func(c *check) {
-		c.agents = append([]string{makegood.HTTPAgent}, names...)
-		slices.Sort(c.agents)
-		c.agents = slices.Compact(c.agents)
-	}
-}
-
 // Parse reads a workflow file. file only names it in errors, which are of type Errors.
 func Parse(file string, source []byte, options ...Option) (*Compiled, error) {
 	c := newCheck(options)
@@ -119,7 +111,9 @@ func Load(definition []byte) (*Compiled, error) {
 	if err != nil {
 		return nil, Errors{{File: file, Message: err.Error()}}
 	}
-	compiled, err := newCheck(nil).compile(file, w)
+	c := newCheck(nil)
+	c.stored = true
+	compiled, err := c.compile(file, w)
 	if err != nil {
 		return nil, err
 	}
@@ -159,8 +153,11 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	}
 	compiled := &Compiled{}
 	if len(w.Steps) <= makegood.MaxSteps {
-		c.knownAgents(w)
+		c.linked(w)
 		compiled.plans = c.plans(w)
+	}
+	if len(c.found) == 0 && !c.stored {
+		c.undosWithoutOutput(w, compiled.plans)
 	}
 	definition, err := define(w)
 	switch {
@@ -172,6 +169,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	if len(c.found) > 0 {
 		return nil, c.errors(file)
 	}
+	compiled.Warnings = c.byLine(file, c.doubts)
 	// Read back, so that the workflow shares nothing with the caller, and is the one that Load gives.
 	if err := json.Unmarshal(definition, &compiled.Workflow); err != nil {
 		return nil, Errors{{File: file, Message: fmt.Sprintf("read the definition: %v", err)}}
@@ -232,22 +230,3 @@ func (c *check) canonical(path string, with json.RawMessage) json.RawMessage {
 }
 
 func stepPath(i int) string { return fmt.Sprintf("steps[%d]", i) }
-
-func (c *check) knownAgents(w makegood.Workflow) {
-	if c.agents == nil {
-		return
-	}
-	for i, s := range w.Steps {
-		c.knownAgent(stepPath(i)+".agent", s.Agent)
-		if s.CanUndo() && s.Undo.Agent != s.Agent {
-			c.knownAgent(stepPath(i)+".undo.agent", s.Undo.Agent)
-		}
-	}
-}
-
-func (c *check) knownAgent(path, agent string) {
-	said := slices.ContainsFunc(c.found, func(f finding) bool { return f.path == path })
-	if agent != "" && !said && !slices.Contains(c.agents, agent) {
-		c.add(path, "no agent %q: known are %s", agent, strings.Join(c.agents, ", "))
-	}
-}

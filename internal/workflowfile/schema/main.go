@@ -63,7 +63,7 @@ type schema struct {
 
 func workflowSchema() *schema {
 	s := object(makegood.Workflow{}, map[string]*schema{
-		"name":      name("[a-z][a-z0-9-]", "The workflow's name."),
+		"name":      name(makegood.WorkflowName, "The workflow's name."),
 		"timeout":   duration("How long the whole job may go forward; it never stops an undo. At most %v.", makegood.MaxJobTimeout),
 		"onFailure": onFailure(),
 		"steps": {
@@ -78,9 +78,9 @@ func workflowSchema() *schema {
 
 func step() *schema {
 	return object(makegood.Step{}, map[string]*schema{
-		"name":   name("[a-z][a-z0-9_]", "Unique in the workflow."),
-		"agent":  name("[A-Za-z][A-Za-z0-9_-]", "Whose queue gets the task; http is built in."),
-		"action": name("[A-Za-z][A-Za-z0-9_-]", "What the agent is asked to do. Default: the step's name."),
+		"name":   name(makegood.StepName, "Unique in the workflow."),
+		"agent":  name(makegood.AgentName, "Whose queue gets the task; http is built in."),
+		"action": name(makegood.ActionName, "What the agent is asked to do. Default: the step's name."),
 		"needs": {
 			Type: "array", MaxItems: makegood.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
 			Description: "The steps that must be done or skipped before. Default: the step above; [] starts at once.",
@@ -100,8 +100,8 @@ func step() *schema {
 
 func undo() *schema {
 	return object(makegood.Undo{}, map[string]*schema{
-		"agent":   name("[A-Za-z][A-Za-z0-9_-]", "Default: the step's."),
-		"action":  name("[A-Za-z][A-Za-z0-9_-]", "What the agent is asked to do. Only the http agent needs none."),
+		"agent":   name(makegood.AgentName, "Default: the step's."),
+		"action":  name(makegood.ActionName, "What the agent is asked to do. Only the http agent needs none."),
 		"with":    {Description: "Default: the step's; an http undo must say its own."},
 		"startBy": duration("Default: the step's. At most %v.", makegood.MaxStartBy),
 		"timeout": duration("Default: the step's. At most %v.", makegood.MaxTimeout),
@@ -140,15 +140,7 @@ func onFailure() *schema {
 	}
 }
 
-// name is the schema of a name: its first character, and those that may follow.
-func name(characters, description string) *schema {
-	first, rest := split(characters)
-	return &schema{
-		Type: "string", Pattern: fmt.Sprintf("^%s%s{0,%d}$", first, rest, makegood.MaxNameBytes-1), Description: description,
-	}
-}
-
-func split(classes string) (first, rest string) {
-	at := bytes.IndexByte([]byte(classes), ']') + 1
-	return classes[:at], classes[at:]
+// name is the schema of a name.
+func name(of makegood.NameOf, description string) *schema {
+	return &schema{Type: "string", Pattern: "^" + of.Pattern() + "$", Description: description}
 }

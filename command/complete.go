@@ -1,0 +1,116 @@
+package command
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+const (
+	// completeWithin is how long a shell waits for what could be meant: a person has pressed a key.
+	completeWithin = time.Second
+	// maxCompleted is how many ids are offered.
+	maxCompleted = 100
+)
+
+// completion is what a shell asks to complete an argument or a flag.
+type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
+
+// beginning gives those that begin as what was typed, in any case.
+func beginning(all []string, begun string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(one string) bool {
+		return len(one) < len(begun) || !strings.EqualFold(one[:len(begun)], begun)
+	})
+}
+
+// completeStates offers the states of jobs.
+func completeStates(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var all []string
+	for _, s := range makegood.ProcessStates() {
+		all = append(all, string(s))
+	}
+	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeWorkflows offers the workflows that the process or stack knows which the flags name.
+func completeWorkflows(o *remote) completion {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && cmd.Args != nil && cmd.Name() != "list" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		defer cancel()
+		cmd.SetContext(ctx)
+		c, err := o.client(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		known, err := c.Workflows(ctx)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return beginning(names(known), begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func names(workflows []client.Workflow) []string {
+	var all []string
+	for _, w := range workflows {
+		all = append(all, w.Name)
+	}
+	return all
+}
+
+// completeIDs offers the ids of the newest jobs of the process or folder that the flags name. Of a stack it offers
+// none: to list its jobs is to pay for reading its table.
+func completeIDs(o *remote, data *string) completion {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || *data == "" && o.stackName(cmd) != "" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		defer cancel()
+		cmd.SetContext(ctx)
+		jobs, closeJobs, err := listed(cmd, listOptions{remote: *o, data: *data}, "")
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		defer closeJobs()
+		var ids []string
+		looked := 0
+		for job, err := range jobs {
+			if looked++; err != nil || looked > maxCompleted {
+				break
+			}
+			ids = append(ids, job.ID)
+		}
+		return beginning(ids, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeFiles offers files with these extensions, and folders.
+func completeFiles(extensions ...string) completion {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return extensions, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+// completeFlag says how a flag of a verb is completed. It panics where the verb has no such flag.
+func completeFlag(cmd *cobra.Command, flag string, c completion) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, c); err != nil {
+		panic("command: " + err.Error())
+	}
+}
+
+// completeFolder says that a flag is a folder.
+func completeFolder(cmd *cobra.Command, flag string) {
+	completeFlag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return nil, cobra.ShellCompDirectiveFilterDirs
+	})
+}

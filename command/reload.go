@@ -1,0 +1,119 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// lookEvery is how often dev looks at its workflow files. What it sees twice it reads, so that a file that is being
+// written is not read by halves: half a file may be right.
+const lookEvery = 500 * time.Millisecond
+
+// reloader makes current what changes in a folder of workflow files. Jobs that are there keep their definitions.
+//
+// It looks at times and sizes; that needs no library, and works on every file system.
+type reloader struct {
+	folder         string
+	agents         []agent.Handler
+	define         func(context.Context, *workflowfile.Compiled) error
+	stdout, stderr io.Writer
+	// read is the look of the folder when its files were read, and last that of the look before.
+	read, last string
+	// current are the definitions, by workflow.
+	current map[string]string
+}
+
+// watch looks until ctx ends.
+func (r *reloader) watch(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			r.look(ctx)
+		}
+	}
+}
+
+// look reads the files if they have changed, and no more since the last look.
+func (r *reloader) look(ctx context.Context) {
+	now := lookOf(r.folder)
+	settled := now == r.last
+	r.last = now
+	if settled && now != r.read {
+		r.read = now
+		r.reload(ctx)
+	}
+}
+
+// lookOf tells two states of a folder apart: its workflow files, with their sizes and times.
+func lookOf(folder string) string {
+	var text strings.Builder
+	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !workflowfile.IsFile(name) {
+			return err
+		}
+		info, err := os.Stat(folder + string(os.PathSeparator) + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it went as we looked; the next look says so
+		}
+		if err == nil {
+			fmt.Fprintf(&text, "%s %d %d\n", name, info.Size(), info.ModTime().UnixNano())
+		}
+		return err
+	})
+	if err != nil {
+		fmt.Fprintln(&text, err)
+	}
+	return text.String()
+}
+
+// reload makes current what is new and right, and says what is wrong.
+func (r *reloader) reload(ctx context.Context) {
+	files, err := workflowfile.ReadAll(os.DirFS(r.folder), r.folder, workflowfile.WithAgents(r.agents...))
+	there := map[string]bool{}
+	for _, f := range files {
+		there[f.Compiled.Workflow.Name] = true
+		if defineErr := r.renew(ctx, f); defineErr != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w", f.Name, defineErr))
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(r.stderr, "%v\nwhat was current before stays current\n", err)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.current)) {
+		if !there[name] {
+			delete(r.current, name)
+			fmt.Fprintf(r.stderr, "workflow %s: its file is gone; until dev is started again, jobs can be submitted to it as it was\n", name)
+		}
+	}
+}
+
+// renew makes a file that was read current, unless it is.
+func (r *reloader) renew(ctx context.Context, f workflowfile.File) error {
+	name, hash := f.Compiled.Workflow.Name, f.Compiled.Hash
+	if r.current[name] == hash {
+		return nil
+	}
+	warn(r.stderr, f.Compiled)
+	if err := r.define(ctx, f.Compiled); err != nil {
+		return err
+	}
+	r.current[name] = hash
+	fmt.Fprintf(r.stdout, "workflow %s, %s, from %s: current now, for new jobs\n", name, count(len(f.Compiled.Workflow.Steps), "step"), f.Name)
+	return nil
+}

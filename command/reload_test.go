@@ -1,0 +1,108 @@
+package command
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood/client"
+)
+
+// serving is a real makegood dev on a folder of workflow files.
+type serving struct {
+	t      *testing.T
+	dir    string
+	url    string
+	stdout *bufio.Reader
+	stderr *bufio.Reader
+}
+
+// startDev starts one whose workflow x has a single step that nobody does before an hour has passed.
+func startDev(t *testing.T) *serving {
+	t.Helper()
+	s := &serving{t: t, dir: t.TempDir()}
+	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: deaf}]\n")
+	process := exec.CommandContext(t.Context(), os.Args[0], "dev", "--workflows", s.dir, "--addr", "127.0.0.1:0")
+	process.Env = append(os.Environ(), asCommand+"=1")
+	stdout, outErr := process.StdoutPipe()
+	stderr, errErr := process.StderrPipe()
+	if err := process.Start(); err != nil || outErr != nil || errErr != nil {
+		t.Fatal(err, outErr, errErr)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	})
+	s.stdout, s.stderr = bufio.NewReader(stdout), bufio.NewReader(stderr)
+	first, err := s.stdout.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.url = strings.TrimSpace(strings.TrimPrefix(first, "makegood serves "))
+	return s
+}
+
+func (s *serving) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// submit submits a job that does not start yet, and gives its definition.
+func (s *serving) submit(id string) string {
+	s.t.Helper()
+	body := `{"workflow":"x","id":"` + id + `","input":1,"startAt":"` + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"}`
+	return s.definition(http.Post(s.url+"/api/jobs", "application/json", strings.NewReader(body)))
+}
+
+func (s *serving) definition(response *http.Response, err error) string {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var job client.Job
+	body, err := io.ReadAll(response.Body)
+	if err != nil || json.Unmarshal(body, &job) != nil || job.Definition == "" {
+		s.t.Fatalf("%s, %v: %s, want a job", response.Status, err, body)
+	}
+	return job.Definition
+}
+
+func TestDevReadsAChangedFileAndRunningJobsKeepTheirs(t *testing.T) {
+	s := startDev(t)
+	first := s.submit("before")
+	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: deaf}, {name: b, agent: deaf}]\n")
+	waitFor(t, s.stdout, "workflow x, 2 steps, from "+filepath.Join(s.dir, "x.yaml")+": current now, for new jobs")
+	second := s.submit("after")
+	if first == second {
+		t.Errorf("both jobs have the definition %s, want the second to have the new one", first)
+	}
+	if kept := s.definition(http.Get(s.url + "/api/jobs/before")); kept != first {
+		t.Errorf("the job of before has %s now, want %s still", kept, first)
+	}
+
+	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: daef}]\n")
+	waitFor(t, s.stderr, `x.yaml:2: no agent "daef": did you mean "deaf"?`)
+	waitFor(t, s.stderr, "what was current before stays current")
+	if still := s.submit("after-a-mistake"); still != second {
+		t.Errorf("after a mistake a new job has %s, want %s still", still, second)
+	}
+
+	s.write("y.yml", "name: y\nsteps: [{name: a, agent: deaf}]\n")
+	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: deaf}]\n")
+	waitFor(t, s.stdout, "workflow x, 1 step")
+	waitFor(t, s.stdout, "workflow y, 1 step")
+	if err := os.Remove(filepath.Join(s.dir, "y.yml")); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, s.stderr, "workflow y: its file is gone")
+}

@@ -1,0 +1,125 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/batch"
+)
+
+// shop answers refused for jobs whose input says so, and everybody else well; called, if set, sees each call.
+func shop(t *testing.T, called func(*http.Request)) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if called != nil {
+			called(r)
+		}
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "refused") && r.URL.Path == "/pay" {
+			http.Error(w, "card declined for "+string(body), http.StatusPaymentRequired)
+		}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// bought writes a workflow that buys at a shop, and an input file of these lines.
+func bought(t *testing.T, url string, lines ...string) (workflow, input string) {
+	t.Helper()
+	yaml := "name: buy\nsteps:\n" +
+		"  - {name: reserve, agent: http, with: {url: '" + url + "/reserve'}, undo: {with: {url: '" + url + "/release'}}}\n" +
+		"  - {name: pay, agent: http, with: {url: '" + url + "/pay', body: '${ .input.card }'}}\n"
+	return write(t, "buy.yaml", yaml), write(t, "input.jsonl", strings.Join(lines, "\n")+"\n")
+}
+
+func TestRunSaysWhyJobsWereUndoneAndNamesThemInJSON(t *testing.T) {
+	workflow, input := bought(t, shop(t, nil),
+		`{"id":"job-1","card":"refused"}`, `{"id":"job-2","card":"good"}`, `{"id":"job-3","card":"refused"}`, `{"id":"job-4","card":"refused job-4"}`)
+	code, stdout, _ := command(t, "", "run", workflow, "--input", input)
+	for _, want := range []string{
+		"4 jobs in ", "\n  Processed       1\n  Undone          3\n",
+		"\n         2  step pay failed: ", ": card declined for \"refused\"", "\n         1  step pay failed: ", `"refused ID"`,
+	} {
+		if !strings.Contains(stdout, want) || code != codeOtherwise {
+			t.Errorf("got code %d\n%s\nwant %d and %q", code, stdout, codeOtherwise, want)
+		}
+	}
+	_, stdout, _ = command(t, "", "run", workflow, "--input", input, "--json")
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || string(got["undoneIds"]) != `["job-1","job-3","job-4"]` {
+		t.Errorf("got %s, %v; want the three ids", stdout, err)
+	}
+}
+
+// Where all went well there is nothing to name, and the object has the keys that it always had.
+func TestOneJobIsOneJob(t *testing.T) {
+	workflow, input := bought(t, shop(t, nil), `{"id":"job-1","card":"good"}`)
+	if code, stdout, _ := command(t, "", "run", workflow, "--input", input); code != 0 || !strings.HasPrefix(stdout, "1 job in ") {
+		t.Errorf("got code %d, %s; want 0 and 1 job", code, stdout)
+	}
+	code, stdout, _ := command(t, "", "run", workflow, "--input", input, "--json")
+	if want := `{"jobs":1,"processed":1,"undone":0,"cancelled":0,"error":0,"seconds":`; code != 0 || !strings.HasPrefix(stdout, want) || strings.Count(stdout, ",") != 5 {
+		t.Errorf("got code %d, %s; want 0 and %s... and nothing else", code, stdout, want)
+	}
+}
+
+func TestASummaryGivesTheMostFrequentReasonsOnly(t *testing.T) {
+	s := batch.Summary{Jobs: 100, Undone: 100}
+	for i := range maxReasons + 3 {
+		s.Reasons = append(s.Reasons, batch.Reason{State: makegood.Undone, Reason: fmt.Sprint("reason ", i), Jobs: 20 - i})
+	}
+	var out strings.Builder
+	if err := printSummary(&out, s, false); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(out.String(), "        11  reason 9\n        27  for other reasons\n") {
+		t.Errorf("got\n%swant ten reasons, and the rest in a line", out.String())
+	}
+}
+
+// Ctrl-C is nothing that went wrong: what is logged below a bar as ERROR would say so.
+func TestARunThatIsInterruptedSaysWhatStandsAndHowToGoOn(t *testing.T) {
+	calls := make(chan bool, 1)
+	url := shop(t, func(*http.Request) {
+		select {
+		case calls <- true:
+		default:
+		}
+	})
+	var lines []string
+	for i := range 2000 {
+		lines = append(lines, fmt.Sprintf(`{"id":"job-%d","card":"good"}`, i))
+	}
+	workflow, input := bought(t, url, lines...)
+	data := filepath.Join(t.TempDir(), "data")
+	process := exec.CommandContext(t.Context(), os.Args[0], "run", workflow, "--input", input, "--data", data)
+	process.Env = append(os.Environ(), asCommand+"=1")
+	var stderr strings.Builder
+	process.Stderr = &stderr
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-calls
+	signalTo(t, process, syscall.SIGINT)
+	err := process.Wait()
+	if ended := new(exec.ExitError); !errors.As(err, &ended) || ended.ExitCode() != codeFailed {
+		t.Errorf("it ended with %v, want exit code %d", err, codeFailed)
+	}
+	said := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+	if len(said) != 4 || said[1] != "stopped" || !strings.Contains(said[2], " of 2000 jobs are at their end (") ||
+		said[3] != "The same command goes on with them: everything is kept in "+data+"." || slices.ContainsFunc(said, func(l string) bool { return strings.Contains(l, "ERROR") }) {
+		t.Errorf("it said\n%s\nwant four lines, and no error", stderr.String())
+	}
+}

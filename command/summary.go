@@ -1,0 +1,87 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/batch"
+)
+
+const (
+	// maxShown is how many jobs in Error a summary names.
+	maxShown = 10
+	// maxReasons is how many reasons a summary gives for jobs that were undone or cancelled.
+	maxReasons = 10
+)
+
+// stopped says what stands when a run was cut off, and how to go on.
+func stopped(err error, s batch.Summary, o runOptions) error {
+	why := ""
+	if !errors.Is(err, context.Canceled) {
+		why = ": " + err.Error()
+	}
+	next := "Nothing was kept; with --data FOLDER a run can be gone on with."
+	if o.data != "" {
+		next = fmt.Sprintf("The same command goes on with them: everything is kept in %s.", o.data)
+	}
+	return fmt.Errorf("stopped%s\n%d of %s at their end (%d Processed, %d Undone, %d Cancelled, %d in Error); %d not.\n%s",
+		why, s.Ended(), areJobs(s.Jobs), s.Processed, s.Undone, s.Cancelled, s.Error, s.Jobs-s.Ended(), next)
+}
+
+func areJobs(n int) string {
+	if n == 1 {
+		return "1 job is"
+	}
+	return fmt.Sprintf("%d jobs are", n)
+}
+
+func printSummary(w io.Writer, s batch.Summary, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(s)
+	}
+	fmt.Fprintf(w, "%s in %.1f s\n", count(s.Jobs, "job"), s.Seconds)
+	for _, row := range []struct {
+		state makegood.ProcessState
+		count int
+	}{
+		{makegood.Processed, s.Processed},
+		{makegood.Undone, s.Undone},
+		{makegood.Cancelled, s.Cancelled},
+		{makegood.Error, s.Error},
+	} {
+		if row.count > 0 || row.state == makegood.Processed {
+			fmt.Fprintf(w, "  %-10s %6d\n", row.state, row.count)
+		}
+		printReasons(w, s, row.state)
+	}
+	for i, p := range s.Problems {
+		if i == maxShown {
+			fmt.Fprintf(w, "  ... and %d more in Error\n", len(s.Problems)-maxShown)
+			break
+		}
+		fmt.Fprintf(w, "  %s: %s\n", p.Job, oneLine(p.Reason))
+	}
+	return nil
+}
+
+// printReasons says why jobs were turned round, the most frequent reason first.
+func printReasons(w io.Writer, s batch.Summary, state makegood.ProcessState) {
+	shown, rest := 0, 0
+	for _, r := range s.Reasons {
+		switch {
+		case r.State != state:
+		case shown == maxReasons:
+			rest += r.Jobs
+		default:
+			shown++
+			fmt.Fprintf(w, "    %6d  %s\n", r.Jobs, oneLine(r.Reason))
+		}
+	}
+	if rest > 0 {
+		fmt.Fprintf(w, "    %6d  for other reasons\n", rest)
+	}
+}

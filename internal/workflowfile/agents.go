@@ -1,0 +1,105 @@
+package workflowfile
+
+import (
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Named is an agent that a workflow may name. One that also has the methods
+//
+//	Actions() []string            // all that it can be asked for
+//	Undoes(action string) bool    // whether an action undoes, and so cannot be a step of its own
+//
+// as agent.Agent does, is asked for no other action; any other agent may be asked for anything.
+type Named interface{ Name() string }
+
+// offering is an agent that knows what it can be asked for.
+type offering interface {
+	Actions() []string
+	Undoes(action string) bool
+}
+
+// WithAgents refuses a workflow that names an agent which is neither among agents nor "http", or an action that
+// its agent does not have.
+func WithAgents[A Named](agents ...A) Option {
+	return func(c *check) {
+		WithExactly(agents...)(c)
+		c.agents = append(c.agents, makegood.HTTPAgent)
+		slices.Sort(c.agents)
+		c.agents = slices.Compact(c.agents)
+	}
+}
+
+// WithExactly is WithAgents where "http" is known only if it is among agents.
+func WithExactly[A Named](agents ...A) Option {
+	return func(c *check) {
+		WithActionsOf(agents...)(c)
+		c.agents = []string{}
+		for _, a := range agents {
+			c.agents = append(c.agents, a.Name())
+		}
+		slices.Sort(c.agents)
+	}
+}
+
+// WithActionsOf refuses a workflow that asks one of these agents for an action that it does not have. Other agents
+// may be named, and asked for anything.
+func WithActionsOf[A Named](agents ...A) Option {
+	return func(c *check) {
+		c.offers = map[string]offering{}
+		for _, a := range agents {
+			if o, ok := any(a).(offering); ok {
+				c.offers[a.Name()] = o
+			}
+		}
+	}
+}
+
+// Check gives what a compiled workflow breaks of what options ask; nil: nothing. Errors are of type Errors.
+func (c *Compiled) Check(options ...Option) error {
+	k := newCheck(options)
+	k.linked(c.Workflow)
+	if len(k.found) > 0 {
+		return k.errors("workflow " + c.Workflow.Name)
+	}
+	return nil
+}
+
+// linked checks the agents and actions that w names.
+func (c *check) linked(w makegood.Workflow) {
+	for i, s := range w.Steps {
+		path := stepPath(i)
+		c.knownAgent(path+".agent", s.Agent)
+		c.knownAction(path+".action", s.Agent, s.Action, false)
+		if !s.CanUndo() {
+			continue
+		}
+		if s.Undo.Agent != s.Agent {
+			c.knownAgent(path+".undo.agent", s.Undo.Agent)
+		}
+		c.knownAction(path+".undo.action", s.Undo.Agent, s.Undo.Action, true)
+	}
+}
+
+func (c *check) knownAgent(path, agent string) {
+	if c.agents != nil && agent != "" && !c.said(path) && !slices.Contains(c.agents, agent) {
+		c.add(path, "no agent %q%s", agent, suggest(agent, c.agents))
+	}
+}
+
+func (c *check) knownAction(path, agent, action string, undo bool) {
+	offers := c.offers[agent]
+	switch {
+	case offers == nil || action == "" || c.said(path):
+	case !slices.Contains(offers.Actions(), action):
+		c.add(path, "agent %s has no action %q%s", agent, action, suggest(action, offers.Actions()))
+	case !undo && offers.Undoes(action):
+		c.add(path, "action %q of agent %s undoes: it cannot be a step of its own", action, agent)
+	}
+}
+
+// said reports whether something is wrong at path already.
+func (c *check) said(path string) bool {
+	return slices.ContainsFunc(c.found, func(f finding) bool { return f.path == path })
+}
