@@ -119,45 +119,26 @@ func (c *Client) get(ctx context.Context, id string, query url.Values) (job Job,
 
 func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
-// Filter narrows a list; empty fields match everything.
-type Filter struct {
-	State    makegood.ProcessState
-	Workflow string
-	// Paused: only paused jobs. A deployed stack has such a list, and State must be empty.
-	Paused bool
+// Page gives a page of a list: at most 200 jobs.
+func (c *Client) Page(ctx context.Context, filter Filter, cursor string) (page Page, err error) {
+	query := url.Values{"limit": {strconv.Itoa(listPage)}}
+	if filter.Paused {
+		query.Set("paused", "true")
+	}
+	for name, value := range map[string]string{"state": string(filter.State), "workflow": filter.Workflow, "cursor": cursor} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
+		return Page{}, fmt.Errorf("list jobs: %w", err)
+	}
+	return page, nil
 }
 
 // List gives jobs, newest first, and reads on as far as its caller does. An error ends it.
 func (c *Client) List(ctx context.Context, filter Filter) iter.Seq2[Listed, error] {
-	return func(yield func(Listed, error) bool) {
-		for cursor := ""; ; {
-			var page struct {
-				Jobs   []Listed `json:"jobs"`
-				Cursor string   `json:"cursor"`
-			}
-			query := url.Values{"limit": {strconv.Itoa(listPage)}}
-			if filter.Paused {
-				query.Set("paused", "true")
-			}
-			for name, value := range map[string]string{"state": string(filter.State), "workflow": filter.Workflow, "cursor": cursor} {
-				if value != "" {
-					query.Set(name, value)
-				}
-			}
-			if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
-				yield(Listed{}, fmt.Errorf("list jobs: %w", err))
-				return
-			}
-			for _, job := range page.Jobs {
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if cursor = page.Cursor; cursor == "" {
-				return
-			}
-		}
-	}
+	return Pages(func(cursor string) (Page, error) { return c.Page(ctx, filter, cursor) })
 }
 
 // Workflows lists what jobs can be submitted to.
@@ -228,12 +209,7 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 // more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
 // *UnreachableError.
 func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
-	for _, err := range c.Watch(ctx, id) {
-		if err != nil {
-			return Job{}, err
-		}
-	}
-	job, err := c.Get(ctx, id)
+	job, err := WaitFor(ctx, c, id)
 	var invalid *InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
 		return c.Look(ctx, id)
@@ -245,39 +221,5 @@ func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
 // and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
 // each other may be seen as one.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Job, error] {
-	return func(yield func(Job, error) bool) {
-		pause, last := firstLook, ""
-		for {
-			job, err := c.Look(ctx, id)
-			if err != nil {
-				yield(job, err)
-				return
-			}
-			if now := fingerprint(job); now != last {
-				pause, last = firstLook, now
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if job.AtEnd() {
-				return
-			}
-			select {
-			case <-ctx.Done():
-				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
-				return
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, longestLook)
-		}
-	}
-}
-
-// fingerprint tells two looks at a job apart.
-func fingerprint(job Job) string {
-	text, err := json.Marshal(job)
-	if err != nil {
-		panic(fmt.Sprintf("client: a job cannot be written: %v", err))
-	}
-	return string(text)
+	return Polled(ctx, id, c.Look)
 }

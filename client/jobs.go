@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -24,6 +25,8 @@ type Jobs interface {
 	// Get reads a job with its input and outputs; Look without.
 	Get(ctx context.Context, id string) (Job, error)
 	Look(ctx context.Context, id string) (Job, error)
+	// Page gives a page of a list, after the one that gave cursor; empty: the first.
+	Page(ctx context.Context, filter Filter, cursor string) (Page, error)
 	// List gives jobs, and reads on as far as its caller does. An error ends it.
 	List(ctx context.Context, filter Filter) iter.Seq2[Listed, error]
 	// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when
@@ -40,6 +43,93 @@ type Jobs interface {
 }
 
 var _ Jobs = (*Client)(nil)
+
+// Filter narrows a list; empty fields match everything.
+type Filter struct {
+	State    makegood.ProcessState
+	Workflow string
+	// Paused: only paused jobs, whatever the state under the pause.
+	Paused bool
+}
+
+// Page is a page of a list.
+type Page struct {
+	Jobs []Listed `json:"jobs"`
+	// Cursor is that of the next page; empty at the end. A page may be short, or empty, before the end.
+	Cursor string `json:"cursor"`
+	// Scanned: no index leads to such jobs, and others were read, and on a stack paid for, to find them.
+	Scanned bool `json:"scanned"`
+}
+
+// Pages gives the jobs of all pages, for a Jobs of whatever source. An error ends it.
+func Pages(read func(cursor string) (Page, error)) iter.Seq2[Listed, error] {
+	return func(yield func(Listed, error) bool) {
+		for cursor := ""; ; {
+			page, err := read(cursor)
+			if err != nil {
+				yield(Listed{}, err)
+				return
+			}
+			for _, job := range page.Jobs {
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if cursor = page.Cursor; cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// WaitFor is Wait by Watch and Get, for a Jobs of whatever source.
+func WaitFor(ctx context.Context, jobs Jobs, id string) (Job, error) {
+	for _, err := range jobs.Watch(ctx, id) {
+		if err != nil {
+			return Job{}, err
+		}
+	}
+	return jobs.Get(ctx, id)
+}
+
+// Polled is Watch by looking again and again, at growing intervals of at most a second while nothing changes.
+func Polled(ctx context.Context, id string, look func(context.Context, string) (Job, error)) iter.Seq2[Job, error] {
+	return func(yield func(Job, error) bool) {
+		pause, last := firstLook, ""
+		for {
+			job, err := look(ctx, id)
+			if err != nil {
+				yield(job, err)
+				return
+			}
+			if now := fingerprint(job); now != last {
+				pause, last = firstLook, now
+				if !yield(job, nil) {
+					return
+				}
+			}
+			if job.AtEnd() {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				yield(job, fmt.Errorf("watch job %s: %w", id, context.Cause(ctx)))
+				return
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, longestLook)
+		}
+	}
+}
+
+// fingerprint tells two looks at a job apart.
+func fingerprint(job Job) string {
+	text, err := json.Marshal(job)
+	if err != nil {
+		panic(fmt.Sprintf("client: a job cannot be written: %v", err))
+	}
+	return string(text)
+}
 
 // NewJobID makes an id whose order is that of time: 12 hex digits of milliseconds, and 70 random bits.
 func NewJobID(now time.Time) string {

@@ -10,11 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/view"
 )
-
-// auditPage is how many jobs are read from a folder at a time.
-const auditPage = 1000
 
 type auditOptions struct {
 	remote
@@ -101,24 +97,11 @@ func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[client.AuditPage,
 		}
 		return c.Audit(cmd.Context()), func() {}, nil
 	}
-	reader, err := openData(cmd, o.data)
+	f, err := openData(cmd, o.data)
 	if err != nil {
 		return nil, nil, err
 	}
-	pages := func(yield func(client.AuditPage, error) bool) {
-		for cursor := ""; ; {
-			jobs, next, err := reader.AuditPage(cmd.Context(), cursor, auditPage)
-			if err != nil {
-				yield(client.AuditPage{}, exit(codeFailed, err))
-				return
-			}
-			if !yield(client.AuditPage{Audited: len(jobs), Strays: view.Strays(jobs)}, nil) || next == "" {
-				return
-			}
-			cursor = next
-		}
-	}
-	return pages, func() { _ = reader.Close() }, nil
+	return f.Audit(cmd.Context()), func() { _ = f.Close() }, nil
 }
 
 // mend puts back what was found. One that cannot be put back is no reason to leave the others.

@@ -77,15 +77,14 @@ func completeIDs(o *remote, data *string) completion {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 		defer cancel()
 		cmd.SetContext(ctx)
-		jobs, closeJobs, err := listed(cmd, listOptions{remote: *o, data: *data}, "")
+		jobs, closeJobs, err := o.jobs(cmd, *data)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		defer closeJobs()
 		var ids []string
-		looked := 0
-		for job, err := range jobs {
-			if looked++; err != nil || looked > maxCompleted {
+		for job, err := range jobs.List(ctx, client.Filter{}) {
+			if err != nil || len(ids) == maxCompleted {
 				break
 			}
 			ids = append(ids, job.ID)

@@ -2,27 +2,19 @@ package command
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/scheduler"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
-	"github.com/makegood-dev/makegood/internal/view"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/client/folder"
 )
 
 // maxShownBytes is how much of a payload get shows to people; --json shows all of it.
@@ -70,70 +62,44 @@ func dataFlag(cmd *cobra.Command, data *string) {
 }
 
 func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
-	if data == "" {
-		c, err := o.client(cmd)
-		if err != nil {
-			return client.Job{}, err
-		}
-		job, err := c.Get(cmd.Context(), id)
-		var invalid *client.InvalidError
-		if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
-			fmt.Fprintln(cmd.ErrOrStderr(), "its input and outputs are more than one answer can hold, and left out")
-			job, err = c.Look(cmd.Context(), id)
-		}
-		return job, failed(err)
-	}
-	reader, err := openData(cmd, data)
+	jobs, closeJobs, err := o.jobs(cmd, data)
 	if err != nil {
 		return client.Job{}, err
 	}
-	defer reader.Close()
-	stored, err := reader.Load(cmd.Context(), id)
-	if errors.Is(err, store.ErrNotFound) {
-		return client.Job{}, failed(fmt.Errorf("get job %s: %w", id, client.ErrNotFound))
+	defer closeJobs()
+	job, err := jobs.Get(cmd.Context(), id)
+	var invalid *client.InvalidError
+	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
+		fmt.Fprintln(cmd.ErrOrStderr(), "its input and outputs are more than one answer can hold, and left out")
+		job, err = jobs.Look(cmd.Context(), id)
 	}
-	// What a newer release wrote is shown as far as it is known.
-	if err != nil && !errors.Is(err, store.ErrNewer) {
-		return client.Job{}, exit(codeFailed, err)
-	}
-	held, err := heldIn(cmd.Context(), reader, stored)
-	if err != nil {
-		return client.Job{}, exit(codeFailed, err)
-	}
-	job, err := view.WithPayloads(cmd.Context(), stored, held, reader.Payload)
-	if err != nil {
-		return client.Job{}, exit(codeFailed, err)
-	}
-	return job, nil
+	return job, failed(err)
 }
 
-// heldIn reads who holds the attempts of a job that are out; of one whose definition is a newer release's nobody is known.
-func heldIn(ctx context.Context, reader *sqlitestore.Reader, job makegood.Job) (map[string]makegood.Claim, error) {
-	body, err := reader.Definition(ctx, job.Definition)
+// jobs gives where the jobs are: a folder, or what the flags and the environment name. What it gives beside is called
+// after the last use.
+func (o *remote) jobs(cmd *cobra.Command, data string) (client.Jobs, func(), error) {
+	if data == "" {
+		c, err := o.client(cmd)
+		return c, func() {}, err
+	}
+	f, err := openData(cmd, data)
 	if err != nil {
-		return nil, fmt.Errorf("definition %s of job %s: %w", job.Definition, job.ID, err)
+		return nil, nil, err
 	}
-	compiled, err := workflowfile.Load(body)
-	if errors.Is(err, workflowfile.ErrNewer) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return scheduler.Held(ctx, reader, compiled.Workflow, job, time.Now())
+	return f, func() { _ = f.Close() }, nil
 }
 
-// openData opens the store of a folder for reading.
-func openData(cmd *cobra.Command, data string) (*sqlitestore.Reader, error) {
-	path := filepath.Join(data, embedded.DataFile)
-	if _, err := os.Stat(path); err != nil {
+// openData opens a folder for reading.
+func openData(cmd *cobra.Command, data string) (*folder.Folder, error) {
+	f, err := folder.Open(cmd.Context(), data)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exit(codeUsage, fmt.Errorf("%w\nis --data the folder that makegood dev or makegood run was given?", err))
 	}
-	reader, err := sqlitestore.OpenReader(cmd.Context(), path)
 	if err != nil {
 		return nil, exit(codeFailed, err)
 	}
-	return reader, nil
+	return f, nil
 }
 
 // headline says in a line what a job is and how it does.

@@ -1,10 +1,8 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -13,12 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/view"
 )
-
-// listPage is how many jobs are read from a folder at a time.
-const listPage = 200
 
 type listOptions struct {
 	remote
@@ -53,7 +46,7 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	dataFlag(cmd, &o.data)
 	cmd.Flags().StringVar(&o.state, "state", "", fmt.Sprintf("only jobs in this `state`: %v", makegood.ProcessStates()))
 	cmd.Flags().StringVar(&o.workflow, "workflow", "", "only jobs of this `workflow`")
-	cmd.Flags().BoolVar(&o.paused, "paused", false, "only paused jobs; of a deployed stack only")
+	cmd.Flags().BoolVar(&o.paused, "paused", false, "only paused jobs")
 	cmd.MarkFlagsMutuallyExclusive("paused", "state")
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
 	completeFlag(cmd, "state", completeStates)
@@ -69,30 +62,20 @@ func list(cmd *cobra.Command, o listOptions) error {
 	if o.limit < 1 {
 		return exit(codeUsage, fmt.Errorf("--limit %d: want at least 1", o.limit))
 	}
-	deployed := o.data == "" && o.stackName(cmd) != ""
-	if o.paused && !deployed {
-		return exit(codeUsage, errors.New("--paused needs --stack"))
-	}
-	scan := deployed && !o.paused && (state == "" || state.Finished())
-	if scan {
-		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
-	}
-	jobs, closeJobs, err := listed(cmd, o, state)
+	jobs, closeJobs, err := o.jobs(cmd, o.data)
 	if err != nil {
 		return err
 	}
 	defer closeJobs()
-	found := []client.Listed{}
-	for job, err := range jobs {
-		if err != nil {
-			return failed(err)
-		}
-		if found = append(found, job); len(found) == o.limit {
-			break
-		}
+	if o.data == "" && o.stackName(cmd) != "" && !o.paused && (state == "" || state.Finished()) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
+	}
+	found, scan, err := readList(cmd, jobs, client.Filter{State: state, Workflow: o.workflow, Paused: o.paused}, o.limit)
+	if err != nil {
+		return failed(err)
 	}
 	if len(found) == 0 && o.workflow != "" {
-		if err := checkKnown(cmd, o); err != nil {
+		if err := checkKnown(cmd, o, jobs); err != nil {
 			return err
 		}
 	}
@@ -121,86 +104,36 @@ func stateOf(text string) (makegood.ProcessState, error) {
 
 // checkKnown refuses a workflow that nobody knows: that there is no job of it says less. A stack names only the
 // workflows that it was deployed with, so of another one it is said, and no more.
-func checkKnown(cmd *cobra.Command, o listOptions) error {
-	if o.data != "" {
-		return checkKept(cmd, o)
-	}
-	c, err := o.client(cmd)
-	if err != nil {
-		return err
-	}
-	workflows, err := c.Workflows(cmd.Context())
+func checkKnown(cmd *cobra.Command, o listOptions, jobs client.Jobs) error {
+	workflows, err := jobs.Workflows(cmd.Context())
 	if err != nil {
 		return failed(err)
 	}
 	known := names(workflows)
-	if slices.Contains(known, o.workflow) {
+	switch {
+	case slices.Contains(known, o.workflow):
 		return nil
-	}
-	if o.stackName(cmd) != "" {
+	case o.data == "" && o.stackName(cmd) != "":
 		fmt.Fprintf(cmd.ErrOrStderr(), "the stack was not deployed with a workflow %s, but with %v; it may have been published since\n", o.workflow, known)
 		return nil
+	case o.data != "":
+		return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s: no engine on %s had one", o.workflow, o.data))
 	}
 	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", o.workflow, known))
 }
 
-// checkKept refuses a workflow that a folder knows nothing of.
-func checkKept(cmd *cobra.Command, o listOptions) error {
-	reader, err := openData(cmd, o.data)
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	_, err = reader.CurrentDefinition(cmd.Context(), o.workflow)
-	if errors.Is(err, store.ErrNotFound) {
-		return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s: no engine on %s had one", o.workflow, o.data))
-	}
-	if err != nil {
-		return exit(codeFailed, err)
-	}
-	return nil
-}
-
-// listed gives the jobs, and what to call after the last one was read.
-func listed(cmd *cobra.Command, o listOptions, state makegood.ProcessState) (iter.Seq2[client.Listed, error], func(), error) {
-	if o.data == "" {
-		c, err := o.client(cmd)
+// readList reads as many jobs of a list as are asked for, and whether others were read to find them.
+func readList(cmd *cobra.Command, jobs client.Jobs, filter client.Filter, limit int) (found []client.Listed, scanned bool, err error) {
+	found = []client.Listed{}
+	for cursor := ""; ; {
+		page, err := jobs.Page(cmd.Context(), filter, cursor)
 		if err != nil {
-			return nil, nil, err
+			return nil, false, err
 		}
-		return c.List(cmd.Context(), client.Filter{State: state, Workflow: o.workflow, Paused: o.paused}), func() {}, nil
-	}
-	reader, err := openData(cmd, o.data)
-	if err != nil {
-		return nil, nil, err
-	}
-	jobs := readPages(func(cursor string) ([]store.Listed, string, error) {
-		page, next, err := reader.ListJobs(cmd.Context(), store.Filter{State: state, Workflow: o.workflow}, cursor, listPage)
-		if err != nil {
-			err = exit(codeFailed, err)
-		}
-		return page, next, err
-	})
-	return jobs, func() { _ = reader.Close() }, nil
-}
-
-// readPages gives the jobs of all pages.
-func readPages(read func(cursor string) ([]store.Listed, string, error)) iter.Seq2[client.Listed, error] {
-	return func(yield func(client.Listed, error) bool) {
-		for cursor := ""; ; {
-			page, next, err := read(cursor)
-			if err != nil {
-				yield(client.Listed{}, err)
-				return
-			}
-			for _, job := range view.Listed(page) {
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if cursor = next; cursor == "" {
-				return
-			}
+		scanned = scanned || page.Scanned
+		found = append(found, page.Jobs...)
+		if cursor = page.Cursor; cursor == "" || len(found) >= limit {
+			return found[:min(limit, len(found))], scanned, nil
 		}
 	}
 }

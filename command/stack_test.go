@@ -116,9 +116,6 @@ func TestWhatIsSaidBeatsTheEnvironment(t *testing.T) {
 	if code, _, stderr := ask(t, "get", "a", "--addr", "127.0.0.1:1", "--stack", "shop"); code != codeUsage || !strings.Contains(stderr, "none of the others can be") {
 		t.Errorf("with both: got %d, %q, want %d", code, stderr, codeUsage)
 	}
-	if code, _, stderr := ask(t, "list", "--paused", "--addr", "127.0.0.1:1"); code != codeUsage || !strings.Contains(stderr, "--paused needs --stack") {
-		t.Errorf("--paused without a stack: got %d, %q, want %d", code, stderr, codeUsage)
-	}
 }
 
 // Who cannot be reached is named, with what to do next: a process, or a stack.

@@ -69,25 +69,15 @@ func (e *Engine) read(ctx context.Context, id string, show func(makegood.Job, ma
 	return v, nil
 }
 
+// Page gives a page of a list: at most 200 jobs, the newest first.
+func (e *Engine) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
+	page, err := e.inner.ListJobs(ctx, store.Filter(filter), cursor, listPage)
+	return view.Page(page), err
+}
+
 // List gives jobs, the newest first, and reads on as far as its caller does.
-func (e *Engine) List(ctx context.Context, f client.Filter) iter.Seq2[client.Listed, error] {
-	return func(yield func(client.Listed, error) bool) {
-		for cursor := ""; ; {
-			page, next, err := e.inner.ListJobs(ctx, store.Filter{State: f.State, Workflow: f.Workflow}, cursor, listPage)
-			if err != nil {
-				yield(client.Listed{}, fmt.Errorf("list jobs: %w", err))
-				return
-			}
-			for _, job := range view.Listed(page) {
-				if !yield(job, nil) {
-					return
-				}
-			}
-			if cursor = next; cursor == "" {
-				return
-			}
-		}
-	}
+func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
+	return client.Pages(func(cursor string) (client.Page, error) { return e.Page(ctx, filter, cursor) })
 }
 
 // Ask asks for a verb, and gives the job as it is stored after it, without payloads.
@@ -114,12 +104,7 @@ func (e *Engine) Workflows(ctx context.Context) ([]client.Workflow, error) {
 
 // Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when ctx does.
 func (e *Engine) Wait(ctx context.Context, id string) (client.Job, error) {
-	for _, err := range e.Watch(ctx, id) {
-		if err != nil {
-			return client.Job{}, err
-		}
-	}
-	return e.Get(ctx, id)
+	return client.WaitFor(ctx, e, id)
 }
 
 // Watch gives a job without payloads each time it was saved, first as it is now, and ends after giving it finished or

@@ -299,7 +299,7 @@ func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
 }
 
 // ListJobs lists jobs, without payloads; see store.Lister.
-func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	return e.file.ListJobs(ctx, filter, cursor, limit)
 }
 

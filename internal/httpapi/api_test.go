@@ -95,7 +95,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"?states=Error": `there is no parameter "states"; there are state, workflow, paused, limit, cursor`, "?state=error": `there is no state "error"`,
-		"?paused=true": "of a deployed stack only", "?paused=no": "want true", "?paused=true&state=Error": "no state beside it",
+		"?paused=no": "want true", "?paused=true&state=Error": "no state beside it",
 		"?limit=0": "want 1 to 200", "?limit=201": "want 1 to 200", "?limit=ten": "want 1 to 200", "?limit=1&limit=2": "limit is there twice",
 		"?cursor=x": "is of no page of this list", "?state=Error&cursor=5": "is of no page of this list", "?a=%zz": "the query cannot be read",
 	} {
@@ -104,7 +104,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 			t.Errorf("%s: got %d %s, want 400 and %q", query, r.status, r.body, want)
 		}
 	}
-	if page := ask(t, "GET", w.url+"/api/jobs", ""); string(page.body) != `{"jobs":[],"cursor":""}`+"\n" {
+	if page := ask(t, "GET", w.url+"/api/jobs", ""); string(page.body) != `{"jobs":[],"cursor":"","scanned":false}`+"\n" {
 		t.Errorf("after all refusals: got %s, want no job", page.body)
 	}
 }
@@ -217,7 +217,7 @@ func TestAListIsInPagesWithoutPayloads(t *testing.T) {
 		if strings.Contains(string(r.body), "c4n4ry") {
 			t.Errorf("the list carries a payload: %s", r.body)
 		}
-		var page httpapi.JobList
+		var page client.Page
 		check(t, json.Unmarshal(r.body, &page))
 		for _, j := range page.Jobs {
 			got = append(got, j.ID)

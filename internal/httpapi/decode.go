@@ -111,7 +111,6 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 // listing is what a list is to show.
 type listing struct {
 	filter store.Filter
-	paused bool
 	cursor string
 	limit  int
 }
@@ -123,13 +122,13 @@ func listQuery(r *http.Request) (listing, error) {
 		return listing{}, err
 	}
 	l := listing{
-		filter: store.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow")},
-		paused: values.Has("paused"), cursor: values.Get("cursor"), limit: DefaultLimit,
+		filter: store.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow"), Paused: values.Has("paused")},
+		cursor: values.Get("cursor"), limit: DefaultLimit,
 	}
 	if l.filter.State != "" && !slices.Contains(makegood.ProcessStates(), l.filter.State) {
 		return l, bad("there is no state %.40q; there are %v", l.filter.State, makegood.ProcessStates())
 	}
-	if l.paused && (values.Get("paused") != "true" || l.filter.State != "") {
+	if l.filter.Paused && (values.Get("paused") != "true" || l.filter.State != "") {
 		return l, bad("paused: want true, and no state beside it")
 	}
 	if text := values.Get("limit"); text != "" {

@@ -159,8 +159,8 @@ func (b broken) Payload(context.Context, string, string) ([]byte, error) { retur
 
 func (b broken) Workflows(context.Context) (map[string]string, error) { return nil, b.err }
 
-func (b broken) ListJobs(context.Context, store.Filter, string, int) ([]store.Listed, string, error) {
-	return nil, "", b.err
+func (b broken) ListJobs(context.Context, store.Filter, string, int) (store.Page, error) {
+	return store.Page{}, b.err
 }
 
 var errSecret = errors.New("disk /dev/secret is full")

@@ -89,17 +89,24 @@ func TestAJobShowsWhoAskedLast(t *testing.T) {
 // A list of paused jobs asks for them, and for nothing else.
 func TestPausedJobsAreAListOfTheirOwn(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	url := listen(t, httpapi.Config{
-		Backend: broken{errSecret}, Logger: quiet,
-		Paused: func(_ context.Context, workflow, cursor string, limit int) ([]store.Listed, string, error) {
-			if workflow != "order" || cursor != "c" || limit != 7 {
-				t.Errorf("asked for %q %q %d", workflow, cursor, limit)
-			}
-			return []store.Listed{{ID: "p"}}, "d", nil
-		},
-	})
+	url := listen(t, httpapi.Config{Backend: lister{broken{errSecret}, func(f store.Filter, cursor string, limit int) (store.Page, error) {
+		if (f != store.Filter{Workflow: "order", Paused: true}) || cursor != "c" || limit != 7 {
+			t.Errorf("asked for %+v %q %d", f, cursor, limit)
+		}
+		return store.Page{Jobs: []store.Listed{{ID: "p"}}, Cursor: "d"}, nil
+	}}, Logger: quiet})
 	r := ask(t, "GET", url+"/api/jobs?paused=true&workflow=order&cursor=c&limit=7", "")
 	if r.status != http.StatusOK || !strings.Contains(string(r.body), `"id":"p"`) || !strings.Contains(string(r.body), `"cursor":"d"`) {
 		t.Errorf("got %d %s", r.status, r.body)
 	}
+}
+
+// lister is a backend of which only the list works.
+type lister struct {
+	broken
+	list func(f store.Filter, cursor string, limit int) (store.Page, error)
+}
+
+func (l lister) ListJobs(_ context.Context, f store.Filter, cursor string, limit int) (store.Page, error) {
+	return l.list(f, cursor, limit)
 }

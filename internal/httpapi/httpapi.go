@@ -82,9 +82,8 @@ type Config struct {
 	Door Door
 	// Caller says who makes a request, for what is kept of it. Nil: Local, whoever it is.
 	Caller func(*http.Request) string
-	// Paused lists the paused jobs, and Publish makes a definition the current one of its name. Nil where that
-	// is not to be had: in a process that reads its workflow files itself.
-	Paused  func(ctx context.Context, workflow, cursor string, limit int) ([]store.Listed, string, error)
+	// Publish makes a definition the current one of its name. Nil where that is not to be had: in a process that
+	// reads its workflow files itself.
 	Publish func(ctx context.Context, c *workflowfile.Compiled) error
 	Logger  *slog.Logger
 	// Now defaults to time.Now.

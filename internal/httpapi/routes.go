@@ -40,12 +40,6 @@ type Publication struct {
 	Source string `json:"source"`
 }
 
-// JobList is a page of a list. Cursor is empty at its end.
-type JobList struct {
-	Jobs   []client.Listed `json:"jobs"`
-	Cursor string          `json:"cursor"`
-}
-
 // WorkflowList is the workflows that can be submitted to.
 type WorkflowList struct {
 	Workflows []client.Workflow `json:"workflows"`
@@ -117,11 +111,11 @@ func routes() []route {
 			parameters: []parameter{
 				{name: "state", says: "only jobs in this ProcessState", values: words(makegood.ProcessStates())},
 				{name: "workflow", says: "only jobs of this workflow"},
-				{name: "paused", says: "true: only paused jobs, of a deployed stack only, and with no state", values: []string{"true"}},
+				{name: "paused", says: "true: only paused jobs, and with no state", values: []string{"true"}},
 				{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				{name: "cursor", says: "the cursor of the page before"},
 			},
-			answers: everywhere(map[int]any{http.StatusOK: JobList{}, http.StatusBadRequest: none}),
+			answers: everywhere(map[int]any{http.StatusOK: client.Page{}, http.StatusBadRequest: none}),
 		},
 		{
 			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*api).get,
@@ -264,22 +258,14 @@ func (a *api) list(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	filter, cursor, limit := wanted.filter, wanted.cursor, wanted.limit
-	page := func() ([]store.Listed, string, error) { return a.Backend.ListJobs(r.Context(), filter, cursor, limit) }
-	if wanted.paused && a.Paused == nil {
-		return answer{}, bad("paused jobs are listed of a deployed stack only")
-	}
-	if wanted.paused {
-		page = func() ([]store.Listed, string, error) { return a.Paused(r.Context(), filter.Workflow, cursor, limit) }
-	}
-	jobs, next, err := page()
+	page, err := a.Backend.ListJobs(r.Context(), wanted.filter, wanted.cursor, wanted.limit)
 	if errors.Is(err, store.ErrNotFound) {
-		return answer{}, bad("the cursor %.40q is of no page of this list", cursor)
+		return answer{}, bad("the cursor %.40q is of no page of this list", wanted.cursor)
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(JobList{Jobs: view.Listed(jobs), Cursor: next})
+	return ok(view.Page(page))
 }
 
 // ask asks for a verb.
@@ -335,7 +321,7 @@ func (a *api) openapi(*http.Request) (answer, error) { return ok(a.document) }
 
 // health reads one job of a list.
 func (a *api) health(r *http.Request) (answer, error) {
-	if _, _, err := a.Backend.ListJobs(r.Context(), store.Filter{}, "", 1); err != nil {
+	if _, err := a.Backend.ListJobs(r.Context(), store.Filter{}, "", 1); err != nil {
 		return answer{}, err
 	}
 	return ok(Health{Status: "ok"})

@@ -192,15 +192,27 @@ type Leases interface {
 
 // Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
 type Lister interface {
-	// ListJobs gives at most limit jobs that match, newest first where the store can, and the cursor
-	// for the next page; empty at the end. A page may be short, or empty, before the end.
-	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) ([]Listed, string, error)
+	// ListJobs gives a page of at most limit jobs that match, newest first where the store can, after the page that
+	// gave cursor; empty: from the start. A page may be short, or empty, before the end. A cursor that no page of such
+	// a list gave is ErrNotFound.
+	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)
 }
 
 // Filter narrows a list; empty fields match everything.
 type Filter struct {
 	State    makegood.ProcessState
 	Workflow string
+	// Paused: only paused jobs, whatever the state under the pause.
+	Paused bool
+}
+
+// Page is a page of a list.
+type Page struct {
+	Jobs []Listed
+	// Cursor is that of the next page; empty at the end.
+	Cursor string
+	// Scanned: no index leads to such jobs, and others were read, and passed over, to find them.
+	Scanned bool
 }
 
 // Listed is a job in a list.

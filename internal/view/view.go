@@ -73,6 +73,11 @@ func Listed(jobs []store.Listed) []client.Listed {
 	return list
 }
 
+// Page gives a page of a list.
+func Page(p store.Page) client.Page {
+	return client.Page{Jobs: Listed(p.Jobs), Cursor: p.Cursor, Scanned: p.Scanned}
+}
+
 // Strays gives those jobs of an audit that are not as they should be.
 func Strays(page []store.Audited) []client.Stray {
 	strays := []client.Stray{}

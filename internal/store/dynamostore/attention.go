@@ -51,18 +51,9 @@ func (s *Store) listInError(ctx context.Context, filter store.Filter, at cursor,
 	return s.listWaiting(ctx, waitsInError, filter, at, limit)
 }
 
-// ListPaused lists the paused jobs of a workflow, or of all when it is empty, those born last first, as
-// ListJobs does. The state under the pause is shown as it is.
-func (s *Store) ListPaused(ctx context.Context, workflow, cursor string, limit int) ([]store.Listed, string, error) {
-	at, err := readCursor(cursor)
-	if err != nil {
-		return nil, "", fmt.Errorf("list paused jobs: %w", err)
-	}
-	jobs, next, err := s.listWaiting(ctx, waitsPaused, store.Filter{Workflow: workflow}, at, max(1, limit))
-	if err != nil {
-		return nil, "", fmt.Errorf("list paused jobs: %w", err)
-	}
-	return jobs, next.String(), nil
+// listPaused lists the paused jobs. The state under the pause is shown as it is.
+func (s *Store) listPaused(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
+	return s.listWaiting(ctx, waitsPaused, filter, at, limit)
 }
 
 // listWaiting lists the jobs that wait for a person, those born last first: one query a shard, and one

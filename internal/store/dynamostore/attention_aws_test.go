@@ -12,11 +12,12 @@ import (
 )
 
 // all reads a list to its end, in pages of two.
-func all(t *testing.T, page func(cursor string) ([]store.Listed, string, error)) (ids []string) {
+func all(t *testing.T, page func(cursor string) (store.Page, error)) (ids []string) {
 	t.Helper()
 	for cursor := ""; ; {
-		jobs, next, err := page(cursor)
+		read, err := page(cursor)
 		must(t, "list", err)
+		jobs, next := read.Jobs, read.Cursor
 		if len(jobs) > 2 {
 			t.Fatalf("got %d jobs, the limit is 2", len(jobs))
 		}
@@ -49,14 +50,14 @@ func TestJobsThatWaitForAPersonAreListedInOrder(t *testing.T) {
 		must(t, "create", s.Create(t.Context(), j))
 	}
 	tab.spent.take()
-	same(t, "jobs in Error", all(t, func(cursor string) ([]store.Listed, string, error) {
+	same(t, "jobs in Error", all(t, func(cursor string) (store.Page, error) {
 		return s.ListJobs(t.Context(), store.Filter{State: makegood.Error}, cursor, 2)
 	}), inError)
-	same(t, "paused jobs", all(t, func(cursor string) ([]store.Listed, string, error) {
-		return s.ListPaused(t.Context(), "", cursor, 2)
+	same(t, "paused jobs", all(t, func(cursor string) (store.Page, error) {
+		return s.ListJobs(t.Context(), store.Filter{Paused: true}, cursor, 2)
 	}), paused)
-	same(t, "paused jobs of a workflow that nobody runs", all(t, func(cursor string) ([]store.Listed, string, error) {
-		return s.ListPaused(t.Context(), "none", cursor, 2)
+	same(t, "paused jobs of a workflow that nobody runs", all(t, func(cursor string) (store.Page, error) {
+		return s.ListJobs(t.Context(), store.Filter{Paused: true, Workflow: "none"}, cursor, 2)
 	}), []string(nil))
 	for _, c := range tab.spent.take() {
 		if c.operation == "ListJobs" {

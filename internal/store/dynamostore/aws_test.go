@@ -344,8 +344,9 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 	tab.spent.take()
 	var ids []string
 	for cursor := ""; ; {
-		page, next, err := s.ListJobs(t.Context(), store.Filter{State: makegood.Error}, cursor, 2)
+		read, err := s.ListJobs(t.Context(), store.Filter{State: makegood.Error}, cursor, 2)
 		must(t, "list", err)
+		page, next := read.Jobs, read.Cursor
 		if len(page) > 2 {
 			t.Fatalf("got %d jobs, the limit is 2", len(page))
 		}
@@ -369,7 +370,7 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"x", "MCAw", "LTEgMCBhIGI"} {
-		if _, _, err := s.ListJobs(t.Context(), store.Filter{}, bad, 2); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.ListJobs(t.Context(), store.Filter{}, bad, 2); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("cursor %q: got %v, want %v", bad, err, store.ErrNotFound)
 		}
 	}

@@ -200,7 +200,7 @@ func TestClaimsInTheIndexesAreLeftAlone(t *testing.T) {
 		if state == makegood.Processing {
 			want = nil
 		}
-		same(t, "listed "+string(state), all(t, func(cursor string) ([]store.Listed, string, error) {
+		same(t, "listed "+string(state), all(t, func(cursor string) (store.Page, error) {
 			return s.ListJobs(t.Context(), store.Filter{State: state}, cursor, 2)
 		}), want)
 	}
@@ -221,7 +221,7 @@ func TestATableOfBeforeIsRefused(t *testing.T) {
 		must(t, "put", err)
 	}
 	list := func(state makegood.ProcessState) error {
-		_, _, err := s.ListJobs(t.Context(), store.Filter{State: state}, "", 10)
+		_, err := s.ListJobs(t.Context(), store.Filter{State: state}, "", 10)
 		return err
 	}
 	_, ofDue := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 10)

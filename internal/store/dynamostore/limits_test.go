@@ -27,8 +27,9 @@ func TestAPageOfAListEndsAtAMegabyte(t *testing.T) {
 	tab.spent.take()
 	seen := map[string]bool{}
 	for cursor := ""; ; {
-		page, next, err := s.ListJobs(t.Context(), store.Filter{}, cursor, 100)
+		read, err := s.ListJobs(t.Context(), store.Filter{}, cursor, 100)
 		must(t, "list", err)
+		page, next := read.Jobs, read.Cursor
 		for _, l := range page {
 			seen[l.ID] = true
 		}

@@ -28,28 +28,32 @@ const (
 	listRequests = 4
 )
 
-// ListJobs lists jobs; see store.Lister. Those in Error are found by the index Attention, the newest
+// ListJobs lists jobs; see store.Lister. Those in Error and paused ones are found by the index Attention, the newest
 // first; unfinished jobs of another state by the index on CompleteBy, which all of them are in, in no
 // order. For anything else it reads the table through, payloads
 // included, and pays for all that it passes over: that is for people, now and then. A page may be
 // short, or empty, before the end. A cursor that no page gave is store.ErrNotFound.
-func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
-	list := s.listTable
+func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
+	list, scanned := s.listTable, false
 	switch {
+	case filter.Paused:
+		list = s.listPaused
 	case filter.State == makegood.Error:
 		list = s.listInError
 	case filter.State != "" && !filter.State.Finished():
 		list = s.listUnfinished
+	default:
+		scanned = true
 	}
 	at, err := readCursor(cursor)
 	if err != nil {
-		return nil, "", fmt.Errorf("list jobs: %w", err)
+		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	jobs, next, err := list(ctx, filter, at, max(1, limit))
 	if err != nil {
-		return nil, "", fmt.Errorf("list jobs: %w", err)
+		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	return jobs, next.String(), nil
+	return store.Page{Jobs: jobs, Cursor: next.String(), Scanned: scanned}, nil
 }
 
 // listUnfinished goes through the index, shard by shard.

@@ -21,17 +21,17 @@ func TestListsAreNewestFirstAndReadersSeeThem(t *testing.T) {
 	check(t, err)
 	defer r.Close()
 	for name, lister := range map[string]store.Lister{"the store": s, "a reader beside it": r} {
-		jobs, cursor, err := lister.ListJobs(t.Context(), store.Filter{}, "", 3)
+		first, err := lister.ListJobs(t.Context(), store.Filter{}, "", 3)
 		check(t, err)
-		rest, end, err := lister.ListJobs(t.Context(), store.Filter{Workflow: "order"}, cursor, 3)
+		rest, err := lister.ListJobs(t.Context(), store.Filter{Workflow: "order"}, first.Cursor, 3)
 		check(t, err)
 		var got []string
-		for _, j := range append(jobs, rest...) {
+		for _, j := range append(first.Jobs, rest.Jobs...) {
 			got = append(got, j.ID)
 		}
 		want := "order-000004 order-000003 order-000002 order-000001 order-000000"
-		if strings.Join(got, " ") != want || end != "" {
-			t.Errorf("%s: got %v and cursor %q, want %s and none", name, got, end, want)
+		if strings.Join(got, " ") != want || rest.Cursor != "" || rest.Scanned {
+			t.Errorf("%s: got %v and cursor %q, want %s and none", name, got, rest.Cursor, want)
 		}
 	}
 }
@@ -39,7 +39,7 @@ func TestListsAreNewestFirstAndReadersSeeThem(t *testing.T) {
 func TestACursorThatNoPageGaveIsRefused(t *testing.T) {
 	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db")})
 	for _, cursor := range []string{"x", "-1", "0", "1.5", "99999999999999999999"} {
-		if _, _, err := s.ListJobs(t.Context(), store.Filter{}, cursor, 10); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.ListJobs(t.Context(), store.Filter{}, cursor, 10); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("cursor %q: got %v, want %v", cursor, err, store.ErrNotFound)
 		}
 	}
@@ -56,13 +56,16 @@ func TestAPageOfACommonStateIsBounded(t *testing.T) {
 	pages, cursor := 0, ""
 	var found []string
 	for {
-		page, next, err := s.ListJobs(t.Context(), store.Filter{State: makegood.Processing}, cursor, 1000)
+		page, err := s.ListJobs(t.Context(), store.Filter{State: makegood.Processing}, cursor, 1000)
 		check(t, err)
 		pages++
-		for _, j := range page {
+		if !page.Scanned {
+			t.Error("the page does not say that it passed jobs over")
+		}
+		for _, j := range page.Jobs {
 			found = append(found, j.ID)
 		}
-		if cursor = next; cursor == "" {
+		if cursor = page.Cursor; cursor == "" {
 			break
 		}
 	}

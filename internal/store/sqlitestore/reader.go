@@ -265,6 +265,21 @@ func (r *Reader) CurrentDefinition(ctx context.Context, name string) (string, er
 	return asText(value), nil
 }
 
+// CurrentDefinitions gives the hashes that are current, by the names of the workflows.
+func (r *Reader) CurrentDefinitions(ctx context.Context) (map[string]string, error) {
+	all, row := map[string]string{}, make([]driver.Value, 2)
+	err := r.read(ctx, func(c *conn) error {
+		return c.query(`SELECT name, hash FROM current`, nil, row, func() error {
+			all[asText(row[0])] = asText(row[1])
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("current definitions: %w", err)
+	}
+	return all, nil
+}
+
 // value reads the one value of a statement, or fails with ErrNotFound.
 func (r *Reader) value(ctx context.Context, sql string, args ...driver.Value) (driver.Value, error) {
 	row := make([]driver.Value, 1)

@@ -17,6 +17,7 @@ func listRules() []rule {
 		{"a list holds what its filter says, and nothing else", listFiltered},
 		{"a list shows a job as it is: state, failures, key and birth", listShows},
 		{"a job that was parked is listed in Error", listParked},
+		{"a list of paused jobs holds those, in whatever state, and no others", listPaused},
 	}
 	for i, r := range rules {
 		rules[i].test = func(w *world) {
@@ -100,6 +101,32 @@ func listParked(w *world) {
 	})
 }
 
+func listPaused(w *world) {
+	var want []string
+	for i, state := range []makegood.ProcessState{makegood.Pending, makegood.Processing, makegood.Undoing} {
+		for _, workflow := range []string{"flow", "other"} {
+			job := w.listable(fmt.Sprint(workflow, i))
+			job.Workflow, job.ProcessState = w.id(workflow), state
+			w.create(job)
+			paused := w.listable(fmt.Sprint("paused-", workflow, i))
+			paused.Workflow, paused.ProcessState, paused.PausedAt = w.id(workflow), state, w.at(0)
+			if w.create(paused); workflow == "flow" {
+				want = append(want, paused.ID)
+			}
+		}
+	}
+	for _, limit := range []int{1, 2, 100} {
+		w.eventually(fmt.Sprintf("paused jobs of the workflow in pages of %d", limit), func() (got, wanted any) {
+			var ids []string
+			for _, l := range w.list(store.Filter{Paused: true, Workflow: w.id("flow")}, limit) {
+				ids = append(ids, l.ID)
+			}
+			slices.Sort(ids)
+			return ids, want
+		})
+	}
+}
+
 // listable gives a job of a workflow that no other test lists.
 func (w *world) listable(name string) makegood.Job {
 	job := w.job(name)
@@ -114,7 +141,8 @@ func (w *world) list(filter store.Filter, limit int) []store.Listed {
 	var mine []store.Listed
 	seen := map[string]bool{}
 	for cursor, pages := "", 0; ; pages++ {
-		page, next, err := w.store.(store.Lister).ListJobs(w.ctx, filter, cursor, limit)
+		read, err := w.store.(store.Lister).ListJobs(w.ctx, filter, cursor, limit)
+		page, next := read.Jobs, read.Cursor
 		if err != nil {
 			w.Fatalf("list: %v", err)
 		}

@@ -10,12 +10,12 @@ import (
 )
 
 // ListJobs lists the jobs by their ids; the cursor is the last one's.
-func (m *model) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+func (m *model) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var jobs []store.Listed
 	for _, j := range m.jobs {
-		if j.ID <= cursor || filter.State != "" && j.ProcessState != filter.State || filter.Workflow != "" && j.Workflow != filter.Workflow {
+		if j.ID <= cursor || filter.State != "" && j.ProcessState != filter.State || filter.Workflow != "" && j.Workflow != filter.Workflow || filter.Paused && !j.Paused() {
 			continue
 		}
 		jobs = append(jobs, store.Listed{
@@ -25,18 +25,18 @@ func (m *model) ListJobs(_ context.Context, filter store.Filter, cursor string, 
 	}
 	slices.SortFunc(jobs, func(a, b store.Listed) int { return cmp.Compare(a.ID, b.ID) })
 	if len(jobs) <= limit {
-		return jobs, "", nil
+		return store.Page{Jobs: jobs}, nil
 	}
-	return jobs[:limit], jobs[limit-1].ID, nil
+	return store.Page{Jobs: jobs[:limit], Cursor: jobs[limit-1].ID}, nil
 }
 
 // lists is a model whose lists a mutant has in its hands.
 type lists struct {
 	hooked
-	list func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error)
+	list func(filter store.Filter, cursor string, limit int) (store.Page, error)
 }
 
-func (l lists) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+func (l lists) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	return l.list(filter, cursor, limit)
 }
 
@@ -44,7 +44,7 @@ func listMutants() map[string]mutant {
 	// asked gives a store that is asked for something else.
 	asked := func(f func(filter *store.Filter, cursor *string)) func(m *model) store.Store {
 		return func(m *model) store.Store {
-			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
+			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) (store.Page, error) {
 				f(&filter, &cursor)
 				return m.ListJobs(context.Background(), filter, cursor, limit)
 			}}
@@ -53,13 +53,13 @@ func listMutants() map[string]mutant {
 	// shown gives a store that shows something else; a job for which f gives false is left out.
 	shown := func(f func(m *model, job *store.Listed) bool) func(m *model) store.Store {
 		return func(m *model) store.Store {
-			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
-				jobs, next, err := m.ListJobs(context.Background(), filter, cursor, limit)
-				jobs = slices.DeleteFunc(jobs, func(job store.Listed) bool { return !f(m, &job) })
-				for i := range jobs {
-					f(m, &jobs[i])
+			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) (store.Page, error) {
+				page, err := m.ListJobs(context.Background(), filter, cursor, limit)
+				page.Jobs = slices.DeleteFunc(page.Jobs, func(job store.Listed) bool { return !f(m, &job) })
+				for i := range page.Jobs {
+					f(m, &page.Jobs[i])
 				}
-				return jobs, next, err
+				return page, err
 			}}
 		}
 	}
@@ -79,12 +79,16 @@ func listMutants() map[string]mutant {
 			}
 		})},
 		"a list ends after a page": {paged, func(m *model) store.Store {
-			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) ([]store.Listed, string, error) {
-				jobs, _, err := m.ListJobs(context.Background(), filter, cursor, limit)
-				return jobs, "", err
+			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) (store.Page, error) {
+				page, err := m.ListJobs(context.Background(), filter, cursor, limit)
+				page.Cursor = ""
+				return page, err
 			}}
 		}},
 		"a list ignores the state":    {filtered, asked(func(filter *store.Filter, _ *string) { filter.State = "" })},
+		"a list of paused jobs holds all": {
+			"a list of paused jobs holds those, in whatever state, and no others", asked(func(filter *store.Filter, _ *string) { filter.Paused = false }),
+		},
 		"a list ignores the workflow": {filtered, asked(func(filter *store.Filter, _ *string) { filter.Workflow = "" })},
 		"a list shows no failures":    {shows, shown(func(_ *model, job *store.Listed) bool { job.FailureCount = 0; return true })},
 		"a list shows no key":         {shows, shown(func(_ *model, job *store.Listed) bool { job.CompleteBy = job.CreatedAt; return true })},

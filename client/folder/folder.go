@@ -1,0 +1,162 @@
+// Package folder reads the jobs of a data folder, whether an engine runs on it or not. It changes nothing: who wants a
+// job to go on runs an engine on the folder, or asks the one that runs.
+package folder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/view"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// ErrReadOnly: a folder is only read. Nothing was changed.
+var ErrReadOnly = errors.New("a data folder is only read: run an engine on it, or ask the one that runs")
+
+// listPage is how many jobs are read at a time.
+const listPage = 200
+
+// Folder is a client.Jobs that reads. Its methods may be called by many goroutines at once.
+type Folder struct{ reader *sqlitestore.Reader }
+
+var _ client.Jobs = (*Folder)(nil)
+
+// Open opens a data folder for reading. The error is fs.ErrNotExist where no engine has kept anything in it, and else
+// that its file cannot be read, or was written by a release that this one cannot follow. Close it.
+func Open(ctx context.Context, dir string) (*Folder, error) {
+	path := filepath.Join(dir, embedded.DataFile)
+	if _, err := os.Stat(path); err != nil {
+		return nil, err
+	}
+	reader, err := sqlitestore.OpenReader(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{reader}, nil
+}
+
+// Close closes the file.
+func (f *Folder) Close() error { return f.reader.Close() }
+
+// Submit is refused with ErrReadOnly.
+func (f *Folder) Submit(context.Context, makegood.Submission) (client.Job, error) {
+	return client.Job{}, ErrReadOnly
+}
+
+// Ask is refused with ErrReadOnly.
+func (f *Folder) Ask(context.Context, string, makegood.Verb, string) (client.Job, error) {
+	return client.Job{}, ErrReadOnly
+}
+
+// Get reads a job with its input and outputs.
+func (f *Folder) Get(ctx context.Context, id string) (client.Job, error) {
+	return f.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
+		return view.WithPayloads(ctx, job, held, f.reader.Payload)
+	})
+}
+
+// Look reads a job without its input and outputs.
+func (f *Folder) Look(ctx context.Context, id string) (client.Job, error) {
+	return f.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
+		return view.Of(job, held), nil
+	})
+}
+
+// read reads a job; what a newer release wrote is shown as far as it is known.
+func (f *Folder) read(ctx context.Context, id string, show func(makegood.Job, map[string]makegood.Claim) (client.Job, error)) (client.Job, error) {
+	job, err := f.reader.Load(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		err = client.ErrNotFound
+	}
+	if err != nil && !errors.Is(err, store.ErrNewer) {
+		return client.Job{}, fmt.Errorf("get job %s: %w", id, err)
+	}
+	held, err := f.held(ctx, job)
+	if err != nil {
+		return client.Job{}, fmt.Errorf("get job %s: %w", id, err)
+	}
+	return show(job, held)
+}
+
+// held reads who holds the attempts of a job that are out; of one whose definition is a newer release's nobody is known.
+func (f *Folder) held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
+	body, err := f.reader.Definition(ctx, job.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("definition %s: %w", job.Definition, err)
+	}
+	compiled, err := workflowfile.Load(body)
+	if errors.Is(err, workflowfile.ErrNewer) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return scheduler.Held(ctx, f.reader, compiled.Workflow, job, time.Now())
+}
+
+// Page gives a page of a list.
+func (f *Folder) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
+	page, err := f.reader.ListJobs(ctx, store.Filter(filter), cursor, listPage)
+	return view.Page(page), err
+}
+
+// List gives jobs, the newest first, and reads on as far as its caller does.
+func (f *Folder) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
+	return client.Pages(func(cursor string) (client.Page, error) { return f.Page(ctx, filter, cursor) })
+}
+
+// Wait waits until a job is finished or in Error: somebody must run an engine on the folder.
+func (f *Folder) Wait(ctx context.Context, id string) (client.Job, error) {
+	return client.WaitFor(ctx, f, id)
+}
+
+// Watch looks at a job again and again.
+func (f *Folder) Watch(ctx context.Context, id string) iter.Seq2[client.Job, error] {
+	return client.Polled(ctx, id, f.Look)
+}
+
+// Workflows lists the workflows that engines on the folder have had.
+func (f *Folder) Workflows(ctx context.Context) ([]client.Workflow, error) {
+	known, err := f.reader.CurrentDefinitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []client.Workflow
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		all = append(all, client.Workflow{Name: name, Definition: known[name]})
+	}
+	return all, nil
+}
+
+// auditPage is how many jobs an audit looks at in a page.
+const auditPage = 1000
+
+// Audit looks at all jobs, and gives what it found page by page, as far as its caller reads on. An error ends it.
+func (f *Folder) Audit(ctx context.Context) iter.Seq2[client.AuditPage, error] {
+	return func(yield func(client.AuditPage, error) bool) {
+		for cursor := ""; ; {
+			jobs, next, err := f.reader.AuditPage(ctx, cursor, auditPage)
+			if err != nil {
+				yield(client.AuditPage{}, err)
+				return
+			}
+			if !yield(client.AuditPage{Audited: len(jobs), Strays: view.Strays(jobs), Cursor: next}, nil) || next == "" {
+				return
+			}
+			cursor = next
+		}
+	}
+}
