@@ -20,8 +20,13 @@ func TestTwoReleasesTakeTurnsOnOneFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := built(t, next)
-	t.Run("this, then the next", func(t *testing.T) { takeTurns(t, program, later) })
-	t.Run("the next, then this", func(t *testing.T) { takeTurns(t, later, program) })
+	for name, pair := range map[string][2]string{"this, then the next": {program, later}, "the next, then this": {later, program}} {
+		t.Run(name, func(t *testing.T) {
+			if marked := takeTurns(t, pair[0], pair[1]); marked == 0 {
+				t.Error("the next release has written nothing of its own: nothing was shown")
+			}
+		})
+	}
 	if os.Getenv("UPGRADE") == "" {
 		return // CI has no history to take the release before from; make upgrade-test has.
 	}
@@ -43,7 +48,8 @@ func built(t *testing.T, of release.Release) string {
 	return file
 }
 
-func takeTurns(t *testing.T, one, other string) {
+// takeTurns gives how many jobs had something that only the next release knows, when the last of the two took over.
+func takeTurns(t *testing.T, one, other string) (ofTheNext int) {
 	const orders, turns = 2000, 8
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -55,12 +61,34 @@ func takeTurns(t *testing.T, one, other string) {
 		s.program = programs[i%2]
 		s.workAndDie(time.Duration(random.IntN(300)) * time.Millisecond)
 	}
-	midway := len(done(s.jobs(), s.open.Ledger()))
+	midway, marked := len(done(s.jobs(), s.open.Ledger())), markedByTheNext(s.jobs())
 	s.program = programs[turns%2]
 	s.allIsMadeGood(ids)
+	still := markedByTheNext(s.jobs())
+	for id := range marked {
+		if !still[id] {
+			t.Errorf("order %s has lost what only the next release knows", id)
+		}
+	}
 	if midway == 0 || midway == 3*orders {
 		t.Errorf("the kills came too early or too late to show anything: %d steps were done by then", midway)
 	}
+	return len(marked)
+}
+
+// markedByTheNext are the jobs with what only the next release writes, in the job and in each of its steps.
+func markedByTheNext(jobs map[string]makegood.Job) map[string]bool {
+	marked := map[string]bool{}
+	for id, j := range jobs {
+		has := j.Kept == release.Field
+		for _, s := range j.Steps {
+			has = has && s.Kept == release.Field
+		}
+		if has {
+			marked[id] = true
+		}
+	}
+	return marked
 }
 
 // workAndDie lets the engine come to work, and kills it a while later.
@@ -76,6 +104,9 @@ func (s *shop) workAndDie(later time.Duration) (back time.Duration) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	back = time.Since(started).Round(time.Millisecond)
+	if s.open.Ledger().Totals.Requests == before {
+		s.t.Errorf("%s came to no work in %v", s.program, back)
+	}
 	time.Sleep(later)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()

@@ -25,6 +25,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -135,19 +136,29 @@ var _ queue.Handler = (*Runner)(nil).HandleSQS
 // service, under the key of its step.
 func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	replies := newReplies(r.queue, len(event.Records))
+	var mu sync.Mutex
+	var unread []sqsbatch.Unread
 	failed := sqsbatch.Each(ctx, event, func(ctx context.Context, record events.SQSMessage) error {
 		seat := replies.seat()
 		defer seat.leave(ctx)
-		return r.record(ctx, record, seat)
+		err := r.record(ctx, record, seat)
+		if errors.Is(err, wire.ErrNewer) {
+			mu.Lock()
+			defer mu.Unlock()
+			unread = append(unread, sqsbatch.Unread{Record: record, Why: err})
+			return nil
+		}
+		return err
 	})
-	return sqsbatch.Response(failed), nil
+	return sqsbatch.Response(append(failed, r.leave(ctx, unread)...)), nil
 }
 
-// record does the task of one record. An error means that the record should be delivered again.
+// record does the task of one record. An error means that the record should be delivered again, or, where it is a
+// wire.ErrNewer, left.
 func (r *Runner) record(ctx context.Context, record events.SQSMessage, seat *seat) error {
 	task, handler, err := r.read(record)
 	if errors.Is(err, wire.ErrNewer) {
-		return r.leave(ctx, record, err)
+		return err
 	}
 	if err != nil {
 		return r.poisoned(ctx, record, err)
@@ -173,21 +184,18 @@ func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, e
 	return task, handler, nil
 }
 
-// leave leaves a record to a newer release. Until that one comes its task is sent again after StartBy, as if nobody ran.
-func (r *Runner) leave(ctx context.Context, record events.SQSMessage, why error) error {
+// leave leaves records to a newer release, and gives the message ids of those that could not be left: the log says why.
+// Until that release comes their tasks are sent again after StartBy, as if nobody ran. It comes last in a batch: a process
+// that dies between the sending and the deleting leaves two of a message, and each round with work in between would
+// double what goes round for 13 days.
+func (r *Runner) leave(ctx context.Context, unread []sqsbatch.Unread) (failed []string) {
 	left := sqsbatch.Leaving{
 		Sender: r.queue, Queue: r.tasks, Quarantine: r.quarantine, Now: r.now, Logger: r.log,
-	}.Leave(ctx, []sqsbatch.Unread{{Record: record, Why: why}})
+	}.Leave(ctx, unread)
 	r.counters.Left.Add(int64(left.Again))
 	r.counters.Poisoned.Add(int64(left.Poisoned))
-	if len(left.Failed) > 0 {
-		return errNotLeft
-	}
-	return nil
+	return left.Failed
 }
-
-// errNotLeft: the record is delivered again; the log says why.
-var errNotLeft = errors.New("the record could not be left")
 
 // poisoned puts a record into quarantine. Its job is not stranded: the attempt stays unclaimed, so
 // its task is sent again after StartBy, with an alert for the agent if that goes on.

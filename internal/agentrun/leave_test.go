@@ -1,10 +1,15 @@
 package agentrun_test
 
 import (
+	"context"
+	"encoding/json"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -45,4 +50,50 @@ func TestATaskThatNobodyUnderstoodGoesIntoQuarantine(t *testing.T) {
 	if got := w.outbox.sent; len(got) != 1 || got[0].queue != "quarantine" {
 		t.Errorf("got %+v, want it in quarantine", got)
 	}
+}
+
+// Work takes minutes, and a process may die of it. A copy of what is left that was sent before would be there beside the
+// received one from then on: two after one death, a million after twenty. So leaving comes last, with one request for all.
+func TestWhatIsLeftIsSentWhenTheWorkOfItsBatchIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w *world
+		w = newWorld(t, func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+			time.Sleep(time.Second)
+			w.outbox.mu.Lock()
+			defer w.outbox.mu.Unlock()
+			if len(w.outbox.sent) != 0 {
+				t.Errorf("sent while an agent works: %+v", w.outbox.sent)
+			}
+			return succeed(ctx, task)
+		})
+		body, err := wire.EncodeTask(w.task("pay"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.wantFailed(w.handleBodies(t.Context(), `{"v":2,"type":"Task","job":"j"}`, body, `{"v":1,"type":"Batch","job":"j"}`))
+		var to []string
+		calls := map[int]bool{}
+		for _, m := range w.outbox.sent {
+			to, calls[m.calls] = append(to, m.queue), true
+		}
+		if want := []string{"events", "tasks-shop", "tasks-shop"}; !slices.Equal(to, want) || len(calls) != 2 {
+			t.Errorf("got messages to %v in %d requests, want to %v in 2", to, len(calls), want)
+		}
+	})
+}
+
+// What cannot be left is delivered again, and the work beside it is not.
+func TestATaskThatCannotBeLeftComesAgain(t *testing.T) {
+	w := newWorld(t, succeed)
+	w.outbox.refuse = func(_ int, to string, _ queue.Message) error {
+		if to == "tasks-shop" {
+			return errDown
+		}
+		return nil
+	}
+	body, err := wire.EncodeTask(w.task("pay"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.wantFailed(w.handleBodies(t.Context(), body, `{"v":2,"type":"Task","job":"j"}`), "1")
 }

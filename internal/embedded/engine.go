@@ -53,9 +53,12 @@ const (
 	defaultEventWorkers = 16
 	// defaultTaskWorkers is how many batches of tasks an agent works on at once, ten tasks each.
 	defaultTaskWorkers = 64
-	// tick is how often the Supervisor looks at all that is overdue, woken or not; keys that are
+	// tick is how often the Supervisor looks at what is overdue, woken or not; keys that are
 	// younger than that it has just told of, so nothing is found more than two ticks late.
 	tick = 500 * time.Millisecond
+	// wholeEvery is how often it looks at keys that are older than that themselves, too. They were told of at each tick, in
+	// vain: jobs of a newer release may be many and overdue for ever, and would crowd out the others.
+	wholeEvery = time.Minute
 	// auditEvery is how often the Supervisor looks at a page of all jobs, overdue or not.
 	auditEvery = 10 * time.Second
 	// maxReceives is how often a message is tried before it goes to the dead letters. Errors of the

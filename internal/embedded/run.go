@@ -92,7 +92,8 @@ func (e *Engine) recover(ctx context.Context) error {
 	}
 }
 
-// supervise sweeps: what has just become overdue when the alarm rings, and everything once a tick.
+// supervise sweeps: what has just become overdue when the alarm rings, what has been for a while once a
+// tick, and everything once a minute.
 func (e *Engine) supervise(ctx context.Context) error {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
@@ -100,7 +101,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 	defer timer.Stop()
 	// swept is the time up to which every key was told of.
 	swept := time.Now()
-	var audited time.Time
+	var audited, whole time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -108,8 +109,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		case <-e.alarm.sooner:
 		case <-timer.C:
 		case <-ticker.C:
-			_, err := e.supervisor.Sweep(ctx)
-			e.noteSweep(ctx, err)
+			whole = e.sweep(ctx, whole)
 			e.sayHeldBack(ctx, (*quiet.Handler).Say)
 			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
@@ -131,6 +131,19 @@ func (e *Engine) supervise(ctx context.Context) error {
 			timer.Reset(time.Until(at))
 		}
 	}
+}
+
+// sweep looks at what is overdue, all of it if the last whole sweep was long ago, and gives when there was one.
+func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
+	now := time.Now()
+	if now.Sub(whole) < wholeEvery {
+		_, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))
+		e.noteSweep(ctx, err)
+		return whole
+	}
+	_, err := e.supervisor.Sweep(ctx)
+	e.noteSweep(ctx, err)
+	return now
 }
 
 // sayHeldBack lets the log say how often warnings were held back, which nothing may repeat any more. A log

@@ -137,5 +137,9 @@ func moment(t time.Time) *time.Time {
 		return nil
 	}
 	t = t.UTC()
+	if t.Year() < 0 || t.Year() > 9999 {
+		// JSON has no such year, and one job that is broken must not keep all others from being shown.
+		t = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	}
 	return &t
 }

@@ -108,3 +108,15 @@ func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
 }
+
+// A key in the index that JSON has no year for, as only a broken or hostile item has one, is shown as the end of time.
+func TestOneBrokenKeyDoesNotKeepAListFromBeingShown(t *testing.T) {
+	jobs := []store.Listed{{ID: "good", CompleteBy: base, CreatedAt: base}, {ID: "bad", CompleteBy: time.UnixMilli(1 << 60)}}
+	text, err := json.Marshal(view.Listed(jobs))
+	if err != nil || !strings.Contains(string(text), `"completeBy":"9999-12-31T00:00:00Z"`) {
+		t.Errorf("got %s, %v, want both", text, err)
+	}
+	if _, err := json.Marshal(view.Strays([]store.Audited{{Job: "bad", ProcessState: makegood.Processed, CompleteBy: time.UnixMilli(1 << 60), Indexed: true, NoJob: true}})); err != nil {
+		t.Errorf("audit: %v", err)
+	}
+}

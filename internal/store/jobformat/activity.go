@@ -21,7 +21,11 @@ func readActivity(a *makegood.Activity, data []byte, epoch int64) error {
 		epoch = epochOf(a.At)
 	}
 	for _, late := range r.after[:r.late] {
-		*late.at = time.UnixMilli(epoch + late.ms).UTC()
+		t, ok := moment(epoch, late.ms)
+		if !ok {
+			return damaged("a time %d ms after the latest of an activity", late.ms)
+		}
+		*late.at = t
 	}
 	return nil
 }

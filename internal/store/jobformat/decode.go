@@ -63,7 +63,7 @@ func Needs(data []byte) int {
 	needs := 0
 	_, err := readFields(data, func(f *field) bool {
 		if f.num == jobNeeds {
-			needs = f.int()
+			needs = f.level()
 		}
 		return true
 	})
@@ -184,7 +184,7 @@ func (d *decoder) tail(f *field) bool {
 	case jobSeq:
 		job.Seq = f.int()
 	case jobNeeds:
-		job.Needs = f.int()
+		job.Needs = f.level()
 	case jobDeadline:
 		job.Deadline = f.time(d.epoch)
 	case jobFinishedAt:

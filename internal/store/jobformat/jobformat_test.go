@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -218,6 +219,38 @@ func TestWhatWasStoredBeforeThisFormatIsRefused(t *testing.T) {
 	for _, data := range [][]byte{nil, {}, {2, 0, 0}, {1}, []byte(`{"id":"a"}`)} {
 		if _, err := jobformat.Decode(data); !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), "before it") {
 			t.Errorf("%q: got %v, want %v that says why", data, err, store.ErrDamaged)
+		}
+	}
+}
+
+// Needs is compared, so a number that no int holds must not turn negative.
+func TestWhatNeedsMoreThanAnIntIsNewer(t *testing.T) {
+	data := protowire.AppendVarint(protowire.AppendTag(jobformat.Encode(full(), jobformat.Apart{}), 16, protowire.VarintType), 1<<63)
+	job, err := jobformat.DecodeWhole(data)
+	must(t, "decode", err)
+	if err := jobformat.Newer(job); !errors.Is(err, store.ErrNewer) || jobformat.Needs(data) <= jobformat.Level {
+		t.Errorf("got %v, it needs %d, want %v", err, jobformat.Needs(data), store.ErrNewer)
+	}
+}
+
+// Whoever may put new jobs into the table could give one a time that JSON cannot write, and no list with it could be shown.
+func TestATimeThatJSONCannotWriteIsDamaged(t *testing.T) {
+	ages := time.UnixMilli(math.MaxInt64 / 4).UTC()
+	for name, change := range map[string]func(job *makegood.Job){
+		"created":   func(job *makegood.Job) { job.CreatedAt = ages },
+		"deadline":  func(job *makegood.Job) { job.Deadline = ages },
+		"told":      func(job *makegood.Job) { job.Untold[0].At = ages },
+		"at":        func(job *makegood.Job) { job.Steps[1].Undo.At = ages },
+		"opened at": func(job *makegood.Job) { job.Steps[1].Undo.OpenedAt = ages },
+	} {
+		job := full()
+		change(&job)
+		data := jobformat.Encode(job, jobformat.Apart{})
+		if _, err := jobformat.DecodeWhole(data); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: got %v, want %v", name, err, store.ErrDamaged)
+		}
+		if created := jobformat.CreatedAt(data); created.Year() > 9999 {
+			t.Errorf("%s: a list says created %v", name, created)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -79,7 +80,21 @@ func (f *field) flag() bool { return f.uint() != 0 }
 func (f *field) signed() int64 { return protowire.DecodeZigZag(f.uint()) }
 
 // time gives a time that was counted from another one.
-func (f *field) time(from int64) time.Time { return time.UnixMilli(from + f.signed()).UTC() }
+func (f *field) time(from int64) time.Time {
+	t, ok := moment(from, f.signed())
+	f.bad = f.bad || !ok
+	return t
+}
+
+// moment gives the time so many milliseconds after another, and whether it is in a year that JSON can write: no release
+// stores another, but whoever may put new jobs into the table could, and would break every list that shows his.
+func moment(from, ms int64) (time.Time, bool) {
+	t := time.UnixMilli(from + ms).UTC()
+	return t, t.Year() >= 0 && t.Year() <= 9999
+}
+
+// level gives a number that is compared with Level. One that is more than an int is a newer release's, and not negative.
+func (f *field) level() int { return int(min(f.uint(), math.MaxInt)) }
 
 // bytes gives a part of what is read, for those who copy it.
 func (f *field) bytes() []byte {
