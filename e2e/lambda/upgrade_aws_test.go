@@ -99,13 +99,13 @@ func roll(t *testing.T, older, newer release.Release) *rolling {
 	r.submit("both", quarter, kills, w.fleet, r.newer)
 	w.stop()
 	r.submit("new", quarter, kills, r.newer)
-	r.waiting = r.send("waiting", few, time.Now().Add(startsIn), "")
+	r.waiting = r.send("waiting", few, time.Now().Add(startsIn+time.Duration(quarter)*startsEach), "")
 	r.newerOnly = r.send("only", few, time.Time{}, release.NewerOnly)
 	w.start()
 	r.submit("back", quarter/2, kills/2, w.fleet, r.newer)
 	r.newer.stop()
+	r.leftToTheOlder()
 	r.submit("again", quarter/2, kills/2, w.fleet)
-	r.ids = append(r.ids, r.waiting...)
 	t.Logf("%d jobs submitted and rolled after %v", len(r.ids), time.Since(began).Round(time.Second))
 	r.ended = w.ends(r.ids)
 	t.Logf("done after %v; the older release:\n%s", time.Since(began).Round(time.Second), w.said())
@@ -123,9 +123,31 @@ func roll(t *testing.T, older, newer release.Release) *rolling {
 const (
 	// few is how many jobs there are of a special kind.
 	few = 10
-	// startsIn is when jobs start that are stored by the newer release, and mostly done by the older.
-	startsIn = 20 * time.Second
+	// startsIn, and startsEach for each job before, is when jobs start that the newer release stores and the older does:
+	// later than the newer is stopped.
+	startsIn   = 15 * time.Second
+	startsEach = 150 * time.Millisecond
 )
+
+// leftToTheOlder looks which of the jobs that the newer release has stored have not begun now that it is stopped: what
+// becomes of those is the older one's work alone.
+func (r *rolling) leftToTheOlder() {
+	r.t.Helper()
+	r.ids = append(r.ids, r.waiting...)
+	var left []string
+	for _, id := range r.waiting {
+		job, err := r.store.Load(r.t.Context(), id)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if job.ProcessState == makegood.Pending && job.Rev == 1 {
+			left = append(left, id)
+		}
+	}
+	if r.waiting = left; len(left) == 0 {
+		r.t.Error("all jobs have begun before the newer release was stopped: startsIn is too short for this machine")
+	}
+}
 
 // submit submits jobs by message, while functions of the fleets are killed, and gives their ids.
 func (r *rolling) submit(phase string, jobs, kills int, among ...*fleet) (ids []string) {
