@@ -78,7 +78,7 @@ func writeProject(ctx context.Context, stdout io.Writer, name string, o newOptio
 		}
 		return exit(codeFailed, err)
 	}
-	if err := goModTidy(ctx, folder); err != nil {
+	if err := goModTidy(ctx, folder, p.Replace); err != nil {
 		return exit(codeFailed, fmt.Errorf("the project is written, and its go.mod is not complete yet: %w", err))
 	}
 	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n  make test\n  make demo\nREADME.md there says how to go on\n", folder)
@@ -116,8 +116,18 @@ func required(info *debug.BuildInfo) string {
 	return version
 }
 
-// goModTidy completes go.mod and writes go.sum, with the go command of whoever runs this.
-func goModTidy(ctx context.Context, folder string) error {
+// goModTidy completes go.mod and writes go.sum, with the go command of whoever runs this. What a checkout knows of the
+// checksums need not be asked of anybody.
+func goModTidy(ctx context.Context, folder, checkout string) error {
+	if checkout != "" {
+		sums, err := os.ReadFile(filepath.Join(checkout, "go.sum"))
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "go.sum"), sums, 0o644); err != nil {
+			return err
+		}
+	}
 	tidy := exec.CommandContext(ctx, "go", "mod", "tidy")
 	tidy.Dir = folder
 	if said, err := tidy.CombinedOutput(); err != nil {
