@@ -14,6 +14,8 @@ const (
 	// FunctionName is that of an agent which the template gives a queue and a function: part of names that take no
 	// others. It is always an AgentName, too.
 	FunctionName NameOf = "an agent with a function"
+	// ProjectName is that of a Go package, of a command and of stacks at once.
+	ProjectName NameOf = "a project"
 	// ReplyName is that of who is registered for replies.
 	ReplyName NameOf = "a reply queue"
 )
@@ -25,6 +27,7 @@ var nameClasses = map[NameOf][2]string{
 	AgentName:    {"[A-Za-z]", "[A-Za-z0-9_-]"},
 	ActionName:   {"[A-Za-z]", "[A-Za-z0-9_-]"},
 	FunctionName: {"[a-z]", "[a-z0-9]"},
+	ProjectName:  {"[a-z]", "[a-z0-9]"},
 	ReplyName:    {"[a-z]", "[a-z0-9-]"},
 }
 

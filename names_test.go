@@ -21,6 +21,7 @@ func TestANameIsRightOrSaysWhatIsWanted(t *testing.T) {
 		{ActionName, "", "the name of an action is missing: want [A-Za-z][A-Za-z0-9_-]{0,62}"},
 		{FunctionName, "carhire2", ""},
 		{FunctionName, "car-hire", `"car-hire" cannot be the name of an agent with a function: want [a-z][a-z0-9]{0,62}`},
+		{ProjectName, "my-trips", `"my-trips" cannot be the name of a project: want [a-z][a-z0-9]{0,62}`},
 		{ReplyName, "2", `"2" cannot be the name of a reply queue: want [a-z][a-z0-9-]{0,62}`},
 	} {
 		got := ""

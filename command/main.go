@@ -86,6 +86,8 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newList(),
 		newWatch(),
 		newAudit(),
+		newNew(),
+		newTemplate(agents),
 	)
 	root.AddCommand(newVerbs()...)
 	for _, verb := range append(root.Commands(), root) {

@@ -15,8 +15,8 @@ const (
 )
 
 // Unroll writes the loops of a template out, so that it can be deployed where the transform AWS::LanguageExtensions
-// is not known. It knows of that transform what template.yaml uses: loops over a list that is written there, with
-// the variable in keys, !Ref and !Sub. A loop within a loop is an error.
+// is not known. It knows of that transform what template.yaml uses: loops over a list that is written there, or repeated
+// by an alias, with the variable in keys, !Ref and !Sub, and the DefaultValue of !FindInMap. A loop within a loop is an error.
 func Unroll(template []byte) ([]byte, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(template, &document); err != nil {
@@ -25,14 +25,61 @@ func Unroll(template []byte) ([]byte, error) {
 	if document.Kind != yaml.DocumentNode || document.Content[0].Kind != yaml.MappingNode {
 		return nil, errors.New("a template is a mapping")
 	}
+	repeat(&document)
 	if err := unrollIn(document.Content[0]); err != nil {
 		return nil, err
 	}
+	settle(document.Content[0], mappings(document.Content[0]))
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	err := errors.Join(e.Encode(&document), e.Close())
 	return b.Bytes(), err
+}
+
+// repeat writes out what an alias stands for, since CloudFormation takes none.
+func repeat(n *yaml.Node) {
+	for i, child := range n.Content {
+		if child.Kind == yaml.AliasNode {
+			n.Content[i] = child.Alias
+		}
+		repeat(n.Content[i])
+	}
+	n.Anchor = ""
+}
+
+// mappings gives the section Mappings; nil: there is none.
+func mappings(template *yaml.Node) *yaml.Node { return below(template, "Mappings") }
+
+// below gives what is under a key of a mapping; nil: nothing.
+func below(n *yaml.Node, key string) *yaml.Node {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// settle puts a value in place of each !FindInMap with a DefaultValue: what the mapping has, or else the default. One
+// whose keys are not written there is left as it is.
+func settle(n, maps *yaml.Node) {
+	for i, child := range n.Content {
+		settle(child, maps)
+		if child.Tag != "!FindInMap" || len(child.Content) != 4 {
+			continue
+		}
+		keys := child.Content
+		if fallback := below(keys[3], "DefaultValue"); fallback != nil && keys[1].Tag == "!!str" {
+			n.Content[i] = fallback
+			if found := below(below(below(maps, keys[0].Value), keys[1].Value), keys[2].Value); found != nil {
+				n.Content[i] = found
+			}
+		}
+	}
 }
 
 // unrollIn unrolls all loops of a node, and takes the transform out of the list of those that are to be applied.

@@ -12,27 +12,34 @@ import (
 func TestALoopIsWrittenOutForEachName(t *testing.T) {
 	const looped = `
 Transform: [AWS::LanguageExtensions, AWS::Serverless-2016-10-31]
+Metadata: {Agents: &agents [payments, http]}
+Mappings: {Agents: {payments: {Time: 5}}}
 Resources:
   Fn::ForEach::Agents:
     - Agent
-    - [payments, http]
+    - *agents
     - "${Agent}Queue":
         Name: !Sub "${AWS::StackName}-${Agent}"
         Arn: {"Fn::GetAtt": [!Sub "${Agent}DeadQueue", Arn]}
         Size: !FindInMap [Agents, !Ref Agent, Size]
+        Time: !FindInMap [Agents, !Ref Agent, Time, {DefaultValue: 9}]
   Table: {Type: !Ref Agent}
 `
 	const want = `
 Transform: [AWS::Serverless-2016-10-31]
+Metadata: {Agents: [payments, http]}
+Mappings: {Agents: {payments: {Time: 5}}}
 Resources:
   paymentsQueue:
     Name: !Sub "${AWS::StackName}-payments"
     Arn: {"Fn::GetAtt": [paymentsDeadQueue, Arn]}
     Size: !FindInMap [Agents, payments, Size]
+    Time: 5
   httpQueue:
     Name: !Sub "${AWS::StackName}-http"
     Arn: {"Fn::GetAtt": [httpDeadQueue, Arn]}
     Size: !FindInMap [Agents, http, Size]
+    Time: 9
   Table: {Type: !Ref Agent}
 `
 	got, err := Unroll([]byte(looped))

@@ -162,7 +162,7 @@ func functionRules() []rule {
 		}},
 		{"a batch fails by its messages, and no more run than are reserved", checkSources, []mistake{
 			{"            FunctionResponseTypes: [ReportBatchItemFailures]\n            Scaling", "            Scaling", "Scheduler fails its whole batch"},
-			{"                ScalingConfig: {MaximumConcurrency: !FindInMap [Agents, !Ref Agent, Concurrency]}\n", "", "httpAgent: MaximumConcurrency is 0"},
+			{"                ScalingConfig: {MaximumConcurrency: !FindInMap [Agents, !Ref Agent, Concurrency, {DefaultValue: 10}]}\n", "", "httpAgent: MaximumConcurrency is 0"},
 			{"            ScalingConfig: {MaximumConcurrency: !FindInMap [Concurrencies, !Ref EventsConcurrency, Number]}", "            ScalingConfig: {MaximumConcurrency: 1000}", "Scheduler: MaximumConcurrency is 1000"},
 			{"                BatchSize: 10", "                BatchSize: 100", "paymentsAgent: batches of 100 with a window of 0"},
 		}},

@@ -13,7 +13,7 @@ func decode(n *yaml.Node) any {
 	var value any
 	switch n.Kind {
 	case yaml.AliasNode:
-		panic(fmt.Sprintf("line %d: CloudFormation takes no aliases", n.Line))
+		return decode(n.Alias) // SAM writes it out: no alias gets to CloudFormation
 	case yaml.MappingNode:
 		m := map[string]any{}
 		for i := 0; i < len(n.Content); i += 2 {
@@ -96,7 +96,10 @@ func (t *template) call(name string, argument any, loop map[string]any) (value a
 		// A loop's Fn::Sub gives the name of a resource.
 		return "${" + strings.Join(parts, ".") + "}", true
 	case "Fn::FindInMap":
-		return at(t.mappings, texts(t.resolve(argument, loop))...), true
+		return t.find(list(t.resolve(argument, loop))), true
+	case "Fn::Join":
+		parts := list(t.resolve(argument, loop))
+		return strings.Join(texts(parts[1]), text(parts[0])), true
 	case "Fn::Split":
 		parts := texts(t.resolve(argument, loop))
 		var all []any
@@ -112,6 +115,15 @@ func (t *template) call(name string, argument any, loop map[string]any) (value a
 		return t.resolve(parts[2], loop), true
 	}
 	return nil, false
+}
+
+// find gives what Fn::FindInMap gives: what the mapping has, or else the default.
+func (t *template) find(arguments []any) any {
+	found := at(t.mappings, texts(arguments[:3])...)
+	if found == nil && len(arguments) == 4 {
+		return at(arguments[3], "DefaultValue")
+	}
+	return found
 }
 
 // named gives what a name stands for.
@@ -152,23 +164,26 @@ func (t *template) holds(condition any) bool {
 // A small template, so that what the rules below rest on is seen to work.
 func TestLoopsAndFunctionsAreResolved(t *testing.T) {
 	got := load(t, `
+Metadata: {List: &list [a, b]}
 Parameters: {Size: {Default: 3}, Big: {Default: "yes"}}
 Conditions: {IsBig: !Equals [!Ref Big, "yes"], IsSmall: !Not [!Equals [!Ref Big, "yes"]]}
 Mappings: {M: {a: {N: 1}, b: {N: 2}}}
 Resources:
   Fn::ForEach::Loop:
     - X
-    - [a, b]
+    - *list
     - "${X}Queue":
         Type: Q
         Properties:
           Name: !Sub "${AWS::StackName}-${X}-${Size}"
           N: !FindInMap [M, !Ref X, N]
+          D: !FindInMap [M, !Ref X, Other, {DefaultValue: 7}]
+          All: !Join [",", *list]
           Dead: {"Fn::GetAtt": [!Sub "${X}Dead", Arn]}
           If: !If [IsBig, !Ref Size, !Ref AWS::NoValue]
           Gone: !If [IsSmall, 1, !Ref AWS::NoValue]
 `)
-	want := "map[Dead:${bDead.Arn} If:3 N:2 Name:${AWS::StackName}-b-3]"
+	want := "map[All:a,b D:7 Dead:${bDead.Arn} If:3 N:2 Name:${AWS::StackName}-b-3]"
 	if text(got.resources["bQueue"].properties) != want || len(got.resources) != 2 {
 		t.Errorf("got %v\nwant bQueue to be %s, and aQueue", got.resources, want)
 	}

@@ -1,0 +1,46 @@
+package scaffold
+
+import (
+	"bytes"
+	_ "embed" // for template.yaml
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// deployed is the template of this repository without what is its own: a test writes it, with -rewrite.
+//
+//go:generate go test . -run TestTheTemplateIsThatOfTheRepository -rewrite
+//go:embed template.yaml
+var deployed []byte
+
+// What stands in deployed where the agents do.
+const (
+	listMark = "<<agents>>"
+	rowsMark = "    <<rows>>\n"
+)
+
+// row is what an agent begins with; it is the template's default, too.
+const row = "    %s: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10}\n"
+
+// Template gives the template of this version for these agents, in this order, each with a row of its own.
+func Template(agents []string) ([]byte, error) {
+	if len(agents) == 0 {
+		return nil, errors.New("a template has one agent at least")
+	}
+	var rows bytes.Buffer
+	for i, name := range agents {
+		if err := makegood.FunctionName.Check(name); err != nil {
+			return nil, err
+		}
+		if slices.Contains(agents[:i], name) {
+			return nil, fmt.Errorf("the agent %s is named twice", name)
+		}
+		fmt.Fprintf(&rows, row, name)
+	}
+	text := bytes.Replace(deployed, []byte(listMark), []byte(strings.Join(agents, ", ")), 1)
+	return bytes.Replace(text, []byte(rowsMark), rows.Bytes(), 1), nil
+}
