@@ -139,8 +139,6 @@ func (t *turn) learn(i int, undo bool, found makegood.Found) Verdict {
 		t.silence(i, undo, found.Claim, noReply)
 	case makegood.FoundHeld:
 		t.held(i, undo, found.Claim)
-	case makegood.FoundOver:
-		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is over", t.job.Steps[i].Attempt, t.job.Steps[i].Name)}
 	default:
 		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
 	}
@@ -176,14 +174,15 @@ func (t *turn) nobody(i int, undo bool) {
 }
 
 // lie reports whether a claim cannot be true: it is of an attempt that was never made, or much longer than the step
-// allows. A claim of a newer attempt is one only if the job was loaded afresh since it was seen.
+// allows. The attempt that is out is the newest of its step, so a claim of a newer one is a lie; but only if the job was
+// loaded afresh since it was seen.
 func (t *turn) lie(i int, undo bool, found makegood.Found) bool {
 	if len(found.Claim.LockedBy) > makegood.MaxLockedByBytes && found.Finding == makegood.FoundHeld {
 		return true
 	}
 	switch found.Finding {
 	case makegood.FoundOver:
-		return found.Claim.Attempt > t.job.Steps[i].Attempt
+		return true
 	case makegood.FoundHeld:
 		limit := t.now.Add(planOf(t.w.Steps[i], undo).timeout.Std() + makegood.MaxClaimAhead)
 		// However often it was moved, and whatever the claim says of when it was made.

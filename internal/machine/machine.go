@@ -264,9 +264,6 @@ func (t *turn) finish(state makegood.ProcessState) {
 	t.job.ProcessState = state
 	t.job.FinishedAt = t.now
 	t.job.PausedAt = time.Time{}
-	if state == makegood.Processed {
-		t.job.Reason = ""
-	}
 }
 
 // stop puts the job in front of a person. Nothing new starts: what nobody has claimed is taken back; what was claimed

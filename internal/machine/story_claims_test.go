@@ -39,7 +39,7 @@ func (s *story) answer(ask machine.Ask) makegood.Found {
 	default:
 		s.t.Fatalf("unknown ask %q", ask.Kind)
 	}
-	s.answers = append(s.answers, fmt.Sprintf("  ? %s %s#%d%s: %s\n", ask.Kind, ask.Step, ask.Attempt, by, s.found(found)))
+	s.answers = append(s.answers, fmt.Sprintf("  ? %s %s#%d%s: %s\n", ask.Kind, named(ask.Step, ask.Undo), ask.Attempt, by, s.found(found)))
 	return found
 }
 
@@ -77,6 +77,14 @@ func (s *story) close(a args) string {
 		out.WriteString(s.apply(e))
 	}
 	return out.String() + s.show() + s.commands(events...)
+}
+
+// named says whether a step or its undo is meant.
+func named(step string, undo bool) string {
+	if undo {
+		return "undo of " + step
+	}
+	return step
 }
 
 func (s *story) slotOf(step string, undo bool) string {
@@ -190,7 +198,12 @@ func (s *story) send(d makegood.Dispatch) string {
 	}
 	outcome := ""
 	if task.Undo != nil {
-		outcome = fmt.Sprintf(" outcome %s", task.Undo.Outcome)
+		outcome = fmt.Sprintf(" outcome %s of %s", task.Undo.Outcome, task.Undo.ForwardKey)
 	}
-	return fmt.Sprintf("  -> task %s#%d key %s%s\n", task.Action, task.Attempt, task.Key, outcome)
+	within := fmt.Sprintf("start by %s", s.when(task.StartBy))
+	if task.Shared {
+		within = fmt.Sprintf("shared, complete by %s", s.when(task.CompleteBy))
+	}
+	return fmt.Sprintf("  -> task %s#%d key %s%s to %s at %s, %s, timeout %s\n",
+		task.Action, task.Attempt, task.Key, outcome, task.Agent, s.when(task.SentAt), within, task.Timeout)
 }

@@ -74,10 +74,7 @@ func (s *story) describe() []string {
 }
 
 func (s *story) activity(step string, undo bool) []string {
-	a, name := s.activityOf(step, undo), step
-	if undo {
-		name = "undo of " + step
-	}
+	a, name := s.activityOf(step, undo), named(step, undo)
 	if a.State == makegood.NotStarted && a.Attempt == 0 {
 		return nil
 	}
@@ -120,7 +117,11 @@ func (s *story) past(a makegood.Activity) string {
 		line += fmt.Sprintf(", #%d was silent (%s)", a.Silent.Attempt, a.Silent.LockedBy)
 	}
 	if a.Error != nil {
-		line += ": " + a.Error.Message
+		final := ""
+		if !a.Error.Retryable {
+			final = "final, "
+		}
+		line += fmt.Sprintf(": %s (%sapplied %s)", a.Error.Message, final, a.Error.Applied)
 	}
 	return line
 }

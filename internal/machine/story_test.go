@@ -189,6 +189,15 @@ func (s *story) do(line string) string {
 		return s.close(a)
 	case "again":
 		return s.deliver(s.last)
+	case "fail":
+		if a.has("lost") {
+			was := s.job
+			s.last = s.event(verb, a)
+			out := s.apply(s.last)
+			s.job = was
+			return out + s.show()
+		}
+		return s.deliver(s.event(verb, a))
 	default:
 		return s.deliver(s.event(verb, a))
 	}
@@ -381,7 +390,7 @@ func (s *story) commands(events ...makegood.Event) string {
 			if c.Mark {
 				unwanted = " (unwanted)"
 			}
-			fmt.Fprintf(&out, "  -> close %s#%d%s\n", c.Step, c.Attempt, unwanted)
+			fmt.Fprintf(&out, "  -> close %s#%d%s\n", named(c.Step, c.Undo), c.Attempt, unwanted)
 		case makegood.Announce:
 			var to []string
 			if c.Operator {

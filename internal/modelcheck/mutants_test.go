@@ -80,7 +80,7 @@ func mutants() []planted.Bug {
 		{"what is held is looked at after a day", closing, "a.LookAt = t.lives(i, undo, claim)", "a.LookAt = t.now.Add(makegood.FarKey)"},
 		{"what was closed is sent again", closing, "\tdefault:\n\t\tt.end(i, undo)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(i, undo)\n\t}\n}\n\n// replace"},
 		{"the answer to a closing ends whatever is out", closing, "if !ok || a.Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
-		{"a claim of an attempt that was never made is believed", closing, "return found.Claim.Attempt > t.job.Steps[i].Attempt", "return false"},
+		{"a claim of an attempt that was never made is believed", closing, "case makegood.FoundOver:\n\t\treturn true", "case makegood.FoundOver:\n\t\treturn false"},
 		{"a claim for a day is believed", closing, "return found.Claim.CompleteBy.After(limit)", "return found.Claim.CompleteBy.Before(limit.Add(-100 * makegood.MaxClaim))"},
 		{"a new run of the engine ends nothing", deadlines, "if a, undo, ok := dispatched(s); ok {", "if a, undo, ok := dispatched(s); ok && a.Attempt > 9 {"},
 		{"what was interrupted is not unknown", deadlines, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},

@@ -151,16 +151,7 @@ func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []makegood
 	errs := unanswered(len(closings))
 	answers := make([]makegood.Event, len(closings))
 	inParallel(len(closings), func(i int) {
-		c := closings[i]
-		ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark}
-		found, err := s.ask(ctx, &l.moved, l.moved.job, ask)
-		if err != nil {
-			errs[i] = fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, l.job, err)
-			return
-		}
-		s.Counts.Closed.Add(1)
-		errs[i] = nil
-		answers[i] = makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}
+		answers[i], errs[i] = s.closeOne(ctx, &l.moved, closings[i])
 	})
 	follow = &letter{job: l.job}
 	for _, e := range answers {
@@ -172,6 +163,16 @@ func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []makegood
 		follow.moved, follow.err = s.moveOrPark(ctx, l.job, follow.events)
 	}
 	return follow, errors.Join(errs...)
+}
+
+func (s *Scheduler) closeOne(ctx context.Context, m *moved, c makegood.CloseAttempt) (makegood.Event, error) {
+	ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark}
+	found, err := s.ask(ctx, m, m.job, ask)
+	if err != nil {
+		return nil, fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, m.job.ID, err)
+	}
+	s.Counts.Closed.Add(1)
+	return makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}, nil
 }
 
 // Held gives the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody

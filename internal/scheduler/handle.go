@@ -92,7 +92,7 @@ func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) *post {
 // quarantine, and all else comes again.
 func (s *Scheduler) putAway(ctx context.Context, p *post, record events.SQSMessage, in wire.Incoming, failed error) {
 	switch {
-	case isNewer(failed) && in.Repeats:
+	case in.Repeats:
 		s.Counts.Left.Add(1)
 	case isNewer(failed):
 		p.leave(record, failed)
@@ -170,7 +170,7 @@ func (s *Scheduler) closeAndTell(ctx context.Context, l *letter) {
 	}
 	if len(closings) > 0 {
 		follow, err := s.closeAll(ctx, l, closings)
-		if follow.err == nil && follow.moved.compiled != nil {
+		if follow.moved.compiled != nil {
 			// What is to be told of is told over the job as it is now.
 			s.carryOut(ctx, []*letter{follow})
 			l.moved, notices = follow.moved, nil

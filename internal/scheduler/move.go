@@ -67,7 +67,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 	m.values.birth = loaded.Birth
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
-	interrupted := loaded.Incarnation < s.Incarnation && !loaded.ProcessState.Finished()
+	interrupted := loaded.Incarnation < s.Incarnation
 	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
 	var park *parkError
 	if errors.As(err, &park) {
@@ -217,14 +217,14 @@ func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event, now
 type parkError struct {
 	reason string
 	// seen is CompleteBy as it is stored. Zero: it is not known, and the next sweep brings it; or, with keyless, there
-	// is none, and no sweep ever would.
+	// is none that should be there, and no sweep ever would.
 	seen    time.Time
 	keyless bool
 }
 
 // parked says that a job as it was loaded cannot be decided about.
 func parked(reason string, loaded makegood.Job) *parkError {
-	return &parkError{reason: reason, seen: loaded.CompleteBy, keyless: loaded.CompleteBy.IsZero() && !loaded.ProcessState.Finished()}
+	return &parkError{reason: reason, seen: loaded.CompleteBy, keyless: !loaded.ProcessState.Finished()}
 }
 
 func (e *parkError) Error() string { return e.reason }
@@ -237,7 +237,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 		return nil
 	}
 	reason, again := makegood.Clip(e.reason), s.now().Add(makegood.TellAgain)
-	if won, err := s.parkUntil(ctx, id, e.seen, reason, again); err != nil || !won {
+	if won, err := s.parkUntil(ctx, id, e.seen, reason, again); !won {
 		return err
 	}
 	s.Counts.Parked.Add(1)

@@ -96,7 +96,7 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
 	stored, err := s.submit(ctx, sub)
 	if err != nil {
-		return stored.job, false, err
+		return makegood.Job{}, false, err
 	}
 	s.carryOutSaved(ctx, stored.letter)
 	return stored.job, stored.created, nil
@@ -124,14 +124,14 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	}
 	job, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
-		return submitted{job: job}, err
+		return submitted{}, err
 	}
 	err = s.Jobs.Create(ctx, job)
 	if errors.Is(err, store.ErrExists) {
 		return s.same(ctx, job)
 	}
 	if err != nil {
-		return submitted{job: job}, fmt.Errorf("create job %s: %w", sub.ID, err)
+		return submitted{}, fmt.Errorf("create job %s: %w", sub.ID, err)
 	}
 	job.Rev = 1
 	if s.Saved != nil {
@@ -207,13 +207,13 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 func (s *Scheduler) same(ctx context.Context, job makegood.Job) (submitted, error) {
 	have, err := s.Jobs.Load(ctx, job.ID)
 	if errors.Is(err, store.ErrNewer) {
-		return submitted{job: have}, errNewerJob
+		return submitted{}, errNewerJob
 	}
 	if err != nil {
-		return submitted{job: job}, fmt.Errorf("load job %s: %w", job.ID, err)
+		return submitted{}, fmt.Errorf("load job %s: %w", job.ID, err)
 	}
 	if have.InputHash != job.InputHash {
-		return submitted{job: have}, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
+		return submitted{}, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
 	}
 	// The first submitter may have died before his tasks were sent, or have stored the job in a
 	// transaction of his own and died then.

@@ -172,7 +172,7 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, job makegood.J
 			return err
 		})
 		if err != nil {
-			// A limit of the data is a fact as well; the time of the invocation that is up is not.
+			// An expression that fails is a fact, and so is a limit of the data; the time of the invocation that is up is not.
 			if fact, err = fault(err); err != nil {
 				return fmt.Errorf("evaluate step %s: %w", w.Step, err)
 			}
@@ -196,14 +196,12 @@ func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, dat
 	if !w.Undo {
 		run, err := c.When(ctx, w.Step, data)
 		if err != nil || !run {
-			fact, err := fault(err)
-			return fact, nil, err
+			return machine.Fact{}, nil, err
 		}
 	}
 	input, err := c.Input(ctx, w.Step, w.Undo, data)
 	if err != nil {
-		fact, err := fault(err)
-		return fact, nil, err
+		return machine.Fact{}, nil, err
 	}
 	if len(input) > makegood.MaxPayloadBytes {
 		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", len(input), makegood.MaxPayloadBytes)}, nil, nil

@@ -1,0 +1,243 @@
+package scheduler_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+)
+
+// The tests of this file are about trouble: it stays with whom it is about, and is not lost.
+
+// A job of which nothing is to be sent, or that could not be moved, does not stand before the next job of its batch.
+func TestAJobWithNothingToSendDoesNotStandBeforeTheNext(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	for _, id := range []string{"bad", "still", "good"} {
+		w.submit(c, id)
+	}
+	bad, good := w.done("bad", "first"), w.done("good", "first")
+	stale := w.record("still", makegood.DeadlinePassed{Key: w.now.Add(-time.Hour)})
+	w.failing("Save", faultstore.FailBefore)
+	w.forget()
+	if failed := w.handle(bad, stale, good); !slices.Equal(failed, []string{bad.MessageId}) {
+		t.Errorf("wants again: %v, want %s", failed, bad.MessageId)
+	}
+	w.checkSends(send{"tasks-b", []string{"good"}})
+}
+
+// One task of a job can never be written. The next one goes out.
+func TestATaskThatCannotBeWrittenDoesNotStandBeforeTheNext(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(`
+name: odd
+steps:
+  - {name: first, agent: a}
+  - {name: left, agent: a, needs: [first], startBy: 10s, with: "${ .steps.first.output.id }"}
+  - {name: right, agent: b, needs: [first], startBy: 10s, with: {}}
+`), "j")
+	w.handle(w.says("j", "first", w.claim("j", "first"), list(1000)))
+	w.s = w.withConfig(func(c *scheduler.Config) { c.Payloads = damaged{c.Payloads} })
+	due := w.deadline("j")
+	w.forget()
+	if failed := w.handle(due); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkSends(send{"tasks-b", []string{"j"}})
+}
+
+// A task was refused, and what follows could not be saved: the record comes back, and then the step is given up.
+func TestARefusalThatCouldNotBeSavedBringsItsRecordBack(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "bad")
+	reply := w.done("bad", "first")
+	w.deny = func(string, queue.Message) error {
+		w.mu.Unlock()
+		defer w.mu.Lock()
+		w.failing("Save", faultstore.FailBefore)
+		return queue.Refused("too heavy")
+	}
+	if failed := w.handle(reply); !slices.Equal(failed, []string{reply.MessageId}) {
+		t.Errorf("wants again: %v, want the reply", failed)
+	}
+	w.strike, w.deny = nil, func(string, queue.Message) error { return queue.Refused("too heavy") }
+	if failed := w.handle(reply); failed != nil || w.job("bad").ProcessState != makegood.Error {
+		t.Errorf("delivered again: wants again %v, %s, want none, Error", failed, w.job("bad").ProcessState)
+	}
+}
+
+// A reminder that could not be sent, or is refused, costs a wait and no more: nothing comes again, and no step fails.
+func TestAReminderThatIsNotSentHarmsNothing(t *testing.T) {
+	for name, trouble := range map[string]error{"broken": errBroken, "refused": queue.Refused("too late")} {
+		w := newWorld(t)
+		w.s = w.with(func(c *scheduler.Config) { c.Reminders = true })
+		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, retry: {backoff: 1m, max: 1m}}]"), "j")
+		failure := w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no", Retryable: true})
+		w.deny = func(name string, _ queue.Message) error {
+			if name == "events" {
+				return trouble
+			}
+			return nil
+		}
+		w.forget()
+		if failed := w.handle(failure); failed != nil {
+			t.Errorf("%s: wants again: %v, want none", name, failed)
+		}
+		w.checkSends(send{"events", []string{"j"}})
+		if job := w.job("j"); job.Steps[0].Forward.State != makegood.Backoff || w.s.Counts.Reminders.Load() != 0 {
+			t.Errorf("%s: the step is %s, %d reminders counted, want a backoff and none", name, job.Steps[0].Forward.State, w.s.Counts.Reminders.Load())
+		}
+	}
+}
+
+// What is due later than the queue can hold a reminder, the Supervisor finds.
+func TestWhatIsDueLateIsNotRemindedOf(t *testing.T) {
+	w := newWorld(t)
+	w.s = w.with(func(c *scheduler.Config) { c.Reminders = true })
+	c := w.define(twoAgents)
+	for id, ahead := range map[string]time.Duration{"within": makegood.RemindWithin, "late": makegood.RemindWithin + time.Millisecond} {
+		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{
+			ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`), StartAt: w.now.Add(ahead),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.checkSends(send{"events", []string{"within"}})
+}
+
+// unreadable are jobs whose items cannot be read.
+type unreadable struct{ store.Jobs }
+
+func (unreadable) Load(context.Context, string) (makegood.Job, error) {
+	return makegood.Job{}, store.ErrDamaged
+}
+
+// Somebody moves a job between its load and its parking: it is his, and nothing comes again.
+func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	reply := w.done("j", "first")
+	w.change("j", func(odd *makegood.Job) { odd.Definition = "gone" })
+	w.before("Park", "j", func() {
+		w.change("j", func(moved *makegood.Job) {
+			moved.ProcessState, moved.CompleteBy = makegood.Processing, moved.CompleteBy.Add(time.Second)
+		})
+	})
+	if failed := w.handle(reply); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if w.job("j").ProcessState != makegood.Processing || len(w.told.notices) != 0 || w.s.Counts.Parked.Load() != 0 {
+		t.Errorf("got %s, told %v, %d parked, want it as it was moved", w.job("j").ProcessState, w.told.notices, w.s.Counts.Parked.Load())
+	}
+}
+
+// A job without a key that nobody can decide about is parked by who asks for it without one: no sweep would ever come.
+func TestAJobWithoutAKeyThatCannotBeDecidedAboutIsParked(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	w.change("j", func(odd *makegood.Job) { odd.Definition, odd.CompleteBy = "gone", time.Time{} })
+	if failed := w.handle(w.record("j", makegood.DeadlinePassed{})); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	job := w.job("j")
+	if job.ProcessState != makegood.Error || !job.CompleteBy.Equal(w.now.Add(makegood.FarKey)) {
+		t.Errorf("got %s, key %s, want Error and a far key", job.ProcessState, job.CompleteBy)
+	}
+	notice := notify.Notice{Job: "j", Announcement: makegood.Announcement{ProcessState: makegood.Error, Reason: job.Reason, At: w.now}}
+	if !slices.Equal(w.told.notices, []notify.Notice{notice}) || job.Reason == "" {
+		t.Errorf("told %+v, want %+v", w.told.notices, notice)
+	}
+}
+
+// A job that has ended is not parked, whatever comes for it that nobody can decide about: it has no key, and needs none.
+func TestAJobThatHasEndedIsNotParked(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
+	reply := w.done("j", "first")
+	w.handle(reply)
+	w.change("j", func(odd *makegood.Job) { odd.Definition = "gone" })
+	if failed := w.handle(reply); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if job := w.job("j"); job.ProcessState != makegood.Processed || len(w.told.notices) != 0 {
+		t.Errorf("got %s, told %v, want Processed and nobody told", job.ProcessState, w.told.notices)
+	}
+}
+
+// change changes a stored job as no save of ours does.
+func (w *world) change(id string, change func(*makegood.Job)) {
+	w.t.Helper()
+	job := w.job(id)
+	seen := job.CompleteBy
+	change(&job)
+	if err := w.file.Save(w.t.Context(), store.Change{Job: job, Seen: seen}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A submission by message of a job whose item cannot be read can never be answered: it is put away.
+func TestASubmissionOntoADamagedJobIsPutAway(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	batch := w.submissions("two", 1)
+	w.handle(batch...)
+	w.s.Jobs = unreadable{w.s.Jobs}
+	if failed := w.handle(batch...); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if depth, err := w.local.Depth(t.Context(), "quarantine"); err != nil || depth.Waiting != 1 {
+		t.Errorf("got %d messages in quarantine, %v, want 1", depth.Waiting, err)
+	}
+}
+
+// A submission that comes again, and its job cannot be moved then: it comes once more.
+func TestASubmissionThatComesAgainAndCannotBeMovedComesOnceMore(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	batch := w.submissions("two", 1)
+	w.handle(batch...)
+	loads := 0
+	w.strike = func(op, _ string) faultstore.Effect {
+		if op != "Load" {
+			return faultstore.None
+		}
+		if loads++; loads == 2 {
+			return faultstore.FailBefore
+		}
+		return faultstore.None
+	}
+	if failed := w.handle(batch...); !slices.Equal(failed, []string{batch[0].MessageId}) {
+		t.Errorf("wants again: %v, want the submission", failed)
+	}
+}
+
+// Other content under a job's id: the answer names the job and both hashes, and gives no job.
+func TestOtherContentIsAnsweredWithBothHashes(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	have := w.submit(c, "j")
+	got, err := scheduler.ContentHash("two", json.RawMessage(`{"other": 1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, created, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{"other":1}`)})
+	var mismatch *scheduler.MismatchError
+	if want := (scheduler.MismatchError{Job: "j", Have: have.InputHash, Got: got}); !errors.As(err, &mismatch) || *mismatch != want {
+		t.Errorf("got %v, want %v", err, &want)
+	}
+	if job.ID != "" || created {
+		t.Errorf("got job %q, created %t, want none", job.ID, created)
+	}
+	if _, err := scheduler.ContentHash("two", json.RawMessage(`{`)); err == nil {
+		t.Error("what is no JSON has a hash")
+	}
+}

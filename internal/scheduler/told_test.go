@@ -1,0 +1,92 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/store/faultstore"
+)
+
+// What is noted of a telling is what became of it, each once: the job is loaded and saved once more if there is anything
+// to note, and not at all if there is not.
+func TestWhatIsNotedOfATellingIsWhatBecameOfIt(t *testing.T) {
+	for _, c := range []struct {
+		operator, listener error
+		more               int
+		applied            int64
+	}{
+		{nil, nil, 1, 2},
+		{errBroken, nil, 1, 2},
+		{nil, errBroken, 1, 3},
+		{errBroken, errBroken, 1, 2},
+		{notify.ErrElsewhere, nil, 1, 2},
+		{errBroken, notify.ErrElsewhere, 0, 1},
+		{notify.ErrElsewhere, notify.ErrElsewhere, 0, 1},
+	} {
+		t.Run(fmt.Sprint(c.operator, ", ", c.listener), func(t *testing.T) {
+			w := newWorld(t)
+			w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
+			failure := w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"})
+			w.told.deaf, w.heard.deaf = c.operator, c.listener
+			w.forget()
+			w.handle(failure)
+			w.checkCalls(map[string]int{"Load": 1 + c.more, "Save": 1 + c.more})
+			counts := &w.s.Counts
+			if applied, duplicate := counts.Applied.Load(), counts.Duplicate.Load(); applied != c.applied || duplicate != 0 {
+				t.Errorf("got %d events applied, %d duplicate, want %d, 0", applied, duplicate, c.applied)
+			}
+		})
+	}
+}
+
+// The task of an undo that nobody has claimed counts as one that was not started, as that of a step does.
+func TestAnUndoThatNobodyClaimsIsCounted(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back, startBy: 10s, timeout: 10s}}]"), "j")
+	w.handle(w.done("j", "first"))
+	if _, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.s.Counts.Unstarted.Load(); got != 0 {
+		t.Errorf("sent for the first time: got %d, want none", got)
+	}
+	w.handle(w.deadline("j"))
+	if got := w.s.Counts.Unstarted.Load(); got != 1 || w.job("j").Steps[0].Undo.Resent != 1 {
+		t.Errorf("sent again %d times: got %d, want 1", w.job("j").Steps[0].Undo.Resent, got)
+	}
+}
+
+// None of the closings could be made: there is no answer, and so nothing to load or save for. What could be made is
+// brought to the job all the same.
+func TestOnlyAnswersAreBroughtToTheJob(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "bad")
+	w.failing("Close", faultstore.FailBefore)
+	w.forget()
+	if _, _, err := w.s.Request(t.Context(), "bad", makegood.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil {
+		t.Fatal(err)
+	}
+	w.checkCalls(map[string]int{"Load": 1, "Save": 1, "Close": 1})
+}
+
+// A batch takes long. An attempt that one of its events has opened is looked at by the next, and is open: nobody has been
+// sent its task, and it gets no successor.
+func TestWhatABatchOpensIsOpenWhenItIsLookedAt(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, timeout: 30s, retry: {backoff: 1ms, max: 1ms}}]"), "j")
+	w.s.Random = func() uint64 { return 0 }
+	claim := w.claim("j", "first")
+	w.now = w.now.Add(30 * time.Second)
+	due := w.deadline("j")
+	failure := w.failed("j", "first", claim, makegood.StepError{Message: "no", Retryable: true, Applied: makegood.AppliedNo})
+	w.before("Close", "j", func() { w.now = w.now.Add(29 * time.Second) })
+	if failed := w.handle(failure, due); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if a := w.job("j").Steps[0].Forward; a.Attempt != 2 || a.State != makegood.Dispatched {
+		t.Errorf("got attempt %d, %s, want the second, and that it is out", a.Attempt, a.State)
+	}
+}
