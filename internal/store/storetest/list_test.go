@@ -85,7 +85,7 @@ func listMutants() map[string]mutant {
 				return page, err
 			}}
 		}},
-		"a list ignores the state":    {filtered, asked(func(filter *store.Filter, _ *string) { filter.State = "" })},
+		"a list ignores the state": {filtered, asked(func(filter *store.Filter, _ *string) { filter.State = "" })},
 		"a list of paused jobs holds all": {
 			"a list of paused jobs holds those, in whatever state, and no others", asked(func(filter *store.Filter, _ *string) { filter.Paused = false }),
 		},
