@@ -50,6 +50,7 @@ func TestHalfAnHourWithoutPollingHarmsNoJob(t *testing.T) {
 	submit("sent") // Their tasks are sent, and no agent takes them.
 	w.waitFor("every task to be sent", func() bool { return w.unclaimed(ids[each:]) == each })
 	w.mappings[deployed.EventsQueue].Stop()
+	w.mappings[deployed.SubmissionsQueue].Stop()
 	submit("unsent")
 	waiting, from, before := w.unclaimed(ids), ticks.Load(), w.depth(deployed.EventsQueue)
 	w.waitFor("the outage to pass", func() bool { return ticks.Load() >= from+minutes })

@@ -30,22 +30,31 @@ func (w *world) dealt(l *life, m *message) {
 	if _, deadline := in.Event.(makegood.DeadlinePassed); deadline && job.Needs > jobformat.Level && !l.newer() {
 		return // The key stands in the index, and a newer one comes to it.
 	}
-	forged := false
 	switch e := in.Event.(type) {
 	case makegood.StepSucceeded:
-		forged = !machine.Genuine(job, e.Reply)
 		w.replied(job, e.Reply)
 	case makegood.StepFailed:
-		forged = !machine.Genuine(job, e.Reply)
 		w.replied(job, e.Reply)
 	}
 	// A stranger's makes nothing due, though the true one of the same name does.
-	if forged || w.another(m, in) {
+	if untrue(job, in.Event) || w.another(m, in) {
 		return
 	}
 	w.derived(l.seen[in.Job], in.Event.Cause())
 	if e, ok := in.Event.(makegood.DeadlinePassed); ok && e.Key.IsZero() && l.engine != nil {
 		w.derived(l.seen[in.Job], makegood.Interrupted{Incarnation: l.engine.incarnation}.Cause())
+	}
+}
+
+// untrue reports whether an event is a reply of who never got the task.
+func untrue(job makegood.Job, e makegood.Event) bool {
+	switch e := e.(type) {
+	case makegood.StepSucceeded:
+		return !machine.Genuine(job, e.Reply)
+	case makegood.StepFailed:
+		return !machine.Genuine(job, e.Reply)
+	default:
+		return false
 	}
 }
 

@@ -100,7 +100,9 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 		}
 		w.mu.Lock()
 		taken := o.once && w.engine == nil
-		w.acked[o.id] = w.acked[o.id] || taken
+		if taken {
+			w.acked[o.id] = true
+		}
 		w.mu.Unlock()
 		if taken {
 			return true

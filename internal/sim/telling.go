@@ -45,6 +45,9 @@ func (w *world) mayTell(l *life, who string, n notify.Notice) {
 		w.violate(n.Job, "NTF-6: it is tried %s early to tell the listener of job %s", early, n.Job)
 	}
 	for _, e := range l.letters[n.Job] {
+		if untrue(job, e) {
+			continue // It makes nothing due, though the true one of the same name does.
+		}
 		if name := w.untried(job, e.Cause()); name != "" && !l.troubled {
 			w.violate(n.Job, "NTF-6: the %s is told of job %s before the task of %s is sent", who, n.Job, name)
 		}

@@ -38,14 +38,15 @@ func (r *Referee) outOfTime(before makegood.Job, now time.Time) bool {
 }
 
 // granted: a resubmit and a new round have the whole timeout before them, counted from when they were decided: after the
-// save before, and not after this one. Nothing else but the end of a pause moves the deadline.
+// save before, and not after this one, or from a start that is yet to come. Nothing else but the end of a pause moves the deadline.
 func (r *Referee) granted(before, job makegood.Job, now time.Time) {
 	timeout, asked := r.workflow.Timeout.Std(), !slices.Equal(before.Requests, job.Requests)
+	from, to := later(r.savedAt, job.StartAt), later(now, job.StartAt)
 	resubmitted := job.Round != before.Round || before.ProcessState == makegood.Error && job.ProcessState != makegood.Error
 	switch {
 	case timeout == 0 || !r.Exact || job.Desired != makegood.Processed:
-	case resubmitted && (job.Deadline.Before(r.savedAt.Add(timeout)) || job.Deadline.After(now.Add(timeout))):
-		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", job.Deadline, timeout, r.savedAt, now)
+	case resubmitted && (job.Deadline.Before(from.Add(timeout)) || job.Deadline.After(to.Add(timeout))):
+		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", job.Deadline, timeout, from, to)
 	case !asked && !job.Deadline.Equal(before.Deadline):
 		r.wrong("nothing was granted, and its deadline goes from %v to %v", before.Deadline, job.Deadline)
 	}
