@@ -115,7 +115,8 @@ func TestWhatATemplateLacksIsNamed(t *testing.T) {
 		{"        MAKEGOOD_SHARDS: !Ref Shards\n", "", []string{"Globals.Function.Environment.Variables.MAKEGOOD_SHARDS"}, nil},
 		{
 			"[dynamodb:UpdateItem, dynamodb:GetItem]", "[dynamodb:GetItem, dynamodb:Query]",
-			[]string{"Resources.Fn::ForEach::Agents.${Agent}AgentRole.Properties.Policies[PolicyName agent].PolicyDocument.Statement[Sid Claim].Action: dynamodb:UpdateItem"}, nil,
+			[]string{"Resources.Fn::ForEach::Agents.${Agent}AgentRole.Properties.Policies[PolicyName agent].PolicyDocument.Statement[Sid Claim].Action: dynamodb:UpdateItem"},
+			nil,
 		},
 		{"- Sid: TakeTasks", "- Sid: Take", []string{
 			"Resources.Fn::ForEach::Agents.${Agent}AgentRole.Properties.Policies[PolicyName agent].PolicyDocument.Statement[Sid TakeTasks]",
