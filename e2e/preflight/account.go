@@ -54,12 +54,33 @@ func askedFor(template, samconfig, environment string, parameters []string) (ask
 		values[name] = value
 	}
 	template = settled(template, values)
-	agents := sum(rowLine, template)
+	agents := sum(rowLine, template) + rowless(template)
 	a := asked{used: agents + sum(sourceLine, template)}
 	if values["ReserveConcurrency"] == "yes" {
 		a.reserved = agents + sum(reservedLine, template)
 	}
 	return a, nil
+}
+
+// What an agent has that is listed and has no row.
+var (
+	listLine  = regexp.MustCompile(`(?m)^  Agents: &agents \[(.+)\]$`)
+	otherwise = regexp.MustCompile(`MaximumConcurrency: !FindInMap \[Agents, !Ref Agent, Concurrency, \{DefaultValue: (\d+)\}\]`)
+)
+
+// rowless is what the agents without a row of their own use.
+func rowless(template string) int {
+	listed := listLine.FindStringSubmatch(template)
+	if listed == nil {
+		return 0
+	}
+	without := 0
+	for name := range strings.SplitSeq(listed[1], ", ") {
+		if !strings.Contains(template, "\n    "+name+": {MemorySize: ") {
+			without++
+		}
+	}
+	return without * sum(otherwise, template)
 }
 
 // defaultLine is the default of a parameter that is a number.

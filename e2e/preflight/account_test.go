@@ -91,6 +91,29 @@ func TestThePageSaysWhatIsReserved(t *testing.T) {
 	}
 }
 
+// An agent that is a word in the list and nothing else runs, too.
+func TestAnAgentWithoutARowIsReserved(t *testing.T) {
+	template, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile("../../samconfig.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reserves := func(template string) int {
+		a, err := askedFor(template, string(config), "prod", []string{"ReserveConcurrency=yes"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.reserved
+	}
+	more := listLine.ReplaceAllString(string(template), "  Agents: &agents [$1, onemore]")
+	if got, want := reserves(more), reserves(string(template))+10; got != want {
+		t.Errorf("with an agent more it reserves %d, want %d", got, want)
+	}
+}
+
 // What must be mended says how.
 func TestALackSaysWhatToDo(t *testing.T) {
 	for _, f := range append(lacksOfConcurrency(asked{reserved: 94, used: 92}, limit{10, 10}, true), lacksOfConcurrency(asked{used: 92}, limit{10, 10}, true)...) {

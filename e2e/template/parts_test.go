@@ -237,7 +237,7 @@ func partRules() []rule {
 		}},
 		{"queues and agents have names that others can tell", checkNamed, []mistake{
 			{"QueueName: !Sub \"${AWS::StackName}-events-dead\"", "QueueName: events-dead", "EventsDeadQueue: the name"},
-			{"[inventory, payments,", "[inventory, payments, big-agent,", `"big-agent" cannot be the name`},
+			{"&agents [", "&agents [big-agent, ", `"big-agent" cannot be the name`},
 		}},
 	}
 }

@@ -21,9 +21,6 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Makegood is the module that a project requires.
-const Makegood = "github.com/makegood-dev/makegood"
-
 // MaxModuleBytes is how long the path of a module may be.
 const MaxModuleBytes = 256
 

@@ -10,6 +10,9 @@ import (
 	"testing"
 )
 
+// makegoodModule is what a project requires.
+const makegoodModule = "github.com/makegood-dev/makegood"
+
 // trips is a project that requires a published version.
 func trips() Project {
 	return Project{Name: "trips", Module: "example.com/trips", Version: "v1.2.3"}
@@ -36,7 +39,7 @@ func TestTheFilesOfAProjectAreFormattedAndUseNothingInternal(t *testing.T) {
 			if strings.Contains(text, leftMark) || strings.Contains(name, "NAME") || !strings.HasSuffix(text, "\n") {
 				t.Errorf("%s: a mark is left, or the end of its last line is missing", name)
 			}
-			if strings.Contains(text, Makegood+"/internal") {
+			if strings.Contains(text, makegoodModule+"/internal") {
 				t.Errorf("%s uses what is internal", name)
 			}
 			if !strings.HasSuffix(name, ".go") {
@@ -55,8 +58,8 @@ func TestAProjectRequiresThisVersionOrTheCheckoutInItsPlace(t *testing.T) {
 	replaced := trips()
 	replaced.Replace = "/src/makegood"
 	for want, p := range map[string]Project{
-		"module example.com/trips\n" + goVersion + "\nrequire " + Makegood + " v1.2.3\n":                                              trips(),
-		"module example.com/trips\n" + goVersion + "\nrequire " + Makegood + " v0.0.0\n\nreplace " + Makegood + " => /src/makegood\n": replaced,
+		"module example.com/trips\n" + goVersion + "\nrequire " + makegoodModule + " v1.2.3\n":                                                    trips(),
+		"module example.com/trips\n" + goVersion + "\nrequire " + makegoodModule + " v0.0.0\n\nreplace " + makegoodModule + " => /src/makegood\n": replaced,
 	} {
 		if got := filesOf(t, p)["go.mod"]; got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
