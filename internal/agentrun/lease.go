@@ -113,11 +113,10 @@ func (l *lease) Deadline() (time.Time, bool) {
 
 // Err calls the end of the time what it is, which a context that is ended by hand does not.
 func (l *lease) Err() error {
-	err := l.Context.Err()
-	if err != nil && errors.Is(context.Cause(l.Context), context.DeadlineExceeded) {
+	if errors.Is(context.Cause(l.Context), context.DeadlineExceeded) {
 		return context.DeadlineExceeded
 	}
-	return err
+	return l.Context.Err()
 }
 
 // CompleteBy is the one that is stored in the claim.

@@ -15,6 +15,21 @@ func TestARunnerHasAClockANonceAndALog(t *testing.T) {
 	}
 }
 
+// What failed is tried again soon at first, then ever later, and then every second: an attempt has no time for more.
+func TestWhatFailedIsTriedAgainSoonAndThenEverySecond(t *testing.T) {
+	soon := (&attempt{Runner: New(Config{}), lease: &lease{}}).soon().(*scattered).BackOff.(*backoff.ExponentialBackOff)
+	want := backoff.ExponentialBackOff{InitialInterval: 30 * time.Millisecond, Multiplier: 4, MaxInterval: time.Second}
+	if *soon != want {
+		t.Errorf("got %+v, want %+v", *soon, want)
+	}
+	soon.Reset()
+	for _, want := range []time.Duration{30 * time.Millisecond, 120 * time.Millisecond, 480 * time.Millisecond, time.Second, time.Second} {
+		if got := soon.NextBackOff(); got != want {
+			t.Errorf("got a wait of %s, want %s", got, want)
+		}
+	}
+}
+
 // Those who failed together come back apart: each waits for something between a third and all of its backoff.
 func TestAWaitIsAThirdToAllOfItsBackoff(t *testing.T) {
 	shortest, longest := time.Hour, time.Duration(0)

@@ -138,13 +138,13 @@ func (t *turn) failed(e makegood.StepFailed) Verdict {
 func (t *turn) replyTo(r makegood.Reply) (i int, undo bool, v Verdict) {
 	i, ok := t.indexOf(r.Step)
 	if !ok {
-		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", r.Step)}
+		return -1, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", r.Step)}
 	}
 	if OfLaterScheme(r) {
-		return -1, false, Verdict{Kind: Newer, Reason: fmt.Sprintf("a token of a later scheme for attempt %d of step %s", r.Attempt, r.Step)}
+		return -1, undo, Verdict{Kind: Newer, Reason: fmt.Sprintf("a token of a later scheme for attempt %d of step %s", r.Attempt, r.Step)}
 	}
 	if !Genuine(*t.job, r) {
-		return -1, false, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
+		return -1, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("a reply without the token of attempt %d of step %s", r.Attempt, r.Step)}
 	}
 	s := t.job.Steps[i]
 	a, undo, ok := dispatched(s)

@@ -19,7 +19,7 @@ const (
 	// tooLong are the tests of the embedded engine that take longer than all others together.
 	tooLong = "WhicheverTwoCalls|WhicheverCall|AWideJobSends|OnHostileQueues|OnABadDay|TwoThousandJobs"
 	// slow are the tests of the Scheduler that take longer than all others together: they are asked last.
-	slow = "LargeFanIn|EvaluationsOfABatch|FanInThatReads"
+	slow = "LargeFanIn|EvaluationsOfABatch|FanInThatReads|WhatTwoStepsRead"
 	// noFailFile: rapid keeps what fails in the tree, from which it is tried again; that of a mutant must not be.
 	noFailFile = "-rapid.nofailfile"
 )

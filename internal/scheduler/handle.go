@@ -222,17 +222,8 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 	for _, c := range l.moved.commands {
 		switch c := c.(type) {
 		case makegood.Dispatch:
-			name, message, err := s.message(ctx, l.moved, c)
-			if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
-				out.refused = append(out.refused, refusal{errand{letter: l, dispatch: c}, wrong.Reason})
-				continue
-			}
-			if err != nil {
+			if err := s.putTask(ctx, out, errand{letter: l, dispatch: c}); err != nil {
 				return err
-			}
-			out.add(name, message, errand{letter: l, dispatch: c})
-			if sentBefore(l.moved.job, c) {
-				s.Counts.Unstarted.Add(1)
 			}
 		case makegood.CloseAttempt, makegood.Announce:
 			// When the tasks are out.
@@ -245,6 +236,23 @@ func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 		default:
 			panic(fmt.Sprintf("scheduler: unknown command %T", c))
 		}
+	}
+	return nil
+}
+
+// putTask puts a task into the outbox, among those that can never be sent if its expressions fail.
+func (s *Scheduler) putTask(ctx context.Context, out *outbox, e errand) error {
+	name, message, err := s.message(ctx, e.letter.moved, e.dispatch)
+	if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
+		out.refused = append(out.refused, refusal{e, wrong.Reason})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out.add(name, message, e)
+	if sentBefore(e.letter.moved.job, e.dispatch) {
+		s.Counts.Unstarted.Add(1)
 	}
 	return nil
 }

@@ -241,3 +241,78 @@ func TestOtherContentIsAnsweredWithBothHashes(t *testing.T) {
 		t.Error("what is no JSON has a hash")
 	}
 }
+
+// An expression that fails when its step is opened fails the step, and says why.
+func TestAnExpressionThatFailsFailsItsStep(t *testing.T) {
+	for _, what := range []string{"with", "when"} {
+		want := `step first failed: step "first": ` + what + ": ${ 1 | .id }: expected an object but got: number (1)"
+		w := newWorld(t)
+		job := w.submit(w.define("name: one\nsteps: [{name: first, agent: a, "+what+": \"${ 1 | .id }\"}]"), "j")
+		if job.ProcessState != makegood.Error || job.Reason != want || len(w.sends) != 0 {
+			t.Errorf("got %s %q, sent %v, want Error %q, and no task", job.ProcessState, job.Reason, w.sends, want)
+		}
+	}
+}
+
+// A submission that comes again is answered with the job as it is stored.
+func TestASubmissionThatComesAgainIsAnsweredWithTheJob(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	w.submit(c, "j")
+	w.handle(w.done("j", "first"))
+	again, created, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`)})
+	if want := w.job("j"); err != nil || created || again.Rev != want.Rev || again.ProcessState != makegood.Processing {
+		t.Errorf("got %s, revision %d, created %t, %v, want Processing, %d", again.ProcessState, again.Rev, created, err, want.Rev)
+	}
+}
+
+// A job comes into Error once, whatever comes for it then.
+func TestAJobThatIsStoppedIsCountedOnce(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: pair\nonFailure: stop\nsteps: [{name: first, agent: a, needs: []}, {name: other, agent: b, needs: []}]"), "j")
+	no := makegood.StepError{Message: "no"}
+	first, other := w.failed("j", "first", w.claim("j", "first"), no), w.failed("j", "other", w.claim("j", "other"), no)
+	w.handle(first)
+	w.handle(other)
+	if got := w.s.Counts.Stopped.Load(); got != 1 || w.job("j").FailureCount != 2 {
+		t.Errorf("got %d stopped, %d failures, want 1, 2", got, w.job("j").FailureCount)
+	}
+}
+
+// A payload that is gone from the store is gone for good: the job is put in front of a person, who is told which.
+func TestAPayloadThatIsGoneIsToldOf(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: other, agent: b, with: \"${ .steps.first.output.id }\", startBy: 10s}]"), "j")
+	w.handle(w.says("j", "first", w.claim("j", "first"), list(1000)))
+	first, _ := w.job("j").Step("first")
+	w.s = w.withConfig(func(c *scheduler.Config) { c.Payloads = gone{c.Payloads} })
+	if failed := w.handle(w.deadline("j")); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if job, want := w.job("j"), first.Forward.Output.Ref+" of the job is gone from the store"; job.ProcessState != makegood.Error || job.Reason != want {
+		t.Errorf("got %s %q, want Error %q", job.ProcessState, job.Reason, want)
+	}
+}
+
+// gone are payloads that are not there.
+type gone struct{ store.Payloads }
+
+func (gone) Payload(context.Context, string, string) ([]byte, error) { return nil, store.ErrNotFound }
+
+// Of two replies one is left to a newer release, and what the other makes due cannot be sent: that one alone comes again.
+func TestAReplyThatWasLeftDoesNotComeAgainWithItsNeighbour(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: pair\nsteps: [{name: first, agent: a, needs: []}, {name: other, agent: a, needs: []}, {name: last, agent: b, needs: [other]}]"), "j")
+	later := w.by("j", "first", w.claim("j", "first"))
+	later.Token = "2.x"
+	left, other := w.record("j", makegood.StepSucceeded{Reply: later}), w.done("j", "other")
+	w.deny = func(name string, _ queue.Message) error {
+		if name == "tasks-b" {
+			return errBroken
+		}
+		return nil
+	}
+	if failed := w.handle(left, other); !slices.Equal(failed, []string{other.MessageId}) {
+		t.Errorf("wants again: %v, want %s", failed, other.MessageId)
+	}
+}
