@@ -50,7 +50,7 @@ func newDeployedStack(t *testing.T) *deployedStack {
 	t.Helper()
 	tables, mq := standin.DynamoDB(t), standin.SQS(t)
 	s := &deployedStack{name: "mg" + strings.ToLower(rand.Text()[:10]), binary: filepath.Join(t.TempDir(), "makegood")}
-	if out, err := exec.Command("go", "build", "-o", s.binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", s.binary, "../cmd/makegood").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	db := dynamodb.NewFromConfig(standin.Config(tables.Endpoint))
