@@ -312,6 +312,9 @@ func TestAWithdrawnAttemptEndsWhenItsTimeIsUp(t *testing.T) {
 			return nil, nil
 		})
 		w.wantFailed(w.handle(t.Context(), w.task("pay")))
+		if got := time.Since(began); got != 10*time.Second {
+			t.Errorf("ended after %v, want 10s", got)
+		}
 		w.wantSilence()
 		time.Sleep(time.Minute) // virtual: the agent that was left alone comes to its end
 	})
@@ -323,7 +326,7 @@ func TestAReplacedAttemptIsStoppedAndSaysNothing(t *testing.T) {
 		var w *world
 		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
 			w.table.heldBy("j/pay", "i-2:x", 4)
-			if err := agent.Heartbeat(ctx); !errors.Is(err, agent.ErrOver) || context.Cause(ctx) != agent.ErrOver {
+			if err := agent.Heartbeat(ctx); err != agent.ErrOver || context.Cause(ctx) != agent.ErrOver {
 				t.Errorf("heartbeat: %v, cause: %v, want over", err, context.Cause(ctx))
 			}
 			return nil, nil

@@ -41,7 +41,7 @@ func dispatched(s makegood.StepState) (a makegood.Activity, undo, ok bool) {
 	}
 }
 
-// openAttempt makes the next attempt: its number has never been used, and never will be again.
+// openAttempt makes the next attempt of an activity that rests: its number has never been used, and never will be again.
 func (t *turn) openAttempt(i int, undo bool) {
 	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
 		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
@@ -55,7 +55,6 @@ func (t *turn) openAttempt(i int, undo bool) {
 	a.State = makegood.Dispatched
 	a.Tries++
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
-	a.OpenedAt, a.LookAt, a.Closing = time.Time{}, time.Time{}, false
 	a.LookAt = t.nextLook(i, undo)
 }
 

@@ -220,7 +220,7 @@ func (s *story) step(a args) makegood.Step {
 	}
 	switch {
 	case a.has("undo"):
-		step.Undo = &makegood.Undo{Action: "undo_" + step.Name, Retry: makegood.Retry{Attempts: s.number(a.or("undoAttempts", "5"))}}
+		step.Undo = &makegood.Undo{Agent: a.or("undoAgent", ""), Action: "undo_" + step.Name, Retry: makegood.Retry{Attempts: s.number(a.or("undoAttempts", "5"))}}
 	case a.or("undo", "") == "none":
 		step.Undo = &makegood.Undo{None: true}
 	}
