@@ -1,7 +1,6 @@
 package modelcheck
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"regexp"
@@ -62,7 +61,7 @@ func mutants() []planted.Bug {
 			"what is due after a backoff is never made", deadlines,
 			"if t.going() && undo != t.forwards() && passed(a.At, t.now) {", "if t.going() && undo != t.forwards() && passed(a.At, t.now) && a.Attempt > 9 {",
 		},
-		{"the second round keeps the undos of the first", requests, "s.Undo = makegood.Activity{FailureCount: s.Undo.FailureCount}", "s.Undo.Tries = 0"},
+		{"the second round keeps the undos of the first", requests, "s.Undo = makegood.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}", "s.Undo.Tries = 0"},
 		{"resubmit forgets what failed", requests, "a.State, a.FinishedAt = makegood.NotStarted, time.Time{}\n", "a.FinishedAt = time.Time{}\n"},
 		{"nobody is told of an Error again", pending, "range job.Untold {", "range job.Untold[:0] {"},
 		{"a task lost is not sent again", pending, "case !ok || a.Cause != cause:", "case !ok || a.Cause != cause || a.Resent > 0:"},
@@ -110,22 +109,9 @@ var caughtAfter = regexp.MustCompile(`--- FAIL: TestSmallModels/(\S+)[\s\S]*?: a
 
 // Some of the wrong versions; make modelcheck tries them all.
 func TestPlantedBugsAreFound(t *testing.T) {
-	all := mutants()
-	if !large() {
-		all = []planted.Bug{all[0], all[9], all[43]}
-	}
-	for _, bug := range all {
-		t.Run(bug.Name, func(t *testing.T) {
-			out, err := planted.Run(t, bug, "-run", "^TestSmallModels$", ".")
-			caught := caughtAfter.FindSubmatch(out)
-			if err == nil || caught == nil {
-				t.Fatalf("got %v, want a violation:\n%s", err, out)
-			}
-			found := fmt.Sprintf("| %s | %s | %s |", bug.Name, bytes.ReplaceAll(caught[1], []byte("_"), []byte(" ")), caught[2])
-			t.Logf("%s %s |", found, caught[3])
-			proof.Says(t, found)
-		})
-	}
+	planted.Hunt{
+		Bugs: mutants(), All: large(), Quick: []int{0, 9, 43}, Found: caughtAfter, Args: []string{"-run", "^TestSmallModels$", "."},
+	}.Run(t)
 	proof.Says(t, fmt.Sprintf("%d of %[1]d are found.", len(mutants())))
 }
 

@@ -35,21 +35,14 @@ func Table(rows [][4]string) []Bug {
 // fails the test.
 func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 	t.Helper()
-	file := filepath.Join(internal(t), bug.File)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(text), bug.Old); n != 1 {
-		t.Fatalf("%s has %d places to plant the bug in, want 1: %q", bug.File, n, bug.Old)
-	}
+	file, text := bug.place(t)
 	wrong := filepath.Join(t.TempDir(), filepath.Base(bug.File))
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: wrong}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{wrong: []byte(strings.Replace(string(text), bug.Old, bug.New, 1)), overlay: list} {
+	for name, content := range map[string][]byte{wrong: []byte(strings.Replace(text, bug.Old, bug.New, 1)), overlay: list} {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +53,20 @@ func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 		t.Fatalf("the bug does not compile: %v\n%s", err, out)
 	}
 	return out, err
+}
+
+// place gives the file that a bug is planted in, and its text.
+func (b Bug) place(t *testing.T) (file, text string) {
+	t.Helper()
+	file = filepath.Join(internal(t), b.File)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(content), b.Old); n != 1 {
+		t.Fatalf("%s: %s has %d places to plant the bug in, want 1: %q", b.Name, b.File, n, b.Old)
+	}
+	return file, string(content)
 }
 
 // internal is the folder of that name that the caller's test lies in.

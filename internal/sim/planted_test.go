@@ -84,24 +84,12 @@ const plantedSeeds = 20_000
 
 var foundAfter = regexp.MustCompile(`found after (\d+) seeds: ([^\n]+)`)
 
-// Some of the wrong versions; make planted tries them all.
+// One of the wrong versions; make planted tries them all.
 func TestPlantedBugsAreFound(t *testing.T) {
-	all := bugs()
-	if os.Getenv("PLANTED") == "" {
-		all = all[10:11]
-	}
-	for _, bug := range all {
-		t.Run(bug.Name, func(t *testing.T) {
-			out, err := planted.Run(t, bug, "-run", "^TestUntilTheFirstViolation$", ".", "-until-violation")
-			found := foundAfter.FindSubmatch(out)
-			if err == nil || found == nil {
-				t.Fatalf("got %v, want a violation:\n%s", err, out)
-			}
-			row := fmt.Sprintf("| %s | %s |", bug.Name, found[1])
-			t.Logf("%s %s |", row, found[2])
-			proof.Says(t, row)
-		})
-	}
+	planted.Hunt{
+		Bugs: bugs(), All: os.Getenv("PLANTED") != "", Quick: []int{10}, Found: foundAfter,
+		Args: []string{"-run", "^TestUntilTheFirstViolation$", ".", "-until-violation"},
+	}.Run(t)
 	proof.Says(t, fmt.Sprintf("%d of %[1]d are found; ", len(bugs())))
 }
 
