@@ -75,7 +75,7 @@ func mutants() []planted.Bug {
 		},
 		{"a closing that was lost is not asked for again", deadlines, "\t\tt.end(i, undo)\n\tcase due || ", "\t\ta.LookAt = t.now.Add(makegood.CloseAgain)\n\tcase due || "},
 		{"a closing that was lost is asked for after a day", closing, "a.LookAt = t.now.Add(makegood.CloseAgain)", "a.LookAt = t.now.Add(makegood.FarKey)"},
-		{"LookAt is not renewed", closing, "\ta.LookAt = t.nextLook(i, undo)\n}", "}"},
+		{"LookAt is not renewed", closing, "t.cause, time.Time{}\n\t}\n\ta.LookAt = t.nextLook(i, undo)\n}", "t.cause, time.Time{}\n\t}\n}"},
 		{"what is held is looked at after a day", closing, "a.LookAt = t.lives(i, undo, claim)", "a.LookAt = t.now.Add(makegood.FarKey)"},
 		{"what was closed is sent again", closing, "\tdefault:\n\t\tt.end(i, undo)\n\t}\n}\n\n// replace", "\tdefault:\n\t\tt.unclaimed(i, undo)\n\t}\n}\n\n// replace"},
 		{"the answer to a closing ends whatever is out", closing, "if !ok || a.Attempt != e.Attempt {\n\t\treturn Verdict{Kind: Duplicate", "if !ok {\n\t\treturn Verdict{Kind: Duplicate"},
