@@ -20,6 +20,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
@@ -75,6 +76,8 @@ type Engine struct {
 	handler http.Handler
 	agents  []agent.Handler
 	waiting waiting
+	closing sync.Once
+	closed  error
 }
 
 var _ client.Jobs = (*Engine)(nil)
@@ -128,13 +131,15 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 // for a while is no reason to return. Call it once.
 func (e *Engine) Run(ctx context.Context) error { return e.inner.Run(ctx) }
 
-// Close gives the folder free. Run must have returned. A second Close does nothing.
+// Close gives the folder free. Run must have returned. A second Close does nothing, and gives what the first gave.
 func (e *Engine) Close() error {
-	e.http.Close()
-	if e.inner == nil {
-		return nil
-	}
-	return e.inner.Close()
+	e.closing.Do(func() {
+		e.http.Close()
+		if e.inner != nil {
+			e.closed = e.inner.Close()
+		}
+	})
+	return e.closed
 }
 
 // Define makes a workflow file the current definition of its name; jobs that are there keep theirs. name is what the

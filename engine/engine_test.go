@@ -1,0 +1,249 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/folder"
+	"github.com/makegood-dev/makegood/engine"
+)
+
+const letter = `
+name: letter
+steps:
+  - {name: write, agent: post}
+`
+
+// post writes letters, and refuses those to nobody.
+func post() agent.Handler {
+	return agent.New("post", agent.Do("write", func(_ context.Context, to string) (string, error) {
+		if to == "" {
+			return "", agent.Final(errors.New("no such door"))
+		}
+		return "Dear " + to, nil
+	}))
+}
+
+// running is an engine at work.
+type running struct {
+	*engine.Engine
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func run(t *testing.T, o engine.Options) *running {
+	t.Helper()
+	if o.Workflows == nil {
+		o.Workflows = fstest.MapFS{"letters/letter.yml": {Data: []byte(letter)}}
+	}
+	o.Agents, o.Logger = []agent.Handler{post()}, slog.New(slog.DiscardHandler)
+	ctx, stop := context.WithCancel(t.Context())
+	eng, err := engine.Open(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{eng, stop, make(chan error, 1)}
+	go func() { r.ended <- eng.Run(ctx) }()
+	return r
+}
+
+func (r *running) close(t *testing.T) {
+	t.Helper()
+	r.stop()
+	if err := errors.Join(<-r.ended, r.Close(), r.Close()); err != nil {
+		t.Errorf("got %v, want an engine that was told to stop to end well, and to bear being closed twice", err)
+	}
+}
+
+// Several engines run in one process, each on a folder of its own, and leave no goroutine behind. What one has kept,
+// the next one on its folder has.
+func TestSeveralEnginesLiveSideBySideAndLeaveNothing(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	dirs := []string{t.TempDir(), t.TempDir()}
+	var all sync.WaitGroup
+	for i, dir := range dirs {
+		all.Go(func() {
+			eng := run(t, engine.Options{Dir: dir})
+			defer eng.close(t)
+			if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: fmt.Appendf(nil, `"%d"`, i)}); err != nil {
+				t.Error(err)
+			}
+			job, err := eng.Wait(t.Context(), "l")
+			if err != nil || job.ProcessState != makegood.Processed || string(job.Steps[0].Output) != fmt.Sprintf(`"Dear %d"`, i) {
+				t.Errorf("engine %d: got %s in %s, %v", i, job.Steps[0].Output, job.ProcessState, err)
+			}
+		})
+	}
+	all.Wait()
+	again := run(t, engine.Options{Dir: dirs[0]})
+	defer again.close(t)
+	job, err := again.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`"0"`)})
+	if err != nil || !job.Existed || job.ProcessState != makegood.Processed {
+		t.Errorf("again: got %+v, %v, want the job of before", job, err)
+	}
+}
+
+// Whatever the source, jobs are asked for and refused in the same words: an engine, the API over it, and its folder.
+func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
+	dir := t.TempDir()
+	eng := run(t, engine.Options{Dir: dir})
+	defer eng.close(t)
+	server := httptest.NewServer(http.StripPrefix("/makegood", eng.Handler()))
+	defer server.Close()
+	api, err := client.New(server.URL + "/makegood")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, to := range map[string]string{"good": `"Ada"`, "bad": `""`} {
+		if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage(to)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := eng.Wait(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// That somebody was told of the Error is noted, and moves its key a day ahead: the last that is written.
+	for until := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		bad, err := eng.Look(t.Context(), "bad")
+		if err != nil || time.Now().After(until) {
+			t.Fatalf("got %+v, %v, want its key a day ahead", bad, err)
+		}
+		if time.Until(*bad.CompleteBy) > time.Hour {
+			break
+		}
+	}
+	read, err := folder.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	var want string
+	for i, jobs := range []client.Jobs{eng, api, read} {
+		if got := seen(t, jobs); i == 0 {
+			want = got
+		} else if got != want {
+			t.Errorf("%T: got\n%s\nwant, as the engine says,\n%s", jobs, got, want)
+		}
+	}
+	for _, jobs := range []client.Jobs{eng, api} {
+		if got := refused(t, jobs); got != "mismatch invalid refused" {
+			t.Errorf("%T: got %q", jobs, got)
+		}
+	}
+	if _, err := read.Submit(t.Context(), makegood.Submission{Workflow: "letter"}); !errors.Is(err, folder.ErrReadOnly) {
+		t.Errorf("submitted to a folder: got %v, want %v", err, folder.ErrReadOnly)
+	}
+	if _, err := read.Ask(t.Context(), "bad", makegood.Resubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
+		t.Errorf("asked of a folder: got %v, want %v", err, folder.ErrReadOnly)
+	}
+}
+
+// seen is all that can be read.
+func seen(t *testing.T, jobs client.Jobs) string {
+	t.Helper()
+	good, err := jobs.Wait(t.Context(), "good")
+	if err != nil {
+		t.Fatalf("%T: %v", jobs, err)
+	}
+	_, missing := jobs.Get(t.Context(), "none")
+	if !errors.Is(missing, client.ErrNotFound) {
+		t.Errorf("%T: a job that is not there: got %v", jobs, missing)
+	}
+	page, err := jobs.Page(t.Context(), client.Filter{State: makegood.Error}, "")
+	if err != nil {
+		t.Fatalf("%T: %v", jobs, err)
+	}
+	var listed []client.Listed
+	for job, err := range jobs.List(t.Context(), client.Filter{}) {
+		if err != nil {
+			t.Fatalf("%T: %v", jobs, err)
+		}
+		listed = append(listed, job)
+	}
+	workflows, err := jobs.Workflows(t.Context())
+	text, jsonErr := json.Marshal([]any{good, page, listed, workflows})
+	if err := errors.Join(err, jsonErr); err != nil || len(page.Jobs) != 1 || len(listed) != 2 || len(workflows) != 1 {
+		t.Fatalf("%T: got %s, %v", jobs, text, err)
+	}
+	return string(text)
+}
+
+// refused is how what cannot be granted is answered.
+func refused(t *testing.T, jobs client.Jobs) string {
+	t.Helper()
+	var said []string
+	_, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "good", Input: json.RawMessage(`"Eve"`)})
+	if mismatch := new(client.MismatchError); errors.As(err, &mismatch) && mismatch.Job == "good" {
+		said = append(said, "mismatch")
+	}
+	_, err = jobs.Submit(t.Context(), makegood.Submission{Workflow: "poem", ID: "p"})
+	if invalid := new(client.InvalidError); errors.As(err, &invalid) && strings.Contains(invalid.Message, "poem") {
+		said = append(said, "invalid")
+	}
+	_, err = jobs.Ask(t.Context(), "good", makegood.Resubmit, "")
+	if refusal := new(client.RefusedError); errors.As(err, &refusal) && refusal.Job == "good" {
+		said = append(said, "refused")
+	}
+	return strings.Join(said, " ")
+}
+
+// An operator hears of an Error, and a listener of every change of the jobs that name it.
+func TestWhoIsToBeToldIsTold(t *testing.T) {
+	alerts, told := make(chan engine.Notice, 1), make(chan engine.Notice, 10)
+	eng := run(t, engine.Options{
+		Operator:  func(_ context.Context, n engine.Notice) error { alerts <- n; return nil },
+		Listeners: map[string]func(context.Context, engine.Notice) error{"shop": func(_ context.Context, n engine.Notice) error { told <- n; return nil }},
+	})
+	defer eng.close(t)
+	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`""`), ReplyTo: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []chan engine.Notice{alerts, told} {
+		for n := (engine.Notice{}); n.ProcessState != makegood.Error; {
+			select {
+			case n = <-c:
+				if n.Job != "l" || n.Workflow != "letter" {
+					t.Errorf("got %+v", n)
+				}
+			case <-time.After(10 * time.Second):
+				t.Fatal("nobody was told of the Error")
+			}
+		}
+	}
+}
+
+// What is wrong is said before anything runs, all of it, and the folder is free again.
+func TestWhatCannotBeOpenedIsRefusedWhole(t *testing.T) {
+	dir := t.TempDir()
+	bad := fstest.MapFS{
+		"a.yaml": {Data: []byte("name: a\nsteps: [{name: s, agent: nobody}]\n")},
+		"b.yaml": {Data: []byte("name: B\n")},
+	}
+	_, err := engine.Open(t.Context(), engine.Options{Dir: dir, Workflows: bad})
+	if err == nil || !strings.Contains(err.Error(), "a.yaml:2") || !strings.Contains(err.Error(), "b.yaml:1") {
+		t.Errorf("got %v, want what is wrong with both files", err)
+	}
+	first := run(t, engine.Options{Dir: dir})
+	if _, err := engine.Open(t.Context(), engine.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ")) && !strings.Contains(err.Error(), "pid") {
+		t.Errorf("a second engine on the folder: got %v, want who holds it", err)
+	}
+	first.close(t)
+	if _, err := folder.Open(t.Context(), t.TempDir()); err == nil {
+		t.Error("a folder in which nothing was kept: got no error")
+	}
+}
