@@ -239,7 +239,7 @@ func TestWhatCannotBeOpenedIsRefusedWhole(t *testing.T) {
 		t.Errorf("got %v, want what is wrong with both files", err)
 	}
 	first := run(t, engine.Options{Dir: dir})
-	if _, err := engine.Open(t.Context(), engine.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("process ")) && !strings.Contains(err.Error(), "pid") {
+	if _, err := engine.Open(t.Context(), engine.Options{Dir: dir}); err == nil || !strings.Contains(err.Error(), "process ") && !strings.Contains(err.Error(), "pid") {
 		t.Errorf("a second engine on the folder: got %v, want who holds it", err)
 	}
 	first.close(t)
