@@ -95,7 +95,9 @@ func readTree(t *testing.T) []source {
 			return err
 		}
 		if entry.IsDir() {
-			if hidden(entry.Name()) && name != root {
+			// A module of its own, such as a project that makegood new has written here, is somebody else's.
+			_, missing := os.Stat(filepath.Join(name, "go.mod"))
+			if name != root && (hidden(entry.Name()) || missing == nil) {
 				return fs.SkipDir
 			}
 			return nil
