@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -117,6 +118,45 @@ func TestADiskThatIsFullForAWhileStopsTheEngineForThatWhile(t *testing.T) {
 		}
 		if got := len(r.seen("ship")); got != len(jobs) {
 			t.Errorf("%d second steps were done for %d jobs", got, len(jobs))
+		}
+	})
+}
+
+// The disk may be full already when the engine begins: then it waits, and does not end.
+func TestAnEngineThatBeginsOnAFullDiskWaitsForRoom(t *testing.T) {
+	signal.Ignore(syscall.SIGXFSZ)
+	dir := memoryDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		engine, err := embedded.Open(t.Context(), embedded.Config{
+			Dir: dir, Agents: []agent.Handler{actor{"a", ok}}, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, engine: engine, patience: time.Hour, jobs: map[string]makegood.Job{}, more: make(chan struct{}, 1)}
+		c := w.define("name: one\nsteps: [{name: charge, agent: a}]")
+		w.submit(c, "stored", `{}`)
+		hasRoom := fillDisk(t, filepath.Join(dir, embedded.DataFile+"-wal"))
+		if _, _, err := engine.Submit(t.Context(), scheduler.Submission{ID: "refused", Definition: c.Hash, Input: json.RawMessage(`{}`)}); !errors.Is(err, sqlitestore.ErrFailed) {
+			t.Fatalf("on a full disk: got %v, want %v", err, sqlitestore.ErrFailed)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error, 1)
+		go func() { ran <- engine.Run(ctx) }()
+		select {
+		case err := <-ran:
+			t.Errorf("it ended on a full disk: %v", err)
+		case <-time.After(time.Minute):
+		}
+		hasRoom()
+		time.Sleep(time.Minute)
+		job, err := engine.Job(t.Context(), "stored")
+		if err != nil || job.ProcessState != makegood.Processed {
+			t.Errorf("with room again: got %s, %v, want Processed", job.ProcessState, err)
+		}
+		stop()
+		if err := errors.Join(<-ran, engine.Close()); err != nil {
+			t.Error(err)
 		}
 	})
 }

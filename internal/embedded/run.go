@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -66,7 +67,7 @@ func (e *Engine) poller(name string, workers int, h queue.Handler) func(context.
 func (e *Engine) recover(ctx context.Context) error {
 	after := ""
 	for {
-		ids, err := e.file.Unfinished(ctx, after, recoverPage)
+		ids, err := e.unfinished(ctx, after)
 		if err != nil {
 			return fmt.Errorf("list unfinished jobs: %w", err)
 		}
@@ -89,6 +90,22 @@ func (e *Engine) recover(ctx context.Context) error {
 			return nil
 		}
 		after = ids[len(ids)-1]
+	}
+}
+
+// unfinished reads a page of unfinished jobs. While the disk is full it waits for room, as all else does; a store that is
+// lost ends the engine elsewhere.
+func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error) {
+	for {
+		ids, err := e.file.Unfinished(ctx, after, recoverPage)
+		if !errors.Is(err, sqlitestore.ErrFailed) {
+			return ids, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(tick):
+		}
 	}
 }
 
