@@ -34,7 +34,7 @@ func bugs() []planted.Bug {
 		{"a closing that failed is forgotten", closing, "return follow, errors.Join(errs...)", "return follow, nil"},
 		{"the answer to a closing is not brought to the job", closing, "if len(follow.events) > 0 {", "if len(follow.events) > 1000 {"},
 		{"the answers to closings are saved one by one", closing, "follow.moved, follow.err = s.moveOrPark(ctx, l.job, follow.events)", "for _, e := range follow.events {\n\t\t\tfollow.moved, follow.err = s.moveOrPark(ctx, l.job, []makegood.Event{e})\n\t\t}"},
-		{"the answer to one closing is given to another attempt", closing, "AttemptClosed{Step: c.Step, Attempt: c.Attempt,", "AttemptClosed{Step: closings[0].Step, Attempt: closings[0].Attempt,"},
+		{"the answer to one closing is given to another attempt", closing, "\t\tif e != nil {\n\t\t\tfollow.events", "\t\tif e = answers[0]; e != nil {\n\t\t\tfollow.events"},
 		{"a newer claim is judged without loading again", closing, "\tif found.Finding == makegood.FoundOver {", "\tif found.Finding == \"\" {"},
 		{"a pause tells who works to stop", "machine/pending.go", "unwanted := undo == (job.Desired == makegood.Processed)", "unwanted := true"},
 		{"whatever an agent claims is believed", "machine/closing.go", "makegood.MaxClaimAhead)", "1000*makegood.MaxClaimAhead)"},
