@@ -23,6 +23,9 @@ type Referee struct {
 	sides map[sideName]*tally
 	// undoes are the attempts of undos.
 	undoes map[attemptName]bool
+	// begun are the attempts that ran at all: one of a shared step runs again whenever its task is delivered again,
+	// however much was granted meanwhile.
+	begun map[attemptName]bool
 	// savedAt is when the job was saved last.
 	savedAt time.Time
 	// asked: somebody asked for a cancel or an undo. lied: an agent claimed what cannot be true.
@@ -48,7 +51,7 @@ type tally struct {
 
 // Watch begins with a job that is not born yet. wrong is told of what breaks a promise.
 func Watch(w makegood.Workflow, wrong func(format string, args ...any)) *Referee {
-	return &Referee{workflow: w, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}}
+	return &Referee{workflow: w, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}}
 }
 
 func (r *Referee) tally(step string, undo bool) *tally {
@@ -79,7 +82,9 @@ func attempts(s makegood.Step, undo bool) int {
 // Began: an agent runs an attempt. outcome is what an undo was told of its step.
 func (r *Referee) Began(step string, attempt, round int, undo bool, outcome makegood.Outcome) {
 	def, t := r.def(step), r.tally(step, undo)
-	t.ran[attempt] = true
+	if name := (attemptName{step, attempt}); !r.begun[name] {
+		r.begun[name], t.ran[attempt] = true, true
+	}
 	waits := !undo && r.workflow.OnFailure.Action == makegood.FailureWait
 	if n := attempts(def, undo); len(t.ran) > n && !waits {
 		r.wrong("attempt %d of %s is the %dth since some were granted, and those were %d", attempt, step, len(t.ran), n)

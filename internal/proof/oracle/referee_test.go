@@ -1,0 +1,35 @@
+package oracle
+
+import (
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// A queue may deliver the task of a shared step again whenever it likes, and it runs again: that is no attempt more, not
+// even after others were granted.
+func TestTheSameAttemptAgainIsNoAttemptMore(t *testing.T) {
+	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{
+		Name: "s", Agent: "a", Shared: true, Retry: makegood.Retry{Attempts: 1},
+	}}}
+	var wrongs int
+	r := Watch(w, func(string, ...any) { wrongs++ })
+	job := makegood.Job{ID: "j", Round: 1, ProcessState: makegood.Processing, Desired: makegood.Processed, Steps: []makegood.StepState{{
+		Name: "s", Attempt: 1, Forward: makegood.Activity{State: makegood.Dispatched, Attempt: 1},
+	}}}
+	r.Saved(job, job.CreatedAt)
+	r.Began("s", 1, 1, false, makegood.OutcomeDone)
+	r.Began("s", 1, 1, false, makegood.OutcomeDone)
+	again := job.Clone()
+	again.Requests = []string{"r"}
+	r.regrant(job, again)
+	r.Began("s", 1, 1, false, makegood.OutcomeDone)
+	r.Began("s", 2, 1, false, makegood.OutcomeDone)
+	if wrongs != 0 {
+		t.Errorf("%d promises are said to be broken, and none is", wrongs)
+	}
+	r.Began("s", 3, 1, false, makegood.OutcomeDone)
+	if wrongs != 1 {
+		t.Errorf("an attempt more than was granted is found %d times, want once", wrongs)
+	}
+}
