@@ -2,313 +2,80 @@ package makegood
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 )
 
-// ProcessState is the state of a job. Each says who moves the job on from it.
-type ProcessState string
-
-const (
-	// Pending: the intent is stored, with its first attempts; no reply has come yet. An agent's
-	// reply, or the Supervisor when none comes, moves it on.
-	Pending ProcessState = "Pending"
-	// Processing: steps are being done. Replies move it on, and the Supervisor when they fail to come.
-	Processing ProcessState = "Processing"
-	// Processed: every step is done or skipped. Final, unless an operator wants it undone.
-	Processed ProcessState = "Processed"
-	// Error: the job waits for a person, who was told why. Resubmit goes on in the direction that
-	// stopped; cancel and undo turn it round.
-	Error ProcessState = "Error"
-	// Undoing: what was done, or may have been, is being undone. Replies and the Supervisor move it on.
-	Undoing ProcessState = "Undoing"
-	// Undone: everything that can be undone is. A resubmit starts a new round.
-	Undone ProcessState = "Undone"
-	// Cancelled: undone because somebody asked for it. Final.
-	Cancelled ProcessState = "Cancelled"
-)
-
-// ProcessStates are all of them, in the order in which a reader meets them.
-func ProcessStates() []ProcessState {
-	return []ProcessState{Pending, Processing, Processed, Error, Undoing, Undone, Cancelled}
-}
-
-// Finished reports whether a job in this state is at its end. Error is not: it waits for a person.
-func (s ProcessState) Finished() bool { return s == Processed || s == Undone || s == Cancelled }
-
-// Verb is something that an operator or submitter may ask of a job.
-type Verb string
-
-// The verbs. What each does in each ProcessState is a table in internal/machine (docs/states.md).
-const (
-	Cancel   Verb = "cancel"   // undo what was done, and end Cancelled
-	UndoJob  Verb = "undo"     // undo what was done, and end Undone
-	Resubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
-	Pause    Verb = "pause"    // start nothing new; what runs runs on
-	Resume   Verb = "resume"   // take a pause back
-)
-
-// Verbs are all of them.
-func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume} }
-
-// Job is one run of a workflow. The zero value of a field means "not yet".
+// Job is a job as its users see it: as the engine, the clients and the API give it. In JSON every field is always there; null means "not yet" or
+// "none". Times are in UTC, RFC 3339.
 type Job struct {
-	// ID is given by the submitter or made for it, and unique over all workflows of a deployment.
-	ID string `json:"id"`
-	// Workflow is the name of its workflow, Definition the hash of the one it keeps.
-	Workflow   string `json:"workflow"`
+	ID       string `json:"id"`
+	Workflow string `json:"workflow"`
+	// Definition is the hash of the definition that the job keeps.
 	Definition string `json:"definition"`
 	// Round counts the runs from the start; the first is 1.
 	Round int `json:"round"`
 	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
 	ProcessState ProcessState `json:"processState"`
 	Desired      ProcessState `json:"desired"`
-	// PausedAt is set while the job is paused, a desire that keeps the state under it.
-	PausedAt time.Time `json:"pausedAt,omitzero"`
-	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
-	Reason string `json:"reason,omitempty"`
+	// Paused: nothing new starts until it is resumed.
+	Paused bool `json:"paused"`
+	// Reason says why the job stopped, is undone or was cancelled; empty otherwise.
+	Reason string `json:"reason"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
 	FailureCount int `json:"failureCount"`
-	// LockedBy is instance and nonce of the last save; empty until the first one after birth.
-	LockedBy string `json:"lockedBy,omitempty"`
-	// CompleteBy is the key in the index: never later than the earliest moment at which anything can
-	// be due, so when the Supervisor must look. Zero: finished and told, out of the index.
-	CompleteBy time.Time `json:"completeBy,omitzero"`
-	CreatedAt  time.Time `json:"createdAt"`
-	FinishedAt time.Time `json:"finishedAt,omitzero"`
-	// StartAt is when the job may start; zero: at once.
-	StartAt time.Time `json:"startAt,omitzero"`
-	// ReplyTo is the registered name of who is told of every change of ProcessState; empty: nobody. An
-	// operator is told of an Error all the same.
-	ReplyTo string `json:"replyTo,omitempty"`
-	// Deadline is when the job's own timeout passes; zero: never.
-	Deadline time.Time `json:"deadline,omitzero"`
-	// Input is what the submitter gave; InputHash tells the same id with other content apart.
-	Input     Payload `json:"input,omitzero"`
-	InputHash string  `json:"inputHash"`
+	// LockedBy is who saved the job last; nil until the first save after its birth.
+	LockedBy *string `json:"lockedBy"`
+	// CompleteBy is when the Supervisor looks at the job, at the latest; nil when nothing is left to do.
+	CompleteBy *time.Time `json:"completeBy"`
+	// StartAt is when the job may start; nil: at once.
+	StartAt    *time.Time `json:"startAt"`
+	CreatedAt  time.Time  `json:"createdAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	// RequestedBy is who asked for the verb that was granted last: on AWS the ARN of the caller; nil if nobody has.
+	RequestedBy *string `json:"requestedBy"`
+	// Input is what was submitted; null where payloads were not asked for.
+	Input json.RawMessage `json:"input"`
 	// Steps are in the order of the workflow.
-	Steps []StepState `json:"steps"`
-
-	// Birth is a nonce of the job's birth: it tells the items of this job from those of an earlier one of the same
-	// id. Agents know it, since the names of claim items hold it.
-	Birth string `json:"birth,omitempty"`
-	// Secret is what the tokens of its attempts are made with: SecretBytes random bytes that never leave the store.
-	// None until the save that makes the first attempt.
-	Secret []byte `json:"secret,omitempty"`
-
-	// Rev counts the saves; the first is 1.
-	Rev int64 `json:"rev"`
-	// Requests names the last MaxRequests requests that were granted, oldest first: one of them that comes again is
-	// a duplicate.
-	Requests []string `json:"requests,omitempty"`
-	// RemindAt is when the operator hears again of a job that is in Error still.
-	RemindAt time.Time `json:"remindAt,omitzero"`
-	// RequestedBy is who made the last request that was granted, at most MaxReasonBytes; empty where nobody knew.
-	RequestedBy string `json:"requestedBy,omitempty"`
-	// Transitions counts the attempts made since the cap on them was last renewed.
-	Transitions int `json:"transitions,omitempty"`
-	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
-	Incarnation int `json:"incarnation,omitempty"`
-	// Seq is the number of the last announcement; Untold are those that nobody confirmed yet.
-	Seq    int            `json:"seq,omitempty"`
-	Untold []Announcement `json:"untold,omitempty"`
-	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
-	TellTries int       `json:"tellTries,omitempty"`
-	TellAt    time.Time `json:"tellAt,omitzero"`
-	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
-	Unheard int `json:"unheard,omitempty"`
-
-	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about this one. A release
-	// that knows less shows it, and leaves it to one that knows enough.
-	Needs int `json:"needs,omitempty"`
-	// Kept is what a later release has stored here and this one does not know, encoded. Nothing reads it, and whoever
-	// writes the job back writes it, too. The parts of a job have theirs. It is text so that values can be compared.
-	Kept string `json:"-"`
+	Steps []JobStep `json:"steps"`
+	// Existed is set by Submit where the job was there already, with the same content.
+	Existed bool `json:"-"`
 }
 
-// Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
-type Announcement struct {
-	Seq          int          `json:"seq"`
-	ProcessState ProcessState `json:"processState"`
-	Reason       string       `json:"reason,omitempty"`
-	At           time.Time    `json:"at"`
-	// Operator and Listener say who has not confirmed it yet. The two are told apart: one that is gone neither
-	// silences the other nor makes them hear twice.
-	Operator bool `json:"operator,omitempty"`
-	Listener bool `json:"listener,omitempty"`
-	// Kept is what a later release has stored here; see Job.
-	Kept string `json:"-"`
-}
-
-// Claim is who works on an attempt, and until when.
-type Claim struct {
-	Attempt int `json:"attempt"`
-	// LockedBy is the agent's instance and a nonce, fresh for every message received, never an instance alone.
-	LockedBy   string    `json:"lockedBy"`
-	StartedAt  time.Time `json:"startedAt"`
-	CompleteBy time.Time `json:"completeBy"`
-}
-
-// Finding is what was found out about an attempt by looking at its claim, or by closing it.
-type Finding string
-
-const (
-	// FoundOpen: nobody has claimed it, and somebody still may.
-	FoundOpen Finding = "open"
-	// FoundHeld: somebody has claimed it, and its CompleteBy has not passed, or was not looked at.
-	FoundHeld Finding = "held"
-	// FoundClosed: looking shows that it was closed. Closing it again says how.
-	FoundClosed Finding = "closed"
-	// FoundNobody: it is closed, and nobody ever claimed it.
-	FoundNobody Finding = "nobody"
-	// FoundSilent: it is closed, and whoever claimed it did not say in time how it ended.
-	FoundSilent Finding = "silent"
-	// FoundReplied: it is closed by the failure that its claim's holder replied.
-	FoundReplied Finding = "replied"
-	// FoundOver: the claim is of a newer attempt. It was not touched.
-	FoundOver Finding = "over"
-)
-
-// Found is a finding, with the claim that was found, if there was one.
-type Found struct {
-	Finding Finding
-	Claim   Claim
-}
-
-// StepState is what a job knows of one of its steps.
-type StepState struct {
+// JobStep is a step of a job: where it is. What it is says its workflow (Step).
+type JobStep struct {
 	Name string `json:"name"`
-	// Attempt is the highest number ever given to an attempt of this step or its undo, in any round.
-	Attempt int      `json:"attempt,omitempty"`
-	Forward Activity `json:"forward,omitzero"`
-	Undo    Activity `json:"undo,omitzero"`
-	// Kept is what a later release has stored here; see Job.
-	Kept string `json:"-"`
+	Activity
+	// Undo is its compensation; nil as long as nothing has come of that.
+	Undo *Activity `json:"undo"`
 }
-
-// ActivityState is the state of a step, or of its undo.
-type ActivityState string
-
-const (
-	// NotStarted: it waits for what it needs, or for being wanted.
-	NotStarted ActivityState = ""
-	// Dispatched: an attempt is with its agent: waiting to be claimed, or claimed.
-	Dispatched ActivityState = "dispatched"
-	// Backoff: the next attempt is made when its time has come.
-	Backoff ActivityState = "backoff"
-	// Done: it succeeded. Of an undo: it was undone.
-	Done ActivityState = "done"
-	// Skipped: a step whose when is false; an undo that had nothing to undo.
-	Skipped ActivityState = "skipped"
-	// Failed: given up.
-	Failed ActivityState = "failed"
-	// Withdrawn: taken back because the job is to be undone. Whether it ran at all says Unknown.
-	Withdrawn ActivityState = "withdrawn"
-	// Irreversible: an undo that does not exist, of a step that was done or may have been.
-	Irreversible ActivityState = "irreversible"
-)
 
 // Activity is a step going forward, or its undo.
 type Activity struct {
-	State ActivityState `json:"state,omitempty"`
-	// Attempt is the number of its latest attempt; zero before the first.
-	Attempt int `json:"attempt,omitempty"`
-	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
-	Tries        int `json:"tries,omitempty"`
-	FailureCount int `json:"failureCount,omitempty"`
-	// Interruptions counts claimed attempts that were cut off by a restart of the embedded engine.
-	Interruptions int `json:"interruptions,omitempty"`
-	// At is when the latest attempt was last sent (Dispatched), or when the next is due (Backoff).
-	At time.Time `json:"at,omitzero"`
-	// Resent is how often the task of the latest attempt was sent again because nobody claimed it.
-	Resent int `json:"resent,omitempty"`
-	// Cause names the event that made the latest attempt due, or asked for its end; the same event derives its task,
-	// or its closing, again.
-	Cause string `json:"cause,omitempty"`
-	// OpenedAt is when the latest attempt was made, if it was sent again since; else At is.
-	OpenedAt time.Time `json:"openedAt,omitzero"`
-	// LookAt is when the latest attempt is looked at, or closed, if nothing is heard of it (Dispatched).
-	LookAt time.Time `json:"lookAt,omitzero"`
-	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
-	Closing bool `json:"closing,omitempty"`
-	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".
-	Unknown bool `json:"unknown,omitempty"`
-	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
-	// the latest can be closed.
-	Silent     Claim      `json:"silent,omitzero"`
-	Output     Payload    `json:"output,omitzero"`
-	Error      *StepError `json:"error,omitempty"`
-	StartedAt  time.Time  `json:"startedAt,omitzero"`
-	FinishedAt time.Time  `json:"finishedAt,omitzero"`
-	// Kept is what a later release has stored here; see Job.
-	Kept string `json:"-"`
+	State StepState `json:"state"`
+	// Attempt is the number of the latest attempt; 0 before the first.
+	Attempt      int `json:"attempt"`
+	FailureCount int `json:"failureCount"`
+	// LockedBy and CompleteBy are those of the claim, while an attempt is claimed.
+	LockedBy   *string    `json:"lockedBy"`
+	CompleteBy *time.Time `json:"completeBy"`
+	StartedAt  *time.Time `json:"startedAt"`
+	FinishedAt *time.Time `json:"finishedAt"`
+	// Output is what it gave; null where it gave nothing or payloads were not asked for.
+	Output json.RawMessage `json:"output"`
+	// Error is why the last failed attempt failed; null again when a later one succeeds.
+	Error *StepError `json:"error"`
 }
-
-// Opened is when the latest attempt was made.
-func (a Activity) Opened() time.Time {
-	if a.OpenedAt.IsZero() {
-		return a.At
-	}
-	return a.OpenedAt
-}
-
-// ClaimUntil is until when the latest attempt can be claimed: the same in every send of its task, so that what a
-// queue brings back later than any claim is kept can never run.
-func (a Activity) ClaimUntil() time.Time { return a.Opened().Add(MaxClaimDelay) }
-
-// Applied says whether a failed attempt had its effect.
-type Applied string
-
-// Only AppliedNo spares a step its undo.
-const (
-	AppliedUnknown Applied = "unknown"
-	AppliedNo      Applied = "no"
-)
 
 // StepError is why an attempt failed.
 type StepError struct {
-	Message string `json:"message"`
-	// Retryable: another attempt may succeed. Otherwise the step is given up.
-	Retryable bool `json:"retryable,omitempty"`
-	// Applied is unknown unless the agent knows better.
-	Applied Applied `json:"applied,omitempty"`
-	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max.
-	RetryAfter Duration `json:"retryAfter,omitzero"`
-	// Kept is what a later release has stored here; see Job.
-	Kept string `json:"-"`
+	Message   string `json:"message"`
+	Retryable bool   `json:"retryable"`
+	// Applied is "no" where it is known that the attempt had no effect, and "unknown" otherwise.
+	Applied Applied `json:"applied"`
+	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max. Jobs that are shown
+	// do not say it.
+	RetryAfter Duration `json:"-"`
 }
 
-// Payload is a JSON value: inside the job's item, or referred to.
-type Payload struct {
-	// Inline is the value itself; nil when the value is elsewhere, or null.
-	Inline json.RawMessage `json:"inline,omitempty"`
-	// Ref is the key under which the value is kept in the job's partition: "input#HASH", or
-	// "output#STEP#ATTEMPT#HASH", with a hash of the value.
-	Ref string `json:"ref,omitempty"`
-	// Bytes is the size of the value.
-	Bytes int `json:"bytes,omitempty"`
-}
-
-// Step gives what the job knows of the step of this name.
-func (j Job) Step(name string) (StepState, bool) {
-	for _, s := range j.Steps {
-		if s.Name == name {
-			return s, true
-		}
-	}
-	return StepState{}, false
-}
-
-// Paused reports whether the job is paused.
-func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
-
-// Told reports whether everybody who listens was told of everything.
-func (j Job) Told() bool { return len(j.Untold) == 0 }
-
-// Clone gives a copy that shares nothing that is ever changed: payloads and errors are written once.
-func (j Job) Clone() Job {
-	j.Steps = slices.Clone(j.Steps)
-	j.Untold = slices.Clone(j.Untold)
-	j.Requests = slices.Clone(j.Requests)
-	return j
-}
+// AtEnd reports whether nothing moves the job on by itself: it is finished, or in Error.
+func (j Job) AtEnd() bool { return j.ProcessState.Finished() || j.ProcessState == Error }

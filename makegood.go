@@ -1,5 +1,5 @@
-// Package makegood holds the words of Makegood: what a workflow, a job, a step, an attempt, an
-// event, a command and a task are. It describes; it does nothing.
+// Package makegood holds the words that users of Makegood say and see: what a workflow, a step, a task, a submission and
+// a job are, its states and verbs, and the limits. It describes; it does nothing.
 //
 // A Workflow describes named steps, who does them, how long they may take and how they are undone.
 // A Job is one run of a workflow. It ends finished, undone, or in front of a person who was told

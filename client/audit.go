@@ -49,7 +49,7 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[AuditPage, error] {
 
 // Wake puts a job back that an audit found, and gives it as it is stored then, without payloads; one that is as it should
 // be is left alone. Errors: ErrNotFound, *InvalidError, *UnreachableError, after which it is asked again without harm.
-func (c *Client) Wake(ctx context.Context, id string) (job Job, err error) {
+func (c *Client) Wake(ctx context.Context, id string) (job makegood.Job, err error) {
 	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/wake", nil, struct{}{}, &job); err != nil {
 		return job, fmt.Errorf("wake job %s: %w", id, err)
 	}

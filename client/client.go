@@ -88,7 +88,7 @@ type submission struct {
 
 // Submit is what Jobs says. After a try whose answer was lost, Existed may speak of this submission itself. After an
 // *UnreachableError it is unknown whether the job is stored: submit it again, with the same id.
-func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job Job, err error) {
+func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegood.Job, err error) {
 	if s.ID == "" {
 		// Before the first try, so that all tries are one job.
 		s.ID = NewJobID(time.Now())
@@ -103,14 +103,16 @@ func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job Job, er
 }
 
 // Get reads a job with its input and outputs. Errors: ErrNotFound, *UnreachableError.
-func (c *Client) Get(ctx context.Context, id string) (Job, error) { return c.get(ctx, id, nil) }
+func (c *Client) Get(ctx context.Context, id string) (makegood.Job, error) {
+	return c.get(ctx, id, nil)
+}
 
 // Look reads a job without its input and outputs. Errors: ErrNotFound, *UnreachableError.
-func (c *Client) Look(ctx context.Context, id string) (Job, error) {
+func (c *Client) Look(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, url.Values{"payloads": {"false"}})
 }
 
-func (c *Client) get(ctx context.Context, id string, query url.Values) (job Job, err error) {
+func (c *Client) get(ctx context.Context, id string, query url.Values) (job makegood.Job, err error) {
 	if _, err := c.call(ctx, http.MethodGet, pathOf(id), query, nil, &job); err != nil {
 		return job, fmt.Errorf("get job %s: %w", id, err)
 	}
@@ -169,32 +171,32 @@ func (c *Client) Publish(ctx context.Context, source []byte) (w Workflow, err er
 // after which it is unknown whether it was granted: ask again.
 
 // Cancel asks for what was done to be undone, and for the job to end Cancelled; reason may be empty.
-func (c *Client) Cancel(ctx context.Context, id, reason string) (Job, error) {
+func (c *Client) Cancel(ctx context.Context, id, reason string) (makegood.Job, error) {
 	return c.Ask(ctx, id, makegood.Cancel, reason)
 }
 
 // Undo asks for what was done to be undone, and for the job to end Undone; reason may be empty.
-func (c *Client) Undo(ctx context.Context, id, reason string) (Job, error) {
+func (c *Client) Undo(ctx context.Context, id, reason string) (makegood.Job, error) {
 	return c.Ask(ctx, id, makegood.UndoJob, reason)
 }
 
 // Resubmit asks for a job in Error to go on from what failed, and an undone one to start again.
-func (c *Client) Resubmit(ctx context.Context, id, reason string) (Job, error) {
+func (c *Client) Resubmit(ctx context.Context, id, reason string) (makegood.Job, error) {
 	return c.Ask(ctx, id, makegood.Resubmit, reason)
 }
 
 // Pause asks for nothing new to be started; what runs runs on.
-func (c *Client) Pause(ctx context.Context, id, reason string) (Job, error) {
+func (c *Client) Pause(ctx context.Context, id, reason string) (makegood.Job, error) {
 	return c.Ask(ctx, id, makegood.Pause, reason)
 }
 
 // Resume takes a pause back.
-func (c *Client) Resume(ctx context.Context, id, reason string) (Job, error) {
+func (c *Client) Resume(ctx context.Context, id, reason string) (makegood.Job, error) {
 	return c.Ask(ctx, id, makegood.Resume, reason)
 }
 
 // Ask asks for a verb.
-func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (job Job, err error) {
+func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (job makegood.Job, err error) {
 	body := struct {
 		Reason  string `json:"reason,omitempty"`
 		Request string `json:"request"`
@@ -208,7 +210,7 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 // Wait waits until a job is finished or in Error, and gives it with its payloads; without them, where they are
 // more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
 // *UnreachableError.
-func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
+func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	job, err := WaitFor(ctx, c, id)
 	var invalid *InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
@@ -220,6 +222,6 @@ func (c *Client) Wait(ctx context.Context, id string) (Job, error) {
 // Watch gives a job without payloads each time something about it has changed, first as it is now,
 // and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
 // each other may be seen as one.
-func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[Job, error] {
+func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	return Polled(ctx, id, c.Look)
 }

@@ -1,100 +1,10 @@
 package client
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 )
-
-// Job is a job as the API gives it. In JSON every field is always there; null means "not yet" or
-// "none". Times are in UTC, RFC 3339.
-type Job struct {
-	ID       string `json:"id"`
-	Workflow string `json:"workflow"`
-	// Definition is the hash of the definition that the job keeps.
-	Definition string `json:"definition"`
-	// Round counts the runs from the start; the first is 1.
-	Round int `json:"round"`
-	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
-	ProcessState makegood.ProcessState `json:"processState"`
-	Desired      makegood.ProcessState `json:"desired"`
-	// Paused: nothing new starts until it is resumed.
-	Paused bool `json:"paused"`
-	// Reason says why the job stopped, is undone or was cancelled; empty otherwise.
-	Reason string `json:"reason"`
-	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
-	FailureCount int `json:"failureCount"`
-	// LockedBy is who saved the job last; nil until the first save after its birth.
-	LockedBy *string `json:"lockedBy"`
-	// CompleteBy is when the Supervisor looks at the job, at the latest; nil when nothing is left to do.
-	CompleteBy *time.Time `json:"completeBy"`
-	// StartAt is when the job may start; nil: at once.
-	StartAt    *time.Time `json:"startAt"`
-	CreatedAt  time.Time  `json:"createdAt"`
-	FinishedAt *time.Time `json:"finishedAt"`
-	// RequestedBy is who asked for the verb that was granted last: on AWS the ARN of the caller; nil if nobody has.
-	RequestedBy *string `json:"requestedBy"`
-	// Input is what was submitted; null where payloads were not asked for.
-	Input json.RawMessage `json:"input"`
-	// Steps are in the order of the workflow.
-	Steps []Step `json:"steps"`
-	// Existed is set by Submit where the job was there already, with the same content.
-	Existed bool `json:"-"`
-}
-
-// Step is a step of a job.
-type Step struct {
-	Name string `json:"name"`
-	Activity
-	// Undo is its compensation; nil as long as nothing has come of that.
-	Undo *Activity `json:"undo"`
-}
-
-// Activity is a step going forward, or its undo.
-type Activity struct {
-	// State is waiting, claimed, or a word of makegood.ActivityState.
-	State State `json:"state"`
-	// Attempt is the number of the latest attempt; 0 before the first.
-	Attempt      int `json:"attempt"`
-	FailureCount int `json:"failureCount"`
-	// LockedBy and CompleteBy are those of the claim, while an attempt is claimed.
-	LockedBy   *string    `json:"lockedBy"`
-	CompleteBy *time.Time `json:"completeBy"`
-	StartedAt  *time.Time `json:"startedAt"`
-	FinishedAt *time.Time `json:"finishedAt"`
-	// Output is what it gave; null where it gave nothing or payloads were not asked for.
-	Output json.RawMessage `json:"output"`
-	// Error is why the last failed attempt failed; null again when a later one succeeds.
-	Error *StepError `json:"error"`
-}
-
-// StepError is why an attempt failed.
-type StepError struct {
-	Message   string `json:"message"`
-	Retryable bool   `json:"retryable"`
-	// Applied is "no" where it is known that the attempt had no effect, and "unknown" otherwise.
-	Applied makegood.Applied `json:"applied"`
-}
-
-// State says where a step is: waiting, claimed, or a word of makegood.ActivityState.
-type State string
-
-// The two words that makegood.ActivityState does not have.
-const (
-	// Waiting: it waits for the steps that it needs, or, an undo, for being wanted.
-	Waiting State = "waiting"
-	// Claimed: an agent is at work on it.
-	Claimed State = "claimed"
-)
-
-// States are all words that State may be.
-func States() []State {
-	return []State{
-		Waiting, Claimed, State(makegood.Dispatched), State(makegood.Backoff), State(makegood.Done),
-		State(makegood.Skipped), State(makegood.Failed), State(makegood.Withdrawn), State(makegood.Irreversible),
-	}
-}
 
 // Listed is a job in a list. Lists carry no payloads.
 type Listed struct {
@@ -112,6 +22,3 @@ type Workflow struct {
 	// Definition is the hash of its current definition.
 	Definition string `json:"definition"`
 }
-
-// AtEnd reports whether nothing moves the job on by itself: it is finished, or in Error.
-func (j Job) AtEnd() bool { return j.ProcessState.Finished() || j.ProcessState == makegood.Error }

@@ -21,23 +21,23 @@ import (
 type Jobs interface {
 	// Submit stores a job, with its first attempts, before it answers, and gives it without payloads. Where the same id
 	// with the same content was there already, which is the same job, Existed is set.
-	Submit(ctx context.Context, s makegood.Submission) (Job, error)
+	Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error)
 	// Get reads a job with its input and outputs; Look without.
-	Get(ctx context.Context, id string) (Job, error)
-	Look(ctx context.Context, id string) (Job, error)
+	Get(ctx context.Context, id string) (makegood.Job, error)
+	Look(ctx context.Context, id string) (makegood.Job, error)
 	// Page gives a page of a list, after the one that gave cursor; empty: the first.
 	Page(ctx context.Context, filter Filter, cursor string) (Page, error)
 	// List gives jobs, and reads on as far as its caller does. An error ends it.
 	List(ctx context.Context, filter Filter) iter.Seq2[Listed, error]
 	// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when
 	// ctx does.
-	Wait(ctx context.Context, id string) (Job, error)
+	Wait(ctx context.Context, id string) (makegood.Job, error)
 	// Watch gives a job without payloads each time something about it has changed, first as it is now, and ends after
 	// giving it finished or in Error. Changes that follow closely upon each other may be seen as one.
-	Watch(ctx context.Context, id string) iter.Seq2[Job, error]
+	Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error]
 	// Ask asks for a verb, and gives the job as it is stored after it, without payloads. Asked for what is so already,
 	// it succeeds. reason may be empty.
-	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (Job, error)
+	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error)
 	// Workflows lists what jobs can be submitted to.
 	Workflows(ctx context.Context) ([]Workflow, error)
 }
@@ -83,18 +83,18 @@ func Pages(read func(cursor string) (Page, error)) iter.Seq2[Listed, error] {
 }
 
 // WaitFor is Wait by Watch and Get, for a Jobs of whatever source.
-func WaitFor(ctx context.Context, jobs Jobs, id string) (Job, error) {
+func WaitFor(ctx context.Context, jobs Jobs, id string) (makegood.Job, error) {
 	for _, err := range jobs.Watch(ctx, id) {
 		if err != nil {
-			return Job{}, err
+			return makegood.Job{}, err
 		}
 	}
 	return jobs.Get(ctx, id)
 }
 
 // Polled is Watch by looking again and again, at growing intervals of at most a second while nothing changes.
-func Polled(ctx context.Context, id string, look func(context.Context, string) (Job, error)) iter.Seq2[Job, error] {
-	return func(yield func(Job, error) bool) {
+func Polled(ctx context.Context, id string, look func(context.Context, string) (makegood.Job, error)) iter.Seq2[makegood.Job, error] {
+	return func(yield func(makegood.Job, error) bool) {
 		pause, last := firstLook, ""
 		for {
 			job, err := look(ctx, id)
@@ -123,7 +123,7 @@ func Polled(ctx context.Context, id string, look func(context.Context, string) (
 }
 
 // fingerprint tells two looks at a job apart.
-func fingerprint(job Job) string {
+func fingerprint(job makegood.Job) string {
 	text, err := json.Marshal(job)
 	if err != nil {
 		panic(fmt.Sprintf("client: a job cannot be written: %v", err))

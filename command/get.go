@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/folder"
 )
@@ -61,10 +62,10 @@ func dataFlag(cmd *cobra.Command, data *string) {
 	cmd.MarkFlagsMutuallyExclusive("stack", "data")
 }
 
-func getJob(cmd *cobra.Command, o remote, data, id string) (client.Job, error) {
+func getJob(cmd *cobra.Command, o remote, data, id string) (makegood.Job, error) {
 	jobs, closeJobs, err := o.jobs(cmd, data)
 	if err != nil {
-		return client.Job{}, err
+		return makegood.Job{}, err
 	}
 	defer closeJobs()
 	job, err := jobs.Get(cmd.Context(), id)
@@ -103,7 +104,7 @@ func openData(cmd *cobra.Command, data string) (*folder.Folder, error) {
 }
 
 // headline says in a line what a job is and how it does.
-func headline(job client.Job) string {
+func headline(job makegood.Job) string {
 	line := fmt.Sprintf("%s  %s  %s", job.ID, job.Workflow, job.ProcessState)
 	if job.Paused {
 		line += ", paused"
@@ -117,7 +118,7 @@ func headline(job client.Job) string {
 	return line
 }
 
-func printJob(w io.Writer, job client.Job) {
+func printJob(w io.Writer, job makegood.Job) {
 	fmt.Fprintln(w, headline(job))
 	fmt.Fprintf(w, "  created %s", moment(&job.CreatedAt))
 	if job.StartAt != nil {
@@ -142,7 +143,7 @@ func printJob(w io.Writer, job client.Job) {
 }
 
 // stepLines gives a line a step, and one more for each undo.
-func stepLines(job client.Job) []string {
+func stepLines(job makegood.Job) []string {
 	width := 0
 	for _, s := range job.Steps {
 		width = max(width, len(s.Name))
@@ -157,7 +158,7 @@ func stepLines(job client.Job) []string {
 	return lines
 }
 
-func activityText(a client.Activity) string {
+func activityText(a makegood.Activity) string {
 	text := string(a.State)
 	if a.Attempt > 0 {
 		text += fmt.Sprintf(", attempt %d", a.Attempt)

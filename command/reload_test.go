@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood"
 )
 
 // serving is a real makegood dev on a folder of workflow files.
@@ -69,7 +69,7 @@ func (s *serving) definition(response *http.Response, err error) string {
 		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var job client.Job
+	var job makegood.Job
 	body, err := io.ReadAll(response.Body)
 	if err != nil || json.Unmarshal(body, &job) != nil || job.Definition == "" {
 		s.t.Fatalf("%s, %v: %s, want a job", response.Status, err, body)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -44,7 +45,7 @@ func TestWhoIsRegisteredIsToldOfHisJobs(t *testing.T) {
 	}))
 	defer shop.Close()
 	n := newDevListener(map[string]string{"shop": shop.URL + "/secret", "gone": "http://127.0.0.1:1/secret"})
-	notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: makegood.Announcement{Seq: 2, ProcessState: makegood.Processed}}
+	notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 2, ProcessState: makegood.Processed}}
 	if err := n.Announce(t.Context(), notice); err != nil || len(got) != 0 {
 		t.Errorf("nobody listens: got %v, %v, want nobody told", got, err)
 	}
@@ -73,7 +74,7 @@ func TestAnAlertGoesToItsURL(t *testing.T) {
 	defer oncall.Close()
 	n := newDevNotifier(slog.New(slog.DiscardHandler), oncall.URL)
 	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Error} {
-		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: makegood.Announcement{Seq: 1, ProcessState: state}}
+		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 1, ProcessState: state}}
 		if err := n.Announce(t.Context(), notice); err != nil {
 			t.Fatal(err)
 		}

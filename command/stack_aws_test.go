@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/lambdahost"
 	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
@@ -158,10 +159,10 @@ func (s *deployedStack) run(t *testing.T, code int, args ...string) (stdout, std
 }
 
 // job runs a verb with --json and reads the job that it prints.
-func (s *deployedStack) job(t *testing.T, args ...string) client.Job {
+func (s *deployedStack) job(t *testing.T, args ...string) makegood.Job {
 	t.Helper()
 	out, _ := s.run(t, 0, append(args, "--json")...)
-	var job client.Job
+	var job makegood.Job
 	if err := json.Unmarshal([]byte(out), &job); err != nil {
 		t.Fatalf("makegood %v: got %q: %v", args, out, err)
 	}
@@ -219,7 +220,7 @@ func (s *deployedStack) fail(t *testing.T, id string) {
 	}
 	seen := j.CompleteBy
 	j.ProcessState, j.Reason, j.CompleteBy = makegood.Error, "no more goods", makegood.Instant(time.Now().Add(makegood.FarKey))
-	j.Steps[0].Forward = makegood.Activity{State: makegood.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
+	j.Steps[0].Forward = job.Activity{State: job.Failed, Attempt: 1, Tries: 1, FailureCount: 1}
 	if err := s.store.Save(t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		t.Fatal(err)
 	}
@@ -346,8 +347,8 @@ func TestAReaderIsLetInToReadAlone(t *testing.T) {
 	if _, stderr := s.run(t, codeUsage, "publish", "../workflows/order/order.yaml"); !strings.Contains(stderr, s.name+"-operate") {
 		t.Errorf("publish: got %q, want to be told which policy is missing", stderr)
 	}
-	if job, err := s.store.Load(t.Context(), "o-1"); err != nil || !job.Paused() {
-		t.Errorf("got %+v, %v, want it paused still", job.ProcessState, err)
+	if j, err := s.store.Load(t.Context(), "o-1"); err != nil || !j.Paused() {
+		t.Errorf("got %+v, %v, want it paused still", j.ProcessState, err)
 	}
 	if _, err := s.store.Load(t.Context(), "o-2"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("got %v, want no job", err)

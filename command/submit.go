@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 )
 
 type submitOptions struct {
@@ -85,7 +84,7 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	return ended(job)
 }
 
-func printSubmitted(w io.Writer, job client.Job, o submitOptions) error {
+func printSubmitted(w io.Writer, job makegood.Job, o submitOptions) error {
 	switch {
 	case o.json:
 		return printJSON(w, job)

@@ -90,7 +90,7 @@ func failed(err error) error {
 }
 
 // ended gives the exit code that says how a job ended.
-func ended(job client.Job) error {
+func ended(job makegood.Job) error {
 	if job.ProcessState == makegood.Processed {
 		return nil
 	}

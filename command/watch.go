@@ -6,10 +6,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/makegood-dev/makegood"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"github.com/makegood-dev/makegood/client"
 )
 
 // newWatch makes the verb that watches a job.
@@ -41,7 +41,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 		return err
 	}
 	draw := newPicture(cmd.OutOrStdout(), o.json)
-	var last client.Job
+	var last makegood.Job
 	for job, err := range c.Watch(cmd.Context(), id) {
 		if err != nil && cmd.Context().Err() != nil {
 			return exit(codeFailed, fmt.Errorf("%w; the job goes on", err))
@@ -58,16 +58,16 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 }
 
 // newPicture gives what shows a job each time it has changed.
-func newPicture(w io.Writer, asJSON bool) func(client.Job) error {
+func newPicture(w io.Writer, asJSON bool) func(makegood.Job) error {
 	file, ok := w.(*os.File)
 	switch {
 	case asJSON:
-		return func(job client.Job) error { return printJSON(w, job) }
+		return func(job makegood.Job) error { return printJSON(w, job) }
 	case ok && term.IsTerminal(int(file.Fd())):
 		return redraw(file)
 	default:
 		last := ""
-		return func(job client.Job) error {
+		return func(job makegood.Job) error {
 			line := headline(job) + changes(job)
 			if line == last {
 				// A claim was extended, or something else that a line does not show.
@@ -81,7 +81,7 @@ func newPicture(w io.Writer, asJSON bool) func(client.Job) error {
 }
 
 // changes says in a line where the steps are.
-func changes(job client.Job) string {
+func changes(job makegood.Job) string {
 	var steps []string
 	for _, s := range job.Steps {
 		text := s.Name + " " + string(s.State)
@@ -94,9 +94,9 @@ func changes(job client.Job) string {
 }
 
 // redraw draws a job over the picture before, lines cut to the terminal's width so that each is one.
-func redraw(file *os.File) func(client.Job) error {
+func redraw(file *os.File) func(makegood.Job) error {
 	drawn := 0
-	return func(job client.Job) error {
+	return func(job makegood.Job) error {
 		width, height, err := term.GetSize(int(file.Fd()))
 		if err != nil || width < 20 || height < 5 {
 			width, height = 80, 24

@@ -9,17 +9,16 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 )
 
-func aJob() client.Job {
+func aJob() makegood.Job {
 	by, until := "agent:1", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	return client.Job{
+	return makegood.Job{
 		ID: "o-1", Workflow: "order", ProcessState: makegood.Undoing, Desired: makegood.Undone, Reason: "card\x1b[2Jrefused", Round: 1,
 		Input: json.RawMessage(`{"a": "` + strings.Repeat("x", 1000) + `"}`),
-		Steps: []client.Step{
-			{Name: "reserve", Activity: client.Activity{State: "done", Attempt: 1}, Undo: &client.Activity{State: client.Claimed, Attempt: 2, LockedBy: &by, CompleteBy: &until}},
-			{Name: "pay", Activity: client.Activity{State: "failed", Attempt: 3, FailureCount: 3, Error: &client.StepError{Message: "card\nrefused"}}},
+		Steps: []makegood.JobStep{
+			{Name: "reserve", Activity: makegood.Activity{State: "done", Attempt: 1}, Undo: &makegood.Activity{State: makegood.Claimed, Attempt: 2, LockedBy: &by, CompleteBy: &until}},
+			{Name: "pay", Activity: makegood.Activity{State: "failed", Attempt: 3, FailureCount: 3, Error: &makegood.StepError{Message: "card\nrefused"}}},
 		},
 	}
 }

@@ -231,7 +231,7 @@ func TestTheVerbsOverASubmittedJob(t *testing.T) {
 	d.stops(t)
 	data := filepath.Join(s.dir, "data")
 	_, fromFolder, _ := runProgram(t, "", "get", "o-1", "--json", "--data", data)
-	var job client.Job
+	var job makegood.Job
 	if err := json.Unmarshal([]byte(fromServer), &job); err != nil || job.Round != 2 || string(job.Input) != `{"customer":"c-1","id":"o-1","total":9.5}` {
 		t.Errorf("get --json: got %s, %v, want the job in its second round, with its input", fromServer, err)
 	}

@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
@@ -93,9 +93,9 @@ func (s *shop) command(ctx context.Context, args ...string) *exec.Cmd {
 }
 
 // jobs reads the engine's file, while no engine runs.
-func (s *shop) jobs() map[string]makegood.Job {
+func (s *shop) jobs() map[string]job.Job {
 	s.t.Helper()
-	jobs := map[string]makegood.Job{}
+	jobs := map[string]job.Job{}
 	reader, err := sqlitestore.OpenReader(s.t.Context(), filepath.Join(s.dir, "data", embedded.DataFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return jobs
@@ -104,7 +104,7 @@ func (s *shop) jobs() map[string]makegood.Job {
 		s.t.Fatal(err)
 	}
 	defer reader.Close()
-	if err := reader.Each(s.t.Context(), func(j makegood.Job) error {
+	if err := reader.Each(s.t.Context(), func(j job.Job) error {
 		jobs[j.ID] = j
 		return nil
 	}); err != nil {
@@ -132,11 +132,11 @@ func (s *shop) finish() (int, map[string]float64) {
 }
 
 // done are the keys of the steps that are done, with the requests that the shop has seen for them.
-func done(jobs map[string]makegood.Job, l services.Ledger) map[string]string {
+func done(jobs map[string]job.Job, l services.Ledger) map[string]string {
 	seen := map[string]string{}
 	for id, j := range jobs {
 		for _, step := range j.Steps {
-			if step.Forward.State == makegood.Done {
+			if step.Forward.State == job.Done {
 				key := fmt.Sprintf("%s/%s/%d", id, step.Name, j.Round)
 				seen[key] = fmt.Sprint(l.Requests[key])
 			}

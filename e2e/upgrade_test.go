@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/release"
 	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Two releases take turns on one data folder, each killed in the middle of its work: nothing is lost or done again,
@@ -77,7 +78,7 @@ func takeTurns(t *testing.T, one, other string) (ofTheNext int) {
 }
 
 // markedByTheNext are the jobs with what only the next release writes, in the job and in each of its steps.
-func markedByTheNext(jobs map[string]makegood.Job) map[string]bool {
+func markedByTheNext(jobs map[string]job.Job) map[string]bool {
 	marked := map[string]bool{}
 	for id, j := range jobs {
 		has := j.Kept == release.Field

@@ -23,12 +23,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -65,8 +65,22 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Notice is what is told of a job. It carries no payload.
-type Notice = notify.Notice
+// Notice is what is told of a job: a change of its ProcessState. It carries no payload. Whoever is told of one twice
+// knows it by Job and Seq.
+type Notice struct {
+	// Job is the job's id, Workflow the name of its workflow.
+	Job      string
+	Workflow string
+	// Seq numbers what is told of a job; the first is 1.
+	Seq          int
+	ProcessState makegood.ProcessState
+	// Reason says why the job stopped, is undone or was cancelled; empty otherwise.
+	Reason string
+	// At is when it changed.
+	At time.Time
+	// ReplyTo is the name under which the listener is registered; empty: nobody listens to the job.
+	ReplyTo string
+}
 
 // Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
 // goroutines at once, also before Run: what is submitted then waits for it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -27,43 +28,43 @@ const (
 )
 
 // Submit stores a job, and gives it as it is stored, without payloads. What client.Jobs says of it holds.
-func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (client.Job, error) {
+func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error) {
 	if s.ID == "" {
 		s.ID = client.NewJobID(time.Now())
 	}
-	job, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo})
+	j, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo})
 	if err != nil {
-		return client.Job{}, fmt.Errorf("submit job %s: %w", s.ID, plain(s.ID, err))
+		return makegood.Job{}, fmt.Errorf("submit job %s: %w", s.ID, plain(s.ID, err))
 	}
-	v := view.Of(job, nil)
+	v := view.Of(j, nil)
 	v.Existed = !created
 	return v, nil
 }
 
 // Get reads a job with its input and outputs.
-func (e *Engine) Get(ctx context.Context, id string) (client.Job, error) {
-	return e.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
-		return view.WithPayloads(ctx, job, held, e.inner.Payload)
+func (e *Engine) Get(ctx context.Context, id string) (makegood.Job, error) {
+	return e.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.WithPayloads(ctx, j, held, e.inner.Payload)
 	})
 }
 
 // Look reads a job without its input and outputs.
-func (e *Engine) Look(ctx context.Context, id string) (client.Job, error) {
-	return e.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
-		return view.Of(job, held), nil
+func (e *Engine) Look(ctx context.Context, id string) (makegood.Job, error) {
+	return e.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.Of(j, held), nil
 	})
 }
 
-func (e *Engine) read(ctx context.Context, id string, show func(makegood.Job, map[string]makegood.Claim) (client.Job, error)) (v client.Job, err error) {
-	job, err := e.inner.Job(ctx, id)
+func (e *Engine) read(ctx context.Context, id string, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (v makegood.Job, err error) {
+	j, err := e.inner.Job(ctx, id)
 	if err != nil {
 		return v, fmt.Errorf("get job %s: %w", id, plain(id, err))
 	}
-	held, err := e.inner.Held(ctx, job)
+	held, err := e.inner.Held(ctx, j)
 	if err != nil {
 		return v, fmt.Errorf("get job %s: %w", id, err)
 	}
-	if v, err = show(job, held); err != nil {
+	if v, err = show(j, held); err != nil {
 		return v, fmt.Errorf("get job %s: %w", id, err)
 	}
 	return v, nil
@@ -81,15 +82,15 @@ func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[clien
 }
 
 // Ask asks for a verb, and gives the job as it is stored after it, without payloads.
-func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v client.Job, err error) {
-	job, verdict, err := e.inner.Request(ctx, id, makegood.Requested{Verb: verb, Reason: makegood.Clip(reason), By: "engine"})
+func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
+	j, verdict, err := e.inner.Request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason), By: "engine"})
 	switch {
 	case err != nil:
 		return v, fmt.Errorf("%s job %s: %w", verb, id, plain(id, err))
 	case verdict.Kind == machine.Refused:
 		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.RefusedError{Job: id, Reason: verdict.Reason})
 	}
-	return view.Of(job, nil), nil
+	return view.Of(j, nil), nil
 }
 
 // Workflows lists what jobs can be submitted to.
@@ -103,14 +104,14 @@ func (e *Engine) Workflows(ctx context.Context) ([]client.Workflow, error) {
 }
 
 // Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when ctx does.
-func (e *Engine) Wait(ctx context.Context, id string) (client.Job, error) {
+func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	return client.WaitFor(ctx, e, id)
 }
 
 // Watch gives a job without payloads each time it was saved, first as it is now, and ends after giving it finished or
 // in Error. Saves that follow closely upon each other may be seen as one. An error ends it.
-func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[client.Job, error] {
-	return func(yield func(client.Job, error) bool) {
+func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
+	return func(yield func(makegood.Job, error) bool) {
 		saved, forget := e.waiting.register(id)
 		defer forget()
 		for {
@@ -178,10 +179,10 @@ func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
 }
 
 // saved wakes who waits for a job.
-func (w *waiting) saved(job makegood.Job) {
+func (w *waiting) saved(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for c := range w.jobs[job.ID] {
+	for c := range w.jobs[j.ID] {
 		select {
 		case c <- struct{}{}:
 		default: // It was woken already, and has not looked yet.

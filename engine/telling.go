@@ -16,7 +16,7 @@ func (o operator) Announce(ctx context.Context, n notify.Notice) error {
 	if o.options.Operator == nil || n.ProcessState != makegood.Error {
 		return notify.Log{Logger: o.options.logger()}.Announce(ctx, n)
 	}
-	return o.options.Operator(ctx, n)
+	return o.options.Operator(ctx, noticeOf(n))
 }
 
 // AgentSilent is what notify.Notifier says.
@@ -39,7 +39,13 @@ func (l listeners) Announce(ctx context.Context, n notify.Notice) error {
 	case !ok:
 		return fmt.Errorf("nobody is registered as %q in this engine", n.ReplyTo)
 	}
-	return tell(ctx, n)
+	return tell(ctx, noticeOf(n))
+}
+
+func noticeOf(n notify.Notice) Notice {
+	return Notice{
+		Job: n.Job, Workflow: n.Workflow, Seq: n.Seq, ProcessState: n.ProcessState, Reason: n.Reason, At: n.At, ReplyTo: n.ReplyTo,
+	}
 }
 
 // AgentSilent is nothing that a listener hears of.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -44,7 +45,7 @@ const birth = "5a5a5a5a5a5a5a5a"
 
 // token is that of the first attempt of a step of such a job.
 func token(step string) string {
-	return machine.Token(makegood.Job{Secret: sameBytes(makegood.SecretBytes)}, step, 1)
+	return machine.Token(job.Job{Secret: sameBytes(makegood.SecretBytes)}, step, 1)
 }
 
 // savedCase is a saved event, with what must be there before it and come of it.
@@ -114,7 +115,7 @@ func submission() savedCase {
 // reply is of the agent that has done a job's first step: the task of the second is sent.
 func reply() savedCase {
 	const id = "saved-reply"
-	body := must(wire.EncodeEvent(id, makegood.StepSucceeded{
+	body := must(wire.EncodeEvent(id, job.StepSucceeded{
 		Reply: firstReply(), Output: wire.Inline(json.RawMessage(`{"receipt":17}`)),
 	}))
 	second := must(wire.EncodeTask(makegood.Task{
@@ -147,7 +148,7 @@ func tick() savedCase {
 	const id = "saved-overdue"
 	// A task that was just sent is looked at when its attempt could be over, had it been claimed at once; but not before
 	// the next sweep.
-	overdue := makegood.DeadlinePassed{Key: makegood.Instant(savedAt.Add(max(makegood.DefaultTimeout.Std(), deployed.SweepPeriod)))}
+	overdue := job.DeadlinePassed{Key: makegood.Instant(savedAt.Add(max(makegood.DefaultTimeout.Std(), deployed.SweepPeriod)))}
 	return savedCase{
 		name: "supervisor-tick", function: "Supervisor",
 		event: events.EventBridgeEvent{
@@ -170,7 +171,7 @@ func task(agent, action, input, output string) savedCase {
 		Input: json.RawMessage(input), Key: id + "/first/1", SentAt: savedAt, StartBy: savedAt.Add(makegood.DefaultStartBy.Std()),
 		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, ClaimUntil: claimUntil, Token: token("first"),
 	}))
-	answer := must(wire.EncodeEvent(id, makegood.StepSucceeded{Reply: firstReply(), Output: wire.Inline(json.RawMessage(output))}))
+	answer := must(wire.EncodeEvent(id, job.StepSucceeded{Reply: firstReply(), Output: wire.Inline(json.RawMessage(output))}))
 	return savedCase{
 		name: "agent-" + agent + "-task", function: agent + "Agent", event: batch(deployed.TasksQueue(agent), body),
 		want: outcome{json.RawMessage(allDone), []sent{message(deployed.EventsQueue, answer)}},
@@ -179,8 +180,8 @@ func task(agent, action, input, output string) savedCase {
 }
 
 // firstReply is from who held the first attempt of the first step.
-func firstReply() makegood.Reply {
-	return makegood.Reply{Step: "first", Attempt: 1, Token: token("first"), LockedBy: claimant, StartedAt: savedAt}
+func firstReply() job.Reply {
+	return job.Reply{Step: "first", Attempt: 1, Token: token("first"), LockedBy: claimant, StartedAt: savedAt}
 }
 
 // workflow is a file whose first step is an agent's; more steps may follow.

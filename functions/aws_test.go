@@ -25,6 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -192,22 +193,22 @@ func (w *world) submit(t *testing.T, id, action string) {
 }
 
 // end waits until a job is finished.
-func (w *world) end(t *testing.T, id string) makegood.Job {
+func (w *world) end(t *testing.T, id string) job.Job {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	var job makegood.Job
+	var j job.Job
 	for until := time.Now().Add(patience); time.Now().Before(until); <-tick.C {
 		var err error
-		if job, err = w.store.Load(t.Context(), id); err != nil {
+		if j, err = w.store.Load(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		if job.ProcessState.Finished() || job.ProcessState == makegood.Error {
-			return job
+		if j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+			return j
 		}
 	}
-	t.Fatalf("job %s is %s after %v, want it finished", id, job.ProcessState, patience)
-	return job
+	t.Fatalf("job %s is %s after %v, want it finished", id, j.ProcessState, patience)
+	return j
 }
 
 // wantTold waits until the listener has heard of these ends.
@@ -215,7 +216,7 @@ func (w *world) wantTold(t *testing.T, ends map[string]makegood.ProcessState) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	heard := map[string]makegood.Announcement{}
+	heard := map[string]job.Announcement{}
 	for len(ends) > 0 {
 		records, err := w.queues.Receive(ctx, repliesQueue, 10)
 		if err != nil {
@@ -274,7 +275,7 @@ func TestOrdersEndWithFunctionsAsProcessesAndAnAgentInPython(t *testing.T) {
 	}
 	charged, _ = bad.Step("charge")
 	reserved, _ := bad.Step("reserve")
-	if bad.ProcessState != makegood.Undone || charged.Undo.State != makegood.Done || reserved.Undo.State != makegood.Done {
+	if bad.ProcessState != makegood.Undone || charged.Undo.State != job.Done || reserved.Undo.State != job.Done {
 		t.Errorf("bad: got %s, undo of charge %q, undo of reserve %q, want Undone and both done", bad.ProcessState, charged.Undo.State, reserved.Undo.State)
 	}
 	if !strings.Contains(bad.Reason, `no action 'teleport'`) {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -123,7 +124,7 @@ func TestClaimsAndHeartbeatsInPythonAreThoseOfGo(t *testing.T) {
 	p.wants(true, "claim", task("j", 1), "me", ms)
 	p.wants(true, "claim", task("j", 1), "me", ms) // boto3 tried again
 	p.wants(false, "claim", task("j", 1), "other", ms)
-	claim := makegood.Claim{Attempt: 1, LockedBy: "me", StartedAt: now, CompleteBy: now.Add(time.Minute)}
+	claim := job.Claim{Attempt: 1, LockedBy: "me", StartedAt: now, CompleteBy: now.Add(time.Minute)}
 	twin := slot
 	twin.Job = "twin"
 	if err := w.store.Claim(t.Context(), twin, claim, until); err != nil {

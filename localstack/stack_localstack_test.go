@@ -15,7 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/dynamotx"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 )
@@ -35,7 +34,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	}
 	done := ""
 	for id := range ends {
-		job := w.wait(id, client.Job.AtEnd)
+		job := w.wait(id, makegood.Job.AtEnd)
 		if ends[id] = job.ProcessState; job.ProcessState != w.script.Ends(id) {
 			t.Errorf("order %s ended %s (%s), want %s", id, job.ProcessState, job.Reason, w.script.Ends(id))
 		}
@@ -51,7 +50,7 @@ func TestOrdersEndAsTheyShould(t *testing.T) {
 	if _, err := w.jobs.Undo(t.Context(), done, "the customer called"); err != nil {
 		t.Fatal(err)
 	}
-	job := w.wait(done, func(j client.Job) bool { return j.AtEnd() && j.ProcessState != makegood.Processed })
+	job := w.wait(done, func(j makegood.Job) bool { return j.AtEnd() && j.ProcessState != makegood.Processed })
 	ends[done] = job.ProcessState
 	if job.ProcessState != makegood.Undone && job.ProcessState != makegood.Error {
 		t.Errorf("order %s is %s, want it Undone, or in Error where the shop refused a refund", done, job.ProcessState)
@@ -95,7 +94,7 @@ func TestASweepFindsAJobThatNobodyWasToldOf(t *testing.T) {
 	if got := w.invoke(stackName+"-supervisor", tick); strings.TrimSpace(got) != "null" {
 		t.Errorf("the Supervisor answers %s, want null", got)
 	}
-	job := w.wait(id, client.Job.AtEnd)
+	job := w.wait(id, makegood.Job.AtEnd)
 	if want := w.script.Ends(id); job.ProcessState != want {
 		t.Errorf("order %s ended %s (%s), want %s", id, job.ProcessState, job.Reason, want)
 	}

@@ -149,7 +149,7 @@ func (w *world) openShop(at string) {
 }
 
 // wait waits until a job is as wanted.
-func (w *world) wait(id string, is func(client.Job) bool) client.Job {
+func (w *world) wait(id string, is func(makegood.Job) bool) makegood.Job {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), endWithin)
 	defer cancel()

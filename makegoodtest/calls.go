@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -137,28 +137,28 @@ type watchedStore struct {
 	store.Store
 	life *life
 	// before gives the job as it was last stored, and saved is told of it.
-	before func() makegood.Job
-	saved  func(makegood.Job)
+	before func() job.Job
+	saved  func(job.Job)
 }
 
 var _ store.Store = (*watchedStore)(nil)
 
-func (s *watchedStore) Create(ctx context.Context, job makegood.Job) error {
+func (s *watchedStore) Create(ctx context.Context, j job.Job) error {
 	return s.life.do("Create", "the job was stored", func() error {
-		err := s.Store.Create(ctx, job)
+		err := s.Store.Create(ctx, j)
 		if err == nil {
-			s.saved(job)
+			s.saved(j)
 		}
 		return err
 	})
 }
 
-func (s *watchedStore) Load(ctx context.Context, id string) (job makegood.Job, err error) {
+func (s *watchedStore) Load(ctx context.Context, id string) (j job.Job, err error) {
 	err = s.life.do("Load", "the job was loaded", func() (err error) {
-		job, err = s.Store.Load(ctx, id)
+		j, err = s.Store.Load(ctx, id)
 		return err
 	})
-	return job, err
+	return j, err
 }
 
 func (s *watchedStore) Save(ctx context.Context, change store.Change) error {
@@ -177,13 +177,13 @@ func (s *watchedStore) Park(ctx context.Context, id string, seen time.Time, reas
 	})
 }
 
-func (s *watchedStore) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (s *watchedStore) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	return s.life.do("Claim", fmt.Sprintf("attempt %d of step %s was claimed", claim.Attempt, slot.Step), func() error {
 		return s.Store.Claim(ctx, slot, claim, until)
 	})
 }
 
-func (s *watchedStore) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (completeBy time.Time, err error) {
+func (s *watchedStore) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
 	err = s.life.do("Beat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, slot.Step), func() (err error) {
 		completeBy, err = s.Store.Beat(ctx, slot, claim, until)
 		return err
@@ -191,7 +191,7 @@ func (s *watchedStore) Beat(ctx context.Context, slot store.Slot, claim makegood
 	return completeBy, err
 }
 
-func (s *watchedStore) Close(ctx context.Context, slot store.Slot, c store.Closing) (found makegood.Found, err error) {
+func (s *watchedStore) Close(ctx context.Context, slot store.Slot, c store.Closing) (found job.Found, err error) {
 	err = s.life.do("Close", fmt.Sprintf("it was tried to close attempt %d of step %s", c.Attempt, slot.Step), func() (err error) {
 		found, err = s.Store.Close(ctx, slot, c)
 		return err
@@ -199,7 +199,7 @@ func (s *watchedStore) Close(ctx context.Context, slot store.Slot, c store.Closi
 	return found, err
 }
 
-func (s *watchedStore) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (found makegood.Found, err error) {
+func (s *watchedStore) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (found job.Found, err error) {
 	err = s.life.do("Look", fmt.Sprintf("attempt %d of step %s was looked at", attempt, slot.Step), func() (err error) {
 		found, err = s.Store.Look(ctx, slot, attempt, until, now)
 		return err

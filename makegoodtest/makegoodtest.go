@@ -105,19 +105,19 @@ type Services struct {
 
 // Job is what became of a job.
 type Job struct {
-	// Job is the job as it is stored: ProcessState, Reason, FailureCount, and of each step its state, its
-	// undo and its errors.
+	// Job is the job as its users see it: ProcessState, Reason, FailureCount, and of each step its state, its output,
+	// its undo and its error.
 	makegood.Job
 	// Attempts are those that came to an agent, in the order in which they began, undos too.
 	Attempts []Attempt
-
-	outputs map[string]json.RawMessage
 }
 
 // Output gives the output of a step, which is null while there is none.
 func (j Job) Output(step string) json.RawMessage {
-	if output := j.outputs[step]; output != nil {
-		return output
+	for _, s := range j.Steps {
+		if s.Name == step && s.Output != nil {
+			return s.Output
+		}
 	}
 	return json.RawMessage("null")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -90,13 +91,13 @@ func message(body string) string {
 		return "a message"
 	}
 	switch e := event.(type) {
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		return fmt.Sprintf("the reply \"done\" of attempt %d of step %s", e.Attempt, e.Step)
-	case makegood.StepFailed:
+	case job.StepFailed:
 		return fmt.Sprintf("the reply \"failed: %s\" of attempt %d of step %s", e.Error.Message, e.Attempt, e.Step)
-	case makegood.DeadlinePassed:
+	case job.DeadlinePassed:
 		return "the Supervisor's word that something is overdue"
-	case makegood.Interrupted:
+	case job.Interrupted:
 		return "the word that the engine was started again"
 	default:
 		return "an event"
@@ -112,7 +113,7 @@ func attempt(task makegood.Task) string {
 }
 
 // changes says in clauses what a save changes of a job.
-func changes(before, after makegood.Job) string {
+func changes(before, after job.Job) string {
 	var clauses []string
 	for _, is := range after.Steps {
 		was, _ := before.Step(is.Name)
@@ -128,27 +129,27 @@ func changes(before, after makegood.Job) string {
 	return strings.Join(clauses, ", that ")
 }
 
-func change(of string, was, is makegood.Activity) []string {
+func change(of string, was, is job.Activity) []string {
 	if was.State == is.State && was.Attempt == is.Attempt {
 		return nil
 	}
 	var clause string
 	switch is.State {
-	case makegood.NotStarted:
+	case job.NotStarted:
 		clause = of + " is to begin anew"
-	case makegood.Dispatched:
+	case job.Dispatched:
 		clause = fmt.Sprintf("attempt %d of %s is to be made", is.Attempt, of)
-	case makegood.Backoff:
+	case job.Backoff:
 		clause = of + " failed and is to be tried again"
-	case makegood.Done:
+	case job.Done:
 		clause = of + " is done"
-	case makegood.Skipped:
+	case job.Skipped:
 		clause = of + " is skipped"
-	case makegood.Failed:
+	case job.Failed:
 		clause = of + " is given up"
-	case makegood.Withdrawn:
+	case job.Withdrawn:
 		clause = of + " is withdrawn"
-	case makegood.Irreversible:
+	case job.Irreversible:
 		clause = of + " does not exist"
 	default:
 		panic(fmt.Sprintf("makegoodtest: state %q of an activity", is.State))

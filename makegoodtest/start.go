@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -77,7 +78,7 @@ func (r *Running) Cancel() {
 // says why it was refused.
 func (r *Running) Request(verb makegood.Verb) error {
 	r.asked++
-	request := makegood.Requested{Verb: verb, Request: fmt.Sprintf("%s-%d", verb, r.asked)}
+	request := job.Requested{Verb: verb, Request: fmt.Sprintf("%s-%d", verb, r.asked)}
 	_, verdict, err := r.w.engine.Request(context.Background(), JobID, request)
 	if err == nil && verdict.Kind == machine.Refused {
 		err = fmt.Errorf("%s is refused: %s", verb, verdict.Reason)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,10 +17,12 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -70,7 +73,7 @@ type world struct {
 	mu       sync.Mutex
 	inner    store.Store
 	lives    int
-	stored   makegood.Job
+	stored   job.Job
 	attempts []Attempt
 	// suffered are the faults so far, in sentences.
 	suffered []string
@@ -182,10 +185,10 @@ func (w *world) insist(ask func() error) bool {
 func (w *world) untilEnd(within time.Duration) bool {
 	for deadline := time.Now().Add(within); ; time.Sleep(look) {
 		synctest.Wait()
-		switch job, err := w.load(); {
+		switch j, err := w.load(); {
 		case w.life.isDead():
 			return false
-		case err == nil && atEnd(job):
+		case err == nil && (j.ProcessState.Finished() || j.ProcessState == makegood.Error):
 			return true
 		case !time.Now().Before(deadline):
 			return false
@@ -199,12 +202,8 @@ func (w *world) rest() {
 	synctest.Wait()
 }
 
-func atEnd(j makegood.Job) bool {
-	return j.ProcessState.Finished() || j.ProcessState == makegood.Error
-}
-
 // load reads the job past all faults.
-func (w *world) load() (makegood.Job, error) {
+func (w *world) load() (job.Job, error) {
 	return w.inner.Load(context.Background(), JobID)
 }
 
@@ -214,21 +213,13 @@ func (w *world) job() (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("read the job: %w", err)
 	}
-	job := Job{Job: stored, outputs: map[string]json.RawMessage{}}
-	for _, step := range stored.Steps {
-		output := step.Forward.Output
-		job.outputs[step.Name] = output.Inline
-		if output.Ref == "" {
-			continue
-		}
-		if job.outputs[step.Name], err = w.inner.Payload(context.Background(), JobID, output.Ref); err != nil {
-			return Job{}, fmt.Errorf("read the output of step %s: %w", step.Name, err)
-		}
+	seen, err := view.WithPayloads(context.Background(), stored, nil, w.inner.Payload)
+	if err != nil {
+		return Job{}, fmt.Errorf("read the job: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	job.Attempts = append(job.Attempts, w.attempts...)
-	return job, nil
+	return Job{Job: seen, Attempts: slices.Clone(w.attempts)}, nil
 }
 
 // verdict says what is wrong at the end of a run.
@@ -237,7 +228,7 @@ func (w *world) verdict() (Job, error) {
 	switch {
 	case err != nil:
 		return job, err
-	case !atEnd(job.Job):
+	case !job.AtEnd():
 		return job, fmt.Errorf("the job has not ended within %s: it is %s", w.c.within(), job.ProcessState)
 	case w.services.Check == nil:
 		return job, nil
@@ -245,17 +236,17 @@ func (w *world) verdict() (Job, error) {
 	return job, w.services.Check(job)
 }
 
-func (w *world) lastStored() makegood.Job {
+func (w *world) lastStored() job.Job {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.stored
 }
 
-func (w *world) noteStored(job makegood.Job) {
+func (w *world) noteStored(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if job.Rev >= w.stored.Rev {
-		w.stored = job.Clone()
+	if j.Rev >= w.stored.Rev {
+		w.stored = j.Clone()
 	}
 }
 

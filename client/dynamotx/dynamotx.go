@@ -29,6 +29,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -87,14 +88,14 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 		return nil, err
 	}
 	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo}
-	job, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
+	j, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
 		return nil, &client.InvalidError{Message: err.Error()}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return s.store.CreateItems(job, payloads), nil
+	return s.store.CreateItems(j, payloads), nil
 }
 
 func (s *Submitter) workflow(ctx context.Context, name string) (*workflowfile.Compiled, error) {
@@ -135,8 +136,8 @@ func Refused(err error, job string) error {
 
 // Committed tells the Scheduler that a job is stored. send puts a message body on the stack's submissions
 // queue. An error costs nothing but time: the Supervisor finds the job.
-func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context, body string) error, job string) error {
-	body, err := wire.EncodeEvent(job, makegood.Submitted{})
+func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context, body string) error, id string) error {
+	body, err := wire.EncodeEvent(id, job.Submitted{})
 	if err != nil {
 		return err
 	}

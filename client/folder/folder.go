@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -52,50 +53,50 @@ func Open(ctx context.Context, dir string) (*Folder, error) {
 func (f *Folder) Close() error { return f.reader.Close() }
 
 // Submit is refused with ErrReadOnly.
-func (f *Folder) Submit(context.Context, makegood.Submission) (client.Job, error) {
-	return client.Job{}, ErrReadOnly
+func (f *Folder) Submit(context.Context, makegood.Submission) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
 }
 
 // Ask is refused with ErrReadOnly.
-func (f *Folder) Ask(context.Context, string, makegood.Verb, string) (client.Job, error) {
-	return client.Job{}, ErrReadOnly
+func (f *Folder) Ask(context.Context, string, makegood.Verb, string) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
 }
 
 // Get reads a job with its input and outputs.
-func (f *Folder) Get(ctx context.Context, id string) (client.Job, error) {
-	return f.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
-		return view.WithPayloads(ctx, job, held, f.reader.Payload)
+func (f *Folder) Get(ctx context.Context, id string) (makegood.Job, error) {
+	return f.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.WithPayloads(ctx, j, held, f.reader.Payload)
 	})
 }
 
 // Look reads a job without its input and outputs.
-func (f *Folder) Look(ctx context.Context, id string) (client.Job, error) {
-	return f.read(ctx, id, func(job makegood.Job, held map[string]makegood.Claim) (client.Job, error) {
-		return view.Of(job, held), nil
+func (f *Folder) Look(ctx context.Context, id string) (makegood.Job, error) {
+	return f.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
+		return view.Of(j, held), nil
 	})
 }
 
 // read reads a job; what a newer release wrote is shown as far as it is known.
-func (f *Folder) read(ctx context.Context, id string, show func(makegood.Job, map[string]makegood.Claim) (client.Job, error)) (client.Job, error) {
-	job, err := f.reader.Load(ctx, id)
+func (f *Folder) read(ctx context.Context, id string, show func(job.Job, map[string]job.Claim) (makegood.Job, error)) (makegood.Job, error) {
+	j, err := f.reader.Load(ctx, id)
 	if errors.Is(err, store.ErrNotFound) {
 		err = client.ErrNotFound
 	}
 	if err != nil && !errors.Is(err, store.ErrNewer) {
-		return client.Job{}, fmt.Errorf("get job %s: %w", id, err)
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
 	}
-	held, err := f.held(ctx, job)
+	held, err := f.held(ctx, j)
 	if err != nil {
-		return client.Job{}, fmt.Errorf("get job %s: %w", id, err)
+		return makegood.Job{}, fmt.Errorf("get job %s: %w", id, err)
 	}
-	return show(job, held)
+	return show(j, held)
 }
 
 // held reads who holds the attempts of a job that are out; of one whose definition is a newer release's nobody is known.
-func (f *Folder) held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
-	body, err := f.reader.Definition(ctx, job.Definition)
+func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	body, err := f.reader.Definition(ctx, j.Definition)
 	if err != nil {
-		return nil, fmt.Errorf("definition %s: %w", job.Definition, err)
+		return nil, fmt.Errorf("definition %s: %w", j.Definition, err)
 	}
 	compiled, err := workflowfile.Load(body)
 	if errors.Is(err, workflowfile.ErrNewer) {
@@ -104,7 +105,7 @@ func (f *Folder) held(ctx context.Context, job makegood.Job) (map[string]makegoo
 	if err != nil {
 		return nil, err
 	}
-	return scheduler.Held(ctx, f.reader, compiled.Workflow, job, time.Now())
+	return scheduler.Held(ctx, f.reader, compiled.Workflow, j, time.Now())
 }
 
 // Page gives a page of a list.
@@ -119,12 +120,12 @@ func (f *Folder) List(ctx context.Context, filter client.Filter) iter.Seq2[clien
 }
 
 // Wait waits until a job is finished or in Error: somebody must run an engine on the folder.
-func (f *Folder) Wait(ctx context.Context, id string) (client.Job, error) {
+func (f *Folder) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	return client.WaitFor(ctx, f, id)
 }
 
 // Watch looks at a job again and again.
-func (f *Folder) Watch(ctx context.Context, id string) iter.Seq2[client.Job, error] {
+func (f *Folder) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	return client.Polled(ctx, id, f.Look)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/sqlitetx"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -100,15 +101,15 @@ func (s *shop) place(o order, workflow string, commit bool) error {
 	return nil
 }
 
-func (s *shop) until(id string) makegood.Job {
+func (s *shop) until(id string) job.Job {
 	s.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		job, err := s.engine.Job(s.t.Context(), id)
-		if err == nil && job.ProcessState.Finished() {
-			return job
+		j, err := s.engine.Job(s.t.Context(), id)
+		if err == nil && j.ProcessState.Finished() {
+			return j
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("job %s does not end: %+v, %v", id, job, err)
+			s.t.Fatalf("job %s does not end: %+v, %v", id, j, err)
 		}
 	}
 }
@@ -123,14 +124,14 @@ func TestTheJobIsThereIfAndOnlyIfTheOrderIs(t *testing.T) {
 	if err := s.place(large, "order", true); err != nil {
 		t.Fatal(err)
 	}
-	if job := s.until("kept"); job.ProcessState != makegood.Processed {
-		t.Errorf("got %s: %s", job.ProcessState, job.Reason)
+	if j := s.until("kept"); j.ProcessState != makegood.Processed {
+		t.Errorf("got %s: %s", j.ProcessState, j.Reason)
 	}
 	if n := s.charged.Load(); n != 1 {
 		t.Errorf("charged %d times, want once", n)
 	}
-	if job, err := s.engine.Job(t.Context(), "lost"); err == nil {
-		t.Errorf("the order was rolled back, and its job is there: %+v", job)
+	if j, err := s.engine.Job(t.Context(), "lost"); err == nil {
+		t.Errorf("the order was rolled back, and its job is there: %+v", j)
 	}
 	input, err := json.Marshal(large)
 	if err != nil || len(input) <= makegood.MaxInlineBytes {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/lambdahost"
 )
 
@@ -43,15 +44,15 @@ func TestASequenceOfSixtyStepsNeedsRecursiveLoopAllow(t *testing.T) {
 		}
 		began := time.Now()
 		atDrop, dropped := w.doneAtFirstDrop("long")
-		job := w.ends([]string{"long"})["long"]
-		t.Logf("terminate %v: %s after %v, helped %d times, %d steps done when it ended or was first broken", terminate, job.ProcessState, time.Since(began).Round(time.Millisecond), helped(job), atDrop)
-		if job.ProcessState != makegood.Processed {
-			t.Errorf("terminate %v: got %s (%s), want Processed", terminate, job.ProcessState, job.Reason)
+		j := w.ends([]string{"long"})["long"]
+		t.Logf("terminate %v: %s after %v, helped %d times, %d steps done when it ended or was first broken", terminate, j.ProcessState, time.Since(began).Round(time.Millisecond), helped(j), atDrop)
+		if j.ProcessState != makegood.Processed {
+			t.Errorf("terminate %v: got %s (%s), want Processed", terminate, j.ProcessState, j.Reason)
 		}
 		if dropped != terminate || terminate && atDrop > lambdahost.MaxHops {
 			t.Errorf("terminate %v: the chain was broken: %v, with %d steps done, want broken: %v, and at most %d done", terminate, dropped, atDrop, terminate, lambdahost.MaxHops)
 		}
-		if terminate && helped(job) == 0 {
+		if terminate && helped(j) == 0 {
 			t.Errorf("terminate %v: the job ended by itself, want the Supervisor to have helped it", terminate)
 		}
 		w.stop()
@@ -68,13 +69,13 @@ func (w *world) doneAtFirstDrop(id string) (done int, dropped bool) {
 		for _, f := range w.functions {
 			dropped = dropped || f.Counts.Recursive.Load() > 0
 		}
-		job, err := w.store.Load(w.t.Context(), id)
+		j, err := w.store.Load(w.t.Context(), id)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if done = 0; dropped || job.ProcessState.Finished() {
-			for _, s := range job.Steps {
-				if s.Forward.State == makegood.Done {
+		if done = 0; dropped || j.ProcessState.Finished() {
+			for _, s := range j.Steps {
+				if s.Forward.State == job.Done {
 					done++
 				}
 			}
@@ -86,9 +87,9 @@ func (w *world) doneAtFirstDrop(id string) (done int, dropped bool) {
 }
 
 // helped is how often a task was sent again or tried again after a silence.
-func helped(job makegood.Job) int {
-	times := job.FailureCount
-	for _, s := range job.Steps {
+func helped(j job.Job) int {
+	times := j.FailureCount
+	for _, s := range j.Steps {
 		times += s.Forward.Resent
 	}
 	return times

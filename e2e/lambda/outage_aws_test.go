@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
+
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/deployed"
 )
 
 const (
@@ -70,11 +70,11 @@ func TestHalfAnHourWithoutPollingHarmsNoJob(t *testing.T) {
 		t.Error(err)
 	}
 	again := 0
-	for id, job := range ended {
-		if job.FailureCount != 0 {
-			t.Errorf("job %s: got %d failures, want none", id, job.FailureCount)
+	for id, j := range ended {
+		if j.FailureCount != 0 {
+			t.Errorf("job %s: got %d failures, want none", id, j.FailureCount)
 		}
-		for _, s := range job.Steps {
+		for _, s := range j.Steps {
 			again += s.Forward.Resent
 			if s.Forward.Resent > 1 {
 				t.Errorf("job %s: step %s was sent again %d times, want once at most", id, s.Name, s.Forward.Resent)
@@ -91,16 +91,16 @@ func TestHalfAnHourWithoutPollingHarmsNoJob(t *testing.T) {
 func (w *world) unclaimed(ids []string) (n int) {
 	w.t.Helper()
 	for _, id := range ids {
-		job, err := w.store.Load(w.t.Context(), id)
+		j, err := w.store.Load(w.t.Context(), id)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		held, err := w.scheduler.Held(w.t.Context(), job)
+		held, err := w.scheduler.Held(w.t.Context(), j)
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		for _, s := range job.Steps {
-			if _, claimed := held[s.Name]; s.Forward.State == makegood.Dispatched && !claimed {
+		for _, s := range j.Steps {
+			if _, claimed := held[s.Name]; s.Forward.State == job.Dispatched && !claimed {
 				n++
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/e2e/release"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -68,7 +69,7 @@ type rolling struct {
 	// waiting are the jobs that were stored while only the newer release ran, and start under both. newerOnly are those
 	// that only the newer release may decide about, where there is one that says so.
 	waiting, newerOnly []string
-	ended              map[string]makegood.Job
+	ended              map[string]job.Job
 }
 
 // quarter and kills are the jobs of a phase, and how many processes are killed in it.
@@ -136,11 +137,11 @@ func (r *rolling) leftToTheOlder() {
 	r.ids = append(r.ids, r.waiting...)
 	var left []string
 	for _, id := range r.waiting {
-		job, err := r.store.Load(r.t.Context(), id)
+		j, err := r.store.Load(r.t.Context(), id)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if job.ProcessState == makegood.Pending && job.Rev == 1 {
+		if j.ProcessState == makegood.Pending && j.Rev == 1 {
 			left = append(left, id)
 		}
 	}
@@ -218,19 +219,19 @@ func (r *rolling) nothingIsPutAway() {
 func (r *rolling) keptWhatItDoesNotKnow() {
 	r.t.Helper()
 	for _, id := range r.waiting {
-		job := r.ended[id]
-		if job.Kept != release.Field {
-			r.t.Errorf("job %s: got %q of its own, want %q", id, job.Kept, release.Field)
+		j := r.ended[id]
+		if j.Kept != release.Field {
+			r.t.Errorf("job %s: got %q of its own, want %q", id, j.Kept, release.Field)
 		}
-		for _, s := range job.Steps {
+		for _, s := range j.Steps {
 			if s.Kept != release.Field {
 				r.t.Errorf("job %s, step %s: got %q of its own, want %q", id, s.Name, s.Kept, release.Field)
 			}
 		}
 	}
 	marked := 0
-	for _, job := range r.ended {
-		for _, s := range job.Steps {
+	for _, j := range r.ended {
+		for _, s := range j.Steps {
 			if strings.Contains(s.Forward.Kept, release.Field) && strings.Contains(s.Forward.Kept, release.Detail) {
 				marked++
 			}

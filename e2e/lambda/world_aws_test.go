@@ -26,6 +26,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/release"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/lambdahost"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -253,9 +254,9 @@ func (w *world) submit(of *workflowfile.Compiled, id string) error {
 }
 
 // ends waits until every job is at its end, or in front of a person.
-func (w *world) ends(ids []string) map[string]makegood.Job {
+func (w *world) ends(ids []string) map[string]job.Job {
 	w.t.Helper()
-	ended := map[string]makegood.Job{}
+	ended := map[string]job.Job{}
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
@@ -263,14 +264,14 @@ func (w *world) ends(ids []string) map[string]makegood.Job {
 			if _, ok := ended[id]; ok {
 				continue
 			}
-			job, err := w.store.Load(w.t.Context(), id)
+			j, err := w.store.Load(w.t.Context(), id)
 			if err != nil && !errors.Is(err, store.ErrNewer) {
 				w.t.Fatal(err)
 			}
-			if !job.ProcessState.Finished() && job.ProcessState != makegood.Error {
+			if !j.ProcessState.Finished() && j.ProcessState != makegood.Error {
 				break // Those behind it can wait for the next look.
 			}
-			ended[id] = job
+			ended[id] = j
 		}
 		if len(ended) == len(ids) {
 			return ended
@@ -299,20 +300,20 @@ func (w *world) said() string {
 // violations are what is wrong with jobs that ended, and with what the shop saw of them. An attempt that was made
 // without a failure before it would mean that the step was advanced twice. A failure without an attempt after it is
 // a silence whose late success came before the next attempt was due.
-func (w *world) violations(jobs map[string]makegood.Job) error {
+func (w *world) violations(jobs map[string]job.Job) error {
 	var wrong []error
 	ends := map[string]makegood.ProcessState{}
-	for id, job := range jobs {
-		ends[id] = job.ProcessState
+	for id, j := range jobs {
+		ends[id] = j.ProcessState
 		retries := 0
-		for _, step := range job.Steps {
+		for _, step := range j.Steps {
 			retries += step.Attempt - 1
-			if step.Forward.State != makegood.Done {
+			if step.Forward.State != job.Done {
 				wrong = append(wrong, fmt.Errorf("job %s: step %s is %q, want done", id, step.Name, step.Forward.State))
 			}
 		}
-		if job.ProcessState != makegood.Processed || retries > job.FailureCount {
-			wrong = append(wrong, fmt.Errorf("job %s: %s (%s) after %d failures and %d retries, want Processed, and no retry without a failure", id, job.ProcessState, job.Reason, job.FailureCount, retries))
+		if j.ProcessState != makegood.Processed || retries > j.FailureCount {
+			wrong = append(wrong, fmt.Errorf("job %s: %s (%s) after %d failures and %d retries, want Processed, and no retry without a failure", id, j.ProcessState, j.Reason, j.FailureCount, retries))
 		}
 	}
 	for _, v := range services.Check(w.shop.Ledger(), ends) {

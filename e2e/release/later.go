@@ -21,23 +21,23 @@ func Later() []Change {
 		},
 		{
 			File: "internal/store/jobformat/encode.go",
-			Old:  "func Encode(job makegood.Job, apart Apart) []byte {\n",
-			New: `func Encode(job makegood.Job, apart Apart) []byte {
-	job = job.Clone()
+			Old:  "func Encode(j job.Job, apart Apart) []byte {\n",
+			New: `func Encode(j job.Job, apart Apart) []byte {
+	j = j.Clone()
 	add := func(kept *string, fields string, when bool) {
 		if *kept == "" && when {
 			*kept = fields
 		}
 	}
-	add(&job.Kept, "\xc2\x25\x05later", true)
-	for i := range job.Steps {
-		s := &job.Steps[i]
+	add(&j.Kept, "\xc2\x25\x05later", true)
+	for i := range j.Steps {
+		s := &j.Steps[i]
 		add(&s.Kept, "\xc2\x25\x05later", true)
 		add(&s.Forward.Kept, "\xfa\x03\x06detail\xc2\x25\x05later", s.Forward.Attempt > 0)
 		add(&s.Undo.Kept, "\xfa\x03\x06detail\xc2\x25\x05later", s.Undo.Attempt > 0)
 	}
-	if strings.HasSuffix(job.ID, ".newer") {
-		job.Needs = Level
+	if strings.HasSuffix(j.ID, ".newer") {
+		j.Needs = Level
 	}
 `,
 		},

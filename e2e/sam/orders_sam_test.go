@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 )
 
 // killed is the order whose first reservation hangs until its process is killed.
@@ -30,7 +29,7 @@ func TestOrdersGoThroughADeployedStack(t *testing.T) {
 	w.submit(append(names("first", 100), killed)...)
 	w.killWhoWorksOn(killed)
 	died := time.Now()
-	job := w.wait("at its end", []string{killed}, client.Job.AtEnd)[killed]
+	job := w.wait("at its end", []string{killed}, makegood.Job.AtEnd)[killed]
 	w.recovered(job, died)
 	w.ends()
 	t.Logf("the first %d orders took %.0f s", len(w.orders), time.Since(began).Seconds())
@@ -38,7 +37,7 @@ func TestOrdersGoThroughADeployedStack(t *testing.T) {
 
 	// Another version of the agents is deployed while orders are under way.
 	w.submit(names("before", 50)...)
-	w.wait("under way", []string{"before-049"}, func(j client.Job) bool { return j.ProcessState != makegood.Pending })
+	w.wait("under way", []string{"before-049"}, func(j makegood.Job) bool { return j.ProcessState != makegood.Pending })
 	changed := w.changedAgents()
 	w.deploy(map[string][]byte{"workflows/order/agents.go": changed})
 	w.submit(names("after", 50)...)
@@ -104,7 +103,7 @@ func processes(t *testing.T, function string) []int {
 }
 
 // recovered wants the killed attempt to have been noticed by its silence, and made again.
-func (w *world) recovered(job client.Job, died time.Time) {
+func (w *world) recovered(job makegood.Job, died time.Time) {
 	w.t.Helper()
 	reserve := job.Steps[0]
 	if reserve.Attempt < 2 || reserve.FailureCount < 1 {

@@ -139,12 +139,12 @@ func (w *world) submit(ids ...string) {
 }
 
 // wait waits until each of some jobs is as wanted, and gives them by id.
-func (w *world) wait(what string, ids []string, is func(client.Job) bool) map[string]client.Job {
+func (w *world) wait(what string, ids []string, is func(makegood.Job) bool) map[string]makegood.Job {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), endWithin)
 	defer cancel()
-	found := map[string]client.Job{}
-	var last client.Job
+	found := map[string]makegood.Job{}
+	var last makegood.Job
 	for tick := time.NewTicker(500 * time.Millisecond); ; {
 		for _, id := range ids {
 			if _, done := found[id]; done {
@@ -174,7 +174,7 @@ func (w *world) wait(what string, ids []string, is func(client.Job) bool) map[st
 func (w *world) ends() {
 	w.t.Helper()
 	counts, ends := map[makegood.ProcessState]int{}, map[string]makegood.ProcessState{}
-	for id, job := range w.wait("at their end", w.orders, client.Job.AtEnd) {
+	for id, job := range w.wait("at their end", w.orders, makegood.Job.AtEnd) {
 		ends[id] = job.ProcessState
 		counts[job.ProcessState]++
 		if want := w.script.Ends(id); job.ProcessState != want {

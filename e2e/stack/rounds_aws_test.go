@@ -19,6 +19,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -94,12 +95,12 @@ func bare(t *testing.T) *stack {
 
 func (s *stack) round(id string, n int) makegood.ProcessState {
 	ctx := context.Background()
-	job, _, err := s.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: s.compiled.Hash, Input: json.RawMessage(`{}`)})
+	j, _, err := s.scheduler.Submit(ctx, scheduler.Submission{ID: id, Definition: s.compiled.Hash, Input: json.RawMessage(`{}`)})
 	if err != nil {
 		s.t.Error(err)
 		return ""
 	}
-	reply, err := s.claim(ctx, job)
+	reply, err := s.claim(ctx, j)
 	if err != nil {
 		s.t.Error(err)
 		return ""
@@ -116,7 +117,7 @@ func (s *stack) round(id string, n int) makegood.ProcessState {
 		racing.Go(sides[(i+n)%len(sides)])
 	}
 	racing.Wait()
-	if job, err = s.store.Load(ctx, id); err != nil {
+	if j, err = s.store.Load(ctx, id); err != nil {
 		s.t.Error(err)
 		return ""
 	}
@@ -125,43 +126,43 @@ func (s *stack) round(id string, n int) makegood.ProcessState {
 	if cancel.Kind == machine.Applied {
 		won, want = machine.Applied, makegood.Undoing
 	}
-	forward := job.Steps[0].Forward.State
-	if cancel.Kind != won || resubmit.Kind != machine.Refused || job.ProcessState != want || forward != makegood.Done || !savedAsOften(job) {
-		s.t.Errorf("%s: cancel %s, resubmit %s, and the job is %s at Rev %d, its step %s", id, cancel.Kind, resubmit.Kind, job.ProcessState, job.Rev, forward)
+	forward := j.Steps[0].Forward.State
+	if cancel.Kind != won || resubmit.Kind != machine.Refused || j.ProcessState != want || forward != job.Done || !savedAsOften(j) {
+		s.t.Errorf("%s: cancel %s, resubmit %s, and the job is %s at Rev %d, its step %s", id, cancel.Kind, resubmit.Kind, j.ProcessState, j.Rev, forward)
 	}
-	return job.ProcessState
+	return j.ProcessState
 }
 
 // savedAsOften reports whether a round has as many saves as it should: the birth and the success; the cancel, if it won;
 // then the answer of the closing that it asked for, if that came before the success.
-func savedAsOften(job makegood.Job) bool {
-	if job.ProcessState == makegood.Undoing {
-		return job.Rev == 3 || job.Rev == 4
+func savedAsOften(j job.Job) bool {
+	if j.ProcessState == makegood.Undoing {
+		return j.Rev == 3 || j.Rev == 4
 	}
-	return job.Rev == 2
+	return j.Rev == 2
 }
 
 // claim takes the first attempt, and gives what a reply to it must say.
-func (s *stack) claim(ctx context.Context, job makegood.Job) (makegood.Reply, error) {
+func (s *stack) claim(ctx context.Context, j job.Job) (job.Reply, error) {
 	now := makegood.Instant(time.Now())
-	c := makegood.Claim{Attempt: 1, LockedBy: "agent:" + job.ID, StartedAt: now, CompleteBy: now.Add(30 * time.Second)}
-	slot := store.Slot{Agent: "a", Job: job.ID, Birth: job.Birth, Step: "charge"}
-	err := s.store.Claim(ctx, slot, c, job.Steps[0].Forward.ClaimUntil())
-	return makegood.Reply{
-		Step: "charge", Attempt: c.Attempt, Token: machine.Token(job, "charge", c.Attempt), LockedBy: c.LockedBy, StartedAt: now,
+	c := job.Claim{Attempt: 1, LockedBy: "agent:" + j.ID, StartedAt: now, CompleteBy: now.Add(30 * time.Second)}
+	slot := store.Slot{Agent: "a", Job: j.ID, Birth: j.Birth, Step: "charge"}
+	err := s.store.Claim(ctx, slot, c, j.Steps[0].Forward.ClaimUntil())
+	return job.Reply{
+		Step: "charge", Attempt: c.Attempt, Token: machine.Token(j, "charge", c.Attempt), LockedBy: c.LockedBy, StartedAt: now,
 	}, err
 }
 
 func (s *stack) ask(id string, verb makegood.Verb) machine.Verdict {
-	_, v, err := s.scheduler.Request(context.Background(), id, makegood.Requested{Verb: verb, Request: string(verb)})
+	_, v, err := s.scheduler.Request(context.Background(), id, job.Requested{Verb: verb, Request: string(verb)})
 	if err != nil {
 		s.t.Errorf("%s of %s: %v", verb, id, err)
 	}
 	return v
 }
 
-func (s *stack) reply(id string, r makegood.Reply) {
-	body, err := wire.EncodeEvent(id, makegood.StepSucceeded{Reply: r})
+func (s *stack) reply(id string, r job.Reply) {
+	body, err := wire.EncodeEvent(id, job.StepSucceeded{Reply: r})
 	if err != nil {
 		s.t.Error(err)
 	}

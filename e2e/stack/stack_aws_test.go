@@ -31,6 +31,7 @@ import (
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/httpagent"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
@@ -158,12 +159,12 @@ func (s *stack) ends(ids []string) map[string]makegood.ProcessState {
 			if _, ok := ends[id]; ok {
 				continue
 			}
-			job, err := s.store.Load(s.t.Context(), id)
+			j, err := s.store.Load(s.t.Context(), id)
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				s.t.Fatal(err)
 			}
-			if job.ProcessState.Finished() || job.ProcessState == makegood.Error {
-				ends[id] = job.ProcessState
+			if j.ProcessState.Finished() || j.ProcessState == makegood.Error {
+				ends[id] = j.ProcessState
 			}
 		}
 		if time.Now().After(deadline) {
@@ -237,7 +238,7 @@ func TestAJobInTheCallersOwnTransaction(t *testing.T) {
 	if err := submitter.Committed(t.Context(), func(_ context.Context, body string) error { told = body; return nil }, "kept"); err != nil {
 		t.Fatal(err)
 	}
-	if job, e, err := wire.DecodeEvent(told); err != nil || job != "kept" || e != (makegood.Submitted{}) {
+	if id, e, err := wire.DecodeEvent(told); err != nil || id != "kept" || e != (job.Submitted{}) {
 		t.Errorf("Committed sent %q: %v", told, err)
 	}
 }

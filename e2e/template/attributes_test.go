@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 )
@@ -85,7 +85,7 @@ func (r request) ask() ask {
 // claims makes every request that claims and beats of agent shop can lead to.
 func claims(t *testing.T) []request {
 	t.Helper()
-	claim := makegood.Claim{Attempt: 2, LockedBy: "me", StartedAt: time.UnixMilli(1000), CompleteBy: time.UnixMilli(2000)}
+	claim := job.Claim{Attempt: 2, LockedBy: "me", StartedAt: time.UnixMilli(1000), CompleteBy: time.UnixMilli(2000)}
 	slot, until := store.Slot{Agent: "shop", Job: "a", Birth: "b", Step: "reserve"}, time.UnixMilli(9000)
 	const older = `{"Attempt":{"N":"1"},"LockedBy":{"S":"other"},"Closed":{"S":"silent"},"Ends":{"N":"500"},"CompleteBy":{"N":"500"},"StartedAt":{"N":"400"},"ExpiresAt":{"N":"9"}}`
 	const mine = `{"Attempt":{"N":"2"},"LockedBy":{"S":"me"},"CompleteBy":{"N":"1500"},"StartedAt":{"N":"1000"},"ExpiresAt":{"N":"9"}}`

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/workflows/order"
@@ -70,10 +69,10 @@ func (w *world) submit(ctx context.Context, workflow string, ids []string) error
 }
 
 // ended waits until each job is at its end.
-func (w *world) ended(ctx context.Context, ids []string) ([]client.Job, error) {
+func (w *world) ended(ctx context.Context, ids []string) ([]makegood.Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
-	jobs := make([]client.Job, len(ids))
+	jobs := make([]makegood.Job, len(ids))
 	for i, id := range ids {
 		job, err := w.client.Wait(ctx, id)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/sam"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -114,7 +115,7 @@ func (w *world) event(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	event, err := wire.EncodeEvent(nobody, makegood.DeadlinePassed{Key: makegood.Instant(time.Now())})
+	event, err := wire.EncodeEvent(nobody, job.DeadlinePassed{Key: makegood.Instant(time.Now())})
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
@@ -50,28 +51,28 @@ func (s *stage) count(ctx context.Context) (tally, error) {
 		return t, err
 	}
 	defer reader.Close()
-	err = reader.Each(ctx, func(job makegood.Job) error {
-		t.add(job)
+	err = reader.Each(ctx, func(j job.Job) error {
+		t.add(j)
 		return nil
 	})
 	return t, err
 }
 
-func (t *tally) add(job makegood.Job) {
-	t.ends[job.ID] = job.ProcessState
-	t.states[job.ProcessState]++
-	if job.ProcessState != makegood.Processed && job.Reason == "" {
-		t.noReasons = append(t.noReasons, job.ID)
+func (t *tally) add(j job.Job) {
+	t.ends[j.ID] = j.ProcessState
+	t.states[j.ProcessState]++
+	if j.ProcessState != makegood.Processed && j.Reason == "" {
+		t.noReasons = append(t.noReasons, j.ID)
 	}
-	for _, step := range job.Steps {
+	for _, step := range j.Steps {
 		t.attempts += step.Attempt
-		for _, a := range []makegood.Activity{step.Forward, step.Undo} {
+		for _, a := range []job.Activity{step.Forward, step.Undo} {
 			if a.Attempt > 0 {
 				t.retries--
 			}
 		}
 		t.retries += step.Attempt
-		if step.Undo.State == makegood.Done {
+		if step.Undo.State == job.Done {
 			t.undos++
 		}
 	}

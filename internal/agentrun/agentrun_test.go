@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -46,7 +47,7 @@ func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 		w.wantCounters(1, 0, 0, 1, 0, 0, 0)
 
 		replies := w.replies()
-		want := makegood.StepSucceeded{Reply: w.saidBy("pay"), Output: wire.Inline([]byte(`{"ok":true}`))}
+		want := job.StepSucceeded{Reply: w.saidBy("pay"), Output: wire.Inline([]byte(`{"ok":true}`))}
 		if len(replies) != 1 || fmt.Sprint(replies[0]) != fmt.Sprint(want) {
 			t.Errorf("got replies %+v, want %+v", replies, want)
 		}
@@ -62,7 +63,7 @@ func TestAnAttemptIsClaimedWorkedOnAndRepliedTo(t *testing.T) {
 func TestNoOutputIsNull(t *testing.T) {
 	w := newWorld(t, func(context.Context, makegood.Task) (json.RawMessage, error) { return nil, nil })
 	w.handle(t.Context(), w.task("pay"))
-	if got, want := fmt.Sprint(w.replies()), fmt.Sprint([]makegood.Event{makegood.StepSucceeded{Reply: w.saidBy("pay")}}); got != want {
+	if got, want := fmt.Sprint(w.replies()), fmt.Sprint([]job.Event{job.StepSucceeded{Reply: w.saidBy("pay")}}); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -71,17 +72,17 @@ func TestAFailureIsRepliedWithWhatIsKnownOfIt(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		handle handler
-		want   makegood.StepError
+		want   job.StepError
 	}{
-		{"plain", fails(errors.New("no answer")), makegood.StepError{Message: "no answer", Retryable: true, Applied: makegood.AppliedUnknown}},
-		{"final", fails(agent.Final(agent.NotApplied(errors.New("no such thing")))), makegood.StepError{Message: "no such thing", Applied: makegood.AppliedNo}},
-		{"wait", fails(agent.RetryAfter(time.Minute, errors.New("busy"))), makegood.StepError{Message: "busy", Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute}},
-		{"control characters", fails(errors.New("\x00\x1b\uFFFE")), makegood.StepError{Message: "\x00\x1b\uFFFD", Retryable: true, Applied: makegood.AppliedUnknown}},
-		{"panic", func(context.Context, makegood.Task) (json.RawMessage, error) { panic("boom") }, makegood.StepError{Message: "panic: boom", Retryable: true, Applied: makegood.AppliedUnknown}},
-		{"exit", func(context.Context, makegood.Task) (json.RawMessage, error) { runtime.Goexit(); return nil, nil }, makegood.StepError{Message: "the agent ended its goroutine", Retryable: true, Applied: makegood.AppliedUnknown}},
-		{"output that is no JSON", gives(`{"a":`), makegood.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
-		{"output that is no UTF-8", gives("\"\xff\""), makegood.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
-		{"output too large", gives(`"` + strings.Repeat("a", makegood.MaxPayloadBytes-1) + `"`), makegood.StepError{Message: "the output has 262145 bytes, the limit is 262144", Applied: makegood.AppliedUnknown}},
+		{"plain", fails(errors.New("no answer")), job.StepError{Message: "no answer", Retryable: true, Applied: makegood.AppliedUnknown}},
+		{"final", fails(agent.Final(agent.NotApplied(errors.New("no such thing")))), job.StepError{Message: "no such thing", Applied: makegood.AppliedNo}},
+		{"wait", fails(agent.RetryAfter(time.Minute, errors.New("busy"))), job.StepError{Message: "busy", Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute}},
+		{"control characters", fails(errors.New("\x00\x1b\uFFFE")), job.StepError{Message: "\x00\x1b\uFFFD", Retryable: true, Applied: makegood.AppliedUnknown}},
+		{"panic", func(context.Context, makegood.Task) (json.RawMessage, error) { panic("boom") }, job.StepError{Message: "panic: boom", Retryable: true, Applied: makegood.AppliedUnknown}},
+		{"exit", func(context.Context, makegood.Task) (json.RawMessage, error) { runtime.Goexit(); return nil, nil }, job.StepError{Message: "the agent ended its goroutine", Retryable: true, Applied: makegood.AppliedUnknown}},
+		{"output that is no JSON", gives(`{"a":`), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
+		{"output that is no UTF-8", gives("\"\xff\""), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
+		{"output too large", gives(`"` + strings.Repeat("a", makegood.MaxPayloadBytes-1) + `"`), job.StepError{Message: "the output has 262145 bytes, the limit is 262144", Applied: makegood.AppliedUnknown}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.handle)

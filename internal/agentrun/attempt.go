@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -228,7 +229,7 @@ func (a *attempt) call() (worked result) {
 }
 
 // outcome puts what the agent returned into words.
-func (a *attempt) outcome(worked result) makegood.Event {
+func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
 	if err == nil {
 		err = checkOutput(worked.output)
@@ -238,21 +239,21 @@ func (a *attempt) outcome(worked result) makegood.Event {
 	if err != nil {
 		return a.failed(err)
 	}
-	return makegood.StepSucceeded{
+	return job.StepSucceeded{
 		Reply: a.replies(), Output: wire.Inline(worked.output),
 	}
 }
 
 // replies says of which attempt an outcome is, and who says it.
-func (a *attempt) replies() makegood.Reply {
-	return makegood.Reply{
+func (a *attempt) replies() job.Reply {
+	return job.Reply{
 		Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token,
 		LockedBy: a.lease.claim.LockedBy, StartedAt: a.lease.claim.StartedAt,
 	}
 }
 
-func (a *attempt) failed(err error) makegood.StepFailed {
-	return makegood.StepFailed{Reply: a.replies(), Error: agent.Failure(err)}
+func (a *attempt) failed(err error) job.StepFailed {
+	return job.StepFailed{Reply: a.replies(), Error: failure(err)}
 }
 
 // checkOutput says why an output cannot be taken. That is final, but the effect has happened.
@@ -268,7 +269,7 @@ func checkOutput(output json.RawMessage) error {
 
 // reply tells the outcome. Where that is refused as our fault, it tells the refusal instead: as a
 // final failure, since the next attempt would have no better reply.
-func (a *attempt) reply(event makegood.Event) error {
+func (a *attempt) reply(event job.Event) error {
 	err := a.send(event)
 	if refused := new(queue.RefusedError); errors.As(err, &refused) {
 		event = a.failed(agent.Final(fmt.Errorf("the reply cannot be sent: %w", refused)))
@@ -284,12 +285,12 @@ func (a *attempt) reply(event makegood.Event) error {
 	return nil
 }
 
-func (a *attempt) told(event makegood.Event) {
+func (a *attempt) told(event job.Event) {
 	switch event := event.(type) {
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		a.counters.Succeeded.Add(1)
 		a.note(slog.LevelDebug, "told a success", "succeeded")
-	case makegood.StepFailed:
+	case job.StepFailed:
 		a.counters.Failed.Add(1)
 		// The message may quote a payload; the job keeps it, the log does not.
 		a.note(slog.LevelInfo, "told a failure", "failed",
@@ -300,7 +301,7 @@ func (a *attempt) told(event makegood.Event) {
 }
 
 // send sends one event to the queue that waits for it, and tries again as long as it may be said.
-func (a *attempt) send(event makegood.Event) error {
+func (a *attempt) send(event job.Event) error {
 	body, err := wire.EncodeEvent(a.task.Job, event)
 	if err != nil {
 		return queue.Refused("%v", err)
@@ -322,4 +323,10 @@ func (a *attempt) send(event makegood.Event) error {
 		return fmt.Errorf("reply %T of job %s, step %s, attempt %d to %s: %w", event, a.task.Job, a.task.Step, a.task.Attempt, a.task.ReplyTo, err)
 	}
 	return nil
+}
+
+// failure is what an error comes to, in the words of the engine.
+func failure(err error) job.StepError {
+	f := agent.Failure(err)
+	return job.StepError{Message: f.Message, Retryable: f.Retryable, Applied: f.Applied, RetryAfter: f.RetryAfter}
 }

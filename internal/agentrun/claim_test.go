@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -29,7 +30,7 @@ func TestAnAttemptThatIsNotOursIsDroppedWithoutWork(t *testing.T) {
 	}{
 		{"taken", func(w *world) { w.table.heldBy("j/pay", "i-2:x", 3) }, []int64{0, 1, 0, 0, 0, 0, 0}},
 		{"withdrawn", func(w *world) {
-			w.table.items["j/pay"] = store.ClaimItem{Claim: makegood.Claim{Attempt: 3}, Closed: makegood.FoundNobody}
+			w.table.items["j/pay"] = store.ClaimItem{Claim: job.Claim{Attempt: 3}, Closed: job.FoundNobody}
 		}, []int64{0, 0, 1, 0, 0, 0, 0}},
 		{"replaced", func(w *world) { w.table.heldBy("j/pay", "i-2:x", 4) }, []int64{0, 0, 1, 0, 0, 0, 0}},
 	} {
@@ -153,7 +154,7 @@ func TestAnAttemptClaimedTooLateIsNotBegun(t *testing.T) {
 		w := newWorld(t, counted(&calls))
 		w.table.answer = func(context.Context, string) { time.Sleep(9500 * time.Millisecond) }
 		w.wantFailed(w.handle(t.Context(), w.task("pay")))
-		w.wantFailure("pay", makegood.StepError{Message: "out of time: it took too long to claim the attempt", Retryable: true, Applied: makegood.AppliedNo})
+		w.wantFailure("pay", job.StepError{Message: "out of time: it took too long to claim the attempt", Retryable: true, Applied: makegood.AppliedNo})
 		if calls.Load() != 0 {
 			t.Error("the agent was called")
 		}
@@ -168,7 +169,7 @@ func TestASharedTaskIsNotClaimed(t *testing.T) {
 	if len(replies) != 1 || len(w.table.tried) != 0 {
 		t.Fatalf("got %+v and %d claims, want one reply and none", replies, len(w.table.tried))
 	}
-	got := replies[0].(makegood.StepSucceeded)
+	got := replies[0].(job.StepSucceeded)
 	if got.Step != "pay" || got.Attempt != 3 || got.LockedBy != "" || got.Token != "1.t" || string(got.Output.Inline) != `{"ok":true}` {
 		t.Errorf("got %+v, want a success of pay#3 with its token and by nobody", got)
 	}

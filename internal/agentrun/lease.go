@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -25,7 +26,7 @@ type lease struct {
 	now    func() time.Time
 	task   makegood.Task
 	slot   store.Slot
-	claim  makegood.Claim
+	claim  job.Claim
 	margin time.Duration
 	// stop is when work must stop, and silence when nothing can be said any more, because the
 	// invocation ends; zero: it does not.
@@ -69,7 +70,7 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 		claims: claims, now: now, task: task,
 		slot:   store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step},
 		margin: min(maxMargin, task.Timeout.Std()/10),
-		claim: makegood.Claim{
+		claim: job.Claim{
 			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: makegood.Instant(wall), CompleteBy: completeBy,
 		},
 		completeBy: completeBy, expires: started.Add(budget),

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // At the margin the context ends as one that ran out of time does, and so do those made from it;
@@ -29,7 +30,7 @@ func TestAtTheMarginWorkStopsAndIsStillReported(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		w.wantFailed(w.handle(t.Context(), w.task("pay")))
-		w.wantFailure("pay", makegood.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
+		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
 		if got := time.Since(began); got != 9*time.Second {
 			t.Errorf("reported after %v, want 9s", got)
 		}
@@ -188,7 +189,7 @@ func TestTheEndOfTheInvocationEndsTheWork(t *testing.T) {
 		defer cancel()
 		w.wantFailed(w.handle(ctx, w.task("deaf"), w.task("pay")))
 		w.wantCounters(2, 0, 0, 0, 1, 1, 0)
-		w.wantFailure("pay", makegood.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
+		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
 		if got := time.Since(began); got != 4500*time.Millisecond {
 			t.Errorf("ended after %v, want 4.5s", got)
 		}
@@ -290,7 +291,7 @@ func TestAWithdrawnAttemptIsStoppedAndStillReplies(t *testing.T) {
 			return nil, agent.NotApplied(err)
 		})
 		w.wantFailed(w.handle(t.Context(), w.task("pay")))
-		w.wantFailure("pay", makegood.StepError{Message: agent.ErrWithdrawn.Error(), Retryable: true, Applied: makegood.AppliedNo})
+		w.wantFailure("pay", job.StepError{Message: agent.ErrWithdrawn.Error(), Retryable: true, Applied: makegood.AppliedNo})
 	})
 }
 
@@ -400,7 +401,7 @@ func TestASharedAttemptHasNoHeartbeat(t *testing.T) {
 		return nil, agent.Heartbeat(ctx)
 	})
 	w.handle(t.Context(), w.task("pay", shared))
-	w.wantFailure("pay", makegood.StepError{
+	w.wantFailure("pay", job.StepError{
 		Message: "the step is not exclusive, so nobody claims its attempts, and their CompleteBy cannot move", Applied: makegood.AppliedUnknown,
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -151,7 +152,7 @@ func TestAReplyThatIsRefusedIsReplacedByAFinalFailure(t *testing.T) {
 		return nil
 	}
 	w.wantFailed(w.handle(t.Context(), w.task("pay")))
-	w.wantFailure("pay", makegood.StepError{
+	w.wantFailure("pay", job.StepError{
 		Message: "the reply cannot be sent: refused: 2097152 bytes, the limit is 1048576", Applied: makegood.AppliedUnknown,
 	})
 	w.wantCounters(1, 0, 0, 0, 1, 0, 0)

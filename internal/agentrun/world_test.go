@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -37,13 +38,13 @@ type table struct {
 	faults []string
 	// answer, where it is set, comes before an answer.
 	answer func(ctx context.Context, op string)
-	tried  []makegood.Claim
+	tried  []job.Claim
 	beats  int
 }
 
 var _ store.Claims = (*table)(nil)
 
-func (t *table) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (t *table) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	t.mu.Lock()
 	t.tried = append(t.tried, claim)
 	err := t.write(func() error {
@@ -58,7 +59,7 @@ func (t *table) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim
 	return err
 }
 
-func (t *table) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+func (t *table) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	t.mu.Lock()
 	t.beats++
 	var item store.ClaimItem
@@ -95,7 +96,7 @@ func (t *table) unwanted(key string) {
 func (t *table) heldBy(key, lockedBy string, attempt int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.items[key] = store.ClaimItem{Claim: makegood.Claim{Attempt: attempt, LockedBy: lockedBy, CompleteBy: time.Now().Add(time.Hour)}}
+	t.items[key] = store.ClaimItem{Claim: job.Claim{Attempt: attempt, LockedBy: lockedBy, CompleteBy: time.Now().Add(time.Hour)}}
 }
 
 func (t *table) write(do func() error) error {
@@ -113,7 +114,7 @@ func (t *table) write(do func() error) error {
 	return do()
 }
 
-func (t *table) slot(key string) makegood.Claim {
+func (t *table) slot(key string) job.Claim {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.items[key].Claim
@@ -243,9 +244,9 @@ func (w *world) handleBodies(ctx context.Context, bodies ...string) []string {
 }
 
 // replies decodes what was sent to the queue "events".
-func (w *world) replies() []makegood.Event {
+func (w *world) replies() []job.Event {
 	w.t.Helper()
-	var replies []makegood.Event
+	var replies []job.Event
 	for _, s := range w.outbox.sent {
 		if s.queue != "events" {
 			continue
@@ -260,26 +261,26 @@ func (w *world) replies() []makegood.Event {
 }
 
 // wantFailure checks that there is one reply: this failure, by the claim that is stored.
-func (w *world) wantFailure(step string, want makegood.StepError) {
+func (w *world) wantFailure(step string, want job.StepError) {
 	w.t.Helper()
 	replies := w.replies()
 	if len(replies) != 1 {
 		w.t.Fatalf("got %d replies %+v, want one", len(replies), replies)
 	}
-	expected := makegood.StepFailed{Reply: w.saidBy(step), Error: want}
+	expected := job.StepFailed{Reply: w.saidBy(step), Error: want}
 	if expected.LockedBy == "" {
 		// Nobody claims a shared one.
-		expected.StartedAt = replies[0].(makegood.StepFailed).StartedAt
+		expected.StartedAt = replies[0].(job.StepFailed).StartedAt
 	}
-	if replies[0] != makegood.Event(expected) {
+	if replies[0] != job.Event(expected) {
 		w.t.Errorf("got reply %+v, want %+v", replies[0], expected)
 	}
 }
 
 // saidBy is what a reply says of itself: the claim that is stored, and the token of the task.
-func (w *world) saidBy(step string) makegood.Reply {
+func (w *world) saidBy(step string) job.Reply {
 	claim := w.table.slot("j/" + step)
-	return makegood.Reply{Step: step, Attempt: 3, Token: "1.t", LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
+	return job.Reply{Step: step, Attempt: 3, Token: "1.t", LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
 }
 
 func (w *world) wantSilence() {

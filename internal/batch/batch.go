@@ -16,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/inputfile"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -100,11 +101,11 @@ func New(lines []inputfile.Line, progress func(ended int)) *Run {
 }
 
 // Saved is to see every job that the engine saves.
-func (r *Run) Saved(job makegood.Job) {
+func (r *Run) Saved(j job.Job) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t, ok := r.jobs[job.ID]
-	if !ok || job.Rev < t.rev {
+	t, ok := r.jobs[j.ID]
+	if !ok || j.Rev < t.rev {
 		// Saves are seen in no order; an older one says nothing.
 		return
 	}
@@ -112,7 +113,7 @@ func (r *Run) Saved(job makegood.Job) {
 	if was {
 		r.count[t.state]--
 	}
-	t.rev, t.state, t.reason = job.Rev, job.ProcessState, job.Reason
+	t.rev, t.state, t.reason = j.Rev, j.ProcessState, j.Reason
 	is := atEnd(t.state)
 	if is {
 		r.count[t.state]++
@@ -141,7 +142,7 @@ func atEnd(s makegood.ProcessState) bool { return s.Finished() || s == makegood.
 func (r *Run) Check(ctx context.Context, e *embedded.Engine, file string, c *workflowfile.Compiled) error {
 	var problems []error
 	for _, l := range r.lines {
-		job, err := e.Job(ctx, l.ID)
+		j, err := e.Job(ctx, l.ID)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			continue
@@ -152,8 +153,8 @@ func (r *Run) Check(ctx context.Context, e *embedded.Engine, file string, c *wor
 		if err != nil {
 			return fmt.Errorf("%s:%d: %w", file, l.Number, err)
 		}
-		if job.InputHash != "" && job.InputHash != hash {
-			mismatch := &scheduler.MismatchError{Job: l.ID, Have: job.InputHash, Got: hash}
+		if j.InputHash != "" && j.InputHash != hash {
+			mismatch := &scheduler.MismatchError{Job: l.ID, Have: j.InputHash, Got: hash}
 			problems = append(problems, fmt.Errorf("%s:%d: %w", file, l.Number, mismatch))
 		}
 		if len(problems) == 20 {
@@ -211,12 +212,12 @@ func (r *Run) submit(ctx context.Context, e *embedded.Engine, definition string)
 	for range min(submitters, len(r.lines)) {
 		wg.Go(func() {
 			for l := range lines {
-				job, _, err := e.Submit(ctx, scheduler.Submission{ID: l.ID, Definition: definition, Input: l.Input})
+				j, _, err := e.Submit(ctx, scheduler.Submission{ID: l.ID, Definition: definition, Input: l.Input})
 				if err != nil {
 					cancel(fmt.Errorf("submit job %s: %w", l.ID, err))
 					return
 				}
-				r.Saved(job)
+				r.Saved(j)
 			}
 		})
 	}

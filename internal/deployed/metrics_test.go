@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -86,7 +87,7 @@ func TestAnAlertCountsWhenItWasHeard(t *testing.T) {
 	for err, want := range map[error]int64{nil: 2, errors.New("deaf"): 0} {
 		a := &alerts{Notifier: told{err}}
 		for _, state := range makegood.ProcessStates() {
-			_ = a.Announce(t.Context(), notify.Notice{Announcement: makegood.Announcement{ProcessState: state}})
+			_ = a.Announce(t.Context(), notify.Notice{Announcement: job.Announcement{ProcessState: state}})
 		}
 		_ = a.AgentSilent(t.Context(), "http")
 		if got := a.told.Load(); got != want {

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -40,13 +40,13 @@ func newOperator(s *stack, replies map[string]string, agents []string, published
 }
 
 // SubmitCurrent submits a job; see httpapi.Backend.
-func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (makegood.Job, bool, error) {
+func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
 	_, err := o.CurrentDefinition(ctx, workflow)
 	if errors.Is(err, store.ErrNotFound) {
 		err = o.published.publish(ctx, o.Store, workflow)
 	}
 	if err != nil {
-		return makegood.Job{}, false, err
+		return job.Job{}, false, err
 	}
 	return o.scheduler.SubmitCurrent(ctx, workflow, s)
 }
@@ -61,21 +61,21 @@ func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error 
 }
 
 // Request does what is asked of a job; see httpapi.Backend.
-func (o *operator) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+func (o *operator) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
 	return o.scheduler.Request(ctx, id, r)
 }
 
 // Wake puts back what an audit found; see httpapi.Backend.
-func (o *operator) Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error) {
+func (o *operator) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
 	return o.scheduler.Wake(ctx, id)
 }
 
 // Job reads a job; see httpapi.Backend.
-func (o *operator) Job(ctx context.Context, id string) (makegood.Job, error) { return o.Load(ctx, id) }
+func (o *operator) Job(ctx context.Context, id string) (job.Job, error) { return o.Load(ctx, id) }
 
 // Held gives the claims on attempts that are out; see httpapi.Backend.
-func (o *operator) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
-	return o.scheduler.Held(ctx, job)
+func (o *operator) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	return o.scheduler.Held(ctx, j)
 }
 
 // Workflows gives the current definitions of the workflows that are linked here; see httpapi.Backend.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -49,7 +50,7 @@ func TestTheWebhooksAddressIsReadWhenThereIsAnAlert(t *testing.T) {
 	k := &keptWebhook{ssm: kept, parameter: "arn:webhook", now: func() time.Time { return now }}
 	told := func(state makegood.ProcessState) {
 		t.Helper()
-		if err := k.Announce(t.Context(), notify.Notice{Job: "j", Workflow: "w", Announcement: makegood.Announcement{Seq: 1, ProcessState: state}}); err != nil {
+		if err := k.Announce(t.Context(), notify.Notice{Job: "j", Workflow: "w", Announcement: job.Announcement{Seq: 1, ProcessState: state}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -52,7 +53,7 @@ func halfway(t *testing.T, yaml string, jobs ...string) (dir string) {
 		w.submit(c, id, fmt.Sprintf(`{"text": %s}`, text(1000)))
 	}
 	for _, id := range jobs {
-		w.until(id, func(j makegood.Job) bool { return j.Steps[0].Forward.State == makegood.Done })
+		w.until(id, func(j job.Job) bool { return j.Steps[0].Forward.State == job.Done })
 	}
 	w.stop()
 	return dir
@@ -113,8 +114,8 @@ func TestJobsWhoseDefinitionIsGoneAreParkedAndToldOf(t *testing.T) {
 
 		// Mended, it goes on.
 		w.define(twoSteps)
-		if job := w.request("bad", makegood.Resubmit); job.ProcessState != makegood.Processing {
-			t.Errorf("resubmitted with its definition: got %s, want Processing", job.ProcessState)
+		if j := w.request("bad", makegood.Resubmit); j.ProcessState != makegood.Processing {
+			t.Errorf("resubmitted with its definition: got %s, want Processing", j.ProcessState)
 		}
 		w.until("bad", inState(makegood.Processed))
 	})
@@ -123,8 +124,8 @@ func TestJobsWhoseDefinitionIsGoneAreParkedAndToldOf(t *testing.T) {
 // checkParked checks that job bad is in Error, rests, and that somebody was told so.
 func checkParked(t *testing.T, dir string, w *world, told *bell, reason string, damaged bool) {
 	t.Helper()
-	var parked makegood.Job
-	err := w.engine.Each(t.Context(), func(j makegood.Job) error {
+	var parked job.Job
+	err := w.engine.Each(t.Context(), func(j job.Job) error {
 		if j.ID == "bad" {
 			parked = j
 		}
@@ -195,8 +196,8 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 			open()
 		}
 		for _, id := range ids(20) {
-			if job := w.ends(id, makegood.Processed); job.FailureCount != 0 {
-				t.Errorf("job %s: got %d failures, want none", id, job.FailureCount)
+			if j := w.ends(id, makegood.Processed); j.FailureCount != 0 {
+				t.Errorf("job %s: got %d failures, want none", id, j.FailureCount)
 			}
 		}
 		synctest.Wait()
@@ -288,10 +289,10 @@ func TestATaskThatIsRefusedGivesItsStepUp(t *testing.T) {
 			r := troupe{script: map[string]work{"ship": always(finalNotApplied)}}
 			w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
 			w.submit(w.define(order), "j", `{}`)
-			job := w.until("j", atEnd)
-			if job.ProcessState != test.state || job.Reason != test.reason || r.order() != test.actions {
+			j := w.until("j", atEnd)
+			if j.ProcessState != test.state || j.Reason != test.reason || r.order() != test.actions {
 				t.Errorf("%s refused: got %s %q after %q, want %s %q after %q", test.refused,
-					job.ProcessState, job.Reason, r.order(), test.state, test.reason, test.actions)
+					j.ProcessState, j.Reason, r.order(), test.state, test.reason, test.actions)
 			}
 			if tried := strings.Count(fmt.Sprint(p.sent), `"action":"`+test.refused+`"`); tried != 1 {
 				t.Errorf("%s was tried %d times, want once: no time will mend it", test.refused, tried)

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -55,11 +56,11 @@ func TestSilenceIsAFailureAtCompleteBy(t *testing.T) {
 		}}}
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, timeout: 10s, retry: {backoff: 1ms, max: 1ms}}]"), "j", `{}`)
-		job := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.Processed)
 		checkWithin(t, "time between the attempts", gaps(r.moments("charge")), []time.Duration{10 * time.Second})
 		charges := r.seen("charge")
-		if charges[0].Key != charges[1].Key || charges[1].Attempt != 2 || job.FailureCount != 1 {
-			t.Errorf("got keys %s, %s, second attempt %d, %d failures, want one key, 2, 1", charges[0].Key, charges[1].Key, charges[1].Attempt, job.FailureCount)
+		if charges[0].Key != charges[1].Key || charges[1].Attempt != 2 || j.FailureCount != 1 {
+			t.Errorf("got keys %s, %s, second attempt %d, %d failures, want one key, 2, 1", charges[0].Key, charges[1].Key, charges[1].Attempt, j.FailureCount)
 		}
 		time.Sleep(2 * time.Minute)
 		if got := len(r.seen("charge")); got != 2 {
@@ -74,13 +75,13 @@ func TestAnAgentThatEndsWithItsContextReportsBeforeCompleteBy(t *testing.T) {
 		r := troupe{script: map[string]work{"charge": silent}}
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, timeout: 20s, retry: {attempts: 1}, undo: {action: refund}}]"), "j", `{}`)
-		job := w.ends("j", makegood.Undone)
+		j := w.ends("j", makegood.Undone)
 		refund := r.moments("refund")[0].Sub(r.moments("charge")[0])
 		if refund < 18*time.Second || refund >= 20*time.Second {
 			t.Errorf("undone %s after the attempt began, want a second before its 20 s were over", refund)
 		}
-		if got := r.seen("refund")[0].Undo.Outcome; got != makegood.OutcomeUnknown || job.FailureCount != 1 {
-			t.Errorf("got outcome %s, %d failures, want unknown, 1", got, job.FailureCount)
+		if got := r.seen("refund")[0].Undo.Outcome; got != makegood.OutcomeUnknown || j.FailureCount != 1 {
+			t.Errorf("got outcome %s, %d failures, want unknown, 1", got, j.FailureCount)
 		}
 	})
 }
@@ -99,9 +100,9 @@ func TestHeartbeatsKeepAnAttemptAlive(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.patience = time.Hour
 		w.submit(w.define("name: long\nsteps: [{name: dig, agent: a, timeout: 10s}]"), "j", `{}`)
-		job := w.ends("j", makegood.Processed)
-		if got := len(r.seen("dig")); got != 1 || job.FailureCount != 0 {
-			t.Errorf("got %d attempts, %d failures, want 1, 0", got, job.FailureCount)
+		j := w.ends("j", makegood.Processed)
+		if got := len(r.seen("dig")); got != 1 || j.FailureCount != 0 {
+			t.Errorf("got %d attempts, %d failures, want 1, 0", got, j.FailureCount)
 		}
 	})
 }
@@ -112,7 +113,7 @@ func TestRetriesBackOffExponentiallyUpToTheirMaximum(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a")})
 		w.patience = time.Hour
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, retry: {attempts: 8, backoff: 10s, max: 1m}}]"), "j", `{}`)
-		job := w.ends("j", makegood.Error)
+		j := w.ends("j", makegood.Error)
 		waits := gaps(r.moments("charge"))
 		longest := []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute, time.Minute, time.Minute}
 		for i, wait := range waits {
@@ -120,8 +121,8 @@ func TestRetriesBackOffExponentiallyUpToTheirMaximum(t *testing.T) {
 				t.Errorf("wait before retry %d: got %s, want at most %s", i+1, wait, longest[i])
 			}
 		}
-		if len(waits) != 7 || job.FailureCount != 8 || !strings.HasSuffix(job.Reason, "(attempt 8 of 8)") {
-			t.Errorf("got %d retries, %d failures, reason %q, want 7, 8, attempt 8 of 8", len(waits), job.FailureCount, job.Reason)
+		if len(waits) != 7 || j.FailureCount != 8 || !strings.HasSuffix(j.Reason, "(attempt 8 of 8)") {
+			t.Errorf("got %d retries, %d failures, reason %q, want 7, 8, attempt 8 of 8", len(waits), j.FailureCount, j.Reason)
 		}
 	})
 }
@@ -170,15 +171,15 @@ steps:
   - {name: charge, agent: a, undo: {action: refund}}
   - {name: ship, agent: a}
 `), "j", `{}`)
-		job := w.ends("j", makegood.Undone)
+		j := w.ends("j", makegood.Undone)
 		if got, want := r.order(), "reserve charge refund release"; got != want {
 			t.Errorf("got the actions %s, want %s", got, want)
 		}
-		if want := "the job's timeout of 10m0s passed"; job.Reason != want {
-			t.Errorf("got the reason %q, want %q", job.Reason, want)
+		if want := "the job's timeout of 10m0s passed"; j.Reason != want {
+			t.Errorf("got the reason %q, want %q", j.Reason, want)
 		}
 		// The charge hears of it at its next heartbeat.
-		refund := r.moments("refund")[0].Sub(job.CreatedAt)
+		refund := r.moments("refund")[0].Sub(j.CreatedAt)
 		if refund < 10*time.Minute || refund > 10*time.Minute+20*time.Second+late {
 			t.Errorf("refunded %s after the birth, want within 20 s after the 10m of the job", refund)
 		}
@@ -203,13 +204,13 @@ steps:
   - {name: first, agent: a, undo: {action: back}}
   - {name: second, agent: a, retry: {attempts: 2, backoff: 1ms, max: 1ms}}
 `), "j", `{}`)
-		job := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.Processed)
 		if got, want := r.order(), "first second second second second second"; got != want {
 			t.Errorf("got the actions %s, want %s", got, want)
 		}
 		checkWithin(t, "times between the attempts", gaps(r.moments("second")), []time.Duration{0, time.Hour, 0, time.Hour})
-		if job.FailureCount != 4 {
-			t.Errorf("got %d failures, want 4", job.FailureCount)
+		if j.FailureCount != 4 {
+			t.Errorf("got %d failures, want 4", j.FailureCount)
 		}
 	})
 }
@@ -220,7 +221,7 @@ type claims struct {
 	taken int
 }
 
-func (c *claims) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (c *claims) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	c.taken++
 	return c.Store.Claim(ctx, slot, claim, until)
 }
@@ -245,12 +246,12 @@ name: shared
 steps:
   - {name: ping, agent: a, exclusive: false, startBy: 5s, timeout: 10s, retry: {backoff: 1ms, max: 1ms}}
 `), "j", `{}`)
-		job := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.Processed)
 		checkWithin(t, "time between the attempts", gaps(r.moments("ping")), []time.Duration{15 * time.Second})
-		if c.taken != 0 || job.FailureCount != 1 {
-			t.Errorf("got %d claims, %d failures, want 0, 1", c.taken, job.FailureCount)
+		if c.taken != 0 || j.FailureCount != 1 {
+			t.Errorf("got %d claims, %d failures, want 0, 1", c.taken, j.FailureCount)
 		}
-		if got := string(stepOf(t, job, "ping").Forward.Output.Inline); got != `"pong"` {
+		if got := string(stepOf(t, j, "ping").Forward.Output.Inline); got != `"pong"` {
 			t.Errorf("got the output %s, want pong", got)
 		}
 		time.Sleep(time.Minute)
@@ -293,11 +294,11 @@ func TestATaskThatNobodyClaimsIsSentAgainUncounted(t *testing.T) {
 		checkWithin(t, "time of the alert", []time.Duration{told.alerts[0].Sub(start)}, []time.Duration{7 * time.Minute})
 
 		release()
-		job := w.ends("j", makegood.Processed)
+		j := w.ends("j", makegood.Processed)
 		w.ends("k", makegood.Processed)
 		synctest.Wait()
-		if got := len(r.seen("charge")); got != 2 || job.FailureCount != 0 {
-			t.Errorf("of %d tasks: got %d attempts, %d failures, want 2, 0", len(tasks), got, job.FailureCount)
+		if got := len(r.seen("charge")); got != 2 || j.FailureCount != 0 {
+			t.Errorf("of %d tasks: got %d attempts, %d failures, want 2, 0", len(tasks), got, j.FailureCount)
 		}
 	})
 }
@@ -316,9 +317,9 @@ func TestTwentyInterruptionsOfAStepAreSurvivedTheNextIsAnError(t *testing.T) {
 			w.submit(w.define("name: one\nsteps: [{name: charge, agent: a, retry: {attempts: 1}, undo: {action: refund}}]"), "j", `{}`)
 		}
 		if run == makegood.MaxInterruptions+2 {
-			job := w.ends("j", makegood.Error)
-			if want := "cut off 21 times"; !strings.Contains(job.Reason, want) || job.FailureCount != 0 {
-				t.Errorf("got %q, %d failures, want it to say %q, 0", job.Reason, job.FailureCount, want)
+			j := w.ends("j", makegood.Error)
+			if want := "cut off 21 times"; !strings.Contains(j.Reason, want) || j.FailureCount != 0 {
+				t.Errorf("got %q, %d failures, want it to say %q, 0", j.Reason, j.FailureCount, want)
 			}
 			w.stop()
 			break
@@ -341,7 +342,7 @@ func TestAnUnclaimedAttemptIsInterruptedWithoutBeingCounted(t *testing.T) {
 		if run == 0 {
 			w.submit(w.define("name: one\nsteps: [{name: charge, agent: a}]"), "j", `{}`)
 		} else {
-			w.until("j", func(j makegood.Job) bool { return j.Incarnation == run+1 && stepOf(t, j, "charge").Attempt == run+1 })
+			w.until("j", func(j job.Job) bool { return j.Incarnation == run+1 && stepOf(t, j, "charge").Attempt == run+1 })
 		}
 		w.stop()
 	}
@@ -361,9 +362,9 @@ func TestAnErrorIsToldUntilItWasHeard(t *testing.T) {
 		w := open(t, embedded.Config{Agents: r.agents("a"), Notifier: &told})
 		w.patience = time.Hour
 		w.submit(w.define("name: one\nsteps: [{name: charge, agent: a}]"), "j", `{}`)
-		job := w.until("j", func(j makegood.Job) bool { return j.ProcessState == makegood.Error && j.Told() })
-		if job.Seq != 1 {
-			t.Errorf("got %d announcements, want 1", job.Seq)
+		j := w.until("j", func(j job.Job) bool { return j.ProcessState == makegood.Error && j.Told() })
+		if j.Seq != 1 {
+			t.Errorf("got %d announcements, want 1", j.Seq)
 		}
 		time.Sleep(30 * time.Minute)
 		heard := told.heard()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -108,12 +109,12 @@ func TestManyJobsEndAsTheyShouldThoughTheEngineDiesOnABadDay(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		states, interruptions := map[makegood.ProcessState]int{}, 0
 		for _, id := range ids(jobs) {
-			job := w.stored(id, func(j makegood.Job) bool { return j.ProcessState.Finished() })
-			states[job.ProcessState]++
-			for _, s := range job.Steps {
+			j := w.stored(id, func(j job.Job) bool { return j.ProcessState.Finished() })
+			states[j.ProcessState]++
+			for _, s := range j.Steps {
 				interruptions += s.Forward.Interruptions + s.Undo.Interruptions
 			}
-			remote.check(t, job)
+			remote.check(t, j)
 		}
 		t.Logf("%d jobs ended %v after %d deaths: %d requests, %d claimed attempts cut off, %d forward calls after their undo",
 			jobs, states, deaths, remote.checkAttempts(t), interruptions, remote.tombstones)
@@ -139,6 +140,6 @@ func (l *lifespan) harass(w *world, id string, random *rand.Rand) {
 		time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
 		verb := makegood.Verbs()[random.IntN(len(makegood.Verbs()))]
 		// The engine may be dead, or the verb be refused: both are as good as never having asked.
-		_, _, _ = w.engine.Request(w.t.Context(), id, makegood.Requested{Verb: verb, Request: fmt.Sprintf("%d-%d", time.Now().UnixNano(), n)})
+		_, _, _ = w.engine.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%d-%d", time.Now().UnixNano(), n)})
 	}
 }

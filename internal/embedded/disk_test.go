@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -133,7 +134,7 @@ func TestAnEngineThatBeginsOnAFullDiskWaitsForRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{t: t, engine: engine, patience: time.Hour, jobs: map[string]makegood.Job{}, more: make(chan struct{}, 1)}
+		w := &world{t: t, engine: engine, patience: time.Hour, jobs: map[string]job.Job{}, more: make(chan struct{}, 1)}
 		c := w.define("name: one\nsteps: [{name: charge, agent: a}]")
 		w.submit(c, "stored", `{}`)
 		hasRoom := fillDisk(t, filepath.Join(dir, embedded.DataFile+"-wal"))
@@ -150,9 +151,9 @@ func TestAnEngineThatBeginsOnAFullDiskWaitsForRoom(t *testing.T) {
 		}
 		hasRoom()
 		time.Sleep(time.Minute)
-		job, err := engine.Job(t.Context(), "stored")
-		if err != nil || job.ProcessState != makegood.Processed {
-			t.Errorf("with room again: got %s, %v, want Processed", job.ProcessState, err)
+		j, err := engine.Job(t.Context(), "stored")
+		if err != nil || j.ProcessState != makegood.Processed {
+			t.Errorf("with room again: got %s, %v, want Processed", j.ProcessState, err)
 		}
 		stop()
 		if err := errors.Join(<-ran, engine.Close()); err != nil {

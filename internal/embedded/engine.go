@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -86,7 +87,7 @@ type Config struct {
 	// Replies are the registered names that a submission may give as replyTo; Listener knows them.
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
-	Saved func(makegood.Job)
+	Saved func(job.Job)
 	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
 	Logger *slog.Logger
 	// EventWorkers and TaskWorkers are how many batches are handled at once, TaskWorkers per agent.
@@ -232,10 +233,10 @@ func (e *Engine) wire(incarnation int) {
 	}
 }
 
-func (e *Engine) saved(job makegood.Job) {
-	e.alarm.at(job.CompleteBy)
+func (e *Engine) saved(j job.Job) {
+	e.alarm.at(j.CompleteBy)
 	if e.config.Saved != nil {
-		e.config.Saved(job)
+		e.config.Saved(j)
 	}
 }
 
@@ -263,37 +264,37 @@ func (e *Engine) Workflows(context.Context) (map[string]string, error) {
 }
 
 // Submit stores a job; see scheduler.Scheduler.Submit.
-func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (makegood.Job, bool, error) {
+func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (job.Job, bool, error) {
 	return e.scheduler.Submit(ctx, s)
 }
 
 // SubmitCurrent submits to the workflow of this name, as it was defined since Open. A name that is not
 // known is scheduler.ErrInvalid; see scheduler.Scheduler.Submit for all else.
-func (e *Engine) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (makegood.Job, bool, error) {
+func (e *Engine) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
 	e.mu.Lock()
 	hash, ok := e.defined[workflow]
 	known := slices.Sorted(maps.Keys(e.defined))
 	e.mu.Unlock()
 	if !ok {
-		return makegood.Job{}, false, fmt.Errorf("%w: there is no workflow %q; there are %v", scheduler.ErrInvalid, workflow, known)
+		return job.Job{}, false, fmt.Errorf("%w: there is no workflow %q; there are %v", scheduler.ErrInvalid, workflow, known)
 	}
 	s.Definition = hash
 	return e.scheduler.Submit(ctx, s)
 }
 
 // Request does what is asked of a job, where the table of verbs allows it.
-func (e *Engine) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+func (e *Engine) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
 	return e.scheduler.Request(ctx, id, r)
 }
 
 // Job reads a job.
-func (e *Engine) Job(ctx context.Context, id string) (makegood.Job, error) {
+func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 	return e.store.Load(ctx, id)
 }
 
 // Held gives the claims on those attempts of a job that are out, by step.
-func (e *Engine) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
-	return e.scheduler.Held(ctx, job)
+func (e *Engine) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	return e.scheduler.Held(ctx, j)
 }
 
 // Payload reads an input or output that is not inside its job; see store.Payloads.
@@ -320,12 +321,12 @@ func (e *Engine) auditor() store.Auditor {
 }
 
 // Wake puts back what an audit found; see scheduler.Scheduler.Wake.
-func (e *Engine) Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error) {
+func (e *Engine) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
 	return e.scheduler.Wake(ctx, id)
 }
 
 // Each calls f with every job, in bounded memory.
-func (e *Engine) Each(ctx context.Context, f func(makegood.Job) error) error {
+func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 	return e.file.Each(ctx, f)
 }
 

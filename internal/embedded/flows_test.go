@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 func TestAChainOfSixtyStepsEndsProcessed(t *testing.T) {
@@ -87,7 +88,7 @@ steps:
 		}
 	}
 	close(left.open)
-	w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "left").Forward.State == makegood.Done })
+	w.until("j", func(j job.Job) bool { return stepOf(t, j, "left").Forward.State == job.Done })
 	if got := r.seen("bottom"); len(got) > 0 {
 		t.Errorf("bottom began before right was done")
 	}
@@ -110,12 +111,12 @@ steps:
   - {name: follow, agent: a, needs: [mail], when: "${ .steps.mail.output != null }"}
   - {name: report, agent: a, needs: [look, mail, follow], with: {mail: "${ .steps.mail.output }", both: "${ [.steps.look.output, .steps.follow.output] }"}}
 `), "j", `{"email": null}`)
-	job := w.ends("j", makegood.Processed)
+	j := w.ends("j", makegood.Processed)
 	if got, want := r.order(), "look report"; got != want {
 		t.Errorf("got the steps %s, want %s", got, want)
 	}
 	for _, name := range []string{"mail", "follow"} {
-		if got := stepOf(t, job, name).Forward.State; got != makegood.Skipped {
+		if got := stepOf(t, j, name).Forward.State; got != job.Skipped {
 			t.Errorf("%s: got %q, want skipped", name, got)
 		}
 	}
@@ -130,14 +131,14 @@ func TestAJobWhoseStepsAreAllSkippedIsProcessedAtOnce(t *testing.T) {
 	p := newTap()
 	var r troupe
 	w := open(t, embedded.Config{Agents: r.agents("a"), WrapQueues: p.wrap})
-	job := w.submit(w.define(`
+	j := w.submit(w.define(`
 name: nothing
 steps:
   - {name: one, agent: a, when: "${ .input.go }"}
   - {name: two, agent: a, when: "${ .input.go }"}
 `), "j", `{"go": false}`)
-	if job.ProcessState != makegood.Processed || !job.CompleteBy.IsZero() {
-		t.Errorf("got %s with CompleteBy %s, want Processed, out of the index", job.ProcessState, job.CompleteBy)
+	if j.ProcessState != makegood.Processed || !j.CompleteBy.IsZero() {
+		t.Errorf("got %s with CompleteBy %s, want Processed, out of the index", j.ProcessState, j.CompleteBy)
 	}
 	if n := p.count("tasks-a"); n != 0 {
 		t.Errorf("%d tasks were sent, want none", n)
@@ -154,12 +155,12 @@ steps:
   - {name: first, agent: a, undo: {action: takeback}}
   - {name: second, agent: a, with: {n: "${ .steps.first.output + 1 }"}}
 `), "j", `{}`)
-	job := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.Undone)
 	if got, want := r.order(), "first takeback"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
-	if !strings.Contains(job.Reason, "step second failed: ") || !strings.Contains(job.Reason, "cannot add") {
-		t.Errorf("got the reason %q, want the step and what jq said", job.Reason)
+	if !strings.Contains(j.Reason, "step second failed: ") || !strings.Contains(j.Reason, "cannot add") {
+		t.Errorf("got the reason %q, want the step and what jq said", j.Reason)
 	}
 }
 
@@ -178,20 +179,20 @@ steps:
   - {name: large, agent: a, with: {sum: "${ (.steps.just.output | length) + (.steps.over.output | length) }"}, undo: {action: large_back, with: {}}}
   - {name: last, agent: a, with: {large: "${ .steps.large.output | length }", over: "${ .steps.over.output }"}}
 `), "j", fmt.Sprintf(`{"text": %s}`, text(1000)))
-	job := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.Undone)
 	for _, want := range []struct {
 		step   string
 		inline bool
 		bytes  int
 	}{{"just", true, len(just)}, {"over", false, len(over)}, {"large", false, len(large)}} {
-		got := stepOf(t, job, want.step).Forward.Output
+		got := stepOf(t, j, want.step).Forward.Output
 		if (got.Inline != nil) != want.inline || (got.Ref == "") != want.inline || got.Bytes != want.bytes {
 			t.Errorf("output of %s: got %d bytes inline, ref %q, %d bytes, want inline %t, %d bytes",
 				want.step, len(got.Inline), got.Ref, got.Bytes, want.inline, want.bytes)
 		}
 	}
-	if job.Input.Ref == "" || job.Input.Inline != nil {
-		t.Errorf("input of %d bytes: got ref %q and %d bytes inline, want it spilled", job.Input.Bytes, job.Input.Ref, len(job.Input.Inline))
+	if j.Input.Ref == "" || j.Input.Inline != nil {
+		t.Errorf("input of %d bytes: got ref %q and %d bytes inline, want it spilled", j.Input.Bytes, j.Input.Ref, len(j.Input.Inline))
 	}
 	for action, want := range map[string]string{
 		"just":  fmt.Sprintf(`{"text":%s}`, text(1000)),
@@ -215,12 +216,12 @@ func TestAnOutputBeyondThePayloadLimitIsAFinalFailureThatMayHaveBeenApplied(t *t
 	r := troupe{script: map[string]work{"big": gives(text(makegood.MaxPayloadBytes + 1))}}
 	w := open(t, embedded.Config{Agents: r.agents("a")})
 	w.submit(w.define("name: big\nsteps: [{name: big, agent: a, undo: {action: small}}]"), "j", `{}`)
-	job := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.Undone)
 	if got, want := r.order(), "big small"; got != want {
 		t.Errorf("got the actions %s, want %s: one attempt, and its undo", got, want)
 	}
-	if want := fmt.Sprintf("%d bytes, the limit is %d", makegood.MaxPayloadBytes+1, makegood.MaxPayloadBytes); !strings.Contains(job.Reason, want) {
-		t.Errorf("got the reason %q, want it to say %q", job.Reason, want)
+	if want := fmt.Sprintf("%d bytes, the limit is %d", makegood.MaxPayloadBytes+1, makegood.MaxPayloadBytes); !strings.Contains(j.Reason, want) {
+		t.Errorf("got the reason %q, want it to say %q", j.Reason, want)
 	}
 	if got := r.seen("small")[0].Undo.Outcome; got != makegood.OutcomeUnknown {
 		t.Errorf("outcome told to the undo: got %s, want unknown", got)
@@ -238,15 +239,15 @@ steps:
   - {name: half, agent: a, undo: {action: back, with: {}}}
   - {name: whole, agent: a, with: {one: "${ .steps.half.output }", two: "${ .steps.half.output }"}, undo: {action: never}}
 `), "j", `{}`)
-	job := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.Undone)
 	if got, want := r.order(), "half back"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
-	if !strings.Contains(job.Reason, "step whole failed: ") || !strings.Contains(job.Reason, "262144 bytes") {
-		t.Errorf("got the reason %q, want the step and the limit", job.Reason)
+	if !strings.Contains(j.Reason, "step whole failed: ") || !strings.Contains(j.Reason, "262144 bytes") {
+		t.Errorf("got the reason %q, want the step and the limit", j.Reason)
 	}
-	if job.FailureCount != 0 || stepOf(t, job, "whole").Attempt != 0 {
-		t.Errorf("got %d failures and attempt %d of whole, want none: it never started", job.FailureCount, stepOf(t, job, "whole").Attempt)
+	if j.FailureCount != 0 || stepOf(t, j, "whole").Attempt != 0 {
+		t.Errorf("got %d failures and attempt %d of whole, want none: it never started", j.FailureCount, stepOf(t, j, "whole").Attempt)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -20,13 +21,13 @@ import (
 // ended puts a job into a store that came to its end at this time, with a payload of its own.
 func ended(t *testing.T, s *sqlitestore.Store, id string, at time.Time) {
 	t.Helper()
-	job := makegood.Job{
+	j := job.Job{
 		ID: id, Workflow: "order", ProcessState: makegood.Processing, Desired: makegood.Processed, Round: 1,
 		CreatedAt: makegood.Instant(at), CompleteBy: makegood.Instant(at),
 	}
-	put, created := s.PutPayload(t.Context(), id, "input", make([]byte, 8<<10)), s.Create(t.Context(), job)
-	job.Rev, job.ProcessState, job.FinishedAt, job.CompleteBy = 1, makegood.Processed, makegood.Instant(at), time.Time{}
-	saved := s.Save(t.Context(), store.Change{Job: job, Seen: makegood.Instant(at)})
+	put, created := s.PutPayload(t.Context(), id, "input", make([]byte, 8<<10)), s.Create(t.Context(), j)
+	j.Rev, j.ProcessState, j.FinishedAt, j.CompleteBy = 1, makegood.Processed, makegood.Instant(at), time.Time{}
+	saved := s.Save(t.Context(), store.Change{Job: j, Seen: makegood.Instant(at)})
 	if err := errors.Join(put, created, saved); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -17,9 +18,9 @@ import (
 // newer is a store whose jobs a newer release wrote.
 type newer struct{ store.Store }
 
-func (n *newer) Load(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := n.Store.Load(ctx, id)
-	return job, errors.Join(err, store.ErrNewer)
+func (n *newer) Load(ctx context.Context, id string) (job.Job, error) {
+	j, err := n.Store.Load(ctx, id)
+	return j, errors.Join(err, store.ErrNewer)
 }
 
 // The folder goes back to an older release with a job under way, whose deadline passes meanwhile. Recovery, sweeps and
@@ -45,7 +46,7 @@ func TestAnOlderReleaseLeavesTheJobsOfANewerOneAlone(t *testing.T) {
 			t.Fatalf("got %+v, %v, want the job as it is known", was, err)
 		}
 		time.Sleep(time.Hour)
-		if _, _, err := old.engine.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel}); !errors.Is(err, store.ErrNewer) {
+		if _, _, err := old.engine.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel}); !errors.Is(err, store.ErrNewer) {
 			t.Errorf("cancel: got %v, want %v", err, store.ErrNewer)
 		}
 		is, _ := old.engine.Job(t.Context(), "j")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 )
@@ -58,14 +59,14 @@ func TestEveryJobEndsAsItShouldWhateverIsAskedOfIt(t *testing.T) {
 		states := map[makegood.ProcessState]int{}
 		rounds := 0
 		for _, id := range ids(300) {
-			job := w.stored(id, func(j makegood.Job) bool { return j.ProcessState.Finished() })
-			states[job.ProcessState]++
-			rounds += job.Round
-			if job.ProcessState != job.Desired || !job.CompleteBy.IsZero() {
+			j := w.stored(id, func(j job.Job) bool { return j.ProcessState.Finished() })
+			states[j.ProcessState]++
+			rounds += j.Round
+			if j.ProcessState != j.Desired || !j.CompleteBy.IsZero() {
 				t.Errorf("job %s: got %s, wanted %s, key %s, want what was wanted, and at rest",
-					id, job.ProcessState, job.Desired, job.CompleteBy)
+					id, j.ProcessState, j.Desired, j.CompleteBy)
 			}
-			remote.check(t, job)
+			remote.check(t, j)
 		}
 		t.Logf("300 jobs in %d rounds ended %v; %d requests, %d forward calls after their undo; granted: %v",
 			rounds, states, remote.checkAttempts(t), remote.tombstones, granted)
@@ -91,16 +92,16 @@ func (p *person) ask() {
 // settle lets a job go on that waits for a person, until it is at its end.
 func (p *person) settle() {
 	for range 1000 {
-		job, err := p.w.engine.Job(p.w.t.Context(), p.id)
+		j, err := p.w.engine.Job(p.w.t.Context(), p.id)
 		switch {
 		case err != nil:
 			p.w.t.Errorf("job %s: %v", p.id, err)
 			return
-		case job.ProcessState.Finished():
+		case j.ProcessState.Finished():
 			return
-		case job.Paused():
+		case j.Paused():
 			p.request(makegood.Resume)
-		case job.ProcessState == makegood.Error:
+		case j.ProcessState == makegood.Error:
 			p.request(makegood.Resubmit)
 		}
 		time.Sleep(5 * time.Second)
@@ -110,7 +111,7 @@ func (p *person) settle() {
 
 func (p *person) request(verb makegood.Verb) {
 	p.asked++
-	r := makegood.Requested{Verb: verb, Request: fmt.Sprintf("r%d", p.asked)}
+	r := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", p.asked)}
 	_, verdict, err := p.w.engine.Request(p.w.t.Context(), p.id, r)
 	switch {
 	case err != nil:

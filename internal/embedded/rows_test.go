@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -29,8 +30,8 @@ func TestAJobKeepsTheDefinitionThatItStartedWith(t *testing.T) {
 	<-first.arrived
 	changed := w.define("name: one\nsteps: [{name: first, agent: a, action: begin}, {name: second, agent: a, action: new}, {name: third, agent: a}]")
 	close(first.open)
-	if job := w.ends("j", makegood.Processed); job.Definition != old.Hash {
-		t.Errorf("got the definition %s, want %s", job.Definition, old.Hash)
+	if j := w.ends("j", makegood.Processed); j.Definition != old.Hash {
+		t.Errorf("got the definition %s, want %s", j.Definition, old.Hash)
 	}
 	w.submit(changed, "k", `{}`)
 	w.ends("k", makegood.Processed)
@@ -66,8 +67,8 @@ func TestMessagesOfOldThatComeBackChangeNothing(t *testing.T) {
 		if got := r.order(); got != did {
 			t.Errorf("got the actions %s, want %s and no more", got, did)
 		}
-		if job, err := w.engine.Job(t.Context(), "j"); err != nil || job.Rev != before.Rev {
-			t.Errorf("got revision %d, %v, want %d: nothing was saved", job.Rev, err, before.Rev)
+		if j, err := w.engine.Job(t.Context(), "j"); err != nil || j.Rev != before.Rev {
+			t.Errorf("got revision %d, %v, want %d: nothing was saved", j.Rev, err, before.Rev)
 		}
 		if again < 10 {
 			t.Errorf("%d messages came back, want the tasks and replies of five attempts", again)
@@ -123,9 +124,9 @@ func (s *stillborn) PutPayload(ctx context.Context, job, key string, value []byt
 	return s.Store.PutPayload(ctx, job, key, value)
 }
 
-func (s *stillborn) Create(ctx context.Context, job makegood.Job) error {
+func (s *stillborn) Create(ctx context.Context, j job.Job) error {
 	if s.creates++; s.creates == 1 {
 		return errLost
 	}
-	return s.Store.Create(ctx, job)
+	return s.Store.Create(ctx, j)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
@@ -74,7 +75,7 @@ func (e *Engine) recover(ctx context.Context) error {
 		messages := make([]queue.Message, len(ids))
 		for i, id := range ids {
 			// A deadline without a key moves nothing by itself: whatever touches the job finds it interrupted.
-			body, err := wire.EncodeEvent(id, makegood.DeadlinePassed{})
+			body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // services are three remote services in memory: inventory, payments and shipping. Like good ones they
@@ -136,26 +137,26 @@ func (s *services) serve(task makegood.Task) (json.RawMessage, error) {
 }
 
 // check compares what the services did for a job with what its end says.
-func (s *services) check(t testing.TB, job makegood.Job) {
+func (s *services) check(t testing.TB, j job.Job) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, step := range job.Steps {
+	for _, step := range j.Steps {
 		want := 0
-		if step.Forward.State == makegood.Done && step.Undo.State != makegood.Done {
+		if step.Forward.State == job.Done && step.Undo.State != job.Done {
 			want = 1
 		}
-		if got := s.net[job.ID+"/"+step.Name]; got != want {
+		if got := s.net[j.ID+"/"+step.Name]; got != want {
 			t.Errorf("job %s in %s (%s): step %s is %s, undo %q; its effect was made %d times net, want %d",
-				job.ID, job.ProcessState, job.Reason, step.Name, step.Forward.State, step.Undo.State, got, want)
+				j.ID, j.ProcessState, j.Reason, step.Name, step.Forward.State, step.Undo.State, got, want)
 		}
 		want = 0
-		if job.ProcessState == makegood.Processed && step.Forward.State != makegood.Skipped {
+		if j.ProcessState == makegood.Processed && step.Forward.State != job.Skipped {
 			want = 1
 		}
-		if got := s.net[job.ID+"/"+step.Name]; got != want && job.ProcessState.Finished() {
+		if got := s.net[j.ID+"/"+step.Name]; got != want && j.ProcessState.Finished() {
 			t.Errorf("job %s is %s, and the effect of step %s, which is %s, was made %d times net, want %d",
-				job.ID, job.ProcessState, step.Name, step.Forward.State, got, want)
+				j.ID, j.ProcessState, step.Name, step.Forward.State, got, want)
 		}
 	}
 }

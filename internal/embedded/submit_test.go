@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -23,9 +24,9 @@ func TestTheSameIDWithTheSameContentIsTheSameJob(t *testing.T) {
 	w.submit(c, "j", `{"amount": 10, "to": "x"}`)
 	w.ends("j", makegood.Processed)
 	for _, input := range []string{`{"amount": 10, "to": "x"}`, `{"to":"\u0078","amount":10}`} {
-		job, created, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(input)})
-		if err != nil || created || job.ProcessState != makegood.Processed {
-			t.Errorf("%s: got %s, created %t, %v, want the Processed job that was there", input, job.ProcessState, created, err)
+		j, created, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(input)})
+		if err != nil || created || j.ProcessState != makegood.Processed {
+			t.Errorf("%s: got %s, created %t, %v, want the Processed job that was there", input, j.ProcessState, created, err)
 		}
 	}
 	if got := len(r.seen("")); got != 1 {
@@ -55,8 +56,8 @@ func TestTheSameIDWithOtherContentIsRefusedWithBothHashes(t *testing.T) {
 			t.Errorf("%s: got %v, want both hashes, %s being stored", name, err, first.InputHash)
 		}
 	}
-	if job, err := w.engine.Job(t.Context(), "j"); err != nil || job.Workflow != "one" || string(job.Input.Inline) != `{"amount":10}` {
-		t.Errorf("the job that was there: got %s of %s, %v, want its own", job.Input.Inline, job.Workflow, err)
+	if j, err := w.engine.Job(t.Context(), "j"); err != nil || j.Workflow != "one" || string(j.Input.Inline) != `{"amount":10}` {
+		t.Errorf("the job that was there: got %s of %s, %v, want its own", j.Input.Inline, j.Workflow, err)
 	}
 }
 
@@ -69,9 +70,9 @@ func TestTheSameIDUnderANewDefinitionIsTheSameJob(t *testing.T) {
 	w.submit(old, "j", `{}`)
 	w.ends("j", makegood.Processed)
 	changed := w.define("name: one\nsteps: [{name: charge, agent: a}, {name: ship, agent: a}]")
-	job, created, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: changed.Hash, Input: json.RawMessage(`{}`)})
-	if err != nil || created || job.Definition != old.Hash {
-		t.Errorf("got created %t, definition %s, %v, want the job that was there, of %s", created, job.Definition, err, old.Hash)
+	j, created, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: changed.Hash, Input: json.RawMessage(`{}`)})
+	if err != nil || created || j.Definition != old.Hash {
+		t.Errorf("got created %t, definition %s, %v, want the job that was there, of %s", created, j.Definition, err, old.Hash)
 	}
 }
 
@@ -168,8 +169,8 @@ type lossyCreate struct {
 	calls atomic.Int64
 }
 
-func (l *lossyCreate) Create(ctx context.Context, job makegood.Job) error {
-	if err := l.Store.Create(ctx, job); err != nil || l.calls.Add(1) > 1 {
+func (l *lossyCreate) Create(ctx context.Context, j job.Job) error {
+	if err := l.Store.Create(ctx, j); err != nil || l.calls.Add(1) > 1 {
 		return err
 	}
 	return fmt.Errorf("create: %w", errLost)

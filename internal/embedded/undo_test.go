@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -35,7 +36,7 @@ func TestUndosRunInReverseOrderAndAreToldWhatTheyUndo(t *testing.T) {
 	}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
 	w.submit(w.define(order), "j", `{"sku": "a"}`)
-	job := w.ends("j", makegood.Undone)
+	j := w.ends("j", makegood.Undone)
 	if got, want := r.order(), "reserve charge ship refund release"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
@@ -52,10 +53,10 @@ func TestUndosRunInReverseOrderAndAreToldWhatTheyUndo(t *testing.T) {
 	for i, got := range r.seen("")[3:] {
 		checkTask(t, got, want[i])
 	}
-	if want := "step ship failed: the service says no"; job.Reason != want {
-		t.Errorf("got the reason %q, want %q", job.Reason, want)
+	if want := "step ship failed: the service says no"; j.Reason != want {
+		t.Errorf("got the reason %q, want %q", j.Reason, want)
 	}
-	if got := stepOf(t, job, "ship").Undo.State; got != makegood.Skipped {
+	if got := stepOf(t, j, "ship").Undo.State; got != job.Skipped {
 		t.Errorf("the undo of a step that was not applied: got %q, want skipped", got)
 	}
 }
@@ -107,7 +108,7 @@ steps:
   - {name: bottom, agent: a, needs: [left, right], undo: {action: undo_bottom}}
 `), "j", `{}`)
 	<-left.arrived
-	w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "right").Undo.State == makegood.Done })
+	w.until("j", func(j job.Job) bool { return stepOf(t, j, "right").Undo.State == job.Done })
 	if n := len(r.seen("undo_top")); n > 0 {
 		t.Errorf("the top was undone before its left branch")
 	}
@@ -139,12 +140,12 @@ func TestResubmitGoesOnWithAnUndoThatFailed(t *testing.T) {
 	}}
 	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), Notifier: &told})
 	w.submit(w.define(order), "j", `{}`)
-	job := w.ends("j", makegood.Error)
-	if want := "undo of charge failed: the service says no"; job.Reason != want || job.Desired != makegood.Undone {
-		t.Errorf("got %q, wanted %s, want %q, wanted Undone", job.Reason, job.Desired, want)
+	j := w.ends("j", makegood.Error)
+	if want := "undo of charge failed: the service says no"; j.Reason != want || j.Desired != makegood.Undone {
+		t.Errorf("got %q, wanted %s, want %q, wanted Undone", j.Reason, j.Desired, want)
 	}
-	w.until("j", makegood.Job.Told)
-	if got := told.heard(); len(got) != 1 || got[0].Job != "j" || got[0].Workflow != "order" || got[0].ProcessState != makegood.Error || got[0].Reason != job.Reason {
+	w.until("j", job.Job.Told)
+	if got := told.heard(); len(got) != 1 || got[0].Job != "j" || got[0].Workflow != "order" || got[0].ProcessState != makegood.Error || got[0].Reason != j.Reason {
 		t.Errorf("told: got %+v, want one Error of job j with its reason", got)
 	}
 	w.request("j", makegood.Resubmit)
@@ -172,14 +173,14 @@ steps:
 `), "j", `{}`)
 	w.ends("j", makegood.Error)
 	w.request("j", makegood.Resubmit)
-	job := w.until("j", inState(makegood.Processed))
+	j := w.until("j", inState(makegood.Processed))
 	if got, want := r.order(), "first second second third"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
 	second := r.seen("second")
-	if second[0].Key != second[1].Key || second[1].Attempt != second[0].Attempt+1 || job.FailureCount != 1 || job.Reason != "" {
+	if second[0].Key != second[1].Key || second[1].Attempt != second[0].Attempt+1 || j.FailureCount != 1 || j.Reason != "" {
 		t.Errorf("got keys %s and %s, attempts %d and %d, %d failures, reason %q, want one key, the next attempt, 1 failure, no reason",
-			second[0].Key, second[1].Key, second[0].Attempt, second[1].Attempt, job.FailureCount, job.Reason)
+			second[0].Key, second[1].Key, second[0].Attempt, second[1].Attempt, j.FailureCount, j.Reason)
 	}
 }
 
@@ -190,14 +191,14 @@ func TestANewRoundHasNewKeysAndLaterAttempts(t *testing.T) {
 	w.submit(w.define(order), "j", `{}`)
 	w.ends("j", makegood.Undone)
 	w.request("j", makegood.Resubmit)
-	job := w.until("j", inState(makegood.Processed))
+	j := w.until("j", inState(makegood.Processed))
 	if got, want := r.order(), "reserve charge ship refund release reserve charge ship"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
 	charges := r.seen("charge")
-	if charges[1].Key != "j/charge/2" || charges[1].Attempt != 3 || charges[1].Round != 2 || job.Round != 2 {
+	if charges[1].Key != "j/charge/2" || charges[1].Attempt != 3 || charges[1].Round != 2 || j.Round != 2 {
 		t.Errorf("second charge: got key %s, attempt %d, round %d of %d, want j/charge/2, 3, 2 of 2",
-			charges[1].Key, charges[1].Attempt, charges[1].Round, job.Round)
+			charges[1].Key, charges[1].Attempt, charges[1].Round, j.Round)
 	}
 }
 
@@ -208,9 +209,9 @@ func TestCancelBeforeAnythingWasClaimedStartsNothing(t *testing.T) {
 		var r troupe
 		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
 		w.submit(w.define(order), "j", `{}`)
-		job := w.request("j", makegood.Cancel)
-		if job.ProcessState != makegood.Cancelled || !job.CompleteBy.IsZero() || job.Reason != "cancelled on request" {
-			t.Errorf("got %s, CompleteBy %s, %q, want Cancelled at once, out of the index", job.ProcessState, job.CompleteBy, job.Reason)
+		j := w.request("j", makegood.Cancel)
+		if j.ProcessState != makegood.Cancelled || !j.CompleteBy.IsZero() || j.Reason != "cancelled on request" {
+			t.Errorf("got %s, CompleteBy %s, %q, want Cancelled at once, out of the index", j.ProcessState, j.CompleteBy, j.Reason)
 		}
 		// The task is still on its way. Nobody may take it any more.
 		release()
@@ -274,7 +275,7 @@ func TestCancelBetweenStepsUndoesWhatWasDone(t *testing.T) {
 		var r troupe
 		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping"), WrapQueues: p.wrap})
 		w.submit(w.define(order), "j", `{}`)
-		w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "charge").Forward.State == makegood.Dispatched })
+		w.until("j", func(j job.Job) bool { return stepOf(t, j, "charge").Forward.State == job.Dispatched })
 		w.request("j", makegood.Cancel)
 		w.ends("j", makegood.Cancelled)
 		release()
@@ -294,13 +295,13 @@ func TestAPausedJobStartsNothingUntilItIsResumed(t *testing.T) {
 		<-charge.arrived
 		deadline := w.request("j", makegood.Pause).Deadline
 		close(charge.open)
-		w.until("j", func(j makegood.Job) bool { return stepOf(t, j, "charge").Forward.State == makegood.Done })
+		w.until("j", func(j job.Job) bool { return stepOf(t, j, "charge").Forward.State == job.Done })
 		time.Sleep(time.Hour)
 		if got, want := r.order(), "reserve charge"; got != want {
 			t.Errorf("paused for an hour: got the actions %s, want %s", got, want)
 		}
-		job := w.request("j", makegood.Resume)
-		if got := job.Deadline.Sub(deadline); got != time.Hour {
+		j := w.request("j", makegood.Resume)
+		if got := j.Deadline.Sub(deadline); got != time.Hour {
 			t.Errorf("the job's timeout moved by %s, want the hour for which it was paused", got)
 		}
 		w.ends("j", makegood.Processed)
@@ -317,7 +318,7 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 	before := w.ends("j", makegood.Processed)
 	ask := func(verb makegood.Verb, name string) machine.Verdict {
 		t.Helper()
-		_, v, err := w.engine.Request(t.Context(), "j", makegood.Requested{Verb: verb, Request: name})
+		_, v, err := w.engine.Request(t.Context(), "j", job.Requested{Verb: verb, Request: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,8 +333,8 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 			t.Errorf("%s: got %s %q, want refused: %q", verb, got.Kind, got.Reason, reason)
 		}
 	}
-	if job, err := w.engine.Job(t.Context(), "j"); err != nil || job.Rev != before.Rev {
-		t.Errorf("after the refusals: got revision %d, %v, want %d", job.Rev, err, before.Rev)
+	if j, err := w.engine.Job(t.Context(), "j"); err != nil || j.Rev != before.Rev {
+		t.Errorf("after the refusals: got revision %d, %v, want %d", j.Rev, err, before.Rev)
 	}
 	if got := ask(makegood.UndoJob, "r2"); got.Kind != machine.Applied {
 		t.Errorf("undo: got %s %q, want applied", got.Kind, got.Reason)

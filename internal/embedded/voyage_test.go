@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
@@ -60,7 +61,7 @@ type voyage struct {
 	again  []string
 	heard  map[int]makegood.ProcessState
 	// last is the job at the end, and callsAtEnd the calls until then.
-	last       makegood.Job
+	last       job.Job
 	callsAtEnd map[string]int
 
 	charging chan struct{}
@@ -201,11 +202,11 @@ func (v *voyage) AgentSilent(context.Context, string) error {
 
 // handle is the agents: they note a step that is asked for although the store has it as done.
 func (v *voyage) handle(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
-	if job, err := v.inner.Load(context.WithoutCancel(ctx), task.Job); err == nil {
-		step, _ := job.Step(task.Step)
-		done := step.Forward.State == makegood.Done
+	if j, err := v.inner.Load(context.WithoutCancel(ctx), task.Job); err == nil {
+		step, _ := j.Step(task.Step)
+		done := step.Forward.State == job.Done
 		if task.Undo != nil {
-			done = step.Undo.State == makegood.Done
+			done = step.Undo.State == job.Done
 		}
 		if done {
 			v.mu.Lock()
@@ -339,7 +340,7 @@ func (v *voyage) cancelled(t *testing.T, engine *embedded.Engine) bool {
 		}
 	}
 	granted := v.insist(func() error {
-		_, verdict, err := engine.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel, Request: "c1"})
+		_, verdict, err := engine.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "c1"})
 		if err == nil && verdict.Kind == machine.Refused {
 			t.Errorf("cancel: refused, %s", verdict.Reason)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -35,7 +36,7 @@ type world struct {
 	stop     func()
 
 	mu    sync.Mutex
-	jobs  map[string]makegood.Job
+	jobs  map[string]job.Job
 	saves int
 	more  chan struct{}
 }
@@ -43,7 +44,7 @@ type world struct {
 // open opens an engine and lets it run until the test ends, or stop is called.
 func open(t testing.TB, c embedded.Config) *world {
 	t.Helper()
-	w := &world{t: t, patience: 20 * time.Second, jobs: map[string]makegood.Job{}, more: make(chan struct{}, 1)}
+	w := &world{t: t, patience: 20 * time.Second, jobs: map[string]job.Job{}, more: make(chan struct{}, 1)}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
@@ -69,14 +70,14 @@ func open(t testing.TB, c embedded.Config) *world {
 	return w
 }
 
-func (w *world) saved(job makegood.Job) {
+func (w *world) saved(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.saves++
-	if job.Rev < w.jobs[job.ID].Rev {
+	if j.Rev < w.jobs[j.ID].Rev {
 		return
 	}
-	w.jobs[job.ID] = job
+	w.jobs[j.ID] = j
 	select {
 	case w.more <- struct{}{}:
 	default:
@@ -106,41 +107,41 @@ func (w *world) defineErr(yaml string) error {
 	return w.engine.Define(w.t.Context(), c)
 }
 
-func (w *world) submit(c *workflowfile.Compiled, id, input string) makegood.Job {
+func (w *world) submit(c *workflowfile.Compiled, id, input string) job.Job {
 	w.t.Helper()
-	job, _, err := w.engine.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(input)})
+	j, _, err := w.engine.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(input)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return job
+	return j
 }
 
 // request asks something of a job that must be granted.
-func (w *world) request(id string, verb makegood.Verb) makegood.Job {
+func (w *world) request(id string, verb makegood.Verb) job.Job {
 	w.t.Helper()
-	job, verdict, err := w.engine.Request(w.t.Context(), id, makegood.Requested{Verb: verb, Request: fmt.Sprintf("%s-%s", verb, time.Now())})
+	j, verdict, err := w.engine.Request(w.t.Context(), id, job.Requested{Verb: verb, Request: fmt.Sprintf("%s-%s", verb, time.Now())})
 	if err != nil || verdict.Kind != machine.Applied {
 		w.t.Fatalf("%s of %s: got %s %q, %v, want applied", verb, id, verdict.Kind, verdict.Reason, err)
 	}
-	return job
+	return j
 }
 
 // until waits until a job is as wanted, for as long as there is patience.
-func (w *world) until(id string, is func(makegood.Job) bool) makegood.Job {
+func (w *world) until(id string, is func(job.Job) bool) job.Job {
 	w.t.Helper()
 	deadline := time.After(w.patience)
 	for {
 		w.mu.Lock()
-		job, ok := w.jobs[id]
+		j, ok := w.jobs[id]
 		w.mu.Unlock()
-		if ok && is(job) {
-			return job
+		if ok && is(j) {
+			return j
 		}
 		select {
 		case <-w.more:
 		case <-time.After(50 * time.Millisecond):
 		case <-deadline:
-			text, _ := json.MarshalIndent(job, "", " ")
+			text, _ := json.MarshalIndent(j, "", " ")
 			w.t.Fatalf("job %s is not as wanted: %s", id, text)
 		}
 	}
@@ -148,45 +149,45 @@ func (w *world) until(id string, is func(makegood.Job) bool) makegood.Job {
 
 // stored waits until a job is as wanted in the store. Unlike until it also sees a save whose answer was
 // lost.
-func (w *world) stored(id string, is func(makegood.Job) bool) makegood.Job {
+func (w *world) stored(id string, is func(job.Job) bool) job.Job {
 	w.t.Helper()
 	for deadline := time.Now().Add(w.patience); ; time.Sleep(time.Second) {
-		job, err := w.engine.Job(w.t.Context(), id)
-		if err == nil && is(job) {
-			return job
+		j, err := w.engine.Job(w.t.Context(), id)
+		if err == nil && is(j) {
+			return j
 		}
 		if time.Now().After(deadline) {
-			text, _ := json.MarshalIndent(job, "", " ")
+			text, _ := json.MarshalIndent(j, "", " ")
 			w.t.Fatalf("job %s is not as wanted: %v, %s", id, err, text)
 		}
 	}
 }
 
 // ends waits for the end of a job, which must be this one.
-func (w *world) ends(id string, want makegood.ProcessState) makegood.Job {
+func (w *world) ends(id string, want makegood.ProcessState) job.Job {
 	w.t.Helper()
-	job := w.until(id, atEnd)
-	if job.ProcessState != want {
-		text, _ := json.MarshalIndent(job, "", " ")
-		w.t.Fatalf("job %s: got %s (%s), want %s\n%s", id, job.ProcessState, job.Reason, want, text)
+	j := w.until(id, atEnd)
+	if j.ProcessState != want {
+		text, _ := json.MarshalIndent(j, "", " ")
+		w.t.Fatalf("job %s: got %s (%s), want %s\n%s", id, j.ProcessState, j.Reason, want, text)
 	}
-	return job
+	return j
 }
 
-func atEnd(j makegood.Job) bool {
+func atEnd(j job.Job) bool {
 	return j.ProcessState.Finished() || j.ProcessState == makegood.Error
 }
 
-func inState(s makegood.ProcessState) func(makegood.Job) bool {
-	return func(j makegood.Job) bool { return j.ProcessState == s }
+func inState(s makegood.ProcessState) func(job.Job) bool {
+	return func(j job.Job) bool { return j.ProcessState == s }
 }
 
 // stepOf gives a step of a job, which must be there.
-func stepOf(t testing.TB, job makegood.Job, name string) makegood.StepState {
+func stepOf(t testing.TB, j job.Job, name string) job.StepState {
 	t.Helper()
-	s, ok := job.Step(name)
+	s, ok := j.Step(name)
 	if !ok {
-		t.Fatalf("job %s has no step %s", job.ID, name)
+		t.Fatalf("job %s has no step %s", j.ID, name)
 	}
 	return s
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -121,9 +121,9 @@ func (w *world) handling(name string) handling {
 func leftByScheduler(body string) bool {
 	in, err := wire.DecodeIncoming(body)
 	switch e := in.Event.(type) {
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		return machine.OfLaterScheme(e.Reply)
-	case makegood.StepFailed:
+	case job.StepFailed:
 		return machine.OfLaterScheme(e.Reply)
 	default:
 		return errors.Is(err, wire.ErrNewer)

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -186,18 +187,18 @@ func (w *world) work(ctx context.Context, i int) error {
 			}
 			lockedBy := fmt.Sprint("agent:", i)
 			slot := store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
-			if err := w.store.Claim(ctx, slot, makegood.Claim{
+			if err := w.store.Claim(ctx, slot, job.Claim{
 				Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: origin, CompleteBy: origin.Add(task.Timeout.Std()),
 			}, task.ClaimUntil); err != nil && !task.Shared {
 				return err
 			}
-			by := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: lockedBy, StartedAt: origin}
-			done := makegood.StepSucceeded{Reply: by, Output: wire.Inline(task.Input)}
-			failed := makegood.StepFailed{Reply: by, Error: makegood.StepError{
+			by := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: lockedBy, StartedAt: origin}
+			done := job.StepSucceeded{Reply: by, Output: wire.Inline(task.Input)}
+			failed := job.StepFailed{Reply: by, Error: job.StepError{
 				Message: "no", Retryable: turn == 0, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second,
 			}}
 			answer := len(w.corpus)
-			for _, e := range []makegood.Event{done, failed} {
+			for _, e := range []job.Event{done, failed} {
 				if err := w.keep(wire.EncodeEvent(task.Job, e)); err != nil {
 					return err
 				}
@@ -221,17 +222,17 @@ func (w *world) work(ctx context.Context, i int) error {
 
 // note keeps what the Supervisor and a submitter may say of a job.
 func (w *world) note(ctx context.Context, id string) error {
-	job, err := w.store.Load(ctx, id)
+	j, err := w.store.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, e := range []makegood.Event{
-		makegood.Submitted{},
-		makegood.DeadlinePassed{Key: job.CompleteBy},
-		makegood.DeadlinePassed{Key: origin},
-		makegood.DeadlinePassed{},
+	for _, e := range []job.Event{
+		job.Submitted{},
+		job.DeadlinePassed{Key: j.CompleteBy},
+		job.DeadlinePassed{Key: origin},
+		job.DeadlinePassed{},
 	} {
-		if _, deadline := e.(makegood.DeadlinePassed); deadline && job.CompleteBy.IsZero() {
+		if _, deadline := e.(job.DeadlinePassed); deadline && j.CompleteBy.IsZero() {
 			continue
 		}
 		if err := w.keep(wire.EncodeEvent(id, e)); err != nil {

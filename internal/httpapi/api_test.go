@@ -137,13 +137,13 @@ func TestAnInputMayHaveItsLimitAndNoByteMore(t *testing.T) {
 func TestARequestIsNamedWithinItsVerb(t *testing.T) {
 	w := newWorld(t)
 	w.submit("order", "j", `{"charge":"hold"}`)
-	w.until("j", func(j client.Job) bool { return j.Steps[1].State == client.Claimed })
+	w.until("j", func(j makegood.Job) bool { return j.Steps[1].State == makegood.Claimed })
 	for _, step := range []struct {
 		verb   string
 		paused bool
 	}{{"pause", true}, {"pause", true}, {"resume", false}, {"pause", false}} {
 		r := ask(t, "POST", w.url+"/api/jobs/j/"+step.verb, `{"request":"mine"}`)
-		var job client.Job
+		var job makegood.Job
 		check(t, json.Unmarshal(r.body, &job))
 		if r.status != 200 || job.Paused != step.paused {
 			t.Errorf("%s: got %d and paused %v, want 200 and %v", step.verb, r.status, job.Paused, step.paused)
@@ -246,7 +246,7 @@ func TestAnIDIsMadeForAJobThatHasNone(t *testing.T) {
 	var last string
 	for range 5 {
 		r := ask(t, "POST", w.url+"/api/jobs", `{"workflow":"order","input":null}`)
-		var job client.Job
+		var job makegood.Job
 		check(t, json.Unmarshal(r.body, &job))
 		if r.status != 201 || len(job.ID) != 26 || r.header.Get("Location") != "/api/jobs/"+job.ID {
 			t.Fatalf("got %d, id %q, Location %q", r.status, job.ID, r.header.Get("Location"))

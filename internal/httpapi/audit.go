@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
@@ -17,7 +18,7 @@ type Waking struct{}
 
 // auditRoutes are those of the audit of all jobs.
 func auditRoutes() []route {
-	job, none := client.Job{}, Problem{}
+	job, none := makegood.Job{}, Problem{}
 	return []route{
 		{
 			method: "GET", path: "/api/audit", name: "audit", door: Read, handle: (*api).audit,

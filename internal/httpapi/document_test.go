@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -133,25 +133,25 @@ func mismatch(at string, s schema, value any) []string {
 // broken is a store that fails, or whose jobs are damaged.
 type broken struct{ err error }
 
-func (b broken) SubmitCurrent(context.Context, string, scheduler.Submission) (makegood.Job, bool, error) {
-	return makegood.Job{}, false, b.err
+func (b broken) SubmitCurrent(context.Context, string, scheduler.Submission) (job.Job, bool, error) {
+	return job.Job{}, false, b.err
 }
 
-func (b broken) Request(context.Context, string, makegood.Requested) (makegood.Job, machine.Verdict, error) {
-	return makegood.Job{}, machine.Verdict{}, b.err
+func (b broken) Request(context.Context, string, job.Requested) (job.Job, machine.Verdict, error) {
+	return job.Job{}, machine.Verdict{}, b.err
 }
 
-func (b broken) Wake(context.Context, string) (makegood.Job, machine.Verdict, error) {
-	return makegood.Job{}, machine.Verdict{}, b.err
+func (b broken) Wake(context.Context, string) (job.Job, machine.Verdict, error) {
+	return job.Job{}, machine.Verdict{}, b.err
 }
 
 func (b broken) AuditPage(context.Context, string, int) ([]store.Audited, string, error) {
 	return nil, "", b.err
 }
 
-func (b broken) Job(context.Context, string) (makegood.Job, error) { return makegood.Job{}, b.err }
+func (b broken) Job(context.Context, string) (job.Job, error) { return job.Job{}, b.err }
 
-func (b broken) Held(context.Context, makegood.Job) (map[string]makegood.Claim, error) {
+func (b broken) Held(context.Context, job.Job) (map[string]job.Claim, error) {
 	return nil, b.err
 }
 
@@ -268,7 +268,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.until("failed", in(makegood.Error))
 	w.until("cancelled", in(makegood.Error))
 	w.until("undone", in(makegood.Undone))
-	w.until("held", func(j client.Job) bool { return j.Steps[1].State == client.Claimed })
+	w.until("held", func(j makegood.Job) bool { return j.Steps[1].State == makegood.Claimed })
 	_, err := w.client.Cancel(t.Context(), "cancelled", "")
 	check(t, err)
 	w.until("cancelled", in(makegood.Cancelled))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -46,9 +47,9 @@ type asked struct {
 	by []string
 }
 
-func (a *asked) Request(_ context.Context, _ string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+func (a *asked) Request(_ context.Context, _ string, r job.Requested) (job.Job, machine.Verdict, error) {
 	a.by = append(a.by, r.By)
-	return makegood.Job{}, machine.Verdict{Kind: machine.Applied}, nil
+	return job.Job{}, machine.Verdict{Kind: machine.Applied}, nil
 }
 
 // Who asks is what the server knows of a request, and nothing in the request can say otherwise.

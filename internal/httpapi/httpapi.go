@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -55,16 +56,16 @@ type Backend interface {
 	store.Lister
 	store.Auditor
 	// SubmitCurrent submits to the workflow of this name, and answers after the job is stored.
-	SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job makegood.Job, created bool, err error)
+	SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (j job.Job, created bool, err error)
 	// Request does what is asked of a job where the table of verbs allows it, and answers after that
 	// is stored.
-	Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error)
+	Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error)
 	// Wake looks at a job that has lost its key, and gives it one; any other it leaves alone.
-	Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error)
+	Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error)
 	// Job reads a job, also one that comes with store.ErrNewer, and Payload what is too large for it.
-	Job(ctx context.Context, id string) (makegood.Job, error)
+	Job(ctx context.Context, id string) (job.Job, error)
 	// Held gives the claims on those attempts of a job that are out, by step.
-	Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error)
+	Held(ctx context.Context, j job.Job) (map[string]job.Claim, error)
 	Payload(ctx context.Context, job, key string) ([]byte, error)
 	// Workflows gives the hashes of the current definitions by the names of their workflows.
 	Workflows(ctx context.Context) (map[string]string, error)

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -18,13 +19,13 @@ import (
 // newerJobs is an engine to which a newer release wrote all jobs.
 type newerJobs struct{ *embedded.Engine }
 
-func (n newerJobs) Job(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := n.Engine.Job(ctx, id)
-	return job, errors.Join(err, store.ErrNewer)
+func (n newerJobs) Job(ctx context.Context, id string) (job.Job, error) {
+	j, err := n.Engine.Job(ctx, id)
+	return j, errors.Join(err, store.ErrNewer)
 }
 
-func (newerJobs) Request(context.Context, string, makegood.Requested) (makegood.Job, machine.Verdict, error) {
-	return makegood.Job{}, machine.Verdict{}, &scheduler.NewerError{What: "this job"}
+func (newerJobs) Request(context.Context, string, job.Requested) (job.Job, machine.Verdict, error) {
+	return job.Job{}, machine.Verdict{}, &scheduler.NewerError{What: "this job"}
 }
 
 // A job of a newer release can be looked at, and is not decided about: who asks for something is told why, and when to

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
 )
 
 //go:generate go test . -run TestTheDocumentIsThatOfTheRoutes -rewrite
@@ -106,8 +105,8 @@ func (d drawing) schema(t reflect.Type) object {
 		return object{"description": "any JSON value"}
 	case reflect.TypeFor[makegood.ProcessState]():
 		return object{"type": "string", "enum": makegood.ProcessStates()}
-	case reflect.TypeFor[client.State]():
-		return object{"type": "string", "enum": client.States()}
+	case reflect.TypeFor[makegood.StepState]():
+		return object{"type": "string", "enum": makegood.StepStates()}
 	case reflect.TypeFor[makegood.Applied]():
 		return object{"type": "string", "enum": []makegood.Applied{makegood.AppliedUnknown, makegood.AppliedNo}}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -30,7 +31,7 @@ type ring struct {
 	hash   string
 
 	mu      sync.Mutex
-	ends    map[string]chan makegood.Job
+	ends    map[string]chan job.Job
 	effects map[string]int
 	undone  map[string]int
 }
@@ -52,22 +53,22 @@ func (r *ring) Handle(_ context.Context, task makegood.Task) (json.RawMessage, e
 }
 
 // saved tells the racer of a job that it is Processed or Cancelled.
-func (r *ring) saved(job makegood.Job) {
-	if !job.ProcessState.Finished() {
+func (r *ring) saved(j job.Job) {
+	if !j.ProcessState.Finished() {
 		return
 	}
 	r.mu.Lock()
-	end := r.ends[job.ID]
+	end := r.ends[j.ID]
 	r.mu.Unlock()
 	if end != nil {
-		end <- job
+		end <- j
 	}
 }
 
 // outcome is what the two who asked were told, and how the job ended.
 type outcome struct {
 	cancel, resubmit machine.Verdict
-	end              makegood.Job
+	end              job.Job
 }
 
 // Ten thousand times, somebody cancels a job, and somebody resubmits it, while its step completes or
@@ -108,7 +109,7 @@ func TestCancelAgainstCompletionAgainstResubmitHasOneWinner(t *testing.T) {
 }
 
 func newRing(t *testing.T) *ring {
-	r := &ring{ends: map[string]chan makegood.Job{}, effects: map[string]int{}, undone: map[string]int{}}
+	r := &ring{ends: map[string]chan job.Job{}, effects: map[string]int{}, undone: map[string]int{}}
 	engine, err := embedded.Open(t.Context(), embedded.Config{
 		Agents: []agent.Handler{r}, Saved: r.saved, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
@@ -137,7 +138,7 @@ type turns struct {
 
 // race runs a round. Who resubmits asks until his request is granted, or is refused for good.
 func (r *ring) race(t *testing.T, id string, when turns) (got outcome) {
-	end := make(chan makegood.Job, 10)
+	end := make(chan job.Job, 10)
 	r.mu.Lock()
 	r.ends[id] = end
 	r.mu.Unlock()
@@ -176,7 +177,7 @@ func give(times int) {
 }
 
 func (r *ring) ask(t *testing.T, id string, verb makegood.Verb) machine.Verdict {
-	_, verdict, err := r.engine.Request(t.Context(), id, makegood.Requested{Verb: verb, Request: string(verb)})
+	_, verdict, err := r.engine.Request(t.Context(), id, job.Requested{Verb: verb, Request: string(verb)})
 	if err != nil {
 		t.Errorf("%s of %s: %v", verb, id, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -98,7 +99,7 @@ func posted(answers map[int]any) map[int]any {
 
 // routes is the API.
 func routes() []route {
-	job, none := client.Job{}, Problem{}
+	job, none := makegood.Job{}, Problem{}
 	all := []route{
 		{
 			method: "POST", path: "/api/jobs", name: "submit", door: Submit, handle: (*api).submit, body: Submission{}, limit: maxBody,
@@ -195,7 +196,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 	if s.ID == "" {
 		s.ID = client.NewJobID(a.Now())
 	}
-	job, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
+	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
 	})
 	if err != nil {
@@ -205,7 +206,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 	if created {
 		status = http.StatusCreated
 	}
-	return answer{status: status, body: view.Of(job, nil), location: "/api/jobs/" + url.PathEscape(job.ID)}, nil
+	return answer{status: status, body: view.Of(j, nil), location: "/api/jobs/" + url.PathEscape(j.ID)}, nil
 }
 
 // get reads a job.
@@ -222,18 +223,18 @@ func (a *api) get(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	job, err := a.Backend.Job(r.Context(), id)
+	j, err := a.Backend.Job(r.Context(), id)
 	if err != nil && !errors.Is(err, store.ErrNewer) {
 		return answer{}, err
 	}
-	held, err := a.Backend.Held(r.Context(), job)
+	held, err := a.Backend.Held(r.Context(), j)
 	if err != nil {
 		return answer{}, err
 	}
 	if payloads == "false" {
-		return ok(view.Of(job, held))
+		return ok(view.Of(j, held))
 	}
-	full, err := view.WithPayloads(r.Context(), job, held, a.Backend.Payload)
+	full, err := view.WithPayloads(r.Context(), j, held, a.Backend.Payload)
 	if err != nil {
 		return answer{}, err
 	}
@@ -283,12 +284,12 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 	case asking.Request != "" && !namePattern.MatchString(asking.Request):
 		return answer{}, bad("request: want %s", namePattern)
 	}
-	event := makegood.Requested{Verb: verb, Reason: asking.Reason, By: a.Caller(r)}
+	event := job.Requested{Verb: verb, Reason: asking.Reason, By: a.Caller(r)}
 	if asking.Request != "" {
 		// The core knows requests by their names alone; the same name under another verb is another one.
 		event.Request = string(verb) + ":" + asking.Request
 	}
-	job, verdict, err := a.Backend.Request(r.Context(), id, event)
+	j, verdict, err := a.Backend.Request(r.Context(), id, event)
 	if err != nil {
 		return answer{}, a.orDamaged(r, id, err)
 	}
@@ -298,7 +299,7 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 		p.body.Job, p.body.Reason = id, verdict.Reason
 		return answer{}, p
 	}
-	return ok(view.Of(job, nil))
+	return ok(view.Of(j, nil))
 }
 
 // workflows lists what can be submitted to.

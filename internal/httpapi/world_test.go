@@ -172,7 +172,7 @@ func (w *world) submit(workflow, id, input string) {
 }
 
 // until waits until a job is as wanted.
-func (w *world) until(id string, is func(client.Job) bool) client.Job {
+func (w *world) until(id string, is func(makegood.Job) bool) makegood.Job {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
 	defer cancel()
@@ -185,11 +185,11 @@ func (w *world) until(id string, is func(client.Job) bool) client.Job {
 		}
 	}
 	w.t.Fatalf("job %s ended before it was as wanted", id)
-	return client.Job{}
+	return makegood.Job{}
 }
 
-func in(state makegood.ProcessState) func(client.Job) bool {
-	return func(j client.Job) bool { return j.ProcessState == state }
+func in(state makegood.ProcessState) func(makegood.Job) bool {
+	return func(j makegood.Job) bool { return j.ProcessState == state }
 }
 
 // reply is an answer of the API.

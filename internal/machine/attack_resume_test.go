@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -12,12 +13,12 @@ import (
 func TestAPauseBeforeTheStartDoesNotMoveTheTimeout(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
 	x.w.Timeout = makegood.Duration(time.Hour)
-	job, _ := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d", StartAt: x.now.Add(48 * time.Hour)}, x.facts(nil), x.now)
-	want := job.Deadline
+	j, _ := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d", StartAt: x.now.Add(48 * time.Hour)}, x.facts(nil), x.now)
+	want := j.Deadline
 	for i, verb := range []makegood.Verb{makegood.Pause, makegood.Resume} {
-		job, _ = machine.Apply(x.w, job, makegood.Requested{Verb: verb, Request: string(verb)}, x.facts(nil), x.now.Add(time.Duration(i)*24*time.Hour))
+		j, _ = machine.Apply(x.w, j, job.Requested{Verb: verb, Request: string(verb)}, x.facts(nil), x.now.Add(time.Duration(i)*24*time.Hour))
 	}
-	if !job.Deadline.Equal(want) {
-		t.Errorf("the timeout of an hour ends %s after the start", job.Deadline.Sub(job.StartAt))
+	if !j.Deadline.Equal(want) {
+		t.Errorf("the timeout of an hour ends %s after the start", j.Deadline.Sub(j.StartAt))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -14,7 +15,7 @@ import (
 type attacked struct {
 	t    *testing.T
 	w    makegood.Workflow
-	job  makegood.Job
+	job  job.Job
 	now  time.Time
 	item store.ClaimItem
 	// alerts are those about a silent agent.
@@ -27,17 +28,17 @@ func newAttacked(t *testing.T, step makegood.Step) *attacked {
 	x := &attacked{t: t, now: time.UnixMilli(1_000_000).UTC(), w: makegood.Workflow{Name: "w", Steps: []makegood.Step{step}}.WithDefaults()}
 	facts := x.facts(nil)
 	for {
-		job, v := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d"}, facts, x.now)
+		j, v := machine.Submit(x.w, machine.Submission{ID: "j", Definition: "d"}, facts, x.now)
 		if v.Kind == machine.Wanting {
 			facts.Values = map[machine.Want]machine.Fact{{Step: "s"}: {Run: true}}
 			continue
 		}
-		x.job = job
+		x.job = j
 		return x
 	}
 }
 
-func (x *attacked) facts(found map[machine.Ask]makegood.Found) machine.Facts {
+func (x *attacked) facts(found map[machine.Ask]job.Found) machine.Facts {
 	return machine.Facts{
 		Secret: []byte("sixteen bytes ok"), Period: time.Minute, Found: found,
 		Values: map[machine.Want]machine.Fact{{Step: "s"}: {Run: true}, {Step: "s", Undo: true}: {Run: true}},
@@ -50,14 +51,14 @@ func (x *attacked) due() {
 	if x.job.CompleteBy.After(x.now) {
 		x.now = x.job.CompleteBy
 	}
-	event := makegood.DeadlinePassed{Key: x.job.CompleteBy}
-	found := map[machine.Ask]makegood.Found{}
+	event := job.DeadlinePassed{Key: x.job.CompleteBy}
+	found := map[machine.Ask]job.Found{}
 	for range 20 {
 		next, v := machine.Apply(x.w, x.job, event, x.facts(found), x.now)
 		if v.Kind != machine.Wanting {
 			x.job = next
 			for _, c := range machine.Pending(x.w, x.job, event, x.now) {
-				if _, ok := c.(makegood.AlertAgent); ok {
+				if _, ok := c.(job.AlertAgent); ok {
 					x.alerts++
 				}
 			}
@@ -76,7 +77,7 @@ func (x *attacked) due() {
 				if err != nil {
 					x.t.Fatal(err)
 				}
-				x.item, found[ask] = item, makegood.Found{Finding: makegood.FoundSilent}
+				x.item, found[ask] = item, job.Found{Finding: job.FoundSilent}
 			}
 		}
 	}
@@ -85,7 +86,7 @@ func (x *attacked) due() {
 
 // What an agent writes into Closed is no answer of ours: whatever it says, the attempt ends, as silent.
 func TestAnAgentThatWritesClosedNeitherStopsNorPanicsTheJob(t *testing.T) {
-	for _, closed := range []makegood.Finding{"over", "held", "open", "closed", "replied", "garbage"} {
+	for _, closed := range []job.Finding{"over", "held", "open", "closed", "replied", "garbage"} {
 		t.Run(string(closed), func(t *testing.T) {
 			defer func() {
 				if r := recover(); r != nil {
@@ -93,7 +94,7 @@ func TestAnAgentThatWritesClosedNeitherStopsNorPanicsTheJob(t *testing.T) {
 				}
 			}()
 			x := newAttacked(t, makegood.Step{})
-			x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, CompleteBy: x.now.Add(time.Second)}, Closed: closed}
+			x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, CompleteBy: x.now.Add(time.Second)}, Closed: closed}
 			x.due()
 			if !x.job.CompleteBy.After(x.now) {
 				t.Errorf("its key stays %s, at %s: it is due at every sweep, and never goes on", x.job.CompleteBy, x.now)
@@ -109,7 +110,7 @@ func TestAnAgentThatWritesClosedNeitherStopsNorPanicsTheJob(t *testing.T) {
 // it did is unknown.
 func TestAClaimedAttemptIsNotClosedAsNobodys(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
-	x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now.Add(time.Second)}, Closed: makegood.FoundNobody}
+	x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now.Add(time.Second)}, Closed: job.FoundNobody}
 	x.due()
 	if !x.job.Steps[0].Forward.Unknown {
 		t.Error("a step that was claimed is taken for one that never started: it would not be undone")
@@ -121,7 +122,7 @@ func TestAClaimThatIsMovedForEverEnds(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
 	start := x.now
 	for x.job.FailureCount == 0 {
-		x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, LockedBy: "thief", StartedAt: x.now, CompleteBy: x.now.Add(59 * time.Minute)}}
+		x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, LockedBy: "thief", StartedAt: x.now, CompleteBy: x.now.Add(59 * time.Minute)}}
 		x.due()
 		if x.now.Sub(start) > 60*24*time.Hour {
 			t.Fatalf("attempt 1 is held after %s, and nobody was told (announcements: %d)", x.now.Sub(start), x.job.Seq)
@@ -153,8 +154,8 @@ func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 		if x.job.ProcessState == makegood.Undone {
 			t.Fatal("it was undone")
 		}
-		if x.job.Steps[0].Forward.State == makegood.Dispatched {
-			x.item = store.ClaimItem{Claim: makegood.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now}}
+		if x.job.Steps[0].Forward.State == job.Dispatched {
+			x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now}}
 		}
 	}
 	for range 400 {
@@ -170,17 +171,17 @@ func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 // job hears of it at the next true event, and not from a stranger.
 func TestAForgedReplyLetsNobodyHearOfTheJob(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
-	x.job.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, At: x.now, Operator: true, Listener: true}}
-	reply := makegood.Reply{Step: "s", Attempt: 1, LockedBy: "thief", Token: "1.x"}
-	if got := machine.Pending(x.w, x.job, makegood.StepSucceeded{Reply: reply}, x.now); len(got) != 0 {
+	x.job.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, At: x.now, Operator: true, Listener: true}}
+	reply := job.Reply{Step: "s", Attempt: 1, LockedBy: "thief", Token: "1.x"}
+	if got := machine.Pending(x.w, x.job, job.StepSucceeded{Reply: reply}, x.now); len(got) != 0 {
 		t.Errorf("a forged reply made due: %v", got)
 	}
 	reply.Token = machine.Token(x.job, "s", 1)
-	got := machine.Pending(x.w, x.job, makegood.StepSucceeded{Reply: reply}, x.now)
+	got := machine.Pending(x.w, x.job, job.StepSucceeded{Reply: reply}, x.now)
 	if len(got) != 1 {
 		t.Fatalf("a true reply made due %v, want the announcement alone", got)
 	}
-	if _, ok := got[0].(makegood.Announce); !ok {
+	if _, ok := got[0].(job.Announce); !ok {
 		t.Errorf("got %T, want an announcement", got[0])
 	}
 }

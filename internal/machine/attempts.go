@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // plan is what the workflow says of a step, or of its undo.
@@ -21,7 +22,7 @@ func planOf(s makegood.Step, undo bool) plan {
 	return plan{s.StartBy, s.Timeout, s.Retry, s.Shared}
 }
 
-func (t *turn) activity(i int, undo bool) *makegood.Activity {
+func (t *turn) activity(i int, undo bool) *job.Activity {
 	if undo {
 		return &t.job.Steps[i].Undo
 	}
@@ -30,14 +31,14 @@ func (t *turn) activity(i int, undo bool) *makegood.Activity {
 
 // dispatched gives the activity of a step that is with its agent. A step and its undo never are at
 // once: an undo starts when no attempt of its step is left.
-func dispatched(s makegood.StepState) (a makegood.Activity, undo, ok bool) {
+func dispatched(s job.StepState) (a job.Activity, undo, ok bool) {
 	switch {
-	case s.Undo.State == makegood.Dispatched:
+	case s.Undo.State == job.Dispatched:
 		return s.Undo, true, true
-	case s.Forward.State == makegood.Dispatched:
+	case s.Forward.State == job.Dispatched:
 		return s.Forward, false, true
 	default:
-		return makegood.Activity{}, false, false
+		return job.Activity{}, false, false
 	}
 }
 
@@ -52,21 +53,21 @@ func (t *turn) openAttempt(i int, undo bool) {
 	a := t.activity(i, undo)
 	s.Attempt++
 	a.Attempt = s.Attempt
-	a.State = makegood.Dispatched
+	a.State = job.Dispatched
 	a.Tries++
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
 	a.LookAt = t.nextLook(i, undo)
 }
 
 // rest leaves an activity in a state in which no attempt of it is out.
-func (t *turn) rest(a *makegood.Activity, state makegood.ActivityState) {
+func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
 	a.OpenedAt, a.LookAt, a.Closing = time.Time{}, time.Time{}, false
 }
 
 // succeeded takes a success of the attempt under way, or of the last one that ended in silence, while the newer one can
 // still be closed.
-func (t *turn) succeeded(e makegood.StepSucceeded) Verdict {
+func (t *turn) succeeded(e job.StepSucceeded) Verdict {
 	i, undo, verdict := t.replyTo(e.Reply)
 	if verdict.Kind == Stale && i >= 0 {
 		if late, ok := t.lateSuccess(i, e); ok {
@@ -81,16 +82,16 @@ func (t *turn) succeeded(e makegood.StepSucceeded) Verdict {
 	return verdict
 }
 
-func (t *turn) done(i int, undo bool, output makegood.Payload) {
+func (t *turn) done(i int, undo bool, output job.Payload) {
 	a := t.activity(i, undo)
-	t.rest(a, makegood.Done)
+	t.rest(a, job.Done)
 	a.FinishedAt = t.now
 	a.Output, a.Error = output, nil
-	a.Silent, a.Cause = makegood.Claim{}, ""
+	a.Silent, a.Cause = job.Claim{}, ""
 }
 
 // noteStart keeps when an activity was first claimed.
-func noteStart(a *makegood.Activity, at time.Time) {
+func noteStart(a *job.Activity, at time.Time) {
 	if a.StartedAt.IsZero() {
 		a.StartedAt = makegood.Instant(at)
 	}
@@ -98,7 +99,7 @@ func noteStart(a *makegood.Activity, at time.Time) {
 
 // failed takes a failure of the attempt under way, from who holds its claim. Unlike a success, a failure of an earlier
 // attempt says nothing that is not known.
-func (t *turn) failed(e makegood.StepFailed) Verdict {
+func (t *turn) failed(e job.StepFailed) Verdict {
 	i, undo, verdict := t.replyTo(e.Reply)
 	if verdict.Kind != Applied {
 		return verdict
@@ -120,12 +121,12 @@ func (t *turn) failed(e makegood.StepFailed) Verdict {
 		return verdict
 	}
 	switch found.Finding {
-	case makegood.FoundReplied:
+	case job.FoundReplied:
 		a := t.activity(i, undo)
 		noteStart(a, found.Claim.StartedAt)
 		t.attemptFailed(i, undo, failure)
 		return verdict
-	case makegood.FoundOpen, makegood.FoundHeld:
+	case job.FoundOpen, job.FoundHeld:
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is not claimed by %q", e.Attempt, e.Step, e.LockedBy)}
 	default:
 		// The reply comes too late, but says how the attempt ended.
@@ -134,7 +135,7 @@ func (t *turn) failed(e makegood.StepFailed) Verdict {
 }
 
 // replyTo is the fence: it says which activity a reply speaks of, and whether it may speak.
-func (t *turn) replyTo(r makegood.Reply) (i int, undo bool, v Verdict) {
+func (t *turn) replyTo(r job.Reply) (i int, undo bool, v Verdict) {
 	i, ok := t.indexOf(r.Step)
 	if !ok {
 		return -1, undo, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", r.Step)}
@@ -169,7 +170,7 @@ func (t *turn) indexOf(step string) (int, bool) {
 
 // lateSuccess takes the success of an attempt whose silence was already counted as a failure, if its direction is still
 // wanted and the attempt after it can be closed. ok is false if it is not for us to say anything.
-func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool) {
+func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 	if !t.active() {
 		return Verdict{}, false
 	}
@@ -179,8 +180,8 @@ func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool)
 		return Verdict{}, false
 	}
 	switch a.State {
-	case makegood.Backoff, makegood.NotStarted:
-	case makegood.Dispatched:
+	case job.Backoff, job.NotStarted:
+	case job.Dispatched:
 		if t.w.Steps[i].Shared {
 			return Verdict{}, false
 		}
@@ -188,9 +189,9 @@ func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool)
 		switch {
 		case !known:
 			return Verdict{Kind: Applied}, true
-		case found.Finding == makegood.FoundHeld:
+		case found.Finding == job.FoundHeld:
 			return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is under way", a.Attempt, e.Step)}, true
-		case found.Finding != makegood.FoundNobody:
+		case found.Finding != job.FoundNobody:
 			return t.learn(i, undo, found), true
 		}
 	default:
@@ -201,7 +202,7 @@ func (t *turn) lateSuccess(i int, e makegood.StepSucceeded) (v Verdict, ok bool)
 }
 
 // dispatchRefused gives a step up whose task can never be sent. It never started: nothing is counted.
-func (t *turn) dispatchRefused(e makegood.DispatchRefused) Verdict {
+func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	i, ok := t.indexOf(e.Step)
 	if !ok {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", e.Step)}
@@ -215,21 +216,21 @@ func (t *turn) dispatchRefused(e makegood.DispatchRefused) Verdict {
 		switch {
 		case !known:
 			return Verdict{Kind: Applied}
-		case found.Finding == makegood.FoundHeld:
+		case found.Finding == job.FoundHeld:
 			return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s was sent, and claimed", e.Attempt, e.Step)}
-		case found.Finding != makegood.FoundNobody || undo == t.forwards() || !t.active():
+		case found.Finding != job.FoundNobody || undo == t.forwards() || !t.active():
 			return t.learn(i, undo, found)
 		}
 	}
 	act := t.activity(i, undo)
-	t.rest(act, makegood.NotStarted)
-	act.Error = &makegood.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
+	t.rest(act, job.NotStarted)
+	act.Error = &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
 	t.giveUp(i, undo, act.Error.Message)
 	return Verdict{Kind: Applied}
 }
 
 // attemptFailed counts the failure of an attempt that had started, and tries again or gives up.
-func (t *turn) attemptFailed(i int, undo bool, failure makegood.StepError) {
+func (t *turn) attemptFailed(i int, undo bool, failure job.StepError) {
 	a := t.activity(i, undo)
 	a.FailureCount++
 	t.job.FailureCount++
@@ -239,7 +240,7 @@ func (t *turn) attemptFailed(i int, undo bool, failure makegood.StepError) {
 	retry := planOf(t.w.Steps[i], undo).retry
 	switch {
 	case wanted && failure.Retryable && a.Tries < retry.Attempts:
-		t.rest(a, makegood.Backoff)
+		t.rest(a, job.Backoff)
 		a.Cause = t.cause
 		a.At = t.now.Add(t.delay(i, a.Tries, a.Attempt, retry, failure.RetryAfter))
 		if !a.At.After(t.now) && t.active() && !t.job.Paused() {
@@ -255,7 +256,7 @@ func (t *turn) attemptFailed(i int, undo bool, failure makegood.StepError) {
 // giveUp ends an activity without success, and says what follows for the job.
 func (t *turn) giveUp(i int, undo bool, why string) {
 	a := t.activity(i, undo)
-	t.rest(a, makegood.Failed)
+	t.rest(a, job.Failed)
 	a.FinishedAt = t.now
 	if !t.active() || undo == t.forwards() {
 		// The job waits for a person already, or is turning back and let a claimed attempt run out.
@@ -273,7 +274,7 @@ func (t *turn) giveUp(i int, undo bool, why string) {
 	case makegood.FailureStop:
 		t.stop(reason)
 	case makegood.FailureWait:
-		a.State, a.FinishedAt = makegood.Backoff, time.Time{}
+		a.State, a.FinishedAt = job.Backoff, time.Time{}
 		a.Cause = t.cause
 		a.At = t.now.Add(t.w.OnFailure.Wait.Std())
 		a.Tries = 0

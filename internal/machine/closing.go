@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // AskKind is what is to be found out about an attempt.
@@ -30,7 +31,7 @@ type Ask struct {
 }
 
 // ask gives what is known in answer; if nothing is, it is asked for, and nothing may change that rests on it.
-func (t *turn) ask(a Ask) (found makegood.Found, known bool) {
+func (t *turn) ask(a Ask) (found job.Found, known bool) {
 	found, known = t.facts.Found[a]
 	if !known {
 		t.asks = append(t.asks, a)
@@ -60,15 +61,15 @@ func (t *turn) look(i int, undo bool) {
 	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
 	switch {
 	case !known:
-	case found.Finding == makegood.FoundHeld && !t.lie(i, undo, found) && t.now.Before(found.Claim.CompleteBy):
+	case found.Finding == job.FoundHeld && !t.lie(i, undo, found) && t.now.Before(found.Claim.CompleteBy):
 		t.held(i, undo, found.Claim)
-	case found.Finding == makegood.FoundOpen && !passed(a.Opened().Add(makegood.MaxUnclaimed), t.now):
+	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(makegood.MaxUnclaimed), t.now):
 		if a.Closing {
 			// Who asked for its end did not ask for its task. It is looked at as if nobody had.
 			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
 		}
 		t.unclaimed(i, undo)
-	case found.Finding == makegood.FoundOpen:
+	case found.Finding == job.FoundOpen:
 		t.replace(i, undo)
 	default:
 		t.end(i, undo)
@@ -81,7 +82,7 @@ func (t *turn) replace(i int, undo bool) {
 	a := t.activity(i, undo)
 	old, resent := a.Attempt, a.Resent
 	t.end(i, undo)
-	if a.State != makegood.Dispatched || a.Attempt == old {
+	if a.State != job.Dispatched || a.Attempt == old {
 		return
 	}
 	a.Resent, a.LookAt = max(resent, alertFrom), time.Time{}
@@ -111,7 +112,7 @@ func (t *turn) end(i int, undo bool) {
 }
 
 // attemptClosed takes the answer to a closing.
-func (t *turn) attemptClosed(e makegood.AttemptClosed) Verdict {
+func (t *turn) attemptClosed(e job.AttemptClosed) Verdict {
 	i, ok := t.indexOf(e.Step)
 	if !ok {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", e.Step)}
@@ -120,7 +121,7 @@ func (t *turn) attemptClosed(e makegood.AttemptClosed) Verdict {
 	if !ok || a.Attempt != e.Attempt {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has ended", e.Attempt, e.Step)}
 	}
-	if e.Found.Finding == makegood.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
+	if e.Found.Finding == job.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
 		// What is held now need not be so for long: only the answer that is waited for says until when.
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the end of attempt %d of step %s is not waited for", e.Attempt, e.Step)}
 	}
@@ -128,16 +129,16 @@ func (t *turn) attemptClosed(e makegood.AttemptClosed) Verdict {
 }
 
 // learn takes what closing the attempt that is out has found.
-func (t *turn) learn(i int, undo bool, found makegood.Found) Verdict {
+func (t *turn) learn(i int, undo bool, found job.Found) Verdict {
 	if t.lie(i, undo, found) {
 		return t.overrule(i, undo, found)
 	}
 	switch found.Finding {
-	case makegood.FoundNobody:
+	case job.FoundNobody:
 		t.nobody(i, undo)
-	case makegood.FoundSilent:
+	case job.FoundSilent:
 		t.silence(i, undo, found.Claim, noReply)
-	case makegood.FoundHeld:
+	case job.FoundHeld:
 		t.held(i, undo, found.Claim)
 	default:
 		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
@@ -147,7 +148,7 @@ func (t *turn) learn(i int, undo bool, found makegood.Found) Verdict {
 
 // held waits on for an attempt that is claimed. Its task is not sent again, nor is its end asked for, before it is
 // looked at.
-func (t *turn) held(i int, undo bool, claim makegood.Claim) {
+func (t *turn) held(i int, undo bool, claim job.Claim) {
 	a := t.activity(i, undo)
 	a.Closing, a.Cause = false, ""
 	a.LookAt = t.lives(i, undo, claim)
@@ -163,11 +164,11 @@ func (t *turn) nobody(i int, undo bool) {
 	a := t.activity(i, undo)
 	a.Tries--
 	if undo == t.forwards() {
-		t.rest(a, makegood.Withdrawn)
+		t.rest(a, job.Withdrawn)
 		return
 	}
 	// It is over before the next is made, which may be one too many and stop the job.
-	t.rest(a, makegood.NotStarted)
+	t.rest(a, job.NotStarted)
 	if t.going() {
 		t.openAttempt(i, undo)
 	}
@@ -176,14 +177,14 @@ func (t *turn) nobody(i int, undo bool) {
 // lie reports whether a claim cannot be true: it is of an attempt that was never made, or much longer than the step
 // allows. The attempt that is out is the newest of its step, so a claim of a newer one is a lie; but only if the job was
 // loaded afresh since it was seen.
-func (t *turn) lie(i int, undo bool, found makegood.Found) bool {
-	if len(found.Claim.LockedBy) > makegood.MaxLockedByBytes && found.Finding == makegood.FoundHeld {
+func (t *turn) lie(i int, undo bool, found job.Found) bool {
+	if len(found.Claim.LockedBy) > makegood.MaxLockedByBytes && found.Finding == job.FoundHeld {
 		return true
 	}
 	switch found.Finding {
-	case makegood.FoundOver:
+	case job.FoundOver:
 		return true
-	case makegood.FoundHeld:
+	case job.FoundHeld:
 		limit := t.now.Add(planOf(t.w.Steps[i], undo).timeout.Std() + makegood.MaxClaimAhead)
 		// However often it was moved, and whatever the claim says of when it was made.
 		if end := t.activity(i, undo).ClaimUntil().Add(makegood.MaxClaim); end.Before(limit) {
@@ -196,21 +197,21 @@ func (t *turn) lie(i int, undo bool, found makegood.Found) bool {
 }
 
 // overrule ends an attempt whose agent lies: it counts as silent.
-func (t *turn) overrule(i int, undo bool, found makegood.Found) Verdict {
+func (t *turn) overrule(i int, undo bool, found job.Found) Verdict {
 	a := t.activity(i, undo)
 	_, known := t.ask(Ask{
 		Kind: AskOverrule, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo, LockedBy: found.Claim.LockedBy,
 	})
 	if known {
-		t.silence(i, undo, makegood.Claim{}, fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
+		t.silence(i, undo, job.Claim{}, fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
 			agentOf(t.w.Steps[i], undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)))
 	}
 	return Verdict{Kind: Applied}
 }
 
 // Out gives the asks that look at every attempt of a job that is out and can be claimed.
-func Out(w makegood.Workflow, job makegood.Job) (asks []Ask) {
-	for i, s := range job.Steps {
+func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
+	for i, s := range j.Steps {
 		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared {
 			asks = append(asks, Ask{Kind: AskLook, Step: s.Name, Attempt: a.Attempt, Undo: undo})
 		}

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // deadlinePassed acts on everything that is due. It is only a hint that something may be: it acts if
 // the key that the Supervisor saw is still the one stored, and has passed. An audit may have seen none, of a job that
 // must have one: then the job is looked at, and gets one.
-func (t *turn) deadlinePassed(e makegood.DeadlinePassed) Verdict {
+func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	switch {
 	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && len(t.job.Untold) == 0:
 		return Verdict{Kind: Stale, Reason: "the job has ended, and everybody was told"}
@@ -23,7 +24,7 @@ func (t *turn) deadlinePassed(e makegood.DeadlinePassed) Verdict {
 	if t.job.ProcessState == makegood.Error && !t.now.Before(t.job.RemindAt) {
 		// Still in front of a person: remind him. Whoever listens knows. A job that was parked has no time yet.
 		// What he could not be told yet is kept, and reminds him enough.
-		if !slices.ContainsFunc(t.job.Untold, func(a makegood.Announcement) bool { return a.Operator }) {
+		if !slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Operator }) {
 			t.announce(true, false)
 		}
 		t.job.RemindAt = t.now.Add(makegood.FarKey)
@@ -58,11 +59,11 @@ func (t *turn) dueStep(i int) {
 	for _, undo := range []bool{false, true} {
 		a := t.activity(i, undo)
 		switch a.State {
-		case makegood.Backoff:
+		case job.Backoff:
 			if t.going() && undo != t.forwards() && passed(a.At, t.now) {
 				t.openAttempt(i, undo)
 			}
-		case makegood.Dispatched:
+		case job.Dispatched:
 			t.dueAttempt(i, undo)
 		}
 	}
@@ -74,7 +75,7 @@ func (t *turn) dueAttempt(i int, undo bool) {
 	due := passed(a.LookAt, t.now)
 	switch {
 	case due && t.w.Steps[i].Shared:
-		t.silence(i, undo, makegood.Claim{}, noReply)
+		t.silence(i, undo, job.Claim{}, noReply)
 	case t.w.Steps[i].Shared:
 	case due && (undo == t.forwards() || !t.going()):
 		t.end(i, undo)
@@ -103,7 +104,7 @@ func (t *turn) takenAlong(i int, undo bool) bool {
 const noReply = "no reply by CompleteBy"
 
 // silence ends an attempt that started and did not reply in time. What it did is unknown.
-func (t *turn) silence(i int, undo bool, claim makegood.Claim, why string) {
+func (t *turn) silence(i int, undo bool, claim job.Claim, why string) {
 	a := t.activity(i, undo)
 	noteStart(a, claim.StartedAt)
 	claim.Attempt = a.Attempt
@@ -112,7 +113,7 @@ func (t *turn) silence(i int, undo bool, claim makegood.Claim, why string) {
 		claim.LockedBy = ""
 	}
 	a.Silent = claim
-	t.attemptFailed(i, undo, makegood.StepError{
+	t.attemptFailed(i, undo, job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Applied: makegood.AppliedUnknown,
 	})
 }
@@ -151,7 +152,7 @@ func (t *turn) nextLook(i int, undo bool) time.Time {
 
 // lives is when an attempt that is claimed is looked at next: at its CompleteBy; one that was extended before, at
 // doubling intervals, up to ten of its heartbeats.
-func (t *turn) lives(i int, undo bool, claim makegood.Claim) time.Time {
+func (t *turn) lives(i int, undo bool, claim job.Claim) time.Time {
 	timeout := planOf(t.w.Steps[i], undo).timeout.Std()
 	if !claim.CompleteBy.After(claim.StartedAt.Add(timeout)) {
 		return claim.CompleteBy
@@ -178,7 +179,7 @@ func wait(startBy makegood.Duration, resent int) makegood.Duration {
 
 // interrupted ends the attempts that an earlier run of the embedded engine dispatched. They may have
 // started, claimed or not: claims are not flushed, so one may have been lost with the power.
-func (t *turn) interrupted(e makegood.Interrupted) Verdict {
+func (t *turn) interrupted(e job.Interrupted) Verdict {
 	if t.job.Incarnation >= e.Incarnation || t.job.ProcessState.Finished() {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("run %d is known to the job", e.Incarnation)}
 	}
@@ -193,9 +194,9 @@ func (t *turn) interrupted(e makegood.Interrupted) Verdict {
 
 // interrupt is no failure: the attempt is not counted against those granted, and the next is made at
 // once. But a step that is running whenever the engine dies may be what kills it.
-func (t *turn) interrupt(i int, undo bool, was makegood.Activity) {
+func (t *turn) interrupt(i int, undo bool, was job.Activity) {
 	name := t.job.Steps[i].Name
-	var found makegood.Found
+	var found job.Found
 	if !t.w.Steps[i].Shared {
 		var ok bool
 		if found, ok = t.ask(Ask{Kind: AskLook, Step: name, Attempt: was.Attempt, Undo: undo}); !ok {
@@ -210,16 +211,16 @@ func (t *turn) interrupt(i int, undo bool, was makegood.Activity) {
 	}
 	a.Unknown = true
 	a.Tries--
-	t.rest(a, makegood.NotStarted)
+	t.rest(a, job.NotStarted)
 	if undo == t.forwards() {
-		a.State = makegood.Withdrawn
+		a.State = job.Withdrawn
 	}
 	if !claimed {
 		return
 	}
 	a.Interruptions++
 	if a.Interruptions > makegood.MaxInterruptions && t.active() {
-		a.State = makegood.Failed
+		a.State = job.Failed
 		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine: it may be the cause", name, a.Interruptions))
 	}
 }
@@ -227,11 +228,11 @@ func (t *turn) interrupt(i int, undo bool, was makegood.Activity) {
 // mayRaise reports whether an event may move CompleteBy up. Leaving it early costs one look of the
 // Supervisor; moving it costs two index writes, so only those that are about the key do. Of a job that goes on, being
 // told is not: the next attempt would only lower the key again.
-func (t *turn) mayRaise(event makegood.Event) bool {
+func (t *turn) mayRaise(event job.Event) bool {
 	switch event.(type) {
-	case makegood.DeadlinePassed, makegood.AttemptClosed:
+	case job.DeadlinePassed, job.AttemptClosed:
 		return true
-	case makegood.Told, makegood.NotHeard:
+	case job.Told, job.NotHeard:
 		return !t.active() || t.job.Paused()
 	default:
 		return false
@@ -292,7 +293,7 @@ func (t *turn) due() time.Time {
 	}
 	for i := range t.job.Steps {
 		for _, undo := range []bool{false, true} {
-			if a := t.activity(i, undo); a.State == makegood.Backoff {
+			if a := t.activity(i, undo); a.State == job.Backoff {
 				sooner(a.At)
 			}
 		}

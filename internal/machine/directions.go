@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // goForward opens every step that is ready, and finishes the job when all are done.
@@ -11,7 +12,7 @@ func (t *turn) goForward() {
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
-		if s.Forward.State == makegood.NotStarted && t.ready(i) && !t.job.Paused() && !t.early() {
+		if s.Forward.State == job.NotStarted && t.ready(i) && !t.job.Paused() && !t.early() {
 			t.start(i, false)
 		}
 		if !t.forwards() || !t.active() {
@@ -26,7 +27,7 @@ func (t *turn) goForward() {
 	}
 }
 
-func through(s makegood.ActivityState) bool { return s == makegood.Done || s == makegood.Skipped }
+func through(s job.ActivityState) bool { return s == job.Done || s == job.Skipped }
 
 func (t *turn) ready(i int) bool {
 	for _, n := range t.graph.needs[i] {
@@ -46,11 +47,11 @@ func (t *turn) start(i int, undo bool) {
 		t.wants = append(t.wants, want)
 	case fact.Err != "":
 		a := t.activity(i, undo)
-		a.Error = &makegood.StepError{Message: makegood.Clip(fact.Err), Applied: makegood.AppliedNo}
+		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Applied: makegood.AppliedNo}
 		t.giveUp(i, undo, a.Error.Message)
 	case !fact.Run:
 		a := t.activity(i, undo)
-		a.State, a.FinishedAt = makegood.Skipped, t.now
+		a.State, a.FinishedAt = job.Skipped, t.now
 	default:
 		t.openAttempt(i, undo)
 	}
@@ -64,8 +65,8 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.job.Reason = makegood.Clip(reason)
 	for i := range t.job.Steps {
 		a := &t.job.Steps[i].Forward
-		if a.State == makegood.Backoff {
-			a.State = makegood.Withdrawn
+		if a.State == job.Backoff {
+			a.State = job.Withdrawn
 		}
 	}
 }
@@ -98,23 +99,23 @@ func (t *turn) goBack() {
 // settled, and reports whether nothing is left to do.
 func (t *turn) settle(i int) bool {
 	s := &t.job.Steps[i]
-	if s.Forward.State == makegood.Dispatched {
+	if s.Forward.State == job.Dispatched {
 		// Its end comes before its undo: by a reply, or by being closed.
 		return false
 	}
 	switch s.Undo.State {
-	case makegood.Done, makegood.Skipped, makegood.Irreversible:
+	case job.Done, job.Skipped, job.Irreversible:
 		return true
-	case makegood.NotStarted:
+	case job.NotStarted:
 	default:
 		return false
 	}
 	switch {
-	case s.Forward.State != makegood.Done && !s.Forward.Unknown:
-		s.Undo.State = makegood.Skipped
+	case s.Forward.State != job.Done && !s.Forward.Unknown:
+		s.Undo.State = job.Skipped
 		return true
 	case !t.w.Steps[i].CanUndo():
-		s.Undo.State = makegood.Irreversible
+		s.Undo.State = job.Irreversible
 		return true
 	case !t.job.Paused():
 		t.start(i, true)
@@ -126,7 +127,7 @@ func (t *turn) settle(i int) bool {
 func (t *turn) notUndone() string {
 	var names []string
 	for _, s := range t.job.Steps {
-		if s.Undo.State == makegood.Irreversible {
+		if s.Undo.State == job.Irreversible {
 			names = append(names, s.Name)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
+	"github.com/makegood-dev/makegood/internal/job"
 
-	"github.com/makegood-dev/makegood"
+	"pgregory.net/rapid"
 )
 
 // What a later release has stored in a job, and this one does not know, goes through everything that is decided here:
@@ -32,12 +32,12 @@ func TestNothingThatIsKeptIsLost(t *testing.T) {
 	})
 }
 
-func checkKept(t *rapid.T, job makegood.Job) {
+func checkKept(t *rapid.T, j job.Job) {
 	t.Helper()
-	if job.Needs != 1 || job.Kept != "of the job" {
-		t.Fatalf("the job needs %d and keeps %q, want 1 and what it had", job.Needs, job.Kept)
+	if j.Needs != 1 || j.Kept != "of the job" {
+		t.Fatalf("the job needs %d and keeps %q, want 1 and what it had", j.Needs, j.Kept)
 	}
-	for i, s := range job.Steps {
+	for i, s := range j.Steps {
 		for want, got := range map[string]string{"of step ": s.Kept, "of forward ": s.Forward.Kept, "of undo ": s.Undo.Kept} {
 			if want += fmt.Sprint(i); got != want {
 				t.Fatalf("got %q, want %q", got, want)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -17,7 +18,7 @@ func TestAClaimUnderTheLongestNameIsBelieved(t *testing.T) {
 		{makegood.MaxLockedByBytes + 1, 1},
 	} {
 		x := newAttacked(t, makegood.Step{})
-		x.item = store.ClaimItem{Claim: makegood.Claim{
+		x.item = store.ClaimItem{Claim: job.Claim{
 			Attempt: 1, LockedBy: strings.Repeat("a", c.bytes), StartedAt: x.now, CompleteBy: x.now.Add(2 * time.Minute),
 		}}
 		x.due()
@@ -31,8 +32,8 @@ func TestAClaimUnderTheLongestNameIsBelieved(t *testing.T) {
 func TestAParkedJobStaysInTheIndexWhateverComes(t *testing.T) {
 	x := newAttacked(t, makegood.Step{})
 	x.job.ProcessState, x.job.CompleteBy = makegood.Error, x.now.Add(makegood.FarKey)
-	reply := makegood.Reply{Step: "s", Attempt: 1, LockedBy: "a1", StartedAt: x.now, Token: machine.Token(x.job, "s", 1)}
-	next, v := machine.Apply(x.w, x.job, makegood.StepSucceeded{Reply: reply}, x.facts(nil), x.now)
+	reply := job.Reply{Step: "s", Attempt: 1, LockedBy: "a1", StartedAt: x.now, Token: machine.Token(x.job, "s", 1)}
+	next, v := machine.Apply(x.w, x.job, job.StepSucceeded{Reply: reply}, x.facts(nil), x.now)
 	if v.Kind != machine.Applied || next.CompleteBy.IsZero() {
 		t.Errorf("got %s and the key %v, want it applied, and a key", v.Kind, next.CompleteBy)
 	}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Kind is what became of an event.
@@ -70,7 +71,7 @@ type Facts struct {
 	Random uint64
 	// Values are the facts about expressions that were asked for, Found those about claims.
 	Values map[Want]Fact
-	Found  map[Ask]makegood.Found
+	Found  map[Ask]job.Found
 	// Secret is makegood.SecretBytes random bytes, for a job that has none.
 	Secret []byte
 	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.
@@ -86,25 +87,25 @@ type Facts struct {
 // good for nothing else; facts about claims are asked for first, over the job as it came. It panics on
 // what only a bug of ours can bring about: a transition that is not in the table, a job that nothing
 // would ever wake, or one that has no secret.
-func Apply(w makegood.Workflow, job makegood.Job, event makegood.Event, facts Facts, now time.Time) (makegood.Job, Verdict) {
-	next := job.Clone()
+func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now time.Time) (job.Job, Verdict) {
+	next := j.Clone()
 	t := newTurn(w, &next, facts, event.Cause(), now)
 	t.begin(event)
 	verdict := t.take(event)
 	if len(t.asks) > 0 {
-		return job, Verdict{Kind: Wanting, Asks: t.asks}
+		return j, Verdict{Kind: Wanting, Asks: t.asks}
 	}
 	if verdict.Kind != Applied {
-		return job, verdict
+		return j, verdict
 	}
 	t.advance()
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}
 	}
 	t.touch()
-	t.tell(job.ProcessState)
-	t.setKey(job.CompleteBy, t.mayRaise(event))
-	mustAllow(job.ProcessState, next.ProcessState)
+	t.tell(j.ProcessState)
+	t.setKey(j.CompleteBy, t.mayRaise(event))
+	mustAllow(j.ProcessState, next.ProcessState)
 	return next, Verdict{Kind: Applied}
 }
 
@@ -124,9 +125,9 @@ func (t *turn) touch() {
 type Submission struct {
 	ID         string
 	Definition string
-	Input      makegood.Payload
+	Input      job.Payload
 	InputHash  string
-	// Birth is a nonce: see makegood.Job.
+	// Birth is a nonce: see job.Job.
 	Birth string
 	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
 	StartAt time.Time
@@ -138,41 +139,41 @@ type Submission struct {
 
 // Submit gives the job as it is to be stored: Pending, with its first attempts open. It may want
 // facts, as Apply does, and then gives the job as far as it is decided.
-func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (makegood.Job, Verdict) {
-	job := makegood.Job{
+func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
+	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
 		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
 		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
-		Steps: make([]makegood.StepState, len(w.Steps)),
+		Steps: make([]job.StepState, len(w.Steps)),
 	}
 	for i, s := range w.Steps {
-		job.Steps[i].Name = s.Name
+		j.Steps[i].Name = s.Name
 	}
-	t := newTurn(w, &job, facts, makegood.Submitted{}.Cause(), now)
+	t := newTurn(w, &j, facts, job.Submitted{}.Cause(), now)
 	t.renewDeadline()
-	if job.ReplyTo != "" {
+	if j.ReplyTo != "" {
 		t.announce(false, true)
 	}
 	if s.Later {
-		job.CompleteBy = t.now
-		return job, Verdict{Kind: Applied}
+		j.CompleteBy = t.now
+		return j, Verdict{Kind: Applied}
 	}
 	t.advance()
 	if len(t.wants) > 0 {
-		return job, Verdict{Kind: Wanting, Wants: t.wants}
+		return j, Verdict{Kind: Wanting, Wants: t.wants}
 	}
 	t.touch()
 	t.tell(makegood.Pending)
 	t.setKey(time.Time{}, false)
-	mustAllow(makegood.Pending, job.ProcessState)
-	return job, Verdict{Kind: Applied}
+	mustAllow(makegood.Pending, j.ProcessState)
+	return j, Verdict{Kind: Applied}
 }
 
 // turn is one decision under way. job is its own copy.
 type turn struct {
 	w     makegood.Workflow
-	job   *makegood.Job
+	job   *job.Job
 	facts Facts
 	cause string
 	now   time.Time
@@ -182,32 +183,32 @@ type turn struct {
 	asks  []Ask
 }
 
-func newTurn(w makegood.Workflow, job *makegood.Job, facts Facts, cause string, now time.Time) *turn {
-	return &turn{w: w, job: job, facts: facts, cause: cause, now: makegood.Instant(now), graph: newGraph(w)}
+func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
+	return &turn{w: w, job: j, facts: facts, cause: cause, now: makegood.Instant(now), graph: newGraph(w)}
 }
 
 // take says what the event itself changes; what follows from it is advance's.
-func (t *turn) take(event makegood.Event) Verdict {
+func (t *turn) take(event job.Event) Verdict {
 	switch e := event.(type) {
-	case makegood.Submitted:
+	case job.Submitted:
 		return t.submitted()
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		return t.succeeded(e)
-	case makegood.StepFailed:
+	case job.StepFailed:
 		return t.failed(e)
-	case makegood.AttemptClosed:
+	case job.AttemptClosed:
 		return t.attemptClosed(e)
-	case makegood.DispatchRefused:
+	case job.DispatchRefused:
 		return t.dispatchRefused(e)
-	case makegood.DeadlinePassed:
+	case job.DeadlinePassed:
 		return t.deadlinePassed(e)
-	case makegood.Interrupted:
+	case job.Interrupted:
 		return t.interrupted(e)
-	case makegood.Told:
+	case job.Told:
 		return t.told(e)
-	case makegood.NotHeard:
+	case job.NotHeard:
 		return t.notHeard(e)
-	case makegood.Requested:
+	case job.Requested:
 		return t.requested(e)
 	default:
 		panic(fmt.Sprintf("machine: unknown event %T", event))
@@ -215,9 +216,9 @@ func (t *turn) take(event makegood.Event) Verdict {
 }
 
 // begin notes that the job is under way: something other than a request has happened to it.
-func (t *turn) begin(event makegood.Event) {
+func (t *turn) begin(event job.Event) {
 	switch event.(type) {
-	case makegood.Told, makegood.NotHeard, makegood.Requested, makegood.Submitted, makegood.AttemptClosed:
+	case job.Told, job.NotHeard, job.Requested, job.Submitted, job.AttemptClosed:
 		return
 	}
 	if t.job.ProcessState == makegood.Pending {
@@ -280,7 +281,7 @@ func (t *turn) stop(reason string) {
 // announce notes that somebody must be told of the state that the job is in now.
 func (t *turn) announce(operator, listener bool) {
 	t.job.Seq++
-	t.job.Untold = append(t.job.Untold, makegood.Announcement{
+	t.job.Untold = append(t.job.Untold, job.Announcement{
 		Seq: t.job.Seq, ProcessState: t.job.ProcessState, Reason: t.job.Reason, At: t.now,
 		Operator: operator, Listener: listener,
 	})
@@ -298,7 +299,7 @@ func (t *turn) tell(was makegood.ProcessState) {
 // submitted makes the first attempts of a job that was stored without them.
 func (t *turn) submitted() Verdict {
 	for _, s := range t.job.Steps {
-		if s.Attempt > 0 || s.Forward.State != makegood.NotStarted {
+		if s.Attempt > 0 || s.Forward.State != job.NotStarted {
 			return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
 		}
 	}
@@ -312,7 +313,7 @@ func (t *turn) submitted() Verdict {
 func (t *turn) early() bool { return t.now.Before(t.job.StartAt) }
 
 // told takes the announcements off that were delivered to all whom they are for.
-func (t *turn) told(e makegood.Told) Verdict {
+func (t *turn) told(e job.Told) Verdict {
 	news := false
 	for i := range t.job.Untold {
 		a := &t.job.Untold[i]
@@ -333,8 +334,8 @@ func (t *turn) told(e makegood.Told) Verdict {
 }
 
 // notHeard waits longer each time a listener cannot be told, and gives up what is too old to tell.
-func (t *turn) notHeard(e makegood.NotHeard) Verdict {
-	waiting := slices.ContainsFunc(t.job.Untold, func(a makegood.Announcement) bool { return a.Listener && a.Seq == e.Seq })
+func (t *turn) notHeard(e job.NotHeard) Verdict {
+	waiting := slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Listener && a.Seq == e.Seq })
 	if !waiting || t.now.Before(t.job.TellAt) {
 		return Verdict{Kind: Duplicate, Reason: "it is known that the listener did not hear it"}
 	}
@@ -355,5 +356,5 @@ func (t *turn) notHeard(e makegood.NotHeard) Verdict {
 }
 
 func (t *turn) forgetTold() {
-	t.job.Untold = slices.DeleteFunc(t.job.Untold, func(a makegood.Announcement) bool { return !a.Operator && !a.Listener })
+	t.job.Untold = slices.DeleteFunc(t.job.Untold, func(a job.Announcement) bool { return !a.Operator && !a.Listener })
 }

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/machine"
 	"pgregory.net/rapid"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 )
 
 // A replay of a failure: go test ./internal/machine -run TestRandomEvents -rapid.seed=SEED (the
@@ -54,28 +56,28 @@ func TestAFencedReplyChangesNothing(t *testing.T) {
 		x.claim()
 		for _, which := range sorted(x.claimed) {
 			task := x.tasks[which]
-			mine := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
-			other := func(change func(*makegood.Reply)) makegood.Reply {
+			mine := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
+			other := func(change func(*job.Reply)) job.Reply {
 				r := mine
 				change(&r)
 				return r
 			}
-			for _, e := range []makegood.Event{
-				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Token = "" })},
-				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Token += "A" })},
-				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Attempt++ })},
-				makegood.StepSucceeded{Reply: other(func(r *makegood.Reply) { r.Token = machine.Token(x.job, r.Step, r.Attempt+1) })},
-				makegood.StepFailed{Reply: other(func(r *makegood.Reply) { r.LockedBy = "zombie" })},
-				makegood.StepFailed{Reply: other(func(r *makegood.Reply) { r.LockedBy = "" })},
-				makegood.StepFailed{Reply: other(func(r *makegood.Reply) { r.Token = "" })},
+			for _, e := range []job.Event{
+				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Token = "" })},
+				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Token += "A" })},
+				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Attempt++ })},
+				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Token = machine.Token(x.job, r.Step, r.Attempt+1) })},
+				job.StepFailed{Reply: other(func(r *job.Reply) { r.LockedBy = "zombie" })},
+				job.StepFailed{Reply: other(func(r *job.Reply) { r.LockedBy = "" })},
+				job.StepFailed{Reply: other(func(r *job.Reply) { r.Token = "" })},
 			} {
-				job, items := x.job.Clone(), x.items[task.Agent+"/"+task.Step]
+				j, items := x.job.Clone(), x.items[task.Agent+"/"+task.Step]
 				x.nested = true
-				kind, done := x.try(x.job.Clone(), e, map[machine.Ask]makegood.Found{})
+				kind, done := x.try(x.job.Clone(), e, map[machine.Ask]job.Found{})
 				if kind != machine.Stale || !done {
 					t.Fatalf("%#v was %s, want stale", e, kind)
 				}
-				if item := x.items[task.Agent+"/"+task.Step]; !reflect.DeepEqual(job, x.job) || item.Closed != items.Closed || item.LockedBy != items.LockedBy {
+				if item := x.items[task.Agent+"/"+task.Step]; !reflect.DeepEqual(j, x.job) || item.Closed != items.Closed || item.LockedBy != items.LockedBy {
 					t.Fatalf("%#v changed the job or its claim: %+v, %+v", e, x.job, item)
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Effect is what a verb does to a job in a state.
@@ -90,7 +91,7 @@ func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
 }
 
 // requested does what an operator or submitter asks for, where the table allows it.
-func (t *turn) requested(e makegood.Requested) Verdict {
+func (t *turn) requested(e job.Requested) Verdict {
 	name := requestName(e)
 	if e.Request != "" && slices.Contains(t.job.Requests, name) {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
@@ -108,12 +109,12 @@ func (t *turn) requested(e makegood.Requested) Verdict {
 }
 
 // requestName is what a job remembers of a request: short, whatever name its submitter gave it.
-func requestName(e makegood.Requested) string {
+func requestName(e job.Requested) string {
 	sum := sha256.Sum256([]byte(e.Cause()))
 	return base64.RawURLEncoding.EncodeToString(sum[:8])
 }
 
-func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
+func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	switch rule.Effect {
 	case TurnsRound:
 		return t.requestUndo(e)
@@ -151,7 +152,7 @@ func (t *turn) grant(rule Rule, e makegood.Requested) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-func reasonOf(e makegood.Requested) string {
+func reasonOf(e job.Requested) string {
 	if e.Reason != "" {
 		return e.Reason
 	}
@@ -162,7 +163,7 @@ func reasonOf(e makegood.Requested) string {
 }
 
 // requestUndo turns a job round, from wherever it is.
-func (t *turn) requestUndo(e makegood.Requested) Verdict {
+func (t *turn) requestUndo(e job.Requested) Verdict {
 	want := makegood.Undone
 	if e.Verb == makegood.Cancel {
 		want = makegood.Cancelled
@@ -198,8 +199,8 @@ func (t *turn) goOn() {
 	}
 	for i := range t.job.Steps {
 		a := t.activity(i, !t.forwards())
-		if a.State == makegood.Failed {
-			a.State, a.FinishedAt = makegood.NotStarted, time.Time{}
+		if a.State == job.Failed {
+			a.State, a.FinishedAt = job.NotStarted, time.Time{}
 			a.Tries, a.Interruptions = 0, 0
 		}
 	}
@@ -209,13 +210,13 @@ func (t *turn) goOn() {
 // and when that is longer than the job has, all that it would find is the job's timeout, time after time. A retry
 // that is not due yet gets a reminder of its own.
 func (t *turn) takeUp(i int) {
-	if a := t.activity(i, !t.forwards()); a.State == makegood.Dispatched && a.Closing {
+	if a := t.activity(i, !t.forwards()); a.State == job.Dispatched && a.Closing {
 		// Its end was asked for when the job came to stand still. It is wanted again, if it was not closed.
 		t.look(i, !t.forwards())
 	} else {
 		t.dueStep(i)
 	}
-	if a := t.activity(i, !t.forwards()); a.State == makegood.Backoff {
+	if a := t.activity(i, !t.forwards()); a.State == job.Backoff {
 		a.Cause = t.cause
 		if passed(a.At, t.now) {
 			t.openAttempt(i, !t.forwards())
@@ -235,8 +236,8 @@ func (t *turn) newRound() {
 	t.renewDeadline()
 	for i := range t.job.Steps {
 		s := &t.job.Steps[i]
-		s.Forward = makegood.Activity{FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}
-		s.Undo = makegood.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}
+		s.Forward = job.Activity{FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}
+		s.Undo = job.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}
 	}
 }
 

@@ -7,15 +7,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // answer does what package store says of looking at a claim item, and of closing it.
-func (s *story) answer(ask machine.Ask) makegood.Found {
+func (s *story) answer(ask machine.Ask) job.Found {
 	name, until := s.slotOf(ask.Step, ask.Undo), s.activityOf(ask.Step, ask.Undo).ClaimUntil()
-	found := makegood.Found{Finding: makegood.FoundSilent}
+	found := job.Found{Finding: job.FoundSilent}
 	by := ""
 	if ask.LockedBy != "" {
 		by = " of " + ask.LockedBy
@@ -43,11 +43,11 @@ func (s *story) answer(ask machine.Ask) makegood.Found {
 	return found
 }
 
-func (s *story) found(f makegood.Found) string {
+func (s *story) found(f job.Found) string {
 	switch f.Finding {
-	case makegood.FoundHeld:
+	case job.FoundHeld:
 		return fmt.Sprintf("held by %s until %s", f.Claim.LockedBy, s.when(f.Claim.CompleteBy))
-	case makegood.FoundOver:
+	case job.FoundOver:
 		return fmt.Sprintf("over, #%d is claimed by %s", f.Claim.Attempt, f.Claim.LockedBy)
 	default:
 		return string(f.Finding)
@@ -58,7 +58,7 @@ func (s *story) found(f makegood.Found) string {
 // answers to the job in one fold. Those that are lost are never heard of.
 func (s *story) close(a args) string {
 	steps := slices.DeleteFunc(a.words[1:], func(w string) bool { return w == "lost" })
-	var events []makegood.Event
+	var events []job.Event
 	var out strings.Builder
 	for _, c := range s.closings {
 		if len(steps) > 0 && !slices.Contains(steps, c.Step) {
@@ -67,7 +67,7 @@ func (s *story) close(a args) string {
 		s.answers = nil
 		found := s.answer(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
 		out.WriteString(s.answers[0])
-		events = append(events, makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
+		events = append(events, job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
 	}
 	if len(steps)+1 < len(a.words) {
 		return out.String() + s.show()
@@ -97,7 +97,7 @@ func (s *story) slot(step string) string {
 	return s.slotOf(step, state.Undo.Attempt > state.Forward.Attempt)
 }
 
-func (s *story) activityOf(step string, undo bool) makegood.Activity {
+func (s *story) activityOf(step string, undo bool) job.Activity {
 	state, _ := s.job.Step(step)
 	if undo {
 		return state.Undo
@@ -114,7 +114,7 @@ func (s *story) claim(a args) string {
 		s.t.Fatalf("no task of attempt %d of step %s was sent", n, state.Name)
 	}
 	name := task.Agent + "/" + task.Step
-	item, err := store.Claimed(s.items[name], makegood.Claim{
+	item, err := store.Claimed(s.items[name], job.Claim{
 		Attempt: n, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: s.now.Add(task.Timeout.Std()),
 	}, task.ClaimUntil)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *story) beat(a args) string {
 // lie writes a claim as no good agent does: of an attempt that was never made, or far ahead.
 func (s *story) lie(a args) string {
 	state, _ := s.job.Step(a.words[1])
-	s.items[s.slot(state.Name)] = store.ClaimItem{Claim: makegood.Claim{
+	s.items[s.slot(state.Name)] = store.ClaimItem{Claim: job.Claim{
 		Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))), LockedBy: a.or("by", "liar"),
 		StartedAt: s.now, CompleteBy: s.now.Add(s.duration(a.or("ahead", "30s")).Std()),
 	}}
@@ -163,7 +163,7 @@ func (s *story) expire(a args) string {
 }
 
 // attempt says what the job knows of an attempt that is out, and what its claim item does.
-func (s *story) attempt(a makegood.Activity, item store.ClaimItem) string {
+func (s *story) attempt(a job.Activity, item store.ClaimItem) string {
 	line := fmt.Sprintf(" #%d", a.Attempt)
 	if a.Resent > 0 {
 		line += fmt.Sprintf(" (sent again %d times, last at %s)", a.Resent, s.when(a.At))
@@ -188,7 +188,7 @@ func (s *story) attempt(a makegood.Activity, item store.ClaimItem) string {
 }
 
 // send writes a task. Whenever it is sent, it can be claimed until the same moment, and brings the same token.
-func (s *story) send(d makegood.Dispatch) string {
+func (s *story) send(d job.Dispatch) string {
 	task := machine.TaskOf(s.w, s.job, d)
 	id := fmt.Sprintf("%s#%d", d.Step, d.Attempt)
 	if first, ok := s.tasks[id]; ok && (!first.ClaimUntil.Equal(task.ClaimUntil) || first.Token != task.Token) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // show writes what is different from what was last shown.
@@ -75,31 +76,31 @@ func (s *story) describe() []string {
 
 func (s *story) activity(step string, undo bool) []string {
 	a, name := s.activityOf(step, undo), named(step, undo)
-	if a.State == makegood.NotStarted && a.Attempt == 0 {
+	if a.State == job.NotStarted && a.Attempt == 0 {
 		return nil
 	}
 	state := string(a.State)
-	if a.State == makegood.NotStarted {
+	if a.State == job.NotStarted {
 		state = "not started"
 	}
 	line := fmt.Sprintf("%s: %s", name, state)
 	switch a.State {
-	case makegood.Backoff:
+	case job.Backoff:
 		line += " until " + s.when(a.At)
-	case makegood.Dispatched:
+	case job.Dispatched:
 		line += s.attempt(a, s.items[s.slotOf(step, undo)])
 	}
 	if a.Interruptions > 0 {
 		line += fmt.Sprintf(", cut off %d times", a.Interruptions)
 	}
-	if a.Unknown && a.State != makegood.Done {
+	if a.Unknown && a.State != job.Done {
 		line += ", outcome unknown"
 	}
 	return []string{line + s.past(a)}
 }
 
 // past says of an activity what it has behind it. Of one that goes well there is little to say.
-func (s *story) past(a makegood.Activity) string {
+func (s *story) past(a job.Activity) string {
 	line := ""
 	if a.Tries != 1 && a.Attempt > 0 {
 		line += fmt.Sprintf(", tries %d", a.Tries)

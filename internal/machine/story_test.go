@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -88,7 +89,7 @@ func tell(t *testing.T, text string) string {
 type story struct {
 	t          *testing.T
 	w          makegood.Workflow
-	job        makegood.Job
+	job        job.Job
 	start, now time.Time
 	random     uint64
 	period     time.Duration
@@ -98,9 +99,9 @@ type story struct {
 	items map[string]store.ClaimItem
 	tasks map[string]makegood.Task
 	// closings are those that were derived last, answers what the core was told that it asked for.
-	closings []makegood.CloseAttempt
+	closings []job.CloseAttempt
 	answers  []string
-	last     makegood.Event
+	last     job.Event
 	shown    []string
 	requests int
 }
@@ -228,19 +229,19 @@ func (s *story) step(a args) makegood.Step {
 }
 
 // event makes the event that a line tells of.
-func (s *story) event(verb string, a args) makegood.Event {
+func (s *story) event(verb string, a args) job.Event {
 	switch verb {
 	case "succeed":
-		return makegood.StepSucceeded{Reply: s.reply(a)}
+		return job.StepSucceeded{Reply: s.reply(a)}
 	case "fail":
-		return makegood.StepFailed{Reply: s.reply(a), Error: makegood.StepError{
+		return job.StepFailed{Reply: s.reply(a), Error: job.StepError{
 			Message: a.or("message", "it broke"), Retryable: !a.has("final"),
 			Applied:    makegood.Applied(a.or("applied", "unknown")),
 			RetryAfter: s.duration(a.or("after", "0s")),
 		}}
 	case "refused":
 		state, _ := s.job.Step(a.words[1])
-		return makegood.DispatchRefused{Step: a.words[1], Attempt: state.Attempt, Reason: "2 MB, the limit is 1 MiB"}
+		return job.DispatchRefused{Step: a.words[1], Attempt: state.Attempt, Reason: "2 MB, the limit is 1 MiB"}
 	case "deadline":
 		key := s.job.CompleteBy
 		if at, ok := a.values["key"]; ok {
@@ -249,38 +250,38 @@ func (s *story) event(verb string, a args) makegood.Event {
 		if a.has("unkeyed") {
 			key = time.Time{}
 		}
-		return makegood.DeadlinePassed{Key: key}
+		return job.DeadlinePassed{Key: key}
 	case "interrupted":
 		if !a.has("late") {
 			s.run++
 		}
-		return makegood.Interrupted{Incarnation: s.run}
+		return job.Interrupted{Incarnation: s.run}
 	case "told":
 		both := !a.has("operator") && !a.has("listener")
-		return makegood.Told{
+		return job.Told{
 			Seq: s.number(a.or("seq", strconv.Itoa(s.job.Seq))), Operator: both || a.has("operator"), Listener: both || a.has("listener"),
 		}
 	case "unheard":
-		return makegood.NotHeard{Seq: s.number(a.or("seq", strconv.Itoa(s.unheard())))}
+		return job.NotHeard{Seq: s.number(a.or("seq", strconv.Itoa(s.unheard())))}
 	case "submitted":
-		return makegood.Submitted{}
+		return job.Submitted{}
 	}
 	if slices.Contains(makegood.Verbs(), makegood.Verb(verb)) {
 		s.requests++
-		return makegood.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
+		return job.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
 	}
 	s.t.Fatalf("a story knows no %q", verb)
 	return nil
 }
 
 // reply comes from the claim that is held, of the step's latest attempt and with its token, unless said otherwise.
-func (s *story) reply(a args) makegood.Reply {
+func (s *story) reply(a args) job.Reply {
 	var item store.ClaimItem
 	state, ok := s.job.Step(a.words[1])
 	if ok {
 		item = s.items[s.slot(state.Name)]
 	}
-	r := makegood.Reply{
+	r := job.Reply{
 		Step: a.words[1], Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))),
 		LockedBy: a.or("by", item.LockedBy), StartedAt: item.StartedAt,
 	}
@@ -321,7 +322,7 @@ func (s *story) known() machine.Facts {
 		}
 	}
 	return machine.Facts{
-		Random: s.random, Values: values, Found: map[machine.Ask]makegood.Found{},
+		Random: s.random, Values: values, Found: map[machine.Ask]job.Found{},
 		Secret: []byte("sixteen bytes ok"), Period: s.period, Incarnation: s.run,
 	}
 }
@@ -332,19 +333,19 @@ func (s *story) submit(a args) string {
 	if at, ok := a.values["startAt"]; ok {
 		submission.StartAt = s.start.Add(s.duration(at).Std())
 	}
-	job, v := machine.Submit(s.w, submission, s.known(), s.now)
-	job.Rev = 1
-	s.job, s.last = job, makegood.Submitted{}
+	j, v := machine.Submit(s.w, submission, s.known(), s.now)
+	j.Rev = 1
+	s.job, s.last = j, job.Submitted{}
 	return fmt.Sprintf("%s\n", v.Kind) + s.show() + s.commands(s.last)
 }
 
-func (s *story) deliver(e makegood.Event) string {
+func (s *story) deliver(e job.Event) string {
 	s.last = e
 	return s.apply(e) + s.show() + s.commands(e)
 }
 
 // apply brings an event to the job, and answers what the core asks for.
-func (s *story) apply(e makegood.Event) string {
+func (s *story) apply(e job.Event) string {
 	facts := s.known()
 	s.answers = nil
 	next, v := machine.Apply(s.w, s.job, e, facts, s.now)
@@ -369,8 +370,8 @@ func (s *story) apply(e makegood.Event) string {
 }
 
 // commands writes what is to be done now, each once.
-func (s *story) commands(events ...makegood.Event) string {
-	var all []makegood.Command
+func (s *story) commands(events ...job.Event) string {
+	var all []job.Command
 	for _, e := range events {
 		for _, c := range machine.Pending(s.w, s.job, e, s.now) {
 			if !slices.Contains(all, c) {
@@ -379,19 +380,19 @@ func (s *story) commands(events ...makegood.Event) string {
 		}
 	}
 	var out strings.Builder
-	var closings []makegood.CloseAttempt
+	var closings []job.CloseAttempt
 	for _, c := range all {
 		switch c := c.(type) {
-		case makegood.Dispatch:
+		case job.Dispatch:
 			out.WriteString(s.send(c))
-		case makegood.CloseAttempt:
+		case job.CloseAttempt:
 			closings = append(closings, c)
 			unwanted := ""
 			if c.Mark {
 				unwanted = " (unwanted)"
 			}
 			fmt.Fprintf(&out, "  -> close %s#%d%s\n", named(c.Step, c.Undo), c.Attempt, unwanted)
-		case makegood.Announce:
+		case job.Announce:
 			var to []string
 			if c.Operator {
 				to = append(to, "operator")
@@ -400,9 +401,9 @@ func (s *story) commands(events ...makegood.Event) string {
 				to = append(to, "listener")
 			}
 			fmt.Fprintf(&out, "  -> announce %d %s to %s: %s\n", c.Seq, c.ProcessState, strings.Join(to, " and "), c.Reason)
-		case makegood.Remind:
+		case job.Remind:
 			fmt.Fprintf(&out, "  -> remind at %s\n", s.when(c.Key))
-		case makegood.AlertAgent:
+		case job.AlertAgent:
 			fmt.Fprintf(&out, "  -> alert: nobody claims the tasks of %s\n", c.Agent)
 		default:
 			s.t.Fatalf("unknown command %T", c)

@@ -5,22 +5,23 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // TaskOf writes the task of an attempt that Pending named, but for what takes reading payloads and
 // configuration: its input, the output that an undo is told, and where to reply.
-func TaskOf(w makegood.Workflow, job makegood.Job, d makegood.Dispatch) makegood.Task {
-	t := turn{job: &job}
+func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
+	t := turn{job: &j}
 	i, ok := t.indexOf(d.Step)
 	if !ok {
-		panic(fmt.Sprintf("machine: job %s has no step %s", job.ID, d.Step))
+		panic(fmt.Sprintf("machine: job %s has no step %s", j.ID, d.Step))
 	}
 	s, a, p := w.Steps[i], t.activity(i, d.Undo), planOf(w.Steps[i], d.Undo)
-	forward := fmt.Sprintf("%s/%s/%d", job.ID, d.Step, job.Round)
+	forward := fmt.Sprintf("%s/%s/%d", j.ID, d.Step, j.Round)
 	task := makegood.Task{
-		Job: job.ID, Workflow: job.Workflow, Step: d.Step, Round: job.Round, Attempt: d.Attempt,
+		Job: j.ID, Workflow: j.Workflow, Step: d.Step, Round: j.Round, Attempt: d.Attempt,
 		Agent: s.Agent, Action: s.Action, Key: forward,
-		Birth: job.Birth, Token: Token(job, d.Step, d.Attempt), ClaimUntil: a.ClaimUntil(),
+		Birth: j.Birth, Token: Token(j, d.Step, d.Attempt), ClaimUntil: a.ClaimUntil(),
 		SentAt: a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout,
 	}
 	if p.shared {
@@ -30,7 +31,7 @@ func TaskOf(w makegood.Workflow, job makegood.Job, d makegood.Dispatch) makegood
 	if d.Undo {
 		task.Agent, task.Action, task.Key = s.Undo.Agent, s.Undo.Action, forward+"/undo"
 		task.Undo = &makegood.UndoTask{ForwardKey: forward, Outcome: makegood.OutcomeUnknown}
-		if job.Steps[i].Forward.State == makegood.Done {
+		if j.Steps[i].Forward.State == job.Done {
 			task.Undo.Outcome = makegood.OutcomeDone
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // scheme is the number of the way in which tokens are made. It stands before each, with a dot behind it, so that another
@@ -22,25 +22,25 @@ const tokenBytes = 16
 
 // Token gives what the reply to an attempt must carry, so that only who got its task can answer it: an HMAC of step and
 // attempt under the job's secret. Empty for a job that has no secret.
-func Token(job makegood.Job, step string, attempt int) string {
-	if len(job.Secret) == 0 {
+func Token(j job.Job, step string, attempt int) string {
+	if len(j.Secret) == 0 {
 		return ""
 	}
-	mac := hmac.New(sha256.New, job.Secret)
+	mac := hmac.New(sha256.New, j.Secret)
 	// A step's name has no such byte, so no two attempts are written the same.
 	mac.Write([]byte(step + "\x00" + strconv.Itoa(attempt)))
 	return strconv.Itoa(scheme) + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tokenBytes])
 }
 
 // Genuine reports whether a reply carries the token of the attempt that it speaks of.
-func Genuine(job makegood.Job, r makegood.Reply) bool {
-	want := Token(job, r.Step, r.Attempt)
+func Genuine(j job.Job, r job.Reply) bool {
+	want := Token(j, r.Step, r.Attempt)
 	return want != "" && hmac.Equal([]byte(want), []byte(r.Token))
 }
 
 // OfLaterScheme reports whether the token of a reply is made in a way that only a later release knows: whether it is
 // genuine cannot be said here, so the reply must neither count nor be dropped. Anything else that is not Genuine is forged.
-func OfLaterScheme(r makegood.Reply) bool {
+func OfLaterScheme(r job.Reply) bool {
 	number, rest, _ := strings.Cut(r.Token, ".")
 	if rest == "" || len(number) > maxSchemeDigits {
 		return false

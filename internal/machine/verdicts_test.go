@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -15,19 +16,19 @@ func TestWhatIsSaidOfAnUnknownStepIsStale(t *testing.T) {
 	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x"}}}.WithDefaults()
 	facts := machine.Facts{Secret: make([]byte, makegood.SecretBytes), Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
-	job, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
-	for _, e := range []makegood.Event{
-		makegood.StepSucceeded{Reply: makegood.Reply{Step: "b", Attempt: 1}},
-		makegood.StepFailed{Reply: makegood.Reply{Step: "b", Attempt: 1, LockedBy: "x"}},
-		makegood.AttemptClosed{Step: "b", Attempt: 1, Found: makegood.Found{Finding: makegood.FoundNobody}},
-		makegood.DispatchRefused{Step: "b", Attempt: 1},
+	j, _ := machine.Submit(w, machine.Submission{ID: "j"}, facts, now)
+	for _, e := range []job.Event{
+		job.StepSucceeded{Reply: job.Reply{Step: "b", Attempt: 1}},
+		job.StepFailed{Reply: job.Reply{Step: "b", Attempt: 1, LockedBy: "x"}},
+		job.AttemptClosed{Step: "b", Attempt: 1, Found: job.Found{Finding: job.FoundNobody}},
+		job.DispatchRefused{Step: "b", Attempt: 1},
 	} {
-		next, got := machine.Apply(w, job, e, facts, now)
+		next, got := machine.Apply(w, j, e, facts, now)
 		if want := (machine.Verdict{Kind: machine.Stale, Reason: "there is no step b"}); !reflect.DeepEqual(got, want) {
 			t.Errorf("%T: got %+v, want %+v", e, got, want)
 		}
-		if !reflect.DeepEqual(next, job) {
-			t.Errorf("%T: got the job %+v, want it as it was: %+v", e, next, job)
+		if !reflect.DeepEqual(next, j) {
+			t.Errorf("%T: got the job %+v, want it as it was: %+v", e, next, j)
 		}
 	}
 }
@@ -38,18 +39,18 @@ func TestAJobIsBornWithAllThatItsSubmissionSays(t *testing.T) {
 	secret := []byte("sixteen bytes ok")
 	facts := machine.Facts{Secret: secret, Incarnation: 3, Values: map[machine.Want]machine.Fact{{Step: "a"}: {Run: true}}}
 	now := time.UnixMilli(1_000_000).UTC()
-	input := makegood.Payload{Inline: json.RawMessage(`{}`), Bytes: 2}
+	input := job.Payload{Inline: json.RawMessage(`{}`), Bytes: 2}
 	said := machine.Submission{
 		ID: "j", Definition: "d", Input: input, InputHash: "h", Birth: "b", StartAt: now.Add(-time.Second), ReplyTo: "shop",
 	}
 	looked := now.Add(w.Steps[0].Timeout.Std())
-	want := makegood.Job{
+	want := job.Job{
 		ID: "j", Workflow: "w", Definition: "d", Input: input, InputHash: "h", Birth: "b", Secret: secret,
 		Round: 1, ProcessState: makegood.Pending, Desired: makegood.Processed, Incarnation: 3, Transitions: 1,
 		CreatedAt: now, StartAt: said.StartAt, Deadline: now.Add(time.Hour), CompleteBy: now.Add(makegood.TellAgain), ReplyTo: "shop",
-		Seq: 1, Untold: []makegood.Announcement{{Seq: 1, ProcessState: makegood.Pending, At: now, Listener: true}},
-		Steps: []makegood.StepState{{Name: "a", Attempt: 1, Forward: makegood.Activity{
-			State: makegood.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: makegood.Submitted{}.Cause(), LookAt: looked,
+		Seq: 1, Untold: []job.Announcement{{Seq: 1, ProcessState: makegood.Pending, At: now, Listener: true}},
+		Steps: []job.StepState{{Name: "a", Attempt: 1, Forward: job.Activity{
+			State: job.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: job.Submitted{}.Cause(), LookAt: looked,
 		}}},
 	}
 	if looked.Before(want.CompleteBy) {
@@ -61,7 +62,7 @@ func TestAJobIsBornWithAllThatItsSubmissionSays(t *testing.T) {
 	}
 	said.Later = true
 	want.Secret, want.Incarnation, want.Transitions, want.CompleteBy = nil, 0, 0, now
-	want.Steps = []makegood.StepState{{Name: "a"}}
+	want.Steps = []job.StepState{{Name: "a"}}
 	if got, verdict = machine.Submit(w, said, machine.Facts{}, now); verdict.Kind != machine.Applied || !reflect.DeepEqual(got, want) {
 		t.Errorf("later: got %s,\n%+v, want\n%+v", verdict.Kind, got, want)
 	}

@@ -6,10 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
-	"pgregory.net/rapid"
 )
 
 // sorted are the keys of a map whose order must not matter.
@@ -35,7 +37,7 @@ func (x *world) claimOf(which string) {
 		return
 	}
 	name := task.Agent + "/" + task.Step
-	claim := makegood.Claim{
+	claim := job.Claim{
 		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std()),
 	}
 	item, err := store.Claimed(x.items[name], claim, task.ClaimUntil)
@@ -56,7 +58,7 @@ func (x *world) claimOf(which string) {
 			x.t.Fatalf("attempt %s of round %d was claimed in round %d", which, task.Round, x.job.Round)
 		}
 		x.maybe[task.Step] = x.maybe[task.Step] || !x.idle[which]
-		if s, _ := x.job.Step(task.Step); s.Undo.State == makegood.Done {
+		if s, _ := x.job.Step(task.Step); s.Undo.State == job.Done {
 			x.t.Fatalf("step %s was claimed forward after its undo", task.Step)
 		}
 	}
@@ -81,12 +83,12 @@ func (x *world) beat() {
 // it did before stays done.
 func (x *world) lie() {
 	s := rapid.SampledFrom(x.job.Steps).Draw(x.t, "lies")
-	undo := s.Undo.State == makegood.Dispatched
+	undo := s.Undo.State == job.Dispatched
 	if undo && !x.w.Steps[slices.IndexFunc(x.w.Steps, func(d makegood.Step) bool { return d.Name == s.Name })].CanUndo() {
 		return
 	}
 	name := x.slot(s.Name, undo)
-	claim := makegood.Claim{Attempt: s.Attempt, LockedBy: "liar", StartedAt: x.now, CompleteBy: x.now.Add(100 * time.Hour)}
+	claim := job.Claim{Attempt: s.Attempt, LockedBy: "liar", StartedAt: x.now, CompleteBy: x.now.Add(100 * time.Hour)}
 	if s.Attempt == 0 || rapid.Bool().Draw(x.t, "newer") {
 		claim.Attempt += 50
 	}
@@ -117,7 +119,7 @@ func (x *world) expire() {
 }
 
 // reply makes a reply of an attempt that was claimed, or of a shared one that is out; or one by a stranger.
-func (x *world) reply(succeed bool) (makegood.Event, bool) {
+func (x *world) reply(succeed bool) (job.Event, bool) {
 	ids := sorted(x.tasks)
 	if len(ids) == 0 {
 		return nil, false
@@ -125,13 +127,13 @@ func (x *world) reply(succeed bool) (makegood.Event, bool) {
 	return x.replyOf(rapid.SampledFrom(ids).Draw(x.t, "attempt"), succeed), true
 }
 
-func (x *world) replyOf(which string, succeed bool) makegood.Event {
+func (x *world) replyOf(which string, succeed bool) job.Event {
 	task := x.tasks[which]
 	if said, ok := x.said[which]; ok {
 		// An agent says one thing of an attempt, however often it is delivered.
 		succeed = said
 	}
-	r := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
+	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
 	if !task.Shared && r.LockedBy == "" {
 		// Nobody works on it: so nobody has its token, but for who only read the queue of another.
 		r.Token = machine.Token(x.job, task.Step, task.Attempt+1)
@@ -145,19 +147,19 @@ func (x *world) replyOf(which string, succeed bool) makegood.Event {
 		if x.idle[which] {
 			x.idle[which] = false
 		}
-		return makegood.StepSucceeded{Reply: r}
+		return job.StepSucceeded{Reply: r}
 	}
-	failure := makegood.StepError{Message: "no", Retryable: rapid.Bool().Draw(x.t, "retryable"), Applied: makegood.AppliedUnknown}
+	failure := job.StepError{Message: "no", Retryable: rapid.Bool().Draw(x.t, "retryable"), Applied: makegood.AppliedUnknown}
 	if x.idle[which] {
 		failure.Applied = makegood.AppliedNo
 	}
-	return makegood.StepFailed{Reply: r, Error: failure}
+	return job.StepFailed{Reply: r, Error: failure}
 }
 
 // noteShared: a shared attempt may run as soon as it is out.
 func (x *world) noteShared() {
 	for i, s := range x.job.Steps {
-		if x.w.Steps[i].Shared && s.Forward.State == makegood.Dispatched {
+		if x.w.Steps[i].Shared && s.Forward.State == job.Dispatched {
 			x.maybe[s.Name] = true
 		}
 	}

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
 // checkOnce: an event applied twice is applied once, and nothing need be found out to know that.
-func (x *world) checkOnce(e makegood.Event, found map[machine.Ask]makegood.Found) {
+func (x *world) checkOnce(e job.Event, found map[machine.Ask]job.Found) {
 	_, v := machine.Apply(x.w, x.job, e, x.facts(found), x.now)
 	if v.Kind == machine.Applied || v.Kind == machine.Wanting {
 		x.t.Fatalf("%#v was applied twice (%s): %+v", e, v.Kind, x.job)
@@ -16,11 +17,11 @@ func (x *world) checkOnce(e makegood.Event, found map[machine.Ask]makegood.Found
 }
 
 // check holds what must be true of every job in every state.
-func (x *world) check(before makegood.Job) {
+func (x *world) check(before job.Job) {
 	j := x.job
 	failures := 0
 	for i, s := range j.Steps {
-		if s.Forward.State == makegood.Dispatched && s.Undo.State == makegood.Dispatched {
+		if s.Forward.State == job.Dispatched && s.Undo.State == job.Dispatched {
 			x.t.Fatalf("step %s goes both ways at once", s.Name)
 		}
 		for _, undo := range []bool{false, true} {
@@ -32,7 +33,7 @@ func (x *world) check(before makegood.Job) {
 			if a.Tries < 0 {
 				x.t.Fatalf("step %s has made %d tries", s.Name, a.Tries)
 			}
-			if a.State == makegood.Dispatched {
+			if a.State == job.Dispatched {
 				x.checkOut(before, i, undo, a)
 			}
 		}
@@ -48,7 +49,7 @@ func (x *world) check(before makegood.Job) {
 }
 
 // checkOut holds what must be true of an attempt that is out, and lets its task be claimed.
-func (x *world) checkOut(before makegood.Job, i int, undo bool, a makegood.Activity) {
+func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	def, j := x.w.Steps[i], x.job
 	which := id(def.Name, a.Attempt)
 	_, known := x.tasks[which]
@@ -59,7 +60,7 @@ func (x *world) checkOut(before makegood.Job, i int, undo bool, a makegood.Activ
 		x.t.Fatalf("attempt %s is out in a job that is %s", which, j.ProcessState)
 	}
 	if !known {
-		x.tasks[which] = machine.TaskOf(x.w, j, makegood.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
+		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
 	}
 	startBy, timeout := def.StartBy.Std(), def.Timeout.Std()
 	longest := max(10*timeout, timeout+makegood.MaxClaimAhead)
@@ -81,13 +82,13 @@ func (x *world) checkOut(before makegood.Job, i int, undo bool, a makegood.Activ
 
 // noteEnded: an attempt that ended in a save can never be claimed. Those that an interruption ended went with their
 // process.
-func (x *world) noteEnded(before makegood.Job, s makegood.StepState) {
+func (x *world) noteEnded(before job.Job, s job.StepState) {
 	was, ok := before.Step(s.Name)
 	if !ok {
 		return
 	}
-	for _, pair := range [][2]makegood.Activity{{was.Forward, s.Forward}, {was.Undo, s.Undo}} {
-		if a, now := pair[0], pair[1]; a.State == makegood.Dispatched && (now.State != makegood.Dispatched || now.Attempt != a.Attempt) {
+	for _, pair := range [][2]job.Activity{{was.Forward, s.Forward}, {was.Undo, s.Undo}} {
+		if a, now := pair[0], pair[1]; a.State == job.Dispatched && (now.State != job.Dispatched || now.Attempt != a.Attempt) {
 			x.over[id(s.Name, a.Attempt)] = true
 		}
 	}
@@ -127,11 +128,11 @@ func (x *world) checkKey() {
 		}
 	}
 	for _, s := range j.Steps {
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			switch {
-			case a.State == makegood.Dispatched:
+			case a.State == job.Dispatched:
 				note(a.LookAt)
-			case a.State == makegood.Backoff && x.live():
+			case a.State == job.Backoff && x.live():
 				note(a.At)
 			}
 		}
@@ -147,14 +148,14 @@ func (x *world) checkKey() {
 	}
 }
 
-func (x *world) checkUndone(def makegood.Step, s makegood.StepState) {
-	if s.Forward.State == makegood.Dispatched {
+func (x *world) checkUndone(def makegood.Step, s job.StepState) {
+	if s.Forward.State == job.Dispatched {
 		x.t.Fatalf("step %s still runs in an undone job", s.Name)
 	}
 	switch {
 	case !x.maybe[s.Name]:
 	case !def.CanUndo():
-		if s.Undo.State != makegood.Irreversible {
+		if s.Undo.State != job.Irreversible {
 			x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)
 		}
 	case !x.undone[s.Name]:

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
-	"pgregory.net/rapid"
 )
 
 // world is a job in a store that keeps the contract of package store, with agents that claim behind
@@ -18,18 +20,18 @@ import (
 type world struct {
 	t        *rapid.T
 	w        makegood.Workflow
-	job      makegood.Job
+	job      job.Job
 	now      time.Time
 	period   time.Duration
 	run      int
-	events   []makegood.Event
+	events   []job.Event
 	requests int
 	// items are the claim items by agent and step, tasks those of every attempt that was ever out.
 	items map[string]store.ClaimItem
 	tasks map[string]makegood.Task
 	// closings were derived, answers given.
-	closings []makegood.CloseAttempt
-	answers  []makegood.Event
+	closings []job.CloseAttempt
+	answers  []job.Event
 	// over are the attempts that were closed, or that ended in a save: nobody may claim them. dead went with the
 	// process that would have run them.
 	over, dead map[string]bool
@@ -104,23 +106,23 @@ func newWorld(t *rapid.T) *world {
 		submission.StartAt = x.now.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "startAt")) * time.Second)
 	}
 	for {
-		job, v := machine.Submit(x.w, submission, facts, x.now)
+		j, v := machine.Submit(x.w, submission, facts, x.now)
 		if v.Kind == machine.Wanting {
 			x.values(&facts, v.Wants)
 			continue
 		}
-		job.Rev = 1
-		x.job = job
+		j.Rev = 1
+		x.job = j
 		break
 	}
 	x.noteShared()
-	x.check(makegood.Job{})
+	x.check(job.Job{})
 	return x
 }
 
 func (x *world) newRound() { x.maybe, x.undone = map[string]bool{}, map[string]bool{} }
 
-func (x *world) facts(found map[machine.Ask]makegood.Found) machine.Facts {
+func (x *world) facts(found map[machine.Ask]job.Found) machine.Facts {
 	return machine.Facts{
 		Random: rapid.Uint64().Draw(x.t, "random"), Secret: []byte("sixteen bytes ok"),
 		Period: x.period, Incarnation: x.run, Found: found,
@@ -148,7 +150,7 @@ func (x *world) slot(step string, undo bool) string {
 }
 
 // ask answers the core from the claim items, as package store says.
-func (x *world) ask(a machine.Ask) (makegood.Found, error) {
+func (x *world) ask(a machine.Ask) (job.Found, error) {
 	name, task := x.slot(a.Step, a.Undo), x.tasks[id(a.Step, a.Attempt)]
 	switch a.Kind {
 	case machine.AskLook:
@@ -168,17 +170,17 @@ func (x *world) ask(a machine.Ask) (makegood.Found, error) {
 	case machine.AskOverrule:
 		item, err := store.Overruled(x.items[name], a.Attempt, a.LockedBy, task.ClaimUntil)
 		if err != nil {
-			return makegood.Found{}, err
+			return job.Found{}, err
 		}
 		if a.LockedBy != "liar" {
 			x.t.Fatalf("%+v overrules a claim that is true", a)
 		}
 		x.items[name] = item
 		x.over[id(a.Step, a.Attempt)] = true
-		return makegood.Found{Finding: makegood.FoundSilent}, nil
+		return job.Found{Finding: job.FoundSilent}, nil
 	default:
 		x.t.Fatalf("unknown ask %q", a.Kind)
-		return makegood.Found{}, nil
+		return job.Found{}, nil
 	}
 }
 
@@ -189,31 +191,31 @@ func (x *world) wanted(a machine.Ask) bool {
 	if a.Undo {
 		activity = s.Undo
 	}
-	return activity.State == makegood.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.Processed)
+	return activity.State == job.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.Processed)
 }
 
 // noteClosed: who was closed as never claimed, never was.
-func (x *world) noteClosed(a machine.Ask, found makegood.Found) {
+func (x *world) noteClosed(a machine.Ask, found job.Found) {
 	which := id(a.Step, a.Attempt)
 	switch found.Finding {
-	case makegood.FoundNobody:
+	case job.FoundNobody:
 		if by := x.claimed[which]; by != "" && !x.dead[which] {
 			x.t.Fatalf("attempt %s was claimed by %s, and closed as never claimed", which, by)
 		}
 		x.over[which] = true
-	case makegood.FoundSilent, makegood.FoundReplied:
+	case job.FoundSilent, job.FoundReplied:
 		x.over[which] = true
 	}
 }
 
 // decide asks the core, answering from the claim items. It is not ok where the job must be loaded afresh first, or the
 // process has died meanwhile.
-func (x *world) decide(job makegood.Job, e makegood.Event, facts machine.Facts) (next makegood.Job, v machine.Verdict, ok bool) {
+func (x *world) decide(j job.Job, e job.Event, facts machine.Facts) (next job.Job, v machine.Verdict, ok bool) {
 	run := x.run
 	for range 10 * (len(x.w.Steps) + 1) {
-		before := job.Clone()
-		next, v = machine.Apply(x.w, job, e, facts, x.now)
-		if !reflect.DeepEqual(before, job) {
+		before := j.Clone()
+		next, v = machine.Apply(x.w, j, e, facts, x.now)
+		if !reflect.DeepEqual(before, j) {
 			x.t.Fatalf("Apply(%T) changed the job that it was given", e)
 		}
 		if v.Kind != machine.Wanting {
@@ -233,7 +235,7 @@ func (x *world) decide(job makegood.Job, e makegood.Event, facts machine.Facts) 
 				return next, v, false
 			}
 			facts.Found[a] = found
-			afresh = afresh || found.Finding == makegood.FoundOver
+			afresh = afresh || found.Finding == job.FoundOver
 		}
 		if afresh {
 			return next, v, false
@@ -262,10 +264,10 @@ func (x *world) behind() {
 
 // move brings an event to the job as it was loaded, and saves it as the contract of store.Jobs says. After a conflict it
 // loads again, with what it knows of claims that were closed.
-func (x *world) move(job makegood.Job, e makegood.Event) machine.Kind {
-	found, run := map[machine.Ask]makegood.Found{}, x.run
+func (x *world) move(j job.Job, e job.Event) machine.Kind {
+	found, run := map[machine.Ask]job.Found{}, x.run
 	for range 50 {
-		kind, done := x.try(job, e, found)
+		kind, done := x.try(j, e, found)
 		if done {
 			return kind
 		}
@@ -275,31 +277,31 @@ func (x *world) move(job makegood.Job, e makegood.Event) machine.Kind {
 		if rapid.IntRange(0, 5).Draw(x.t, "gives up") == 0 {
 			return "conflict"
 		}
-		maps.DeleteFunc(found, func(a machine.Ask, f makegood.Found) bool {
-			return a.Kind == machine.AskLook && f.Finding != makegood.FoundOver
+		maps.DeleteFunc(found, func(a machine.Ask, f job.Found) bool {
+			return a.Kind == machine.AskLook && f.Finding != job.FoundOver
 		})
-		job = x.job.Clone()
+		j = x.job.Clone()
 	}
 	return "conflict"
 }
 
 // try is one load and save. An engine that was started again says so first.
-func (x *world) try(loaded makegood.Job, e makegood.Event, found map[machine.Ask]makegood.Found) (machine.Kind, bool) {
-	events := []makegood.Event{e}
+func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found) (machine.Kind, bool) {
+	events := []job.Event{e}
 	if loaded.Incarnation < x.run && !loaded.ProcessState.Finished() {
-		events = []makegood.Event{makegood.Interrupted{Incarnation: x.run}, e}
+		events = []job.Event{job.Interrupted{Incarnation: x.run}, e}
 	}
-	job, changed := loaded, false
+	j, changed := loaded, false
 	var kind machine.Kind
 	for _, e := range events {
-		next, v, ok := x.decide(job, e, x.facts(found))
+		next, v, ok := x.decide(j, e, x.facts(found))
 		if !ok {
 			return "", false
 		}
 		kind = v.Kind
 		if v.Kind == machine.Applied {
-			job, changed = next, true
-		} else if !reflect.DeepEqual(next, job) {
+			j, changed = next, true
+		} else if !reflect.DeepEqual(next, j) {
 			x.t.Fatalf("a %s %T changed the job", v.Kind, e)
 		}
 	}
@@ -308,7 +310,7 @@ func (x *world) try(loaded makegood.Job, e makegood.Event, found map[machine.Ask
 		if x.behind(); x.run != run || loaded.Rev != x.job.Rev {
 			return "", false
 		}
-		x.save(job, e, found)
+		x.save(j, e, found)
 	}
 	for _, e := range events {
 		x.carryOut(e)
@@ -316,15 +318,15 @@ func (x *world) try(loaded makegood.Job, e makegood.Event, found map[machine.Ask
 	return kind, true
 }
 
-func (x *world) save(job makegood.Job, e makegood.Event, found map[machine.Ask]makegood.Found) {
+func (x *world) save(j job.Job, e job.Event, found map[machine.Ask]job.Found) {
 	stored := x.job
-	x.job = job.Clone()
+	x.job = j.Clone()
 	x.job.Rev = stored.Rev + 1
 	if x.job.Round > stored.Round {
 		x.newRound()
 	}
-	if e, ok := e.(makegood.StepSucceeded); ok {
-		if s, _ := x.job.Step(e.Step); s.Undo.State == makegood.Done {
+	if e, ok := e.(job.StepSucceeded); ok {
+		if s, _ := x.job.Step(e.Step); s.Undo.State == job.Done {
 			x.undone[e.Step] = true
 		}
 	}
@@ -335,12 +337,12 @@ func (x *world) save(job makegood.Job, e makegood.Event, found map[machine.Ask]m
 
 // carryOut notes the closings that an event makes due, and holds Pending to what the job says. Tasks are sent when
 // their attempt is out: agents find them in tasks.
-func (x *world) carryOut(e makegood.Event) {
+func (x *world) carryOut(e job.Event) {
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
 		switch c := c.(type) {
-		case makegood.CloseAttempt:
+		case job.CloseAttempt:
 			x.closings = append(x.closings, c)
-		case makegood.Dispatch:
+		case job.Dispatch:
 			task := machine.TaskOf(x.w, x.job, c)
 			if first := x.tasks[id(c.Step, c.Attempt)]; !task.ClaimUntil.Equal(first.ClaimUntil) || task.Token != first.Token || task.Token == "" {
 				x.t.Fatalf("task %s is sent as %+v, and was as %+v", id(c.Step, c.Attempt), task, first)
@@ -357,18 +359,18 @@ func (x *world) close() {
 	c := rapid.SampledFrom(x.closings).Draw(x.t, "close")
 	found, err := x.ask(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
 	if err == nil {
-		x.answers = append(x.answers, makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
+		x.answers = append(x.answers, job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
 	}
 }
 
-func (x *world) drawEvent() (makegood.Event, bool) {
+func (x *world) drawEvent() (job.Event, bool) {
 	switch rapid.IntRange(0, 12).Draw(x.t, "event") {
 	case 0, 1, 2:
 		return x.reply(true)
 	case 3:
 		return x.reply(false)
 	case 4, 5:
-		return makegood.DeadlinePassed{Key: x.job.CompleteBy}, !x.job.CompleteBy.IsZero()
+		return job.DeadlinePassed{Key: x.job.CompleteBy}, !x.job.CompleteBy.IsZero()
 	case 6:
 		if len(x.events) == 0 {
 			return nil, false
@@ -379,7 +381,7 @@ func (x *world) drawEvent() (makegood.Event, bool) {
 	case 8:
 		x.requests++
 		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
-		return makegood.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}, true
+		return job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}, true
 	case 9, 10, 11:
 		x.close()
 		if len(x.answers) == 0 {
@@ -389,8 +391,8 @@ func (x *world) drawEvent() (makegood.Event, bool) {
 	default:
 		for i, s := range x.job.Steps {
 			// A task that is refused was never sent, so a shared one, too, has not run.
-			if s.Forward.State == makegood.Dispatched && !x.w.Steps[i].Shared {
-				return makegood.DispatchRefused{Step: s.Name, Attempt: s.Forward.Attempt, Reason: "too large"}, true
+			if s.Forward.State == job.Dispatched && !x.w.Steps[i].Shared {
+				return job.DispatchRefused{Step: s.Name, Attempt: s.Forward.Attempt, Reason: "too large"}, true
 			}
 		}
 		return nil, false
@@ -398,19 +400,19 @@ func (x *world) drawEvent() (makegood.Event, bool) {
 }
 
 // drawOwn makes what the engine says of itself.
-func (x *world) drawOwn() makegood.Event {
+func (x *world) drawOwn() job.Event {
 	switch rapid.IntRange(0, 5).Draw(x.t, "own") {
 	case 0:
-		return makegood.Submitted{}
+		return job.Submitted{}
 	case 1:
 		if !x.nested {
 			x.restart()
 		}
-		return makegood.Interrupted{Incarnation: x.run}
+		return job.Interrupted{Incarnation: x.run}
 	case 2, 3:
-		return makegood.NotHeard{Seq: x.job.Seq}
+		return job.NotHeard{Seq: x.job.Seq}
 	default:
-		return makegood.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.t, "operator"), Listener: rapid.Bool().Draw(x.t, "listener")}
+		return job.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.t, "operator"), Listener: rapid.Bool().Draw(x.t, "listener")}
 	}
 }
 
@@ -424,7 +426,7 @@ func (x *world) drain() {
 		}
 		x.requests++
 		if x.job.Paused() {
-			x.move(x.job.Clone(), makegood.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
+			x.move(x.job.Clone(), job.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
 			continue
 		}
 		if x.serve() || !deaf && x.closeAll() {
@@ -433,7 +435,7 @@ func (x *world) drain() {
 		if x.now.Before(x.job.CompleteBy) {
 			x.now = x.job.CompleteBy
 		}
-		x.move(x.job.Clone(), makegood.DeadlinePassed{Key: x.job.CompleteBy})
+		x.move(x.job.Clone(), job.DeadlinePassed{Key: x.job.CompleteBy})
 	}
 	x.t.Fatalf("the job did not end: %+v", x.job)
 }
@@ -441,9 +443,9 @@ func (x *world) drain() {
 // serve claims what is out and replies to it.
 func (x *world) serve() (progress bool) {
 	for _, s := range x.job.Steps {
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			which := id(s.Name, a.Attempt)
-			if a.State != makegood.Dispatched {
+			if a.State != job.Dispatched {
 				continue
 			}
 			x.claimOf(which)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -168,7 +168,7 @@ func (m *model) lie(s *state, i uint8) {
 	}
 	n := s.job.steps[i].attempt + 1
 	it := s.items[i][0]
-	claim := makegood.Claim{Attempt: int(n), LockedBy: liar, StartedAt: base, CompleteBy: base.Add(m.w.Steps[i].Timeout.Std())}
+	claim := job.Claim{Attempt: int(n), LockedBy: liar, StartedAt: base, CompleteBy: base.Add(m.w.Steps[i].Timeout.Std())}
 	full, err := store.Claimed(m.fullItem(int(i), it), claim, claimUntil(0))
 	if err != nil {
 		return

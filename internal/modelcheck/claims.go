@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -59,7 +59,7 @@ func (s *state) flush() {
 }
 
 // misclosed notes how an attempt was closed, and says what is wrong with that.
-func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found makegood.Found) string {
+func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found job.Found) string {
 	i, n := a.step, a.attempt
 	name := fmt.Sprintf("attempt %d of s%d", n, i)
 	run := &s.runs[i][n]
@@ -73,26 +73,26 @@ func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found 
 		return name + " is marked twice"
 	case next.Closed == "" && !next.Ends.IsZero() && next.Ends.Before(next.CompleteBy):
 		return name + " is held longer than the end that was set"
-	case found.Finding == makegood.FoundNobody && *run&(runLife|ranSilent|ranReplied) != 0:
+	case found.Finding == job.FoundNobody && *run&(runLife|ranSilent|ranReplied) != 0:
 		return name + " is said to be nobody's, and was claimed"
-	case it.attempt == n && it.closed == 0 && it.by == byAgent && it.until > 0 && found.Finding == makegood.FoundSilent:
+	case it.attempt == n && it.closed == 0 && it.by == byAgent && it.until > 0 && found.Finding == job.FoundSilent:
 		return "the claim of " + name + " is closed, and holds"
-	case *run&(ranNobody|ranSilent|ranReplied) != 0 && (found.Finding == makegood.FoundHeld || found.Finding == makegood.FoundOpen && it.attempt != 0):
+	case *run&(ranNobody|ranSilent|ranReplied) != 0 && (found.Finding == job.FoundHeld || found.Finding == job.FoundOpen && it.attempt != 0):
 		return name + " was closed, and is not"
-	case found.Finding == makegood.FoundReplied && a.by != it.by:
+	case found.Finding == job.FoundReplied && a.by != it.by:
 		return name + " is closed by a reply of another"
 	}
 	switch found.Finding {
-	case makegood.FoundNobody:
+	case job.FoundNobody:
 		*run |= ranNobody
-	case makegood.FoundSilent:
+	case job.FoundSilent:
 		switch {
 		case it.attempt == 0, *run&(ranNobody|ranReplied) == 0:
 			*run |= ranSilent
 		case *run&ranNobody != 0 && *run&ranSilent == 0:
 			return name + " was nobody's, and is silent"
 		}
-	case makegood.FoundReplied:
+	case job.FoundReplied:
 		*run |= ranReplied
 	}
 	return ""
@@ -102,7 +102,7 @@ func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found 
 func (m *model) claimable(s *state, i, n uint8) (next store.ClaimItem, ok bool) {
 	task := s.tasks[i][n]
 	it := s.items[i][m.slot(int(i), task&taskUndo != 0)]
-	claim := makegood.Claim{
+	claim := job.Claim{
 		Attempt: int(n), LockedBy: lockedBy(n), StartedAt: base, CompleteBy: base.Add(time.Duration(m.timeout(int(i))) * time.Millisecond),
 	}
 	if s.runs[i][n]&runLife != 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -12,7 +13,7 @@ import (
 // question is what the core is asked: what it makes of these events, folded, over what is known of claims. It is a
 // function, so each question is asked once.
 type question struct {
-	job        job
+	job        record
 	evs, asked [maxFold]event
 	known      [maxKnown]fact
 	run        uint8
@@ -23,7 +24,7 @@ type question struct {
 type answer struct {
 	asks    [maxSteps]ask
 	applied bool
-	job     job
+	job     record
 	out     [maxOut]message
 	broken  string
 }
@@ -82,10 +83,10 @@ func (m *model) decide(q question) (a answer) {
 }
 
 // events are those of a fold, behind the interruption that the first move of a new run finds.
-func (m *model) events(q question, interrupted bool) (all []makegood.Event) {
+func (m *model) events(q question, interrupted bool) (all []job.Event) {
 	poked := slices.Contains(q.evs[:], event{kind: evPoke})
 	if interrupted || poked {
-		all = append(all, makegood.Interrupted{Incarnation: int(q.run)})
+		all = append(all, job.Interrupted{Incarnation: int(q.run)})
 	}
 	for k, e := range q.evs {
 		if e.kind != evNone {
@@ -98,7 +99,7 @@ func (m *model) events(q question, interrupted bool) (all []makegood.Event) {
 // facts are those that are at hand, and what is known of claims.
 func (m *model) facts(q question) machine.Facts {
 	facts := machine.Facts{
-		Random: 1, Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]makegood.Found{}, Secret: secret,
+		Random: 1, Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{}, Secret: secret,
 		Period: m.config.Period.Std(), Incarnation: int(q.run),
 	}
 	for _, f := range q.known {
@@ -110,7 +111,7 @@ func (m *model) facts(q question) machine.Facts {
 }
 
 // apply asks until the core has all that expressions give: no step is skipped, and no expression fails.
-func (m *model) apply(j makegood.Job, e makegood.Event, facts machine.Facts) (makegood.Job, machine.Verdict) {
+func (m *model) apply(j job.Job, e job.Event, facts machine.Facts) (job.Job, machine.Verdict) {
 	for {
 		next, v := machine.Apply(m.w, j, e, facts, base)
 		if v.Kind != machine.Wanting || len(v.Asks) > 0 {
@@ -123,14 +124,14 @@ func (m *model) apply(j makegood.Job, e makegood.Event, facts machine.Facts) (ma
 }
 
 // learnName notes by what name a job remembers a request.
-func (m *model) learnName(q question, e makegood.Event, next makegood.Job) {
-	if _, ok := e.(makegood.Requested); ok {
+func (m *model) learnName(q question, e job.Event, next job.Job) {
+	if _, ok := e.(job.Requested); ok {
 		m.requests[q.evs[0].n] = next.Requests[len(next.Requests)-1]
 	}
 }
 
 // commands derives what is to be sent and done from the job as it is saved.
-func (m *model) commands(j makegood.Job, events []makegood.Event) (out [maxOut]message) {
+func (m *model) commands(j job.Job, events []job.Event) (out [maxOut]message) {
 	n := 0
 	add := func(o message) {
 		if !slices.Contains(out[:n], o) {
@@ -141,13 +142,13 @@ func (m *model) commands(j makegood.Job, events []makegood.Event) (out [maxOut]m
 	for _, e := range events {
 		for _, c := range machine.Pending(m.w, j, e, base) {
 			switch c := c.(type) {
-			case makegood.Dispatch:
+			case job.Dispatch:
 				add(m.task(j, c))
-			case makegood.Announce:
+			case job.Announce:
 				add(message{kind: sendNotice, n: small(c.Seq)})
-			case makegood.CloseAttempt:
+			case job.CloseAttempt:
 				add(m.closing(j, c))
-			case makegood.AlertAgent, makegood.Remind:
+			case job.AlertAgent, job.Remind:
 				// Neither is relied on.
 			default:
 				panic(fmt.Sprintf("%T", c))
@@ -164,7 +165,7 @@ const (
 	closeAge  = 4
 )
 
-func (m *model) closing(j makegood.Job, c makegood.CloseAttempt) message {
+func (m *model) closing(j job.Job, c job.CloseAttempt) message {
 	var i int
 	if _, err := fmt.Sscanf(c.Step, "s%d", &i); err != nil {
 		panic(fmt.Sprintf("the closing of step %q", c.Step))
@@ -182,7 +183,7 @@ func (m *model) closing(j makegood.Job, c makegood.CloseAttempt) message {
 }
 
 // task runs the shipped TaskOf, and keeps of the task what the remote will see, the round in its key, and how old it is.
-func (m *model) task(j makegood.Job, d makegood.Dispatch) message {
+func (m *model) task(j job.Job, d job.Dispatch) message {
 	t := machine.TaskOf(m.w, j, d)
 	var i, round int
 	if _, err := fmt.Sscanf(t.Key, "j/s%d/%d", &i, &round); err != nil || stepName(i) != d.Step {
@@ -209,8 +210,8 @@ func (m *model) task(j makegood.Job, d makegood.Dispatch) message {
 }
 
 // judge holds what must be true of one decision.
-func (m *model) judge(before, after makegood.Job, e makegood.Event, facts machine.Facts) string {
-	if d, ok := e.(makegood.DeadlinePassed); ok && d.Key.Equal(timeOf(staleKey)) {
+func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) string {
+	if d, ok := e.(job.DeadlinePassed); ok && d.Key.Equal(timeOf(staleKey)) {
 		return "DeadlinePassed acted with a key that is not the one stored"
 	}
 	if _, v := m.apply(after, e, facts); v.Kind == machine.Applied && !m.overdue(facts) {
@@ -223,7 +224,7 @@ func (m *model) judge(before, after makegood.Job, e makegood.Event, facts machin
 	for i, s := range after.Steps {
 		failures += s.Forward.FailureCount + s.Undo.FailureCount
 		old := before.Steps[i]
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			if n := a.Attempt; n > 0 && n != old.Forward.Attempt && n != old.Undo.Attempt && n <= old.Attempt {
 				return fmt.Sprintf("attempt %d of %s is opened again", n, s.Name)
 			}
@@ -241,7 +242,7 @@ func (m *model) judge(before, after makegood.Job, e makegood.Event, facts machin
 // overdue reports whether a claim was found held, and has passed since: then the key is that, and due again at once.
 func (m *model) overdue(facts machine.Facts) bool {
 	for _, f := range facts.Found {
-		if f.Finding == makegood.FoundHeld && !f.Claim.CompleteBy.After(base) {
+		if f.Finding == job.FoundHeld && !f.Claim.CompleteBy.After(base) {
 			return true
 		}
 	}
@@ -250,7 +251,7 @@ func (m *model) overdue(facts machine.Facts) bool {
 
 // strangers are replies that nobody may take: without the token of the attempt that they speak of, or a failure by
 // another than who holds the claim.
-func (m *model) strangers(j job) string {
+func (m *model) strangers(j record) string {
 	full := m.full(j)
 	for i := range m.w.Steps {
 		a, _ := j.steps[i].out()
@@ -258,20 +259,20 @@ func (m *model) strangers(j job) string {
 			continue
 		}
 		name, n := stepName(i), int(a.attempt)
-		reply := func(attempt, token int, by string) makegood.Reply {
-			return makegood.Reply{Step: name, Attempt: attempt, LockedBy: by, Token: machine.Token(full, name, token)}
+		reply := func(attempt, token int, by string) job.Reply {
+			return job.Reply{Step: name, Attempt: attempt, LockedBy: by, Token: machine.Token(full, name, token)}
 		}
 		forged := reply(n, n, lockedBy(a.attempt))
 		forged.Token = "1.forged"
-		for _, e := range []makegood.Event{
-			makegood.StepSucceeded{Reply: forged},
-			makegood.StepFailed{Reply: forged},
-			makegood.StepSucceeded{Reply: reply(n, n+1, lockedBy(a.attempt))},
-			makegood.StepSucceeded{Reply: reply(n+1, n+1, lockedBy(a.attempt))},
-			makegood.StepSucceeded{Reply: reply(n-1, n-1, "stranger")},
-			makegood.StepFailed{Reply: reply(n-1, n-1, "stranger")},
-			makegood.StepFailed{Reply: reply(n, n, "stranger")},
-			makegood.StepFailed{Reply: reply(n, n, "")},
+		for _, e := range []job.Event{
+			job.StepSucceeded{Reply: forged},
+			job.StepFailed{Reply: forged},
+			job.StepSucceeded{Reply: reply(n, n+1, lockedBy(a.attempt))},
+			job.StepSucceeded{Reply: reply(n+1, n+1, lockedBy(a.attempt))},
+			job.StepSucceeded{Reply: reply(n-1, n-1, "stranger")},
+			job.StepFailed{Reply: reply(n-1, n-1, "stranger")},
+			job.StepFailed{Reply: reply(n, n, "stranger")},
+			job.StepFailed{Reply: reply(n, n, "")},
 		} {
 			held := store.ClaimItem{Claim: m.claimOf(i, a.attempt, byAgent, false, m.timeout(i))}
 			if m.taken(full, e, held, j.incarnation) || m.taken(full, e, store.ClaimItem{}, j.incarnation) {
@@ -283,7 +284,7 @@ func (m *model) strangers(j job) string {
 }
 
 // taken reports whether a reply changes the job, or the claim item of the attempt that is out.
-func (m *model) taken(j makegood.Job, e makegood.Event, item store.ClaimItem, run uint8) bool {
+func (m *model) taken(j job.Job, e job.Event, item store.ClaimItem, run uint8) bool {
 	facts := m.facts(question{run: run})
 	for {
 		_, v := m.apply(j, e, facts)
@@ -302,8 +303,8 @@ func (m *model) taken(j makegood.Job, e makegood.Event, item store.ClaimItem, ru
 
 // fillPredicates asks once whether the save of an actor fails after another's.
 func (m *model) fillPredicates() {
-	change := store.Change{Job: makegood.Job{Rev: 1}}
+	change := store.Change{Job: job.Job{Rev: 1}}
 	for rev := range m.saveConflicts {
-		m.saveConflicts[rev] = store.MaySave(makegood.Job{Rev: int64(1 + rev)}, change) != nil
+		m.saveConflicts[rev] = store.MaySave(job.Job{Rev: int64(1 + rev)}, change) != nil
 	}
 }

@@ -17,11 +17,11 @@ func (m *model) violation(s *state) string {
 }
 
 // live reports whether a job is to be moved on without a person.
-func (j *job) live() bool {
+func (j *record) live() bool {
 	return !states[j.state].Finished() && !j.is(makegood.Error) && !j.paused
 }
 
-func (j *job) forwards() bool { return states[j.desired] == makegood.Processed }
+func (j *record) forwards() bool { return states[j.desired] == makegood.Processed }
 
 // steps: what the job says of its attempts agrees with who ever started.
 func (m *model) steps(s *state) string {

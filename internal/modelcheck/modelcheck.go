@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
@@ -68,7 +69,7 @@ type model struct {
 	w             makegood.Workflow
 	needs         [maxSteps][maxSteps]bool
 	answers       map[question]answer
-	strange       map[job]string
+	strange       map[record]string
 	requests      [8]string // by what names a job remembers requests
 	saveConflicts [2]bool
 	founds        []found
@@ -101,7 +102,7 @@ func Check(c Config, limit int) Result {
 
 func newModel(c Config) *model {
 	m := &model{
-		config: c, w: c.Workflow, answers: map[question]answer{}, strange: map[job]string{},
+		config: c, w: c.Workflow, answers: map[question]answer{}, strange: map[record]string{},
 		seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, seen: map[[2]uint64]uint32{},
 	}
 	index := map[string]int{}
@@ -133,7 +134,7 @@ func (m *model) first() state {
 		for i := range s.items {
 			s.items[i] = [2]item{{ends: never}, {ends: never}}
 		}
-		s.actors[1] = actor{phase: sending, out: m.commands(j, []makegood.Event{makegood.Submitted{}})}
+		s.actors[1] = actor{phase: sending, out: m.commands(j, []job.Event{job.Submitted{}})}
 		if m.config.Single {
 			s.actors[0] = actor{phase: absent}
 		}

@@ -42,7 +42,7 @@ const (
 	evInterrupted
 )
 
-// activity is a makegood.Activity without what decides nothing.
+// activity is a job.Activity without what decides nothing.
 type activity struct {
 	state, attempt, tries, failures, resent uint8
 	// silent is the last started attempt that ended in silence, and nameless that nobody was found to have claimed it.
@@ -55,16 +55,16 @@ type activity struct {
 	cause     event
 }
 
-// step is a makegood.StepState. age says how long ago its latest attempt was opened, if it is out: 1 is longer than
+// step is a job.StepState. age says how long ago its latest attempt was opened, if it is out: 1 is longer than
 // MaxUnclaimed, 2 longer than MaxClaimDelay.
 type step struct {
 	attempt, age  uint8
 	forward, undo activity
 }
 
-// job is a makegood.Job. Rev, which only tells two saves apart, is not in it: an actor remembers instead whether the
+// record is a job.Job. Rev, which only tells two saves apart, is not in it: an actor remembers instead whether the
 // job was saved since it loaded.
-type job struct {
+type record struct {
 	state, desired, round, seq, untold, incarnation uint8
 	requests                                        uint8 // those granted, a bit each
 	paused                                          bool
@@ -136,7 +136,7 @@ type actor struct {
 	asked [maxFold]event
 	known [maxKnown]fact
 	// job is the one loaded, then the one decided.
-	job job
+	job record
 	// newRev: the job was saved since it was loaded.
 	newRev bool
 	out    [maxOut]message
@@ -202,7 +202,7 @@ const (
 // Messages are never taken off the network: each that was ever sent may come at any time, any number
 // of times, in any order, or never. That is loss, duplication, delay and reordering in one.
 type state struct {
-	job    job
+	job    record
 	actors [2]actor
 	// items are the claim items: a step has a second one if another agent undoes it.
 	items   [maxSteps][2]item
@@ -229,7 +229,7 @@ func (s *step) out() (a *activity, undo bool) {
 }
 
 // times calls f with every time of a job that still decides something.
-func (j *job) times(f func(*when)) {
+func (j *record) times(f func(*when)) {
 	f(&j.key)
 	f(&j.deadline)
 	f(&j.remind)
@@ -255,13 +255,13 @@ func (at when) after(ticks when) when {
 }
 
 // pass lets ticks go by.
-func (j *job) pass(ticks when) {
+func (j *record) pass(ticks when) {
 	j.times(func(at *when) { *at = at.after(ticks) })
 	j.settle()
 }
 
 // settle brings a job into the one form that all jobs which behave alike share.
-func (j *job) settle() {
+func (j *record) settle() {
 	for i := range j.steps {
 		s := &j.steps[i]
 		for _, a := range []*activity{&s.forward, &s.undo} {
@@ -324,7 +324,7 @@ func (m *model) settle(s *state) {
 }
 
 // hasFuture reports whether a tick changes anything.
-func (j *job) hasFuture() bool {
+func (j *record) hasFuture() bool {
 	future := false
 	j.times(func(at *when) { future = future || *at > 0 && *at < minute })
 	return future

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -26,24 +27,24 @@ var (
 	base = time.UnixMilli(10_000_000_000).UTC()
 
 	states     = makegood.ProcessStates()
-	activities = []makegood.ActivityState{
-		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
-		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
+	activities = []job.ActivityState{
+		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
+		job.Failed, job.Withdrawn, job.Irreversible,
 	}
-	stDispatched   = uint8(slices.Index(activities, makegood.Dispatched))
-	stBackoff      = uint8(slices.Index(activities, makegood.Backoff))
-	stDone         = uint8(slices.Index(activities, makegood.Done))
-	stSkipped      = uint8(slices.Index(activities, makegood.Skipped))
-	stIrreversible = uint8(slices.Index(activities, makegood.Irreversible))
+	stDispatched   = uint8(slices.Index(activities, job.Dispatched))
+	stBackoff      = uint8(slices.Index(activities, job.Backoff))
+	stDone         = uint8(slices.Index(activities, job.Done))
+	stSkipped      = uint8(slices.Index(activities, job.Skipped))
+	stIrreversible = uint8(slices.Index(activities, job.Irreversible))
 
-	findings = []makegood.Finding{
-		"", makegood.FoundOpen, makegood.FoundHeld, makegood.FoundClosed, makegood.FoundNobody,
-		makegood.FoundSilent, makegood.FoundReplied, makegood.FoundOver,
+	findings = []job.Finding{
+		"", job.FoundOpen, job.FoundHeld, job.FoundClosed, job.FoundNobody,
+		job.FoundSilent, job.FoundReplied, job.FoundOver,
 	}
-	foundOpen   = findingOf(makegood.FoundOpen)
-	foundNobody = findingOf(makegood.FoundNobody)
-	foundSilent = findingOf(makegood.FoundSilent)
-	foundOver   = findingOf(makegood.FoundOver)
+	foundOpen   = findingOf(job.FoundOpen)
+	foundNobody = findingOf(job.FoundNobody)
+	foundSilent = findingOf(job.FoundSilent)
+	foundOver   = findingOf(job.FoundOver)
 
 	asks   = []machine.AskKind{"", machine.AskLook, machine.AskClose, machine.AskOverrule}
 	secret = []byte("0123456789abcdef")
@@ -51,9 +52,9 @@ var (
 
 func stateOf(s makegood.ProcessState) uint8 { return uint8(slices.Index(states, s)) }
 
-func findingOf(f makegood.Finding) uint8 { return uint8(slices.Index(findings, f)) }
+func findingOf(f job.Finding) uint8 { return uint8(slices.Index(findings, f)) }
 
-func (j *job) is(s makegood.ProcessState) bool { return states[j.state] == s }
+func (j *record) is(s makegood.ProcessState) bool { return states[j.state] == s }
 
 func timeOf(at when) time.Time {
 	switch at {
@@ -140,8 +141,8 @@ func (m *model) fullItem(i int, it item) store.ClaimItem {
 	return full
 }
 
-func (m *model) claimOf(i int, attempt, by uint8, beaten bool, until when) makegood.Claim {
-	c := makegood.Claim{Attempt: int(attempt), LockedBy: nameOf(by, attempt), CompleteBy: timeOf(until)}
+func (m *model) claimOf(i int, attempt, by uint8, beaten bool, until when) job.Claim {
+	c := job.Claim{Attempt: int(attempt), LockedBy: nameOf(by, attempt), CompleteBy: timeOf(until)}
 	started := m.timeout(i)
 	if beaten {
 		started *= 2
@@ -168,8 +169,8 @@ func (m *model) compactItem(i int, full store.ClaimItem) item {
 }
 
 // found is what was found, as the core is told.
-func (m *model) found(f fact) makegood.Found {
-	found := makegood.Found{Finding: findings[f.finding]}
+func (m *model) found(f fact) job.Found {
+	found := job.Found{Finding: findings[f.finding]}
 	if f.n > 0 {
 		found.Claim = m.claimOf(int(f.step), f.n, f.by, f.beaten, f.until)
 	}
@@ -177,13 +178,13 @@ func (m *model) found(f fact) makegood.Found {
 }
 
 // factOf keeps what was found.
-func (m *model) factOf(a ask, found makegood.Found) fact {
+func (m *model) factOf(a ask, found job.Found) fact {
 	f := fact{ask: a, finding: findingOf(found.Finding)}
 	if found.Claim.Attempt == 0 {
 		return f
 	}
 	f.n, f.by = small(found.Claim.Attempt), byOf(found.Claim.LockedBy)
-	if found.Finding == makegood.FoundHeld || found.Finding == makegood.FoundOver {
+	if found.Finding == job.FoundHeld || found.Finding == job.FoundOver {
 		it := m.compactItem(int(a.step), store.ClaimItem{Claim: found.Claim})
 		f.beaten, f.until = it.beaten, max(0, it.until)
 	}
@@ -253,29 +254,29 @@ func (m *model) causeOf(text string) event {
 }
 
 // event builds the event that e names, for a job as it was loaded; asked is, of a closing, the event that asked for it.
-func (m *model) event(e, asked event, q question) makegood.Event {
+func (m *model) event(e, asked event, q question) job.Event {
 	name, n := stepName(int(e.step)), int(e.n)
 	switch e.kind {
 	case evSubmitted:
-		return makegood.Submitted{}
+		return job.Submitted{}
 	case evDue:
-		return makegood.DeadlinePassed{Key: timeOf(q.job.key)}
+		return job.DeadlinePassed{Key: timeOf(q.job.key)}
 	case evStaleDue:
-		return makegood.DeadlinePassed{Key: timeOf(staleKey)}
+		return job.DeadlinePassed{Key: timeOf(staleKey)}
 	case evPoke:
-		return makegood.DeadlinePassed{}
+		return job.DeadlinePassed{}
 	case evInterrupted:
-		return makegood.Interrupted{Incarnation: n}
+		return job.Interrupted{Incarnation: n}
 	case evRefused:
-		return makegood.DispatchRefused{Step: name, Attempt: n, Reason: "too large"}
+		return job.DispatchRefused{Step: name, Attempt: n, Reason: "too large"}
 	case evTold:
-		return makegood.Told{Seq: n, Operator: true, Listener: true}
+		return job.Told{Seq: n, Operator: true, Listener: true}
 	case evRequest:
-		return makegood.Requested{Verb: m.config.Verbs[n], Request: fmt.Sprint(n)}
+		return job.Requested{Verb: m.config.Verbs[n], Request: fmt.Sprint(n)}
 	case evClosed:
 		for _, f := range q.known {
 			if f.kind == askCommand && f.step == e.step && f.attempt == e.n {
-				return makegood.AttemptClosed{Step: name, Attempt: n, Found: m.found(f), Asked: m.causeText(asked)}
+				return job.AttemptClosed{Step: name, Attempt: n, Found: m.found(f), Asked: m.causeText(asked)}
 			}
 		}
 		panic("modelcheck: nothing is known of a closing")
@@ -287,29 +288,29 @@ func (m *model) event(e, asked event, q question) makegood.Event {
 }
 
 // reply is what the agent that claimed an attempt says.
-func (m *model) reply(e event) makegood.Event {
-	r := makegood.Reply{
+func (m *model) reply(e event) job.Event {
+	r := job.Reply{
 		Step: stepName(int(e.step)), Attempt: int(e.n), LockedBy: lockedBy(e.n), Token: token(int(e.step), int(e.n)),
 	}
-	failure := makegood.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
+	failure := job.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
 	failure.RetryAfter = m.w.Steps[e.step].Retry.Max
 	if e.code == replyUnknown {
 		failure.Applied = makegood.AppliedUnknown
 	}
 	if e.code == replySucceeded {
-		return makegood.StepSucceeded{Reply: r}
+		return job.StepSucceeded{Reply: r}
 	}
-	return makegood.StepFailed{Reply: r, Error: failure}
+	return job.StepFailed{Reply: r, Error: failure}
 }
 
 // token is the one that the task of an attempt brings.
 func token(step, attempt int) string {
-	return machine.Token(makegood.Job{Secret: secret}, stepName(step), attempt)
+	return machine.Token(job.Job{Secret: secret}, stepName(step), attempt)
 }
 
 // full writes a job out as the core knows it.
-func (m *model) full(c job) makegood.Job {
-	j := makegood.Job{
+func (m *model) full(c record) job.Job {
+	j := job.Job{
 		ID: "j", Workflow: m.w.Name, Round: int(c.round), Rev: 1, Birth: "birth", Secret: secret, Incarnation: int(c.incarnation),
 		ProcessState: states[c.state], Desired: states[c.desired], Seq: int(c.seq),
 		CompleteBy: timeOf(c.key), Deadline: timeOf(c.deadline), RemindAt: timeOf(c.remind),
@@ -323,13 +324,13 @@ func (m *model) full(c job) makegood.Job {
 		}
 	}
 	for seq := c.seq - c.untold; seq < c.seq; seq++ {
-		j.Untold = append(j.Untold, makegood.Announcement{
+		j.Untold = append(j.Untold, job.Announcement{
 			Seq: int(seq) + 1, ProcessState: makegood.Error, At: base, Operator: true, Listener: true,
 		})
 	}
 	for i := range m.w.Steps {
 		s, name := c.steps[i], stepName(i)
-		j.Steps = append(j.Steps, makegood.StepState{
+		j.Steps = append(j.Steps, job.StepState{
 			Name: name, Attempt: int(s.attempt), Forward: m.fullActivity(i, s.age, s.forward), Undo: m.fullActivity(i, s.age, s.undo),
 		})
 		j.FailureCount += int(s.forward.failures) + int(s.undo.failures)
@@ -337,13 +338,13 @@ func (m *model) full(c job) makegood.Job {
 	return j
 }
 
-func (m *model) fullActivity(i int, age uint8, c activity) makegood.Activity {
-	a := makegood.Activity{
+func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
+	a := job.Activity{
 		State: activities[c.state], Attempt: int(c.attempt), Tries: int(c.tries), FailureCount: int(c.failures),
 		Resent: int(c.resent), Unknown: c.unknown, Cause: m.causeText(c.cause), Closing: c.closing,
 	}
 	if c.silent > 0 {
-		a.Silent = makegood.Claim{Attempt: int(c.silent)}
+		a.Silent = job.Claim{Attempt: int(c.silent)}
 		if !c.nameless {
 			a.Silent.LockedBy = lockedBy(c.silent)
 		}
@@ -368,8 +369,8 @@ func (m *model) wait(i int, resent uint8) when {
 }
 
 // compact gives the job of the core as the model keeps it.
-func (m *model) compact(j makegood.Job) job {
-	c := job{
+func (m *model) compact(j job.Job) record {
+	c := record{
 		state: stateOf(j.ProcessState), desired: stateOf(j.Desired), round: small(j.Round), seq: small(j.Seq),
 		untold: small(len(j.Untold)), paused: j.Paused(), incarnation: small(j.Incarnation),
 		key: whenOf(j.CompleteBy), deadline: whenOf(j.Deadline), remind: never,
@@ -384,8 +385,8 @@ func (m *model) compact(j makegood.Job) job {
 		c.steps[i] = step{
 			attempt: small(s.Attempt), forward: m.compactActivity(i, s.Forward), undo: m.compactActivity(i, s.Undo),
 		}
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			if a.State == makegood.Dispatched {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched {
 				c.steps[i].age = uint8(base.Sub(a.Opened()) / weeks)
 			}
 		}
@@ -409,7 +410,7 @@ func (m *model) compact(j makegood.Job) job {
 	return c
 }
 
-func (m *model) compactActivity(i int, a makegood.Activity) activity {
+func (m *model) compactActivity(i int, a job.Activity) activity {
 	c := activity{
 		state: uint8(slices.Index(activities, a.State)), attempt: small(a.Attempt), tries: small(a.Tries),
 		failures: small(a.FailureCount), resent: small(a.Resent), silent: small(a.Silent.Attempt),
@@ -417,7 +418,7 @@ func (m *model) compactActivity(i int, a makegood.Activity) activity {
 	}
 	c.nameless = c.silent > 0 && byOf(a.Silent.LockedBy) != byAgent
 	switch a.State {
-	case makegood.Dispatched:
+	case job.Dispatched:
 		if a.Cause != "" {
 			c.cause = m.causeOf(a.Cause)
 			c.cause.code = 0
@@ -427,7 +428,7 @@ func (m *model) compactActivity(i int, a makegood.Activity) activity {
 			// Sent again for the third time and for the tenth is the same, but for how long it waits.
 			c.due = when(at) + m.wait(i, min(c.resent, m.config.Resends))
 		}
-	case makegood.Backoff:
+	case job.Backoff:
 		c.due = whenOf(a.At)
 	}
 	return c

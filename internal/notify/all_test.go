@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -27,7 +28,7 @@ func TestAllAreToldThoughOneIsDeaf(t *testing.T) {
 		return notify.Log{Logger: slog.New(slog.NewTextHandler(to, nil))}
 	}
 	all := notify.All(log(&first), deaf{}, log(&last))
-	notice := notify.Notice{Job: "order-1", Announcement: makegood.Announcement{Seq: 2, ProcessState: makegood.Error}}
+	notice := notify.Notice{Job: "order-1", Announcement: job.Announcement{Seq: 2, ProcessState: makegood.Error}}
 	if err := all.Announce(t.Context(), notice); !errors.Is(err, errDeaf) {
 		t.Errorf("announce: got %v, want %v", err, errDeaf)
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // ErrElsewhere is what a notifier answers that leaves the telling to another process. Nothing has failed: what is to be
@@ -30,7 +31,7 @@ type Notice struct {
 	Workflow string
 	// ReplyTo is the registered name of who listens to the job; empty: only operators, of an Error.
 	ReplyTo string
-	makegood.Announcement
+	job.Announcement
 }
 
 // Log tells a log.

@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
@@ -77,7 +78,7 @@ func TestTheOperatorHearsWhatComesBehindAnAnnouncementOfTheListener(t *testing.T
 	}
 	// It is time to tell the listener again.
 	w.now = w.now.Add(2 * time.Minute)
-	w.handle(w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"}))
+	w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"}))
 	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.Error {
 		t.Errorf("the operator was told %+v, want of the Error", w.told.notices)
 	}
@@ -87,7 +88,7 @@ func TestTheOperatorHearsWhatComesBehindAnAnnouncementOfTheListener(t *testing.T
 func TestATellingThatCouldNotBeNotedBringsItsRecordBack(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
-	fails := w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"})
+	fails := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})
 	saves := 0
 	w.strike = func(op, _ string) faultstore.Effect {
 		if op == "Save" {

@@ -3,7 +3,7 @@ package scheduler_test
 import (
 	"testing"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Where submissions have a queue of their own, whoever may reply may not say that a job was submitted, either.
@@ -12,7 +12,7 @@ func TestSubmittedOnTheEventsQueueIsPoisonWhereSubmissionsComeApart(t *testing.T
 	w.s.Submissions = "submissions"
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 	w.forget()
-	w.handle(w.record("j", makegood.Submitted{}))
+	w.handle(w.record("j", job.Submitted{}))
 	if got := w.s.Counts.Poisoned.Load(); got != 1 {
 		t.Errorf("got %d poisoned, want 1", got)
 	}
@@ -29,6 +29,6 @@ func TestAForgedReplySendsNoTasks(t *testing.T) {
 	w.submit(w.define("name: fan\nsteps: [{name: first, agent: a}, {name: x, agent: b}, {name: y, agent: b, needs: [first]}, {name: z, agent: b, needs: [first]}]"), "j")
 	w.handle(w.done("j", "first"))
 	w.forget()
-	w.handle(w.record("j", makegood.StepSucceeded{Reply: makegood.Reply{Step: "first", Attempt: 1, Token: "1.x", LockedBy: "thief"}}))
+	w.handle(w.record("j", job.StepSucceeded{Reply: job.Reply{Step: "first", Attempt: 1, Token: "1.x", LockedBy: "thief"}}))
 	w.checkSends()
 }

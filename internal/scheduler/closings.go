@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -18,18 +19,18 @@ const maxClosings = 32
 // knowledge is what one move has found out about claims, over all its tries.
 type knowledge struct {
 	mu    sync.Mutex
-	found map[machine.Ask]makegood.Found
+	found map[machine.Ask]job.Found
 	// unsaved are those that are true of this try only: they are about attempts that it has opened itself.
 	unsaved []machine.Ask
 }
 
-func newKnowledge() *knowledge { return &knowledge{found: make(map[machine.Ask]makegood.Found)} }
+func newKnowledge() *knowledge { return &knowledge{found: make(map[machine.Ask]job.Found)} }
 
 // forgetLooks leaves what stays true: an attempt that was closed stays so, what was only looked at does not. A claim
 // of an attempt newer than the job knew is kept, too: it is judged over the job as it is loaded after it was seen.
 func (k *knowledge) forgetLooks() {
 	for ask, found := range k.found {
-		if ask.Kind == machine.AskLook && found.Finding != makegood.FoundOver {
+		if ask.Kind == machine.AskLook && found.Finding != job.FoundOver {
 			delete(k.found, ask)
 		}
 	}
@@ -42,9 +43,9 @@ func (k *knowledge) forgetLooks() {
 // assume answers what is asked about an attempt that an earlier event of the same batch has opened. Nobody was sent its
 // task, and it must not be closed before it was saved: it would be closed for whoever opens it, if this save fails.
 func (k *knowledge) assume(ask machine.Ask) {
-	found := makegood.Found{Finding: makegood.FoundNobody}
+	found := job.Found{Finding: job.FoundNobody}
 	if ask.Kind == machine.AskLook {
-		found.Finding = makegood.FoundOpen
+		found.Finding = job.FoundOpen
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,9 +55,9 @@ func (k *knowledge) assume(ask machine.Ask) {
 
 // findOut answers what the core asks about the claims of a job. It fails with store.ErrConflict where the job must be
 // loaded afresh before the answer can be judged.
-func (s *Scheduler) findOut(ctx context.Context, m *moved, job makegood.Job, asks []machine.Ask) error {
+func (s *Scheduler) findOut(ctx context.Context, m *moved, j job.Job, asks []machine.Ask) error {
 	errs := unanswered(len(asks))
-	inParallel(len(asks), func(i int) { errs[i] = s.answer(ctx, m, job, asks[i]) })
+	inParallel(len(asks), func(i int) { errs[i] = s.answer(ctx, m, j, asks[i]) })
 	return errors.Join(errs...)
 }
 
@@ -89,12 +90,12 @@ func inParallel(n int, do func(i int)) {
 	wg.Wait()
 }
 
-func (s *Scheduler) answer(ctx context.Context, m *moved, job makegood.Job, ask machine.Ask) error {
+func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine.Ask) error {
 	if was, _ := m.loaded.Step(ask.Step); ask.Attempt > was.Attempt {
 		m.known.assume(ask)
 		return nil
 	}
-	found, err := s.ask(ctx, m, job, ask)
+	found, err := s.ask(ctx, m, j, ask)
 	if errors.Is(err, store.ErrConflict) {
 		// The claim that was to be overruled is another one now: nothing that was found still counts.
 		m.known.mu.Lock()
@@ -102,19 +103,19 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, job makegood.Job, ask 
 		m.known.mu.Unlock()
 	}
 	if err != nil {
-		return fmt.Errorf("%s attempt %d of step %s of job %s: %w", ask.Kind, ask.Attempt, ask.Step, job.ID, err)
+		return fmt.Errorf("%s attempt %d of step %s of job %s: %w", ask.Kind, ask.Attempt, ask.Step, j.ID, err)
 	}
 	m.known.mu.Lock()
 	m.known.found[ask] = found
 	m.known.mu.Unlock()
-	if found.Finding == makegood.FoundOver {
-		return fmt.Errorf("claim of a newer attempt of step %s of job %s: %w", ask.Step, job.ID, store.ErrConflict)
+	if found.Finding == job.FoundOver {
+		return fmt.Errorf("claim of a newer attempt of step %s of job %s: %w", ask.Step, j.ID, store.ErrConflict)
 	}
 	return nil
 }
 
-func (s *Scheduler) ask(ctx context.Context, m *moved, job makegood.Job, ask machine.Ask) (makegood.Found, error) {
-	slot, until := slotOf(m.compiled.Workflow, job, ask.Step, ask.Undo)
+func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.Ask) (job.Found, error) {
+	slot, until := slotOf(m.compiled.Workflow, j, ask.Step, ask.Undo)
 	switch ask.Kind {
 	case machine.AskLook:
 		return s.Closings.Look(ctx, slot, ask.Attempt, until, s.now())
@@ -127,29 +128,29 @@ func (s *Scheduler) ask(ctx context.Context, m *moved, job makegood.Job, ask mac
 	case machine.AskOverrule:
 		s.Counts.Lies.Add(1)
 		s.Logger.ErrorContext(ctx, "an agent's claim cannot be true, and is overruled",
-			"job", job.ID, "step", ask.Step, "attempt", ask.Attempt, "agent", slot.Agent, "lockedBy", ask.LockedBy)
-		return makegood.Found{Finding: makegood.FoundSilent}, s.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
+			"job", j.ID, "step", ask.Step, "attempt", ask.Attempt, "agent", slot.Agent, "lockedBy", ask.LockedBy)
+		return job.Found{Finding: job.FoundSilent}, s.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
 	default:
 		panic(fmt.Sprintf("scheduler: unknown ask %q", ask.Kind))
 	}
 }
 
 // slotOf names the claim item of a step, and says until when its latest attempt can be claimed.
-func slotOf(w makegood.Workflow, job makegood.Job, step string, undo bool) (slot store.Slot, until time.Time) {
-	state, _ := job.Step(step)
+func slotOf(w makegood.Workflow, j job.Job, step string, undo bool) (slot store.Slot, until time.Time) {
+	state, _ := j.Step(step)
 	activity := state.Forward
 	if undo {
 		activity = state.Undo
 	}
 	agent := machine.AgentOf(w, step, undo)
-	return store.Slot{Agent: agent, Job: job.ID, Birth: job.Birth, Step: step}, activity.ClaimUntil()
+	return store.Slot{Agent: agent, Job: j.ID, Birth: j.Birth, Step: step}, activity.ClaimUntil()
 }
 
 // closeAll carries out the closings of a letter, and brings their answers to the job: all in one move. What could not be
 // closed is an error beside that; the event comes again, or the Supervisor does.
-func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []makegood.CloseAttempt) (follow *letter, err error) {
+func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []job.CloseAttempt) (follow *letter, err error) {
 	errs := unanswered(len(closings))
-	answers := make([]makegood.Event, len(closings))
+	answers := make([]job.Event, len(closings))
 	inParallel(len(closings), func(i int) {
 		answers[i], errs[i] = s.closeOne(ctx, &l.moved, closings[i])
 	})
@@ -165,49 +166,49 @@ func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []makegood
 	return follow, errors.Join(errs...)
 }
 
-func (s *Scheduler) closeOne(ctx context.Context, m *moved, c makegood.CloseAttempt) (makegood.Event, error) {
+func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) (job.Event, error) {
 	ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark}
 	found, err := s.ask(ctx, m, m.job, ask)
 	if err != nil {
 		return nil, fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, m.job.ID, err)
 	}
 	s.Counts.Closed.Add(1)
-	return makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}, nil
+	return job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}, nil
 }
 
 // Held gives the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody
 // holds is not among them, and of a job that is a newer release's none is.
-func (s *Scheduler) Held(ctx context.Context, job makegood.Job) (map[string]makegood.Claim, error) {
-	compiled, err := s.definition(ctx, job.Definition)
+func (s *Scheduler) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	compiled, err := s.definition(ctx, j.Definition)
 	if errors.Is(err, store.ErrNewer) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("definition %s of job %s: %w", job.Definition, job.ID, err)
+		return nil, fmt.Errorf("definition %s of job %s: %w", j.Definition, j.ID, err)
 	}
-	return Held(ctx, s.Closings, compiled.Workflow, job, s.now())
+	return Held(ctx, s.Closings, compiled.Workflow, j, s.now())
 }
 
 // Looker looks at claim items; see store.Closings.
 type Looker interface {
-	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error)
+	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
 }
 
 // Held is what the method says, for who has a store and no Scheduler.
-func Held(ctx context.Context, closings Looker, w makegood.Workflow, job makegood.Job, now time.Time) (map[string]makegood.Claim, error) {
-	asks := machine.Out(w, job)
-	found := make([]makegood.Found, len(asks))
+func Held(ctx context.Context, closings Looker, w makegood.Workflow, j job.Job, now time.Time) (map[string]job.Claim, error) {
+	asks := machine.Out(w, j)
+	found := make([]job.Found, len(asks))
 	errs := unanswered(len(asks))
 	inParallel(len(asks), func(i int) {
-		slot, until := slotOf(w, job, asks[i].Step, asks[i].Undo)
+		slot, until := slotOf(w, j, asks[i].Step, asks[i].Undo)
 		found[i], errs[i] = closings.Look(ctx, slot, asks[i].Attempt, until, now)
 	})
 	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("claims of job %s: %w", job.ID, err)
+		return nil, fmt.Errorf("claims of job %s: %w", j.ID, err)
 	}
-	held := make(map[string]makegood.Claim)
+	held := make(map[string]job.Claim)
 	for i, f := range found {
-		if f.Finding == makegood.FoundHeld {
+		if f.Finding == job.FoundHeld {
 			held[asks[i].Step] = f.Claim
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
@@ -45,8 +46,8 @@ func TestAHeartbeatBetweenLookAndCloseIsSeen(t *testing.T) {
 		}
 	})
 	w.handle(due)
-	if job := w.job("j"); job.FailureCount != 0 || w.open("j", "first") != 1 || !w.held("j", "first").CompleteBy.Equal(claim.CompleteBy) {
-		t.Errorf("got %d failures, first#%d, held %v, want none, first#1, claimed until %s", job.FailureCount, w.open("j", "first"), w.held("j", "first"), claim.CompleteBy)
+	if j := w.job("j"); j.FailureCount != 0 || w.open("j", "first") != 1 || !w.held("j", "first").CompleteBy.Equal(claim.CompleteBy) {
+		t.Errorf("got %d failures, first#%d, held %v, want none, first#1, claimed until %s", j.FailureCount, w.open("j", "first"), w.held("j", "first"), claim.CompleteBy)
 	}
 	// Its success is taken.
 	w.handle(w.succeeded("j", "first", claim))
@@ -60,14 +61,14 @@ func TestAHeartbeatBetweenLookAndCloseIsSeen(t *testing.T) {
 func TestACancelThatMeetsAClaimLetsItRun(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
-	var claim makegood.Claim
+	var claim job.Claim
 	w.before("Close", "j", func() { claim = w.claim("j", "first") })
-	job, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || job.ProcessState != makegood.Undoing || job.Steps[0].Forward.State != makegood.Dispatched {
-		t.Errorf("got %s with the step %q, %v, want Undoing, waiting for what was claimed", job.ProcessState, job.Steps[0].Forward.State, err)
+	j, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"})
+	if err != nil || j.ProcessState != makegood.Undoing || j.Steps[0].Forward.State != job.Dispatched {
+		t.Errorf("got %s with the step %q, %v, want Undoing, waiting for what was claimed", j.ProcessState, j.Steps[0].Forward.State, err)
 	}
-	if stored := w.job("j"); job.Rev != stored.Rev || job.LockedBy != stored.LockedBy {
-		t.Errorf("answered with revision %d by %s, want %d by %s, as stored", job.Rev, job.LockedBy, stored.Rev, stored.LockedBy)
+	if stored := w.job("j"); j.Rev != stored.Rev || j.LockedBy != stored.LockedBy {
+		t.Errorf("answered with revision %d by %s, want %d by %s, as stored", j.Rev, j.LockedBy, stored.Rev, stored.LockedBy)
 	}
 	if _, err := w.file.Beat(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); !errors.Is(err, store.ErrWithdrawn) {
 		t.Errorf("its heartbeat: got %v, want %v", err, store.ErrWithdrawn)
@@ -85,15 +86,15 @@ func TestACancelOfAHundredBranchesIsTwoSaves(t *testing.T) {
 	w.handle(w.done("j", "s0"))
 	w.claim("j", "s1")
 	w.forget()
-	job, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || job.ProcessState != makegood.Undoing {
-		t.Fatalf("got %s, %v, want Undoing", job.ProcessState, err)
+	j, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"})
+	if err != nil || j.ProcessState != makegood.Undoing {
+		t.Fatalf("got %s, %v, want Undoing", j.ProcessState, err)
 	}
 	w.checkCalls(map[string]int{"Save": 2, "Close": 99, "Look": 0})
 	if got := w.open("j", "s1"); got != 1 {
 		t.Errorf("the branch that is held: got attempt %d out, want its first", got)
 	}
-	if got := w.job("j").Steps[99].Forward.State; got != makegood.Withdrawn {
+	if got := w.job("j").Steps[99].Forward.State; got != job.Withdrawn {
 		t.Errorf("a branch that nobody claimed: got %s, want withdrawn", got)
 	}
 }
@@ -109,9 +110,9 @@ func TestClosingsThatWereNotMadeAreMadeAfterAMinute(t *testing.T) {
 		return faultstore.None
 	}
 	begin := w.now
-	job, v, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"})
-	if err != nil || v.Kind != machine.Applied || job.ProcessState != makegood.Undoing {
-		t.Fatalf("got %s, %s, %v, want that it is Undoing", job.ProcessState, v.Kind, err)
+	j, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Cancel, Request: "r"})
+	if err != nil || v.Kind != machine.Applied || j.ProcessState != makegood.Undoing {
+		t.Fatalf("got %s, %s, %v, want that it is Undoing", j.ProcessState, v.Kind, err)
 	}
 	w.strike = nil
 	// The key may be that of the first look, which is earlier than the minute.
@@ -125,7 +126,7 @@ func TestClosingsThatWereNotMadeAreMadeAfterAMinute(t *testing.T) {
 
 // An agent writes claims that cannot be true. The claim is written over, the attempt counts as silent, and the job goes on.
 func TestAClaimThatCannotBeTrueIsOverruled(t *testing.T) {
-	for name, lie := range map[string]makegood.Claim{
+	for name, lie := range map[string]job.Claim{
 		"of an attempt that was never made": {Attempt: 9, LockedBy: "liar"},
 		"a year ahead":                      {Attempt: 1, LockedBy: "liar", CompleteBy: time.Date(2027, 11, 20, 12, 0, 0, 0, time.UTC)},
 	} {
@@ -161,18 +162,18 @@ func TestAJobThatIsRevivedAfterARestartRunsItsFirstWaveOnce(t *testing.T) {
 			w.submit(w.define(yaml), "j")
 			w.handle(w.done("j", "first"))
 			if verb == makegood.Resubmit {
-				if _, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
+				if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
 					t.Fatal(err)
 				}
 				w.handle(w.done("j", "first"))
 			}
 			w.s.Incarnation = 1
-			if _, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: verb, Request: "r"}); err != nil {
+			if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: verb, Request: "r"}); err != nil {
 				t.Fatal(err)
 			}
 			before := w.open("j", "first")
 			w.claim("j", "first")
-			w.handle(w.record("j", makegood.DeadlinePassed{}))
+			w.handle(w.record("j", job.DeadlinePassed{}))
 			if got := w.open("j", "first"); got != before || before == 0 {
 				t.Errorf("got attempt %d, want %d, which is under way", got, before)
 			}

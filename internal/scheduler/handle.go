@@ -8,7 +8,8 @@ import (
 	"sync"
 
 	"github.com/aws/aws-lambda-go/events"
-	"github.com/makegood-dev/makegood"
+
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
@@ -22,7 +23,7 @@ var _ queue.Handler = (*Scheduler)(nil).HandleSQS
 // letter is the events of one job in a batch, and the records that carried them: one each, in the same order.
 type letter struct {
 	job     string
-	events  []makegood.Event
+	events  []job.Event
 	records []events.SQSMessage
 	moved   moved
 	err     error
@@ -72,7 +73,7 @@ func (s *Scheduler) open(ctx context.Context, batch events.SQSEvent) *post {
 	p := &post{queue: s.Events}
 	for _, record := range batch.Records {
 		in, err := wire.DecodeIncoming(record.Body)
-		_, stored := in.Event.(makegood.Submitted)
+		_, stored := in.Event.(job.Submitted)
 		switch {
 		case err != nil:
 			s.putAway(ctx, p, record, in, err)
@@ -121,7 +122,7 @@ func (p *post) sortIn(in wire.Incoming, record events.SQSMessage) {
 }
 
 // moveOrPark moves a job, and deals with what can never be moved: neither is tried again.
-func (s *Scheduler) moveOrPark(ctx context.Context, job string, events []makegood.Event) (moved, error) {
+func (s *Scheduler) moveOrPark(ctx context.Context, job string, events []job.Event) (moved, error) {
 	m, err := s.move(ctx, job, events)
 	var park *parkError
 	switch {
@@ -158,13 +159,13 @@ func (s *Scheduler) carryOut(ctx context.Context, letters []*letter) {
 
 // closeAndTell carries out what of a letter is left when its tasks are sent.
 func (s *Scheduler) closeAndTell(ctx context.Context, l *letter) {
-	var closings []makegood.CloseAttempt
-	var notices []makegood.Announcement
+	var closings []job.CloseAttempt
+	var notices []job.Announcement
 	for _, c := range l.moved.commands {
 		switch c := c.(type) {
-		case makegood.CloseAttempt:
+		case job.CloseAttempt:
 			closings = append(closings, c)
-		case makegood.Announce:
+		case job.Announce:
 			notices = append(notices, c.Announcement)
 		}
 	}
@@ -202,7 +203,7 @@ type refusal struct {
 // errand is a task on its way, and the letter that fails if it does. A reminder has no dispatch.
 type errand struct {
 	letter   *letter
-	dispatch makegood.Dispatch
+	dispatch job.Dispatch
 }
 
 func (o *outbox) add(name string, m queue.Message, e errand) {
@@ -221,15 +222,15 @@ func (o *outbox) add(name string, m queue.Message, e errand) {
 func (s *Scheduler) put(ctx context.Context, out *outbox, l *letter) error {
 	for _, c := range l.moved.commands {
 		switch c := c.(type) {
-		case makegood.Dispatch:
+		case job.Dispatch:
 			if err := s.putTask(ctx, out, errand{letter: l, dispatch: c}); err != nil {
 				return err
 			}
-		case makegood.CloseAttempt, makegood.Announce:
+		case job.CloseAttempt, job.Announce:
 			// When the tasks are out.
-		case makegood.AlertAgent:
+		case job.AlertAgent:
 			s.alert(ctx, c.Agent)
-		case makegood.Remind:
+		case job.Remind:
 			if err := s.remind(out, l, c); err != nil {
 				return err
 			}
@@ -258,8 +259,8 @@ func (s *Scheduler) putTask(ctx context.Context, out *outbox, e errand) error {
 }
 
 // sentBefore reports whether the task of this attempt was sent before, and nobody claimed it in time.
-func sentBefore(job makegood.Job, d makegood.Dispatch) bool {
-	step, _ := job.Step(d.Step)
+func sentBefore(j job.Job, d job.Dispatch) bool {
+	step, _ := j.Step(d.Step)
 	if d.Undo {
 		return step.Undo.Resent > 0
 	}
@@ -269,7 +270,7 @@ func sentBefore(job makegood.Job, d makegood.Dispatch) bool {
 // tell makes the announcements of a job in their order, the operator and whoever listens side by side, and notes in the
 // job who was told. What could not be told holds up neither the job nor its events: it stays in the job, which
 // stays in the index, and the Supervisor comes to it.
-func (s *Scheduler) tell(ctx context.Context, l *letter, notices []makegood.Announcement) error {
+func (s *Scheduler) tell(ctx context.Context, l *letter, notices []job.Announcement) error {
 	if len(notices) == 0 {
 		return nil
 	}
@@ -278,10 +279,10 @@ func (s *Scheduler) tell(ctx context.Context, l *letter, notices []makegood.Anno
 	var told, heard, unheard int
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		told, _ = s.announce(within, l, notices, s.Notifier, func(a makegood.Announcement) bool { return a.Operator })
+		told, _ = s.announce(within, l, notices, s.Notifier, func(a job.Announcement) bool { return a.Operator })
 	})
 	wg.Go(func() {
-		heard, unheard = s.announce(within, l, notices, s.Listener, func(a makegood.Announcement) bool { return a.Listener })
+		heard, unheard = s.announce(within, l, notices, s.Listener, func(a job.Announcement) bool { return a.Listener })
 	})
 	wg.Wait()
 	if e := toldOf(told, heard, unheard); len(e) > 0 {
@@ -292,27 +293,27 @@ func (s *Scheduler) tell(ctx context.Context, l *letter, notices []makegood.Anno
 }
 
 // toldOf puts who was told up to which announcement into events.
-func toldOf(operator, listener, unheard int) (all []makegood.Event) {
+func toldOf(operator, listener, unheard int) (all []job.Event) {
 	switch {
 	case operator > 0 && operator == listener:
-		all = append(all, makegood.Told{Seq: operator, Operator: true, Listener: true})
+		all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})
 	default:
 		if operator > 0 {
-			all = append(all, makegood.Told{Seq: operator, Operator: true})
+			all = append(all, job.Told{Seq: operator, Operator: true})
 		}
 		if listener > 0 {
-			all = append(all, makegood.Told{Seq: listener, Listener: true})
+			all = append(all, job.Told{Seq: listener, Listener: true})
 		}
 	}
 	if unheard > 0 {
-		all = append(all, makegood.NotHeard{Seq: unheard})
+		all = append(all, job.NotHeard{Seq: unheard})
 	}
 	return all
 }
 
 // announce makes those of the notices that are for one, in their order, until one fails: told is the last that was
 // made, failed the one that was not. Nobody is told of everything at once.
-func (s *Scheduler) announce(ctx context.Context, l *letter, notices []makegood.Announcement, to notify.Notifier, his func(makegood.Announcement) bool) (told, failed int) {
+func (s *Scheduler) announce(ctx context.Context, l *letter, notices []job.Announcement, to notify.Notifier, his func(job.Announcement) bool) (told, failed int) {
 	for _, a := range notices {
 		if !his(a) {
 			continue
@@ -365,8 +366,8 @@ func (s *Scheduler) send(ctx context.Context, out *outbox) {
 }
 
 func (s *Scheduler) refuse(ctx context.Context, e errand, reason string) {
-	event := makegood.DispatchRefused{Step: e.dispatch.Step, Attempt: e.dispatch.Attempt, Reason: reason}
-	follow := &letter{job: e.letter.job, events: []makegood.Event{event}}
+	event := job.DispatchRefused{Step: e.dispatch.Step, Attempt: e.dispatch.Attempt, Reason: reason}
+	follow := &letter{job: e.letter.job, events: []job.Event{event}}
 	follow.moved, follow.err = s.moveOrPark(ctx, follow.job, follow.events)
 	s.carryOut(ctx, []*letter{follow})
 	e.letter.told = e.letter.told || follow.moved.compiled != nil

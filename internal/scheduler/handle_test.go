@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -69,7 +70,7 @@ func TestTheTasksOfSeveralJobsAreSentTogether(t *testing.T) {
 	}
 	w.submit(c, "late")
 	c0 := w.claim("late", "first")
-	batch = append(batch, w.failed("late", "first", c0, makegood.StepError{Message: "m", Retryable: true}))
+	batch = append(batch, w.failed("late", "first", c0, job.StepError{Message: "m", Retryable: true}))
 	w.forget()
 	if failed := w.handle(batch...); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
@@ -89,8 +90,8 @@ func TestAStaleEventCostsALoadAndNoSave(t *testing.T) {
 	w.submit(w.define(twoAgents), "j")
 	w.claim("j", "first")
 	w.forget()
-	stranger := makegood.StepSucceeded{Reply: makegood.Reply{Step: "first", Attempt: 1, Token: "1.guessed", LockedBy: "somebody else"}}
-	failed := w.handle(w.record("j", stranger), w.record("j", makegood.DeadlinePassed{Key: w.now}))
+	stranger := job.StepSucceeded{Reply: job.Reply{Step: "first", Attempt: 1, Token: "1.guessed", LockedBy: "somebody else"}}
+	failed := w.handle(w.record("j", stranger), w.record("j", job.DeadlinePassed{Key: w.now}))
 	if failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
@@ -128,14 +129,14 @@ func TestASaveThatConflictsIsDecidedAgain(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.checkCalls(map[string]int{"Load": 2, "Save": 2})
-	job := w.job("j")
-	for i, want := range []makegood.ActivityState{makegood.Done, makegood.Dispatched, makegood.Done} {
-		if got := job.Steps[i].Forward.State; got != want {
-			t.Errorf("step %s: got %q, want %q", job.Steps[i].Name, got, want)
+	j := w.job("j")
+	for i, want := range []job.ActivityState{job.Done, job.Dispatched, job.Done} {
+		if got := j.Steps[i].Forward.State; got != want {
+			t.Errorf("step %s: got %q, want %q", j.Steps[i].Name, got, want)
 		}
 	}
-	if got := w.s.Counts.Conflicts.Load(); got != 1 || job.Rev != 3 {
-		t.Errorf("got %d conflicts, revision %d, want 1, 3", got, job.Rev)
+	if got := w.s.Counts.Conflicts.Load(); got != 1 || j.Rev != 3 {
+		t.Errorf("got %d conflicts, revision %d, want 1, 3", got, j.Rev)
 	}
 }
 
@@ -240,14 +241,14 @@ func TestARefusedTaskFailsItsStepAndNotItsRecord(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.checkSends(send{"tasks-b", []string{"good", "bad"}})
-	job := w.job("bad")
-	if job.ProcessState != makegood.Error || job.Reason != "step second failed: the task cannot be sent: too heavy" || job.FailureCount != 0 {
-		t.Errorf("got %s %q, %d failures, want Error with the reason, 0", job.ProcessState, job.Reason, job.FailureCount)
+	j := w.job("bad")
+	if j.ProcessState != makegood.Error || j.Reason != "step second failed: the task cannot be sent: too heavy" || j.FailureCount != 0 {
+		t.Errorf("got %s %q, %d failures, want Error with the reason, 0", j.ProcessState, j.Reason, j.FailureCount)
 	}
 	if len(w.told.notices) != 1 || w.told.notices[0].Job != "bad" {
 		t.Errorf("told %+v, want the Error of job bad", w.told.notices)
 	}
-	if !job.Told() {
+	if !j.Told() {
 		t.Errorf("the job does not know that it was told of")
 	}
 }
@@ -284,16 +285,16 @@ steps:
 	if err := w.file.Save(t.Context(), store.Change{Job: odd, Seen: odd.CompleteBy}); err != nil {
 		t.Fatal(err)
 	}
-	final := w.failed("j", "right", right, makegood.StepError{Message: "no", Applied: makegood.AppliedNo})
+	final := w.failed("j", "right", right, job.StepError{Message: "no", Applied: makegood.AppliedNo})
 	if failed := w.handle(left, final); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	job := w.job("j")
-	if job.ProcessState != makegood.Error || !strings.Contains(job.Reason, "no transition from  to Undoing") {
-		t.Errorf("got %s (%s), want Error, saying what panicked", job.ProcessState, job.Reason)
+	j := w.job("j")
+	if j.ProcessState != makegood.Error || !strings.Contains(j.Reason, "no transition from  to Undoing") {
+		t.Errorf("got %s (%s), want Error, saying what panicked", j.ProcessState, j.Reason)
 	}
-	if want := w.now.Add(makegood.FarKey); !job.CompleteBy.Equal(want) {
-		t.Errorf("got the key %s, want %s", job.CompleteBy, want)
+	if want := w.now.Add(makegood.FarKey); !j.CompleteBy.Equal(want) {
+		t.Errorf("got the key %s, want %s", j.CompleteBy, want)
 	}
 	if len(w.told.notices) != 1 || w.told.notices[0].ProcessState != makegood.Error {
 		t.Errorf("told %+v, want one Error", w.told.notices)
@@ -347,21 +348,21 @@ func TestAnAnnouncementIsMadeUntilItWasHeardAndThenNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
 	c := w.claim("j", "first")
-	fails := w.failed("j", "first", c, makegood.StepError{Message: "no"})
+	fails := w.failed("j", "first", c, job.StepError{Message: "no"})
 	w.told.deaf = errBroken
 	w.forget()
 	if failed := w.handle(fails); failed != nil {
 		t.Errorf("wants again: %v, want none: the job keeps what is to be told", failed)
 	}
 	w.checkCalls(map[string]int{"Save": 2}) // The failure, and that the bus, if there is one, has heard of it.
-	if job := w.job("j"); job.Told() || job.CompleteBy.After(w.now.Add(makegood.TellAgain)) {
-		t.Errorf("got told %t, key %s, want it to be told of within a minute", job.Told(), job.CompleteBy.Sub(w.now))
+	if j := w.job("j"); j.Told() || j.CompleteBy.After(w.now.Add(makegood.TellAgain)) {
+		t.Errorf("got told %t, key %s, want it to be told of within a minute", j.Told(), j.CompleteBy.Sub(w.now))
 	}
 	w.told.deaf = nil
 	w.forget()
 	w.handle(w.deadline("j"))
-	if job := w.job("j"); !job.Told() || len(w.told.notices) != 2 || w.told.notices[1].Seq != w.told.notices[0].Seq {
-		t.Errorf("got told %t, notices %+v, want the same one twice", job.Told(), w.told.notices)
+	if j := w.job("j"); !j.Told() || len(w.told.notices) != 2 || w.told.notices[1].Seq != w.told.notices[0].Seq {
+		t.Errorf("got told %t, notices %+v, want the same one twice", j.Told(), w.told.notices)
 	}
 	if w.calls["Save"] > 2 {
 		t.Errorf("got %d saves, want at most two: the key, and that it was heard", w.calls["Save"])
@@ -389,7 +390,7 @@ func TestSavedSeesTheJobAsItIsStored(t *testing.T) {
 // failure then, and a reply of that run is not heard.
 func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 	for name, first := range map[string]func(w *world) record{
-		"what recovery sends": func(w *world) record { return w.record("j", makegood.DeadlinePassed{}) },
+		"what recovery sends": func(w *world) record { return w.record("j", job.DeadlinePassed{}) },
 		"a deadline":          func(w *world) record { return w.deadline("j") },
 		"a reply":             func(w *world) record { return w.succeeded("j", "first", w.held("j", "first")) },
 	} {
@@ -401,11 +402,11 @@ func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 			restarted.Incarnation = 1
 			w.forget()
 			w.handleWith(restarted, first(w))
-			w.handleWith(restarted, w.record("j", makegood.DeadlinePassed{}))
-			job := w.job("j")
-			if job.FailureCount != 0 || w.open("j", "first") != 2 || job.Incarnation != 1 || job.Rev != 2 {
+			w.handleWith(restarted, w.record("j", job.DeadlinePassed{}))
+			j := w.job("j")
+			if j.FailureCount != 0 || w.open("j", "first") != 2 || j.Incarnation != 1 || j.Rev != 2 {
 				t.Errorf("got %d failures, first#%d, run %d, revision %d, want none, first#2, 1, 2",
-					job.FailureCount, w.open("j", "first"), job.Incarnation, job.Rev)
+					j.FailureCount, w.open("j", "first"), j.Incarnation, j.Rev)
 			}
 			if n := len(w.sends); n == 0 || n > 2 {
 				t.Errorf("the next attempt was sent %d times, want once for the first event and at most once more for its own", n)
@@ -429,7 +430,7 @@ func TestAListenerThatIsGoneDoesNotSilenceTheOperator(t *testing.T) {
 	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
 		t.Fatal(err)
 	}
-	w.handle(w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"}))
+	w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"}))
 	begin := w.now
 	for w.now.Before(begin.Add(12 * time.Hour)) {
 		w.handle(w.deadline("j"))
@@ -443,8 +444,8 @@ func TestAListenerThatIsGoneDoesNotSilenceTheOperator(t *testing.T) {
 	for w.now.Before(begin.Add(makegood.MaxTell + 2*makegood.MaxTellAgain)) {
 		w.handle(w.deadline("j"))
 	}
-	if job := w.job("j"); !job.Told() || job.Unheard == 0 {
-		t.Errorf("after %v: told %t, %d given up, want that it was given up, and noted", makegood.MaxTell, job.Told(), job.Unheard)
+	if j := w.job("j"); !j.Told() || j.Unheard == 0 {
+		t.Errorf("after %v: told %t, %d given up, want that it was given up, and noted", makegood.MaxTell, j.Told(), j.Unheard)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -56,7 +56,7 @@ func (p *post) leaveReplies(l *letter) {
 	if !slices.ContainsFunc(l.moved.verdicts, isNewer) {
 		return
 	}
-	var said []makegood.Event
+	var said []job.Event
 	var records []events.SQSMessage
 	for i, record := range l.records {
 		if isNewer(l.moved.verdicts[i]) {
@@ -72,7 +72,7 @@ func (p *post) leaveReplies(l *letter) {
 // index, and each sweep says it again, so that to leave one would multiply it.
 func (s *Scheduler) leaveLetter(p *post, l *letter) {
 	for i, record := range l.records {
-		if _, is := l.events[i].(makegood.DeadlinePassed); is {
+		if _, is := l.events[i].(job.DeadlinePassed); is {
 			s.Counts.Left.Add(1)
 			continue
 		}

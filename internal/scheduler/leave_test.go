@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -25,19 +26,19 @@ type newerJobs struct {
 	all func() bool
 }
 
-func (n newerJobs) Load(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := n.Jobs.Load(ctx, id)
+func (n newerJobs) Load(ctx context.Context, id string) (job.Job, error) {
+	j, err := n.Jobs.Load(ctx, id)
 	if err == nil && n.all() {
 		err = store.ErrNewer
 	}
-	return job, err
+	return j, err
 }
 
 // newer says of all jobs that a newer release wrote them.
 func (w *world) newer() { w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return true }} }
 
 // checkUntouched compares the job as it is with how it was, and looks into the quarantine and at who was told.
-func (w *world) checkUntouched(was makegood.Job) {
+func (w *world) checkUntouched(was job.Job) {
 	w.t.Helper()
 	is, err := w.file.Load(w.t.Context(), was.ID)
 	if err != nil || is.Rev != was.Rev || is.ProcessState != was.ProcessState || !is.CompleteBy.Equal(was.CompleteBy) {
@@ -151,7 +152,7 @@ func TestAReplyWithATokenOfALaterSchemeIsLeft(t *testing.T) {
 	c := w.claim("j", "first")
 	later := w.by("j", "first", c)
 	later.Token = "2." + strings.TrimPrefix(later.Token, "1.")
-	reply := w.record("j", makegood.StepSucceeded{Reply: later})
+	reply := w.record("j", job.StepSucceeded{Reply: later})
 	w.forget()
 	if failed := w.handle(reply, w.done("j", "other")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
@@ -163,7 +164,7 @@ func TestAReplyWithATokenOfALaterSchemeIsLeft(t *testing.T) {
 	for _, token := range []string{"02.x", "2.", "-2.x", "2", "x.y", "0.x", "12345.x", "1.x", ""} {
 		later.Token = token
 		w.watchLeft()
-		w.handle(w.record("j", makegood.StepSucceeded{Reply: later}))
+		w.handle(w.record("j", job.StepSucceeded{Reply: later}))
 		if len(w.again["events"]) != 0 {
 			t.Errorf("the token %q was left, want it forged", token)
 		}
@@ -177,7 +178,7 @@ func TestAJobOfANewerReleaseIsNotDecidedAbout(t *testing.T) {
 	w.submit(c, "j")
 	reply, deadline := w.done("j", "first"), w.deadline("j")
 	was := w.job("j")
-	submitted := w.record("j", makegood.Submitted{})
+	submitted := w.record("j", job.Submitted{})
 	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: []byte(`{}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func TestAJobOfANewerReleaseIsNotDecidedAbout(t *testing.T) {
 	submit := w.raw(body)
 	w.newer()
 	w.watchLeft()
-	if failed := w.handle(deadline, w.record("j", makegood.DeadlinePassed{}), reply, submitted, submit); failed != nil {
+	if failed := w.handle(deadline, w.record("j", job.DeadlinePassed{}), reply, submitted, submit); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.wasLeft("events", reply, submitted, submit)
@@ -217,7 +218,7 @@ func TestWhatIsAskedOfAJobOfANewerReleaseIsAnsweredAskAgain(t *testing.T) {
 	w.newer()
 	want := "this job was written by a newer release of Makegood, and this one must not decide about it; ask again when the deployment is done"
 	for _, verb := range makegood.Verbs() {
-		if _, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: verb}); !errors.Is(err, store.ErrNewer) || err.Error() != want {
+		if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: verb}); !errors.Is(err, store.ErrNewer) || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", verb, err, want)
 		}
 	}
@@ -273,7 +274,7 @@ func TestADefinitionOfANewerReleaseIsNotDecidedBy(t *testing.T) {
 func TestAJobThatANewerReleaseTakesWhileItIsToldOfIsLeft(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
-	reply := w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"})
+	reply := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})
 	taken := false
 	w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return taken }}
 	w.told.before = func() { taken = true }
@@ -282,8 +283,8 @@ func TestAJobThatANewerReleaseTakesWhileItIsToldOfIsLeft(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.wasLeft("events", reply)
-	if job := w.job("j"); job.ProcessState != makegood.Error || job.Told() || w.s.Counts.Parked.Load() != 0 {
-		t.Errorf("got %s, told %t, %d parked; want it saved, to be told of again, and not parked", job.ProcessState, job.Told(), w.s.Counts.Parked.Load())
+	if j := w.job("j"); j.ProcessState != makegood.Error || j.Told() || w.s.Counts.Parked.Load() != 0 {
+		t.Errorf("got %s, told %t, %d parked; want it saved, to be told of again, and not parked", j.ProcessState, j.Told(), w.s.Counts.Parked.Load())
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
@@ -13,7 +13,7 @@ import (
 func TestADecisionIsMadeAsOfOneMoment(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
-	lie := makegood.Claim{Attempt: 1, LockedBy: "liar", StartedAt: w.now, CompleteBy: w.now.Add(5 * time.Hour)}
+	lie := job.Claim{Attempt: 1, LockedBy: "liar", StartedAt: w.now, CompleteBy: w.now.Add(5 * time.Hour)}
 	if err := w.file.Claim(t.Context(), w.slot("j", "first"), lie, w.claimUntil("j", "first")); err != nil {
 		t.Fatal(err)
 	}
@@ -28,8 +28,8 @@ func TestADecisionIsMadeAsOfOneMoment(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.checkCalls(map[string]int{"Overrule": 1})
-	if job := w.job("j"); job.FailureCount != 1 || w.open("j", "first") == 1 {
-		t.Errorf("got %d failures, attempt %d is out; want the overruled attempt counted and ended", job.FailureCount, w.open("j", "first"))
+	if j := w.job("j"); j.FailureCount != 1 || w.open("j", "first") == 1 {
+		t.Errorf("got %d failures, attempt %d is out; want the overruled attempt counted and ended", j.FailureCount, w.open("j", "first"))
 	}
 }
 
@@ -39,7 +39,7 @@ func TestAnOverruleThatMeetsAnotherClaimBeginsAnew(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 	lie := func(attempt int, by string) {
-		claim := makegood.Claim{Attempt: attempt, LockedBy: by, StartedAt: w.now, CompleteBy: w.now.Add(5 * time.Hour)}
+		claim := job.Claim{Attempt: attempt, LockedBy: by, StartedAt: w.now, CompleteBy: w.now.Add(5 * time.Hour)}
 		if err := w.file.Claim(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestAnOverruleThatMeetsAnotherClaimBeginsAnew(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.checkCalls(map[string]int{"Overrule": 2})
-	if job := w.job("j"); job.FailureCount != 1 {
-		t.Errorf("got %d failures, want the attempt ended as silent, once", job.FailureCount)
+	if j := w.job("j"); j.FailureCount != 1 {
+		t.Errorf("got %d failures, want the attempt ended as silent, once", j.FailureCount)
 	}
 }

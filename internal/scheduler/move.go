@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -16,20 +17,20 @@ import (
 
 // moved is a job after the events of a batch: saved, with what must now be sent.
 type moved struct {
-	job      makegood.Job
+	job      job.Job
 	compiled *workflowfile.Compiled
 	verdicts []machine.Verdict // one for each of the events, in their order
-	commands []makegood.Command
+	commands []job.Command
 	values   *values
 	known    *knowledge
 	// loaded is the job as it was before the events.
-	loaded makegood.Job
+	loaded job.Job
 }
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
 // job that is not there, with a *parkError for one that nobody can decide about, and with a *NewerError, before anything
 // is decided, for one that is a newer release's.
-func (s *Scheduler) move(ctx context.Context, id string, events []makegood.Event) (moved, error) {
+func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (moved, error) {
 	k := newKnowledge()
 	for range maxConflicts {
 		m, err := s.tryMove(ctx, id, events, k)
@@ -44,7 +45,7 @@ func (s *Scheduler) move(ctx context.Context, id string, events []makegood.Event
 	return moved{}, fmt.Errorf("save job %s: %w, %d times", id, store.ErrConflict, maxConflicts)
 }
 
-func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Event, k *knowledge) (moved, error) {
+func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, k *knowledge) (moved, error) {
 	k.forgetLooks()
 	loaded, err := s.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrDamaged) {
@@ -87,7 +88,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 	}
 	m.job = change.Job
 	if interrupted || s.poked(events) {
-		events = append([]makegood.Event{makegood.Interrupted{Incarnation: s.Incarnation}}, events...)
+		events = append([]job.Event{job.Interrupted{Incarnation: s.Incarnation}}, events...)
 	}
 	m.commands = pending(compiled.Workflow, m.job, events, s.now())
 	return m, nil
@@ -95,20 +96,20 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []makegood.Ev
 
 // poked reports whether one of the events is what recovery sends to every unfinished job at start: a deadline without
 // a key. Delivered again, it derives again what being interrupted made due.
-func (s *Scheduler) poked(events []makegood.Event) bool {
+func (s *Scheduler) poked(events []job.Event) bool {
 	return s.Incarnation > 0 && askedWithoutKey(events)
 }
 
 // askedWithoutKey reports whether one of the events is a deadline without a key: whoever sent it saw none, or did not
 // look for it.
-func askedWithoutKey(events []makegood.Event) bool {
-	return slices.Contains(events, makegood.Event(makegood.DeadlinePassed{}))
+func askedWithoutKey(events []job.Event) bool {
+	return slices.Contains(events, job.Event(job.DeadlinePassed{}))
 }
 
 // seenKey is the index key under which the Supervisor saw the job, if it did.
-func seenKey(events []makegood.Event) time.Time {
+func seenKey(events []job.Event) time.Time {
 	for _, e := range events {
-		if d, ok := e.(makegood.DeadlinePassed); ok {
+		if d, ok := e.(job.DeadlinePassed); ok {
 			return d.Key
 		}
 	}
@@ -116,10 +117,10 @@ func seenKey(events []makegood.Event) time.Time {
 }
 
 // fold applies events one after the other to what was loaded.
-func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, interrupted bool, events []makegood.Event) (store.Change, bool, error) {
+func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrupted bool, events []job.Event) (store.Change, bool, error) {
 	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
 	applied := false
-	take := func(e makegood.Event) (machine.Verdict, error) {
+	take := func(e job.Event) (machine.Verdict, error) {
 		next, v, err := s.decide(ctx, m, change.Job, e)
 		if err != nil {
 			return v, err
@@ -131,7 +132,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, int
 		return v, nil
 	}
 	if interrupted {
-		if _, err := take(makegood.Interrupted{Incarnation: s.Incarnation}); err != nil {
+		if _, err := take(job.Interrupted{Incarnation: s.Incarnation}); err != nil {
 			return change, false, err
 		}
 	}
@@ -147,7 +148,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded makegood.Job, int
 }
 
 // decide asks the core, and gives it the facts that it wants.
-func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e makegood.Event) (next makegood.Job, v machine.Verdict, err error) {
+func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event) (next job.Job, v machine.Verdict, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
@@ -158,11 +159,11 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, job makegood.Job, e ma
 	// One moment for all: what was found out because of what time it was must still hold when it is used.
 	now := s.now()
 	for {
-		next, v = machine.Apply(m.compiled.Workflow, job, e, facts, now)
+		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, now)
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}
-		if err := s.findOut(ctx, m, job, v.Asks); err != nil {
+		if err := s.findOut(ctx, m, j, v.Asks); err != nil {
 			return next, v, err
 		}
 		if err := m.values.learn(ctx, &facts, next, v.Wants); err != nil {
@@ -179,7 +180,7 @@ func (s *Scheduler) facts(k *knowledge) machine.Facts {
 }
 
 // save stores a change, and gives the job as it is stored now.
-func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (makegood.Job, error) {
+func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (job.Job, error) {
 	if err := v.write(ctx, change.Job); err != nil {
 		return change.Job, err
 	}
@@ -196,14 +197,14 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (m
 }
 
 // pending gives the commands of all events, each once.
-func pending(w makegood.Workflow, job makegood.Job, events []makegood.Event, now time.Time) []makegood.Command {
+func pending(w makegood.Workflow, j job.Job, events []job.Event, now time.Time) []job.Command {
 	if len(events) == 1 {
-		return machine.Pending(w, job, events[0], now)
+		return machine.Pending(w, j, events[0], now)
 	}
-	var all []makegood.Command
-	seen := make(map[makegood.Command]bool)
+	var all []job.Command
+	seen := make(map[job.Command]bool)
 	for _, e := range events {
-		for _, c := range machine.Pending(w, job, e, now) {
+		for _, c := range machine.Pending(w, j, e, now) {
 			if !seen[c] {
 				seen[c] = true
 				all = append(all, c)
@@ -223,7 +224,7 @@ type parkError struct {
 }
 
 // parked says that a job as it was loaded cannot be decided about.
-func parked(reason string, loaded makegood.Job) *parkError {
+func parked(reason string, loaded job.Job) *parkError {
 	return &parkError{reason: reason, seen: loaded.CompleteBy, keyless: !loaded.ProcessState.Finished()}
 }
 
@@ -241,7 +242,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 		return err
 	}
 	s.Counts.Parked.Add(1)
-	notice := makegood.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
+	notice := job.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
 	if err := s.Notifier.Announce(ctx, notify.Notice{Job: id, Announcement: notice}); err != nil {
 		s.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
 		return nil
@@ -263,7 +264,7 @@ func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, re
 	return true, nil
 }
 
-func (s *Scheduler) count(ctx context.Context, job string, e makegood.Event, v machine.Verdict) {
+func (s *Scheduler) count(ctx context.Context, job string, e job.Event, v machine.Verdict) {
 	switch v.Kind {
 	case machine.Applied:
 		s.Counts.Applied.Add(1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -26,7 +27,7 @@ func TestAJobWithNothingToSendDoesNotStandBeforeTheNext(t *testing.T) {
 		w.submit(c, id)
 	}
 	bad, good := w.done("bad", "first"), w.done("good", "first")
-	stale := w.record("still", makegood.DeadlinePassed{Key: w.now.Add(-time.Hour)})
+	stale := w.record("still", job.DeadlinePassed{Key: w.now.Add(-time.Hour)})
 	w.failing("Save", faultstore.FailBefore)
 	w.forget()
 	if failed := w.handle(bad, stale, good); !slices.Equal(failed, []string{bad.MessageId}) {
@@ -81,7 +82,7 @@ func TestAReminderThatIsNotSentHarmsNothing(t *testing.T) {
 		w := newWorld(t)
 		w.s = w.with(func(c *scheduler.Config) { c.Reminders = true })
 		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, retry: {backoff: 1m, max: 1m}}]"), "j")
-		failure := w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no", Retryable: true})
+		failure := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Retryable: true})
 		w.deny = func(name string, _ queue.Message) error {
 			if name == "events" {
 				return trouble
@@ -93,8 +94,8 @@ func TestAReminderThatIsNotSentHarmsNothing(t *testing.T) {
 			t.Errorf("%s: wants again: %v, want none", name, failed)
 		}
 		w.checkSends(send{"events", []string{"j"}})
-		if job := w.job("j"); job.Steps[0].Forward.State != makegood.Backoff || w.s.Counts.Reminders.Load() != 0 {
-			t.Errorf("%s: the step is %s, %d reminders counted, want a backoff and none", name, job.Steps[0].Forward.State, w.s.Counts.Reminders.Load())
+		if j := w.job("j"); j.Steps[0].Forward.State != job.Backoff || w.s.Counts.Reminders.Load() != 0 {
+			t.Errorf("%s: the step is %s, %d reminders counted, want a backoff and none", name, j.Steps[0].Forward.State, w.s.Counts.Reminders.Load())
 		}
 	}
 }
@@ -117,8 +118,8 @@ func TestWhatIsDueLateIsNotRemindedOf(t *testing.T) {
 // unreadable are jobs whose items cannot be read.
 type unreadable struct{ store.Jobs }
 
-func (unreadable) Load(context.Context, string) (makegood.Job, error) {
-	return makegood.Job{}, store.ErrDamaged
+func (unreadable) Load(context.Context, string) (job.Job, error) {
+	return job.Job{}, store.ErrDamaged
 }
 
 // Somebody moves a job between its load and its parking: it is his, and nothing comes again.
@@ -126,9 +127,9 @@ func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
 	reply := w.done("j", "first")
-	w.change("j", func(odd *makegood.Job) { odd.Definition = "gone" })
+	w.change("j", func(odd *job.Job) { odd.Definition = "gone" })
 	w.before("Park", "j", func() {
-		w.change("j", func(moved *makegood.Job) {
+		w.change("j", func(moved *job.Job) {
 			moved.ProcessState, moved.CompleteBy = makegood.Processing, moved.CompleteBy.Add(time.Second)
 		})
 	})
@@ -144,16 +145,16 @@ func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 func TestAJobWithoutAKeyThatCannotBeDecidedAboutIsParked(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
-	w.change("j", func(odd *makegood.Job) { odd.Definition, odd.CompleteBy = "gone", time.Time{} })
-	if failed := w.handle(w.record("j", makegood.DeadlinePassed{})); failed != nil {
+	w.change("j", func(odd *job.Job) { odd.Definition, odd.CompleteBy = "gone", time.Time{} })
+	if failed := w.handle(w.record("j", job.DeadlinePassed{})); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	job := w.job("j")
-	if job.ProcessState != makegood.Error || !job.CompleteBy.Equal(w.now.Add(makegood.FarKey)) {
-		t.Errorf("got %s, key %s, want Error and a far key", job.ProcessState, job.CompleteBy)
+	j := w.job("j")
+	if j.ProcessState != makegood.Error || !j.CompleteBy.Equal(w.now.Add(makegood.FarKey)) {
+		t.Errorf("got %s, key %s, want Error and a far key", j.ProcessState, j.CompleteBy)
 	}
-	notice := notify.Notice{Job: "j", Announcement: makegood.Announcement{ProcessState: makegood.Error, Reason: job.Reason, At: w.now}}
-	if !slices.Equal(w.told.notices, []notify.Notice{notice}) || job.Reason == "" {
+	notice := notify.Notice{Job: "j", Announcement: job.Announcement{ProcessState: makegood.Error, Reason: j.Reason, At: w.now}}
+	if !slices.Equal(w.told.notices, []notify.Notice{notice}) || j.Reason == "" {
 		t.Errorf("told %+v, want %+v", w.told.notices, notice)
 	}
 }
@@ -164,22 +165,22 @@ func TestAJobThatHasEndedIsNotParked(t *testing.T) {
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 	reply := w.done("j", "first")
 	w.handle(reply)
-	w.change("j", func(odd *makegood.Job) { odd.Definition = "gone" })
+	w.change("j", func(odd *job.Job) { odd.Definition = "gone" })
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if job := w.job("j"); job.ProcessState != makegood.Processed || len(w.told.notices) != 0 {
-		t.Errorf("got %s, told %v, want Processed and nobody told", job.ProcessState, w.told.notices)
+	if j := w.job("j"); j.ProcessState != makegood.Processed || len(w.told.notices) != 0 {
+		t.Errorf("got %s, told %v, want Processed and nobody told", j.ProcessState, w.told.notices)
 	}
 }
 
 // change changes a stored job as no save of ours does.
-func (w *world) change(id string, change func(*makegood.Job)) {
+func (w *world) change(id string, change func(*job.Job)) {
 	w.t.Helper()
-	job := w.job(id)
-	seen := job.CompleteBy
-	change(&job)
-	if err := w.file.Save(w.t.Context(), store.Change{Job: job, Seen: seen}); err != nil {
+	j := w.job(id)
+	seen := j.CompleteBy
+	change(&j)
+	if err := w.file.Save(w.t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -229,13 +230,13 @@ func TestOtherContentIsAnsweredWithBothHashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, created, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{"other":1}`)})
+	j, created, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{"other":1}`)})
 	var mismatch *scheduler.MismatchError
 	if want := (scheduler.MismatchError{Job: "j", Have: have.InputHash, Got: got}); !errors.As(err, &mismatch) || *mismatch != want {
 		t.Errorf("got %v, want %v", err, &want)
 	}
-	if job.ID != "" || created {
-		t.Errorf("got job %q, created %t, want none", job.ID, created)
+	if j.ID != "" || created {
+		t.Errorf("got job %q, created %t, want none", j.ID, created)
 	}
 	if _, err := scheduler.ContentHash("two", json.RawMessage(`{`)); err == nil {
 		t.Error("what is no JSON has a hash")
@@ -247,9 +248,9 @@ func TestAnExpressionThatFailsFailsItsStep(t *testing.T) {
 	for _, what := range []string{"with", "when"} {
 		want := `step first failed: step "first": ` + what + ": ${ 1 | .id }: expected an object but got: number (1)"
 		w := newWorld(t)
-		job := w.submit(w.define("name: one\nsteps: [{name: first, agent: a, "+what+": \"${ 1 | .id }\"}]"), "j")
-		if job.ProcessState != makegood.Error || job.Reason != want || len(w.sends) != 0 {
-			t.Errorf("got %s %q, sent %v, want Error %q, and no task", job.ProcessState, job.Reason, w.sends, want)
+		j := w.submit(w.define("name: one\nsteps: [{name: first, agent: a, "+what+": \"${ 1 | .id }\"}]"), "j")
+		if j.ProcessState != makegood.Error || j.Reason != want || len(w.sends) != 0 {
+			t.Errorf("got %s %q, sent %v, want Error %q, and no task", j.ProcessState, j.Reason, w.sends, want)
 		}
 	}
 }
@@ -270,7 +271,7 @@ func TestASubmissionThatComesAgainIsAnsweredWithTheJob(t *testing.T) {
 func TestAJobThatIsStoppedIsCountedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: pair\nonFailure: stop\nsteps: [{name: first, agent: a, needs: []}, {name: other, agent: b, needs: []}]"), "j")
-	no := makegood.StepError{Message: "no"}
+	no := job.StepError{Message: "no"}
 	first, other := w.failed("j", "first", w.claim("j", "first"), no), w.failed("j", "other", w.claim("j", "other"), no)
 	w.handle(first)
 	w.handle(other)
@@ -289,8 +290,8 @@ func TestAPayloadThatIsGoneIsToldOf(t *testing.T) {
 	if failed := w.handle(w.deadline("j")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if job, want := w.job("j"), first.Forward.Output.Ref+" of the job is gone from the store"; job.ProcessState != makegood.Error || job.Reason != want {
-		t.Errorf("got %s %q, want Error %q", job.ProcessState, job.Reason, want)
+	if j, want := w.job("j"), first.Forward.Output.Ref+" of the job is gone from the store"; j.ProcessState != makegood.Error || j.Reason != want {
+		t.Errorf("got %s %q, want Error %q", j.ProcessState, j.Reason, want)
 	}
 }
 
@@ -305,7 +306,7 @@ func TestAReplyThatWasLeftDoesNotComeAgainWithItsNeighbour(t *testing.T) {
 	w.submit(w.define("name: pair\nsteps: [{name: first, agent: a, needs: []}, {name: other, agent: a, needs: []}, {name: last, agent: b, needs: [other]}]"), "j")
 	later := w.by("j", "first", w.claim("j", "first"))
 	later.Token = "2.x"
-	left, other := w.record("j", makegood.StepSucceeded{Reply: later}), w.done("j", "other")
+	left, other := w.record("j", job.StepSucceeded{Reply: later}), w.done("j", "other")
 	w.deny = func(name string, _ queue.Message) error {
 		if name == "tasks-b" {
 			return errBroken

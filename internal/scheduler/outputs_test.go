@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -17,13 +18,13 @@ func text(bytes int, of string) json.RawMessage {
 }
 
 // says is the success of a claimed attempt, with an output. A stranger never got the task, so he has no token.
-func (w *world) says(id, step string, c makegood.Claim, output json.RawMessage) record {
+func (w *world) says(id, step string, c job.Claim, output json.RawMessage) record {
 	w.t.Helper()
 	by := w.by(id, step, c)
 	if c.LockedBy == "stranger" {
 		by.Token = ""
 	}
-	return w.record(id, makegood.StepSucceeded{Reply: by, Output: wire.Inline(output)})
+	return w.record(id, job.StepSucceeded{Reply: by, Output: wire.Inline(output)})
 }
 
 // output reads the output of a step that is done.
@@ -48,23 +49,23 @@ func TestTheOutputThatWasAppliedIsTheOneThatIsStored(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		want    json.RawMessage
-		batches func(w *world, claim makegood.Claim) [][]record
+		batches func(w *world, claim job.Claim) [][]record
 	}{
-		{"a duplicate with another output in the same batch", first, func(w *world, claim makegood.Claim) [][]record {
+		{"a duplicate with another output in the same batch", first, func(w *world, claim job.Claim) [][]record {
 			return [][]record{{w.says("j", "first", claim, first), w.says("j", "first", claim, second)}}
 		}},
-		{"a duplicate with another output later", first, func(w *world, claim makegood.Claim) [][]record {
+		{"a duplicate with another output later", first, func(w *world, claim job.Claim) [][]record {
 			return [][]record{{w.says("j", "first", claim, first)}, {w.says("j", "first", claim, second)}}
 		}},
-		{"a stranger in the same batch", first, func(w *world, claim makegood.Claim) [][]record {
-			stranger := makegood.Claim{Attempt: claim.Attempt, LockedBy: "stranger"}
+		{"a stranger in the same batch", first, func(w *world, claim job.Claim) [][]record {
+			stranger := job.Claim{Attempt: claim.Attempt, LockedBy: "stranger"}
 			return [][]record{{w.says("j", "first", claim, first), w.says("j", "first", stranger, second)}}
 		}},
-		{"a stranger before", first, func(w *world, claim makegood.Claim) [][]record {
-			stranger := makegood.Claim{Attempt: claim.Attempt, LockedBy: "stranger"}
+		{"a stranger before", first, func(w *world, claim job.Claim) [][]record {
+			stranger := job.Claim{Attempt: claim.Attempt, LockedBy: "stranger"}
 			return [][]record{{w.says("j", "first", stranger, second), w.says("j", "first", claim, first)}}
 		}},
-		{"a save that is lost after its output was written", second, func(w *world, claim makegood.Claim) [][]record {
+		{"a save that is lost after its output was written", second, func(w *world, claim job.Claim) [][]record {
 			saves := 0
 			w.strike = func(op, _ string) faultstore.Effect {
 				if op == "Save" {
@@ -111,10 +112,10 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 		if failed := w.handle(w.says("j", "first", claim, text(c.bytes, "x"))); failed != nil {
 			t.Errorf("an output of %d bytes: wants again %v, want none", c.bytes, failed)
 		}
-		job := w.job("j")
-		step, _ := job.Step("first")
-		if job.ProcessState != c.state {
-			t.Errorf("an output of %d bytes: the job is %s (%s), want %s", c.bytes, job.ProcessState, job.Reason, c.state)
+		j := w.job("j")
+		step, _ := j.Step("first")
+		if j.ProcessState != c.state {
+			t.Errorf("an output of %d bytes: the job is %s (%s), want %s", c.bytes, j.ProcessState, j.Reason, c.state)
 			continue
 		}
 		if c.state == makegood.Processed {
@@ -124,7 +125,7 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 			continue
 		}
 		w.checkSends(send{"tasks-a", []string{"j"}})
-		if !step.Forward.Unknown || step.Forward.Error.Applied != makegood.AppliedUnknown || step.Undo.State != makegood.Dispatched {
+		if !step.Forward.Unknown || step.Forward.Error.Applied != makegood.AppliedUnknown || step.Undo.State != job.Dispatched {
 			t.Errorf("an output of %d bytes: unknown %t, applied %q, undo %v, want true, unknown, Dispatched",
 				c.bytes, step.Forward.Unknown, step.Forward.Error.Applied, step.Undo.State)
 		}
@@ -143,8 +144,8 @@ func TestPartsBelongToTheBirthOfTheirJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.handle(w.says("j", "first", w.claim("j", "first"), text(1000, "o")))
-		job := w.job("j")
-		refs[job.Input.Ref], refs[job.Steps[0].Forward.Output.Ref] = true, true
+		j := w.job("j")
+		refs[j.Input.Ref], refs[j.Steps[0].Forward.Output.Ref] = true, true
 	}
 	if len(refs) != 4 || refs[""] {
 		t.Errorf("got the names %v, want two of each job, and none of them the other's", refs)

@@ -4,33 +4,33 @@ import (
 	"context"
 	"errors"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
 
 // Request does what an operator or submitter asks of a job, where the table of verbs allows it. It
 // answers after the change is saved. A request that carries the name of one that was granted before
 // is the same request.
-func (s *Scheduler) Request(ctx context.Context, id string, r makegood.Requested) (makegood.Job, machine.Verdict, error) {
+func (s *Scheduler) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
 	return s.moveAtOnce(ctx, id, r)
 }
 
 // Wake looks at a job that has lost its key, does what is due, and gives it one again; one that has its key, or needs
 // none, it leaves alone. It answers after that is saved.
-func (s *Scheduler) Wake(ctx context.Context, id string) (makegood.Job, machine.Verdict, error) {
-	return s.moveAtOnce(ctx, id, makegood.DeadlinePassed{})
+func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
+	return s.moveAtOnce(ctx, id, job.DeadlinePassed{})
 }
 
 // moveAtOnce moves a job by one event for somebody who waits for the answer.
-func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event makegood.Event) (makegood.Job, machine.Verdict, error) {
-	l := &letter{job: id, events: []makegood.Event{event}}
+func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event job.Event) (job.Job, machine.Verdict, error) {
+	l := &letter{job: id, events: []job.Event{event}}
 	var park *parkError
 	l.moved, l.err = s.move(ctx, id, l.events)
 	if errors.As(l.err, &park) {
-		return makegood.Job{}, machine.Verdict{}, errors.Join(park, s.park(ctx, id, park))
+		return job.Job{}, machine.Verdict{}, errors.Join(park, s.park(ctx, id, park))
 	}
 	if l.err != nil {
-		return makegood.Job{}, machine.Verdict{}, l.err
+		return job.Job{}, machine.Verdict{}, l.err
 	}
 	verdict := l.moved.verdicts[0]
 	s.carryOutSaved(ctx, l)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -47,7 +48,7 @@ func TestTheFirstOfTwoOutcomesOfAnAttemptHolds(t *testing.T) {
 		want := makegood.Processed
 		said := []record{
 			w.succeeded("j", "first", c),
-			w.failed("j", "first", c, makegood.StepError{Message: "no"}),
+			w.failed("j", "first", c, job.StepError{Message: "no"}),
 		}
 		if !successFirst {
 			said[0], said[1], want = said[1], said[0], makegood.Error
@@ -91,17 +92,17 @@ func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
 	zombie := w.claim("j", "first")
 	begin := w.now
 	w.now = begin.Add(skew - time.Second)
-	w.handleWith(w.skewed(-skew), w.record("j", makegood.DeadlinePassed{Key: w.job("j").CompleteBy}))
+	w.handleWith(w.skewed(-skew), w.record("j", job.DeadlinePassed{Key: w.job("j").CompleteBy}))
 	if got := w.job("j"); got.FailureCount != 0 || w.open("j", "first") != 1 {
 		t.Errorf("a clock that is behind: got %d failures, first#%d, want none, first#1", got.FailureCount, w.open("j", "first"))
 	}
 	w.now = begin
 	ahead := w.skewed(skew)
 	for range 3 {
-		w.handleWith(ahead, w.record("j", makegood.DeadlinePassed{Key: w.job("j").CompleteBy}))
+		w.handleWith(ahead, w.record("j", job.DeadlinePassed{Key: w.job("j").CompleteBy}))
 		w.now = w.now.Add(time.Second)
 	}
-	second := makegood.Claim{Attempt: 2, LockedBy: "another", StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second)}
+	second := job.Claim{Attempt: 2, LockedBy: "another", StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second)}
 	if err := w.file.Claim(t.Context(), w.slot("j", "first"), second, w.claimUntil("j", "first")); err != nil {
 		t.Fatalf("claim of the second attempt: %v", err)
 	}
@@ -151,8 +152,8 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
 	first := w.done("j", "first")
-	stranger := w.record("j", makegood.StepSucceeded{Reply: makegood.Reply{Step: "second", Attempt: 9, LockedBy: "stranger"}})
-	unknown := w.record("nobody", makegood.StepSucceeded{Reply: makegood.Reply{Step: "first", Attempt: 1, LockedBy: "x"}})
+	stranger := w.record("j", job.StepSucceeded{Reply: job.Reply{Step: "second", Attempt: 9, LockedBy: "stranger"}})
+	unknown := w.record("nobody", job.StepSucceeded{Reply: job.Reply{Step: "first", Attempt: 1, LockedBy: "x"}})
 	if failed := w.handle(first, first, stranger, unknown, w.raw("{")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
@@ -168,15 +169,15 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 func TestACancelThatOvertakesItsSubmissionIsToldSo(t *testing.T) {
 	w := newWorld(t)
 	c := w.define(twoAgents)
-	cancel := makegood.Requested{Verb: makegood.Cancel, Request: "r"}
+	cancel := job.Requested{Verb: makegood.Cancel, Request: "r"}
 	if _, _, err := w.s.Request(t.Context(), "j", cancel); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("before the submission: got %v, want %v", err, store.ErrNotFound)
 	}
-	if job := w.submit(c, "j"); job.ProcessState != makegood.Pending {
-		t.Errorf("got %s, want Pending", job.ProcessState)
+	if j := w.submit(c, "j"); j.ProcessState != makegood.Pending {
+		t.Errorf("got %s, want Pending", j.ProcessState)
 	}
-	if job, _, err := w.s.Request(t.Context(), "j", cancel); err != nil || job.ProcessState != makegood.Cancelled {
-		t.Errorf("after it: got %s, %v, want Cancelled", job.ProcessState, err)
+	if j, _, err := w.s.Request(t.Context(), "j", cancel); err != nil || j.ProcessState != makegood.Cancelled {
+		t.Errorf("after it: got %s, %v, want Cancelled", j.ProcessState, err)
 	}
 }
 
@@ -187,15 +188,15 @@ func TestAnEndThatWasSavedAndNotToldIsToldAfterTheNextSweep(t *testing.T) {
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "bad")
 	c := w.claim("bad", "first")
 	w.failing("Save", faultstore.FailAfter)
-	w.handle(w.failed("bad", "first", c, makegood.StepError{Message: "no"}))
-	if job := w.job("bad"); job.ProcessState != makegood.Error || job.Told() || len(w.told.notices) != 0 {
-		t.Fatalf("got %s, told %t, notices %+v, want an Error that nobody was told of", job.ProcessState, job.Told(), w.told.notices)
+	w.handle(w.failed("bad", "first", c, job.StepError{Message: "no"}))
+	if j := w.job("bad"); j.ProcessState != makegood.Error || j.Told() || len(w.told.notices) != 0 {
+		t.Fatalf("got %s, told %t, notices %+v, want an Error that nobody was told of", j.ProcessState, j.Told(), w.told.notices)
 	}
 	w.strike = nil
 	before := w.now
 	w.handleWith(w.second(), w.deadline("bad"))
-	if job := w.job("bad"); !job.Told() || len(w.told.notices) != 1 {
-		t.Errorf("got told %t, notices %+v, want one", job.Told(), w.told.notices)
+	if j := w.job("bad"); !j.Told() || len(w.told.notices) != 1 {
+		t.Errorf("got told %t, notices %+v, want one", j.Told(), w.told.notices)
 	}
 	if waited := w.now.Sub(before); waited > makegood.TellAgain {
 		t.Errorf("the key was %v ahead, want at most %v", waited, makegood.TellAgain)
@@ -221,7 +222,7 @@ func TestWhatABatchOpensIsNotClosedBeforeItWasSaved(t *testing.T) {
 		t.Fatalf("wants again: %v, want both", failed)
 	}
 	found, err := w.file.Look(t.Context(), w.slot("j", "first"), 1, w.claimUntil("j", "first"), w.now)
-	if err != nil || found.Finding != makegood.FoundClosed {
+	if err != nil || found.Finding != job.FoundClosed {
 		t.Errorf("got %+v, %v, want the first attempt closed, and nothing known of a second", found, err)
 	}
 	w.strike = nil

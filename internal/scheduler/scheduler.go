@@ -31,6 +31,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -89,7 +90,7 @@ type Config struct {
 	// Period is how often the Supervisor looks at what is overdue.
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
-	Saved func(makegood.Job)
+	Saved func(job.Job)
 	// Read reads a stored definition; default: workflowfile.Load.
 	Read func(body []byte) (*workflowfile.Compiled, error)
 	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // message writes the task of an attempt, for the queue of its agent.
-func (s *Scheduler) message(ctx context.Context, m moved, d makegood.Dispatch) (string, queue.Message, error) {
+func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (string, queue.Message, error) {
 	task := machine.TaskOf(m.compiled.Workflow, m.job, d)
 	task.ReplyTo = s.Events
 	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})
@@ -35,12 +36,12 @@ func (s *Scheduler) message(ctx context.Context, m moved, d makegood.Dispatch) (
 
 // remind puts a delayed event into the outbox for what is due soon. What is due later the Supervisor
 // finds.
-func (s *Scheduler) remind(out *outbox, l *letter, c makegood.Remind) error {
+func (s *Scheduler) remind(out *outbox, l *letter, c job.Remind) error {
 	ahead := c.Key.Sub(s.now())
 	if !s.Reminders || ahead > makegood.RemindWithin {
 		return nil
 	}
-	body, err := wire.EncodeEvent(l.job, makegood.DeadlinePassed(c))
+	body, err := wire.EncodeEvent(l.job, job.DeadlinePassed(c))
 	if err != nil {
 		return err
 	}

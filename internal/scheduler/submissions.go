@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/aws/aws-lambda-go/events"
-
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/wire"
+
+	"github.com/aws/aws-lambda-go/events"
 )
 
 // maxSubmitting is how many submissions of a batch are stored at the same time: one of each message of SQS.
@@ -23,7 +23,7 @@ func (s *Scheduler) HandleSubmissions(ctx context.Context, batch events.SQSEvent
 	p := &post{queue: s.Submissions}
 	for _, record := range batch.Records {
 		in, err := wire.DecodeIncoming(record.Body)
-		_, stored := in.Event.(makegood.Submitted)
+		_, stored := in.Event.(job.Submitted)
 		switch {
 		case err != nil:
 			s.putAway(ctx, p, record, in, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -77,7 +78,7 @@ type gate struct {
 // patience is how long births wait for one another before the test has failed.
 const patience = 20 * time.Second
 
-func (g *gate) Create(ctx context.Context, job makegood.Job) error {
+func (g *gate) Create(ctx context.Context, j job.Job) error {
 	g.mu.Lock()
 	g.now++
 	if g.now > g.most {
@@ -97,7 +98,7 @@ func (g *gate) Create(ctx context.Context, job makegood.Job) error {
 	case <-g.over:
 		return errors.New("nobody else comes")
 	}
-	return g.Jobs.Create(ctx, job)
+	return g.Jobs.Create(ctx, j)
 }
 
 // Ten submissions take the time of one, and a thousand do not open a thousand requests at once.
@@ -172,9 +173,9 @@ type hook struct {
 	created, saved func(job string)
 }
 
-func (h hook) Create(ctx context.Context, job makegood.Job) error {
-	err := h.Jobs.Create(ctx, job)
-	h.created(job.ID)
+func (h hook) Create(ctx context.Context, j job.Job) error {
+	err := h.Jobs.Create(ctx, j)
+	h.created(j.ID)
 	return err
 }
 
@@ -222,7 +223,7 @@ func TestACallerThatHangsUpAfterTheSaveDelaysNoTask(t *testing.T) {
 	w.handle(w.done("j", "first"))
 	w.forget()
 	calls()
-	if _, _, err := s.Request(ctx, "j", makegood.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil || ctx.Err() == nil {
+	if _, _, err := s.Request(ctx, "j", job.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil || ctx.Err() == nil {
 		t.Errorf("got %v, the caller is there: %t; want the cancel granted to one who has gone", err, ctx.Err() == nil)
 	}
 	w.checkSends(send{"tasks-a", []string{"j"}})
@@ -289,7 +290,7 @@ func TestSubmissionsComeByTheirOwnQueueAlone(t *testing.T) {
 	if _, err := w.file.Load(t.Context(), "j"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a submission among the replies: got %v, want no job", err)
 	}
-	response, err := w.s.HandleSubmissions(t.Context(), events.SQSEvent{Records: []record{w.raw(body), reply, w.record("there", makegood.Submitted{})}})
+	response, err := w.s.HandleSubmissions(t.Context(), events.SQSEvent{Records: []record{w.raw(body), reply, w.record("there", job.Submitted{})}})
 	if err != nil || len(response.BatchItemFailures) > 0 {
 		t.Errorf("got %v, %v, want no failures", response.BatchItemFailures, err)
 	}

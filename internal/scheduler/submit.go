@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -33,10 +34,10 @@ func (e *MismatchError) Error() string {
 
 // SubmitCurrent submits to the definition that is current for a workflow's name. A name that is not
 // known is ErrInvalid.
-func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Submission) (makegood.Job, bool, error) {
+func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Submission) (job.Job, bool, error) {
 	hash, err := s.current(ctx, workflow)
 	if err != nil {
-		return makegood.Job{}, false, err
+		return job.Job{}, false, err
 	}
 	sub.Definition = hash
 	return s.Submit(ctx, sub)
@@ -93,10 +94,10 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 // what could not be sent then is made up for by the Supervisor. created is false if the same id with
 // the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError, *NewerError; any
 // other leaves it unknown whether the job was stored: submit it again.
-func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Job, created bool, err error) {
+func (s *Scheduler) Submit(ctx context.Context, sub Submission) (j job.Job, created bool, err error) {
 	stored, err := s.submit(ctx, sub)
 	if err != nil {
-		return makegood.Job{}, false, err
+		return job.Job{}, false, err
 	}
 	s.carryOutSaved(ctx, stored.letter)
 	return stored.job, stored.created, nil
@@ -104,7 +105,7 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (job makegood.Jo
 
 // submitted is a job that is stored, with the letter of what its submission made due and nobody has sent.
 type submitted struct {
-	job     makegood.Job
+	job     job.Job
 	created bool
 	letter  *letter
 }
@@ -122,22 +123,22 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err := CheckAgents(compiled, s.Agents); err != nil {
 		return submitted{}, err
 	}
-	job, v, err := s.birth(ctx, compiled, sub, input)
+	j, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
 		return submitted{}, err
 	}
-	err = s.Jobs.Create(ctx, job)
+	err = s.Jobs.Create(ctx, j)
 	if errors.Is(err, store.ErrExists) {
-		return s.same(ctx, job)
+		return s.same(ctx, j)
 	}
 	if err != nil {
 		return submitted{}, fmt.Errorf("create job %s: %w", sub.ID, err)
 	}
-	job.Rev = 1
+	j.Rev = 1
 	if s.Saved != nil {
-		s.Saved(job)
+		s.Saved(j)
 	}
-	return submitted{job: job, created: true, letter: firstLetter(job, compiled, v, s.now())}, nil
+	return submitted{job: j, created: true, letter: firstLetter(j, compiled, v, s.now())}, nil
 }
 
 // ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
@@ -160,7 +161,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
 		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo,
-		Input: makegood.Payload{Inline: input, Bytes: len(input)},
+		Input: job.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {
 		birth.Input = v.keep(v.inputKey(input), input)
@@ -171,62 +172,62 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 // Intent gives a job as it is to be stored in a transaction of the submitter's own, and the payloads
 // to be stored with it. It has no attempts yet: a Submitted event makes them once the transaction is
 // committed, and the Supervisor if that never comes. replies are the registered names for replyTo.
-func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time.Time) (makegood.Job, map[string]json.RawMessage, error) {
+func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time.Time) (job.Job, map[string]json.RawMessage, error) {
 	now = makegood.Instant(now)
 	input, err := sub.check(replies, now)
 	if err != nil {
-		return makegood.Job{}, nil, err
+		return job.Job{}, nil, err
 	}
 	v := newValues(nil, c, nil)
 	v.birth = nonce(randomBytes)
 	birth := v.born(sub, input)
 	birth.Later = true
-	job, _ := machine.Submit(c.Workflow, birth, machine.Facts{}, now)
-	return job, v.fresh, nil
+	j, _ := machine.Submit(c.Workflow, birth, machine.Facts{}, now)
+	return j, v.fresh, nil
 }
 
 // birth gives the job as it is to be stored, its input written if it is large.
-func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (makegood.Job, *values, error) {
+func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (job.Job, *values, error) {
 	v := newValues(s.Payloads, c, s.turns)
 	v.birth = nonce(s.Bytes)
 	birth := v.born(sub, input)
 	facts := s.facts(newKnowledge())
 	for {
-		job, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
+		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {
-			return job, v, v.write(ctx, job)
+			return j, v, v.write(ctx, j)
 		}
-		if err := v.learn(ctx, &facts, job, verdict.Wants); err != nil {
-			return job, v, err
+		if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {
+			return j, v, err
 		}
 	}
 }
 
 // same gives the job that is stored under the id of job, if it has the same content, and what its
 // submission made due and nobody has claimed.
-func (s *Scheduler) same(ctx context.Context, job makegood.Job) (submitted, error) {
-	have, err := s.Jobs.Load(ctx, job.ID)
+func (s *Scheduler) same(ctx context.Context, j job.Job) (submitted, error) {
+	have, err := s.Jobs.Load(ctx, j.ID)
 	if errors.Is(err, store.ErrNewer) {
 		return submitted{}, errNewerJob
 	}
 	if err != nil {
-		return submitted{}, fmt.Errorf("load job %s: %w", job.ID, err)
+		return submitted{}, fmt.Errorf("load job %s: %w", j.ID, err)
 	}
-	if have.InputHash != job.InputHash {
-		return submitted{}, &MismatchError{Job: job.ID, Have: have.InputHash, Got: job.InputHash}
+	if have.InputHash != j.InputHash {
+		return submitted{}, &MismatchError{Job: j.ID, Have: have.InputHash, Got: j.InputHash}
 	}
 	// The first submitter may have died before his tasks were sent, or have stored the job in a
 	// transaction of his own and died then.
-	l := &letter{job: job.ID, events: []makegood.Event{makegood.Submitted{}}}
-	l.moved, l.err = s.moveOrPark(ctx, job.ID, l.events)
+	l := &letter{job: j.ID, events: []job.Event{job.Submitted{}}}
+	l.moved, l.err = s.moveOrPark(ctx, j.ID, l.events)
 	return submitted{job: have, letter: l}, nil
 }
 
 // firstLetter holds what the submission of a new job made due.
-func firstLetter(job makegood.Job, c *workflowfile.Compiled, v *values, now time.Time) *letter {
-	events := []makegood.Event{makegood.Submitted{}}
-	return &letter{job: job.ID, events: events, moved: moved{
-		job: job, compiled: c, commands: pending(c.Workflow, job, events, now), values: v,
+func firstLetter(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) *letter {
+	events := []job.Event{job.Submitted{}}
+	return &letter{job: j.ID, events: events, moved: moved{
+		job: j, compiled: c, commands: pending(c.Workflow, j, events, now), values: v,
 		known: newKnowledge(),
 	}}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
@@ -29,7 +30,7 @@ func TestWhatIsNotedOfATellingIsWhatBecameOfIt(t *testing.T) {
 		t.Run(fmt.Sprint(c.operator, ", ", c.listener), func(t *testing.T) {
 			w := newWorld(t)
 			w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
-			failure := w.failed("j", "first", w.claim("j", "first"), makegood.StepError{Message: "no"})
+			failure := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})
 			w.told.deaf, w.heard.deaf = c.operator, c.listener
 			w.forget()
 			w.handle(failure)
@@ -47,7 +48,7 @@ func TestAnUndoThatNobodyClaimsIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back, startBy: 10s, timeout: 10s}}]"), "j")
 	w.handle(w.done("j", "first"))
-	if _, _, err := w.s.Request(t.Context(), "j", makegood.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.s.Counts.Unstarted.Load(); got != 0 {
@@ -66,7 +67,7 @@ func TestOnlyAnswersAreBroughtToTheJob(t *testing.T) {
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "bad")
 	w.failing("Close", faultstore.FailBefore)
 	w.forget()
-	if _, _, err := w.s.Request(t.Context(), "bad", makegood.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil {
+	if _, _, err := w.s.Request(t.Context(), "bad", job.Requested{Verb: makegood.Cancel, Request: "r"}); err != nil {
 		t.Fatal(err)
 	}
 	w.checkCalls(map[string]int{"Load": 1, "Save": 1, "Close": 1})
@@ -81,12 +82,12 @@ func TestWhatABatchOpensIsOpenWhenItIsLookedAt(t *testing.T) {
 	claim := w.claim("j", "first")
 	w.now = w.now.Add(30 * time.Second)
 	due := w.deadline("j")
-	failure := w.failed("j", "first", claim, makegood.StepError{Message: "no", Retryable: true, Applied: makegood.AppliedNo})
+	failure := w.failed("j", "first", claim, job.StepError{Message: "no", Retryable: true, Applied: makegood.AppliedNo})
 	w.before("Close", "j", func() { w.now = w.now.Add(29 * time.Second) })
 	if failed := w.handle(failure, due); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if a := w.job("j").Steps[0].Forward; a.Attempt != 2 || a.State != makegood.Dispatched {
+	if a := w.job("j").Steps[0].Forward; a.Attempt != 2 || a.State != job.Dispatched {
 		t.Errorf("got attempt %d, %s, want the second, and that it is out", a.Attempt, a.State)
 	}
 }

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"context"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -34,15 +34,15 @@ func (t turns) give() { <-t }
 
 // evaluation lets do evaluate with the data of a step when it is its turn. What is small is read before, so
 // that nobody waits for another's reads; what is large is read and held within the turn.
-func (v *values) evaluation(ctx context.Context, job makegood.Job, w machine.Want, do func(workflowfile.Data) error) error {
-	large := v.toRead(job, w) > maxAhead
+func (v *values) evaluation(ctx context.Context, j job.Job, w machine.Want, do func(workflowfile.Data) error) error {
+	large := v.toRead(j, w) > maxAhead
 	if large {
 		if err := v.turns.take(ctx); err != nil {
 			return err
 		}
 		defer v.turns.give()
 	}
-	data, err := v.data(ctx, job, w.Step, w.Undo)
+	data, err := v.data(ctx, j, w.Step, w.Undo)
 	if err != nil {
 		return err
 	}
@@ -56,10 +56,10 @@ func (v *values) evaluation(ctx context.Context, job makegood.Job, w machine.Wan
 }
 
 // toRead is how many bytes of payloads the data of a step are made of.
-func (v *values) toRead(job makegood.Job, w machine.Want) int {
-	bytes := job.Input.Bytes
+func (v *values) toRead(j job.Job, w machine.Want) int {
+	bytes := j.Input.Bytes
 	for _, name := range v.compiled.Reads(w.Step, w.Undo) {
-		s, _ := job.Step(name)
+		s, _ := j.Step(name)
 		bytes += s.Forward.Output.Bytes
 	}
 	return bytes

@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -37,15 +38,15 @@ func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
 // turns one that is too large for anything into a failure.
-func (v *values) spill(e makegood.Event) makegood.Event {
-	success, ok := e.(makegood.StepSucceeded)
+func (v *values) spill(e job.Event) job.Event {
+	success, ok := e.(job.StepSucceeded)
 	if !ok || len(success.Output.Inline) <= makegood.MaxInlineBytes {
 		return e
 	}
 	if n := len(success.Output.Inline); n > makegood.MaxPayloadBytes {
-		return makegood.StepFailed{
+		return job.StepFailed{
 			Reply: success.Reply,
-			Error: makegood.StepError{
+			Error: job.StepError{
 				Message: fmt.Sprintf("output of %d bytes, the limit is %d", n, makegood.MaxPayloadBytes),
 				Applied: makegood.AppliedUnknown,
 			},
@@ -75,21 +76,21 @@ func (v *values) partHash(value json.RawMessage) string {
 const partHashDigits = 16
 
 // keep notes a value that is to be written under a key, and gives the reference to it.
-func (v *values) keep(key string, value json.RawMessage) makegood.Payload {
+func (v *values) keep(key string, value json.RawMessage) job.Payload {
 	if v.fresh == nil {
 		v.fresh = make(map[string]json.RawMessage)
 	}
 	v.fresh[key] = value
-	return makegood.Payload{Ref: key, Bytes: len(value)}
+	return job.Payload{Ref: key, Bytes: len(value)}
 }
 
 // write stores the fresh values that the job refers to. A reply that was fenced off leaves none.
-func (v *values) write(ctx context.Context, job makegood.Job) error {
+func (v *values) write(ctx context.Context, j job.Job) error {
 	if len(v.fresh) == 0 {
 		return nil
 	}
-	refs := []string{job.Input.Ref}
-	for _, s := range job.Steps {
+	refs := []string{j.Input.Ref}
+	for _, s := range j.Steps {
 		refs = append(refs, s.Forward.Output.Ref, s.Undo.Output.Ref)
 	}
 	for _, ref := range refs {
@@ -97,14 +98,14 @@ func (v *values) write(ctx context.Context, job makegood.Job) error {
 		if !ok {
 			continue
 		}
-		if err := v.store.PutPayload(ctx, job.ID, ref, value); err != nil {
-			return fmt.Errorf("write %s of job %s: %w", ref, job.ID, err)
+		if err := v.store.PutPayload(ctx, j.ID, ref, value); err != nil {
+			return fmt.Errorf("write %s of job %s: %w", ref, j.ID, err)
 		}
 	}
 	return nil
 }
 
-func (v *values) get(ctx context.Context, job string, p makegood.Payload) (json.RawMessage, error) {
+func (v *values) get(ctx context.Context, job string, p job.Payload) (json.RawMessage, error) {
 	if p.Ref == "" {
 		return p.Inline, nil
 	}
@@ -139,15 +140,15 @@ func (v *values) keepRead(ref string, value json.RawMessage) {
 }
 
 // data gathers what the expressions of a step read: of each output no more than that.
-func (v *values) data(ctx context.Context, job makegood.Job, step string, undo bool) (workflowfile.Data, error) {
-	input, err := v.get(ctx, job.ID, job.Input)
+func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (workflowfile.Data, error) {
+	input, err := v.get(ctx, j.ID, j.Input)
 	if err != nil {
 		return workflowfile.Data{}, err
 	}
-	data := workflowfile.Data{JobID: job.ID, Input: input}
+	data := workflowfile.Data{JobID: j.ID, Input: input}
 	for _, name := range v.compiled.Reads(step, undo) {
-		s, _ := job.Step(name)
-		output, err := v.get(ctx, job.ID, s.Forward.Output)
+		s, _ := j.Step(name)
+		output, err := v.get(ctx, j.ID, s.Forward.Output)
 		if err != nil {
 			return data, err
 		}
@@ -160,14 +161,14 @@ func (v *values) data(ctx context.Context, job makegood.Job, step string, undo b
 
 // learn evaluates the expressions that the core wants to know of. An error of an expression is a fact
 // about its step; only values that cannot be read are an error here.
-func (v *values) learn(ctx context.Context, facts *machine.Facts, job makegood.Job, wants []machine.Want) error {
+func (v *values) learn(ctx context.Context, facts *machine.Facts, j job.Job, wants []machine.Want) error {
 	if facts.Values == nil {
 		facts.Values = make(map[machine.Want]machine.Fact)
 	}
 	for _, w := range wants {
 		var fact machine.Fact
 		var input json.RawMessage
-		err := v.evaluation(ctx, job, w, func(data workflowfile.Data) (err error) {
+		err := v.evaluation(ctx, j, w, func(data workflowfile.Data) (err error) {
 			fact, input, err = evaluate(ctx, v.compiled, w, data)
 			return err
 		})
@@ -219,19 +220,19 @@ func fault(err error) (machine.Fact, error) {
 }
 
 // input gives the input of the task of an attempt that was opened.
-func (v *values) input(ctx context.Context, job makegood.Job, w machine.Want) (json.RawMessage, error) {
+func (v *values) input(ctx context.Context, j job.Job, w machine.Want) (json.RawMessage, error) {
 	if input, ok := v.inputs[w]; ok {
 		return input, nil
 	}
 	var input json.RawMessage
-	err := v.evaluation(ctx, job, w, func(data workflowfile.Data) (err error) {
+	err := v.evaluation(ctx, j, w, func(data workflowfile.Data) (err error) {
 		input, err = v.compiled.Input(ctx, w.Step, w.Undo, data)
 		return err
 	})
 	if err != nil {
 		// It gave a value when the step was opened, and its data has not changed: our own time has ended, and
 		// the event comes again; or the step was opened by a version of this code with other limits.
-		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, job.ID, err)
+		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, j.ID, err)
 	}
 	return input, nil
 }

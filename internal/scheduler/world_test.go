@@ -14,7 +14,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -45,7 +45,7 @@ type world struct {
 	sends []send
 	// deny may let a message fail.
 	deny  func(name string, m queue.Message) error
-	saved []makegood.Job
+	saved []job.Job
 	// again is what was sent with a delay, by queue, since watchLeft.
 	again map[string][]string
 	ids   int
@@ -116,10 +116,10 @@ func (w *world) plan(c faultstore.Call) faultstore.Fault {
 	return faultstore.Fault{Effect: strike(c.Op, c.Job)}
 }
 
-func (w *world) keep(job makegood.Job) {
+func (w *world) keep(j job.Job) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.saved = append(w.saved, job)
+	w.saved = append(w.saved, j)
 }
 
 // Send is the queues', noted.
@@ -172,30 +172,30 @@ func (w *world) define(yaml string) *workflowfile.Compiled {
 	return c
 }
 
-func (w *world) submit(c *workflowfile.Compiled, id string) makegood.Job {
+func (w *world) submit(c *workflowfile.Compiled, id string) job.Job {
 	w.t.Helper()
-	job, _, err := w.s.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`)})
+	j, _, err := w.s.Submit(w.t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return job
+	return j
 }
 
-func (w *world) job(id string) makegood.Job {
+func (w *world) job(id string) job.Job {
 	w.t.Helper()
-	job, err := w.file.Load(w.t.Context(), id)
+	j, err := w.file.Load(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return job
+	return j
 }
 
 // open is the attempt of a step that is out; 0: none is.
 func (w *world) open(id, step string) int {
 	w.t.Helper()
 	state, _ := w.job(id).Step(step)
-	for _, a := range []makegood.Activity{state.Forward, state.Undo} {
-		if a.State == makegood.Dispatched {
+	for _, a := range []job.Activity{state.Forward, state.Undo} {
+		if a.State == job.Dispatched {
 			return a.Attempt
 		}
 	}
@@ -205,8 +205,8 @@ func (w *world) open(id, step string) int {
 // slot names the claim item of a step.
 func (w *world) slot(id, step string) store.Slot {
 	w.t.Helper()
-	job := w.job(id)
-	body, err := w.file.Definition(w.t.Context(), job.Definition)
+	j := w.job(id)
+	body, err := w.file.Definition(w.t.Context(), j.Definition)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func (w *world) slot(id, step string) store.Slot {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return store.Slot{Agent: machine.AgentOf(c.Workflow, step, false), Job: id, Birth: job.Birth, Step: step}
+	return store.Slot{Agent: machine.AgentOf(c.Workflow, step, false), Job: id, Birth: j.Birth, Step: step}
 }
 
 // claimUntil is the ClaimUntil of the latest attempt of a step.
@@ -225,7 +225,7 @@ func (w *world) claimUntil(id, step string) time.Time {
 }
 
 // held says who holds the attempt of a step that is out.
-func (w *world) held(id, step string) makegood.Claim {
+func (w *world) held(id, step string) job.Claim {
 	w.t.Helper()
 	held, err := w.s.Held(w.t.Context(), w.job(id))
 	if err != nil {
@@ -235,9 +235,9 @@ func (w *world) held(id, step string) makegood.Claim {
 }
 
 // claim claims the open attempt of a step, as an agent does.
-func (w *world) claim(id, step string) makegood.Claim {
+func (w *world) claim(id, step string) job.Claim {
 	w.t.Helper()
-	claim := makegood.Claim{
+	claim := job.Claim{
 		Attempt: w.open(id, step), LockedBy: id + "/" + step, StartedAt: w.now, CompleteBy: w.now.Add(30 * time.Second),
 	}
 	if err := w.file.Claim(w.t.Context(), w.slot(id, step), claim, w.claimUntil(id, step)); err != nil {
@@ -247,22 +247,22 @@ func (w *world) claim(id, step string) makegood.Claim {
 }
 
 // by is what the reply of a claim says of itself.
-func (w *world) by(id, step string, c makegood.Claim) makegood.Reply {
+func (w *world) by(id, step string, c job.Claim) job.Reply {
 	w.t.Helper()
-	return makegood.Reply{
+	return job.Reply{
 		Step: step, Attempt: c.Attempt, Token: machine.Token(w.job(id), step, c.Attempt), LockedBy: c.LockedBy, StartedAt: c.StartedAt,
 	}
 }
 
 // succeeded is the success of a claim, failed its failure.
-func (w *world) succeeded(id, step string, c makegood.Claim) record {
+func (w *world) succeeded(id, step string, c job.Claim) record {
 	w.t.Helper()
-	return w.record(id, makegood.StepSucceeded{Reply: w.by(id, step, c), Output: wire.Inline(json.RawMessage(`"ok"`))})
+	return w.record(id, job.StepSucceeded{Reply: w.by(id, step, c), Output: wire.Inline(json.RawMessage(`"ok"`))})
 }
 
-func (w *world) failed(id, step string, c makegood.Claim, why makegood.StepError) record {
+func (w *world) failed(id, step string, c job.Claim, why job.StepError) record {
 	w.t.Helper()
-	return w.record(id, makegood.StepFailed{Reply: w.by(id, step, c), Error: why})
+	return w.record(id, job.StepFailed{Reply: w.by(id, step, c), Error: why})
 }
 
 // done claims the open attempt of a step and gives the reply of its success.
@@ -274,7 +274,7 @@ func (w *world) done(id, step string) record {
 // record is a message on the events queue.
 type record = events.SQSMessage
 
-func (w *world) record(job string, e makegood.Event) record {
+func (w *world) record(job string, e job.Event) record {
 	w.t.Helper()
 	body, err := wire.EncodeEvent(job, e)
 	if err != nil {
@@ -309,7 +309,7 @@ func (w *world) deadline(id string) record {
 	if key.After(w.now) {
 		w.now = key
 	}
-	return w.record(id, makegood.DeadlinePassed{Key: key})
+	return w.record(id, job.DeadlinePassed{Key: key})
 }
 
 // checkCalls compares what the store was asked since forget.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -19,8 +20,8 @@ import (
 const maxLooks = 25
 
 // directions are a step going forward, and its undo (true).
-func directions(s makegood.StepState) iter.Seq2[bool, makegood.Activity] {
-	return func(yield func(bool, makegood.Activity) bool) {
+func directions(s job.StepState) iter.Seq2[bool, job.Activity] {
+	return func(yield func(bool, job.Activity) bool) {
 		_ = yield(false, s.Forward) && yield(true, s.Undo)
 	}
 }
@@ -41,12 +42,12 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 		return
 	}
 	name := on(slot.Job, slot.Step, after.Attempt)
-	job, _ := w.store.peekLocked(slot.Job)
+	j, _ := w.store.peekLocked(slot.Job)
 	overruled := w.doing == "overrule"
 	taken := after.LockedBy != "" && (before.Attempt != after.Attempt || before.LockedBy != after.LockedBy)
 	switch {
 	case overruled:
-		w.mayOverrule(slot, job, before)
+		w.mayOverrule(slot, j, before)
 	case !w.mayWrite(after, taken):
 		w.violate(slot.Job, "law 4: the claim of %s is written by a %s of %s", name, w.doing, w.writer.name)
 	case after.Attempt < before.Attempt:
@@ -55,14 +56,14 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 		w.violate(slot.Job, "I5: %s was closed, and its claim is written", name)
 	case taken && before.Attempt == after.Attempt:
 		w.violate(slot.Job, "I5: %s is claimed twice", name)
-	case before.Ends.IsZero() && !after.Ends.IsZero() && !w.unwanted(job, slot.Step, after.Attempt):
+	case before.Ends.IsZero() && !after.Ends.IsZero() && !w.unwanted(j, slot.Step, after.Attempt):
 		w.violate(slot.Job, "law 4: %s is marked as unwanted, and its job does not say so", name)
 	case before.Attempt == after.Attempt && !before.Ends.IsZero() && !after.Ends.Equal(before.Ends):
 		w.violate(slot.Job, "law 4: %s is marked as unwanted twice", name)
 	case !after.Ends.IsZero() && after.CompleteBy.After(after.Ends):
 		w.violate(slot.Job, "law 4: %s goes past the end that was set for it", name)
 	}
-	if after.Closed == makegood.FoundNobody {
+	if after.Closed == job.FoundNobody {
 		w.nobodys[name] = true
 	}
 	t := w.tales[slot.Job]
@@ -94,8 +95,8 @@ func (w *world) mayWrite(after store.ClaimItem, taken bool) bool {
 }
 
 // mayOverrule: only what cannot be true is written over.
-func (w *world) mayOverrule(slot store.Slot, job makegood.Job, before store.ClaimItem) {
-	s, _ := job.Step(slot.Step)
+func (w *world) mayOverrule(slot store.Slot, j job.Job, before store.ClaimItem) {
+	s, _ := j.Step(slot.Step)
 	def, _ := w.stepOf(slot.Job, slot.Step)
 	longest := max(planOf(def, false).timeout, planOf(def, true).timeout) + makegood.MaxClaimAhead
 	// A clock that is wrong by an hour and another that is wrong the other way take each other for liars.
@@ -114,36 +115,36 @@ func (w *world) stepOf(job, step string) (makegood.Step, bool) {
 }
 
 // unwanted reports whether a job, as it is stored, does not want an attempt any more: it has ended, or goes the other way.
-func (w *world) unwanted(job makegood.Job, step string, attempt int) bool {
-	s, _ := job.Step(step)
-	forwards := job.Desired == makegood.Processed
-	return s.Forward.State != makegood.Dispatched && s.Undo.State != makegood.Dispatched ||
+func (w *world) unwanted(j job.Job, step string, attempt int) bool {
+	s, _ := j.Step(step)
+	forwards := j.Desired == makegood.Processed
+	return s.Forward.State != job.Dispatched && s.Undo.State != job.Dispatched ||
 		!forwards && s.Forward.Attempt == attempt || s.Attempt > attempt
 }
 
 // attempts: how they end, and that they end once.
-func (c change) attempts(s, was makegood.StepState, def makegood.Step) {
+func (c change) attempts(s, was job.StepState, def makegood.Step) {
 	for undo, a := range directions(s) {
 		b := was.Forward
 		if undo {
 			b = was.Undo
 		}
 		name := on(c.after.ID, s.Name, a.Attempt)
-		out := a.State == makegood.Dispatched
+		out := a.State == job.Dispatched
 		switch {
-		case out && b.State != makegood.Dispatched && a.Attempt == b.Attempt && c.before.Rev > 0:
+		case out && b.State != job.Dispatched && a.Attempt == b.Attempt && c.before.Rev > 0:
 			c.wrong("I4: attempt %d of %s has ended, and is out again", a.Attempt, s.Name)
 		case out && a.Closing && (!b.Closing || b.Cause != a.Cause || !a.LookAt.Equal(b.LookAt)):
 			// What was known of it before does not count.
 			delete(c.closings, name)
 			delete(c.answered, name)
-		case out && a.Attempt == b.Attempt && !b.Closing && !a.LookAt.Equal(b.LookAt) && c.writer != nil && !c.answered[name][c.writer]:
+		case out && a.Attempt == b.Attempt && !b.Closing && !a.LookAt.Equal(b.LookAt) && c.writer != nil && !c.told(name):
 			c.seen(name)
 		}
 		if out && c.after.Incarnation > 0 && c.engine != nil {
 			c.ofThisRun(name, a)
 		}
-		if c.before.Rev > 0 && !def.Shared && b.State == makegood.Dispatched && (!out || a.Attempt != b.Attempt) {
+		if c.before.Rev > 0 && !def.Shared && b.State == job.Dispatched && (!out || a.Attempt != b.Attempt) {
 			c.ended(s.Name, undo, a, b)
 		}
 		if a.Error != nil && strings.Contains(a.Error.Message, forged) {
@@ -161,7 +162,7 @@ func (c change) seen(name string) {
 }
 
 // ofThisRun: the embedded engine never waits for an attempt of an earlier run of it.
-func (c change) ofThisRun(name string, a makegood.Activity) {
+func (c change) ofThisRun(name string, a job.Activity) {
 	if c.runOf[name] == 0 {
 		c.runOf[name] = c.engine.incarnation
 	}
@@ -172,8 +173,8 @@ func (c change) ofThisRun(name string, a makegood.Activity) {
 
 // ended: an attempt ends by a reply, by Close, or with the engine that sent it; never by a look. What the job makes of it
 // is what Close found.
-func (c change) ended(step string, undo bool, a, b makegood.Activity) {
-	if a.State == makegood.Done || c.after.Incarnation != c.before.Incarnation || c.after.Round != c.before.Round {
+func (c change) ended(step string, undo bool, a, b job.Activity) {
+	if a.State == job.Done || c.after.Incarnation != c.before.Incarnation || c.after.Round != c.before.Round {
 		return
 	}
 	item := c.store.claims[store.Slot{Agent: machine.AgentOf(c.w, step, undo), Job: c.after.ID, Birth: c.after.Birth, Step: step}]
@@ -181,11 +182,11 @@ func (c change) ended(step string, undo bool, a, b makegood.Activity) {
 	switch {
 	case item.Attempt < b.Attempt, item.Attempt == b.Attempt && item.Closed == "":
 		c.wrong("law 4: attempt %d of %s ends as %q, and its claim is not closed", b.Attempt, step, a.State)
-	case item.Attempt > b.Attempt || a.Attempt > b.Attempt+1 || a.Attempt == b.Attempt+1 && a.State != makegood.Dispatched:
+	case item.Attempt > b.Attempt || a.Attempt > b.Attempt+1 || a.Attempt == b.Attempt+1 && a.State != job.Dispatched:
 		// More than one ended in this save.
-	case item.Closed == makegood.FoundNobody && counted:
+	case item.Closed == job.FoundNobody && counted:
 		c.wrong("I9: nobody ever claimed attempt %d of %s, and it is counted", b.Attempt, step)
-	case item.Closed != makegood.FoundNobody && !counted:
+	case item.Closed != job.FoundNobody && !counted:
 		c.wrong("I9: attempt %d of %s was claimed and failed, and is not counted", b.Attempt, step)
 	}
 }
@@ -207,14 +208,20 @@ func (c change) closed() {
 	for _, s := range c.after.Steps {
 		for _, a := range directions(s) {
 			name := on(c.after.ID, s.Name, a.Attempt)
-			if a.Closing && answered[a.Cause] && c.answered[name][c.writer] {
+			if asked, told := c.answered[name][c.writer]; told && asked == a.Cause && a.Closing && answered[a.Cause] {
 				c.wrong("law 4: the closings of %s take more than one save: that of %s was answered", a.Cause, name)
 			}
 		}
 	}
 }
 
-func activity(s makegood.StepState, undo bool) makegood.Activity {
+// told reports whether the writer was told how the closing of an attempt went.
+func (c change) told(attempt string) bool {
+	_, told := c.answered[attempt][c.writer]
+	return told
+}
+
+func activity(s job.StepState, undo bool) job.Activity {
 	if undo {
 		return s.Undo
 	}
@@ -224,14 +231,22 @@ func activity(s makegood.StepState, undo bool) makegood.Activity {
 // asksFor notes that the end of an attempt was asked for. w.mu is held.
 func (w *world) asksFor(attempt string) { w.closings[attempt] = true }
 
-// knows notes that a process was told how the closing of an attempt went.
-func (w *world) knows(l *life, attempt string) {
+// knows notes that a process was told how the closing of an attempt went, and who had asked for it as far as it knew: for
+// another who asks meanwhile it is no answer.
+func (w *world) knows(l *life, slot store.Slot, attempt int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.answered[attempt] == nil {
-		w.answered[attempt] = map[*life]bool{}
+	name := on(slot.Job, slot.Step, attempt)
+	if w.answered[name] == nil {
+		w.answered[name] = map[*life]string{}
 	}
-	w.answered[attempt][l] = true
+	w.answered[name][l] = ""
+	s, _ := l.seen[slot.Job].Step(slot.Step)
+	for _, a := range directions(s) {
+		if a.Attempt == attempt {
+			w.answered[name][l] = a.Cause
+		}
+	}
 }
 
 // looks: an attempt is looked at when it is time, or a little early together with another, and not again and again.
@@ -243,13 +258,13 @@ func (w *world) looks(l *life, slot store.Slot, attempt int) {
 	name := on(slot.Job, slot.Step, attempt)
 	l.answers++
 	l.lookedAt[name] = l.answers
-	job := l.seen[slot.Job]
-	if l.engine != nil && job.Incarnation < l.engine.incarnation {
+	j := l.seen[slot.Job]
+	if l.engine != nil && j.Incarnation < l.engine.incarnation {
 		return
 	}
-	s, _ := job.Step(slot.Step)
+	s, _ := j.Step(slot.Step)
 	for _, a := range directions(s) {
-		if a.State != makegood.Dispatched || a.Attempt != attempt {
+		if a.State != job.Dispatched || a.Attempt != attempt {
 			continue
 		}
 		key := fmt.Sprintf("%s at %d", name, a.LookAt.UnixMilli())
@@ -266,7 +281,7 @@ func (w *world) looks(l *life, slot store.Slot, attempt int) {
 
 // silenceSeen is until when it must be seen that nobody has claimed an attempt, or that its claim has run out: at its
 // StartBy, or one look later than its CompleteBy.
-func (c change) silenceSeen(a makegood.Activity, step string, p plan) time.Time {
+func (c change) silenceSeen(a job.Activity, step string, p plan) time.Time {
 	at := a.At.Add(p.startBy << min(a.Resent, 20))
 	item := c.store.claimOf(c.after.ID, step)
 	switch {

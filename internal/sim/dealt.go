@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -23,36 +24,36 @@ func (w *world) dealt(l *life, m *message) {
 	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return
 	}
-	job, found := w.store.peek(in.Job)
+	j, found := w.store.peek(in.Job)
 	if !found {
 		return
 	}
-	if _, deadline := in.Event.(makegood.DeadlinePassed); deadline && job.Needs > jobformat.Level && !l.newer() {
+	if _, deadline := in.Event.(job.DeadlinePassed); deadline && j.Needs > jobformat.Level && !l.newer() {
 		return // The key stands in the index, and a newer one comes to it.
 	}
 	switch e := in.Event.(type) {
-	case makegood.StepSucceeded:
-		w.replied(job, e.Reply)
-	case makegood.StepFailed:
-		w.replied(job, e.Reply)
+	case job.StepSucceeded:
+		w.replied(j, e.Reply)
+	case job.StepFailed:
+		w.replied(j, e.Reply)
 	}
 	// A stranger's makes nothing due, though the true one of the same name does.
-	if untrue(job, in.Event) || w.another(m, in) {
+	if untrue(j, in.Event) || w.another(m, in) {
 		return
 	}
 	w.derived(l.seen[in.Job], in.Event.Cause())
-	if e, ok := in.Event.(makegood.DeadlinePassed); ok && e.Key.IsZero() && l.engine != nil {
-		w.derived(l.seen[in.Job], makegood.Interrupted{Incarnation: l.engine.incarnation}.Cause())
+	if e, ok := in.Event.(job.DeadlinePassed); ok && e.Key.IsZero() && l.engine != nil {
+		w.derived(l.seen[in.Job], job.Interrupted{Incarnation: l.engine.incarnation}.Cause())
 	}
 }
 
 // untrue reports whether an event is a reply of who never got the task.
-func untrue(job makegood.Job, e makegood.Event) bool {
+func untrue(j job.Job, e job.Event) bool {
 	switch e := e.(type) {
-	case makegood.StepSucceeded:
-		return !machine.Genuine(job, e.Reply)
-	case makegood.StepFailed:
-		return !machine.Genuine(job, e.Reply)
+	case job.StepSucceeded:
+		return !machine.Genuine(j, e.Reply)
+	case job.StepFailed:
+		return !machine.Genuine(j, e.Reply)
 	default:
 		return false
 	}
@@ -74,19 +75,19 @@ func (w *world) another(deleted *message, is wire.Incoming) bool {
 }
 
 // replied: the reply of a claim that holds, to an attempt that is out, is not deleted unheeded.
-func (w *world) replied(job makegood.Job, r makegood.Reply) {
-	item := w.store.peekClaim(job.ID, r.Step)
+func (w *world) replied(j job.Job, r job.Reply) {
+	item := w.store.peekClaim(j.ID, r.Step)
 	holds := item.Attempt == r.Attempt && item.LockedBy == r.LockedBy && item.Closed == ""
-	if r.LockedBy != "" && holds && outOf(job, r.Step) == r.Attempt && machine.Genuine(job, r) {
-		w.violate(job.ID, "I4: the reply of %s is deleted, and its claim holds", on(job.ID, r.Step, r.Attempt))
+	if r.LockedBy != "" && holds && outOf(j, r.Step) == r.Attempt && machine.Genuine(j, r) {
+		w.violate(j.ID, "I4: the reply of %s is deleted, and its claim holds", on(j.ID, r.Step, r.Attempt))
 	}
 }
 
 // outOf is the attempt of a step, or of its undo, that is out; 0: none is.
-func outOf(job makegood.Job, step string) int {
-	s, _ := job.Step(step)
-	for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-		if a.State == makegood.Dispatched {
+func outOf(j job.Job, step string) int {
+	s, _ := j.Step(step)
+	for _, a := range []job.Activity{s.Forward, s.Undo} {
+		if a.State == job.Dispatched {
 			return a.Attempt
 		}
 	}
@@ -95,30 +96,30 @@ func outOf(job makegood.Job, step string) int {
 
 // derived: the last that says an event is not deleted before the tasks that it made due in the job as the process saw it last
 // were sent, by whoever. One that was judged too early, by a clock that is slow, has made nothing due there.
-func (w *world) derived(job makegood.Job, cause string) {
-	for _, s := range job.Steps {
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			name := on(job.ID, s.Name, a.Attempt)
-			switch asked := a.State == makegood.Dispatched && a.Closing && a.Cause == cause; {
+func (w *world) derived(j job.Job, cause string) {
+	for _, s := range j.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			name := on(j.ID, s.Name, a.Attempt)
+			switch asked := a.State == job.Dispatched && a.Closing && a.Cause == cause; {
 			case asked && !w.closings[name]:
-				w.violate(job.ID, "ADV-4: the event %s is deleted, and nobody tried to close %s", cause, name)
+				w.violate(j.ID, "ADV-4: the event %s is deleted, and nobody tried to close %s", cause, name)
 			case asked:
-				w.violate(job.ID, "ADV-4: the event %s is deleted, and the job is not told how the closing of %s went", cause, name)
+				w.violate(j.ID, "ADV-4: the event %s is deleted, and the job is not told how the closing of %s went", cause, name)
 			}
 		}
 	}
-	if job.Paused() || job.ProcessState.Finished() || job.ProcessState == makegood.Error {
+	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.Error {
 		return
 	}
-	forwards := job.Desired == makegood.Processed
-	for _, s := range job.Steps {
+	forwards := j.Desired == makegood.Processed
+	for _, s := range j.Steps {
 		a := s.Forward
 		if !forwards {
 			a = s.Undo
 		}
-		name := on(job.ID, s.Name, a.Attempt)
-		if a.State == makegood.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
-			w.violate(job.ID, "ADV-1: the event %s is deleted, and the task of %s was never sent", cause, name)
+		name := on(j.ID, s.Name, a.Attempt)
+		if a.State == job.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && w.sent[name] == 0 {
+			w.violate(j.ID, "ADV-1: the event %s is deleted, and the task of %s was never sent", cause, name)
 		}
 	}
 }
@@ -147,7 +148,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 	if w.causes[name]["submit"] {
 		return
 	}
-	if l.engine != nil && w.causes[name][makegood.Interrupted{Incarnation: l.engine.incarnation}.Cause()] {
+	if l.engine != nil && w.causes[name][job.Interrupted{Incarnation: l.engine.incarnation}.Cause()] {
 		return // Whatever touches a job first in this run.
 	}
 	for cause := range w.causes[name] {
@@ -183,8 +184,8 @@ func (w *world) maySweep(l *life, m queue.Message) {
 // caused notes what made each attempt due. w.mu is held.
 func (c change) caused() {
 	for _, s := range c.after.Steps {
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			if a.State != makegood.Dispatched {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State != job.Dispatched {
 				continue
 			}
 			name := on(c.after.ID, s.Name, a.Attempt)
@@ -198,10 +199,10 @@ func (c change) caused() {
 
 // known: what runs is known to its job, and begins while it may. w.mu is held.
 func (w *world) known(task makegood.Task) {
-	job, found := w.store.peek(task.Job)
-	s, _ := job.Step(task.Step)
+	j, found := w.store.peek(task.Job)
+	s, _ := j.Step(task.Step)
 	name := on(task.Job, task.Step, task.Attempt)
-	if !found || s.Attempt < task.Attempt || job.Round < task.Round {
+	if !found || s.Attempt < task.Attempt || j.Round < task.Round {
 		w.violate(task.Job, "ADV-1: %s runs, and its job has not made it", name)
 	}
 	if w.nobodys[name] {
@@ -214,7 +215,7 @@ func (w *world) known(task makegood.Task) {
 }
 
 // own: nobody is told that another holds what he holds himself. w.mu is held.
-func (w *world) own(slot store.Slot, c makegood.Claim, err error) {
+func (w *world) own(slot store.Slot, c job.Claim, err error) {
 	item := w.store.claims[slot]
 	if errors.Is(err, store.ErrTaken) && item.Attempt == c.Attempt && item.LockedBy == c.LockedBy {
 		w.violate(slot.Job, "law 11: CLM-1: the claim of %s is its own, and is said to be another's", on(slot.Job, slot.Step, c.Attempt))

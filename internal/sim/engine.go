@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -47,21 +47,21 @@ func (w *world) startEngine() {
 // recover is what the embedded engine does at its start; see internal/embedded.
 func (l *life) recover() {
 	ctx := context.Background()
-	jobs, err := ask(ctx, l, "unfinished", "", func() ([]makegood.Job, error) { return l.w.store.All(), nil })
+	jobs, err := ask(ctx, l, "unfinished", "", func() ([]job.Job, error) { return l.w.store.All(), nil })
 	if err != nil {
 		l.die("cannot list its jobs")
 		return
 	}
 	var messages []queue.Message
-	for _, job := range jobs {
-		if job.CompleteBy.IsZero() {
+	for _, j := range jobs {
+		if j.CompleteBy.IsZero() {
 			continue
 		}
-		body, err := wire.EncodeEvent(job.ID, makegood.DeadlinePassed{})
+		body, err := wire.EncodeEvent(j.ID, job.DeadlinePassed{})
 		if err != nil {
 			panic(err)
 		}
-		messages = append(messages, queue.Message{Body: body, Group: job.ID})
+		messages = append(messages, queue.Message{Body: body, Group: j.ID})
 	}
 	if len(messages) > 0 {
 		l.Send(ctx, eventsQueue, messages...)
@@ -139,8 +139,8 @@ func (w *world) supervise() {
 func (s *Store) overdue(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, job := range s.jobs {
-		if !job.CompleteBy.IsZero() && !job.CompleteBy.After(now) {
+	for _, j := range s.jobs {
+		if !j.CompleteBy.IsZero() && !j.CompleteBy.After(now) {
 			return true
 		}
 	}

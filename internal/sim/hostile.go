@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -36,7 +37,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	}
 	a.w.referee(task.Job).Lied()
 	slot := store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
-	claim := makegood.Claim{
+	claim := job.Claim{
 		Attempt: task.Attempt + r.IntN(3), LockedBy: "liar:" + a.name + on(task.Job, task.Step, task.Attempt),
 		StartedAt: makegood.Instant(time.Now()), CompleteBy: makegood.Instant(time.Now().Add(pick(r, task.Timeout.Std(), 4*time.Hour, 20*24*time.Hour))),
 	}
@@ -78,26 +79,26 @@ func (w *world) forge(r *rand.Rand) string {
 	if len(jobs) == 0 {
 		return ""
 	}
-	job := pick(r, jobs...)
-	step := pick(r, job.Steps...)
-	reply := makegood.Reply{
-		Step: step.Name, Attempt: max(1, step.Attempt), LockedBy: w.store.peekClaim(job.ID, step.Name).LockedBy,
-		Token: pick(r, "", "1.AAAAAAAAAAAAAAAAAAAAAA", machine.Token(job, step.Name, step.Attempt-1), machine.Token(job, step.Name+"x", step.Attempt)),
+	j := pick(r, jobs...)
+	step := pick(r, j.Steps...)
+	reply := job.Reply{
+		Step: step.Name, Attempt: max(1, step.Attempt), LockedBy: w.store.peekClaim(j.ID, step.Name).LockedBy,
+		Token: pick(r, "", "1.AAAAAAAAAAAAAAAAAAAAAA", machine.Token(j, step.Name, step.Attempt-1), machine.Token(j, step.Name+"x", step.Attempt)),
 	}
-	var event makegood.Event
+	var event job.Event
 	switch r.IntN(5) {
 	case 0:
-		event = makegood.StepSucceeded{Reply: reply, Output: wire.Inline([]byte(fmt.Sprintf(`{"a":%d,"forged":true}`, reply.Attempt)))}
+		event = job.StepSucceeded{Reply: reply, Output: wire.Inline([]byte(fmt.Sprintf(`{"a":%d,"forged":true}`, reply.Attempt)))}
 	case 1:
-		event = makegood.StepFailed{Reply: reply, Error: makegood.StepError{Message: forged, Applied: makegood.AppliedNo}}
+		event = job.StepFailed{Reply: reply, Error: job.StepError{Message: forged, Applied: makegood.AppliedNo}}
 	case 2:
-		event = makegood.DeadlinePassed{Key: pick(r, time.Time{}, makegood.Instant(time.Now()), job.CompleteBy)}
+		event = job.DeadlinePassed{Key: pick(r, time.Time{}, makegood.Instant(time.Now()), j.CompleteBy)}
 	case 3:
-		event = makegood.Submitted{}
+		event = job.Submitted{}
 	default:
-		return fmt.Sprintf(`{"v":1,"type":%q,"job":%q,"step":%q,"attempt":%d}`, pick(r, poison[1:]...), job.ID, step.Name, reply.Attempt)
+		return fmt.Sprintf(`{"v":1,"type":%q,"job":%q,"step":%q,"attempt":%d}`, pick(r, poison[1:]...), j.ID, step.Name, reply.Attempt)
 	}
-	body, err := wire.EncodeEvent(job.ID, event)
+	body, err := wire.EncodeEvent(j.ID, event)
 	if err != nil {
 		panic(err)
 	}

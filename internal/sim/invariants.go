@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -16,7 +17,7 @@ import (
 
 // wrote looks at every write of a job's item. The numbers are those of the invariants in failure-modes.md
 // (docs/proof.md names them). w.mu is held.
-func (w *world) wrote(before, after makegood.Job) {
+func (w *world) wrote(before, after job.Job) {
 	if w.over {
 		return
 	}
@@ -63,7 +64,7 @@ func (w *world) at(t time.Time) string {
 type change struct {
 	*world
 	w             makegood.Workflow
-	before, after makegood.Job
+	before, after job.Job
 }
 
 func (c change) wrong(format string, args ...any) {
@@ -139,14 +140,14 @@ func (c change) due() (due time.Time, what string) {
 		for undo, a := range directions(s) {
 			p := planOf(def, undo)
 			switch {
-			case a.State == makegood.Backoff && !still:
+			case a.State == job.Backoff && !still:
 				sooner(a.At, "the next attempt of "+s.Name)
-			case a.State == makegood.Dispatched && a.Closing:
+			case a.State == job.Dispatched && a.Closing:
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
-			case a.State == makegood.Dispatched && def.Shared:
+			case a.State == job.Dispatched && def.Shared:
 				sooner(a.At.Add(p.startBy+p.timeout), "the end of "+s.Name)
-			case a.State == makegood.Dispatched:
+			case a.State == job.Dispatched:
 				sooner(c.silenceSeen(a, s.Name, p), "a look at "+s.Name)
 			}
 		}
@@ -160,7 +161,7 @@ func (c change) step(n int) {
 		return
 	}
 	s, def := c.after.Steps[n], c.w.Steps[n]
-	var was makegood.StepState
+	var was job.StepState
 	if c.before.Rev > 0 {
 		was = c.before.Steps[n]
 	}
@@ -172,27 +173,27 @@ func (c change) step(n int) {
 		c.opened[name] = open
 	}
 	c.attempts(s, was, def)
-	if s.Forward.State == makegood.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
+	if s.Forward.State == job.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
 		for _, need := range def.Needs {
-			if state, _ := c.after.Step(need); state.Forward.State != makegood.Done && state.Forward.State != makegood.Skipped {
+			if state, _ := c.after.Step(need); state.Forward.State != job.Done && state.Forward.State != job.Skipped {
 				c.wrong("I7: %s begins before %s, which is %q", s.Name, need, state.Forward.State)
 			}
 		}
 	}
-	if s.Undo.State == makegood.Dispatched && s.Undo.Attempt != was.Undo.Attempt {
+	if s.Undo.State == job.Dispatched && s.Undo.Attempt != was.Undo.Attempt {
 		c.undoBegins(s)
 	}
-	if s.Forward.State == makegood.Done && was.Forward.State != makegood.Done {
+	if s.Forward.State == job.Done && was.Forward.State != job.Done {
 		c.done(s, was, def)
 	}
-	if s.Undo.State == makegood.Done && was.Undo.State != makegood.Done && !c.accountOf(s.Name, c.after.Round).undone {
+	if s.Undo.State == job.Done && was.Undo.State != job.Done && !c.accountOf(s.Name, c.after.Round).undone {
 		c.wrong("I11: %s is said to be undone, and is not", s.Name)
 	}
 }
 
 // undoBegins: the undo of a step comes after those of the steps that follow it, and after its own attempts.
-func (c change) undoBegins(s makegood.StepState) {
-	if s.Forward.State == makegood.Dispatched {
+func (c change) undoBegins(s job.StepState) {
+	if s.Forward.State == job.Dispatched {
 		c.wrong("I12: the undo of %s begins while its attempt %d is out", s.Name, s.Forward.Attempt)
 	}
 	for n, def := range c.w.Steps {
@@ -200,8 +201,8 @@ func (c change) undoBegins(s makegood.StepState) {
 		if !slices.Contains(def.Needs, s.Name) {
 			continue
 		}
-		for _, a := range []makegood.Activity{follower.Forward, follower.Undo} {
-			if a.State == makegood.Dispatched || follower.Undo.State == makegood.Backoff {
+		for _, a := range []job.Activity{follower.Forward, follower.Undo} {
+			if a.State == job.Dispatched || follower.Undo.State == job.Backoff {
 				c.wrong("I11: the undo of %s begins while %s, which follows it, is %q", s.Name, follower.Name, a.State)
 			}
 		}
@@ -209,7 +210,7 @@ func (c change) undoBegins(s makegood.StepState) {
 }
 
 // done: what is said to be done was done, by an attempt that may say so.
-func (c change) done(s, was makegood.StepState, def makegood.Step) {
+func (c change) done(s, was job.StepState, def makegood.Step) {
 	if !c.accountOf(s.Name, c.after.Round).applied {
 		c.wrong("I4: %s is said to be done, and is not", s.Name)
 	}
@@ -276,11 +277,11 @@ func (c change) ledger() {
 			switch {
 			case stands && def.CanUndo() && (undone || !now):
 				c.wrong("I11: is %s in round %d, and %s of round %d stands", j.ProcessState, j.Round, s.Name, round)
-			case now && undone && stands && s.Undo.State != makegood.Irreversible:
+			case now && undone && stands && s.Undo.State != job.Irreversible:
 				c.wrong("I11: is %s, and %s stands and is not listed", j.ProcessState, s.Name)
-			case now && j.ProcessState == makegood.Processed && s.Forward.State == makegood.Done && !stands:
+			case now && j.ProcessState == makegood.Processed && s.Forward.State == job.Done && !stands:
 				c.wrong("I11: is Processed, and %s does not stand", s.Name)
-			case now && j.ProcessState == makegood.Processed && s.Forward.State != makegood.Done && s.Forward.State != makegood.Skipped:
+			case now && j.ProcessState == makegood.Processed && s.Forward.State != job.Done && s.Forward.State != job.Skipped:
 				c.wrong("I3: is Processed, and %s is %q", s.Name, s.Forward.State)
 			}
 		}
@@ -295,9 +296,9 @@ func (w *world) mayReply(l *life, m queue.Message) {
 	}
 	by := ""
 	switch e := in.Event.(type) {
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		by = e.LockedBy
-	case makegood.StepFailed:
+	case job.StepFailed:
 		by = e.LockedBy
 	}
 	w.mu.Lock()

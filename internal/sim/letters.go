@@ -3,9 +3,9 @@ package sim
 import (
 	"strings"
 
-	"github.com/aws/aws-lambda-go/events"
+	"github.com/makegood-dev/makegood/internal/job"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/aws/aws-lambda-go/events"
 )
 
 // What a process was given to deal with.
@@ -14,7 +14,7 @@ import (
 func (l *life) given(batch events.SQSEvent) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.letters, l.firsts = map[string][]makegood.Event{}, map[string]string{}
+	l.letters, l.firsts = map[string][]job.Event{}, map[string]string{}
 	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
 	for _, answered := range l.w.answered {
 		delete(answered, l)
@@ -32,11 +32,11 @@ func (l *life) given(batch events.SQSEvent) {
 }
 
 // asked notes a request, for the story.
-func (l *life) asked(job string, e makegood.Event) {
+func (l *life) asked(id string, e job.Event) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.firsts = map[string]string{}
-	l.letters, l.asks = map[string][]makegood.Event{job: {e}}, true
+	l.letters, l.asks = map[string][]job.Event{id: {e}}, true
 }
 
 // later reports whether a call finds something out about an attempt for a later event of a batch that has several of

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -30,14 +30,14 @@ type life struct {
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
 	// letters are the events that the process was last given, by job; for the story.
-	letters map[string][]makegood.Event
+	letters map[string][]job.Event
 	// firsts are the attempts that were asked about first since then, by job.
 	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.
 	looked time.Time
 	rolled uint64
 	// seen are the jobs as it last loaded or saved them.
-	seen map[string]makegood.Job
+	seen map[string]job.Job
 	// depth is that of the queue it last asked for, the time before that, and how often it asked.
 	depth, before queue.Depth
 	looks         int
@@ -241,33 +241,33 @@ func ask[T any](ctx context.Context, l *life, op, on string, do func() (T, error
 }
 
 // Create is what store.Jobs says, in a world.
-func (l *life) Create(ctx context.Context, job makegood.Job) error {
-	job = l.writes(job)
-	return l.call(ctx, "create", job.ID, func() error {
-		err := l.w.store.Create(ctx, job)
+func (l *life) Create(ctx context.Context, j job.Job) error {
+	j = l.writes(j)
+	return l.call(ctx, "create", j.ID, func() error {
+		err := l.w.store.Create(ctx, j)
 		if err == nil && !l.w.late {
-			l.seen[job.ID], _ = l.w.store.peek(job.ID)
+			l.seen[j.ID], _ = l.w.store.peek(j.ID)
 		}
 		return err
 	})
 }
 
 // Load is what store.Jobs says, in a world.
-func (l *life) Load(ctx context.Context, id string) (makegood.Job, error) {
-	return ask(ctx, l, "load", id, func() (makegood.Job, error) {
-		job, err := l.w.store.Load(ctx, id)
+func (l *life) Load(ctx context.Context, id string) (job.Job, error) {
+	return ask(ctx, l, "load", id, func() (job.Job, error) {
+		j, err := l.w.store.Load(ctx, id)
 		if err == nil {
-			job, err = l.reads(job)
+			j, err = l.reads(j)
 		}
 		if l.w.late {
-			return job, err
+			return j, err
 		}
-		l.seen[id] = job
+		l.seen[id] = j
 		l.answers++
-		if rev := on(id, "", int(job.Rev)); l.loaded[rev] == 0 {
+		if rev := on(id, "", int(j.Rev)); l.loaded[rev] == 0 {
 			l.loaded[rev] = l.answers
 		}
-		return job, err
+		return j, err
 	})
 }
 
@@ -289,7 +289,7 @@ func (l *life) Park(ctx context.Context, id string, seen time.Time, reason strin
 }
 
 // Claim is what store.Claims says, in a world.
-func (l *life) Claim(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) error {
+func (l *life) Claim(ctx context.Context, slot store.Slot, c job.Claim, until time.Time) error {
 	l.leased(c.LockedBy, time.Now(), c.CompleteBy.Sub(c.StartedAt))
 	return l.call(ctx, "claim", on(slot.Job, slot.Step, c.Attempt), func() error {
 		err := l.w.store.Claim(ctx, slot, c, until)
@@ -299,7 +299,7 @@ func (l *life) Claim(ctx context.Context, slot store.Slot, c makegood.Claim, unt
 }
 
 // Beat is what store.Claims says, in a world.
-func (l *life) Beat(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) (time.Time, error) {
+func (l *life) Beat(ctx context.Context, slot store.Slot, c job.Claim, until time.Time) (time.Time, error) {
 	began := time.Now()
 	var stands time.Time
 	gone := false
@@ -321,21 +321,21 @@ func (l *life) Beat(ctx context.Context, slot store.Slot, c makegood.Claim, unti
 }
 
 // Close is what store.Closings says, in a world.
-func (l *life) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+func (l *life) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	name := on(slot.Job, slot.Step, c.Attempt)
-	found, err := ask(ctx, l, "close", name, func() (makegood.Found, error) {
+	found, err := ask(ctx, l, "close", name, func() (job.Found, error) {
 		l.w.asksFor(name)
 		return l.w.store.Close(ctx, slot, c)
 	})
 	if err == nil {
-		l.w.knows(l, name)
+		l.w.knows(l, slot, c.Attempt)
 	}
 	return found, err
 }
 
 // Look is what store.Closings says, in a world.
-func (l *life) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
-	return ask(ctx, l, "look", on(slot.Job, slot.Step, attempt), func() (makegood.Found, error) {
+func (l *life) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
+	return ask(ctx, l, "look", on(slot.Job, slot.Step, attempt), func() (job.Found, error) {
 		l.w.looks(l, slot, attempt)
 		return l.w.store.Look(ctx, slot, attempt, until, now)
 	})

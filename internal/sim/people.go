@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -111,7 +112,7 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 		_, err = l.Load(ctx, o.id)
 		return err == nil
 	}
-	job, _, err := s.SubmitCurrent(ctx, o.workflow.Workflow.Name, sub)
+	j, _, err := s.SubmitCurrent(ctx, o.workflow.Workflow.Name, sub)
 	var mismatch *scheduler.MismatchError
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,19 +123,19 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 		return false
 	}
 	w.acked[o.id] = true
-	if hash, _ := scheduler.ContentHash(o.workflow.Workflow.Name, input); job.InputHash != hash {
+	if hash, _ := scheduler.ContentHash(o.workflow.Workflow.Name, input); j.InputHash != hash {
 		w.violate(o.id, "I2: a submission of job %s was granted, and the job has other content", o.id)
 	}
 	return true
 }
 
 // request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
-func (w *world) request(s *scheduler.Scheduler, l *life, job string, verb makegood.Verb, name string) bool {
-	l.asked(job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+func (w *world) request(s *scheduler.Scheduler, l *life, id string, verb makegood.Verb, name string) bool {
+	l.asked(id, job.Requested{Verb: verb, Request: name, Reason: "sim"})
 	w.mu.Lock()
-	w.referee(job).Asks(verb)
+	w.referee(id).Asks(verb)
 	w.mu.Unlock()
-	_, _, err := s.Request(context.Background(), job, makegood.Requested{Verb: verb, Request: name, Reason: "sim"})
+	_, _, err := s.Request(context.Background(), id, job.Requested{Verb: verb, Request: name, Reason: "sim"})
 	return err == nil || l.missing(err)
 }
 
@@ -149,10 +150,10 @@ func (w *world) untilEnd() {
 	for n := 0; ; n++ {
 		time.Sleep(operatorEvery)
 		var open []string
-		for _, job := range w.store.All() {
-			if !w.ended(job) {
-				open = append(open, fmt.Sprintf("%s is %s (%s)", job.ID, job.ProcessState, job.Reason))
-				w.attend(job, n)
+		for _, j := range w.store.All() {
+			if !w.ended(j) {
+				open = append(open, fmt.Sprintf("%s is %s (%s)", j.ID, j.ProcessState, j.Reason))
+				w.attend(j, n)
 			}
 		}
 		w.mu.Lock()
@@ -185,22 +186,22 @@ func (w *world) waiting() []*message {
 }
 
 // ended reports whether nothing more is to be done about a job.
-func (w *world) ended(job makegood.Job) bool {
-	return job.ProcessState.Finished() && job.Told() && !job.Paused()
+func (w *world) ended(j job.Job) bool {
+	return j.ProcessState.Finished() && j.Told() && !j.Paused()
 }
 
 // attend is what an operator does about a job that waits for one.
-func (w *world) attend(job makegood.Job, n int) {
+func (w *world) attend(j job.Job, n int) {
 	var verb makegood.Verb
 	switch {
-	case job.Paused():
+	case j.Paused():
 		verb = makegood.Resume
-	case job.ProcessState == makegood.Error:
+	case j.ProcessState == makegood.Error:
 		verb = makegood.Resubmit
 	default:
 		return
 	}
 	<-w.process("operator", func(l *life) {
-		w.request(w.scheduler(l), l, job.ID, verb, "op"+strconv.Itoa(n))
+		w.request(w.scheduler(l), l, j.ID, verb, "op"+strconv.Itoa(n))
 	})
 }

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
@@ -33,49 +33,49 @@ func later(text string) string {
 func (l *life) newer() bool { return l.release || l.w.mixed && l.w.faults.over }
 
 // writes gives a job as the process stores it.
-func (l *life) writes(job makegood.Job) makegood.Job {
+func (l *life) writes(j job.Job) job.Job {
 	if !l.w.mixed {
-		return job
+		return j
 	}
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	if !l.newer() {
-		return job
+		return j
 	}
-	job = job.Clone()
-	mark := later(strconv.FormatInt(job.Rev, 10))
-	job.Kept = mark
-	if oneIn(l.w.chance.of("needs", job.ID), 6) {
-		job.Needs = laterLevel
+	j = j.Clone()
+	mark := later(strconv.FormatInt(j.Rev, 10))
+	j.Kept = mark
+	if oneIn(l.w.chance.of("needs", j.ID), 6) {
+		j.Needs = laterLevel
 	}
-	for i := range job.Untold {
-		job.Untold[i].Kept = mark
+	for i := range j.Untold {
+		j.Untold[i].Kept = mark
 	}
-	for i := range job.Steps {
-		s := &job.Steps[i]
+	for i := range j.Steps {
+		s := &j.Steps[i]
 		s.Kept = mark
-		for _, a := range []*makegood.Activity{&s.Forward, &s.Undo} {
+		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
 			if a.Attempt > 0 {
 				a.Kept = mark
 			}
 		}
 	}
-	return job
+	return j
 }
 
 // reads gives a stored job as the process reads it: written and read again, and with store.ErrNewer where an older
 // release must leave it alone.
-func (l *life) reads(job makegood.Job) (makegood.Job, error) {
+func (l *life) reads(j job.Job) (job.Job, error) {
 	if !l.w.mixed {
-		return job, nil
+		return j, nil
 	}
-	read, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+	read, err := jobformat.DecodeWhole(jobformat.Encode(j, jobformat.Apart{}))
 	if err != nil && !errors.Is(err, store.ErrNewer) {
-		l.w.violate(job.ID, "law 12: job %s cannot be read: %v", job.ID, err)
-		return job, err
+		l.w.violate(j.ID, "law 12: job %s cannot be read: %v", j.ID, err)
+		return j, err
 	}
-	read.ID, read.Workflow, read.ProcessState, read.FailureCount = job.ID, job.Workflow, job.ProcessState, job.FailureCount
-	read.LockedBy, read.CompleteBy, read.Rev = job.LockedBy, job.CompleteBy, job.Rev
+	read.ID, read.Workflow, read.ProcessState, read.FailureCount = j.ID, j.Workflow, j.ProcessState, j.FailureCount
+	read.LockedBy, read.CompleteBy, read.Rev = j.LockedBy, j.CompleteBy, j.Rev
 	if l.newer() {
 		return read, nil
 	}

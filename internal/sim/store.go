@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -24,12 +25,12 @@ type Store struct {
 	// Lag, if set, says how old the index is when it is read.
 	Lag func() time.Duration
 	// Wrote, if set, sees a job before and after each write of its item, one write at a time.
-	Wrote func(before, after makegood.Job)
+	Wrote func(before, after job.Job)
 	// WroteClaim, if set, sees a claim item before and after each write, in the same way.
 	WroteClaim func(slot store.Slot, before, after store.ClaimItem)
 
 	mu          sync.Mutex
-	jobs        map[string]makegood.Job
+	jobs        map[string]job.Job
 	claims      map[store.Slot]store.ClaimItem
 	unflushed   []unflushed
 	damaged     map[string]bool
@@ -60,49 +61,49 @@ type lease struct {
 // NewStore gives an empty store.
 func NewStore() *Store {
 	return &Store{
-		jobs: map[string]makegood.Job{}, claims: map[store.Slot]store.ClaimItem{}, damaged: map[string]bool{}, keys: map[string][]keyed{},
+		jobs: map[string]job.Job{}, claims: map[store.Slot]store.ClaimItem{}, damaged: map[string]bool{}, keys: map[string][]keyed{},
 		payloads: map[[2]string][]byte{}, definitions: map[string][]byte{}, current: map[string]string{}, leases: map[string]lease{},
 	}
 }
 
 // write puts a job into its place, and its key into the index. s.mu is held.
-func (s *Store) write(job makegood.Job) {
-	job = job.Clone()
-	before := s.jobs[job.ID]
-	s.jobs[job.ID] = job
+func (s *Store) write(j job.Job) {
+	j = j.Clone()
+	before := s.jobs[j.ID]
+	s.jobs[j.ID] = j
 	s.unflushed = nil
-	if before.Rev == 0 || !before.CompleteBy.Equal(job.CompleteBy) {
-		s.keys[job.ID] = append(s.keys[job.ID], keyed{since: time.Now(), key: job.CompleteBy})
+	if before.Rev == 0 || !before.CompleteBy.Equal(j.CompleteBy) {
+		s.keys[j.ID] = append(s.keys[j.ID], keyed{since: time.Now(), key: j.CompleteBy})
 	}
 	if s.Wrote != nil {
-		s.Wrote(before, job)
+		s.Wrote(before, j)
 	}
 }
 
 // Create is what store.Jobs says.
-func (s *Store) Create(_ context.Context, job makegood.Job) error {
+func (s *Store) Create(_ context.Context, j job.Job) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, taken := s.jobs[job.ID]; taken {
+	if _, taken := s.jobs[j.ID]; taken {
 		return store.ErrExists
 	}
-	job.Rev = 1
-	s.write(job)
+	j.Rev = 1
+	s.write(j)
 	return nil
 }
 
 // Load is what store.Jobs says.
-func (s *Store) Load(_ context.Context, id string) (makegood.Job, error) {
+func (s *Store) Load(_ context.Context, id string) (job.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	job, found := s.jobs[id]
+	j, found := s.jobs[id]
 	switch {
 	case !found:
-		return makegood.Job{}, store.ErrNotFound
+		return job.Job{}, store.ErrNotFound
 	case s.damaged[id]:
-		return makegood.Job{}, store.ErrDamaged
+		return job.Job{}, store.ErrDamaged
 	}
-	return job.Clone(), nil
+	return j.Clone(), nil
 }
 
 // Save is what store.Jobs says. A save that finds its own write there has been made already.
@@ -119,13 +120,13 @@ func (s *Store) Save(_ context.Context, c store.Change) error {
 	if err := store.MaySave(old, c); err != nil {
 		return err
 	}
-	job := c.Job.Clone()
-	job.Rev++
+	j := c.Job.Clone()
+	j.Rev++
 	if !c.MovesKey() {
-		job.CompleteBy = old.CompleteBy
+		j.CompleteBy = old.CompleteBy
 	}
-	delete(s.damaged, job.ID)
-	s.write(job)
+	delete(s.damaged, j.ID)
+	s.write(j)
 	return nil
 }
 
@@ -133,21 +134,21 @@ func (s *Store) Save(_ context.Context, c store.Change) error {
 func (s *Store) Park(_ context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	job, found := s.jobs[id]
+	j, found := s.jobs[id]
 	switch {
 	case !found:
 		return store.ErrNotFound
-	case !job.CompleteBy.Equal(seen):
+	case !j.CompleteBy.Equal(seen):
 		return store.ErrConflict
 	}
-	job.ProcessState, job.Reason, job.CompleteBy = makegood.Error, reason, completeBy
-	job.Rev++
-	s.write(job)
+	j.ProcessState, j.Reason, j.CompleteBy = makegood.Error, reason, completeBy
+	j.Rev++
+	s.write(j)
 	return nil
 }
 
 // Claim is what store.Claims says.
-func (s *Store) Claim(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (s *Store) Claim(_ context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	item, err := store.Claimed(s.claims[slot], claim, until)
@@ -159,7 +160,7 @@ func (s *Store) Claim(_ context.Context, slot store.Slot, claim makegood.Claim, 
 }
 
 // Beat is what store.Claims says.
-func (s *Store) Beat(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+func (s *Store) Beat(_ context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	item, err := store.Beaten(s.claims[slot], claim, until)
@@ -170,7 +171,7 @@ func (s *Store) Beat(_ context.Context, slot store.Slot, claim makegood.Claim, u
 }
 
 // Close is what store.Closings says.
-func (s *Store) Close(_ context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+func (s *Store) Close(_ context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	item, found := store.Closed(s.claims[slot], c)
@@ -179,7 +180,7 @@ func (s *Store) Close(_ context.Context, slot store.Slot, c store.Closing) (make
 }
 
 // Look is what store.Closings says.
-func (s *Store) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+func (s *Store) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return store.Looked(s.claims[slot], attempt, until, now), nil
@@ -328,16 +329,16 @@ func (s *Store) Damage(id string) {
 }
 
 // peek gives a job as it is stored, to look at.
-func (s *Store) peek(id string) (makegood.Job, bool) {
+func (s *Store) peek(id string) (job.Job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.peekLocked(id)
 }
 
 // peekLocked is peek. s.mu is held.
-func (s *Store) peekLocked(id string) (makegood.Job, bool) {
-	job, found := s.jobs[id]
-	return job, found
+func (s *Store) peekLocked(id string) (job.Job, bool) {
+	j, found := s.jobs[id]
+	return j, found
 }
 
 // peekClaim gives what is in the slot of a step: of whichever agent has the latest attempt.
@@ -358,10 +359,10 @@ func (s *Store) claimOf(job, step string) (item store.ClaimItem) {
 }
 
 // All gives every job, by id.
-func (s *Store) All() []makegood.Job {
+func (s *Store) All() []job.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]makegood.Job, 0, len(s.jobs))
+	all := make([]job.Job, 0, len(s.jobs))
 	for _, id := range slices.Sorted(maps.Keys(s.jobs)) {
 		all = append(all, s.jobs[id].Clone())
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // tale is what happened to a job, in the words of the stories of internal/machine.
@@ -52,9 +53,9 @@ func (c change) events() []string {
 	var lines []string
 	for _, e := range c.writer.letters[c.after.ID] {
 		switch e := e.(type) {
-		case makegood.StepSucceeded:
+		case job.StepSucceeded:
 			lines = append(lines, fmt.Sprintf("succeed %s attempt=%d by=%s", e.Step, e.Attempt, nick(e.LockedBy)))
-		case makegood.StepFailed:
+		case job.StepFailed:
 			line := fmt.Sprintf("fail %s attempt=%d by=%s message=%s", e.Step, e.Attempt, nick(e.LockedBy), strings.ReplaceAll(e.Error.Message, " ", "_"))
 			if !e.Error.Retryable {
 				line += " final"
@@ -63,11 +64,11 @@ func (c change) events() []string {
 				line += " applied=no"
 			}
 			lines = append(lines, line)
-		case makegood.DeadlinePassed:
+		case job.DeadlinePassed:
 			lines = append(lines, fmt.Sprintf("deadline key=%s", e.Key.Sub(c.start)))
-		case makegood.Requested:
+		case job.Requested:
 			lines = append(lines, fmt.Sprintf("%s request=%s", e.Verb, e.Request))
-		case makegood.Submitted:
+		case job.Submitted:
 			lines = append(lines, "submitted")
 		}
 	}
@@ -116,7 +117,7 @@ func (w *world) story() string {
 	}
 	b.WriteString("----\n\n")
 	for _, s := range w.store.jobs[w.blamed].Steps {
-		if s.Forward.State == makegood.Skipped {
+		if s.Forward.State == job.Skipped {
 			fmt.Fprintf(&b, "fact %s skip\n", s.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -30,25 +31,25 @@ func (c change) announced() {
 func (w *world) mayTell(l *life, who string, n notify.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	job := l.seen[n.Job]
+	j := l.seen[n.Job]
 	if l.gone() || n.Seq == 0 || l.submitted[n.Job] {
 		return
 	}
 	owed := false
-	for _, a := range job.Untold {
+	for _, a := range j.Untold {
 		owed = owed || a.Seq == n.Seq && (who == "operator" && a.Operator || who == "listener" && a.Listener)
 	}
 	if !owed && !l.troubled {
 		w.violate(n.Job, "NTF-2: the %s is told of announcement %d of job %s, and %s knows that it was made", who, n.Seq, n.Job, l.name)
 	}
-	if early := time.Until(job.TellAt); w.exact && who == "listener" && early > 0 {
+	if early := time.Until(j.TellAt); w.exact && who == "listener" && early > 0 {
 		w.violate(n.Job, "NTF-6: it is tried %s early to tell the listener of job %s", early, n.Job)
 	}
 	for _, e := range l.letters[n.Job] {
-		if untrue(job, e) {
+		if untrue(j, e) {
 			continue // It makes nothing due, though the true one of the same name does.
 		}
-		if name := w.untried(job, e.Cause()); name != "" && !l.troubled {
+		if name := w.untried(j, e.Cause()); name != "" && !l.troubled {
 			w.violate(n.Job, "NTF-6: the %s is told of job %s before the task of %s is sent", who, n.Job, name)
 		}
 	}
@@ -68,14 +69,14 @@ func (w *world) hears(who string, n notify.Notice) {
 }
 
 // untried gives an attempt that an event made due, and whose task nobody tried to send; empty: there is none.
-func (w *world) untried(job makegood.Job, cause string) string {
-	if job.Paused() || job.ProcessState.Finished() || job.ProcessState == makegood.Error {
+func (w *world) untried(j job.Job, cause string) string {
+	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.Error {
 		return ""
 	}
-	for _, s := range job.Steps {
-		a := activity(s, job.Desired != makegood.Processed)
-		name := on(job.ID, s.Name, a.Attempt)
-		if a.State == makegood.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {
+	for _, s := range j.Steps {
+		a := activity(s, j.Desired != makegood.Processed)
+		name := on(j.ID, s.Name, a.Attempt)
+		if a.State == job.Dispatched && !a.Closing && a.Cause == cause && w.claimed[name] == 0 && !w.tried[name] {
 			return name
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -128,7 +129,7 @@ type world struct {
 	// since it was last said when, runOf the run of the embedded engine that opened each.
 	tried    map[string]bool
 	closings map[string]bool
-	answered map[string]map[*life]bool
+	answered map[string]map[*life]string
 	nobodys  map[string]bool
 	looked   map[string]int
 	runOf    map[string]int
@@ -166,7 +167,7 @@ func Run(o Options) Result {
 		chance: c, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
-		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, answered: map[string]map[*life]bool{}, nobodys: map[string]bool{},
+		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
@@ -212,7 +213,7 @@ func (w *world) life(name string) *life {
 		name += "." + strconv.Itoa(n)
 	}
 	l := &life{
-		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]makegood.Job{},
+		w: w, name: name, engine: w.engine, counts: map[string]int{}, seen: map[string]job.Job{},
 		loaded: map[string]int{}, lookedAt: map[string]int{}, submitted: map[string]bool{}, passedOn: map[string]bool{},
 	}
 	l.release = w.mixed && oneIn(w.chance.of("release", w.releaseOf(name)), 2)

@@ -4,12 +4,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // MaySave says whether change may be written over stored: nil, or ErrConflict. It is the condition of
 // every Save, whoever the adapter is; the adapters write it in their own words and are held to it by
 // storetest, the model check runs it as it stands here.
-func MaySave(stored makegood.Job, change Change) error {
+func MaySave(stored job.Job, change Change) error {
 	if stored.Rev != change.Job.Rev {
 		return ErrConflict
 	}
@@ -21,7 +22,7 @@ func (c Change) MovesKey() bool { return !c.Job.CompleteBy.Equal(c.Seen) }
 
 // Claimed gives what a Claim leaves in a slot that holds item. What it gives equals item when the claim was made
 // already; it means nothing beside an error.
-func Claimed(item ClaimItem, claim makegood.Claim, until time.Time) (ClaimItem, error) {
+func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	switch {
 	case item.holds(claim):
 		return item, nil
@@ -34,7 +35,7 @@ func Claimed(item ClaimItem, claim makegood.Claim, until time.Time) (ClaimItem, 
 }
 
 // Beaten gives what a Beat leaves in a slot that holds item; with ErrWithdrawn, too.
-func Beaten(item ClaimItem, claim makegood.Claim, until time.Time) (ClaimItem, error) {
+func Beaten(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	if !item.holds(claim) {
 		return item, ErrTaken
 	}
@@ -54,64 +55,64 @@ func Beaten(item ClaimItem, claim makegood.Claim, until time.Time) (ClaimItem, e
 }
 
 // Longest gives the CompleteBy that a claim asks for, not past what any claim may have.
-func Longest(claim makegood.Claim) time.Time {
+func Longest(claim job.Claim) time.Time {
 	return earliest(claim.CompleteBy, claim.StartedAt.Add(makegood.MaxClaim))
 }
 
 // Closed gives what a Close leaves in a slot that holds item, and its answer. What it leaves equals item when there is
 // nothing to write.
-func Closed(item ClaimItem, c Closing) (ClaimItem, makegood.Found) {
+func Closed(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 	switch {
 	case item.Attempt > c.Attempt:
-		return item, makegood.Found{Finding: makegood.FoundOver, Claim: item.Claim}
+		return item, job.Found{Finding: job.FoundOver, Claim: item.Claim}
 	case item.Attempt == c.Attempt && item.Closed != "":
 		return item, item.answer(c.LockedBy)
 	case item.Attempt == c.Attempt:
 		return closeHeld(item, c)
 	case c.LockedBy != "":
-		return item, makegood.Found{Finding: makegood.FoundOpen}
+		return item, job.Found{Finding: job.FoundOpen}
 	case c.Now.After(c.Until):
 		// Its item may have expired; one of an older attempt may have been written since. It is closed all the same: the
 		// clock of an agent may be behind.
 		next := ClaimItem{
-			Claim:  makegood.Claim{Attempt: c.Attempt},
-			Closed: makegood.FoundSilent, ExpiresAt: expiry(c.Now, time.Time{}),
+			Claim:  job.Claim{Attempt: c.Attempt},
+			Closed: job.FoundSilent, ExpiresAt: expiry(c.Now, time.Time{}),
 		}
 		return next, next.answer("")
 	}
 	next := ClaimItem{
-		Claim:  makegood.Claim{Attempt: c.Attempt},
-		Closed: makegood.FoundNobody, ExpiresAt: expiry(c.Until, time.Time{}),
+		Claim:  job.Claim{Attempt: c.Attempt},
+		Closed: job.FoundNobody, ExpiresAt: expiry(c.Until, time.Time{}),
 	}
 	return next, next.answer("")
 }
 
 // closeHeld is Closed of an attempt that was claimed.
-func closeHeld(item ClaimItem, c Closing) (ClaimItem, makegood.Found) {
+func closeHeld(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 	next := item
 	switch {
 	case c.LockedBy != "" && c.LockedBy == item.LockedBy:
-		next.Closed = makegood.FoundReplied
+		next.Closed = job.FoundReplied
 	case c.LockedBy == "" && !item.CompleteBy.After(c.Now):
-		next.Closed = makegood.FoundSilent
+		next.Closed = job.FoundSilent
 	case c.LockedBy == "" && !c.Ends.IsZero() && item.Ends.IsZero():
 		next.Ends = c.Ends
 		if item.CompleteBy.After(c.Ends) {
 			next.Ends = item.CompleteBy
 		}
-		return next, makegood.Found{Finding: makegood.FoundHeld, Claim: item.Claim}
+		return next, job.Found{Finding: job.FoundHeld, Claim: item.Claim}
 	default:
-		return item, makegood.Found{Finding: makegood.FoundHeld, Claim: item.Claim}
+		return item, job.Found{Finding: job.FoundHeld, Claim: item.Claim}
 	}
 	return next, next.answer(c.LockedBy)
 }
 
 // answer is what a slot that is closed says to whoever asks.
-func (i ClaimItem) answer(by string) makegood.Found {
+func (i ClaimItem) answer(by string) job.Found {
 	// An agent may write Closed: what it says counts only where it is what a Close leaves.
-	found := makegood.Found{Finding: makegood.FoundSilent, Claim: i.Claim}
-	nobody := i.Closed == makegood.FoundNobody && i.LockedBy == ""
-	replied := i.Closed == makegood.FoundReplied && by != "" && by == i.LockedBy
+	found := job.Found{Finding: job.FoundSilent, Claim: i.Claim}
+	nobody := i.Closed == job.FoundNobody && i.LockedBy == ""
+	replied := i.Closed == job.FoundReplied && by != "" && by == i.LockedBy
 	if nobody || replied {
 		found.Finding = i.Closed
 	}
@@ -119,18 +120,18 @@ func (i ClaimItem) answer(by string) makegood.Found {
 }
 
 // Looked gives what a Look says of a slot that holds item.
-func Looked(item ClaimItem, attempt int, until, now time.Time) makegood.Found {
+func Looked(item ClaimItem, attempt int, until, now time.Time) job.Found {
 	switch {
 	case item.Attempt > attempt:
-		return makegood.Found{Finding: makegood.FoundOver, Claim: item.Claim}
+		return job.Found{Finding: job.FoundOver, Claim: item.Claim}
 	case item.Attempt == attempt && item.Closed != "":
-		return makegood.Found{Finding: makegood.FoundClosed, Claim: item.Claim}
+		return job.Found{Finding: job.FoundClosed, Claim: item.Claim}
 	case item.Attempt == attempt:
-		return makegood.Found{Finding: makegood.FoundHeld, Claim: item.Claim}
+		return job.Found{Finding: job.FoundHeld, Claim: item.Claim}
 	case now.After(until):
-		return makegood.Found{Finding: makegood.FoundClosed}
+		return job.Found{Finding: job.FoundClosed}
 	}
-	return makegood.Found{Finding: makegood.FoundOpen}
+	return job.Found{Finding: job.FoundOpen}
 }
 
 // Overruled gives what an Overrule leaves in a slot that holds item.
@@ -139,12 +140,12 @@ func Overruled(item ClaimItem, attempt int, lie string, until time.Time) (ClaimI
 		return item, ErrConflict
 	}
 	return ClaimItem{
-		Claim: makegood.Claim{Attempt: attempt}, Closed: makegood.FoundSilent, ExpiresAt: expiry(until, time.Time{}),
+		Claim: job.Claim{Attempt: attempt}, Closed: job.FoundSilent, ExpiresAt: expiry(until, time.Time{}),
 	}, nil
 }
 
 // holds reports whether the slot is this claim's, and was not closed.
-func (i ClaimItem) holds(claim makegood.Claim) bool {
+func (i ClaimItem) holds(claim job.Claim) bool {
 	return i.Attempt == claim.Attempt && i.LockedBy == claim.LockedBy && i.Closed == ""
 }
 

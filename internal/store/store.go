@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 var (
@@ -49,11 +50,11 @@ var (
 type Jobs interface {
 	// Create stores job as Rev 1, with its CompleteBy, in one durable write, or fails with ErrExists when the id is
 	// taken, whatever by.
-	Create(ctx context.Context, job makegood.Job) error
+	Create(ctx context.Context, j job.Job) error
 
 	// Load reads a job, strongly consistent: every Create, Save and Park that was answered before is in it.
 	// ErrNotFound, ErrDamaged; ErrNewer, together with the job as far as this release knows it, to be shown.
-	Load(ctx context.Context, id string) (makegood.Job, error)
+	Load(ctx context.Context, id string) (job.Job, error)
 
 	// Save stores change.Job as Rev change.Job.Rev+1 in one durable write. It fails with ErrConflict, and writes
 	// nothing, unless change.Job.Rev is the Rev stored; and with ErrNewer, for a job that was loaded with it.
@@ -70,7 +71,7 @@ type Jobs interface {
 // Change is what a Save writes.
 type Change struct {
 	// Job is the job as it is to be, but for Rev, which is as it was loaded.
-	Job makegood.Job
+	Job job.Job
 	// Seen is CompleteBy as it was loaded: a key that has not moved need not be written.
 	Seen time.Time
 }
@@ -86,9 +87,9 @@ type Slot struct {
 
 // ClaimItem is what is kept in a slot. The zero value is a slot in which there is nothing.
 type ClaimItem struct {
-	makegood.Claim
+	job.Claim
 	// Closed says how the attempt was closed: FoundNobody, FoundSilent or FoundReplied. Empty: it was not.
-	Closed makegood.Finding
+	Closed job.Finding
 	// Ends is set once the attempt is unwanted: its CompleteBy cannot go past it.
 	Ends time.Time
 	// ExpiresAt is when the item may be deleted: later than its attempt can be claimed, or run.
@@ -102,13 +103,13 @@ type Claims interface {
 	// made already, by an earlier try, and succeeds. ErrTaken: another holds the attempt. ErrWithdrawn: it is closed,
 	// or a newer one was claimed, or until has passed. The write survives the death of the process; it need not
 	// survive the loss of power on an embedded store.
-	Claim(ctx context.Context, slot Slot, claim makegood.Claim, until time.Time) error
+	Claim(ctx context.Context, slot Slot, claim job.Claim, until time.Time) error
 
 	// Beat moves the CompleteBy of the caller's claim to claim.CompleteBy, and gives the one that stands now, which
 	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
 	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
 	// claim still stands, until the time given, which is not past the end that was set when it became so.
-	Beat(ctx context.Context, slot Slot, claim makegood.Claim, until time.Time) (completeBy time.Time, err error)
+	Beat(ctx context.Context, slot Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error)
 }
 
 // Closings is what the Scheduler does to slots.
@@ -121,11 +122,11 @@ type Closings interface {
 	//
 	// With c.LockedBy it takes the failure that this holder replied: FoundReplied, and again when asked again by the
 	// same; FoundSilent to anybody else. A claim of another's is FoundHeld, and none FoundOpen: nothing is touched.
-	Close(ctx context.Context, slot Slot, c Closing) (makegood.Found, error)
+	Close(ctx context.Context, slot Slot, c Closing) (job.Found, error)
 
 	// Look reads, strongly consistent, what is known of an attempt, and changes nothing: FoundOpen, FoundHeld,
 	// FoundClosed, FoundOver.
-	Look(ctx context.Context, slot Slot, attempt int, until, now time.Time) (makegood.Found, error)
+	Look(ctx context.Context, slot Slot, attempt int, until, now time.Time) (job.Found, error)
 
 	// Overrule writes over the claim of an agent that lies: the slot is closed, FoundSilent, as of attempt, if its
 	// LockedBy is still lie. ErrConflict.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/supervisor"
@@ -21,13 +22,13 @@ import (
 func (w *world) lose(id string) {
 	w.t.Helper()
 	s := w.shards.stores[0]
-	job, err := s.Load(w.t.Context(), id)
+	j, err := s.Load(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	seen := job.CompleteBy
-	job.CompleteBy = time.Time{}
-	if err := s.Save(w.t.Context(), store.Change{Job: job, Seen: seen}); err != nil {
+	seen := j.CompleteBy
+	j.CompleteBy = time.Time{}
+	if err := s.Save(w.t.Context(), store.Change{Job: j, Seen: seen}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -81,8 +82,8 @@ func TestTheAuditSendsADeadlineWithoutAKey(t *testing.T) {
 	if err != nil || len(records) != 1 {
 		t.Fatalf("got %d events, %v, want 1", len(records), err)
 	}
-	if job, event, err := wire.DecodeEvent(records[0].Body); err != nil || job != "lost" || event != (makegood.DeadlinePassed{}) {
-		t.Errorf("got %s, %#v, %v, want lost and DeadlinePassed without a key", job, event, err)
+	if id, event, err := wire.DecodeEvent(records[0].Body); err != nil || id != "lost" || event != (job.DeadlinePassed{}) {
+		t.Errorf("got %s, %#v, %v, want lost and DeadlinePassed without a key", id, event, err)
 	}
 }
 
@@ -169,11 +170,11 @@ func TestTheAuditTellsOfWhatNoSweepFindsWithTheKeyThatItHas(t *testing.T) {
 	}
 	got := map[string]time.Time{}
 	for _, record := range records {
-		job, event, err := wire.DecodeEvent(record.Body)
+		id, event, err := wire.DecodeEvent(record.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got[job] = event.(makegood.DeadlinePassed).Key
+		got[id] = event.(job.DeadlinePassed).Key
 	}
 	if len(got) != 2 || !got["unfinished"].Equal(key) || !got["untold"].IsZero() {
 		t.Errorf("told of %v, want of unfinished with its key and of untold with none", got)

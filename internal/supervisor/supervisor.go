@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -231,7 +232,7 @@ func (s *Supervisor) tell(ctx context.Context, page []store.Entry) (sent int, er
 	}
 	messages := make([]queue.Message, len(page))
 	for i, entry := range page {
-		body, err := wire.EncodeEvent(entry.Job, makegood.DeadlinePassed{Key: entry.CompleteBy})
+		body, err := wire.EncodeEvent(entry.Job, job.DeadlinePassed{Key: entry.CompleteBy})
 		if err != nil {
 			return 0, err
 		}

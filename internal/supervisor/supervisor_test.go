@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
@@ -83,7 +84,7 @@ func newWorld(t *testing.T, shardCount int) *world {
 // job puts a job into a shard, whose key is ahead of noon.
 func (w *world) job(shard int, id string, ahead time.Duration) {
 	w.t.Helper()
-	err := w.shards.stores[shard].Create(w.t.Context(), makegood.Job{
+	err := w.shards.stores[shard].Create(w.t.Context(), job.Job{
 		ID: id, ProcessState: makegood.Processing, CompleteBy: noon.Add(ahead), CreatedAt: noon.Add(-time.Hour),
 	})
 	if err != nil {
@@ -119,14 +120,14 @@ func (w *world) told() map[string]int {
 			w.t.Fatal(err)
 		}
 		for _, record := range records {
-			job, event, err := wire.DecodeEvent(record.Body)
+			id, event, err := wire.DecodeEvent(record.Body)
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			if _, ok := event.(makegood.DeadlinePassed); !ok {
-				w.t.Errorf("job %s: got %T, want DeadlinePassed and nothing else", job, event)
+			if _, ok := event.(job.DeadlinePassed); !ok {
+				w.t.Errorf("job %s: got %T, want DeadlinePassed and nothing else", id, event)
 			}
-			told[job]++
+			told[id]++
 			if err := w.queue.Delete(w.t.Context(), "events", record.ReceiptHandle); err != nil {
 				w.t.Fatal(err)
 			}
@@ -147,12 +148,12 @@ func TestASweepTellsOfWhatIsOverdueWithTheKeyThatItSaw(t *testing.T) {
 		t.Fatalf("got %d events, %v, want 2", len(records), err)
 	}
 	for _, record := range records {
-		job, event, err := wire.DecodeEvent(record.Body)
-		if got := (makegood.DeadlinePassed{Key: want[job]}); err != nil || event != got {
-			t.Errorf("job %s: got %+v, %v, want %+v", job, event, err, got)
+		id, event, err := wire.DecodeEvent(record.Body)
+		if got := (job.DeadlinePassed{Key: want[id]}); err != nil || event != got {
+			t.Errorf("job %s: got %+v, %v, want %+v", id, event, err, got)
 		}
-		if got := record.Attributes["MessageGroupId"]; got != job {
-			t.Errorf("group of the event of job %s: got %q, want the job", job, got)
+		if got := record.Attributes["MessageGroupId"]; got != id {
+			t.Errorf("group of the event of job %s: got %q, want the job", id, got)
 		}
 	}
 }

@@ -34,26 +34,28 @@ type arrow struct {
 var arrows = []arrow{
 	// The words, the core, and what both floors of the building may use.
 	{".", nil, nil},
-	{"internal/machine", []string{"."}, nil},
+	// What the engine keeps of a job, and tells itself.
+	{"internal/job", []string{"."}, nil},
+	{"internal/machine", []string{".", "internal/job"}, nil},
 	{"internal/canonical", nil, nil},
-	{"internal/wire", []string{"."}, nil},
+	{"internal/wire", []string{".", "internal/job"}, nil},
 	// A log that holds back what repeats; it knows no warning of ours.
 	{"internal/quiet", nil, nil},
 
 	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
-	{"internal/store", []string{"."}, nil},
-	{"internal/store/storetest", []string{".", "internal/store", "internal/store/jobformat", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
-	{"internal/store/faultstore", []string{".", "internal/store"}, nil},
+	{"internal/store", []string{".", "internal/job"}, nil},
+	{"internal/store/storetest", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
+	{"internal/store/faultstore", []string{".", "internal/job", "internal/store"}, nil},
 	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
-	{"internal/store/jobformat", []string{".", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
-	{"internal/store/sqlitestore", []string{".", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
-	{"internal/store/dynamostore", []string{".", "internal/store", "internal/store/jobformat"}, []string{awsSDK, smithy}},
+	{"internal/store/jobformat", []string{".", "internal/job", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
+	{"internal/store/sqlitestore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
+	{"internal/store/dynamostore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{awsSDK, smithy}},
 	{"internal/queue", []string{"."}, []string{lambdaEvents}},
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
 	{"internal/queue/localqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
 	{"internal/queue/sqsqueue", []string{".", "internal/queue"}, []string{lambdaEvents, awsSDK, smithy}},
-	{"internal/notify", []string{"."}, nil},
+	{"internal/notify", []string{".", "internal/job"}, nil},
 	{"internal/notify/*", []string{".", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
 	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 
@@ -64,13 +66,13 @@ var arrows = []arrow{
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
-		".", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
+		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
 		"internal/notify", "internal/wire", "internal/sqsbatch",
 	}, []string{lambdaEvents}},
-	{"internal/supervisor", []string{".", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
 	{"internal/agentrun", []string{
-		".", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch",
+		".", "internal/job", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	{"internal/httpagent", []string{".", "agent"}, nil},
 
@@ -79,7 +81,7 @@ var arrows = []arrow{
 
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
-	{"internal/batch", []string{".", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
+	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for all functions.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
@@ -89,19 +91,19 @@ var arrows = []arrow{
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
 	{"internal/stack", []string{"client", "client/doors"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
-	{"internal/view", []string{".", "internal/store", "client"}, nil},
+	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
-		".", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
+		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
 	}, nil},
 	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
 	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
-	{"internal/modelcheck", []string{".", "internal/machine", "internal/store"}, nil},
+	{"internal/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
 	// Wrong versions of the others, for the tests of the two above.
 	{"internal/planted", []string{"internal/proof"}, nil},
 	{"internal/proof", nil, nil},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
-	{"internal/proof/oracle", []string{"."}, nil},
+	{"internal/proof/oracle", []string{".", "internal/job"}, nil},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
 	{"internal/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
@@ -117,11 +119,11 @@ var arrows = []arrow{
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
 	{"client/folder", []string{
-		".", "client", "internal/embedded", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
+		".", "internal/job", "client", "internal/embedded", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
-	{"client/dynamotx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
+	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
 	// It is all that the container image holds, so it brings the roots for https.
@@ -130,7 +132,7 @@ var arrows = []arrow{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
 	{"engine", []string{
-		".", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
+		".", "internal/job", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
 		"internal/notify", "internal/scheduler", "internal/store", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
@@ -143,7 +145,7 @@ var arrows = []arrow{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
-	{"examples/demo", []string{".", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
+	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
 	// on them: it stands where the tests of e2e stand.
 	{"events", []string{"*", "workflows/order", "examples/shop/services", "e2e/aws/standin", "e2e/docker"}, []string{lambdaEvents, awsSDK}},
@@ -368,7 +370,7 @@ func TestTheTableKeepsTheLaws(t *testing.T) {
 		}
 	}
 	for from, want := range map[string][]string{
-		".": nil, "internal/machine": {"."}, "internal/store": {"."}, "internal/queue": {"."}, "agent": {"."},
+		".": nil, "internal/job": {"."}, "internal/machine": {".", "internal/job"}, "internal/store": {".", "internal/job"}, "internal/queue": {"."}, "agent": {"."},
 	} {
 		if row, _ := rowOf(from); !slices.Equal(row.to, want) {
 			t.Errorf("%s may import %v, want %v", from, row.to, want)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -19,19 +20,19 @@ type Read func(ctx context.Context, job, key string) ([]byte, error)
 
 // Of gives a job without its payloads. held are the claims on its attempts that are out, by step; nil where nobody
 // looked: then an attempt is shown as sent, claimed or not.
-func Of(j makegood.Job, held map[string]makegood.Claim) client.Job {
-	v := client.Job{
+func Of(j job.Job, held map[string]job.Claim) makegood.Job {
+	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		RequestedBy: text(j.RequestedBy),
-		Steps:       make([]client.Step, len(j.Steps)),
+		Steps:       make([]makegood.JobStep, len(j.Steps)),
 	}
 	for i, s := range j.Steps {
 		claim := held[s.Name]
-		v.Steps[i] = client.Step{Name: s.Name, Activity: activity(s.Forward, claim)}
-		if s.Undo.State != makegood.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
+		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(s.Forward, claim)}
+		if s.Undo.State != job.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
 			undo := activity(s.Undo, claim)
 			v.Steps[i].Undo = &undo
 		}
@@ -41,7 +42,7 @@ func Of(j makegood.Job, held map[string]makegood.Claim) client.Job {
 
 // WithPayloads gives a job, as Of does, with its input and outputs. A payload that is gone leaves its place null:
 // the job is shown all the same. Any other error of read is given.
-func WithPayloads(ctx context.Context, j makegood.Job, held map[string]makegood.Claim, read Read) (client.Job, error) {
+func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, read Read) (makegood.Job, error) {
 	v := Of(j, held)
 	var err error
 	if v.Input, err = value(ctx, j.ID, j.Input, read); err != nil {
@@ -89,7 +90,7 @@ func Strays(page []store.Audited) []client.Stray {
 	return strays
 }
 
-func value(ctx context.Context, job string, p makegood.Payload, read Read) (json.RawMessage, error) {
+func value(ctx context.Context, job string, p job.Payload, read Read) (json.RawMessage, error) {
 	if p.Ref == "" {
 		return p.Inline, nil
 	}
@@ -101,22 +102,22 @@ func value(ctx context.Context, job string, p makegood.Payload, read Read) (json
 }
 
 // activity gives a step or its undo. claim is the step's, which may be the other one's.
-func activity(a makegood.Activity, claim makegood.Claim) client.Activity {
-	v := client.Activity{
-		State: client.State(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
+func activity(a job.Activity, claim job.Claim) makegood.Activity {
+	v := makegood.Activity{
+		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
 		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt),
 	}
-	if a.State == makegood.NotStarted {
-		v.State = client.Waiting
+	if a.State == job.NotStarted {
+		v.State = makegood.Waiting
 	}
 	if a.Error != nil {
-		v.Error = &client.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Applied: a.Error.Applied}
+		v.Error = &makegood.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Applied: a.Error.Applied}
 		if v.Error.Applied == "" {
 			v.Error.Applied = makegood.AppliedUnknown
 		}
 	}
-	if a.State == makegood.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
-		v.State, v.LockedBy = client.Claimed, text(claim.LockedBy)
+	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
+		v.State, v.LockedBy = makegood.Claimed, text(claim.LockedBy)
 		v.CompleteBy = moment(claim.CompleteBy)
 		if v.StartedAt == nil {
 			v.StartedAt = moment(claim.StartedAt)

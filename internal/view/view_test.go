@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/view"
 )
@@ -19,12 +19,12 @@ var base = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // TestAJobInJSON holds the fields to design.md, section 5, and null to what is not there yet.
 func TestAJobInJSON(t *testing.T) {
-	job := makegood.Job{
+	j := job.Job{
 		ID: "j", Workflow: "order", Definition: "hash", Round: 1, ProcessState: makegood.Pending,
 		Desired: makegood.Processed, CreatedAt: base, CompleteBy: base.Add(time.Minute),
-		Steps: []makegood.StepState{{Name: "a"}},
+		Steps: []job.StepState{{Name: "a"}},
 	}
-	text, err := json.Marshal(view.Of(job, nil))
+	text, err := json.Marshal(view.Of(j, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,33 +39,33 @@ func TestAJobInJSON(t *testing.T) {
 
 // A claim is shown with the one of the two, step or undo, whose attempt it names.
 func TestAClaimIsShownWhereItIs(t *testing.T) {
-	claim := makegood.Claim{Attempt: 2, LockedBy: "agent:nonce", StartedAt: base, CompleteBy: base.Add(time.Second)}
-	dispatched := func(attempt int) makegood.Activity {
-		return makegood.Activity{State: makegood.Dispatched, Attempt: attempt}
+	claim := job.Claim{Attempt: 2, LockedBy: "agent:nonce", StartedAt: base, CompleteBy: base.Add(time.Second)}
+	dispatched := func(attempt int) job.Activity {
+		return job.Activity{State: job.Dispatched, Attempt: attempt}
 	}
 	for _, test := range []struct {
-		step          makegood.StepState
-		forward, undo client.State
+		step          job.StepState
+		forward, undo makegood.StepState
 	}{
-		{makegood.StepState{Name: "a", Forward: dispatched(2)}, client.Claimed, ""},
-		{makegood.StepState{Name: "a", Forward: dispatched(3)}, "dispatched", ""},
-		{makegood.StepState{Name: "a", Forward: makegood.Activity{State: makegood.Done, Attempt: 1}, Undo: dispatched(2)}, "done", client.Claimed},
-		{makegood.StepState{Name: "a", Forward: makegood.Activity{State: makegood.Failed, Attempt: 2}, Undo: makegood.Activity{State: makegood.Skipped}}, "failed", "skipped"},
-		{makegood.StepState{Name: "b", Forward: dispatched(2)}, "dispatched", ""},
+		{job.StepState{Name: "a", Forward: dispatched(2)}, makegood.Claimed, ""},
+		{job.StepState{Name: "a", Forward: dispatched(3)}, "dispatched", ""},
+		{job.StepState{Name: "a", Forward: job.Activity{State: job.Done, Attempt: 1}, Undo: dispatched(2)}, "done", makegood.Claimed},
+		{job.StepState{Name: "a", Forward: job.Activity{State: job.Failed, Attempt: 2}, Undo: job.Activity{State: job.Skipped}}, "failed", "skipped"},
+		{job.StepState{Name: "b", Forward: dispatched(2)}, "dispatched", ""},
 	} {
-		got := view.Of(makegood.Job{Steps: []makegood.StepState{test.step}}, map[string]makegood.Claim{"a": claim}).Steps[0]
-		undo := client.State("")
+		got := view.Of(job.Job{Steps: []job.StepState{test.step}}, map[string]job.Claim{"a": claim}).Steps[0]
+		undo := makegood.StepState("")
 		held := &got.Activity
 		if got.Undo != nil {
 			undo = got.Undo.State
 		}
-		if undo == client.Claimed {
+		if undo == makegood.Claimed {
 			held = got.Undo
 		}
 		if got.State != test.forward || undo != test.undo {
 			t.Errorf("%+v: got %s and undo %s, want %s and %s", test.step, got.State, undo, test.forward, test.undo)
 		}
-		claimed := held.State == client.Claimed
+		claimed := held.State == makegood.Claimed
 		if claimed != (held.LockedBy != nil) || claimed && (*held.LockedBy != claim.LockedBy || !held.CompleteBy.Equal(claim.CompleteBy) || !held.StartedAt.Equal(base)) {
 			t.Errorf("%+v: got the claim %+v", test.step, *held)
 		}
@@ -73,23 +73,23 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 }
 
 func TestEveryStateOfAStepHasItsWord(t *testing.T) {
-	for _, s := range []makegood.ActivityState{
-		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
-		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
+	for _, s := range []job.ActivityState{
+		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
+		job.Failed, job.Withdrawn, job.Irreversible,
 	} {
-		got := view.Of(makegood.Job{Steps: []makegood.StepState{{Forward: makegood.Activity{State: s}}}}, nil).Steps[0].State
-		if !strings.Contains(fmt.Sprint(client.States()), string(got)) || got == "" {
-			t.Errorf("%q: got %q, which is none of %v", s, got, client.States())
+		got := view.Of(job.Job{Steps: []job.StepState{{Forward: job.Activity{State: s}}}}, nil).Steps[0].State
+		if !strings.Contains(fmt.Sprint(makegood.StepStates()), string(got)) || got == "" {
+			t.Errorf("%q: got %q, which is none of %v", s, got, makegood.StepStates())
 		}
 	}
 }
 
 func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
-	job := makegood.Job{
-		ID: "j", Input: makegood.Payload{Ref: "input"},
-		Steps: []makegood.StepState{
-			{Name: "a", Forward: makegood.Activity{State: makegood.Done, Output: makegood.Payload{Inline: json.RawMessage(`1`)}}},
-			{Name: "b", Forward: makegood.Activity{State: makegood.Done, Output: makegood.Payload{Ref: "output#b#1"}}, Undo: makegood.Activity{State: makegood.Done, Output: makegood.Payload{Ref: "gone"}}},
+	j := job.Job{
+		ID: "j", Input: job.Payload{Ref: "input"},
+		Steps: []job.StepState{
+			{Name: "a", Forward: job.Activity{State: job.Done, Output: job.Payload{Inline: json.RawMessage(`1`)}}},
+			{Name: "b", Forward: job.Activity{State: job.Done, Output: job.Payload{Ref: "output#b#1"}}, Undo: job.Activity{State: job.Done, Output: job.Payload{Ref: "gone"}}},
 		},
 	}
 	read := func(_ context.Context, id, key string) ([]byte, error) {
@@ -98,13 +98,13 @@ func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 		}
 		return fmt.Appendf(nil, "%q", id+"/"+key), nil
 	}
-	v, err := view.WithPayloads(t.Context(), job, nil, read)
+	v, err := view.WithPayloads(t.Context(), j, nil, read)
 	got := fmt.Sprintf("%s %s %s %s", v.Input, v.Steps[0].Output, v.Steps[1].Output, v.Steps[1].Undo.Output)
 	if want := `"j/input" 1 "j/output#b#1" `; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := view.WithPayloads(t.Context(), job, nil, func(context.Context, string, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := view.WithPayloads(t.Context(), j, nil, func(context.Context, string, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
 	}
 }

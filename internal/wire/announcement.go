@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 const (
@@ -29,7 +30,7 @@ type agentSilent struct {
 }
 
 // EncodeAnnouncement writes an announcement of a job.
-func EncodeAnnouncement(job, workflow string, a makegood.Announcement) (string, error) {
+func EncodeAnnouncement(job, workflow string, a job.Announcement) (string, error) {
 	return encode(announcement{
 		head: head{Version, typeAnnouncement}, Job: job, Workflow: workflow,
 		Seq: a.Seq, ProcessState: a.ProcessState, Reason: a.Reason, At: a.At,
@@ -37,7 +38,7 @@ func EncodeAnnouncement(job, workflow string, a makegood.Announcement) (string, 
 }
 
 // DecodeAnnouncement reads what EncodeAnnouncement writes. ErrPoison, ErrNewer.
-func DecodeAnnouncement(body string) (job, workflow string, a makegood.Announcement, err error) {
+func DecodeAnnouncement(body string) (id, workflow string, a job.Announcement, err error) {
 	var m announcement
 	if err := decode(body, &m, typeAnnouncement); err != nil {
 		return "", "", a, err
@@ -48,7 +49,7 @@ func DecodeAnnouncement(body string) (job, workflow string, a makegood.Announcem
 	case m.Seq < 1:
 		return "", "", a, poison("seq %d: it counts from 1", m.Seq)
 	}
-	return m.Job, m.Workflow, makegood.Announcement{
+	return m.Job, m.Workflow, job.Announcement{
 		Seq: m.Seq, ProcessState: m.ProcessState, Reason: m.Reason, At: makegood.Instant(m.At),
 	}, nil
 }

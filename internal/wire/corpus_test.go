@@ -43,7 +43,7 @@ func reading(body string) any {
 		return said(map[string]any{"job": job, "workflow": workflow, "announcement": a}, err)
 	default:
 		in, err := DecodeIncoming(body)
-		return said(map[string]any{"job": in.Job, "kind": fmt.Sprintf("%T", in.Event), "event": in.Event, "submit": in.Submit}, err)
+		return said(map[string]any{"job": in.Job, "kind": strings.TrimPrefix(fmt.Sprintf("%T", in.Event), "job."), "event": in.Event, "submit": in.Submit}, err)
 	}
 }
 

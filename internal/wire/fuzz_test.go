@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -63,7 +64,7 @@ func FuzzIncoming(f *testing.F) {
 			}
 			return
 		}
-		if failed, ok := in.Event.(makegood.StepFailed); ok && failed.Error.RetryAfter < 0 {
+		if failed, ok := in.Event.(job.StepFailed); ok && failed.Error.RetryAfter < 0 {
 			t.Errorf("%.300q\nwas read as %+v, which is to be tried again before it failed", body, failed)
 		}
 		var written string

@@ -21,6 +21,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Version is the version of the messages that this code writes, and the only one that it reads.
@@ -114,7 +115,7 @@ func EncodeSubmit(s Submit) (string, error) {
 // Incoming is what a message on the events queue says: an event of a job, or a submission.
 type Incoming struct {
 	Job    string
-	Event  makegood.Event
+	Event  job.Event
 	Submit *Submit
 	// Repeats: with ErrNewer, whoever sent this says it again as long as it is so. To leave it would multiply it.
 	Repeats bool
@@ -199,23 +200,23 @@ func DecodeTask(body string) (makegood.Task, error) {
 
 // EncodeEvent writes an event of a job. Only replies, deadlines and submissions cross a queue: what the Scheduler tells
 // itself, and what people ask for, has no form on the wire, so nobody who can send a message can say it.
-func EncodeEvent(job string, e makegood.Event) (string, error) {
-	m := event{head: head{V: Version}, Job: job}
+func EncodeEvent(id string, e job.Event) (string, error) {
+	m := event{head: head{V: Version}, Job: id}
 	switch e := e.(type) {
-	case makegood.Submitted:
+	case job.Submitted:
 		m.Type = typeSubmitted
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		m.Type = typeStepSucceeded
 		m.reply(e.Reply)
 		m.Output = e.Output.Inline
-	case makegood.StepFailed:
+	case job.StepFailed:
 		m.Type = typeStepFailed
 		m.reply(e.Reply)
 		m.Error = &replyError{
 			Message: e.Error.Message, Retryable: e.Error.Retryable, Applied: e.Error.Applied,
 			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
 		}
-	case makegood.DeadlinePassed:
+	case job.DeadlinePassed:
 		m.Type, m.Key = typeDeadlinePassed, e.Key
 	default:
 		panic(fmt.Sprintf("wire: %T does not cross a queue", e))
@@ -223,12 +224,12 @@ func EncodeEvent(job string, e makegood.Event) (string, error) {
 	return encode(m)
 }
 
-func (m *event) reply(r makegood.Reply) {
+func (m *event) reply(r job.Reply) {
 	m.Step, m.Attempt, m.Token, m.LockedBy, m.StartedAt = r.Step, r.Attempt, r.Token, r.LockedBy, r.StartedAt
 }
 
 // DecodeEvent reads what EncodeEvent writes. ErrPoison, ErrNewer.
-func DecodeEvent(body string) (job string, e makegood.Event, err error) {
+func DecodeEvent(body string) (id string, e job.Event, err error) {
 	var m event
 	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed); err != nil {
 		return "", nil, err
@@ -238,21 +239,21 @@ func DecodeEvent(body string) (job string, e makegood.Event, err error) {
 	}
 	switch m.Type {
 	case typeSubmitted:
-		return m.Job, makegood.Submitted{}, nil
+		return m.Job, job.Submitted{}, nil
 	case typeStepSucceeded, typeStepFailed:
 		return decodeReply(m)
 	case typeDeadlinePassed:
-		return m.Job, makegood.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
+		return m.Job, job.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
 	default:
 		panic(fmt.Sprintf("wire: an event of type %q", m.Type))
 	}
 }
 
-func decodeReply(m event) (string, makegood.Event, error) {
+func decodeReply(m event) (string, job.Event, error) {
 	if m.Step == "" || m.Attempt < 1 {
 		return "", nil, poison("a reply must name its step, and its attempt, which counts from 1")
 	}
-	reply := makegood.Reply{
+	reply := job.Reply{
 		Step: m.Step, Attempt: m.Attempt, Token: m.Token, LockedBy: m.LockedBy, StartedAt: makegood.Instant(m.StartedAt),
 	}
 	if _, err := reply.StartedAt.MarshalJSON(); err != nil {
@@ -264,19 +265,19 @@ func decodeReply(m event) (string, makegood.Event, error) {
 			return "", nil, poison("StepSucceeded with an error")
 		}
 		output := Inline(m.Output)
-		return m.Job, makegood.StepSucceeded{Reply: reply, Output: output}, nil
+		return m.Job, job.StepSucceeded{Reply: reply, Output: output}, nil
 	}
 	if m.Error == nil {
 		return "", nil, poison("StepFailed without an error")
 	}
-	failure := makegood.StepError{
+	failure := job.StepError{
 		Message: makegood.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
 	}
 	if m.Error.Applied == makegood.AppliedNo {
 		failure.Applied = makegood.AppliedNo
 	}
-	return m.Job, makegood.StepFailed{Reply: reply, Error: failure}, nil
+	return m.Job, job.StepFailed{Reply: reply, Error: failure}, nil
 }
 
 // maxMillis is how many milliseconds a duration can be. One more would make it negative.
@@ -284,15 +285,15 @@ const maxMillis = math.MaxInt64 / int64(makegood.Millisecond)
 
 // Inline makes a payload of a JSON value, without white space, so that it is stored byte for byte; null
 // and nothing are the zero payload.
-func Inline(value json.RawMessage) makegood.Payload {
+func Inline(value json.RawMessage) job.Payload {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err == nil {
 		value = compact.Bytes()
 	}
 	if len(value) == 0 || string(value) == "null" {
-		return makegood.Payload{}
+		return job.Payload{}
 	}
-	return makegood.Payload{Inline: value, Bytes: len(value)}
+	return job.Payload{Inline: value, Bytes: len(value)}
 }
 
 // refusedRaw are the characters that JSON may hold raw and SQS refuses.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Every example in docs/messages.md is read by the code that reads the queues, and written the same.
@@ -162,7 +163,7 @@ func TestAnErrorIsAppliedUnlessItSaysNo(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := e.(makegood.StepFailed).Error.Applied; got != want {
+		if got := e.(job.StepFailed).Error.Applied; got != want {
 			t.Errorf("applied %s: got %q, want %q", said, got, want)
 		}
 	}
@@ -173,7 +174,7 @@ func TestAnErrorIsAppliedUnlessItSaysNo(t *testing.T) {
 func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
 	for _, c := range []string{"x", "<", "&", "\uFFFE", "\uFFFF", "\u2028"} {
 		value := []byte(`"` + strings.Repeat(c, (makegood.MaxPayloadBytes-2)/len(c)) + `"`)
-		body, err := EncodeEvent("j", makegood.StepSucceeded{Reply: makegood.Reply{Step: "s", Attempt: 1}, Output: Inline(value)})
+		body, err := EncodeEvent("j", job.StepSucceeded{Reply: job.Reply{Step: "s", Attempt: 1}, Output: Inline(value)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +186,7 @@ func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got, want string
-		if err := errors.Join(json.Unmarshal(e.(makegood.StepSucceeded).Output.Inline, &got), json.Unmarshal(value, &want)); err != nil || got != want {
+		if err := errors.Join(json.Unmarshal(e.(job.StepSucceeded).Output.Inline, &got), json.Unmarshal(value, &want)); err != nil || got != want {
 			t.Errorf("%q came back as another value, %v", c, err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
 )
@@ -25,7 +26,7 @@ func newClient(endpoint string) *eventbridge.Client {
 	})
 }
 
-var notice = notify.Notice{Job: "order-1", Workflow: "order", Announcement: makegood.Announcement{
+var notice = notify.Notice{Job: "order-1", Workflow: "order", Announcement: job.Announcement{
 	Seq: 2, ProcessState: makegood.Processed, At: time.Unix(1000, 0).UTC(),
 }}
 

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 )
 
 func notice(replyTo string) notify.Notice {
-	return notify.Notice{Job: "order-1", Workflow: "order", ReplyTo: replyTo, Announcement: makegood.Announcement{
+	return notify.Notice{Job: "order-1", Workflow: "order", ReplyTo: replyTo, Announcement: job.Announcement{
 		Seq: 2, ProcessState: makegood.Undone, Reason: "no stock", At: time.Unix(0, 0).UTC(),
 	}}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
 )
@@ -26,8 +27,8 @@ func newClient(endpoint string) *sns.Client {
 	})
 }
 
-func notice(job string, state makegood.ProcessState) notify.Notice {
-	return notify.Notice{Job: job, Workflow: "order", Announcement: makegood.Announcement{
+func notice(id string, state makegood.ProcessState) notify.Notice {
+	return notify.Notice{Job: id, Workflow: "order", Announcement: job.Announcement{
 		Seq: 2, ProcessState: state, Reason: "no stock", At: time.Unix(0, 0).UTC(),
 	}}
 }

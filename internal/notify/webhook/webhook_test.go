@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
 
 func notice(state makegood.ProcessState) notify.Notice {
-	return notify.Notice{Job: "order-1", Workflow: "order", Announcement: makegood.Announcement{
+	return notify.Notice{Job: "order-1", Workflow: "order", Announcement: job.Announcement{
 		Seq: 2, ProcessState: state, Reason: "no stock", At: time.Unix(0, 0).UTC(),
 	}}
 }

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Differences says in which way a job is not what the docs let one expect at this time. How long a step rests is a throw
 // of dice: where it lies within what is allowed it is taken over, and expected from then on.
-func (j *Job) Differences(got makegood.Job, now time.Time) (all []string) {
+func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	differs := func(what string, got, want any) {
 		if got != want {
 			all = append(all, fmt.Sprintf("%s: got %v, want %v", what, got, want))
@@ -45,7 +46,7 @@ func (j *Job) Differences(got makegood.Job, now time.Time) (all []string) {
 	return append(all, j.key(got)...)
 }
 
-func activity(s makegood.StepState, undo bool) makegood.Activity {
+func activity(s job.StepState, undo bool) job.Activity {
 	if undo {
 		return s.Undo
 	}
@@ -53,19 +54,19 @@ func activity(s makegood.StepState, undo bool) makegood.Activity {
 }
 
 // throw takes over when the next attempt is made, if it may be made then. It may be made at once.
-func (j *Job) throw(s *Step, side *Side, got makegood.Activity, now time.Time) {
+func (j *Job) throw(s *Step, side *Side, got job.Activity, now time.Time) {
 	if side.Phase != Resting || !side.At.IsZero() {
 		return
 	}
 	switch {
-	case got.State == makegood.Dispatched && got.Attempt == s.Numbers+1 && !now.Before(side.Earliest) && j.live() && j.wants(side):
+	case got.State == job.Dispatched && got.Attempt == s.Numbers+1 && !now.Before(side.Earliest) && j.live() && j.wants(side):
 		j.open(s, side, now)
-	case got.State == makegood.Backoff && !got.At.Before(side.Earliest) && !got.At.After(side.Latest):
+	case got.State == job.Backoff && !got.At.Before(side.Earliest) && !got.At.After(side.Latest):
 		side.At = got.At
 	}
 }
 
-func notices(got makegood.Job) (all []Notice) {
+func notices(got job.Job) (all []Notice) {
 	for _, a := range got.Untold {
 		all = append(all, Notice{Seq: a.Seq, State: a.ProcessState, Operator: a.Operator, Listener: a.Listener})
 	}
@@ -73,18 +74,18 @@ func notices(got makegood.Job) (all []Notice) {
 }
 
 // words are what a job calls the phases that end a side, or show that it is under way.
-var words = map[Phase][]makegood.ActivityState{
-	Idle:         {makegood.NotStarted},
-	Out:          {makegood.Dispatched},
-	Resting:      {makegood.Backoff},
-	Done:         {makegood.Done},
-	Skipped:      {makegood.Skipped},
-	GivenUp:      {makegood.Failed},
-	TakenBack:    {makegood.Failed, makegood.Withdrawn},
-	Irreversible: {makegood.Irreversible},
+var words = map[Phase][]job.ActivityState{
+	Idle:         {job.NotStarted},
+	Out:          {job.Dispatched},
+	Resting:      {job.Backoff},
+	Done:         {job.Done},
+	Skipped:      {job.Skipped},
+	GivenUp:      {job.Failed},
+	TakenBack:    {job.Failed, job.Withdrawn},
+	Irreversible: {job.Irreversible},
 }
 
-func (s *Side) differences(got makegood.Activity) (all []string) {
+func (s *Side) differences(got job.Activity) (all []string) {
 	name := s.def.Name
 	if s.undo {
 		name = "undo of " + name
@@ -95,7 +96,7 @@ func (s *Side) differences(got makegood.Activity) (all []string) {
 		}
 	}
 	// When it is noted that there is nothing to undo is no promise.
-	nothing := s.undo && (s.Phase == Idle || s.Phase == Skipped) && (got.State == makegood.NotStarted || got.State == makegood.Skipped)
+	nothing := s.undo && (s.Phase == Idle || s.Phase == Skipped) && (got.State == job.NotStarted || got.State == job.Skipped)
 	if !nothing && !slices.Contains(words[s.Phase], got.State) {
 		differs("state", got.State, s.Phase)
 	}
@@ -122,7 +123,7 @@ func (s *Side) differences(got makegood.Activity) (all []string) {
 }
 
 // key: every job that is not at its end, and told, is looked at by when something is due.
-func (j *Job) key(got makegood.Job) []string {
+func (j *Job) key(got job.Job) []string {
 	over := j.State.Finished() && len(j.Untold) == 0
 	if over != got.CompleteBy.IsZero() {
 		return []string{fmt.Sprintf("completeBy: got %v, and over is %v", got.CompleteBy, over)}

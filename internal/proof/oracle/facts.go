@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Facts about attempts: what agents did, and what was found out about them. Each says so of one that is out, or of
@@ -64,7 +65,7 @@ func (j *Job) heeded() {
 }
 
 // Failed: an agent's reply.
-func (j *Job) Failed(step string, attempt int, failure makegood.StepError, began, now time.Time) {
+func (j *Job) Failed(step string, attempt int, failure job.StepError, began, now time.Time) {
 	side := j.step(step).side(attempt)
 	if side == nil || side.Phase != Out {
 		return

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // The rules of the referee about two saves of a job, one after the other.
@@ -13,15 +14,15 @@ import (
 type move struct {
 	step    string
 	undo    bool
-	was, is makegood.Activity
+	was, is job.Activity
 }
 
 // opened notes whose attempts are out. Those of a shared step need no claim to have run.
-func (r *Referee) opened(job makegood.Job) {
-	for _, s := range job.Steps {
+func (r *Referee) opened(j job.Job) {
+	for _, s := range j.Steps {
 		for _, undo := range []bool{false, true} {
 			a := activity(s, undo)
-			if a.State != makegood.Dispatched {
+			if a.State != job.Dispatched {
 				continue
 			}
 			r.undoes[attemptName{s.Name, a.Attempt}] = undo
@@ -33,34 +34,34 @@ func (r *Referee) opened(job makegood.Job) {
 }
 
 // outOfTime reports whether the job's timeout may have passed. How it is granted is judged by granted.
-func (r *Referee) outOfTime(before makegood.Job, now time.Time) bool {
+func (r *Referee) outOfTime(before job.Job, now time.Time) bool {
 	return !before.Deadline.IsZero() && (!r.Exact || !now.Before(before.Deadline))
 }
 
 // granted: a resubmit and a new round have the whole timeout before them, counted from when they were decided: after the
 // save before, and not after this one, or from a start that is yet to come. Nothing else but the end of a pause moves the deadline.
-func (r *Referee) granted(before, job makegood.Job, now time.Time) {
-	timeout, asked := r.workflow.Timeout.Std(), !slices.Equal(before.Requests, job.Requests)
-	from, to := later(r.savedAt, job.StartAt), later(now, job.StartAt)
-	resubmitted := job.Round != before.Round || before.ProcessState == makegood.Error && job.ProcessState != makegood.Error
+func (r *Referee) granted(before, j job.Job, now time.Time) {
+	timeout, asked := r.workflow.Timeout.Std(), !slices.Equal(before.Requests, j.Requests)
+	from, to := later(r.savedAt, j.StartAt), later(now, j.StartAt)
+	resubmitted := j.Round != before.Round || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
 	switch {
-	case timeout == 0 || !r.Exact || job.Desired != makegood.Processed:
-	case resubmitted && (job.Deadline.Before(from.Add(timeout)) || job.Deadline.After(to.Add(timeout))):
-		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", job.Deadline, timeout, from, to)
-	case !asked && !job.Deadline.Equal(before.Deadline):
-		r.wrong("nothing was granted, and its deadline goes from %v to %v", before.Deadline, job.Deadline)
+	case timeout == 0 || !r.Exact || j.Desired != makegood.Processed:
+	case resubmitted && (j.Deadline.Before(from.Add(timeout)) || j.Deadline.After(to.Add(timeout))):
+		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", j.Deadline, timeout, from, to)
+	case !asked && !j.Deadline.Equal(before.Deadline):
+		r.wrong("nothing was granted, and its deadline goes from %v to %v", before.Deadline, j.Deadline)
 	}
 }
 
 // turned: a job is undone because somebody asked for it, because a step was given up and onFailure is undo, or because
 // its time is over and onFailure is not stop.
-func (r *Referee) turned(before, job makegood.Job, now time.Time) {
-	if r.asked || before.Desired != makegood.Processed || job.Desired == makegood.Processed {
+func (r *Referee) turned(before, j job.Job, now time.Time) {
+	if r.asked || before.Desired != makegood.Processed || j.Desired == makegood.Processed {
 		return
 	}
 	failed := false
-	for _, s := range job.Steps {
-		failed = failed || s.Forward.State == makegood.Failed && r.usedUp(move{step: s.Name, is: s.Forward})
+	for _, s := range j.Steps {
+		failed = failed || s.Forward.State == job.Failed && r.usedUp(move{step: s.Name, is: s.Forward})
 	}
 	switch r.workflow.OnFailure.Action {
 	case makegood.FailureUndo:
@@ -78,14 +79,14 @@ func (r *Referee) turned(before, job makegood.Job, now time.Time) {
 
 // stopped: a job waits for a person because a step or an undo was given up, or because its time is over. One that was
 // parked says so in its own way, and one that makes attempts without end was stopped for that.
-func (r *Referee) stopped(before, job makegood.Job, now time.Time) {
-	if job.ProcessState != makegood.Error || before.ProcessState == makegood.Error || before.LockedBy == job.LockedBy {
+func (r *Referee) stopped(before, j job.Job, now time.Time) {
+	if j.ProcessState != makegood.Error || before.ProcessState == makegood.Error || before.LockedBy == j.LockedBy {
 		return
 	}
-	undo, made := job.Desired != makegood.Processed, 0
-	for _, s := range job.Steps {
+	undo, made := j.Desired != makegood.Processed, 0
+	for _, s := range j.Steps {
 		made += s.Attempt
-		if activity(s, undo).State == makegood.Failed {
+		if activity(s, undo).State == job.Failed {
 			return
 		}
 	}
@@ -100,20 +101,20 @@ func (r *Referee) stopped(before, job makegood.Job, now time.Time) {
 const manyAttempts = 50
 
 // times: the first start of a step is its start, in one round, and the end of a job is its end.
-func (r *Referee) times(before, job makegood.Job) {
-	if job.FinishedAt.IsZero() == job.ProcessState.Finished() {
-		r.wrong("it is %s, and finished at %v", job.ProcessState, job.FinishedAt)
+func (r *Referee) times(before, j job.Job) {
+	if j.FinishedAt.IsZero() == j.ProcessState.Finished() {
+		r.wrong("it is %s, and finished at %v", j.ProcessState, j.FinishedAt)
 	}
-	if before.ProcessState == job.ProcessState && before.Round == job.Round && before.ProcessState.Finished() && !before.FinishedAt.Equal(job.FinishedAt) {
-		r.wrong("it finished at %v, and now at %v", before.FinishedAt, job.FinishedAt)
+	if before.ProcessState == j.ProcessState && before.Round == j.Round && before.ProcessState.Finished() && !before.FinishedAt.Equal(j.FinishedAt) {
+		r.wrong("it finished at %v, and now at %v", before.FinishedAt, j.FinishedAt)
 	}
-	if job.ProcessState == makegood.Error && before.LockedBy != job.LockedBy && job.Paused() {
+	if j.ProcessState == makegood.Error && before.LockedBy != j.LockedBy && j.Paused() {
 		r.wrong("it is in Error, and paused")
 	}
 }
 
-func (r *Referee) moved(before, job makegood.Job, m move, now time.Time) {
-	if before.Round != job.Round || before.LockedBy == job.LockedBy {
+func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
+	if before.Round != j.Round || before.LockedBy == j.LockedBy {
 		return
 	}
 	if !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
@@ -122,19 +123,19 @@ func (r *Referee) moved(before, job makegood.Job, m move, now time.Time) {
 	if m.is.FailureCount < m.was.FailureCount {
 		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
 	}
-	opened := m.is.State == makegood.Dispatched && m.is.Attempt != m.was.Attempt
-	still := job.ProcessState == makegood.Error || job.Paused()
+	opened := m.is.State == job.Dispatched && m.is.Attempt != m.was.Attempt
+	still := j.ProcessState == makegood.Error || j.Paused()
 	switch {
 	case opened && still && !m.is.Closing && !r.def(m.step).Shared:
-		r.wrong("attempt %d of %s is made in a job that is %s (paused: %v)", m.is.Attempt, m.step, job.ProcessState, job.Paused())
-	case opened && m.was.State == makegood.Backoff && r.Exact && now.Before(m.was.At):
+		r.wrong("attempt %d of %s is made in a job that is %s (paused: %v)", m.is.Attempt, m.step, j.ProcessState, j.Paused())
+	case opened && m.was.State == job.Backoff && r.Exact && now.Before(m.was.At):
 		r.wrong("attempt %d of %s is made %s before its time", m.is.Attempt, m.step, m.was.At.Sub(now))
-	case m.is.State == makegood.Backoff && (m.was.State != makegood.Backoff || !m.is.At.Equal(m.was.At)):
+	case m.is.State == job.Backoff && (m.was.State != job.Backoff || !m.is.At.Equal(m.was.At)):
 		r.rests(m, now)
 	}
 	// What runs out in a job that was turned round is not given up, though it has failed; turned judges those.
-	wanted := m.undo || job.Desired == makegood.Processed
-	if wanted && m.is.State == makegood.Failed && m.was.State != makegood.Failed && !r.usedUp(m) {
+	wanted := m.undo || j.Desired == makegood.Processed
+	if wanted && m.is.State == job.Failed && m.was.State != job.Failed && !r.usedUp(m) {
 		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), attempts(r.def(m.step), m.undo))
 	}
 }

@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/store"
-	"pgregory.net/rapid"
 )
 
 // cases is how many jobs every test run plays; -rapid.checks says another number.
@@ -84,7 +86,7 @@ func (x *world) pass(d time.Duration) {
 }
 
 func (x *world) look() {
-	e := makegood.DeadlinePassed{Key: x.job.CompleteBy}
+	e := job.DeadlinePassed{Key: x.job.CompleteBy}
 	v, found := x.decide(e)
 	// An attempt that another's end gives up is closed behind the save, and so heard of then.
 	found = slices.DeleteFunc(found, func(f oracle.Finding) bool { return x.closing(f) })
@@ -99,7 +101,7 @@ func (x *world) closing(f oracle.Finding) bool {
 }
 
 // heard notes an event that may come again: one that did something. A late success that comes too early is another then.
-func (x *world) heard(e makegood.Event, v machine.Verdict) {
+func (x *world) heard(e job.Event, v machine.Verdict) {
 	if v.Kind == machine.Applied {
 		x.events = append(x.events, e)
 	}
@@ -117,7 +119,7 @@ func (x *world) claim() {
 		return
 	}
 	task := rapid.SampledFrom(open).Draw(x.t, "claims")
-	c := makegood.Claim{Attempt: task.Attempt, LockedBy: "a:" + name(task.Step, task.Attempt), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std())}
+	c := job.Claim{Attempt: task.Attempt, LockedBy: "a:" + name(task.Step, task.Attempt), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std())}
 	item, err := store.Claimed(x.items[task.Agent+"/"+task.Step], c, task.ClaimUntil)
 	if err != nil {
 		return
@@ -127,8 +129,8 @@ func (x *world) claim() {
 	x.note("claimed", c.LockedBy)
 }
 
-func (x *world) replyOf(task makegood.Task) (makegood.Reply, bool) {
-	r := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
+func (x *world) replyOf(task makegood.Task) (job.Reply, bool) {
+	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
 	if task.Shared {
 		return r, true
 	}
@@ -150,22 +152,22 @@ func (x *world) reply(succeeds bool) {
 	}
 	task := rapid.SampledFrom(held).Draw(x.t, "replies")
 	r, _ := x.replyOf(task)
-	var e makegood.Event = makegood.StepSucceeded{Reply: r}
+	var e job.Event = job.StepSucceeded{Reply: r}
 	if !succeeds {
-		failure := makegood.StepError{Message: "no", Retryable: !oneIn(x.t, 4, "final"), Applied: makegood.AppliedUnknown}
+		failure := job.StepError{Message: "no", Retryable: !oneIn(x.t, 4, "final"), Applied: makegood.AppliedUnknown}
 		if oneIn(x.t, 2, "not applied") {
 			failure.Applied = makegood.AppliedNo
 		}
 		if oneIn(x.t, 3, "retry after") {
 			failure.RetryAfter = seconds(x.t, 100, "after")
 		}
-		e = makegood.StepFailed{Reply: r, Error: failure}
+		e = job.StepFailed{Reply: r, Error: failure}
 	}
 	v, _ := x.decide(e)
 	switch e := e.(type) {
-	case makegood.StepSucceeded:
+	case job.StepSucceeded:
 		x.want.Succeeded(r.Step, r.Attempt, r.StartedAt, x.now)
-	case makegood.StepFailed:
+	case job.StepFailed:
 		x.want.Failed(r.Step, r.Attempt, e.Error, r.StartedAt, x.now)
 	}
 	x.heard(e, v)
@@ -178,12 +180,12 @@ func (x *world) replyLate() {
 		return
 	}
 	task := x.tasks[rapid.SampledFrom(x.silent).Draw(x.t, "late")]
-	r := makegood.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
+	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}
 	if !task.Shared {
 		r.LockedBy = "a:" + name(task.Step, task.Attempt)
 	}
 	began := x.silentSince(task)
-	e := makegood.StepSucceeded{Reply: r}
+	e := job.StepSucceeded{Reply: r}
 	v, found := x.decide(e)
 	for _, f := range found {
 		if f.Silent {
@@ -207,7 +209,7 @@ func (x *world) silentSince(task makegood.Task) time.Time {
 // request asks for a verb.
 func (x *world) request(verb makegood.Verb) {
 	x.requests++
-	e := makegood.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
+	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
 	v, _ := x.decide(e)
 	answer := x.want.Asked(verb, x.now)
 	want := map[oracle.Answer]machine.Kind{oracle.Granted: machine.Applied, oracle.So: machine.Duplicate, oracle.Refused: machine.Refused}
@@ -237,10 +239,10 @@ func (x *world) again() {
 }
 
 // causes are the events that made something due that is out: most of what comes again has nothing to say.
-func (x *world) causes() (events []makegood.Event) {
+func (x *world) causes() (events []job.Event) {
 	for _, e := range x.events {
-		if slices.ContainsFunc(x.job.Steps, func(s makegood.StepState) bool {
-			return s.Forward.State == makegood.Dispatched && s.Forward.Cause == e.Cause() || s.Undo.State == makegood.Dispatched && s.Undo.Cause == e.Cause()
+		if slices.ContainsFunc(x.job.Steps, func(s job.StepState) bool {
+			return s.Forward.State == job.Dispatched && s.Forward.Cause == e.Cause() || s.Undo.State == job.Dispatched && s.Undo.Cause == e.Cause()
 		}) {
 			events = append(events, e)
 		}
@@ -254,7 +256,7 @@ func (x *world) tell() {
 		return
 	}
 	a := rapid.SampledFrom(x.job.Untold).Draw(x.t, "told")
-	e := makegood.Told{Seq: a.Seq, Operator: oneIn(x.t, 2, "operator"), Listener: oneIn(x.t, 2, "listener")}
+	e := job.Told{Seq: a.Seq, Operator: oneIn(x.t, 2, "operator"), Listener: oneIn(x.t, 2, "listener")}
 	x.decide(e)
 	x.want.Heard(e.Seq, e.Operator, e.Listener)
 	x.judge("told", e.Seq, e)
@@ -266,7 +268,7 @@ func (x *world) restart() {
 		x.over[name(task.Step, task.Attempt)] = true
 	}
 	x.run++
-	e := makegood.Interrupted{Incarnation: x.run}
+	e := job.Interrupted{Incarnation: x.run}
 	x.decide(e)
 	x.want.Restarted(x.now)
 	x.judge("restarted", x.run, e)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Referee watches one job from outside, in a world where anything fails: what agents begin and say, what is asked for,
@@ -17,7 +18,7 @@ type Referee struct {
 
 	workflow makegood.Workflow
 	wrong    func(format string, args ...any)
-	last     makegood.Job
+	last     job.Job
 	seen     bool
 	// sides are what was seen of each side of each step since it was granted attempts.
 	sides map[sideName]*tally
@@ -93,7 +94,7 @@ func (r *Referee) Began(step string, attempt, round int, undo bool, outcome make
 	if !undo || s.Undo.Attempt != attempt || r.last.Round != round {
 		return
 	}
-	if done := s.Forward.State == makegood.Done; done != (outcome == makegood.OutcomeDone) {
+	if done := s.Forward.State == job.Done; done != (outcome == makegood.OutcomeDone) {
 		r.wrong("the undo of %s is told %q, and the step is %q", step, outcome, s.Forward.State)
 	}
 }
@@ -116,7 +117,7 @@ func (r *Referee) Lied() { r.lied = true }
 func (r *Referee) Died() {
 	for _, s := range r.last.Steps {
 		for _, undo := range []bool{false, true} {
-			if a := activity(s, undo); a.State == makegood.Dispatched {
+			if a := activity(s, undo); a.State == job.Dispatched {
 				delete(r.tally(s.Name, undo).ran, a.Attempt)
 			}
 		}
@@ -129,58 +130,58 @@ func (r *Referee) Asks(verb makegood.Verb) {
 }
 
 // Sends: a process sends a task, and this is the job as it knows it.
-func (r *Referee) Sends(step string, attempt int, knows makegood.Job) {
+func (r *Referee) Sends(step string, attempt int, knows job.Job) {
 	if knows.ProcessState == makegood.Error || knows.ProcessState.Finished() || knows.Paused() {
 		r.wrong("the task of attempt %d of %s is sent by who knows that the job is %s (paused: %v)", attempt, step, knows.ProcessState, knows.Paused())
 	}
 }
 
 // Saved: this is what the job says of itself from now on.
-func (r *Referee) Saved(job makegood.Job, now time.Time) {
+func (r *Referee) Saved(j job.Job, now time.Time) {
 	before := r.last
-	r.last = job
+	r.last = j
 	defer func() { r.savedAt = now }()
 	if !r.seen {
 		r.seen = true
-		r.born(job)
+		r.born(j)
 		return
 	}
-	if !slices.Equal(before.Requests, job.Requests) {
-		r.regrant(before, job)
+	if !slices.Equal(before.Requests, j.Requests) {
+		r.regrant(before, j)
 	}
-	r.granted(before, job, now)
-	r.opened(job)
-	r.turned(before, job, now)
-	r.stopped(before, job, now)
-	r.times(before, job)
-	for i := range job.Steps {
+	r.granted(before, j, now)
+	r.opened(j)
+	r.turned(before, j, now)
+	r.stopped(before, j, now)
+	r.times(before, j)
+	for i := range j.Steps {
 		for _, undo := range []bool{false, true} {
-			r.moved(before, job, move{step: job.Steps[i].Name, undo: undo, was: activity(before.Steps[i], undo), is: activity(job.Steps[i], undo)}, now)
+			r.moved(before, j, move{step: j.Steps[i].Name, undo: undo, was: activity(before.Steps[i], undo), is: activity(j.Steps[i], undo)}, now)
 		}
 	}
 }
 
 // regrant: whatever was granted may have granted attempts, so more may run than before. What was given up has all of
 // them before it; what was not may be given up by those that it made.
-func (r *Referee) regrant(before, job makegood.Job) {
+func (r *Referee) regrant(before, j job.Job) {
 	for _, s := range before.Steps {
 		for _, undo := range []bool{false, true} {
 			t := r.tally(s.Name, undo)
 			t.ran = map[int]bool{}
-			if job.Round != before.Round || activity(s, undo).State == makegood.Failed {
+			if j.Round != before.Round || activity(s, undo).State == job.Failed {
 				*t = tally{ran: map[int]bool{}, claimed: map[int]bool{}}
 			}
 		}
 	}
 }
 
-func (r *Referee) born(job makegood.Job) {
-	r.opened(job)
+func (r *Referee) born(j job.Job) {
+	r.opened(j)
 	want := time.Time{}
 	if timeout := r.workflow.Timeout.Std(); timeout > 0 {
-		want = later(job.CreatedAt, job.StartAt).Add(timeout)
+		want = later(j.CreatedAt, j.StartAt).Add(timeout)
 	}
-	if !job.Deadline.Equal(want) {
-		r.wrong("it is born with until %v, want %v", job.Deadline, want)
+	if !j.Deadline.Equal(want) {
+		r.wrong("it is born with until %v, want %v", j.Deadline, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // A queue may deliver the task of a shared step again whenever it likes, and it runs again: that is no attempt more, not
@@ -14,15 +15,15 @@ func TestTheSameAttemptAgainIsNoAttemptMore(t *testing.T) {
 	}}}
 	var wrongs int
 	r := Watch(w, func(string, ...any) { wrongs++ })
-	job := makegood.Job{ID: "j", Round: 1, ProcessState: makegood.Processing, Desired: makegood.Processed, Steps: []makegood.StepState{{
-		Name: "s", Attempt: 1, Forward: makegood.Activity{State: makegood.Dispatched, Attempt: 1},
+	j := job.Job{ID: "j", Round: 1, ProcessState: makegood.Processing, Desired: makegood.Processed, Steps: []job.StepState{{
+		Name: "s", Attempt: 1, Forward: job.Activity{State: job.Dispatched, Attempt: 1},
 	}}}
-	r.Saved(job, job.CreatedAt)
+	r.Saved(j, j.CreatedAt)
 	r.Began("s", 1, 1, false, makegood.OutcomeDone)
 	r.Began("s", 1, 1, false, makegood.OutcomeDone)
-	again := job.Clone()
+	again := j.Clone()
 	again.Requests = []string{"r"}
-	r.regrant(job, again)
+	r.regrant(j, again)
 	r.Began("s", 1, 1, false, makegood.OutcomeDone)
 	r.Began("s", 2, 1, false, makegood.OutcomeDone)
 	if wrongs != 0 {

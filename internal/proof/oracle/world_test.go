@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/store"
-	"pgregory.net/rapid"
 )
 
 // world is one job that the shipped core decides about, without faults: each event comes once, at its time, or comes
@@ -19,14 +21,14 @@ import (
 type world struct {
 	t    *rapid.T
 	w    makegood.Workflow
-	job  makegood.Job
+	job  job.Job
 	want *oracle.Job
 	now  time.Time
 
 	order    oracle.Order
 	run      int
 	requests int
-	events   []makegood.Event
+	events   []job.Event
 	items    map[string]store.ClaimItem
 	// tasks went out; over are those of attempts that a restart took along. refuses are attempts whose task no queue takes.
 	tasks   map[string]makegood.Task
@@ -143,26 +145,26 @@ func (x *world) submit() {
 	}
 	facts := x.facts()
 	for {
-		job, v := machine.Submit(x.w, s, facts, x.now)
+		j, v := machine.Submit(x.w, s, facts, x.now)
 		if v.Kind != machine.Wanting {
-			x.job = job
+			x.job = j
 			break
 		}
 		x.values(facts, v)
 	}
 	x.want = oracle.Submitted(x.w, x.order, x.now)
 	if s.Later {
-		x.decide(makegood.Submitted{})
+		x.decide(job.Submitted{})
 	}
-	x.events = append(x.events, makegood.Submitted{})
-	x.judge("submitted", x.w.OnFailure, makegood.Submitted{})
+	x.events = append(x.events, job.Submitted{})
+	x.judge("submitted", x.w.OnFailure, job.Submitted{})
 }
 
 func (x *world) facts() machine.Facts {
 	// A random number of ones waits as long as may be, more often than chance would have it.
 	return machine.Facts{
 		Random: rapid.Uint64().Draw(x.t, "random"), Secret: []byte("sixteen bytes ok"), Incarnation: x.run,
-		Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]makegood.Found{},
+		Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{},
 	}
 }
 
@@ -177,12 +179,12 @@ func (x *world) values(facts machine.Facts, v machine.Verdict) {
 }
 
 // decide lets the core take an event, and gives what was found out about attempts meanwhile.
-func (x *world) decide(e makegood.Event) (v machine.Verdict, found []oracle.Finding) {
+func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) {
 	facts := x.facts()
 	for range 100 {
-		job, verdict := machine.Apply(x.w, x.job, e, facts, x.now)
+		j, verdict := machine.Apply(x.w, x.job, e, facts, x.now)
 		if verdict.Kind == machine.Applied {
-			x.job = job
+			x.job = j
 		}
 		if verdict.Kind != machine.Wanting {
 			return verdict, found
@@ -200,16 +202,16 @@ func (x *world) decide(e makegood.Event) (v machine.Verdict, found []oracle.Find
 	return v, found
 }
 
-func finding(step string, attempt int, f makegood.Found) (oracle.Finding, bool) {
-	silent := f.Finding == makegood.FoundSilent
-	return oracle.Finding{Step: step, Attempt: attempt, Silent: silent, Began: f.Claim.StartedAt}, silent || f.Finding == makegood.FoundNobody
+func finding(step string, attempt int, f job.Found) (oracle.Finding, bool) {
+	silent := f.Finding == job.FoundSilent
+	return oracle.Finding{Step: step, Attempt: attempt, Silent: silent, Began: f.Claim.StartedAt}, silent || f.Finding == job.FoundNobody
 }
 
 func (x *world) slot(step string, undo bool) string {
 	return machine.AgentOf(x.w, step, undo) + "/" + step
 }
 
-func (x *world) ask(a machine.Ask) makegood.Found {
+func (x *world) ask(a machine.Ask) job.Found {
 	s, _ := x.job.Step(a.Step)
 	until := s.Forward.ClaimUntil()
 	if a.Undo {
@@ -231,7 +233,7 @@ func (x *world) ask(a machine.Ask) makegood.Found {
 func name(step string, attempt int) string { return fmt.Sprintf("%s#%d", step, attempt) }
 
 // judge compares the job with what is expected of it, carries out what the event made due, and judges that.
-func (x *world) judge(what string, about any, e makegood.Event) {
+func (x *world) judge(what string, about any, e job.Event) {
 	x.note(what, about)
 	x.noteSilent()
 	if wrong := x.want.Differences(x.job, x.now); len(wrong) > 0 {
@@ -260,13 +262,13 @@ func (x *world) fail(format string, args ...any) {
 
 // carryOut sends what an event made due: all that the oracle wants sent, if the event is new, and in no case what may
 // not be.
-func (x *world) carryOut(e makegood.Event, due []oracle.Sent, isNew bool) (closings []makegood.CloseAttempt, refused []makegood.DispatchRefused) {
+func (x *world) carryOut(e job.Event, due []oracle.Sent, isNew bool) (closings []job.CloseAttempt, refused []job.DispatchRefused) {
 	var sent []oracle.Sent
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
 		switch c := c.(type) {
-		case makegood.CloseAttempt:
+		case job.CloseAttempt:
 			closings = append(closings, c)
-		case makegood.Dispatch:
+		case job.Dispatch:
 			task := machine.TaskOf(x.w, x.job, c)
 			one := oracle.Sent{Step: c.Step, Attempt: c.Attempt, Undo: c.Undo}
 			if task.Undo != nil {
@@ -278,7 +280,7 @@ func (x *world) carryOut(e makegood.Event, due []oracle.Sent, isNew bool) (closi
 			}
 			which := name(c.Step, c.Attempt)
 			if _, again := x.tasks[which]; !again && oneIn(x.t, 40, "refused") {
-				refused = append(refused, makegood.DispatchRefused{Step: c.Step, Attempt: c.Attempt, Reason: "too large"})
+				refused = append(refused, job.DispatchRefused{Step: c.Step, Attempt: c.Attempt, Reason: "too large"})
 			}
 			x.tasks[which] = task
 		}
@@ -292,9 +294,9 @@ func (x *world) carryOut(e makegood.Event, due []oracle.Sent, isNew bool) (closi
 }
 
 // close carries a closing out, and brings the answer.
-func (x *world) close(c makegood.CloseAttempt) {
+func (x *world) close(c job.CloseAttempt) {
 	found := x.ask(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
-	e := makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}
+	e := job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}
 	x.decide(e)
 	x.learn(finding(c.Step, c.Attempt, found))
 	x.judge("closed "+string(found.Finding), name(c.Step, c.Attempt), e)
@@ -325,8 +327,8 @@ func (x *world) out() (tasks []makegood.Task) {
 	for _, which := range slices.Sorted(maps.Keys(x.tasks)) {
 		task := x.tasks[which]
 		s, _ := x.job.Step(task.Step)
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			if a.State == makegood.Dispatched && a.Attempt == task.Attempt && !x.over[which] {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched && a.Attempt == task.Attempt && !x.over[which] {
 				tasks = append(tasks, task)
 			}
 		}

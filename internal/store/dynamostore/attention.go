@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -28,12 +29,12 @@ const (
 // attention gives the value of Attention: what a job waits as, its birth, and its id, so that no two are
 // the same and the order is that of birth. Nothing in it changes while the job waits, so no save of a
 // waiting job moves it in the index. Empty: the job waits for nobody.
-func attention(job makegood.Job) string {
+func attention(j job.Job) string {
 	switch {
-	case job.ProcessState == makegood.Error:
-		return attentionOf(waitsInError, job.CreatedAt.UnixMilli(), job.ID)
-	case job.Paused() && !job.ProcessState.Finished():
-		return attentionOf(waitsPaused, job.CreatedAt.UnixMilli(), job.ID)
+	case j.ProcessState == makegood.Error:
+		return attentionOf(waitsInError, j.CreatedAt.UnixMilli(), j.ID)
+	case j.Paused() && !j.ProcessState.Finished():
+		return attentionOf(waitsPaused, j.CreatedAt.UnixMilli(), j.ID)
 	default:
 		return ""
 	}

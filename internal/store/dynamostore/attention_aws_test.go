@@ -37,7 +37,7 @@ func TestJobsThatWaitForAPersonAreListedInOrder(t *testing.T) {
 	s := tab.open(t)
 	var inError, paused []string
 	for i := range 30 {
-		j := job(fmt.Sprintf("waits-%02d", i))
+		j := aJob(fmt.Sprintf("waits-%02d", i))
 		j.CreatedAt = j.CreatedAt.Add(time.Duration(i/6) * time.Millisecond)
 		switch i % 3 {
 		case 0:
@@ -70,7 +70,7 @@ func TestJobsThatWaitForAPersonAreListedInOrder(t *testing.T) {
 func TestWaitingForAPersonCostsAUnitEachWay(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	j := job("waits-1")
+	j := aJob("waits-1")
 	must(t, "create", s.Create(t.Context(), j))
 	tab.spent.take()
 	for _, state := range []makegood.ProcessState{makegood.Error, makegood.Error, makegood.Processing, makegood.Processing} {

@@ -26,6 +26,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/storetest"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -160,7 +161,7 @@ func TestTheContractHolds(t *testing.T) {
 		return storetest.Harness{
 			Open:   func() store.Store { return tab.open(t) },
 			Reopen: func() store.Store { return tab.open(t) },
-			Damage: func(id string) { tab.damage(t, id) }, Overwrite: func(job makegood.Job) { tab.overwrite(t, job) },
+			Damage: func(id string) { tab.damage(t, id) }, Overwrite: func(j job.Job) { tab.overwrite(t, j) },
 			Lag: 2 * time.Second,
 		}
 	})
@@ -178,23 +179,23 @@ func (tab *table) damage(t *testing.T, id string) {
 }
 
 // overwrite stores a job in the place of the one of its id, as a later release would.
-func (tab *table) overwrite(t *testing.T, job makegood.Job) {
+func (tab *table) overwrite(t *testing.T, j job.Job) {
 	t.Helper()
 	_, err := tab.config.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: &tab.name, Key: hotKey(job.ID), UpdateExpression: aws.String("SET #d = :d, Needs = :n"),
+		TableName: &tab.name, Key: hotKey(j.ID), UpdateExpression: aws.String("SET #d = :d, Needs = :n"),
 		ExpressionAttributeNames:  map[string]string{"#d": attrData},
-		ExpressionAttributeValues: item{":d": blob(packData(job, nil, nil)), ":n": number(int64(job.Needs))},
+		ExpressionAttributeValues: item{":d": blob(packData(j, nil, nil)), ":n": number(int64(j.Needs))},
 	})
 	must(t, "overwrite", err)
 }
 
-func job(id string) makegood.Job {
+func aJob(id string) job.Job {
 	now := makegood.Instant(time.Now())
-	return makegood.Job{
+	return job.Job{
 		ID: id, Workflow: "order", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed, CreatedAt: now, CompleteBy: now.Add(time.Minute),
 		Input: wire.Inline([]byte(`{"sku":"abc"}`)),
-		Steps: []makegood.StepState{{Name: "reserve1", Attempt: 1, Forward: makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: "submit"}}},
+		Steps: []job.StepState{{Name: "reserve1", Attempt: 1, Forward: job.Activity{State: job.Dispatched, Attempt: 1, Tries: 1, At: now, Cause: "submit"}}},
 	}
 }
 
@@ -209,7 +210,7 @@ func must(t *testing.T, what string, err error) {
 func TestAWriteWhoseAnswerWasLostSucceeds(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	j := job("lost-1")
+	j := aJob("lost-1")
 	tab.transport.once("PutItem")
 	must(t, "create", s.Create(t.Context(), j))
 	if err := s.Create(t.Context(), j); !errors.Is(err, store.ErrExists) {
@@ -286,8 +287,8 @@ func TestDetailsSurviveLostRacesAndOtherProcesses(t *testing.T) {
 
 	winner, loser := want.Clone(), want.Clone()
 	for i := range 20 {
-		winner.Steps[i].Undo = makegood.Activity{State: makegood.Done, Attempt: 91, Tries: 1, Cause: "won"}
-		loser.Steps[i].Undo = makegood.Activity{State: makegood.Done, Attempt: 91, Tries: 1, Cause: "lost"}
+		winner.Steps[i].Undo = job.Activity{State: job.Done, Attempt: 91, Tries: 1, Cause: "won"}
+		loser.Steps[i].Undo = job.Activity{State: job.Done, Attempt: 91, Tries: 1, Cause: "lost"}
 	}
 	must(t, "save", second.Save(t.Context(), store.Change{Job: winner, Seen: winner.CompleteBy}))
 	if err := first.Save(t.Context(), store.Change{Job: loser, Seen: loser.CompleteBy}); !errors.Is(err, store.ErrConflict) {
@@ -301,7 +302,7 @@ func TestDetailsSurviveLostRacesAndOtherProcesses(t *testing.T) {
 	same(t, "steps after that", loaded(t, third, j.ID).Steps, winner.Steps)
 }
 
-func loaded(t *testing.T, s *Store, id string) makegood.Job {
+func loaded(t *testing.T, s *Store, id string) job.Job {
 	t.Helper()
 	j, err := s.Load(t.Context(), id)
 	must(t, "load", err)
@@ -335,7 +336,7 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
 	for i := range 30 {
-		j := job(fmt.Sprint("listed-", i))
+		j := aJob(fmt.Sprint("listed-", i))
 		if j.ProcessState = makegood.Error; i%3 != 0 {
 			j.ProcessState, j.CompleteBy = makegood.Processed, time.Time{}
 		}
@@ -380,7 +381,7 @@ func TestUnfinishedJobsAreListedByTheIndex(t *testing.T) {
 func TestAStaleSaveOfTheSameNonceConflicts(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	must(t, "create", s.Create(t.Context(), job("nonce-1")))
+	must(t, "create", s.Create(t.Context(), aJob("nonce-1")))
 	j := loaded(t, s, "nonce-1")
 	j.LockedBy = "scheduler:1"
 	for range 2 {
@@ -397,7 +398,7 @@ func TestAStaleSaveOfTheSameNonceConflicts(t *testing.T) {
 func TestAnItemHasTheAttributesOfTheDocument(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	j := job("attributes-1")
+	j := aJob("attributes-1")
 	must(t, "create", s.Create(t.Context(), j))
 	tab.config.Retention = MinRetention
 	s = tab.open(t)

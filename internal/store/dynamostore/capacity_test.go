@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -34,11 +35,11 @@ type reference struct {
 }
 
 // run runs a job to its end, one step after the other, and gives it as it is loaded then.
-func (r *reference) run(id string) makegood.Job {
-	job := r.born(id)
+func (r *reference) run(id string) job.Job {
+	j := r.born(id)
 	for i, step := range r.w.Steps {
 		r.now = r.now.Add(50 * time.Millisecond)
-		claims := r.claim(job, step.Name)
+		claims := r.claim(j, step.Name)
 		r.reply(id, i+1, claims)
 	}
 	return r.ended(id)
@@ -46,13 +47,13 @@ func (r *reference) run(id string) makegood.Job {
 
 // branches runs a job whose steps are all claimed before the first of them replies; so many replies are folded into one
 // save.
-func (r *reference) branches(id string, folded int) makegood.Job {
-	job := r.born(id)
+func (r *reference) branches(id string, folded int) job.Job {
+	j := r.born(id)
 	var names []string
 	for _, step := range r.w.Steps {
 		names = append(names, step.Name)
 	}
-	claims := r.claim(job, names...)
+	claims := r.claim(j, names...)
 	r.now = r.now.Add(50 * time.Millisecond)
 	for i := 0; i < len(claims); i += folded {
 		r.reply(id, i+1, claims[i:i+folded])
@@ -60,20 +61,20 @@ func (r *reference) branches(id string, folded int) makegood.Job {
 	return r.ended(id)
 }
 
-func (r *reference) born(id string) makegood.Job {
+func (r *reference) born(id string) job.Job {
 	input := `{"text":"` + strings.Repeat("x", makegood.MaxInlineBytes-11) + `"}`
-	job, v := machine.Submit(r.w, machine.Submission{
+	j, v := machine.Submit(r.w, machine.Submission{
 		ID: id, Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Input: wire.Inline([]byte(input)),
 		Birth: "0123456789abcdef",
 	}, r.facts(), r.now)
 	if v.Kind != machine.Applied {
 		r.Fatalf("submit: got %v", v)
 	}
-	must(r.T, "create", r.store.Create(r.Context(), job))
-	return job
+	must(r.T, "create", r.store.Create(r.Context(), j))
+	return j
 }
 
-func (r *reference) ended(id string) makegood.Job {
+func (r *reference) ended(id string) job.Job {
 	done, err := r.store.Load(r.Context(), id)
 	must(r.T, "load", err)
 	if done.ProcessState != makegood.Processed {
@@ -94,18 +95,18 @@ func (r *reference) facts() machine.Facts {
 // replied is what an agent has to say.
 type replied struct {
 	step  string
-	claim makegood.Claim
+	claim job.Claim
 }
 
 // claim claims the first attempts of steps.
-func (r *reference) claim(job makegood.Job, names ...string) []replied {
+func (r *reference) claim(j job.Job, names ...string) []replied {
 	var all []replied
 	for _, name := range names {
-		claim := makegood.Claim{
+		claim := job.Claim{
 			Attempt: 1, LockedBy: "2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef:0123456789abcdef0123456789abcdef",
 			StartedAt: r.now, CompleteBy: r.now.Add(30 * time.Second),
 		}
-		slot := store.Slot{Agent: "shop", Job: job.ID, Birth: job.Birth, Step: name}
+		slot := store.Slot{Agent: "shop", Job: j.ID, Birth: j.Birth, Step: name}
 		must(r.T, "claim", r.store.Claim(r.Context(), slot, claim, r.now.Add(makegood.MaxClaimDelay)))
 		all = append(all, replied{name, claim})
 	}
@@ -114,17 +115,17 @@ func (r *reference) claim(job makegood.Job, names ...string) []replied {
 
 // reply loads, and saves what the successes of attempts make of the job.
 func (r *reference) reply(id string, n int, all []replied) {
-	job, err := r.store.Load(r.Context(), id)
+	j, err := r.store.Load(r.Context(), id)
 	must(r.T, "load", err)
-	next := job
+	next := j
 	for _, reply := range all {
 		output := wire.Inline(r.output)
 		if len(r.output) > makegood.MaxInlineBytes {
-			output = makegood.Payload{Ref: outputKey(reply.step, 1) + "0123456789abcdef", Bytes: len(r.output)}
+			output = job.Payload{Ref: outputKey(reply.step, 1) + "0123456789abcdef", Bytes: len(r.output)}
 			must(r.T, "put payload", r.store.PutPayload(r.Context(), id, output.Ref, r.output))
 		}
-		e := makegood.StepSucceeded{Output: output, Reply: makegood.Reply{
-			Step: reply.step, Attempt: 1, Token: machine.Token(job, reply.step, 1), LockedBy: reply.claim.LockedBy, StartedAt: reply.claim.StartedAt,
+		e := job.StepSucceeded{Output: output, Reply: job.Reply{
+			Step: reply.step, Attempt: 1, Token: machine.Token(j, reply.step, 1), LockedBy: reply.claim.LockedBy, StartedAt: reply.claim.StartedAt,
 		}}
 		var v machine.Verdict
 		if next, v = machine.Apply(r.w, next, e, r.facts(), r.now.Add(20*time.Millisecond)); v.Kind != machine.Applied {
@@ -132,7 +133,7 @@ func (r *reference) reply(id string, n int, all []replied) {
 		}
 	}
 	next.LockedBy = fmt.Sprintf("2026/11/21/[$LATEST]0123456789abcdef0123456789abcdef:%016x", n)
-	must(r.T, "save", r.store.Save(r.Context(), store.Change{Job: next, Seen: job.CompleteBy}))
+	must(r.T, "save", r.store.Save(r.Context(), store.Change{Job: next, Seen: j.CompleteBy}))
 }
 
 // measured gives what do has cost. A request whose answer was lost is asked again by the SDK: what it
@@ -203,14 +204,14 @@ func TestJobsOfManyStepsKeepToTheirUnits(t *testing.T) {
 		t.Run(fmt.Sprint(steps, " steps"), func(t *testing.T) {
 			tab := newTable(t)
 			tab.spent.take()
-			job := tab.reference(t, steps, 32).run("order-000001")
+			j := tab.reference(t, steps, 32).run("order-000001")
 			// Of so many requests some are asked again on a busy machine, which is a unit more or less.
 			writes, reads, got := sum(tab.spent.take())
 			t.Logf("%d steps: %.2f write units and %.2f read units a step", steps, writes/float64(steps), reads/float64(steps))
 			if writes/float64(steps) > limit {
 				t.Errorf("got %.2f write units a step, the limit is %v:\n%s", writes/float64(steps), limit, strings.Join(got, "\n"))
 			}
-			for _, s := range job.Steps {
+			for _, s := range j.Steps {
 				if string(s.Forward.Output.Inline) != `"`+strings.Repeat("y", 30)+`"` || s.Forward.FinishedAt.IsZero() {
 					t.Fatalf("%s: got %+v, which has lost its details", s.Name, s.Forward)
 				}
@@ -277,7 +278,7 @@ func TestAnItemWeighsWhatIsPaidFor(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
 	for fill := 300; fill < 2600; fill += 17 {
-		it := besideItem(job(fmt.Sprint("weight-", fill)), 1)
+		it := besideItem(aJob(fmt.Sprint("weight-", fill)), 1)
 		it[attrData] = blob(make([]byte, fill))
 		_, err := s.put(t.Context(), "Put", it, "", nil)
 		must(t, "put", err)

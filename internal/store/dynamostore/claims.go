@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -33,7 +34,7 @@ func slotOf(it item) store.ClaimItem {
 	var slot store.ClaimItem
 	slot.Attempt, slot.LockedBy = int(asInt(it[attrAttempt])), asText(it[attrLockedBy])
 	slot.StartedAt, slot.CompleteBy = asClaimTime(it[attrStartedAt]), asClaimTime(it[attrCompleteBy])
-	slot.Closed, slot.Ends = makegood.Finding(asText(it[attrClosed])), asClaimTime(it[attrEnds])
+	slot.Closed, slot.Ends = job.Finding(asText(it[attrClosed])), asClaimTime(it[attrEnds])
 	if seconds := asInt(it[attrExpiresAt]); seconds > 0 {
 		slot.ExpiresAt = time.Unix(seconds, 0).UTC()
 	}
@@ -75,20 +76,20 @@ func written(slot store.ClaimItem) store.ClaimItem {
 	return slot
 }
 
-func inMillis(c makegood.Claim) makegood.Claim {
+func inMillis(c job.Claim) job.Claim {
 	c.StartedAt, c.CompleteBy = makegood.Instant(c.StartedAt), makegood.Instant(c.CompleteBy)
 	return c
 }
 
 // Claim takes an attempt; see store.Claims. It is one write unit, however large the job is.
-func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	if err := s.claim(ctx, slot, inMillis(claim), makegood.Instant(until)); err != nil {
 		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return nil
 }
 
-func (s *Store) claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (s *Store) claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	decide := func(seen store.ClaimItem) (store.ClaimItem, error) {
 		next, err := store.Claimed(seen, claim, until)
 		if err != nil {
@@ -125,7 +126,7 @@ func claiming(taken store.ClaimItem) *update {
 }
 
 // Beat extends a claim; see store.Claims.
-func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	completeBy, err := s.beat(ctx, slot, inMillis(claim), makegood.Instant(until))
 	if err != nil {
 		return completeBy, fmt.Errorf("beat %s of job %s: %w", slot.Step, slot.Job, err)
@@ -133,8 +134,8 @@ func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim,
 	return completeBy, nil
 }
 
-func (s *Store) beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (completeBy time.Time, err error) {
-	mine := makegood.Claim{Attempt: claim.Attempt, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
+func (s *Store) beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
+	mine := job.Claim{Attempt: claim.Attempt, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
 	plain, _ := store.Beaten(store.ClaimItem{Claim: mine}, claim, until)
 	old, err := s.update(ctx, "Beat", slotKey(slot), beating(written(plain)))
 	if !errors.Is(err, errCondition) {
@@ -163,7 +164,7 @@ func beating(next store.ClaimItem) *update {
 }
 
 // holding is the condition that a claim stands.
-func (u *update) holding(claim makegood.Claim) {
+func (u *update) holding(claim job.Claim) {
 	u.when(u.attr(attrAttempt) + " = " + u.value("attempt", number(int64(claim.Attempt))))
 	u.when(u.attr(attrLockedBy) + " = " + u.value("me", text(claim.LockedBy)))
 	u.when("attribute_not_exists(" + u.attr(attrClosed) + ")")
@@ -171,21 +172,21 @@ func (u *update) holding(claim makegood.Claim) {
 
 // Close ends an attempt, if it may be ended; see store.Closings. A failure that its claim's holder replied takes one
 // write; all else a read, and a write if there is something to write.
-func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
 	found, err := s.close(ctx, slot, c)
 	if err != nil {
-		return makegood.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
+		return job.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
 	}
 	return found, nil
 }
 
-func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (found makegood.Found, err error) {
+func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (found job.Found, err error) {
 	var old item
 	if c.LockedBy != "" {
 		old, err = s.updateGiving(ctx, "Close", slotKey(slot), replying(c), types.ReturnValueAllNew)
 		if err == nil && len(old) > 0 {
-			return makegood.Found{Finding: makegood.FoundReplied, Claim: slotOf(old).Claim}, nil
+			return job.Found{Finding: job.FoundReplied, Claim: slotOf(old).Claim}, nil
 		}
 		if err != nil && !errors.Is(err, errCondition) {
 			return found, err
@@ -201,16 +202,16 @@ func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (fo
 // replying is the update that takes the failure that a claim's holder replied.
 func replying(c store.Closing) *update {
 	u := newUpdate()
-	u.set(u.attr(attrClosed), "replied", text(string(makegood.FoundReplied)))
-	u.holding(makegood.Claim{Attempt: c.Attempt, LockedBy: c.LockedBy})
+	u.set(u.attr(attrClosed), "replied", text(string(job.FoundReplied)))
+	u.holding(job.Claim{Attempt: c.Attempt, LockedBy: c.LockedBy})
 	return u
 }
 
 // Look reads what is known of an attempt; see store.Closings.
-func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	it, err := s.getSlot(ctx, slot)
 	if err != nil {
-		return makegood.Found{}, fmt.Errorf("look at attempt %d of %s of job %s: %w", attempt, slot.Step, slot.Job, err)
+		return job.Found{}, fmt.Errorf("look at attempt %d of %s of job %s: %w", attempt, slot.Step, slot.Job, err)
 	}
 	return store.Looked(slotOf(it), attempt, makegood.Instant(until), makegood.Instant(now)), nil
 }

@@ -13,23 +13,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // claimOf gives the slot of a job's first step, and a claim on its first attempt.
-func claimOf(j makegood.Job, lockedBy string) (store.Slot, makegood.Claim) {
+func claimOf(j job.Job, lockedBy string) (store.Slot, job.Claim) {
 	slot := store.Slot{Agent: "shop", Job: j.ID, Birth: "0123456789abcdef", Step: "reserve1"}
-	return slot, makegood.Claim{Attempt: 1, LockedBy: lockedBy, StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(30 * time.Second)}
+	return slot, job.Claim{Attempt: 1, LockedBy: lockedBy, StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(30 * time.Second)}
 }
 
-func claimUntil(j makegood.Job) time.Time { return j.CreatedAt.Add(makegood.MaxClaimDelay) }
+func claimUntil(j job.Job) time.Time { return j.CreatedAt.Add(makegood.MaxClaimDelay) }
 
 // What a later release has put beside a claim, and beside the current definition, is still there after everything that
 // this one writes.
 func TestWhatALaterReleasePutBesideStays(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	j := job("beside-1")
+	j := aJob("beside-1")
 	slot, claim := claimOf(j, "agent:1")
 	must(t, "put definition", s.PutDefinition(t.Context(), "order", "hash-1", []byte("{}")))
 	keys := []item{slotKey(slot), keyItem("workflow#order", sortDefinition)}
@@ -65,7 +66,7 @@ func TestWhatALaterReleasePutBesideStays(t *testing.T) {
 func TestALostClaimIsNotTaken(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	j := job("lost-2")
+	j := aJob("lost-2")
 	slot, claim := claimOf(j, "agent:1")
 	before := tab.transport.requests.Load()
 	tab.transport.once("UpdateItem")
@@ -95,17 +96,17 @@ func TestALostClosingGivesItsAnswer(t *testing.T) {
 		after   time.Duration
 		by      string
 		marks   bool
-		want    makegood.Finding
+		want    job.Finding
 	}{
-		"nobody":  {want: makegood.FoundNobody},
-		"silent":  {claimed: true, after: time.Hour, want: makegood.FoundSilent},
-		"replied": {claimed: true, by: "agent:1", want: makegood.FoundReplied},
-		"marked":  {claimed: true, marks: true, want: makegood.FoundHeld},
+		"nobody":  {want: job.FoundNobody},
+		"silent":  {claimed: true, after: time.Hour, want: job.FoundSilent},
+		"replied": {claimed: true, by: "agent:1", want: job.FoundReplied},
+		"marked":  {claimed: true, marks: true, want: job.FoundHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j := job("closed-" + name)
+			j := aJob("closed-" + name)
 			slot, claim := claimOf(j, "agent:1")
-			want := makegood.Found{Finding: c.want, Claim: makegood.Claim{Attempt: 1}}
+			want := job.Found{Finding: c.want, Claim: job.Claim{Attempt: 1}}
 			if c.claimed {
 				must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
 				want.Claim = claim
@@ -122,7 +123,7 @@ func TestALostClosingGivesItsAnswer(t *testing.T) {
 			}
 		})
 	}
-	j := job("overruled-1")
+	j := aJob("overruled-1")
 	slot, claim := claimOf(j, "agent:1")
 	must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j)))
 	tab.transport.once("UpdateItem")
@@ -150,13 +151,13 @@ func TestACloseJudgesWhatCameBetween(t *testing.T) {
 			do()
 		}
 	}
-	j := job("between-1")
+	j := aJob("between-1")
 	slot, claim := claimOf(j, "agent:1")
 	between(t, func() { must(t, "claim", s.Claim(t.Context(), slot, claim, claimUntil(j))) })
 	closing := store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt}
 	found, err := s.Close(t.Context(), slot, closing)
 	must(t, "close", err)
-	same(t, "claimed meanwhile", found, makegood.Found{Finding: makegood.FoundHeld, Claim: claim})
+	same(t, "claimed meanwhile", found, job.Found{Finding: job.FoundHeld, Claim: claim})
 
 	closing.Now = claim.CompleteBy
 	claim.CompleteBy = claim.CompleteBy.Add(time.Minute)
@@ -166,7 +167,7 @@ func TestACloseJudgesWhatCameBetween(t *testing.T) {
 	})
 	found, err = s.Close(t.Context(), slot, closing)
 	must(t, "close", err)
-	same(t, "beaten meanwhile", found, makegood.Found{Finding: makegood.FoundHeld, Claim: claim})
+	same(t, "beaten meanwhile", found, job.Found{Finding: job.FoundHeld, Claim: claim})
 
 	newer := claim
 	newer.Attempt, newer.LockedBy = 2, "agent:2"
@@ -174,7 +175,7 @@ func TestACloseJudgesWhatCameBetween(t *testing.T) {
 	between(t, func() { must(t, "claim", s.Claim(t.Context(), slot, newer, claimUntil(j))) })
 	found, err = s.Close(t.Context(), slot, closing)
 	must(t, "close", err)
-	same(t, "over meanwhile", found, makegood.Found{Finding: makegood.FoundOver, Claim: newer})
+	same(t, "over meanwhile", found, job.Found{Finding: job.FoundOver, Claim: newer})
 }
 
 // An agent that puts its claims into the indexes keeps nobody from what is due, nor from what waits for a person.
@@ -182,7 +183,7 @@ func TestClaimsInTheIndexesAreLeftAlone(t *testing.T) {
 	tab := newTable(t)
 	tab.config.Shards = 1
 	s := tab.open(t)
-	j := job("real-1")
+	j := aJob("real-1")
 	j.ProcessState = makegood.Error
 	must(t, "create", s.Create(t.Context(), j))
 	for i := range 3 {

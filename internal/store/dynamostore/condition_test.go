@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -33,9 +33,9 @@ func silentOn(t *testing.T, reads func(write asked) (int, any)) *Store {
 // nor that somebody else was faster. What stands in the table says it.
 func TestAFailedConditionWithoutItsItemIsReadBack(t *testing.T) {
 	at := time.UnixMilli(1000)
-	creates := func(s *Store) error { return s.Create(t.Context(), makegood.Job{ID: "a"}) }
+	creates := func(s *Store) error { return s.Create(t.Context(), job.Job{ID: "a"}) }
 	saves := func(s *Store) error {
-		return s.Save(t.Context(), store.Change{Job: makegood.Job{ID: "a", Rev: 1, LockedBy: "me"}})
+		return s.Save(t.Context(), store.Change{Job: job.Job{ID: "a", Rev: 1, LockedBy: "me"}})
 	}
 	parks := func(s *Store) error { return s.Park(t.Context(), "a", at, "why", at.Add(time.Hour)) }
 	nothing := func(asked) map[string]any { return nil }
@@ -75,7 +75,7 @@ func TestAFailedConditionWithoutItsItemIsReadBack(t *testing.T) {
 
 // The same of a claim: dropped is only a task of which the table says that nobody wants it.
 func TestAClaimThatFailedWithoutItsItemIsNotDropped(t *testing.T) {
-	claim := makegood.Claim{Attempt: 1, LockedBy: "me", StartedAt: time.UnixMilli(1), CompleteBy: time.UnixMilli(2)}
+	claim := job.Claim{Attempt: 1, LockedBy: "me", StartedAt: time.UnixMilli(1), CompleteBy: time.UnixMilli(2)}
 	slot := store.Slot{Agent: "shop", Job: "a", Birth: "b", Step: "reserve"}
 	for name, ask := range map[string]func(s *Store) error{
 		"claim": func(s *Store) error { return s.Claim(t.Context(), slot, claim, time.UnixMilli(9)) },

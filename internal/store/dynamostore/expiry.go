@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/job"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"github.com/makegood-dev/makegood"
 )
 
 // Items leave the table by DynamoDB's TimeToLive, which costs nothing, in no order and within days. A job
@@ -32,11 +32,11 @@ const (
 func (s *Store) partExpires() time.Time { return s.config.Now().Add(s.config.Retention + partsLonger) }
 
 // expiry gives when a job may be deleted; zero: not yet, or never.
-func (s *Store) expiry(job makegood.Job) time.Time {
-	if s.config.Retention == 0 || !job.ProcessState.Finished() || !job.CompleteBy.IsZero() {
+func (s *Store) expiry(j job.Job) time.Time {
+	if s.config.Retention == 0 || !j.ProcessState.Finished() || !j.CompleteBy.IsZero() {
 		return time.Time{}
 	}
-	return job.FinishedAt.Add(s.config.Retention)
+	return j.FinishedAt.Add(s.config.Retention)
 }
 
 // expiring adds to an item that is about to be born when it expires.
@@ -68,20 +68,20 @@ func (s *Store) freeID() (string, item) {
 // keepParts sees to it, before a save, that the parts of a job that has lived long expire neither before
 // it nor without it. The zero time takes their time off. Crashing after it does no harm: the next save of
 // the job does the same.
-func (s *Store) keepParts(ctx context.Context, job makegood.Job, until time.Time) error {
-	if s.config.Retention == 0 || s.config.Now().Sub(job.CreatedAt) < keptAfter {
+func (s *Store) keepParts(ctx context.Context, j job.Job, until time.Time) error {
+	if s.config.Retention == 0 || s.config.Now().Sub(j.CreatedAt) < keptAfter {
 		return nil
 	}
-	parts, err := s.parts(ctx, job.ID)
+	parts, err := s.parts(ctx, j.ID)
 	if err != nil {
-		return fmt.Errorf("read the parts of job %s: %w", job.ID, err)
+		return fmt.Errorf("read the parts of job %s: %w", j.ID, err)
 	}
 	for _, part := range parts {
 		if asInt(part[attrExpiresAt]) == expirySeconds(until) {
 			continue
 		}
 		if err := s.setExpiry(ctx, keyItem(asText(part[attrPK]), asText(part[attrSK])), until); err != nil {
-			return fmt.Errorf("%s of job %s: %w", asText(part[attrSK]), job.ID, err)
+			return fmt.Errorf("%s of job %s: %w", asText(part[attrSK]), j.ID, err)
 		}
 	}
 	return nil
@@ -89,8 +89,8 @@ func (s *Store) keepParts(ctx context.Context, job makegood.Job, until time.Time
 
 // waitsLong reports whether a new job with a payload of its own starts so late that the payload would
 // expire before it.
-func (s *Store) waitsLong(job makegood.Job) bool {
-	return s.config.Retention > 0 && job.Input.Ref != "" && job.StartAt.Sub(s.config.Now()) > keptAfter
+func (s *Store) waitsLong(j job.Job) bool {
+	return s.config.Retention > 0 && j.Input.Ref != "" && j.StartAt.Sub(s.config.Now()) > keptAfter
 }
 
 // expirySeconds writes a time as TimeToLive reads it, zero as 0, which no item has.

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -45,11 +46,11 @@ func (tab *table) expires(t *testing.T, job string) map[string]time.Time {
 }
 
 // born is a job with a payload, born now.
-func born(t *testing.T, s *Store, id string, now time.Time) makegood.Job {
+func born(t *testing.T, s *Store, id string, now time.Time) job.Job {
 	t.Helper()
-	j := job(id)
+	j := aJob(id)
 	j.CreatedAt, j.CompleteBy = now, now.Add(time.Minute)
-	j.Input = makegood.Payload{Ref: "input#1", Bytes: 300}
+	j.Input = job.Payload{Ref: "input#1", Bytes: 300}
 	must(t, "put payload", s.PutPayload(t.Context(), id, "input#1", bytes.Repeat([]byte("1"), 300)))
 	must(t, "create", s.Create(t.Context(), j))
 	j.Rev = 1
@@ -57,7 +58,7 @@ func born(t *testing.T, s *Store, id string, now time.Time) makegood.Job {
 }
 
 // next saves a job in a state, with this key.
-func next(t *testing.T, s *Store, j makegood.Job, state makegood.ProcessState, key time.Time, now time.Time) makegood.Job {
+func next(t *testing.T, s *Store, j job.Job, state makegood.ProcessState, key time.Time, now time.Time) job.Job {
 	t.Helper()
 	seen := j.CompleteBy
 	j.ProcessState, j.CompleteBy, j.FinishedAt = state, key, time.Time{}
@@ -102,9 +103,9 @@ func TestAJobThatLivesLongKeepsItsParts(t *testing.T) {
 // The input of a job that starts in a year is there then.
 func TestAJobThatStartsLateKeepsItsInput(t *testing.T) {
 	tab, s, clock := keeping(t)
-	j := job("a")
+	j := aJob("a")
 	j.CreatedAt, j.StartAt = *clock, clock.Add(300*day)
-	j.CompleteBy, j.Input = j.StartAt, makegood.Payload{Ref: "input#1", Bytes: 300}
+	j.CompleteBy, j.Input = j.StartAt, job.Payload{Ref: "input#1", Bytes: 300}
 	must(t, "put payload", s.PutPayload(t.Context(), "a", "input#1", []byte("1")))
 	must(t, "create", s.Create(t.Context(), j))
 	same(t, "ExpiresAt", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": {}})

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // What an item keeps beside data, with attributes of any value.
@@ -22,9 +22,9 @@ func FuzzBeside(f *testing.F) {
 			attrPK: text(jobPrefix + id), attrWorkflow: text(workflow), attrProcessState: text(state), attrRev: numeral(rev),
 			attrFailureCount: numeral(failures), attrCompleteBy: numeral(completeBy), attrLockedBy: text(holder),
 		}
-		job := readBeside(it)
-		if again := readBeside(withKey(besideItem(job, job.Rev), job)); !reflect.DeepEqual(again, job) {
-			t.Errorf("got  %+v\nwant %+v", again, job)
+		j := readBeside(it)
+		if again := readBeside(withKey(besideItem(j, j.Rev), j)); !reflect.DeepEqual(again, j) {
+			t.Errorf("got  %+v\nwant %+v", again, j)
 		}
 		for name := range it {
 			it[name] = text(state)
@@ -69,9 +69,9 @@ func FuzzClaimItem(f *testing.F) {
 func numeral(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
 
 // withKey gives an item the key in the index that besideItem leaves out.
-func withKey(it item, job makegood.Job) item {
-	if !job.CompleteBy.IsZero() {
-		it[attrCompleteBy] = instant(job.CompleteBy)
+func withKey(it item, j job.Job) item {
+	if !j.CompleteBy.IsZero() {
+		it[attrCompleteBy] = instant(j.CompleteBy)
 	}
 	return it
 }

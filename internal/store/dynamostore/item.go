@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // The attributes of the items. Those that the pattern names have its names.
@@ -112,8 +113,8 @@ func asTime(v types.AttributeValue) time.Time {
 }
 
 // readBeside gives what an item keeps of a job beside Data.
-func readBeside(it item) makegood.Job {
-	return makegood.Job{
+func readBeside(it item) job.Job {
+	return job.Job{
 		ID: jobOf(it), Workflow: asText(it[attrWorkflow]),
 		ProcessState: makegood.ProcessState(asText(it[attrProcessState])),
 		FailureCount: int(asInt(it[attrFailureCount])), LockedBy: asText(it[attrLockedBy]),
@@ -122,26 +123,26 @@ func readBeside(it item) makegood.Job {
 }
 
 // beside puts what the item keeps beside Data into the job that Data says, and the reason for which it was parked.
-func beside(job *makegood.Job, it item) {
+func beside(j *job.Job, it item) {
 	b := readBeside(it)
-	job.ID, job.Workflow, job.ProcessState = b.ID, b.Workflow, b.ProcessState
-	job.FailureCount, job.LockedBy, job.CompleteBy = b.FailureCount, b.LockedBy, b.CompleteBy
-	job.Rev = b.Rev
+	j.ID, j.Workflow, j.ProcessState = b.ID, b.Workflow, b.ProcessState
+	j.FailureCount, j.LockedBy, j.CompleteBy = b.FailureCount, b.LockedBy, b.CompleteBy
+	j.Rev = b.Rev
 	if parked, ok := it[attrParked]; ok {
-		job.Reason = asText(parked)
+		j.Reason = asText(parked)
 	}
 }
 
 // besideItem gives the attributes of a job beside Data, but for its key in the index.
-func besideItem(job makegood.Job, rev int64) item {
-	it := hotKey(job.ID)
-	it[attrRev], it[attrLockedBy], it[attrWorkflow] = number(rev), text(job.LockedBy), text(job.Workflow)
-	it[attrProcessState], it[attrFailureCount] = text(string(job.ProcessState)), number(int64(job.FailureCount))
-	if waits := attention(job); waits != "" {
+func besideItem(j job.Job, rev int64) item {
+	it := hotKey(j.ID)
+	it[attrRev], it[attrLockedBy], it[attrWorkflow] = number(rev), text(j.LockedBy), text(j.Workflow)
+	it[attrProcessState], it[attrFailureCount] = text(string(j.ProcessState)), number(int64(j.FailureCount))
+	if waits := attention(j); waits != "" {
 		it[attrAttention] = text(waits)
 	}
-	if job.Needs > 0 {
-		it[attrNeeds] = number(int64(job.Needs))
+	if j.Needs > 0 {
+		it[attrNeeds] = number(int64(j.Needs))
 	}
 	return it
 }

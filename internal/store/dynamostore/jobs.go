@@ -13,29 +13,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // Create stores a new job; see store.Jobs.
-func (s *Store) Create(ctx context.Context, job makegood.Job) error {
-	if err := s.create(ctx, job); err != nil {
-		return fmt.Errorf("create job %s: %w", job.ID, err)
+func (s *Store) Create(ctx context.Context, j job.Job) error {
+	if err := s.create(ctx, j); err != nil {
+		return fmt.Errorf("create job %s: %w", j.ID, err)
 	}
 	return nil
 }
 
-func (s *Store) create(ctx context.Context, job makegood.Job) error {
+func (s *Store) create(ctx context.Context, j job.Job) error {
 	nonce := newNonce()
-	it := s.birthItem(job, nonce)
-	p := pack(job, nil, weight(it)+len(attrData))
+	it := s.birthItem(j, nonce)
+	p := pack(j, nil, weight(it)+len(attrData))
 	it[attrData] = blob(p.data)
-	if err := s.putParts(ctx, job.ID, p); err != nil {
+	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
 	}
-	if s.waitsLong(job) {
+	if s.waitsLong(j) {
 		// No save will come before its input expires.
-		if err := s.setExpiry(ctx, partKey(job.ID, job.Input.Ref), time.Time{}); err != nil {
+		if err := s.setExpiry(ctx, partKey(j.ID, j.Input.Ref), time.Time{}); err != nil {
 			return fmt.Errorf("keep the input: %w", err)
 		}
 	}
@@ -51,15 +52,15 @@ func (s *Store) create(ctx context.Context, job makegood.Job) error {
 }
 
 // birthItem is the hot item of a new job, but for its data.
-func (s *Store) birthItem(job makegood.Job, nonce []byte) item {
-	job.CompleteBy = makegood.Instant(job.CompleteBy)
-	it := besideItem(job, 1)
+func (s *Store) birthItem(j job.Job, nonce []byte) item {
+	j.CompleteBy = makegood.Instant(j.CompleteBy)
+	it := besideItem(j, 1)
 	it[attrBornBy] = blob(nonce)
-	if job.LockedBy == "" {
+	if j.LockedBy == "" {
 		delete(it, attrLockedBy)
 	}
-	if !job.CompleteBy.IsZero() {
-		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
+	if !j.CompleteBy.IsZero() {
+		it[attrCompleteBy], it[attrShard] = instant(j.CompleteBy), number(s.shard(j.ID))
 	}
 	return it
 }
@@ -92,19 +93,19 @@ func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 }
 
 // Load reads a job; see store.Jobs.
-func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
-	job, err := s.load(ctx, id)
+func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
+	j, err := s.load(ctx, id)
 	if err != nil {
-		return job, fmt.Errorf("load job %s: %w", id, err)
+		return j, fmt.Errorf("load job %s: %w", id, err)
 	}
-	return job, nil
+	return j, nil
 }
 
 // load gives a job of a later release together with store.ErrNewer, as far as it is known.
-func (s *Store) load(ctx context.Context, id string) (makegood.Job, error) {
+func (s *Store) load(ctx context.Context, id string) (job.Job, error) {
 	it, err := s.get(ctx, "Load", hotKey(id))
 	if err != nil {
-		return makegood.Job{}, err
+		return job.Job{}, err
 	}
 	stored, err := jobformat.Decode(asBytes(it[attrData]))
 	if err == nil {
@@ -114,7 +115,7 @@ func (s *Store) load(ctx context.Context, id string) (makegood.Job, error) {
 		err = s.fillDetails(ctx, id, &stored)
 	}
 	if err != nil && !errors.Is(err, store.ErrNewer) {
-		return makegood.Job{}, err
+		return job.Job{}, err
 	}
 	beside(&stored.Job, it)
 	if err == nil {
@@ -190,21 +191,21 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 
 func (s *Store) save(ctx context.Context, change store.Change) error {
 	change.Job.CompleteBy, change.Seen = makegood.Instant(change.Job.CompleteBy), makegood.Instant(change.Seen)
-	job := change.Job
-	if err := jobformat.Newer(job); err != nil {
+	j := change.Job
+	if err := jobformat.Newer(j); err != nil {
 		return err
 	}
-	stored, _ := s.spills.get(job.ID)
-	p := pack(job, stored, s.besideData(job))
-	if err := s.putParts(ctx, job.ID, p); err != nil {
+	stored, _ := s.spills.get(j.ID)
+	p := pack(j, stored, s.besideData(j))
+	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
 	}
-	if err := s.keepParts(ctx, job, s.expiry(job)); err != nil {
+	if err := s.keepParts(ctx, j, s.expiry(j)); err != nil {
 		return err
 	}
-	old, err := s.update(ctx, "Save", hotKey(job.ID), s.saving(change, p.data))
+	old, err := s.update(ctx, "Save", hotKey(j.ID), s.saving(change, p.data))
 	switch {
-	case errors.Is(err, errCondition) && savedBefore(old, job, p.data):
+	case errors.Is(err, errCondition) && savedBefore(old, j, p.data):
 		return nil
 	case errors.Is(err, errCondition):
 		return store.ErrConflict
@@ -213,43 +214,43 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 }
 
 // besideData is what the item will weigh but for its data.
-func (s *Store) besideData(job makegood.Job) int {
-	it := besideItem(job, job.Rev+1)
-	if !job.CompleteBy.IsZero() {
-		it[attrCompleteBy], it[attrShard] = instant(job.CompleteBy), number(s.shard(job.ID))
+func (s *Store) besideData(j job.Job) int {
+	it := besideItem(j, j.Rev+1)
+	if !j.CompleteBy.IsZero() {
+		it[attrCompleteBy], it[attrShard] = instant(j.CompleteBy), number(s.shard(j.ID))
 	}
-	if end := s.expiry(job); !end.IsZero() {
+	if end := s.expiry(j); !end.IsZero() {
 		it[attrExpiresAt] = number(end.Unix())
 	}
 	return weight(it) + len(attrData)
 }
 
 // savedBefore reports whether the stored item is what this save made of it: its answer was lost.
-func savedBefore(old item, job makegood.Job, data []byte) bool {
-	return job.LockedBy != "" && asText(old[attrLockedBy]) == job.LockedBy && asInt(old[attrRev]) == job.Rev+1 &&
+func savedBefore(old item, j job.Job, data []byte) bool {
+	return j.LockedBy != "" && asText(old[attrLockedBy]) == j.LockedBy && asInt(old[attrRev]) == j.Rev+1 &&
 		bytes.Equal(asBytes(old[attrData]), data)
 }
 
 // saving is the update that a save makes. Its condition is Rev alone: every writer of the item raises it.
 func (s *Store) saving(change store.Change, data []byte) *update {
-	u, job := newUpdate(), change.Job
+	u, j := newUpdate(), change.Job
 	u.set(u.attr(attrData), "data", blob(data))
-	u.set(u.attr(attrRev), "next", number(job.Rev+1))
-	u.set(u.attr(attrProcessState), "state", text(string(job.ProcessState)))
-	u.set(u.attr(attrLockedBy), "lockedBy", text(job.LockedBy))
-	u.set(u.attr(attrFailureCount), "failures", number(int64(job.FailureCount)))
-	u.set(u.attr(attrWorkflow), "workflow", text(job.Workflow))
-	if job.Needs > 0 {
-		u.set(u.attr(attrNeeds), "needs", number(int64(job.Needs)))
+	u.set(u.attr(attrRev), "next", number(j.Rev+1))
+	u.set(u.attr(attrProcessState), "state", text(string(j.ProcessState)))
+	u.set(u.attr(attrLockedBy), "lockedBy", text(j.LockedBy))
+	u.set(u.attr(attrFailureCount), "failures", number(int64(j.FailureCount)))
+	u.set(u.attr(attrWorkflow), "workflow", text(j.Workflow))
+	if j.Needs > 0 {
+		u.set(u.attr(attrNeeds), "needs", number(int64(j.Needs)))
 	} else {
 		u.remove(u.attr(attrNeeds))
 	}
-	if waits := attention(job); waits != "" {
+	if waits := attention(j); waits != "" {
 		u.set(u.attr(attrAttention), "attention", text(waits))
 	} else {
 		u.remove(u.attr(attrAttention))
 	}
-	if end := s.expiry(job); !end.IsZero() {
+	if end := s.expiry(j); !end.IsZero() {
 		u.set(u.attr(attrExpiresAt), "expiresAt", number(end.Unix()))
 	} else {
 		u.remove(u.attr(attrExpiresAt))
@@ -258,9 +259,9 @@ func (s *Store) saving(change store.Change, data []byte) *update {
 		u.remove(u.attr(name))
 	}
 	if change.MovesKey() {
-		s.move(u, job.ID, job.CompleteBy)
+		s.move(u, j.ID, j.CompleteBy)
 	}
-	u.when(u.attr(attrRev) + " = " + u.value("rev", number(job.Rev)))
+	u.when(u.attr(attrRev) + " = " + u.value("rev", number(j.Rev)))
 	return u
 }
 

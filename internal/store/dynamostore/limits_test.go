@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -20,7 +21,7 @@ func TestAPageOfAListEndsAtAMegabyte(t *testing.T) {
 	s := tab.open(t)
 	const jobs = 8
 	for i := range jobs {
-		j := job(fmt.Sprint("page-", i))
+		j := aJob(fmt.Sprint("page-", i))
 		must(t, "create", s.Create(t.Context(), j))
 		must(t, "payload", s.PutPayload(t.Context(), j.ID, "input", []byte(`"`+strings.Repeat("x", makegood.MaxPayloadBytes-2)+`"`)))
 	}
@@ -62,7 +63,7 @@ func TestDueGoesOnAfterAnEntryThatIsGone(t *testing.T) {
 	s := tab.open(t)
 	base := makegood.Instant(time.Now())
 	for i := range 6 {
-		j := job(fmt.Sprint("gone-", i))
+		j := aJob(fmt.Sprint("gone-", i))
 		j.CompleteBy = base.Add(time.Duration(i) * time.Second)
 		must(t, "create", s.Create(t.Context(), j))
 	}
@@ -97,7 +98,7 @@ func TestDetailsOfMoreThanAMegabyteAreRead(t *testing.T) {
 	for i := range j.Steps {
 		// Far more than a step keeps: its limits are not the store's.
 		message := fmt.Sprint(dice.Uint64()) + strings.Repeat("why ", 2000)
-		j.Steps[i].Forward.Error = &makegood.StepError{Message: message}
+		j.Steps[i].Forward.Error = &job.StepError{Message: message}
 	}
 	must(t, "create", s.Create(t.Context(), j))
 	tab.spent.take()

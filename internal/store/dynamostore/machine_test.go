@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -28,7 +29,7 @@ func TestJobsOfTheMachineAreLoadedAsTheyWereSaved(t *testing.T) {
 type play struct {
 	*rapid.T
 	w      makegood.Workflow
-	job    makegood.Job
+	job    job.Job
 	now    time.Time
 	beside int
 	stored []detail
@@ -54,18 +55,18 @@ func newPlay(t *rapid.T) *play {
 		T: t, w: w.WithDefaults(), now: time.UnixMilli(1_700_000_000_000).UTC(), bodies: map[string][]byte{}, slots: map[string]store.ClaimItem{},
 		beside: rapid.SampledFrom([]int{0, 600, 2000}).Draw(t, "beside"),
 	}
-	job, v := machine.Submit(x.w, machine.Submission{ID: "a", Definition: "0a0b", InputHash: "0c0d", Birth: "0e0f", ReplyTo: "me"}, x.facts(), x.now)
+	j, v := machine.Submit(x.w, machine.Submission{ID: "a", Definition: "0a0b", InputHash: "0c0d", Birth: "0e0f", ReplyTo: "me"}, x.facts(), x.now)
 	if v.Kind != machine.Applied {
 		t.Fatalf("submit: got %v", v)
 	}
-	x.save(job)
+	x.save(j)
 	return x
 }
 
 func (x *play) facts() machine.Facts {
 	f := machine.Facts{
 		Random: rapid.Uint64().Draw(x.T, "random"), Secret: []byte("sixteen bytes of"), Period: time.Minute,
-		Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]makegood.Found{},
+		Values: map[machine.Want]machine.Fact{}, Found: map[machine.Ask]job.Found{},
 	}
 	for _, s := range x.w.Steps {
 		f.Values[machine.Want{Step: s.Name}] = machine.Fact{Run: rapid.IntRange(0, 5).Draw(x.T, "run") > 0}
@@ -80,14 +81,14 @@ func (x *play) event() {
 	e := x.draw()
 	x.apply(e)
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
-		if c, ok := c.(makegood.CloseAttempt); ok && rapid.Bool().Draw(x.T, "closed") {
+		if c, ok := c.(job.CloseAttempt); ok && rapid.Bool().Draw(x.T, "closed") {
 			found := x.answer(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
-			x.apply(makegood.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
+			x.apply(job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
 		}
 	}
 }
 
-func (x *play) apply(e makegood.Event) {
+func (x *play) apply(e job.Event) {
 	facts := x.facts()
 	next, v := machine.Apply(x.w, x.job, e, facts, x.now)
 	for v.Kind == machine.Wanting {
@@ -102,7 +103,7 @@ func (x *play) apply(e makegood.Event) {
 }
 
 // answer says what is known of an attempt, as a store would.
-func (x *play) answer(ask machine.Ask) makegood.Found {
+func (x *play) answer(ask machine.Ask) job.Found {
 	state, _ := x.job.Step(ask.Step)
 	a := state.Forward
 	if ask.Undo {
@@ -120,41 +121,41 @@ func (x *play) answer(ask machine.Ask) makegood.Found {
 	return found
 }
 
-func (x *play) draw() makegood.Event {
+func (x *play) draw() job.Event {
 	switch rapid.IntRange(0, 7).Draw(x.T, "kind") {
 	case 0:
 		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.T, "verb")
-		return makegood.Requested{Verb: verb, Request: fmt.Sprint("request-", x.job.Rev)}
+		return job.Requested{Verb: verb, Request: fmt.Sprint("request-", x.job.Rev)}
 	case 1:
-		return makegood.NotHeard{Seq: x.job.Seq}
+		return job.NotHeard{Seq: x.job.Seq}
 	case 2:
-		return makegood.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.T, "operator"), Listener: rapid.Bool().Draw(x.T, "listener")}
+		return job.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.T, "operator"), Listener: rapid.Bool().Draw(x.T, "listener")}
 	}
 	out := x.out()
 	if len(out) == 0 || rapid.IntRange(0, 4).Draw(x.T, "late") == 0 {
 		x.now = x.job.CompleteBy.Add(time.Millisecond)
-		return makegood.DeadlinePassed{Key: x.job.CompleteBy}
+		return job.DeadlinePassed{Key: x.job.CompleteBy}
 	}
 	reply := rapid.SampledFrom(out).Draw(x.T, "reply")
-	claim := makegood.Claim{Attempt: reply.Attempt, LockedBy: reply.LockedBy, StartedAt: x.now, CompleteBy: x.now.Add(30 * time.Second)}
+	claim := job.Claim{Attempt: reply.Attempt, LockedBy: reply.LockedBy, StartedAt: x.now, CompleteBy: x.now.Add(30 * time.Second)}
 	if next, err := store.Claimed(x.slots[reply.Step], claim, x.now.Add(time.Hour)); err == nil {
 		x.slots[reply.Step] = next
 	}
 	if rapid.IntRange(0, 2).Draw(x.T, "fail") > 0 {
 		output := json.RawMessage(`{"ok":true}`)
-		return makegood.StepSucceeded{Reply: reply, Output: makegood.Payload{Inline: output, Bytes: len(output)}}
+		return job.StepSucceeded{Reply: reply, Output: job.Payload{Inline: output, Bytes: len(output)}}
 	}
-	return makegood.StepFailed{
-		Reply: reply, Error: makegood.StepError{Message: "no stock", Retryable: rapid.Bool().Draw(x.T, "retryable"), Applied: makegood.AppliedUnknown},
+	return job.StepFailed{
+		Reply: reply, Error: job.StepError{Message: "no stock", Retryable: rapid.Bool().Draw(x.T, "retryable"), Applied: makegood.AppliedUnknown},
 	}
 }
 
 // out gives a reply to each attempt that is out.
-func (x *play) out() (replies []makegood.Reply) {
+func (x *play) out() (replies []job.Reply) {
 	for _, s := range x.job.Steps {
-		for _, a := range []makegood.Activity{s.Forward, s.Undo} {
-			if a.State == makegood.Dispatched {
-				replies = append(replies, makegood.Reply{
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched {
+				replies = append(replies, job.Reply{
 					Step: s.Name, Attempt: a.Attempt, Token: machine.Token(x.job, s.Name, a.Attempt),
 					LockedBy: fmt.Sprint("agent:", a.Attempt), StartedAt: x.now,
 				})
@@ -164,13 +165,13 @@ func (x *play) out() (replies []makegood.Reply) {
 	return replies
 }
 
-func (x *play) save(job makegood.Job) {
-	p := pack(job, x.stored, x.beside)
+func (x *play) save(j job.Job) {
+	p := pack(j, x.stored, x.beside)
 	got, stored := unpackAll(x, p, x.bodies)
-	same(x, "job", got, inData(job))
+	same(x, "job", got, inData(j))
 	if x.stored = stored; rapid.IntRange(0, 3).Draw(x.T, "forget") == 0 {
 		x.stored = nil
 	}
-	job.Rev++
-	x.job = job
+	j.Rev++
+	x.job = j
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
@@ -21,7 +22,7 @@ type failer interface {
 }
 
 // unpackAll reads a packed job as Load does, from what was written.
-func unpackAll(t failer, p packed, bodies map[string][]byte) (makegood.Job, []detail) {
+func unpackAll(t failer, p packed, bodies map[string][]byte) (job.Job, []detail) {
 	t.Helper()
 	u, err := jobformat.Decode(p.data)
 	if err != nil {
@@ -49,13 +50,13 @@ func unpackAll(t failer, p packed, bodies map[string][]byte) (makegood.Job, []de
 }
 
 // inData is the job but for what stands beside data.
-func inData(job makegood.Job) makegood.Job {
-	job.ID, job.Workflow, job.ProcessState, job.FailureCount, job.LockedBy = "", "", "", 0, ""
-	job.CompleteBy, job.Rev = time.Time{}, 0
-	if len(job.Untold) == 0 {
-		job.Untold = nil
+func inData(j job.Job) job.Job {
+	j.ID, j.Workflow, j.ProcessState, j.FailureCount, j.LockedBy = "", "", "", 0, ""
+	j.CompleteBy, j.Rev = time.Time{}, 0
+	if len(j.Untold) == 0 {
+		j.Untold = nil
 	}
-	return job
+	return j
 }
 
 func same(t failer, what string, got, want any) {
@@ -69,30 +70,30 @@ func same(t failer, what string, got, want any) {
 // kept, outlived and dropped.
 func TestAnyJobIsLoadedAsItWasSaved(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		job := drawJob(t)
+		j := drawJob(t)
 		bodies := map[string][]byte{}
 		var stored []detail
 		for range rapid.IntRange(1, 6).Draw(t, "saves") {
 			beside := rapid.SampledFrom([]int{0, 700, 1000, 5000}).Draw(t, "beside")
-			p := pack(job, stored, beside)
+			p := pack(j, stored, beside)
 			got, now := unpackAll(t, p, bodies)
-			same(t, "job", got, inData(job))
+			same(t, "job", got, inData(j))
 			if stored = now; rapid.Bool().Draw(t, "forget") {
 				stored = nil
 			}
 			for range rapid.IntRange(0, 3).Draw(t, "changes") {
-				if i := rapid.IntRange(-1, len(job.Steps)-1).Draw(t, "step"); i >= 0 {
-					job.Steps[i] = drawStep(t, i)
+				if i := rapid.IntRange(-1, len(j.Steps)-1).Draw(t, "step"); i >= 0 {
+					j.Steps[i] = drawStep(t, i)
 				}
 			}
 		}
 	})
 }
 
-func drawJob(t *rapid.T) makegood.Job {
+func drawJob(t *rapid.T) job.Job {
 	at := func(name string) time.Time { return drawTime(t, name) }
 	text := rapid.SampledFrom([]string{"", "abcd", "ABCD", "0123456789abcdef", "Zażółć \x00 \"", strings.Repeat("why ", 200)})
-	job := makegood.Job{
+	j := job.Job{
 		ID: "a", Workflow: "order", Definition: text.Draw(t, "definition"), InputHash: text.Draw(t, "hash"),
 		Round: rapid.IntRange(0, 3).Draw(t, "round"), ProcessState: makegood.Processing,
 		Desired:  rapid.SampledFrom(append(makegood.ProcessStates(), "")).Draw(t, "desired"),
@@ -102,25 +103,25 @@ func drawJob(t *rapid.T) makegood.Job {
 		Incarnation: rapid.IntRange(0, 3).Draw(t, "incarnation"), Seq: rapid.IntRange(0, 300).Draw(t, "seq"),
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "untold") {
-		job.Untold = append(job.Untold, makegood.Announcement{
+		j.Untold = append(j.Untold, job.Announcement{
 			Seq: 7, ProcessState: makegood.Error, Reason: text.Draw(t, "told"), At: at("told at"),
 			Operator: rapid.Bool().Draw(t, "operator"), Listener: rapid.Bool().Draw(t, "listener"),
 		})
 	}
 	for range rapid.SampledFrom([]int{0, 1, makegood.MaxRequests}).Draw(t, "requests") {
-		job.Requests = append(job.Requests, text.Draw(t, "request"))
+		j.Requests = append(j.Requests, text.Draw(t, "request"))
 	}
-	job.Birth, job.Secret = text.Draw(t, "birth"), rapid.SampledFrom([][]byte{nil, []byte("sixteen bytes of")}).Draw(t, "secret")
-	job.RemindAt, job.TellAt = at("remind"), at("tell")
-	job.TellTries, job.Unheard = rapid.IntRange(0, 3).Draw(t, "tells"), rapid.IntRange(0, 3).Draw(t, "unheard")
+	j.Birth, j.Secret = text.Draw(t, "birth"), rapid.SampledFrom([][]byte{nil, []byte("sixteen bytes of")}).Draw(t, "secret")
+	j.RemindAt, j.TellAt = at("remind"), at("tell")
+	j.TellTries, j.Unheard = rapid.IntRange(0, 3).Draw(t, "tells"), rapid.IntRange(0, 3).Draw(t, "unheard")
 	for i := range rapid.SampledFrom([]int{0, 1, 3, 9, 40}).Draw(t, "steps") {
-		job.Steps = append(job.Steps, drawStep(t, i))
+		j.Steps = append(j.Steps, drawStep(t, i))
 	}
-	return job
+	return j
 }
 
-func drawStep(t *rapid.T, i int) makegood.StepState {
-	s := makegood.StepState{Name: fmt.Sprintf("step_%04d", i)}
+func drawStep(t *rapid.T, i int) job.StepState {
+	s := job.StepState{Name: fmt.Sprintf("step_%04d", i)}
 	s.Forward, s.Undo = drawActivity(t, s.Name), drawActivity(t, s.Name)
 	if s.Attempt = max(s.Forward.Attempt, s.Undo.Attempt); rapid.Bool().Draw(t, "more") {
 		s.Attempt++
@@ -128,12 +129,12 @@ func drawStep(t *rapid.T, i int) makegood.StepState {
 	return s
 }
 
-func drawActivity(t *rapid.T, step string) makegood.Activity {
+func drawActivity(t *rapid.T, step string) job.Activity {
 	if rapid.IntRange(0, 2).Draw(t, "nothing") == 0 {
-		return makegood.Activity{}
+		return job.Activity{}
 	}
 	small := rapid.IntRange(0, 3)
-	a := makegood.Activity{
+	a := job.Activity{
 		State:   rapid.SampledFrom(activityStates()).Draw(t, "state"),
 		Attempt: small.Draw(t, "attempt"), Tries: small.Draw(t, "tries"), FailureCount: small.Draw(t, "failures"),
 		Interruptions: small.Draw(t, "interruptions"), Resent: small.Draw(t, "resent"),
@@ -143,17 +144,17 @@ func drawActivity(t *rapid.T, step string) makegood.Activity {
 		OpenedAt: drawTime(t, "opened"), LookAt: drawTime(t, "look"), Closing: rapid.Bool().Draw(t, "closing"),
 	}
 	if rapid.Bool().Draw(t, "own ref") {
-		a.Output = makegood.Payload{Ref: outputKey(step, a.Attempt) + rapid.SampledFrom([]string{"0123456789abcdef", "x", ""}).Draw(t, "rest"), Bytes: 70_000}
+		a.Output = job.Payload{Ref: outputKey(step, a.Attempt) + rapid.SampledFrom([]string{"0123456789abcdef", "x", ""}).Draw(t, "rest"), Bytes: 70_000}
 	}
 	if rapid.Bool().Draw(t, "failed") {
-		a.Error = &makegood.StepError{
+		a.Error = &job.StepError{
 			Message: strings.Repeat("no", small.Draw(t, "message")), Retryable: rapid.Bool().Draw(t, "retryable"),
 			Applied:    rapid.SampledFrom([]makegood.Applied{"", makegood.AppliedNo, makegood.AppliedUnknown}).Draw(t, "applied"),
 			RetryAfter: makegood.Duration(small.Draw(t, "after")) * makegood.Second,
 		}
 	}
 	if rapid.Bool().Draw(t, "silent") {
-		a.Silent = makegood.Claim{Attempt: 1, LockedBy: "agent/0123", StartedAt: drawTime(t, "claimed"), CompleteBy: drawTime(t, "until")}
+		a.Silent = job.Claim{Attempt: 1, LockedBy: "agent/0123", StartedAt: drawTime(t, "claimed"), CompleteBy: drawTime(t, "until")}
 	}
 	return a
 }
@@ -166,16 +167,16 @@ func drawTime(t *rapid.T, name string) time.Time {
 	return time.UnixMilli(n).UTC()
 }
 
-func drawPayload(t *rapid.T) makegood.Payload {
-	return rapid.SampledFrom([]makegood.Payload{
+func drawPayload(t *rapid.T) job.Payload {
+	return rapid.SampledFrom([]job.Payload{
 		{}, {Inline: []byte(`{"ok":true}`), Bytes: 11}, {Ref: "input", Bytes: 300}, {Ref: "output#other#9", Bytes: 1}, {Inline: []byte(`1`), Bytes: 5},
 	}).Draw(t, "payload")
 }
 
-func activityStates() []makegood.ActivityState {
-	return []makegood.ActivityState{
-		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
-		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
+func activityStates() []job.ActivityState {
+	return []job.ActivityState{
+		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
+		job.Failed, job.Withdrawn, job.Irreversible,
 	}
 }
 
@@ -183,24 +184,24 @@ func activityStates() []makegood.ActivityState {
 func outputKey(step string, attempt int) string { return fmt.Sprintf("output#%s#%d#", step, attempt) }
 
 // finished is a job of n steps that are over, whose details are spilled.
-func finished(n int) makegood.Job {
+func finished(n int) job.Job {
 	created := time.UnixMilli(1_700_000_000_000).UTC()
-	job := makegood.Job{ID: "order-123456", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1, Desired: makegood.Processed, CreatedAt: created}
+	j := job.Job{ID: "order-123456", Definition: strings.Repeat("0a", 16), InputHash: strings.Repeat("0b", 16), Round: 1, Desired: makegood.Processed, CreatedAt: created}
 	for i := range n {
-		s := makegood.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 100}
-		s.Forward = makegood.Activity{
-			State: makegood.Done, Attempt: 90, Tries: 90, FailureCount: 89, Unknown: true, At: created.Add(time.Hour),
-			Output: makegood.Payload{Ref: outputKey(s.Name, 90) + "0123456789abcdef", Bytes: makegood.MaxPayloadBytes},
+		s := job.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 100}
+		s.Forward = job.Activity{
+			State: job.Done, Attempt: 90, Tries: 90, FailureCount: 89, Unknown: true, At: created.Add(time.Hour),
+			Output: job.Payload{Ref: outputKey(s.Name, 90) + "0123456789abcdef", Bytes: makegood.MaxPayloadBytes},
 		}
 		s.Forward.StartedAt, s.Forward.FinishedAt = created.Add(time.Hour), created.Add(2*time.Hour)
-		job.Steps = append(job.Steps, s)
+		j.Steps = append(j.Steps, s)
 	}
-	return job
+	return j
 }
 
 // spilledSize is how large the data of a job is whose details are elsewhere.
-func spilledSize(job makegood.Job) int {
-	return len(packData(job, shapeOf(job.Steps), details(job, nil)))
+func spilledSize(j job.Job) int {
+	return len(packData(j, shapeOf(j.Steps), details(j, nil)))
 }
 
 func TestAFinishedStepTakesTwelveBytes(t *testing.T) {
@@ -213,15 +214,15 @@ func TestAFinishedStepTakesTwelveBytes(t *testing.T) {
 
 // A step that went well at once takes three bytes, once its details are elsewhere.
 func TestAStepThatWentWellTakesThreeBytes(t *testing.T) {
-	well := func(n int) makegood.Job {
-		job := finished(n)
-		for i := range job.Steps {
-			a := &job.Steps[i].Forward
+	well := func(n int) job.Job {
+		j := finished(n)
+		for i := range j.Steps {
+			a := &j.Steps[i].Forward
 			a.Attempt, a.Tries, a.FailureCount, a.Unknown = 1, 1, 0, false
-			a.Output = makegood.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}
-			job.Steps[i].Attempt = 1
+			a.Output = job.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}
+			j.Steps[i].Attempt = 1
 		}
-		return job
+		return j
 	}
 	const few, many = 10, makegood.MaxSteps
 	size := func(n int) int { return spilledSize(well(n)) }
@@ -232,12 +233,12 @@ func TestAStepThatWentWellTakesThreeBytes(t *testing.T) {
 
 // When an attempt was made, and when it is looked at, are said of those that are out, and near when it was sent.
 func TestLookingAtAnAttemptTakesFewBytes(t *testing.T) {
-	job := finished(1)
-	a := &job.Steps[0].Forward
-	a.State, a.At = makegood.Dispatched, job.CreatedAt.Add(20*24*time.Hour)
-	before := len(packData(job, nil, nil))
+	j := finished(1)
+	a := &j.Steps[0].Forward
+	a.State, a.At = job.Dispatched, j.CreatedAt.Add(20*24*time.Hour)
+	before := len(packData(j, nil, nil))
 	a.LookAt = a.At.Add(10 * time.Minute)
-	if got := len(packData(job, nil, nil)) - before; got > 4 {
+	if got := len(packData(j, nil, nil)) - before; got > 4 {
 		t.Errorf("LookAt takes %d bytes, want at most 4", got)
 	}
 }
@@ -251,24 +252,24 @@ func TestASmallJobSpillsNothing(t *testing.T) {
 // An activity that is over again is described by the newer detail, though the older one is still there
 // for others.
 func TestTheNewerDetailHolds(t *testing.T) {
-	job, bodies := finished(40), map[string][]byte{}
-	job.Steps[3].Forward.Error = &makegood.StepError{Message: strings.Repeat("first ", 200)}
-	_, stored := unpackAll(t, pack(job, nil, 0), bodies)
-	job.Steps[3].Forward.Error = &makegood.StepError{Message: strings.Repeat("second ", 200)}
-	p := pack(job, stored, 0)
+	j, bodies := finished(40), map[string][]byte{}
+	j.Steps[3].Forward.Error = &job.StepError{Message: strings.Repeat("first ", 200)}
+	_, stored := unpackAll(t, pack(j, nil, 0), bodies)
+	j.Steps[3].Forward.Error = &job.StepError{Message: strings.Repeat("second ", 200)}
+	p := pack(j, stored, 0)
 	if len(stored) != 1 || len(p.details) != 2 || p.details[0].body != nil {
 		t.Fatalf("got %d details and then %d, want 1 and then it and another", len(stored), len(p.details))
 	}
 	got, _ := unpackAll(t, p, bodies)
-	same(t, "job", got, inData(job))
+	same(t, "job", got, inData(j))
 }
 
 // Spilling costs a write of its own, so it must save one.
 func TestWhatSavesNoUnitDoesNotSpill(t *testing.T) {
-	job := finished(5)
-	data := len(pack(job, nil, 0).data)
+	j := finished(5)
+	data := len(pack(j, nil, 0).data)
 	for beside, want := range map[int]int{unit - data: 0, unit - data + 1: 1, unit: 0, 2*unit - data: 0, 2*unit - data + 1: 1} {
-		if got := len(pack(job, nil, beside).details); got != want {
+		if got := len(pack(j, nil, beside).details); got != want {
 			t.Errorf("beside %d bytes: got %d details, want %d", beside, got, want)
 		}
 	}
@@ -276,18 +277,18 @@ func TestWhatSavesNoUnitDoesNotSpill(t *testing.T) {
 
 // What is under way changes soon: its details stay where they can be changed.
 func TestWhatIsUnderWayDoesNotSpill(t *testing.T) {
-	job := finished(100)
-	for i, state := range []makegood.ActivityState{makegood.Dispatched, makegood.Backoff, makegood.NotStarted} {
-		job.Steps[i].Forward.State = state
+	j := finished(100)
+	for i, state := range []job.ActivityState{job.Dispatched, job.Backoff, job.NotStarted} {
+		j.Steps[i].Forward.State = state
 	}
-	all := pack(job, nil, unit).details
+	all := pack(j, nil, unit).details
 	if len(all) == 0 {
 		t.Fatal("got no details, want those of the steps that are over")
 	}
 	for _, d := range all {
 		for p := range d.holds {
 			if p.Step < 3 {
-				t.Errorf("got a detail of step %d, which is %q", p.Step, job.Steps[p.Step].Forward.State)
+				t.Errorf("got a detail of step %d, which is %q", p.Step, j.Steps[p.Step].Forward.State)
 			}
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -44,7 +44,7 @@ type detail struct {
 	body []byte // nil: it is stored already
 	// holds is what the activities were when they were written: one that has changed since is not
 	// described by it any more.
-	holds map[jobformat.Place]makegood.Activity
+	holds map[jobformat.Place]job.Activity
 }
 
 // shape is the names of a job's steps, shared by all jobs of a definition.
@@ -72,7 +72,7 @@ func hashOf(key string) []byte {
 }
 
 // shapeOf gives the names of the steps to be kept apart; nil when the job may keep them itself.
-func shapeOf(steps []makegood.StepState) *shape {
+func shapeOf(steps []job.StepState) *shape {
 	body := jobformat.EncodeNames(steps)
 	if len(body) <= inlineNames {
 		return nil
@@ -81,16 +81,16 @@ func shapeOf(steps []makegood.StepState) *shape {
 }
 
 // over reports whether an activity is one whose details may spill: nothing is under way.
-func over(a makegood.Activity) bool {
+func over(a job.Activity) bool {
 	switch a.State {
-	case makegood.NotStarted, makegood.Dispatched, makegood.Backoff:
+	case job.NotStarted, job.Dispatched, job.Backoff:
 		return false
 	}
 	return true
 }
 
 // packData packs a job. Activities that a detail holds are left out of data.
-func packData(job makegood.Job, names *shape, details []detail) []byte {
+func packData(j job.Job, names *shape, details []detail) []byte {
 	apart := jobformat.Apart{Held: held(details)}
 	if names != nil {
 		apart.Names = hashOf(names.key)
@@ -98,7 +98,7 @@ func packData(job makegood.Job, names *shape, details []detail) []byte {
 	for _, d := range details {
 		apart.Details = append(apart.Details, hashOf(d.key))
 	}
-	return jobformat.Encode(job, apart)
+	return jobformat.Encode(j, apart)
 }
 
 // held are the places of all activities that details hold.
@@ -115,16 +115,16 @@ func held(details []detail) map[jobformat.Place]bool {
 // pack packs a job for an item that weighs beside bytes beside its data. stored are details that the
 // job refers to already. As long as the item stays within one write unit, or the details of what is
 // over would not make it cost another one, nothing spills.
-func pack(job makegood.Job, stored []detail, beside int) packed {
-	p := packed{names: shapeOf(job.Steps), details: alive(job, stored)}
-	p.data = packData(job, p.names, p.details)
+func pack(j job.Job, stored []detail, beside int) packed {
+	p := packed{names: shapeOf(j.Steps), details: alive(j, stored)}
+	p.data = packData(j, p.names, p.details)
 	whole := beside + len(p.data)
 	if whole <= unit {
 		return p
 	}
-	fresh := details(job, p.details)
+	fresh := details(j, p.details)
 	spilled := append(slices.Clone(p.details), fresh...)
-	bare := packData(job, p.names, spilled)
+	bare := packData(j, p.names, spilled)
 	if units(whole) == units(beside+len(bare)) {
 		return p
 	}
@@ -135,12 +135,12 @@ func pack(job makegood.Job, stored []detail, beside int) packed {
 func units(bytes int) int { return (bytes + unit - 1) / unit }
 
 // alive gives the stored details that still describe something, each with what it describes.
-func alive(job makegood.Job, stored []detail) []detail {
+func alive(j job.Job, stored []detail) []detail {
 	var all []detail
 	for _, d := range stored {
-		holds := map[jobformat.Place]makegood.Activity{}
+		holds := map[jobformat.Place]job.Activity{}
 		for p, a := range d.holds {
-			if p.Step < len(job.Steps) && equal(*p.At(job.Steps), a) {
+			if p.Step < len(j.Steps) && equal(*p.At(j.Steps), a) {
 				holds[p] = a
 			}
 		}
@@ -151,23 +151,23 @@ func alive(job makegood.Job, stored []detail) []detail {
 	return all
 }
 
-func equal(a, b makegood.Activity) bool { return reflect.DeepEqual(a, b) }
+func equal(a, b job.Activity) bool { return reflect.DeepEqual(a, b) }
 
 // details puts what is over, and in none of the stored details, into new ones.
-func details(job makegood.Job, stored []detail) []detail {
+func details(j job.Job, stored []detail) []detail {
 	known := held(stored)
 	var all []detail
-	next := newDetail(job)
-	for i, s := range job.Steps {
+	next := newDetail(j)
+	for i, s := range j.Steps {
 		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
-			a := p.At(job.Steps)
+			a := p.At(j.Steps)
 			if known[p] || !over(*a) {
 				continue
 			}
 			next.body.Add(s.Name, p, a)
 			next.holds[p] = *a
 			if next.body.Len() >= maxDetailBytes {
-				all, next = append(all, next.detail()), newDetail(job)
+				all, next = append(all, next.detail()), newDetail(j)
 			}
 		}
 	}
@@ -180,11 +180,11 @@ func details(job makegood.Job, stored []detail) []detail {
 // growing is a detail to which activities are added.
 type growing struct {
 	body  *jobformat.Details
-	holds map[jobformat.Place]makegood.Activity
+	holds map[jobformat.Place]job.Activity
 }
 
-func newDetail(job makegood.Job) growing {
-	return growing{body: jobformat.NewDetails(job), holds: map[jobformat.Place]makegood.Activity{}}
+func newDetail(j job.Job) growing {
+	return growing{body: jobformat.NewDetails(j), holds: map[jobformat.Place]job.Activity{}}
 }
 
 func (g growing) detail() detail {
@@ -197,9 +197,9 @@ func (g growing) detail() detail {
 func fill(stored *jobformat.Stored, bodies map[string][]byte) ([]detail, error) {
 	last := map[jobformat.Place]int{}
 	all := make([]detail, len(stored.DetailsAt))
-	parts := make([]map[jobformat.Place]makegood.Activity, len(all))
+	parts := make([]map[jobformat.Place]job.Activity, len(all))
 	for i, hash := range stored.DetailsAt {
-		all[i] = detail{key: detailPrefix + hashText(hash), holds: map[jobformat.Place]makegood.Activity{}}
+		all[i] = detail{key: detailPrefix + hashText(hash), holds: map[jobformat.Place]job.Activity{}}
 		part, err := jobformat.DecodeDetails(bodies[all[i].key])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", all[i].key, err)

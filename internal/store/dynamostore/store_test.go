@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -69,7 +70,7 @@ func TestThrottlingAndConflictsOfTransactionsAreTriedAgain(t *testing.T) {
 				}
 				return 200, "{}"
 			})
-			if err := s.Claim(t.Context(), store.Slot{Agent: "shop", Job: "a"}, makegood.Claim{Attempt: 1, LockedBy: "x"}, time.Time{}); err != nil {
+			if err := s.Claim(t.Context(), store.Slot{Agent: "shop", Job: "a"}, job.Claim{Attempt: 1, LockedBy: "x"}, time.Time{}); err != nil {
 				t.Errorf("got %v, want a claim at the fourth try", err)
 			}
 			if got := requests.Load(); got != 4 {
@@ -85,7 +86,7 @@ func TestThrottlingThatLastsIsAnErrorInTime(t *testing.T) {
 	s := against(t, func(int64, string) (int, string) { return 400, fault("ThrottlingException") })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	err := s.Save(ctx, store.Change{Job: makegood.Job{ID: "a", Rev: 1}})
+	err := s.Save(ctx, store.Change{Job: job.Job{ID: "a", Rev: 1}})
 	if err == nil {
 		t.Fatal("got a save, want an error")
 	}
@@ -187,9 +188,9 @@ func TestTheDocumentShowsTheWritesThatAreMade(t *testing.T) {
 	shown := strings.Join(strings.Fields(string(text)), " ")
 	s := &Store{config: Config{Shards: 1}}
 	at := time.UnixMilli(1)
-	change := store.Change{Job: makegood.Job{ID: "a", CompleteBy: at.Add(time.Hour)}, Seen: at}
+	change := store.Change{Job: job.Job{ID: "a", CompleteBy: at.Add(time.Hour)}, Seen: at}
 	for name, u := range map[string]*update{
-		"claim":           claiming(store.ClaimItem{Claim: makegood.Claim{LockedBy: "me", StartedAt: at, CompleteBy: at}}),
+		"claim":           claiming(store.ClaimItem{Claim: job.Claim{LockedBy: "me", StartedAt: at, CompleteBy: at}}),
 		"beat":            beating(store.ClaimItem{}),
 		"close, replied":  replying(store.Closing{}),
 		"park":            s.parking("a", at, at.Add(time.Hour), "why", nil),
@@ -214,7 +215,7 @@ func plain(u *update, expression string) string {
 func TestAFailedConditionWithoutItsItemIsRead(t *testing.T) {
 	held := `{"Item":{"PK":{"S":"claim#shop#a"},"Attempt":{"N":"1"},"LockedBy":{"S":"other"},"CompleteBy":{"N":"5000"}}}`
 	slot := store.Slot{Agent: "shop", Job: "a", Birth: "b", Step: "reserve"}
-	mine := makegood.Claim{Attempt: 1, LockedBy: "me", StartedAt: time.UnixMilli(1000), CompleteBy: time.UnixMilli(4000)}
+	mine := job.Claim{Attempt: 1, LockedBy: "me", StartedAt: time.UnixMilli(1000), CompleteBy: time.UnixMilli(4000)}
 	until := time.UnixMilli(9000)
 	var asked []string
 	s := against(t, func(_ int64, operation string) (int, string) {
@@ -230,8 +231,8 @@ func TestAFailedConditionWithoutItsItemIsRead(t *testing.T) {
 		t.Errorf("beat: got %v, want %v", err, store.ErrTaken)
 	}
 	found, err := s.Close(t.Context(), slot, store.Closing{Attempt: 1, Until: until, Now: time.UnixMilli(2000), LockedBy: "me"})
-	if err != nil || found.Finding != makegood.FoundHeld {
-		t.Errorf("close: got %v, %v, want %s", found, err, makegood.FoundHeld)
+	if err != nil || found.Finding != job.FoundHeld {
+		t.Errorf("close: got %v, %v, want %s", found, err, job.FoundHeld)
 	}
 	same(t, "requests", asked, []string{"UpdateItem", "GetItem", "UpdateItem", "GetItem", "UpdateItem", "GetItem"})
 }
@@ -259,24 +260,24 @@ func TestASubmissionInATransactionStaysInItsPartition(t *testing.T) {
 		t.Errorf("got a request to %s, want none", operation)
 		return 500, ""
 	})
-	job := finished(0)
+	j := finished(0)
 	for i := range makegood.MaxSteps {
-		job.Steps = append(job.Steps, makegood.StepState{Name: fmt.Sprintf("a_step_of_a_long_name_%03d", i)})
+		j.Steps = append(j.Steps, job.StepState{Name: fmt.Sprintf("a_step_of_a_long_name_%03d", i)})
 	}
-	items := s.CreateItems(job, map[string]json.RawMessage{"input#0a": []byte(`1`)})
+	items := s.CreateItems(j, map[string]json.RawMessage{"input#0a": []byte(`1`)})
 	if len(items) != 2 || *items[0].Put.ConditionExpression != "attribute_not_exists(PK)" {
 		t.Fatalf("got %d items, the first on %v, want the job, if its id is free, and its input", len(items), items[0].Put.ConditionExpression)
 	}
 	for i, it := range items {
-		if it.Put == nil || asText(it.Put.Item[attrPK]) != "job#"+job.ID {
-			t.Errorf("item %d: got %+v, want a put under job#%s", i, it, job.ID)
+		if it.Put == nil || asText(it.Put.Item[attrPK]) != "job#"+j.ID {
+			t.Errorf("item %d: got %+v, want a put under job#%s", i, it, j.ID)
 		}
 	}
 	got, err := jobformat.DecodeWhole(asBytes(items[0].Put.Item[attrData]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "job", got, inData(job))
+	same(t, "job", got, inData(j))
 }
 
 // A page of the index that ends early, for its size, is no reason to take a shard for swept.

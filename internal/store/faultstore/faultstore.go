@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -186,13 +186,13 @@ func ask[T any](ctx context.Context, s *Store, op, job string, execute func() (T
 }
 
 // Create is store.Jobs' with its fault.
-func (s *Store) Create(ctx context.Context, job makegood.Job) error {
-	return s.call(ctx, "Create", job.ID, func() error { return s.inner.Create(ctx, job) })
+func (s *Store) Create(ctx context.Context, j job.Job) error {
+	return s.call(ctx, "Create", j.ID, func() error { return s.inner.Create(ctx, j) })
 }
 
 // Load is store.Jobs' with its fault.
-func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
-	return ask(ctx, s, "Load", id, func() (makegood.Job, error) { return s.inner.Load(ctx, id) })
+func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
+	return ask(ctx, s, "Load", id, func() (job.Job, error) { return s.inner.Load(ctx, id) })
 }
 
 // Save is store.Jobs' with its fault.
@@ -206,12 +206,12 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 }
 
 // Claim is store.Claims' with its fault.
-func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	return s.call(ctx, "Claim", slot.Job, func() error { return s.inner.Claim(ctx, slot, claim, until) })
 }
 
 // Beat is store.Claims' with its fault. The time that comes with ErrWithdrawn is part of the answer.
-func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	var completeBy time.Time
 	err := s.call(ctx, "Beat", slot.Job, func() (err error) {
 		completeBy, err = s.inner.Beat(ctx, slot, claim, until)
@@ -224,13 +224,13 @@ func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim,
 }
 
 // Close is store.Closings' with its fault.
-func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
-	return ask(ctx, s, "Close", slot.Job, func() (makegood.Found, error) { return s.inner.Close(ctx, slot, c) })
+func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
+	return ask(ctx, s, "Close", slot.Job, func() (job.Found, error) { return s.inner.Close(ctx, slot, c) })
 }
 
 // Look is store.Closings' with its fault.
-func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
-	return ask(ctx, s, "Look", slot.Job, func() (makegood.Found, error) { return s.inner.Look(ctx, slot, attempt, until, now) })
+func (s *Store) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
+	return ask(ctx, s, "Look", slot.Job, func() (job.Found, error) { return s.inner.Look(ctx, slot, attempt, until, now) })
 }
 
 // Overrule is store.Closings' with its fault.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -42,8 +43,8 @@ func open(t *testing.T) *sqlitestore.Store {
 	return s
 }
 
-func job(id string) makegood.Job {
-	return makegood.Job{ID: id, Workflow: "order", Round: 1, ProcessState: makegood.Pending}
+func aJob(id string) job.Job {
+	return job.Job{ID: id, Workflow: "order", Round: 1, ProcessState: makegood.Pending}
 }
 
 // exists says whether the inner store has the job.
@@ -77,13 +78,13 @@ func TestEachEffectExecutesAndAnswersAsItSays(t *testing.T) {
 				}
 				return faultstore.Fault{Effect: row.effect}
 			})
-			if err := s.Create(t.Context(), job("a")); !errors.Is(err, row.answer) {
+			if err := s.Create(t.Context(), aJob("a")); !errors.Is(err, row.answer) {
 				t.Errorf("the call: got %v, want %v", err, row.answer)
 			}
 			if got := exists(t, inner, "a"); got != row.executed {
 				t.Errorf("executed: got %v, want %v", got, row.executed)
 			}
-			if err := s.Create(t.Context(), job("b")); !errors.Is(err, row.later) {
+			if err := s.Create(t.Context(), aJob("b")); !errors.Is(err, row.later) {
 				t.Errorf("a later call: got %v, want %v", err, row.later)
 			}
 			if got, want := exists(t, inner, "b"), row.later == nil; got != want {
@@ -98,17 +99,17 @@ func TestEachEffectExecutesAndAnswersAsItSays(t *testing.T) {
 
 func TestAReadThatFailsGivesNothing(t *testing.T) {
 	inner := open(t)
-	if err := inner.Create(t.Context(), job("a")); err != nil {
+	if err := inner.Create(t.Context(), aJob("a")); err != nil {
 		t.Fatal(err)
 	}
 	s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Effect: faultstore.FailAfter} })
 	got, err := s.Load(t.Context(), "a")
-	if !errors.Is(err, faultstore.ErrInjected) || !reflect.DeepEqual(got, makegood.Job{}) {
+	if !errors.Is(err, faultstore.ErrInjected) || !reflect.DeepEqual(got, job.Job{}) {
 		t.Fatalf("got %+v, %v; want no job and %v", got, err, faultstore.ErrInjected)
 	}
-	slot, claim := store.Slot{Agent: "x", Job: "a", Step: "s"}, makegood.Claim{Attempt: 1, LockedBy: "x", CompleteBy: time.Now()}
+	slot, claim := store.Slot{Agent: "x", Job: "a", Step: "s"}, job.Claim{Attempt: 1, LockedBy: "x", CompleteBy: time.Now()}
 	found, err := s.Close(t.Context(), slot, store.Closing{Attempt: 1})
-	if !errors.Is(err, faultstore.ErrInjected) || found != (makegood.Found{}) {
+	if !errors.Is(err, faultstore.ErrInjected) || found != (job.Found{}) {
 		t.Fatalf("close: got %+v, %v; want no answer and %v", found, err, faultstore.ErrInjected)
 	}
 	claim.Attempt = 2
@@ -133,13 +134,13 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 	_, payload := s.Payload(ctx, "h", "input")
 	_, definition := s.Definition(ctx, "hash")
 	_, current := s.CurrentDefinition(ctx, "order")
-	_, beat := s.Beat(ctx, store.Slot{Job: "f"}, makegood.Claim{}, time.Time{})
+	_, beat := s.Beat(ctx, store.Slot{Job: "f"}, job.Claim{}, time.Time{})
 	_, closed := s.Close(ctx, store.Slot{Job: "i"}, store.Closing{})
 	_, look := s.Look(ctx, store.Slot{Job: "j"}, 1, time.Time{}, time.Time{})
 	errs := []error{
 		load, due, payload, definition, current, beat, closed, look,
-		s.Create(ctx, job("a")), s.Save(ctx, store.Change{Job: job("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
-		s.Claim(ctx, store.Slot{Job: "e"}, makegood.Claim{}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k"}, 1, "x", time.Time{}),
+		s.Create(ctx, aJob("a")), s.Save(ctx, store.Change{Job: aJob("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
+		s.Claim(ctx, store.Slot{Job: "e"}, job.Claim{}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k"}, 1, "x", time.Time{}),
 		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil),
 	}
 	want := []faultstore.Call{
@@ -191,7 +192,7 @@ func TestOneCrashIsToldOnceAndNothingIsExecutedAfterIt(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range calls {
 		all.Go(func() {
-			if s.Create(context.Background(), job(fmt.Sprint(i))) == nil {
+			if s.Create(context.Background(), aJob(fmt.Sprint(i))) == nil {
 				answered.Add(1)
 			}
 		})
@@ -219,9 +220,9 @@ func TestACallThatIsDelayedWhenTheProcessDiesIsNotExecuted(t *testing.T) {
 			return faultstore.Fault{Effect: faultstore.CrashAfter, Delay: time.Second}
 		})
 		slow := make(chan error, 1)
-		go func() { slow <- s.Create(t.Context(), job("slow")) }()
+		go func() { slow <- s.Create(t.Context(), aJob("slow")) }()
 		synctest.Wait()
-		if err := s.Create(t.Context(), job("fast")); !errors.Is(err, faultstore.ErrCrashed) {
+		if err := s.Create(t.Context(), aJob("fast")); !errors.Is(err, faultstore.ErrCrashed) {
 			t.Errorf("the call that crashes: got %v, want %v", err, faultstore.ErrCrashed)
 		}
 		if err := <-slow; !errors.Is(err, faultstore.ErrCrashed) {
@@ -239,7 +240,7 @@ func TestACallThatIsExecutedWhileTheProcessDiesIsNotAnswered(t *testing.T) {
 	// The plan of the inner one runs while the outer call is under way.
 	dying := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
 		if c.Job == "a" {
-			_ = s.Create(context.Background(), job("killer"))
+			_ = s.Create(context.Background(), aJob("killer"))
 		}
 		return faultstore.Fault{}
 	})
@@ -249,7 +250,7 @@ func TestACallThatIsExecutedWhileTheProcessDiesIsNotAnswered(t *testing.T) {
 		}
 		return faultstore.Fault{}
 	})
-	if err := s.Create(t.Context(), job("a")); !errors.Is(err, faultstore.ErrCrashed) {
+	if err := s.Create(t.Context(), aJob("a")); !errors.Is(err, faultstore.ErrCrashed) {
 		t.Errorf("got %v, want %v", err, faultstore.ErrCrashed)
 	}
 	if !exists(t, inner, "a") {
@@ -262,12 +263,12 @@ func TestADelayPassesBeforeTheCallAndEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := faultstore.New(inner, func(faultstore.Call) faultstore.Fault { return faultstore.Fault{Delay: time.Minute} })
 		start := time.Now()
-		if err := s.Create(t.Context(), job("a")); err != nil || time.Since(start) != time.Minute {
+		if err := s.Create(t.Context(), aJob("a")); err != nil || time.Since(start) != time.Minute {
 			t.Errorf("got %v after %v, want success after a minute", err, time.Since(start))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Create(ctx, job("b")); !errors.Is(err, context.DeadlineExceeded) {
+		if err := s.Create(ctx, aJob("b")); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 		}
 	})

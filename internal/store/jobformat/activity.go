@@ -4,10 +4,11 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // readActivity reads what writer.details wrote, and what a later release keeps beside it, into a.
-func readActivity(a *makegood.Activity, data []byte, epoch int64) error {
+func readActivity(a *job.Activity, data []byte, epoch int64) error {
 	r := activityReader{Activity: a}
 	kept, err := readFields(data, func(f *field) bool { return r.times(f, epoch) || r.output(f) || r.ending(f) })
 	if err != nil {
@@ -32,7 +33,7 @@ func readActivity(a *makegood.Activity, data []byte, epoch int64) error {
 
 // activityReader reads one activity.
 type activityReader struct {
-	*makegood.Activity
+	*job.Activity
 	// after are the times that are counted from At, late of them: At may be read after them. One that is there again takes
 	// the place of the first.
 	after [6]after
@@ -113,8 +114,8 @@ func (r *activityReader) ending(f *field) bool {
 	return true
 }
 
-func readError(f *field) *makegood.StepError {
-	var e makegood.StepError
+func readError(f *field) *job.StepError {
+	var e job.StepError
 	e.Kept = f.message(func(f *field) bool {
 		switch f.num {
 		case errorMessage:

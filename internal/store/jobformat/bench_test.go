@@ -7,17 +7,18 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // What a save and a load cost in the processor, and how large a job is: docs/decisions/0012-the-stored-job.md.
 func BenchmarkJob(b *testing.B) {
 	for _, n := range []int{5, 20, makegood.MaxSteps} {
-		job := benchJob(n)
-		data := jobformat.Encode(job, jobformat.Apart{})
+		j := benchJob(n)
+		data := jobformat.Encode(j, jobformat.Apart{})
 		b.Run(fmt.Sprint("encode ", n, " steps"), func(b *testing.B) {
 			for b.Loop() {
-				jobformat.Encode(job, jobformat.Apart{})
+				jobformat.Encode(j, jobformat.Apart{})
 			}
 			b.ReportMetric(float64(len(data)), "bytes")
 		})
@@ -31,26 +32,26 @@ func BenchmarkJob(b *testing.B) {
 }
 
 // benchJob is a job whose last step is under way, and all before it went well.
-func benchJob(n int) makegood.Job {
+func benchJob(n int) job.Job {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	job := makegood.Job{
+	j := job.Job{
 		ID: "order-123456", Workflow: "order", Definition: strings.Repeat("0a", 32), InputHash: strings.Repeat("0b", 32), Birth: strings.Repeat("0c", 8), Round: 1,
 		ProcessState: makegood.Processing, Desired: makegood.Processed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: n, Secret: []byte("sixteen bytes of"),
-		Input: makegood.Payload{Inline: []byte(`{"sku":"A1","quantity":2}`), Bytes: 25},
+		Input: job.Payload{Inline: []byte(`{"sku":"A1","quantity":2}`), Bytes: 25},
 	}
 	for i := range n {
-		s := makegood.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 1}
+		s := job.StepState{Name: fmt.Sprintf("step_%03d", i), Attempt: 1}
 		begun := at.Add(time.Duration(i) * 1234 * time.Millisecond)
-		s.Forward = makegood.Activity{
-			State: makegood.Done, Attempt: 1, Tries: 1, At: begun, Cause: fmt.Sprintf("step_%03d#1", max(0, i-1)),
+		s.Forward = job.Activity{
+			State: job.Done, Attempt: 1, Tries: 1, At: begun, Cause: fmt.Sprintf("step_%03d#1", max(0, i-1)),
 			StartedAt: begun.Add(41 * time.Millisecond), FinishedAt: begun.Add(1039 * time.Millisecond),
-			Output: makegood.Payload{Inline: []byte(`{"ok":true,"reference":"0123456"}`), Bytes: 33},
+			Output: job.Payload{Inline: []byte(`{"ok":true,"reference":"0123456"}`), Bytes: 33},
 		}
 		if i == n-1 {
-			s.Forward.State, s.Forward.Output, s.Forward.FinishedAt = makegood.Dispatched, makegood.Payload{}, time.Time{}
+			s.Forward.State, s.Forward.Output, s.Forward.FinishedAt = job.Dispatched, job.Payload{}, time.Time{}
 			s.Forward.LookAt = begun.Add(time.Minute)
 		}
-		job.Steps = append(job.Steps, s)
+		j.Steps = append(j.Steps, s)
 	}
-	return job
+	return j
 }

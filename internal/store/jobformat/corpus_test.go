@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
@@ -27,37 +28,37 @@ var writeCorpus = flag.Bool("write-corpus", false, "write the jobs of this relea
 const corpus = "testdata/format-1"
 
 // corpusJobs are jobs as they stand in stores, and one with everything.
-func corpusJobs() map[string]makegood.Job {
+func corpusJobs() map[string]job.Job {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	born := makegood.Job{
+	born := job.Job{
 		Definition: strings.Repeat("0a", 32), InputHash: strings.Repeat("0b", 32), Birth: "00112233445566778899aabbccddeeff", Round: 1,
 		Desired: makegood.Processed, CreatedAt: at, Deadline: at.Add(time.Hour), Transitions: 1, Secret: []byte("sixteen bytes of"),
-		Input: makegood.Payload{Inline: []byte(`{"sku":"A1"}`), Bytes: 12},
-		Steps: []makegood.StepState{{Name: "reserve"}, {Name: "charge"}, {Name: "ship"}},
+		Input: job.Payload{Inline: []byte(`{"sku":"A1"}`), Bytes: 12},
+		Steps: []job.StepState{{Name: "reserve"}, {Name: "charge"}, {Name: "ship"}},
 	}
 	born.Steps[0].Attempt = 1
-	born.Steps[0].Forward = makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: at, Cause: "submit", LookAt: at.Add(time.Minute)}
+	born.Steps[0].Forward = job.Activity{State: job.Dispatched, Attempt: 1, Tries: 1, At: at, Cause: "submit", LookAt: at.Add(time.Minute)}
 	done := born.Clone()
 	done.FinishedAt = at.Add(3 * time.Second)
 	for i := range done.Steps {
 		started := at.Add(time.Duration(i) * time.Second)
 		done.Steps[i].Attempt = 1
-		done.Steps[i].Forward = makegood.Activity{
-			State: makegood.Done, Attempt: 1, Tries: 1, At: started, Cause: fmt.Sprint("reply#", i), StartedAt: started.Add(20 * time.Millisecond),
-			FinishedAt: started.Add(900 * time.Millisecond), Output: makegood.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11},
+		done.Steps[i].Forward = job.Activity{
+			State: job.Done, Attempt: 1, Tries: 1, At: started, Cause: fmt.Sprint("reply#", i), StartedAt: started.Add(20 * time.Millisecond),
+			FinishedAt: started.Add(900 * time.Millisecond), Output: job.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11},
 		}
 	}
-	done.Steps[2].Forward.Output = makegood.Payload{Ref: "output#ship#1#0123456789abcdef", Bytes: 70_000}
+	done.Steps[2].Forward.Output = job.Payload{Ref: "output#ship#1#0123456789abcdef", Bytes: 70_000}
 	stopped := done.Clone()
 	stopped.Reason, stopped.Seq, stopped.Desired = "no stock", 1, makegood.Undone
-	stopped.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: "no stock", At: at, Operator: true}}
-	stopped.Steps[1].Undo = makegood.Activity{
-		State: makegood.Failed, Attempt: 7, Tries: 5, FailureCount: 5, Unknown: true, At: at,
-		Error:  &makegood.StepError{Message: "no", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second},
-		Silent: makegood.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
+	stopped.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: "no stock", At: at, Operator: true}}
+	stopped.Steps[1].Undo = job.Activity{
+		State: job.Failed, Attempt: 7, Tries: 5, FailureCount: 5, Unknown: true, At: at,
+		Error:  &job.StepError{Message: "no", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Second},
+		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
-	return map[string]makegood.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full()}
+	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full()}
 }
 
 // kept is what a job keeps of a later release, which its JSON does not show.
@@ -67,25 +68,25 @@ type kept struct {
 
 // shown is a job as the corpus has it beside its bytes.
 type shown struct {
-	Job  makegood.Job
+	Job  job.Job
 	Kept []kept
 }
 
-func show(t testing.TB, job makegood.Job) []byte {
+func show(t testing.TB, j job.Job) []byte {
 	t.Helper()
-	s := shown{Job: job}
+	s := shown{Job: j}
 	add := func(where, raw string) {
 		if raw != "" {
 			s.Kept = append(s.Kept, kept{where, hex.EncodeToString([]byte(raw))})
 		}
 	}
-	add("job", job.Kept)
-	for i, a := range job.Untold {
+	add("job", j.Kept)
+	for i, a := range j.Untold {
 		add(fmt.Sprint("untold ", i), a.Kept)
 	}
-	for i, step := range job.Steps {
+	for i, step := range j.Steps {
 		add(fmt.Sprint("step ", i), step.Kept)
-		for name, a := range map[string]makegood.Activity{"forward": step.Forward, "undo": step.Undo} {
+		for name, a := range map[string]job.Activity{"forward": step.Forward, "undo": step.Undo} {
 			add(fmt.Sprint(name, " ", i), a.Kept)
 			if a.Error != nil {
 				add(fmt.Sprint(name, " error ", i), a.Error.Kept)
@@ -110,14 +111,14 @@ func TestTheCorpusIsReadAsItWasWritten(t *testing.T) {
 	}
 	for _, file := range readCorpus(t, "testdata/format-*/*.bin") {
 		data := read(t, file)
-		job, err := jobformat.DecodeWhole(data)
+		j, err := jobformat.DecodeWhole(data)
 		must(t, file, err)
-		if got, want := show(t, job), read(t, strings.TrimSuffix(file, ".bin")+".json"); !bytes.Equal(got, want) {
+		if got, want := show(t, j), read(t, strings.TrimSuffix(file, ".bin")+".json"); !bytes.Equal(got, want) {
 			t.Errorf("%s: got\n%s\nwant\n%s", file, got, want)
 		}
-		again, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+		again, err := jobformat.DecodeWhole(jobformat.Encode(j, jobformat.Apart{}))
 		must(t, file+", again", err)
-		same(t, file+", again", again, job)
+		same(t, file+", again", again, j)
 	}
 }
 

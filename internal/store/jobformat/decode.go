@@ -4,15 +4,15 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // Stored is a job as its data says it, while its names and details may be missing still.
 type Stored struct {
-	Job makegood.Job
+	Job job.Job
 	// NamesAt is the hash under which the names of the steps are kept, if they are not in the data.
 	NamesAt []byte
 	// DetailsAt are the hashes under which the details of the activities in Detailed are kept.
@@ -41,10 +41,10 @@ func Decode(data []byte) (Stored, error) {
 }
 
 // DecodeWhole is Decode of a job of which nothing is kept apart.
-func DecodeWhole(data []byte) (makegood.Job, error) {
+func DecodeWhole(data []byte) (job.Job, error) {
 	s, err := Decode(data)
 	if err == nil && (s.NamesAt != nil || len(s.Detailed) > 0) {
-		return makegood.Job{}, damaged("names or details of a job are not with it")
+		return job.Job{}, damaged("names or details of a job are not with it")
 	}
 	return s.Job, err
 }
@@ -121,31 +121,31 @@ func (d *decoder) field(f *field) bool {
 
 // head reads what most jobs have.
 func (d *decoder) head(f *field) bool {
-	job := &d.Job
+	j := &d.Job
 	switch f.num {
 	case jobFormat:
 		f.uint()
 	case jobCreatedAt:
 		// It was read before everything that is counted from it.
-		if t := f.time(0); !t.Equal(job.CreatedAt) {
+		if t := f.time(0); !t.Equal(j.CreatedAt) {
 			f.bad = true
 		}
 	case jobDefinitionHex:
-		job.Definition = f.hash()
+		j.Definition = f.hash()
 	case jobInputHashHex:
-		job.InputHash = f.hash()
+		j.InputHash = f.hash()
 	case jobDesired:
-		job.Desired = stateOf(f.uint(), processStates())
+		j.Desired = stateOf(f.uint(), processStates())
 	case jobRound:
-		job.Round = f.int()
+		j.Round = f.int()
 	case jobBirthHex:
-		job.Birth = f.hash()
+		j.Birth = f.hash()
 	case jobSecret:
-		job.Secret = f.copied()
+		j.Secret = f.copied()
 	case jobInputInline:
-		job.Input.Inline = f.copied()
+		j.Input.Inline = f.copied()
 	case jobTransitions:
-		job.Transitions = f.int()
+		j.Transitions = f.int()
 	default:
 		return false
 	}
@@ -179,30 +179,30 @@ func (d *decoder) parts(f *field) bool {
 
 // tail reads numbers and times that most jobs have not.
 func (d *decoder) tail(f *field) bool {
-	job := &d.Job
+	j := &d.Job
 	switch f.num {
 	case jobSeq:
-		job.Seq = f.int()
+		j.Seq = f.int()
 	case jobNeeds:
-		job.Needs = f.level()
+		j.Needs = f.level()
 	case jobDeadline:
-		job.Deadline = f.time(d.epoch)
+		j.Deadline = f.time(d.epoch)
 	case jobFinishedAt:
-		job.FinishedAt = f.time(d.epoch)
+		j.FinishedAt = f.time(d.epoch)
 	case jobPausedAt:
-		job.PausedAt = f.time(d.epoch)
+		j.PausedAt = f.time(d.epoch)
 	case jobStartAt:
-		job.StartAt = f.time(d.epoch)
+		j.StartAt = f.time(d.epoch)
 	case jobIncarnation:
-		job.Incarnation = f.int()
+		j.Incarnation = f.int()
 	case jobRemindAt:
-		job.RemindAt = f.time(d.epoch)
+		j.RemindAt = f.time(d.epoch)
 	case jobTellTries:
-		job.TellTries = f.int()
+		j.TellTries = f.int()
 	case jobTellAt:
-		job.TellAt = f.time(d.epoch)
+		j.TellAt = f.time(d.epoch)
 	case jobUnheard:
-		job.Unheard = f.int()
+		j.Unheard = f.int()
 	default:
 		return false
 	}
@@ -211,33 +211,33 @@ func (d *decoder) tail(f *field) bool {
 
 // texts reads strings that most jobs have not, and who must be told.
 func (d *decoder) texts(f *field) bool {
-	job := &d.Job
+	j := &d.Job
 	switch f.num {
 	case jobDefinition:
-		job.Definition = f.text()
+		j.Definition = f.text()
 	case jobInputHash:
-		job.InputHash = f.text()
+		j.InputHash = f.text()
 	case jobBirth:
-		job.Birth = f.text()
+		j.Birth = f.text()
 	case jobInputRef:
-		job.Input.Ref = f.text()
+		j.Input.Ref = f.text()
 	case jobReason:
-		job.Reason = f.text()
+		j.Reason = f.text()
 	case jobRequests:
-		job.Requests = append(job.Requests, f.text())
+		j.Requests = append(j.Requests, f.text())
 	case jobReplyTo:
-		job.ReplyTo = f.text()
+		j.ReplyTo = f.text()
 	case jobUntold:
-		job.Untold = append(job.Untold, d.announcement(f))
+		j.Untold = append(j.Untold, d.announcement(f))
 	case jobRequestedBy:
-		job.RequestedBy = f.text()
+		j.RequestedBy = f.text()
 	default:
 		return false
 	}
 	return true
 }
 
-func (d *decoder) announcement(f *field) (a makegood.Announcement) {
+func (d *decoder) announcement(f *field) (a job.Announcement) {
 	a.Kept = f.message(func(f *field) bool {
 		switch f.num {
 		case toldSeq:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -15,7 +16,7 @@ func (d *decoder) assemble() error {
 	}
 	// Every step has a byte of summary at least, so no number in the bytes makes a job larger than they are.
 	if most := min(len(d.summaries.in), makegood.MaxSteps); most > 0 {
-		d.Job.Steps = make([]makegood.StepState, 0, most)
+		d.Job.Steps = make([]job.StepState, 0, most)
 	}
 	for len(d.summaries.in) > 0 && d.newer == nil {
 		if err := d.step(); err != nil {
@@ -56,7 +57,7 @@ func (d *decoder) step() error {
 		d.leave("it has more than %d steps", makegood.MaxSteps)
 		return nil
 	}
-	d.Job.Steps = append(d.Job.Steps, makegood.StepState{})
+	d.Job.Steps = append(d.Job.Steps, job.StepState{})
 	s := &d.Job.Steps[i]
 	forward := d.summaries.next()
 	if err := d.activity(Place{Step: i}, forward, sumAll); err != nil || d.newer != nil {

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/makegood-dev/makegood/internal/job"
 
-	"github.com/makegood-dev/makegood"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The bits of a summary; the lowest four are the state of the activity. job.proto says what they mean.
@@ -25,17 +25,17 @@ const (
 
 // Encode writes a job but for what stands beside it, and for what is kept apart. A state that no release gave is a
 // mistake of ours.
-func Encode(job makegood.Job, apart Apart) []byte {
-	e := encoder{epoch: epochOf(job.CreatedAt)}
+func Encode(j job.Job, apart Apart) []byte {
+	e := encoder{epoch: epochOf(j.CreatedAt)}
 	e.out = make([]byte, 0, 512)
-	e.head(job)
+	e.head(j)
 	if apart.Names == nil {
-		for _, s := range job.Steps {
+		for _, s := range j.Steps {
 			e.message(jobNames, []byte(s.Name))
 		}
 	}
-	e.steps(job.Steps, apart.Held)
-	e.tail(job, apart)
+	e.steps(j.Steps, apart.Held)
+	e.tail(j, apart)
 	return e.out
 }
 
@@ -50,57 +50,57 @@ type encoder struct {
 }
 
 // head writes what most jobs have, which takes a byte for the number of each field.
-func (e *encoder) head(job makegood.Job) {
+func (e *encoder) head(j job.Job) {
 	e.uint(jobFormat, format)
-	e.time(jobCreatedAt, job.CreatedAt, 0)
-	e.hex(jobDefinitionHex, job.Definition)
-	e.hex(jobInputHashHex, job.InputHash)
-	e.uint(jobDesired, numberOf(job.Desired, processStates()))
-	e.int(jobRound, job.Round)
-	e.hex(jobBirthHex, job.Birth)
-	e.bytes(jobSecret, job.Secret)
-	e.bytes(jobInputInline, job.Input.Inline)
-	e.int(jobTransitions, job.Transitions)
+	e.time(jobCreatedAt, j.CreatedAt, 0)
+	e.hex(jobDefinitionHex, j.Definition)
+	e.hex(jobInputHashHex, j.InputHash)
+	e.uint(jobDesired, numberOf(j.Desired, processStates()))
+	e.int(jobRound, j.Round)
+	e.hex(jobBirthHex, j.Birth)
+	e.bytes(jobSecret, j.Secret)
+	e.bytes(jobInputInline, j.Input.Inline)
+	e.int(jobTransitions, j.Transitions)
 }
 
 // tail writes the rest: what most jobs have not.
-func (e *encoder) tail(job makegood.Job, apart Apart) {
-	e.int(jobSeq, job.Seq)
-	e.int(jobNeeds, job.Needs)
+func (e *encoder) tail(j job.Job, apart Apart) {
+	e.int(jobSeq, j.Seq)
+	e.int(jobNeeds, j.Needs)
 	e.bytes(jobNamesAt, apart.Names)
 	for _, key := range apart.Details {
 		e.message(jobDetailsAt, key)
 	}
-	e.plain(jobDefinition, job.Definition)
-	e.plain(jobInputHash, job.InputHash)
-	e.plain(jobBirth, job.Birth)
-	e.text(jobInputRef, job.Input.Ref)
-	e.size(jobInputBytes, job.Input)
-	e.time(jobDeadline, job.Deadline, e.epoch)
-	e.time(jobFinishedAt, job.FinishedAt, e.epoch)
-	e.text(jobReason, job.Reason)
-	for _, name := range job.Requests {
+	e.plain(jobDefinition, j.Definition)
+	e.plain(jobInputHash, j.InputHash)
+	e.plain(jobBirth, j.Birth)
+	e.text(jobInputRef, j.Input.Ref)
+	e.size(jobInputBytes, j.Input)
+	e.time(jobDeadline, j.Deadline, e.epoch)
+	e.time(jobFinishedAt, j.FinishedAt, e.epoch)
+	e.text(jobReason, j.Reason)
+	for _, name := range j.Requests {
 		e.message(jobRequests, []byte(name))
 	}
-	e.time(jobPausedAt, job.PausedAt, e.epoch)
-	e.time(jobStartAt, job.StartAt, e.epoch)
-	e.text(jobReplyTo, job.ReplyTo)
-	e.int(jobIncarnation, job.Incarnation)
-	for _, a := range job.Untold {
+	e.time(jobPausedAt, j.PausedAt, e.epoch)
+	e.time(jobStartAt, j.StartAt, e.epoch)
+	e.text(jobReplyTo, j.ReplyTo)
+	e.int(jobIncarnation, j.Incarnation)
+	for _, a := range j.Untold {
 		e.announcement(a)
 	}
-	e.time(jobRemindAt, job.RemindAt, e.epoch)
-	e.int(jobTellTries, job.TellTries)
-	e.time(jobTellAt, job.TellAt, e.epoch)
-	e.int(jobUnheard, job.Unheard)
-	e.text(jobRequestedBy, job.RequestedBy)
-	for i, s := range job.Steps {
+	e.time(jobRemindAt, j.RemindAt, e.epoch)
+	e.int(jobTellTries, j.TellTries)
+	e.time(jobTellAt, j.TellAt, e.epoch)
+	e.int(jobUnheard, j.Unheard)
+	e.text(jobRequestedBy, j.RequestedBy)
+	for i, s := range j.Steps {
 		e.keptOfStep(i, s.Kept)
 	}
-	e.kept(job.Kept)
+	e.kept(j.Kept)
 }
 
-func (e *encoder) announcement(a makegood.Announcement) {
+func (e *encoder) announcement(a job.Announcement) {
 	w := e.begin()
 	w.int(toldSeq, a.Seq)
 	w.uint(toldState, numberOf(a.ProcessState, processStates()))
@@ -129,7 +129,7 @@ func (e *encoder) keptOfStep(i int, kept string) {
 	e.message(jobSteps, w.out)
 }
 
-func (e *encoder) steps(steps []makegood.StepState, held map[Place]bool) {
+func (e *encoder) steps(steps []job.StepState, held map[Place]bool) {
 	for i := range steps {
 		e.step(&steps[i], held[Place{Step: i}], held[Place{Step: i, Undo: true}])
 	}
@@ -139,7 +139,7 @@ func (e *encoder) steps(steps []makegood.StepState, held map[Place]bool) {
 }
 
 // step writes a step but for its name. Attempt is nearly always that of its latest activity.
-func (e *encoder) step(s *makegood.StepState, heldForward, heldUndo bool) {
+func (e *encoder) step(s *job.StepState, heldForward, heldUndo bool) {
 	forward := e.activity(s.Name, &s.Forward, heldForward)
 	if s.Attempt != max(s.Forward.Attempt, s.Undo.Attempt) {
 		forward |= sumAttempt
@@ -159,7 +159,7 @@ func (e *encoder) number(n int) { e.numbers = protowire.AppendVarint(e.numbers, 
 
 // activity gives the summary of an activity, and writes its numbers and the rest of it. That of one of which nothing
 // is known is 0.
-func (e *encoder) activity(step string, a *makegood.Activity, held bool) uint64 {
+func (e *encoder) activity(step string, a *job.Activity, held bool) uint64 {
 	sum := numberOf(a.State, activityStates())
 	rest, own := ownRef(step, a)
 	if a.Unknown {
@@ -196,8 +196,8 @@ func (e *encoder) activity(step string, a *makegood.Activity, held bool) uint64 
 }
 
 // usualTries is what attempt and tries of most activities are.
-func usualTries(s makegood.ActivityState) int {
-	if s == makegood.NotStarted {
+func usualTries(s job.ActivityState) int {
+	if s == job.NotStarted {
 		return 0
 	}
 	return 1
@@ -205,7 +205,7 @@ func usualTries(s makegood.ActivityState) int {
 
 // ownRef reports whether the output is kept where outputs of this attempt are, and gives the rest of its key,
 // which tells its content.
-func ownRef(step string, a *makegood.Activity) (rest string, own bool) {
+func ownRef(step string, a *job.Activity) (rest string, own bool) {
 	if a.Output.Ref == "" || len(a.Output.Inline) > 0 {
 		return "", false
 	}
@@ -223,14 +223,14 @@ func outputPrefix(step string, attempt int) string {
 
 // details writes what of an activity may move to an item of its own. rest is the end of the key of an output that is
 // kept under its attempt.
-func (w *writer) details(a *makegood.Activity, rest, kept string, epoch int64) {
+func (w *writer) details(a *job.Activity, rest, kept string, epoch int64) {
 	w.time(actAt, a.At, epoch)
 	if !a.At.IsZero() {
 		epoch = epochOf(a.At)
 	}
 	output := a.Output
 	if rest != "" {
-		output = makegood.Payload{}
+		output = job.Payload{}
 	}
 	w.time(actStartedAt, a.StartedAt, epoch)
 	w.time(actFinishedAt, a.FinishedAt, epoch)
@@ -253,7 +253,7 @@ func (w *writer) details(a *makegood.Activity, rest, kept string, epoch int64) {
 	w.kept(kept)
 }
 
-func encodeError(e makegood.StepError) []byte {
+func encodeError(e job.StepError) []byte {
 	var w writer
 	w.text(errorMessage, e.Message)
 	w.text(errorApplied, string(e.Applied))

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -26,7 +26,7 @@ type Place struct {
 }
 
 // At gives the activity of a place.
-func (p Place) At(steps []makegood.StepState) *makegood.Activity {
+func (p Place) At(steps []job.StepState) *job.Activity {
 	if p.Undo {
 		return &steps[p.Step].Undo
 	}
@@ -52,23 +52,23 @@ type Apart struct {
 }
 
 // Newer says why this release must leave a job alone: store.ErrNewer, or nil if it may decide about it.
-func Newer(job makegood.Job) error {
+func Newer(j job.Job) error {
 	switch {
-	case job.Needs > Level:
-		return fmt.Errorf("%w: it needs level %d, this release knows level %d", store.ErrNewer, job.Needs, Level)
-	case isNewer(job.ProcessState, processStates()):
-		return newerState(job.ProcessState)
-	case isNewer(job.Desired, processStates()):
-		return newerState(job.Desired)
+	case j.Needs > Level:
+		return fmt.Errorf("%w: it needs level %d, this release knows level %d", store.ErrNewer, j.Needs, Level)
+	case isNewer(j.ProcessState, processStates()):
+		return newerState(j.ProcessState)
+	case isNewer(j.Desired, processStates()):
+		return newerState(j.Desired)
 	}
-	for _, a := range job.Untold {
+	for _, a := range j.Untold {
 		if isNewer(a.ProcessState, processStates()) {
 			return newerState(a.ProcessState)
 		}
 	}
 	known := activityStates()
-	for _, s := range job.Steps {
-		for _, a := range []*makegood.Activity{&s.Forward, &s.Undo} {
+	for _, s := range j.Steps {
+		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
 			if isNewer(a.State, known) {
 				return newerState(a.State)
 			}

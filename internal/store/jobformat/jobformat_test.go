@@ -13,27 +13,28 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // full is a job with a value of its own in every field, of those that are stored here.
-func full() makegood.Job {
-	var job makegood.Job
+func full() job.Job {
+	var j job.Job
 	n := 0
-	set(reflect.ValueOf(&job).Elem(), &n)
-	job.Needs, job.Desired = jobformat.Level, makegood.Undone
-	for i := range job.Untold {
-		job.Untold[i].ProcessState = makegood.Error
+	set(reflect.ValueOf(&j).Elem(), &n)
+	j.Needs, j.Desired = jobformat.Level, makegood.Undone
+	for i := range j.Untold {
+		j.Untold[i].ProcessState = makegood.Error
 	}
-	return stored(job)
+	return stored(j)
 }
 
 // stored is a job but for what stands beside it.
-func stored(job makegood.Job) makegood.Job {
-	job.ID, job.Workflow, job.ProcessState, job.FailureCount, job.LockedBy = "", "", "", 0, ""
-	job.CompleteBy, job.Rev = time.Time{}, 0
-	return job
+func stored(j job.Job) job.Job {
+	j.ID, j.Workflow, j.ProcessState, j.FailureCount, j.LockedBy = "", "", "", 0, ""
+	j.CompleteBy, j.Rev = time.Time{}, 0
+	return j
 }
 
 // set gives every field of v a value of its own.
@@ -46,8 +47,8 @@ func set(v reflect.Value, n *int) {
 	case json.RawMessage, []byte:
 		v.SetBytes(fmt.Appendf(nil, "%d", *n))
 		return
-	case makegood.ActivityState:
-		v.SetString(string(makegood.Done))
+	case job.ActivityState:
+		v.SetString(string(job.Done))
 		return
 	}
 	switch v.Kind() {
@@ -96,23 +97,23 @@ func must(t testing.TB, what string, err error) {
 }
 
 // apart takes names and details of a job's activities out of its data, and puts them in again.
-func apart(t testing.TB, job makegood.Job) makegood.Job {
+func apart(t testing.TB, j job.Job) job.Job {
 	t.Helper()
-	details, held := jobformat.NewDetails(job), map[jobformat.Place]bool{}
-	for i, s := range job.Steps {
+	details, held := jobformat.NewDetails(j), map[jobformat.Place]bool{}
+	for i, s := range j.Steps {
 		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
-			details.Add(s.Name, p, p.At(job.Steps))
+			details.Add(s.Name, p, p.At(j.Steps))
 			held[p] = true
 		}
 	}
-	data := jobformat.Encode(job, jobformat.Apart{Names: []byte("names"), Details: [][]byte{[]byte("details")}, Held: held})
+	data := jobformat.Encode(j, jobformat.Apart{Names: []byte("names"), Details: [][]byte{[]byte("details")}, Held: held})
 	if _, err := jobformat.DecodeWhole(data); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("a job without its parts is read whole: %v", err)
 	}
 	s, err := jobformat.Decode(data)
 	must(t, "decode", err)
 	same(t, "the hashes", fmt.Sprintf("%s %s", s.NamesAt, s.DetailsAt), "names [details]")
-	names, err := jobformat.DecodeNames(jobformat.EncodeNames(job.Steps))
+	names, err := jobformat.DecodeNames(jobformat.EncodeNames(j.Steps))
 	must(t, "names", err)
 	must(t, "name", s.Name(names))
 	parts, err := jobformat.DecodeDetails(details.Encode())
@@ -138,9 +139,9 @@ func TestEveryFieldOfAJobIsStored(t *testing.T) {
 // What is unknown of an activity's details goes where they go; what is not, stays where every decision reads it.
 func TestWhatIsKeptOfAnActivityLiesWhereItBelongs(t *testing.T) {
 	detail, hot := unknown(63, "a detail"), unknown(64, "what decides")
-	job := makegood.Job{Steps: []makegood.StepState{{Name: "ship", Forward: makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, Kept: detail + hot}, Attempt: 1}}}
-	same(t, "in parts", apart(t, job), job)
-	data := string(jobformat.Encode(job, jobformat.Apart{Held: map[jobformat.Place]bool{{Step: 0}: true}}))
+	j := job.Job{Steps: []job.StepState{{Name: "ship", Forward: job.Activity{State: job.Done, Attempt: 1, Tries: 1, Kept: detail + hot}, Attempt: 1}}}
+	same(t, "in parts", apart(t, j), j)
+	data := string(jobformat.Encode(j, jobformat.Apart{Held: map[jobformat.Place]bool{{Step: 0}: true}}))
 	if strings.Contains(data, detail) || !strings.Contains(data, hot) {
 		t.Errorf("got %q, want it with %q and without %q", data, hot, detail)
 	}
@@ -149,51 +150,51 @@ func TestWhatIsKeptOfAnActivityLiesWhereItBelongs(t *testing.T) {
 // Attempts, tries and failures, references and summaries of every kind of activity.
 func TestAnActivityIsReadAsItWasWritten(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	for _, a := range []makegood.Activity{
+	for _, a := range []job.Activity{
 		{Attempt: 1},
 		{Tries: 2},
-		{State: makegood.Done},
-		{State: makegood.Done, Attempt: 1, Tries: 1},
+		{State: job.Done},
+		{State: job.Done, Attempt: 1, Tries: 1},
 		{Unknown: true},
-		{State: makegood.Backoff, Attempt: 3, Tries: 3, At: at, Resent: 1, Interruptions: 2, FailureCount: 3},
+		{State: job.Backoff, Attempt: 3, Tries: 3, At: at, Resent: 1, Interruptions: 2, FailureCount: 3},
 		{StartedAt: at},
 		{At: at, OpenedAt: at, LookAt: at.Add(-time.Hour)},
-		{Error: &makegood.StepError{}},
-		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#2#0a0b", Bytes: 1 << 18}},
-		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#2#", Bytes: 7}},
-		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Ref: "output#s#1#0a0b", Bytes: 7}},
-		{State: makegood.Done, Attempt: 2, Tries: 2, Output: makegood.Payload{Inline: []byte("{}"), Ref: "output#s#2#0A", Bytes: 3}},
+		{Error: &job.StepError{}},
+		{State: job.Done, Attempt: 2, Tries: 2, Output: job.Payload{Ref: "output#s#2#0a0b", Bytes: 1 << 18}},
+		{State: job.Done, Attempt: 2, Tries: 2, Output: job.Payload{Ref: "output#s#2#", Bytes: 7}},
+		{State: job.Done, Attempt: 2, Tries: 2, Output: job.Payload{Ref: "output#s#1#0a0b", Bytes: 7}},
+		{State: job.Done, Attempt: 2, Tries: 2, Output: job.Payload{Inline: []byte("{}"), Ref: "output#s#2#0A", Bytes: 3}},
 	} {
-		for _, s := range []makegood.StepState{{Forward: a}, {Undo: a}, {Forward: a, Undo: a}, {Forward: a, Attempt: 9}} {
+		for _, s := range []job.StepState{{Forward: a}, {Undo: a}, {Forward: a, Undo: a}, {Forward: a, Attempt: 9}} {
 			s.Name = "s"
 			s.Attempt = max(s.Attempt, a.Attempt)
-			job := makegood.Job{CreatedAt: at.Add(-time.Second), Steps: []makegood.StepState{{Name: "first"}, s}}
-			got, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+			j := job.Job{CreatedAt: at.Add(-time.Second), Steps: []job.StepState{{Name: "first"}, s}}
+			got, err := jobformat.DecodeWhole(jobformat.Encode(j, jobformat.Apart{}))
 			must(t, "decode", err)
-			same(t, "whole", got, job)
-			same(t, "in parts", apart(t, job), job)
+			same(t, "whole", got, j)
+			same(t, "in parts", apart(t, j), j)
 		}
 	}
 }
 
 // What decides and is not known makes a job one of a later release, not a damaged one.
 func TestAJobOfALaterReleaseIsLeft(t *testing.T) {
-	for name, change := range map[string]func(job *makegood.Job){
-		"needs":          func(job *makegood.Job) { job.Needs = jobformat.Level + 1 },
-		"desired":        func(job *makegood.Job) { job.Desired = "newer-8" },
-		"activity state": func(job *makegood.Job) { job.Steps[1].Undo.State = "newer-15" },
-		"announcement":   func(job *makegood.Job) { job.Untold[0].ProcessState = "newer-8" },
+	for name, change := range map[string]func(j *job.Job){
+		"needs":          func(j *job.Job) { j.Needs = jobformat.Level + 1 },
+		"desired":        func(j *job.Job) { j.Desired = "newer-8" },
+		"activity state": func(j *job.Job) { j.Steps[1].Undo.State = "newer-15" },
+		"announcement":   func(j *job.Job) { j.Untold[0].ProcessState = "newer-8" },
 	} {
-		job := full()
-		change(&job)
-		got, err := jobformat.DecodeWhole(jobformat.Encode(job, jobformat.Apart{}))
+		j := full()
+		change(&j)
+		got, err := jobformat.DecodeWhole(jobformat.Encode(j, jobformat.Apart{}))
 		must(t, name, err)
-		same(t, name, got, job)
+		same(t, name, got, j)
 		if err := jobformat.Newer(got); !errors.Is(err, store.ErrNewer) {
 			t.Errorf("%s: got %v, want %v", name, err, store.ErrNewer)
 		}
 	}
-	if err := jobformat.Newer(makegood.Job{ProcessState: "Dreaming"}); !errors.Is(err, store.ErrNewer) {
+	if err := jobformat.Newer(job.Job{ProcessState: "Dreaming"}); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("a state beside the data: got %v, want %v", err, store.ErrNewer)
 	}
 }
@@ -226,9 +227,9 @@ func TestWhatWasStoredBeforeThisFormatIsRefused(t *testing.T) {
 // Needs is compared, so a number that no int holds must not turn negative.
 func TestWhatNeedsMoreThanAnIntIsNewer(t *testing.T) {
 	data := protowire.AppendVarint(protowire.AppendTag(jobformat.Encode(full(), jobformat.Apart{}), 16, protowire.VarintType), 1<<63)
-	job, err := jobformat.DecodeWhole(data)
+	j, err := jobformat.DecodeWhole(data)
 	must(t, "decode", err)
-	if err := jobformat.Newer(job); !errors.Is(err, store.ErrNewer) || jobformat.Needs(data) <= jobformat.Level {
+	if err := jobformat.Newer(j); !errors.Is(err, store.ErrNewer) || jobformat.Needs(data) <= jobformat.Level {
 		t.Errorf("got %v, it needs %d, want %v", err, jobformat.Needs(data), store.ErrNewer)
 	}
 }
@@ -236,16 +237,16 @@ func TestWhatNeedsMoreThanAnIntIsNewer(t *testing.T) {
 // Whoever may put new jobs into the table could give one a time that JSON cannot write, and no list with it could be shown.
 func TestATimeThatJSONCannotWriteIsDamaged(t *testing.T) {
 	ages := time.UnixMilli(math.MaxInt64 / 4).UTC()
-	for name, change := range map[string]func(job *makegood.Job){
-		"created":   func(job *makegood.Job) { job.CreatedAt = ages },
-		"deadline":  func(job *makegood.Job) { job.Deadline = ages },
-		"told":      func(job *makegood.Job) { job.Untold[0].At = ages },
-		"at":        func(job *makegood.Job) { job.Steps[1].Undo.At = ages },
-		"opened at": func(job *makegood.Job) { job.Steps[1].Undo.OpenedAt = ages },
+	for name, change := range map[string]func(j *job.Job){
+		"created":   func(j *job.Job) { j.CreatedAt = ages },
+		"deadline":  func(j *job.Job) { j.Deadline = ages },
+		"told":      func(j *job.Job) { j.Untold[0].At = ages },
+		"at":        func(j *job.Job) { j.Steps[1].Undo.At = ages },
+		"opened at": func(j *job.Job) { j.Steps[1].Undo.OpenedAt = ages },
 	} {
-		job := full()
-		change(&job)
-		data := jobformat.Encode(job, jobformat.Apart{})
+		j := full()
+		change(&j)
+		data := jobformat.Encode(j, jobformat.Apart{})
 		if _, err := jobformat.DecodeWhole(data); !errors.Is(err, store.ErrDamaged) {
 			t.Errorf("%s: got %v, want %v", name, err, store.ErrDamaged)
 		}

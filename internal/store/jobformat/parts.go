@@ -3,13 +3,14 @@ package jobformat
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // EncodeNames writes the names of steps as an item of its own keeps them.
-func EncodeNames(steps []makegood.StepState) []byte {
+func EncodeNames(steps []job.StepState) []byte {
 	var w writer
 	w.uint(namesFormat, format)
 	for _, s := range steps {
@@ -46,15 +47,15 @@ type Details struct {
 }
 
 // NewDetails begins the details of a job.
-func NewDetails(job makegood.Job) *Details {
-	d := &Details{epoch: epochOf(job.CreatedAt)}
+func NewDetails(j job.Job) *Details {
+	d := &Details{epoch: epochOf(j.CreatedAt)}
 	d.created.uint(detailsFormat, format)
-	d.created.time(detailsCreatedAt, job.CreatedAt, 0)
+	d.created.time(detailsCreatedAt, j.CreatedAt, 0)
 	return d
 }
 
 // Add adds the details of an activity.
-func (d *Details) Add(step string, p Place, a *makegood.Activity) {
+func (d *Details) Add(step string, p Place, a *job.Activity) {
 	d.places = protowire.AppendVarint(d.places, p.number())
 	rest, _ := ownRef(step, a)
 	kept, _ := splitKept(a.Kept)
@@ -76,7 +77,7 @@ func (d *Details) Encode() []byte {
 
 // DecodeDetails gives the details of activities by their place. What else is known of them is in the job's data; see
 // Complete. store.ErrDamaged, store.ErrNewer.
-func DecodeDetails(data []byte) (map[Place]makegood.Activity, error) {
+func DecodeDetails(data []byte) (map[Place]job.Activity, error) {
 	created, err := readFront(data)
 	if err != nil {
 		return nil, fmt.Errorf("decode details: %w", err)
@@ -92,13 +93,13 @@ func DecodeDetails(data []byte) (map[Place]makegood.Activity, error) {
 		}
 		return true
 	})
-	all := map[Place]makegood.Activity{}
+	all := map[Place]job.Activity{}
 	for i := 0; err == nil && i < len(activities); i++ {
 		n := places.next()
 		if n >= 2*makegood.MaxSteps {
 			return nil, damaged("decode details: of step %d", n>>1)
 		}
-		var a makegood.Activity
+		var a job.Activity
 		err = readActivity(&a, activities[i], epochOf(created))
 		all[Place{Step: int(n >> 1), Undo: n&1 == 1}] = a
 	}
@@ -115,7 +116,7 @@ func DecodeDetails(data []byte) (map[Place]makegood.Activity, error) {
 }
 
 // Complete gives an activity its details. Its job has its names already.
-func Complete(a *makegood.Activity, details makegood.Activity) {
+func Complete(a *job.Activity, details job.Activity) {
 	a.At, a.StartedAt, a.FinishedAt = details.At, details.StartedAt, details.FinishedAt
 	a.Cause, a.Error, a.Silent = details.Cause, details.Error, details.Silent
 	a.OpenedAt, a.LookAt, a.Closing = details.OpenedAt, details.LookAt, details.Closing

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
+
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
-
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 // schema gives a message of job.proto.
@@ -36,52 +36,52 @@ func speaks(t *testing.T, message protoreflect.Name, data []byte) *dynamicpb.Mes
 }
 
 // nothingKept takes away what a later release knows, and all else is as in job.proto.
-func nothingKept(job makegood.Job) makegood.Job {
-	job = job.Clone()
-	job.Kept = ""
-	for i := range job.Untold {
-		job.Untold[i].Kept = ""
+func nothingKept(j job.Job) job.Job {
+	j = j.Clone()
+	j.Kept = ""
+	for i := range j.Untold {
+		j.Untold[i].Kept = ""
 	}
-	for i := range job.Steps {
-		s := &job.Steps[i]
+	for i := range j.Steps {
+		s := &j.Steps[i]
 		s.Kept = ""
-		for _, a := range []*makegood.Activity{&s.Forward, &s.Undo} {
+		for _, a := range []*job.Activity{&s.Forward, &s.Undo} {
 			if a.Kept = ""; a.Error != nil {
 				e := *a.Error
 				e.Kept, a.Error = "", &e
 			}
 		}
 	}
-	return job
+	return j
 }
 
 // job.proto is what others read the format from: what is written here, it reads, and writes as the same bytes.
 func TestTheSchemaSaysWhatIsStored(t *testing.T) {
-	for name, job := range corpusJobs() {
+	for name, j := range corpusJobs() {
 		t.Run(name, func(t *testing.T) {
-			speaks(t, "Job", jobformat.Encode(job, jobformat.Apart{}))
-			details := jobformat.NewDetails(job)
-			for i, s := range job.Steps {
+			speaks(t, "Job", jobformat.Encode(j, jobformat.Apart{}))
+			details := jobformat.NewDetails(j)
+			for i, s := range j.Steps {
 				p := jobformat.Place{Step: i, Undo: true}
-				details.Add(s.Name, p, p.At(job.Steps))
+				details.Add(s.Name, p, p.At(j.Steps))
 			}
 			speaks(t, "Details", details.Encode())
-			speaks(t, "Names", jobformat.EncodeNames(job.Steps))
+			speaks(t, "Names", jobformat.EncodeNames(j.Steps))
 		})
 	}
 }
 
 // Every field that is written has its number and its name in job.proto, and every field of job.proto is written.
 func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
-	job := nothingKept(full())
-	job.Definition, job.InputHash, job.Birth = "0a", "0b", "0c"
-	job.Steps[0].Forward.Output.Inline, job.Steps[0].Forward.Output.Ref = nil, "output#"+job.Steps[0].Name+"#"
+	j := nothingKept(full())
+	j.Definition, j.InputHash, j.Birth = "0a", "0b", "0c"
+	j.Steps[0].Forward.Output.Inline, j.Steps[0].Forward.Output.Ref = nil, "output#"+j.Steps[0].Name+"#"
 	seen := map[protoreflect.FullName]bool{}
-	for _, variant := range []makegood.Job{job, nothingKept(full()), full(), corpusJobs()["done"], withHash(nothingKept(full()), "0a0b"), withHash(nothingKept(full()), "Z")} {
+	for _, variant := range []job.Job{j, nothingKept(full()), full(), corpusJobs()["done"], withHash(nothingKept(full()), "0a0b"), withHash(nothingKept(full()), "Z")} {
 		data := jobformat.Encode(variant, jobformat.Apart{})
 		elsewhere := jobformat.Encode(variant, jobformat.Apart{Names: []byte("n"), Details: [][]byte{[]byte("d")}})
 		details := jobformat.NewDetails(variant)
-		details.Add("a", jobformat.Place{Undo: true}, &makegood.Activity{})
+		details.Add("a", jobformat.Place{Undo: true}, &job.Activity{})
 		for _, m := range []*dynamicpb.Message{
 			speaks(t, "Job", data), speaks(t, "Job", elsewhere), speaks(t, "Details", details.Encode()),
 			speaks(t, "Names", jobformat.EncodeNames(variant.Steps)),
@@ -89,7 +89,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 			note(seen, m)
 		}
 	}
-	unknownTo(t, speaks(t, "Job", jobformat.Encode(job, jobformat.Apart{})))
+	unknownTo(t, speaks(t, "Job", jobformat.Encode(j, jobformat.Apart{})))
 	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "StepError", "Announcement", "Details", "Names"} {
 		fields := schema(t, name).Fields()
 		for i := range fields.Len() {
@@ -101,11 +101,11 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 }
 
 // withHash gives a step whose output is under the key of its attempt, with this at its end.
-func withHash(job makegood.Job, hash string) makegood.Job {
-	s := &job.Steps[0]
+func withHash(j job.Job, hash string) job.Job {
+	s := &j.Steps[0]
 	s.Forward.Attempt = 1
-	s.Forward.Output = makegood.Payload{Ref: "output#" + s.Name + "#1#" + hash, Bytes: 7}
-	return job
+	s.Forward.Output = job.Payload{Ref: "output#" + s.Name + "#1#" + hash, Bytes: 7}
+	return j
 }
 
 // note notes which fields a message has, and those of the messages in it.

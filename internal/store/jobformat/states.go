@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // processStates and activityStates are numbered by their place here, for ever: a new one goes to the end.
@@ -17,10 +18,10 @@ func processStates() []makegood.ProcessState {
 	}
 }
 
-func activityStates() []makegood.ActivityState {
-	return []makegood.ActivityState{
-		makegood.NotStarted, makegood.Dispatched, makegood.Backoff, makegood.Done, makegood.Skipped,
-		makegood.Failed, makegood.Withdrawn, makegood.Irreversible,
+func activityStates() []job.ActivityState {
+	return []job.ActivityState{
+		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
+		job.Failed, job.Withdrawn, job.Irreversible,
 	}
 }
 

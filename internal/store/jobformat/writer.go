@@ -4,9 +4,9 @@ import (
 	"encoding/hex"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/makegood-dev/makegood/internal/job"
 
-	"github.com/makegood-dev/makegood"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // writer appends the fields of a message. What is zero is left out, as proto3 has it.
@@ -84,7 +84,7 @@ func (w *writer) time(num protowire.Number, t time.Time, from int64) {
 }
 
 // size writes the size of a payload, unless its inline value says it.
-func (w *writer) size(num protowire.Number, p makegood.Payload) {
+func (w *writer) size(num protowire.Number, p job.Payload) {
 	if p.Bytes != len(p.Inline) {
 		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, num, protowire.VarintType), uint64(p.Bytes))
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -63,19 +64,19 @@ func benchmarkSteps(b *testing.B, goroutines, cacheSteps int) {
 
 // step is a load, a claim, and the save that opens the next attempt.
 func step(ctx context.Context, s store.Store, id string) error {
-	job, err := s.Load(ctx, id)
+	j, err := s.Load(ctx, id)
 	if err != nil {
 		return err
 	}
-	attempt := job.Steps[1].Forward.Attempt
-	claim := makegood.Claim{Attempt: attempt, LockedBy: fmt.Sprintf("agent-1234/%016x", attempt), StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-	if err := s.Claim(ctx, slotOf(id), claim, job.CompleteBy); err != nil {
+	attempt := j.Steps[1].Forward.Attempt
+	claim := job.Claim{Attempt: attempt, LockedBy: fmt.Sprintf("agent-1234/%016x", attempt), StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
+	if err := s.Claim(ctx, slotOf(id), claim, j.CompleteBy); err != nil {
 		return err
 	}
-	seen := job.CompleteBy
-	job.Steps[1].Forward.Attempt++
-	job.LockedBy = claim.LockedBy
-	return s.Save(ctx, store.Change{Job: job, Seen: seen})
+	seen := j.CompleteBy
+	j.Steps[1].Forward.Attempt++
+	j.LockedBy = claim.LockedBy
+	return s.Save(ctx, store.Change{Job: j, Seen: seen})
 }
 
 // birth is the nonce of all jobs of these tests.
@@ -86,17 +87,17 @@ func slotOf(id string) store.Slot {
 	return store.Slot{Agent: "payments", Job: id, Birth: birth, Step: "charge12"}
 }
 
-func benchJob(i int) makegood.Job {
+func benchJob(i int) job.Job {
 	now := makegood.Instant(time.Now())
-	j := makegood.Job{
+	j := job.Job{
 		ID: fmt.Sprintf("order-%06d", i), Workflow: "order", Definition: "0123456789abcdef", Round: 1,
 		ProcessState: makegood.Processing, Desired: makegood.Processed, CompleteBy: now.Add(time.Minute), CreatedAt: now,
 		Input:     wire.Inline([]byte(`{"sku":"abc","quantity":3,"email":"someone@example.com"}`)),
 		InputHash: "0123456789abcdef0123456789abcdef", Birth: birth,
 	}
 	for _, name := range []string{"reserve1", "charge12", "notify12", "packing1", "shipping"} {
-		forward := makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, At: now, Cause: "submit", Output: wire.Inline([]byte(`{"ok":true,"id":12345678}`)), StartedAt: now, FinishedAt: now}
-		j.Steps = append(j.Steps, makegood.StepState{Name: name, Attempt: 1, Forward: forward})
+		forward := job.Activity{State: job.Done, Attempt: 1, Tries: 1, At: now, Cause: "submit", Output: wire.Inline([]byte(`{"ok":true,"id":12345678}`)), StartedAt: now, FinishedAt: now}
+		j.Steps = append(j.Steps, job.StepState{Name: name, Attempt: 1, Forward: forward})
 	}
 	return j
 }

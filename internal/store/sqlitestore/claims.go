@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -30,7 +31,7 @@ const (
 )
 
 // Claim takes an attempt; see store.Claims.
-func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	claim, until = inMillis(claim), makegood.Instant(until)
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return g.claim(slot, claim, until) })
 	if err != nil {
@@ -39,7 +40,7 @@ func (s *Store) Claim(ctx context.Context, slot store.Slot, claim makegood.Claim
 	return nil
 }
 
-func (g *group) claim(slot store.Slot, claim makegood.Claim, until time.Time) (answer, err error) {
+func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer, err error) {
 	if fresh, err := store.Claimed(store.ClaimItem{}, claim, until); err == nil {
 		result, err := g.conn.exec(takeSlot, slotArgs(slot, fresh)...)
 		if err != nil {
@@ -59,7 +60,7 @@ func (g *group) claim(slot store.Slot, claim makegood.Claim, until time.Time) (a
 }
 
 // Beat extends a claim; see store.Claims.
-func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	claim, until = inMillis(claim), makegood.Instant(until)
 	var completeBy time.Time
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
@@ -81,9 +82,9 @@ func (s *Store) Beat(ctx context.Context, slot store.Slot, claim makegood.Claim,
 }
 
 // Close ends an attempt, or says who has it; see store.Closings.
-func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
-	var found makegood.Found
+	var found job.Found
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
 		item, err := readSlot(g.conn, slot)
 		if err != nil {
@@ -94,20 +95,20 @@ func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (ma
 		return nil, g.put(slot, item, next)
 	})
 	if err != nil {
-		return makegood.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
+		return job.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
 	}
 	return found, nil
 }
 
 // Look reads what is known of an attempt; see store.Closings.
-func (r *Reader) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+func (r *Reader) Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	var item store.ClaimItem
 	err := r.read(ctx, func(c *conn) (err error) {
 		item, err = readSlot(c, slot)
 		return err
 	})
 	if err != nil {
-		return makegood.Found{}, fmt.Errorf("look at %s of job %s: %w", slot.Step, slot.Job, err)
+		return job.Found{}, fmt.Errorf("look at %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return store.Looked(item, attempt, makegood.Instant(until), makegood.Instant(now)), nil
 }
@@ -145,10 +146,10 @@ func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
 		return store.ClaimItem{}, err
 	}
 	return store.ClaimItem{
-		Claim: makegood.Claim{
+		Claim: job.Claim{
 			Attempt: int(asInt(row[0])), LockedBy: asText(row[1]), StartedAt: asTime(row[2]), CompleteBy: asTime(row[3]),
 		},
-		Closed: makegood.Finding(asText(row[4])), Ends: asTime(row[5]), ExpiresAt: asTime(row[6]),
+		Closed: job.Finding(asText(row[4])), Ends: asTime(row[5]), ExpiresAt: asTime(row[6]),
 	}, nil
 }
 
@@ -161,7 +162,7 @@ func slotArgs(slot store.Slot, item store.ClaimItem) []driver.Value {
 }
 
 // inMillis gives a claim whose times are whole milliseconds.
-func inMillis(claim makegood.Claim) makegood.Claim {
+func inMillis(claim job.Claim) job.Claim {
 	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
 	return claim
 }

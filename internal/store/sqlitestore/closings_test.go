@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -16,11 +17,11 @@ import (
 // although the closing asked for no flush: otherwise an attempt whose end is saved could be claimed again.
 func TestNoSaveOutlivesTheCloseBeforeIt(t *testing.T) {
 	s, path := openFile(t)
-	job := create(t, s, 1)
-	found, err := s.Close(t.Context(), slotOf(job.ID), store.Closing{Attempt: 1, Until: job.CompleteBy, Now: job.CreatedAt})
+	j := create(t, s, 1)
+	found, err := s.Close(t.Context(), slotOf(j.ID), store.Closing{Attempt: 1, Until: j.CompleteBy, Now: j.CreatedAt})
 	check(t, err)
-	same(t, "finding", found.Finding, makegood.FoundNobody)
-	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}))
+	same(t, "finding", found.Finding, job.FoundNobody)
+	check(t, s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
 	file, err := os.ReadFile(path)
 	check(t, err)
 	log, err := os.ReadFile(path + "-wal")
@@ -29,7 +30,7 @@ func TestNoSaveOutlivesTheCloseBeforeIt(t *testing.T) {
 	const header, frame = 32, 24 + 4096
 	saved, closedOnly := 0, 0
 	for end := header; end <= len(log); end += frame {
-		rev, closed := afterPowerLoss(t, file, log[:end], job.ID)
+		rev, closed := afterPowerLoss(t, file, log[:end], j.ID)
 		if rev == 2 && !closed {
 			t.Errorf("a log of %d of its %d bytes has the save and not the closing", end, len(log))
 		}
@@ -54,25 +55,25 @@ func afterPowerLoss(t *testing.T, file, log []byte, id string) (rev int64, close
 	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})
 	check(t, err)
 	defer s.Shut()
-	if job, err := s.Load(t.Context(), id); err == nil {
-		rev = job.Rev
+	if j, err := s.Load(t.Context(), id); err == nil {
+		rev = j.Rev
 	}
-	return rev, look(t, s, id).Finding == makegood.FoundClosed
+	return rev, look(t, s, id).Finding == job.FoundClosed
 }
 
 // A retention deletes a job, and not what keeps its late tasks from running.
 func TestWhatWasClosedStaysClosedWhenItsJobHasExpired(t *testing.T) {
 	s, _ := openFile(t)
-	job, now := create(t, s, 1), makegood.Instant(time.Now())
+	j, now := create(t, s, 1), makegood.Instant(time.Now())
 	until := now.Add(makegood.MaxClaimDelay)
-	_, err := s.Close(t.Context(), slotOf(job.ID), store.Closing{Attempt: 1, Until: until, Now: now})
+	_, err := s.Close(t.Context(), slotOf(j.ID), store.Closing{Attempt: 1, Until: until, Now: now})
 	check(t, err)
-	finish(t, s, job, makegood.Processed, now)
+	finish(t, s, j, makegood.Processed, now)
 	if jobs, _ := expireAll(t, s, now.Add(time.Hour)); jobs != 1 {
 		t.Fatalf("got %d jobs deleted, want 1", jobs)
 	}
-	late := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: now.Add(2 * time.Hour), CompleteBy: now.Add(3 * time.Hour)}
-	if err := s.Claim(t.Context(), slotOf(job.ID), late, until); !errors.Is(err, store.ErrWithdrawn) {
+	late := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: now.Add(2 * time.Hour), CompleteBy: now.Add(3 * time.Hour)}
+	if err := s.Claim(t.Context(), slotOf(j.ID), late, until); !errors.Is(err, store.ErrWithdrawn) {
 		t.Errorf("claim by a late task: got %v, want %v", err, store.ErrWithdrawn)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -75,21 +75,21 @@ func TestKilledEngine(t *testing.T) {
 
 // writeAll writes a job in each of the ways there are.
 func writeAll(ctx context.Context, s *sqlitestore.Store, id string) error {
-	job := benchJob(0)
-	job.ID = id
-	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+	j := benchJob(0)
+	j.ID = id
+	claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
 	err := errors.Join(
 		s.PutPayload(ctx, id, "input", []byte(`"large"`)),
-		s.Create(ctx, job),
+		s.Create(ctx, j),
 	)
-	job.Rev = 1
-	_, closeErr := s.Close(ctx, slotOf(id+"-closed"), store.Closing{Attempt: 1, Now: job.CreatedAt, Until: job.CompleteBy})
+	j.Rev = 1
+	_, closeErr := s.Close(ctx, slotOf(id+"-closed"), store.Closing{Attempt: 1, Now: j.CreatedAt, Until: j.CompleteBy})
 	err = errors.Join(err, closeErr,
-		s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}),
-		s.Claim(ctx, slotOf(id), claim, job.CompleteBy),
+		s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}),
+		s.Claim(ctx, slotOf(id), claim, j.CompleteBy),
 	)
 	claim.CompleteBy = claim.CompleteBy.Add(time.Hour)
-	_, beatErr := s.Beat(ctx, slotOf(id), claim, job.CompleteBy)
+	_, beatErr := s.Beat(ctx, slotOf(id), claim, j.CompleteBy)
 	return errors.Join(err, beatErr)
 }
 
@@ -130,10 +130,10 @@ func allThere(t *testing.T, dir string, answered []string) {
 	defer s.Shut()
 	t.Logf("opened %v after the kill", time.Since(start))
 	for _, id := range answered {
-		job := load(t, s, id)
+		j := load(t, s, id)
 		held, closed := look(t, s, id), look(t, s, id+"-closed")
-		if job.Rev != 2 || held.Claim.LockedBy != "x" || !held.Claim.CompleteBy.Equal(job.CompleteBy.Add(time.Hour)) || closed.Finding != makegood.FoundClosed {
-			t.Fatalf("%s: got Rev %d, %+v and %+v; want 2, the claim of x as it was beaten, and one that is closed", id, job.Rev, held, closed)
+		if j.Rev != 2 || held.Claim.LockedBy != "x" || !held.Claim.CompleteBy.Equal(j.CompleteBy.Add(time.Hour)) || closed.Finding != job.FoundClosed {
+			t.Fatalf("%s: got Rev %d, %+v and %+v; want 2, the claim of x as it was beaten, and one that is closed", id, j.Rev, held, closed)
 		}
 		if _, err := s.Payload(t.Context(), id, "input"); err != nil {
 			t.Fatalf("%s: %v", id, err)
@@ -156,8 +156,8 @@ func TestAReaderReadsWhatAKilledEngineLeft(t *testing.T) {
 	r, err := sqlitestore.OpenReader(t.Context(), filepath.Join(dir, "jobs.db"))
 	check(t, err)
 	defer r.Close()
-	if job := load(t, r, answered); job.Rev != 2 {
-		t.Fatalf("got revision %d, want 2", job.Rev)
+	if j := load(t, r, answered); j.Rev != 2 {
+		t.Fatalf("got revision %d, want 2", j.Rev)
 	}
 }
 
@@ -168,12 +168,12 @@ func TestAFullDiskStopsTheStoreOnlyWhileItIsFull(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, sqlitestore.Options{Path: path, Logger: slog.New(slog.DiscardHandler)})
-		job := create(t, s, 1)
+		j := create(t, s, 1)
 		full := fillDisk(t, uint64(logSize(t, path)))
 		errs := together(t, s,
-			func() error { return s.PutPayload(context.Background(), job.ID, "input", make([]byte, 100_000)) },
+			func() error { return s.PutPayload(context.Background(), j.ID, "input", make([]byte, 100_000)) },
 			func() error {
-				return s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy})
+				return s.Save(context.Background(), store.Change{Job: j, Seen: j.CompleteBy})
 			},
 		)
 		for i, err := range errs {
@@ -181,23 +181,23 @@ func TestAFullDiskStopsTheStoreOnlyWhileItIsFull(t *testing.T) {
 				t.Errorf("write %d: got %v, want %v", i, err, sqlitestore.ErrFailed)
 			}
 		}
-		refusesEverything(t, s, job)
+		refusesEverything(t, s, j)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		refusesEverything(t, s, job)
+		refusesEverything(t, s, j)
 		full()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if err := s.Failure(); err != nil {
 			t.Fatalf("with room again: got %v, want a store that goes on", err)
 		}
-		after := load(t, s, job.ID)
-		check(t, s.PutPayload(t.Context(), job.ID, "output", make([]byte, 100_000)))
+		after := load(t, s, j.ID)
+		check(t, s.PutPayload(t.Context(), j.ID, "output", make([]byte, 100_000)))
 		create(t, s, 2)
 		// What was seen after it went on is what the file says, too.
 		check(t, s.Shut())
 		again := open(t, sqlitestore.Options{Path: path})
-		same(t, "job that was saved while the disk was full", load(t, again, job.ID), after)
+		same(t, "job that was saved while the disk was full", load(t, again, j.ID), after)
 		check(t, again.Save(t.Context(), store.Change{Job: after, Seen: after.CompleteBy}))
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 const (
@@ -30,11 +30,11 @@ const (
 
 // finishedAt is the column by which a job expires: set when it is at its end and told, as ExpiresAt is on
 // DynamoDB.
-func finishedAt(job makegood.Job) driver.Value {
-	if !job.ProcessState.Finished() || !job.CompleteBy.IsZero() {
+func finishedAt(j job.Job) driver.Value {
+	if !j.ProcessState.Finished() || !j.CompleteBy.IsZero() {
 		return nil
 	}
-	return millis(job.FinishedAt)
+	return millis(j.FinishedAt)
 }
 
 // Expire deletes some of the jobs that were at their end and told at that time, the oldest first, with

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
 // finish brings a job to its end, told.
-func finish(t *testing.T, s *sqlitestore.Store, job makegood.Job, state makegood.ProcessState, at time.Time) {
+func finish(t *testing.T, s *sqlitestore.Store, j job.Job, state makegood.ProcessState, at time.Time) {
 	t.Helper()
-	seen := job.CompleteBy
-	job.ProcessState, job.CompleteBy, job.FinishedAt = state, time.Time{}, makegood.Instant(at)
-	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: seen}))
+	seen := j.CompleteBy
+	j.ProcessState, j.CompleteBy, j.FinishedAt = state, time.Time{}, makegood.Instant(at)
+	check(t, s.Save(t.Context(), store.Change{Job: j, Seen: seen}))
 }
 
 // expireAll deletes what was at its end at that time, and says how many jobs and transactions it were.
@@ -41,9 +42,9 @@ func TestOnlyWhatIsAtItsEndAndToldExpires(t *testing.T) {
 	now := makegood.Instant(time.Now())
 	old, limit := now.Add(-time.Hour), now.Add(-time.Minute)
 	for i, state := range []makegood.ProcessState{makegood.Processed, makegood.Undone, makegood.Cancelled} {
-		job := create(t, s, i)
-		check(t, s.PutPayload(t.Context(), job.ID, "input", []byte("1")))
-		finish(t, s, job, state, old)
+		j := create(t, s, i)
+		check(t, s.PutPayload(t.Context(), j.ID, "input", []byte("1")))
+		finish(t, s, j, state, old)
 	}
 	young, untold, unfinished, revived, parked := create(t, s, 10), create(t, s, 11), create(t, s, 12), create(t, s, 13), create(t, s, 14)
 	check(t, s.PutPayload(t.Context(), young.ID, "input", []byte("1")))
@@ -69,8 +70,8 @@ func TestOnlyWhatIsAtItsEndAndToldExpires(t *testing.T) {
 		}
 		create(t, s, i)
 	}
-	for _, job := range []makegood.Job{young, untold, unfinished, revived, parked} {
-		load(t, s, job.ID)
+	for _, j := range []job.Job{young, untold, unfinished, revived, parked} {
+		load(t, s, j.ID)
 	}
 	if _, err := s.Payload(t.Context(), young.ID, "input"); err != nil {
 		t.Errorf("payload of a job that is young: %v", err)
@@ -85,17 +86,17 @@ func TestTheFileShrinksWhenItsJobsExpire(t *testing.T) {
 	payload := make([]byte, 8<<10)
 	var batch []func() error
 	for i := range jobs {
-		job := benchJob(i)
+		j := benchJob(i)
 		batch = append(batch, func() error {
-			if err := s.PutPayload(t.Context(), job.ID, "input", payload); err != nil {
+			if err := s.PutPayload(t.Context(), j.ID, "input", payload); err != nil {
 				return err
 			}
-			if err := s.Create(t.Context(), job); err != nil {
+			if err := s.Create(t.Context(), j); err != nil {
 				return err
 			}
-			seen := job.CompleteBy
-			job.Rev, job.ProcessState, job.CompleteBy, job.FinishedAt = 1, makegood.Processed, time.Time{}, end.Add(time.Duration(i)*time.Second)
-			return s.Save(t.Context(), store.Change{Job: job, Seen: seen})
+			seen := j.CompleteBy
+			j.Rev, j.ProcessState, j.CompleteBy, j.FinishedAt = 1, makegood.Processed, time.Time{}, end.Add(time.Duration(i)*time.Second)
+			return s.Save(t.Context(), store.Change{Job: j, Seen: seen})
 		})
 	}
 	for _, write := range batch {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Damage makes the stored data of a job undecodable, in the row and in memory.
@@ -21,10 +21,10 @@ func (s *Store) Damage(id string) error {
 }
 
 // Overwrite stores a job in the place of the one of its id, as a later release would.
-func (s *Store) Overwrite(job makegood.Job) error {
+func (s *Store) Overwrite(j job.Job) error {
 	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
-		g.items[job.ID] = nil
-		return nil, g.exec(`UPDATE jobs SET data = ?, process_state = ? WHERE id = ?`, pack(job, job.Rev).data, string(job.ProcessState), job.ID)
+		g.items[j.ID] = nil
+		return nil, g.exec(`UPDATE jobs SET data = ?, process_state = ? WHERE id = ?`, pack(j, j.Rev).data, string(j.ProcessState), j.ID)
 	})
 }
 

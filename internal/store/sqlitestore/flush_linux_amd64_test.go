@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -35,8 +35,8 @@ type phase struct {
 func phases(temporary *sqlitestore.Store) []phase {
 	ctx := context.Background()
 	save := func(t *testing.T, s *sqlitestore.Store, id int) {
-		job := load(t, s, benchJob(id).ID)
-		check(t, s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}))
+		j := load(t, s, benchJob(id).ID)
+		check(t, s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}))
 	}
 	return []phase{
 		{"20 lone saves", 20, func(t *testing.T, s *sqlitestore.Store) {
@@ -45,17 +45,17 @@ func phases(temporary *sqlitestore.Store) []phase {
 			}
 		}},
 		{"a claim, 20 beats and closings, a payload and 20 stale saves", 0, func(t *testing.T, s *sqlitestore.Store) {
-			job := load(t, s, benchJob(1).ID)
-			claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-			check(t, s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy))
-			check(t, s.PutPayload(ctx, job.ID, "input", []byte(`1`)))
+			j := load(t, s, benchJob(1).ID)
+			claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
+			check(t, s.Claim(ctx, slotOf(j.ID), claim, j.CompleteBy))
+			check(t, s.PutPayload(ctx, j.ID, "input", []byte(`1`)))
 			for i := range 20 {
 				claim.CompleteBy = claim.CompleteBy.Add(time.Second)
-				_, err := s.Beat(ctx, slotOf(job.ID), claim, job.CompleteBy)
+				_, err := s.Beat(ctx, slotOf(j.ID), claim, j.CompleteBy)
 				check(t, err)
-				_, err = s.Close(ctx, slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: job.CreatedAt, Until: job.CompleteBy})
+				_, err = s.Close(ctx, slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: j.CreatedAt, Until: j.CompleteBy})
 				check(t, err)
-				if err := s.Save(ctx, store.Change{Job: benchJob(1), Seen: job.CompleteBy}); !errors.Is(err, store.ErrConflict) {
+				if err := s.Save(ctx, store.Change{Job: benchJob(1), Seen: j.CompleteBy}); !errors.Is(err, store.ErrConflict) {
 					t.Errorf("stale save: %v", err)
 				}
 			}
@@ -70,8 +70,8 @@ func phases(temporary *sqlitestore.Store) []phase {
 			}
 		}},
 		{"a park, a definition and an incarnation", 3, func(t *testing.T, s *sqlitestore.Store) {
-			job := load(t, s, benchJob(2).ID)
-			check(t, s.Park(ctx, job.ID, job.CompleteBy, "why", job.CompleteBy))
+			j := load(t, s, benchJob(2).ID)
+			check(t, s.Park(ctx, j.ID, j.CompleteBy, "why", j.CompleteBy))
 			check(t, s.PutDefinition(ctx, "order", "hash", []byte(`{}`)))
 			_, err := s.NextIncarnation(ctx)
 			check(t, err)

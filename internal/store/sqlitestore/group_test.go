@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -36,8 +37,8 @@ func TestWritesThatWaitTogetherAreOneGroupAndOneFlush(t *testing.T) {
 	const many = 40
 	var writes []func() error
 	for i := range many {
-		job := create(t, s, i)
-		writes = append(writes, func() error { return s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy}) })
+		j := create(t, s, i)
+		writes = append(writes, func() error { return s.Save(context.Background(), store.Change{Job: j, Seen: j.CompleteBy}) })
 	}
 	before := s.Stats()
 	for i, err := range together(t, s, writes...) {
@@ -59,31 +60,31 @@ func since(s *sqlitestore.Store, before sqlitestore.Stats) sqlitestore.Stats {
 
 func TestALoneSaveIsOneFlushAndClaimsAreNone(t *testing.T) {
 	s, _ := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	before := s.Stats()
 	const saves, claims = 10, 25
 	for range saves {
-		check(t, s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}))
-		job.Rev++
+		check(t, s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
+		j.Rev++
 	}
 	same(t, "counts of saves", since(s, before), sqlitestore.Stats{Groups: saves, Durable: saves, Syncs: saves})
 
 	before = s.Stats()
-	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-	check(t, s.Claim(t.Context(), slotOf(job.ID), claim, job.CompleteBy))
+	claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
+	check(t, s.Claim(t.Context(), slotOf(j.ID), claim, j.CompleteBy))
 	for i := range claims {
 		claim.CompleteBy = claim.CompleteBy.Add(time.Second)
-		_, err := s.Beat(t.Context(), slotOf(job.ID), claim, job.CompleteBy)
+		_, err := s.Beat(t.Context(), slotOf(j.ID), claim, j.CompleteBy)
 		check(t, err)
-		_, err = s.Close(t.Context(), slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: job.CreatedAt, Until: job.CompleteBy})
+		_, err = s.Close(t.Context(), slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: j.CreatedAt, Until: j.CompleteBy})
 		check(t, err)
-		check(t, s.PutPayload(t.Context(), job.ID, fmt.Sprint("output#charge12#", i), []byte(`1`)))
+		check(t, s.PutPayload(t.Context(), j.ID, fmt.Sprint("output#charge12#", i), []byte(`1`)))
 	}
 	same(t, "counts of claims, beats, closings and payloads", since(s, before), sqlitestore.Stats{Groups: 1 + 3*claims})
 
 	before = s.Stats()
 	for range saves {
-		if err := s.Save(t.Context(), store.Change{Job: benchJob(1), Seen: job.CompleteBy}); !errors.Is(err, store.ErrConflict) {
+		if err := s.Save(t.Context(), store.Change{Job: benchJob(1), Seen: j.CompleteBy}); !errors.Is(err, store.ErrConflict) {
 			t.Fatalf("stale save: got %v, want %v", err, store.ErrConflict)
 		}
 	}
@@ -113,8 +114,8 @@ func TestConcurrentSavesFlushAtMostOnceAGroup(t *testing.T) {
 		t.Errorf("got %+v for %d saves, want as many flushes as durable groups, and fewer than saves", got, goroutines*saves)
 	}
 	for i := range goroutines {
-		if job := load(t, s, benchJob(i).ID); job.Rev != 1+saves || look(t, s, job.ID).Claim.Attempt != saves {
-			t.Errorf("job %d: got Rev %d and %+v, want Rev %d and a claim of attempt %d", i, job.Rev, look(t, s, job.ID), 1+saves, saves)
+		if j := load(t, s, benchJob(i).ID); j.Rev != 1+saves || look(t, s, j.ID).Claim.Attempt != saves {
+			t.Errorf("job %d: got Rev %d and %+v, want Rev %d and a claim of attempt %d", i, j.Rev, look(t, s, j.ID), 1+saves, saves)
 		}
 	}
 }
@@ -125,35 +126,35 @@ func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: cacheSteps})
 			ctx := context.Background()
-			job := benchJob(1)
-			first := job.Clone()
+			j := benchJob(1)
+			first := j.Clone()
 			first.Rev = 1
-			claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+			claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
 			late := claim
 			late.LockedBy = "y"
-			change := store.Change{Job: first, Seen: job.CompleteBy}
+			change := store.Change{Job: first, Seen: j.CompleteBy}
 			stale := change
 			stale.Job.Rev = 9
-			var found makegood.Found
+			var found job.Found
 			got := together(t, s,
-				func() error { return s.Create(ctx, job) },
-				func() error { return s.Create(ctx, job) },
-				func() error { return s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy) },
-				func() error { return s.Claim(ctx, slotOf(job.ID), late, job.CompleteBy) },
+				func() error { return s.Create(ctx, j) },
+				func() error { return s.Create(ctx, j) },
+				func() error { return s.Claim(ctx, slotOf(j.ID), claim, j.CompleteBy) },
+				func() error { return s.Claim(ctx, slotOf(j.ID), late, j.CompleteBy) },
 				func() error { return s.Save(ctx, stale) },
 				func() error { return s.Save(ctx, change) },
 				func() error { return s.Save(ctx, change) },
-				func() error { return s.Park(ctx, "nowhere", job.CompleteBy, "", job.CompleteBy) },
+				func() error { return s.Park(ctx, "nowhere", j.CompleteBy, "", j.CompleteBy) },
 				func() error {
-					_, err := s.Beat(ctx, slotOf(job.ID), claim, job.CompleteBy)
+					_, err := s.Beat(ctx, slotOf(j.ID), claim, j.CompleteBy)
 					return err
 				},
 				func() error {
 					var err error
-					found, err = s.Close(ctx, slotOf(job.ID), store.Closing{Attempt: 1, Now: job.CompleteBy, Until: job.CompleteBy})
+					found, err = s.Close(ctx, slotOf(j.ID), store.Closing{Attempt: 1, Now: j.CompleteBy, Until: j.CompleteBy})
 					return err
 				},
-				func() error { return s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy) },
+				func() error { return s.Claim(ctx, slotOf(j.ID), claim, j.CompleteBy) },
 				func() error { return s.Create(ctx, benchJob(2)) },
 			)
 			want := []error{nil, store.ErrExists, nil, store.ErrTaken, store.ErrConflict, nil, store.ErrConflict, store.ErrNotFound, nil, nil, store.ErrWithdrawn, nil}
@@ -163,8 +164,8 @@ func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
 				}
 			}
 			same(t, "groups", s.Stats().Groups, int64(1))
-			same(t, "answer of the close", found, makegood.Found{Finding: makegood.FoundSilent, Claim: claim})
-			if after := load(t, s, job.ID); after.Rev != 2 {
+			same(t, "answer of the close", found, job.Found{Finding: job.FoundSilent, Claim: claim})
+			if after := load(t, s, j.ID); after.Rev != 2 {
 				t.Errorf("got Rev %d, want 2", after.Rev)
 			}
 			load(t, s, benchJob(2).ID)
@@ -175,19 +176,19 @@ func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
 // A park is seen by what comes after it in its group, although the cache still has the job as it was.
 func TestASaveInTheGroupOfAParkSeesIt(t *testing.T) {
 	s, _ := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	ctx := context.Background()
-	parkedAt := makegood.Instant(job.CompleteBy.Add(time.Hour))
-	moved := job.Clone()
-	moved.CompleteBy = job.CompleteBy.Add(time.Minute)
+	parkedAt := makegood.Instant(j.CompleteBy.Add(time.Hour))
+	moved := j.Clone()
+	moved.CompleteBy = j.CompleteBy.Add(time.Minute)
 	errs := together(t, s,
-		func() error { return s.Park(ctx, job.ID, job.CompleteBy, "why", parkedAt) },
-		func() error { return s.Save(ctx, store.Change{Job: moved, Seen: job.CompleteBy}) },
+		func() error { return s.Park(ctx, j.ID, j.CompleteBy, "why", parkedAt) },
+		func() error { return s.Save(ctx, store.Change{Job: moved, Seen: j.CompleteBy}) },
 	)
 	if errs[0] != nil || !errors.Is(errs[1], store.ErrConflict) {
 		t.Fatalf("got %v, want the park to win and the save to conflict", errs)
 	}
-	if got := load(t, s, job.ID); got.Reason != "why" || !got.CompleteBy.Equal(parkedAt) {
+	if got := load(t, s, j.ID); got.Reason != "why" || !got.CompleteBy.Equal(parkedAt) {
 		t.Fatalf("got reason %q, key %v; want why, %v", got.Reason, got.CompleteBy, parkedAt)
 	}
 }
@@ -195,7 +196,7 @@ func TestASaveInTheGroupOfAParkSeesIt(t *testing.T) {
 // A read must not show what a loss of power could still take back: somebody might act on it.
 func TestALoadWaitsUntilWhatItSeesIsFlushed(t *testing.T) {
 	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db"), CacheSteps: -1})
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	var flushed atomic.Bool
 	flushing, read := make(chan struct{}), make(chan struct{})
 	hasRead := sync.OnceFunc(func() { close(read) })
@@ -207,10 +208,10 @@ func TestALoadWaitsUntilWhatItSeesIsFlushed(t *testing.T) {
 	})
 	s.WhenSettling(hasRead)
 	saved := make(chan error, 1)
-	go func() { saved <- s.Save(context.Background(), store.Change{Job: job, Seen: job.CompleteBy}) }()
+	go func() { saved <- s.Save(context.Background(), store.Change{Job: j, Seen: j.CompleteBy}) }()
 	arrives(t, "the flush", flushing)
 	// The commit is visible to readers of the file, and the flush waits for this one to have read it.
-	got := load(t, s, job.ID)
+	got := load(t, s, j.ID)
 	hadFlushed := flushed.Load()
 	hasRead()
 	check(t, <-saved)
@@ -258,35 +259,35 @@ func TestAWriteWhoseContextEndsWhileItsGroupCommitsIsAnswered(t *testing.T) {
 
 func TestTheCacheShowsNothingBeforeItIsFlushed(t *testing.T) {
 	s, _ := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	s.FlushWith(func(flush func() error) error {
-		if got := load(t, s, job.ID); got.Rev != 1 {
+		if got := load(t, s, j.ID); got.Rev != 1 {
 			t.Errorf("while the save is not flushed: got revision %d, want 1", got.Rev)
 		}
 		return flush()
 	})
-	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}))
-	same(t, "revision", load(t, s, job.ID).Rev, int64(2))
+	check(t, s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
+	same(t, "revision", load(t, s, j.ID).Rev, int64(2))
 }
 
 func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
 	s, path := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	broken := errors.New("the disk is gone")
 	s.FlushWith(func(func() error) error { return broken })
 	ctx := context.Background()
-	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
+	claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
 	errs := together(t, s,
-		func() error { return s.Claim(ctx, slotOf(job.ID), claim, job.CompleteBy) },
-		func() error { return s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}) },
-		func() error { return s.Create(ctx, job) },
+		func() error { return s.Claim(ctx, slotOf(j.ID), claim, j.CompleteBy) },
+		func() error { return s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}) },
+		func() error { return s.Create(ctx, j) },
 	)
 	for i, err := range errs {
 		if !errors.Is(err, sqlitestore.ErrFailed) || !errors.Is(err, broken) {
 			t.Errorf("write %d of the group: got %v, want %v and %v", i, err, sqlitestore.ErrFailed, broken)
 		}
 	}
-	refusesEverything(t, s, job)
+	refusesEverything(t, s, j)
 	select {
 	case <-s.Lost():
 	default:
@@ -296,25 +297,25 @@ func TestAFailedFlushAnswersItsWholeGroupAndStopsTheStore(t *testing.T) {
 	// Opened again it shows one of the two, and goes on.
 	check(t, s.Shut())
 	s = open(t, sqlitestore.Options{Path: path})
-	after := load(t, s, job.ID)
+	after := load(t, s, j.ID)
 	if after.Rev != 1 && after.Rev != 2 {
 		t.Errorf("got revision %d, want 1 or 2", after.Rev)
 	}
 	check(t, s.Save(ctx, store.Change{Job: after, Seen: after.CompleteBy}))
 }
 
-func refusesEverything(t *testing.T, s *sqlitestore.Store, job makegood.Job) {
+func refusesEverything(t *testing.T, s *sqlitestore.Store, j job.Job) {
 	t.Helper()
 	ctx := context.Background()
-	_, loadErr := s.Load(ctx, job.ID)
-	_, payloadErr := s.Payload(ctx, job.ID, "input")
-	_, closeErr := s.Close(ctx, slotOf(job.ID), store.Closing{Attempt: 1})
-	_, lookErr := s.Look(ctx, slotOf(job.ID), 1, job.CompleteBy, job.CreatedAt)
+	_, loadErr := s.Load(ctx, j.ID)
+	_, payloadErr := s.Payload(ctx, j.ID, "input")
+	_, closeErr := s.Close(ctx, slotOf(j.ID), store.Closing{Attempt: 1})
+	_, lookErr := s.Look(ctx, slotOf(j.ID), 1, j.CompleteBy, j.CreatedAt)
 	for what, err := range map[string]error{
 		"load": loadErr, "payload": payloadErr, "close": closeErr, "look": lookErr,
 		"create": s.Create(ctx, benchJob(2)),
-		"claim":  s.Claim(ctx, slotOf(job.ID), makegood.Claim{Attempt: 1, LockedBy: "y"}, job.CompleteBy),
-		"save":   s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}),
+		"claim":  s.Claim(ctx, slotOf(j.ID), job.Claim{Attempt: 1, LockedBy: "y"}, j.CompleteBy),
+		"save":   s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}),
 	} {
 		if !errors.Is(err, sqlitestore.ErrFailed) {
 			t.Errorf("%s afterwards: got %v, want %v", what, err, sqlitestore.ErrFailed)
@@ -325,12 +326,12 @@ func refusesEverything(t *testing.T, s *sqlitestore.Store, job makegood.Job) {
 // A statement that fails, unlike a commit, leaves nothing unknown: its group is undone.
 func TestAStatementThatFailsUndoesItsGroupAndTheStoreGoesOn(t *testing.T) {
 	s, path := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	ctx := context.Background()
 	execSQL(t, path, `ALTER TABLE payloads RENAME TO elsewhere`)
 	errs := together(t, s,
-		func() error { return s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}) },
-		func() error { return s.PutPayload(ctx, job.ID, "input", []byte(`1`)) },
+		func() error { return s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}) },
+		func() error { return s.PutPayload(ctx, j.ID, "input", []byte(`1`)) },
 		func() error { return s.Create(ctx, benchJob(2)) },
 	)
 	for i, err := range errs {
@@ -338,16 +339,16 @@ func TestAStatementThatFailsUndoesItsGroupAndTheStoreGoesOn(t *testing.T) {
 			t.Errorf("write %d: got %v, want an error that is not %v", i, err, sqlitestore.ErrFailed)
 		}
 	}
-	same(t, "job", load(t, s, job.ID), job)
+	same(t, "job", load(t, s, j.ID), j)
 	execSQL(t, path, `ALTER TABLE elsewhere RENAME TO payloads`)
-	check(t, s.PutPayload(ctx, job.ID, "input", []byte(`1`)))
-	check(t, s.Save(ctx, store.Change{Job: job, Seen: job.CompleteBy}))
+	check(t, s.PutPayload(ctx, j.ID, "input", []byte(`1`)))
+	check(t, s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}))
 	create(t, s, 2)
 }
 
 func TestAPanicInAWriteStopsTheStoreAndHangsNobody(t *testing.T) {
 	s, _ := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -356,7 +357,7 @@ func TestAPanicInAWriteStopsTheStoreAndHangsNobody(t *testing.T) {
 		}()
 		_ = s.Panic()
 	}()
-	refusesEverything(t, s, job)
+	refusesEverything(t, s, j)
 }
 
 func TestTheLogIsCopiedIntoTheFileAndStartsAfresh(t *testing.T) {

@@ -8,27 +8,27 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // CreateIn stores a job and its payloads in a transaction of the caller's on the same file, so that
 // they are there if and only if the caller's own rows are. It fails with store.ErrExists, and changes
 // nothing, when the id is taken. The engine finds the job by its CompleteBy once tx is committed.
-func CreateIn(ctx context.Context, tx *sql.Tx, job makegood.Job, payloads map[string]json.RawMessage) error {
-	p := pack(job, 1)
+func CreateIn(ctx context.Context, tx *sql.Tx, jb job.Job, payloads map[string]json.RawMessage) error {
+	p := pack(jb, 1)
 	j := p.job
 	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, string(j.ProcessState), millis(j.CompleteBy),
 		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), p.data)
 	if err != nil {
-		return fmt.Errorf("create job %s: %w", job.ID, err)
+		return fmt.Errorf("create job %s: %w", jb.ID, err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return fmt.Errorf("create job %s: %w", job.ID, errors.Join(store.ErrExists, err))
+		return fmt.Errorf("create job %s: %w", jb.ID, errors.Join(store.ErrExists, err))
 	}
 	for key, value := range payloads {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO payloads(job, key, value) VALUES(?, ?, ?) ON CONFLICT DO NOTHING`, job.ID, key, []byte(value)); err != nil {
-			return fmt.Errorf("put payload %s of job %s: %w", key, job.ID, err)
+		if _, err := tx.ExecContext(ctx, `INSERT INTO payloads(job, key, value) VALUES(?, ?, ?) ON CONFLICT DO NOTHING`, jb.ID, key, []byte(value)); err != nil {
+			return fmt.Errorf("put payload %s of job %s: %w", key, jb.ID, err)
 		}
 	}
 	return nil
@@ -50,25 +50,25 @@ func DefinitionIn(ctx context.Context, tx *sql.Tx, name string) ([]byte, error) 
 
 // LoadIn reads a job in a transaction of the caller's. store.ErrNotFound, store.ErrDamaged; store.ErrNewer, together with
 // the job as far as it is known.
-func LoadIn(ctx context.Context, tx *sql.Tx, id string) (makegood.Job, error) {
+func LoadIn(ctx context.Context, tx *sql.Tx, id string) (job.Job, error) {
 	columns, into := make([]any, jobColumns), make([]any, jobColumns)
 	for i := range columns {
 		into[i] = &columns[i]
 	}
 	err := tx.QueryRowContext(ctx, selectJob, id).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
-		return makegood.Job{}, fmt.Errorf("job %s: %w", id, store.ErrNotFound)
+		return job.Job{}, fmt.Errorf("job %s: %w", id, store.ErrNotFound)
 	}
 	if err != nil {
-		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+		return job.Job{}, fmt.Errorf("load job %s: %w", id, err)
 	}
 	row := make([]driver.Value, jobColumns)
 	for i, v := range columns {
 		row[i] = v
 	}
-	job, err := scanJob(row)
+	j, err := scanJob(row)
 	if err != nil {
-		return job, fmt.Errorf("job %s: %w", id, err)
+		return j, fmt.Errorf("job %s: %w", id, err)
 	}
-	return job, nil
+	return j, nil
 }

@@ -4,14 +4,14 @@ import (
 	"database/sql/driver"
 	"sync"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // item is a row of jobs in memory. It is never changed: a write makes a new one.
 type item struct {
 	row int64
 	// job is all of it; of one that was not in memory ID, Rev and CompleteBy, which is what the conditions look at.
-	job makegood.Job
+	job job.Job
 }
 
 const selectHead = `SELECT row, rev, complete_by FROM jobs WHERE id = ?`
@@ -23,7 +23,7 @@ func readHead(c *conn, id string) (*item, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	return &item{row: asInt(row[0]), job: makegood.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}}, nil
+	return &item{row: asInt(row[0]), job: job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}}, nil
 }
 
 // cache keeps the jobs that were written last, as they were answered: decoding a job costs more than

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -24,24 +25,24 @@ const (
 
 // packed is a job made ready outside the writer, whose time is the scarcest.
 type packed struct {
-	job  makegood.Job
+	job  job.Job
 	data []byte
 }
 
 // pack makes job ready to be stored as this revision, whole and apart from what the caller holds.
-func pack(job makegood.Job, rev int64) packed {
-	job = job.Clone()
-	job.Rev = rev
-	job.CompleteBy = makegood.Instant(job.CompleteBy)
-	return packed{job: job, data: jobformat.Encode(job, jobformat.Apart{})}
+func pack(j job.Job, rev int64) packed {
+	j = j.Clone()
+	j.Rev = rev
+	j.CompleteBy = makegood.Instant(j.CompleteBy)
+	return packed{job: j, data: jobformat.Encode(j, jobformat.Apart{})}
 }
 
 // Create stores a new job; see store.Jobs.
-func (s *Store) Create(ctx context.Context, job makegood.Job) error {
-	p := pack(job, 1)
+func (s *Store) Create(ctx context.Context, j job.Job) error {
+	p := pack(j, 1)
 	err := s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.create(p) })
 	if err != nil {
-		return fmt.Errorf("create job %s: %w", job.ID, err)
+		return fmt.Errorf("create job %s: %w", j.ID, err)
 	}
 	return nil
 }
@@ -67,7 +68,7 @@ func (g *group) create(p packed) (answer, err error) {
 }
 
 // Load reads a job; see store.Jobs.
-func (s *Store) Load(ctx context.Context, id string) (makegood.Job, error) {
+func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
 	if it := s.cache.get(id); it != nil && ctx.Err() == nil && s.failure() == nil {
 		return it.job.Clone(), nil
 	}

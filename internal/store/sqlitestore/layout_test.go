@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -62,9 +63,9 @@ func TestAFileIsBroughtToANewerLayoutAndStillOpenedByTheOlder(t *testing.T) {
 		if !strings.Contains(log, "newer release") {
 			t.Errorf("round %d: the older release said %q", round, log)
 		}
-		job, err := older.Load(t.Context(), id)
+		j, err := older.Load(t.Context(), id)
 		check(t, err)
-		check(t, older.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}))
+		check(t, older.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
 		check(t, older.Shut())
 		if got := readText(t, path, `SELECT tenant FROM jobs`); got != "somebody" {
 			t.Errorf("round %d: after a save by the older release the tenant is %q", round, got)
@@ -136,28 +137,28 @@ func TestADataFolderOfAnEarlierReleaseOpens(t *testing.T) {
 	}
 }
 
-func folderJobs() []makegood.Job {
+func folderJobs() []job.Job {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
-	var jobs []makegood.Job
+	var jobs []job.Job
 	for i, state := range []makegood.ProcessState{makegood.Pending, makegood.Processing, makegood.Error, makegood.Processed} {
-		job := makegood.Job{
+		j := job.Job{
 			ID: fmt.Sprint("job-", i), Workflow: "order", Definition: "0a0b", InputHash: "0c0d", Birth: "0e0f", Round: 1,
 			ProcessState: state, Desired: makegood.Processed, CreatedAt: at, LockedBy: "engine:1", FailureCount: i,
-			Steps: []makegood.StepState{{Name: "reserve", Attempt: 1}, {Name: "ship"}}, Secret: []byte("sixteen bytes of"),
+			Steps: []job.StepState{{Name: "reserve", Attempt: 1}, {Name: "ship"}}, Secret: []byte("sixteen bytes of"),
 		}
-		job.Steps[0].Forward = makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, At: at, Output: makegood.Payload{Inline: []byte("1"), Bytes: 1}}
+		j.Steps[0].Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1, At: at, Output: job.Payload{Inline: []byte("1"), Bytes: 1}}
 		if state != makegood.Processed {
-			job.CompleteBy = at.Add(time.Minute)
+			j.CompleteBy = at.Add(time.Minute)
 		}
-		jobs = append(jobs, job)
+		jobs = append(jobs, j)
 	}
 	return jobs
 }
 
-func folderSlot() (store.Slot, makegood.Claim) {
+func folderSlot() (store.Slot, job.Claim) {
 	at := time.UnixMilli(1_700_000_000_000).UTC()
 	return store.Slot{Agent: "shop", Job: "job-1", Birth: "0e0f", Step: "ship"},
-		makegood.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Minute)}
+		job.Claim{Attempt: 1, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Minute)}
 }
 
 func writeFolder(t *testing.T) {
@@ -168,8 +169,8 @@ func writeFolder(t *testing.T) {
 	check(t, os.MkdirAll(filepath.Dir(corpus), 0o755))
 	ctx := context.Background()
 	s := open(t, sqlitestore.Options{Path: corpus})
-	for _, job := range folderJobs() {
-		check(t, s.Create(ctx, job))
+	for _, j := range folderJobs() {
+		check(t, s.Create(ctx, j))
 	}
 	slot, claim := folderSlot()
 	check(t, s.Claim(ctx, slot, claim, claim.CompleteBy))
@@ -192,7 +193,7 @@ func checkFolder(t *testing.T, s *sqlitestore.Store) {
 	slot, claim := folderSlot()
 	found, err := s.Look(t.Context(), slot, 1, claim.CompleteBy, claim.StartedAt)
 	check(t, err)
-	if found.Finding != makegood.FoundHeld || found.Claim != claim {
+	if found.Finding != job.FoundHeld || found.Claim != claim {
 		t.Errorf("got %+v, want held by %+v", found, claim)
 	}
 	definition, err := s.Definition(t.Context(), "0a0b")

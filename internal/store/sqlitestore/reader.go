@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -98,22 +99,22 @@ const (
 
 // scanJob reads a row. A job that is damaged has what the columns beside data say, and one of a later release what can
 // be read.
-func scanJob(row []driver.Value) (makegood.Job, error) {
-	job, err := jobformat.DecodeWhole(asBytes(row[5]))
-	job.ID, job.Rev, job.CompleteBy = asText(row[1]), asInt(row[2]), asTime(row[3])
-	job.ProcessState, job.Workflow = makegood.ProcessState(asText(row[6])), asText(row[7])
-	job.FailureCount, job.LockedBy = int(asInt(row[8])), asText(row[9])
+func scanJob(row []driver.Value) (job.Job, error) {
+	j, err := jobformat.DecodeWhole(asBytes(row[5]))
+	j.ID, j.Rev, j.CompleteBy = asText(row[1]), asInt(row[2]), asTime(row[3])
+	j.ProcessState, j.Workflow = makegood.ProcessState(asText(row[6])), asText(row[7])
+	j.FailureCount, j.LockedBy = int(asInt(row[8])), asText(row[9])
 	if parked := row[4] != nil; parked {
-		job.Reason = asText(row[4])
+		j.Reason = asText(row[4])
 	}
 	if err == nil {
-		err = jobformat.Newer(job)
+		err = jobformat.Newer(j)
 	}
-	return job, err
+	return j, err
 }
 
 // Load reads a job; see store.Jobs.
-func (r *Reader) Load(ctx context.Context, id string) (job makegood.Job, err error) {
+func (r *Reader) Load(ctx context.Context, id string) (j job.Job, err error) {
 	row := make([]driver.Value, jobColumns)
 	var found bool
 	err = r.read(ctx, func(c *conn) (err error) {
@@ -124,15 +125,15 @@ func (r *Reader) Load(ctx context.Context, id string) (job makegood.Job, err err
 	case err == nil && !found:
 		err = store.ErrNotFound
 	case err == nil:
-		job, err = scanJob(row)
+		j, err = scanJob(row)
 	}
 	if errors.Is(err, store.ErrNewer) {
-		return job, fmt.Errorf("load job %s: %w", id, err)
+		return j, fmt.Errorf("load job %s: %w", id, err)
 	}
 	if err != nil {
-		return makegood.Job{}, fmt.Errorf("load job %s: %w", id, err)
+		return job.Job{}, fmt.Errorf("load job %s: %w", id, err)
 	}
-	return job, nil
+	return j, nil
 }
 
 // Each calls f with every job, in the order in which they were created, and stops when f fails. It
@@ -140,15 +141,15 @@ func (r *Reader) Load(ctx context.Context, id string) (job makegood.Job, err err
 // store; jobs that change meanwhile are seen as they were or as they are. Of a job that is damaged f
 // gets what is known beside it: id, workflow, ProcessState, CompleteBy, FailureCount, Rev, and the
 // reason for which it was parked.
-func (r *Reader) Each(ctx context.Context, f func(job makegood.Job) error) error {
+func (r *Reader) Each(ctx context.Context, f func(j job.Job) error) error {
 	var last int64
 	for {
 		jobs, next, err := r.page(ctx, last)
 		if err != nil {
 			return fmt.Errorf("read all jobs: %w", err)
 		}
-		for _, job := range jobs {
-			if err := f(job); err != nil {
+		for _, j := range jobs {
+			if err := f(j); err != nil {
 				return err
 			}
 		}
@@ -159,13 +160,13 @@ func (r *Reader) Each(ctx context.Context, f func(job makegood.Job) error) error
 	}
 }
 
-func (r *Reader) page(ctx context.Context, after int64) (jobs []makegood.Job, last int64, err error) {
+func (r *Reader) page(ctx context.Context, after int64) (jobs []job.Job, last int64, err error) {
 	row := make([]driver.Value, jobColumns)
 	err = r.read(ctx, func(c *conn) error {
 		return c.query(selectJobs, []driver.Value{after, int64(pageRows)}, row, func() error {
 			// What is wrong with a damaged one is for Load to say; here it counts.
-			job, _ := scanJob(row)
-			jobs, last = append(jobs, job), asInt(row[0])
+			j, _ := scanJob(row)
+			jobs, last = append(jobs, j), asInt(row[0])
 			return nil
 		})
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -16,23 +17,23 @@ import (
 func TestEachGivesEveryJobOnceAndOfADamagedOneWhatIsKnown(t *testing.T) {
 	s, _ := openFile(t)
 	const jobs, damaged = 150, 77
-	want := map[string]makegood.Job{}
+	want := map[string]job.Job{}
 	for i := range jobs {
-		job := create(t, s, i)
-		want[job.ID] = job
+		j := create(t, s, i)
+		want[j.ID] = j
 	}
 	id := benchJob(damaged).ID
 	check(t, s.Damage(id))
 	far := makegood.Instant(time.Now().Add(time.Hour))
 	check(t, s.Park(t.Context(), id, want[id].CompleteBy, "cannot be decoded", far))
-	want[id] = makegood.Job{ID: id, Workflow: "order", Rev: 2, ProcessState: makegood.Error, Reason: "cannot be decoded", CompleteBy: far}
+	want[id] = job.Job{ID: id, Workflow: "order", Rev: 2, ProcessState: makegood.Error, Reason: "cannot be decoded", CompleteBy: far}
 
-	got := map[string]makegood.Job{}
-	err := s.Each(t.Context(), func(job makegood.Job) error {
-		if _, twice := got[job.ID]; twice {
-			t.Errorf("got %s twice", job.ID)
+	got := map[string]job.Job{}
+	err := s.Each(t.Context(), func(j job.Job) error {
+		if _, twice := got[j.ID]; twice {
+			t.Errorf("got %s twice", j.ID)
 		}
-		got[job.ID] = job
+		got[j.ID] = j
 		// The store may be used meanwhile: no reading is open.
 		_, err := s.NextIncarnation(t.Context())
 		return err
@@ -47,7 +48,7 @@ func TestEachStopsWhenItsCallerFails(t *testing.T) {
 		create(t, s, i)
 	}
 	enough, calls := errors.New("enough"), 0
-	err := s.Each(t.Context(), func(makegood.Job) error { calls++; return enough })
+	err := s.Each(t.Context(), func(job.Job) error { calls++; return enough })
 	if !errors.Is(err, enough) || calls != 1 {
 		t.Fatalf("got %v after %d calls, want %v after 1", err, calls, enough)
 	}
@@ -57,13 +58,13 @@ func TestUnfinishedListsWhatHasAKeyInPages(t *testing.T) {
 	s, _ := openFile(t)
 	var want []string
 	for i := range 25 {
-		job := benchJob(i)
+		j := benchJob(i)
 		if i%3 == 0 {
-			job.CompleteBy = time.Time{}
+			j.CompleteBy = time.Time{}
 		} else {
-			want = append(want, job.ID)
+			want = append(want, j.ID)
 		}
-		check(t, s.Create(t.Context(), job))
+		check(t, s.Create(t.Context(), j))
 	}
 	var got []string
 	for after := ""; ; {
@@ -87,9 +88,9 @@ func TestNextDueIsTheEarliestKey(t *testing.T) {
 	}
 	base := makegood.Instant(time.Now())
 	for i, after := range []time.Duration{3, 1, 2} {
-		job := benchJob(i)
-		job.CompleteBy = base.Add(after * time.Minute)
-		check(t, s.Create(t.Context(), job))
+		j := benchJob(i)
+		j.CompleteBy = base.Add(after * time.Minute)
+		check(t, s.Create(t.Context(), j))
 	}
 	nextDue := func(want time.Duration) {
 		t.Helper()
@@ -98,10 +99,10 @@ func TestNextDueIsTheEarliestKey(t *testing.T) {
 		}
 	}
 	nextDue(time.Minute)
-	job := load(t, s, benchJob(1).ID)
-	seen := job.CompleteBy
-	job.CompleteBy = time.Time{}
-	check(t, s.Save(t.Context(), store.Change{Job: job, Seen: seen}))
+	j := load(t, s, benchJob(1).ID)
+	seen := j.CompleteBy
+	j.CompleteBy = time.Time{}
+	check(t, s.Save(t.Context(), store.Change{Job: j, Seen: seen}))
 	nextDue(2 * time.Minute)
 }
 
@@ -120,7 +121,7 @@ func TestAReaderReadsWhileAnEngineRunsAndAfterIt(t *testing.T) {
 			t.Fatalf("%s: payload: got %q, %v", when, value, err)
 		}
 		jobs := 0
-		check(t, r.Each(t.Context(), func(makegood.Job) error { jobs++; return nil }))
+		check(t, r.Each(t.Context(), func(job.Job) error { jobs++; return nil }))
 		same(t, when+": number of jobs", jobs, 1)
 		check(t, r.Close())
 		if _, err := r.Load(t.Context(), want.ID); !errors.Is(err, sqlitestore.ErrClosed) {

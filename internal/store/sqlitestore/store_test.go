@@ -15,7 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/store/storetest"
@@ -32,7 +32,7 @@ func TestTheContractHolds(t *testing.T) {
 			s := open(t, sqlitestore.Options{})
 			return storetest.Harness{
 				Open:   func() store.Store { return s },
-				Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(job makegood.Job) { check(t, s.Overwrite(job)) },
+				Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(j job.Job) { check(t, s.Overwrite(j)) },
 			}
 		})
 	})
@@ -48,7 +48,7 @@ func harness(t *testing.T, cacheSteps int) storetest.Harness {
 			s = open(t, options)
 			return s
 		},
-		Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(job makegood.Job) { check(t, s.Overwrite(job)) },
+		Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(j job.Job) { check(t, s.Overwrite(j)) },
 	}
 }
 
@@ -86,27 +86,27 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-func create(t testing.TB, s *sqlitestore.Store, i int) makegood.Job {
+func create(t testing.TB, s *sqlitestore.Store, i int) job.Job {
 	t.Helper()
 	check(t, s.Create(t.Context(), benchJob(i)))
 	return load(t, s, benchJob(i).ID)
 }
 
 func load(t testing.TB, s interface {
-	Load(ctx context.Context, id string) (makegood.Job, error)
+	Load(ctx context.Context, id string) (job.Job, error)
 }, id string,
-) makegood.Job {
+) job.Job {
 	t.Helper()
-	job, err := s.Load(t.Context(), id)
+	j, err := s.Load(t.Context(), id)
 	check(t, err)
-	return job
+	return j
 }
 
 // look looks at attempt 1 of the job's charge12, as long as it may be claimed.
 func look(t testing.TB, s interface {
-	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error)
+	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
 }, id string,
-) makegood.Found {
+) job.Found {
 	t.Helper()
 	found, err := s.Look(t.Context(), slotOf(id), 1, time.Time{}, time.Time{})
 	check(t, err)
@@ -115,20 +115,20 @@ func look(t testing.TB, s interface {
 
 func TestAnAbandonedStoreIsOpenedAgainWithAllThatWasAnswered(t *testing.T) {
 	abandoned, path := openFile(t)
-	job := create(t, abandoned, 1)
-	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: job.CreatedAt, CompleteBy: job.CompleteBy}
-	check(t, abandoned.Claim(t.Context(), slotOf(job.ID), claim, job.CompleteBy))
-	want, held := load(t, abandoned, job.ID), look(t, abandoned, job.ID)
+	j := create(t, abandoned, 1)
+	claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
+	check(t, abandoned.Claim(t.Context(), slotOf(j.ID), claim, j.CompleteBy))
+	want, held := load(t, abandoned, j.ID), look(t, abandoned, j.ID)
 
 	s := open(t, sqlitestore.Options{Path: path})
-	same(t, "job", load(t, s, job.ID), want)
-	same(t, "claim", look(t, s, job.ID), held)
+	same(t, "job", load(t, s, j.ID), want)
+	same(t, "claim", look(t, s, j.ID), held)
 	check(t, s.Save(t.Context(), store.Change{Job: want, Seen: want.CompleteBy}))
 	check(t, s.Shut())
 	s = open(t, sqlitestore.Options{Path: path})
 	want.Rev++
-	same(t, "job after another save and another opening", load(t, s, job.ID), want)
-	same(t, "claim after another opening", look(t, s, job.ID), held)
+	same(t, "job after another save and another opening", load(t, s, j.ID), want)
+	same(t, "claim after another opening", look(t, s, j.ID), held)
 }
 
 func TestATemporaryStoreLeavesNothingBehind(t *testing.T) {
@@ -150,17 +150,17 @@ func TestATemporaryStoreLeavesNothingBehind(t *testing.T) {
 func TestAClosedStoreRefusesEverything(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s, _ := openFile(t)
-	job := create(t, s, 1)
+	j := create(t, s, 1)
 	check(t, s.Shut())
-	_, loadErr := s.Load(t.Context(), job.ID)
+	_, loadErr := s.Load(t.Context(), j.ID)
 	_, dueErr := s.Due(t.Context(), 0, time.Now(), store.Entry{}, 1)
-	_, closeErr := s.Close(t.Context(), slotOf(job.ID), store.Closing{Attempt: 1})
-	_, lookErr := s.Look(t.Context(), slotOf(job.ID), 1, job.CompleteBy, job.CreatedAt)
+	_, closeErr := s.Close(t.Context(), slotOf(j.ID), store.Closing{Attempt: 1})
+	_, lookErr := s.Look(t.Context(), slotOf(j.ID), 1, j.CompleteBy, j.CreatedAt)
 	for what, err := range map[string]error{
 		"shut": s.Shut(), "load": loadErr, "due": dueErr,
 		"create":  s.Create(t.Context(), benchJob(2)),
-		"save":    s.Save(t.Context(), store.Change{Job: job, Seen: job.CompleteBy}),
-		"claim":   s.Claim(t.Context(), slotOf(job.ID), makegood.Claim{Attempt: 1, LockedBy: "x"}, job.CompleteBy),
+		"save":    s.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}),
+		"claim":   s.Claim(t.Context(), slotOf(j.ID), job.Claim{Attempt: 1, LockedBy: "x"}, j.CompleteBy),
 		"attempt": closeErr, "look": lookErr,
 	} {
 		if !errors.Is(err, sqlitestore.ErrClosed) {
@@ -261,10 +261,10 @@ func TestTheCacheKeepsToItsLimitAndNoFinishedJobs(t *testing.T) {
 		t.Fatalf("got %d jobs that weigh %d, want 5 that weigh %d", n, steps, 5*weight)
 	}
 	for i := range jobs {
-		job := load(t, s, benchJob(i).ID)
-		seen := job.CompleteBy
-		job.CompleteBy = time.Time{}
-		check(t, s.Save(t.Context(), store.Change{Job: job, Seen: seen}))
+		j := load(t, s, benchJob(i).ID)
+		seen := j.CompleteBy
+		j.CompleteBy = time.Time{}
+		check(t, s.Save(t.Context(), store.Change{Job: j, Seen: seen}))
 	}
 	if n, steps := s.Cached(); n != 0 || steps != 0 {
 		t.Fatalf("when all jobs are finished: got %d jobs that weigh %d, want none", n, steps)
@@ -277,22 +277,22 @@ func TestWhatIsKeptInMemoryIsWhatIsInTheFile(t *testing.T) {
 	r, err := sqlitestore.OpenReader(t.Context(), path)
 	check(t, err)
 	defer r.Close()
-	job := benchJob(1)
-	job.CompleteBy = job.CompleteBy.Add(12345 * time.Nanosecond).Local()
-	check(t, s.Create(t.Context(), job))
-	same(t, "created", load(t, s, job.ID), load(t, r, job.ID))
-	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: time.Now(), CompleteBy: time.Now().Add(time.Hour)}
-	check(t, s.Claim(t.Context(), slotOf(job.ID), claim, time.Now().Add(time.Hour)))
-	same(t, "claimed", look(t, s, job.ID), look(t, r, job.ID))
+	j := benchJob(1)
+	j.CompleteBy = j.CompleteBy.Add(12345 * time.Nanosecond).Local()
+	check(t, s.Create(t.Context(), j))
+	same(t, "created", load(t, s, j.ID), load(t, r, j.ID))
+	claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: time.Now(), CompleteBy: time.Now().Add(time.Hour)}
+	check(t, s.Claim(t.Context(), slotOf(j.ID), claim, time.Now().Add(time.Hour)))
+	same(t, "claimed", look(t, s, j.ID), look(t, r, j.ID))
 	claim.CompleteBy = time.Now().Add(2 * time.Hour)
-	completeBy, err := s.Beat(t.Context(), slotOf(job.ID), claim, time.Now().Add(time.Hour))
+	completeBy, err := s.Beat(t.Context(), slotOf(j.ID), claim, time.Now().Add(time.Hour))
 	check(t, err)
-	same(t, "beaten", look(t, r, job.ID).Claim.CompleteBy, completeBy)
-	saved := load(t, s, job.ID)
+	same(t, "beaten", look(t, r, j.ID).Claim.CompleteBy, completeBy)
+	saved := load(t, s, j.ID)
 	seen := saved.CompleteBy
 	saved.CompleteBy = time.Now()
 	check(t, s.Save(t.Context(), store.Change{Job: saved, Seen: seen}))
-	same(t, "saved", load(t, s, job.ID), load(t, r, job.ID))
+	same(t, "saved", load(t, s, j.ID), load(t, r, j.ID))
 }
 
 func TestAWriteWhoseContextEndsBeforeItsGroupBeginsIsNotMade(t *testing.T) {

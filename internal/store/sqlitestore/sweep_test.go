@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -22,7 +23,7 @@ func TestClaimsThatHaveExpiredAreDeletedAndNoOthers(t *testing.T) {
 		now := start.Add(time.Duration(day) * 24 * time.Hour)
 		until := now.Add(makegood.MaxClaimDelay)
 		for i := range aDay {
-			claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: now, CompleteBy: now.Add(time.Minute)}
+			claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: now, CompleteBy: now.Add(time.Minute)}
 			check(t, s.Claim(t.Context(), slotOf(fmt.Sprint("job-", i, "-", day)), claim, until))
 		}
 		most = max(most, s.ClaimRows(t))
@@ -33,7 +34,7 @@ func TestClaimsThatHaveExpiredAreDeletedAndNoOthers(t *testing.T) {
 	}
 	for day := days - 16; day < days; day++ {
 		now := start.Add(time.Duration(day) * 24 * time.Hour)
-		err := s.Claim(t.Context(), slotOf(fmt.Sprint("job-7-", day)), makegood.Claim{Attempt: 1, LockedBy: "y", StartedAt: now}, now)
+		err := s.Claim(t.Context(), slotOf(fmt.Sprint("job-7-", day)), job.Claim{Attempt: 1, LockedBy: "y", StartedAt: now}, now)
 		if !errors.Is(err, store.ErrTaken) {
 			t.Errorf("claim of what was claimed on day %d: got %v, want %v", day, err, store.ErrTaken)
 		}
@@ -49,7 +50,7 @@ func TestAClaimIsAboutAHundredBytes(t *testing.T) {
 	s = open(t, sqlitestore.Options{Path: path})
 	before := fileSize(t, path)
 	for i := range many {
-		claim := makegood.Claim{Attempt: 1, LockedBy: fmt.Sprintf("agent-1234/%016x", i), StartedAt: now, CompleteBy: now.Add(time.Minute)}
+		claim := job.Claim{Attempt: 1, LockedBy: fmt.Sprintf("agent-1234/%016x", i), StartedAt: now, CompleteBy: now.Add(time.Minute)}
 		check(t, s.Claim(t.Context(), slotOf(fmt.Sprintf("order-%06d", i)), claim, now.Add(makegood.MaxClaimDelay)))
 	}
 	check(t, s.Shut())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -90,43 +91,43 @@ func auditInPages(w *world) {
 }
 
 func auditFindsLost(w *world) {
-	job, sound := w.create(w.job("lost")), w.create(w.job("sound"))
+	j, sound := w.create(w.job("lost")), w.create(w.job("sound"))
 	w.strays("at first", map[string]store.Stray{})
-	job = w.rekey(job, time.Time{})
-	w.strays("without its key", map[string]store.Stray{job.ID: store.StrayUnfinished})
-	w.rekey(job, w.at(time.Minute))
+	j = w.rekey(j, time.Time{})
+	w.strays("without its key", map[string]store.Stray{j.ID: store.StrayUnfinished})
+	w.rekey(j, w.at(time.Minute))
 	w.strays("with one again", map[string]store.Stray{})
 	w.eventually("the key of the other", func() (got, wanted any) { return w.audit(1000)[sound.ID].CompleteBy, sound.CompleteBy })
 }
 
 // rekey saves a job with another key.
-func (w *world) rekey(job makegood.Job, key time.Time) makegood.Job {
+func (w *world) rekey(j job.Job, key time.Time) job.Job {
 	w.Helper()
-	seen := job.CompleteBy
-	job.CompleteBy = key
-	w.want("save", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
-	return w.load(job.ID)
+	seen := j.CompleteBy
+	j.CompleteBy = key
+	w.want("save", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
+	return w.load(j.ID)
 }
 
 func auditFindsNothing(w *world) {
 	for _, state := range makegood.ProcessStates() {
-		job := w.create(w.job(string(state)))
-		job.ProcessState = state
-		job = w.mustSave(job) // not told yet, where it has ended
+		j := w.create(w.job(string(state)))
+		j.ProcessState = state
+		j = w.mustSave(j) // not told yet, where it has ended
 		if state.Finished() {
-			job.FinishedAt = w.at(time.Second)
-			w.rekey(job, time.Time{})
+			j.FinishedAt = w.at(time.Second)
+			w.rekey(j, time.Time{})
 		}
 	}
 	w.strays("all states", map[string]store.Stray{})
 }
 
 func auditFindsDamaged(w *world) {
-	job := w.create(w.job("a"))
-	job = w.rekey(job, time.Time{})
-	w.harness.Damage(job.ID)
-	w.strays("damaged", map[string]store.Stray{job.ID: store.StrayUnfinished})
-	w.want("park", w.store.Park(w.ctx, job.ID, time.Time{}, "cannot be decoded", w.at(time.Minute)), nil)
+	j := w.create(w.job("a"))
+	j = w.rekey(j, time.Time{})
+	w.harness.Damage(j.ID)
+	w.strays("damaged", map[string]store.Stray{j.ID: store.StrayUnfinished})
+	w.want("park", w.store.Park(w.ctx, j.ID, time.Time{}, "cannot be decoded", w.at(time.Minute)), nil)
 	w.strays("parked", map[string]store.Stray{})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -56,7 +57,7 @@ func (s *scene) claims(attempt int, by string, d time.Duration, want error) {
 
 func (s *scene) claimsAt(start time.Duration, attempt int, by string, d time.Duration, want error) {
 	s.Helper()
-	claim := makegood.Claim{Attempt: attempt, LockedBy: by, StartedAt: s.at(start), CompleteBy: s.at(d)}
+	claim := job.Claim{Attempt: attempt, LockedBy: by, StartedAt: s.at(start), CompleteBy: s.at(d)}
 	s.want("claim by "+by, s.store.Claim(s.ctx, s.slot, claim, s.until), want)
 }
 
@@ -95,14 +96,14 @@ func (s *scene) replied(attempt int, by string) store.Closing {
 	return c
 }
 
-func (s *scene) closes(c store.Closing, want makegood.Found) {
+func (s *scene) closes(c store.Closing, want job.Found) {
 	s.Helper()
 	got, err := s.store.Close(s.ctx, s.slot, c)
 	s.want("close", err, nil)
 	s.same("answer of the close", got, want)
 }
 
-func (s *scene) looks(attempt int, now time.Duration, want makegood.Found) {
+func (s *scene) looks(attempt int, now time.Duration, want job.Found) {
 	s.Helper()
 	got, err := s.store.Look(s.ctx, s.slot, attempt, s.until, s.at(now))
 	s.want("look", err, nil)
@@ -110,51 +111,51 @@ func (s *scene) looks(attempt int, now time.Duration, want makegood.Found) {
 }
 
 // found is an answer with the claim of an attempt by somebody, from the base until d after it.
-func (s *scene) found(finding makegood.Finding, attempt int, by string, d time.Duration) makegood.Found {
-	return makegood.Found{Finding: finding, Claim: s.claim(attempt, by, d)}
+func (s *scene) found(finding job.Finding, attempt int, by string, d time.Duration) job.Found {
+	return job.Found{Finding: finding, Claim: s.claim(attempt, by, d)}
 }
 
 // nobody is the answer that an attempt is closed which nobody had claimed.
-func nobody(attempt int) makegood.Found {
-	return makegood.Found{Finding: makegood.FoundNobody, Claim: makegood.Claim{Attempt: attempt}}
+func nobody(attempt int) job.Found {
+	return job.Found{Finding: job.FoundNobody, Claim: job.Claim{Attempt: attempt}}
 }
 
 // without is an answer that shows no claim.
-func without(finding makegood.Finding) makegood.Found { return makegood.Found{Finding: finding} }
+func without(finding job.Finding) job.Found { return job.Found{Finding: finding} }
 
 func claimRows() []row {
 	minute := time.Minute
 	return []row{
 		{"nothing", "claim", "it is held", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
 		}},
 		{"claim", "claim by another", "taken, and the first stands", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.claims(1, "y", time.Hour, store.ErrTaken)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
 		}},
 		{"claim whose answer was lost", "the same claim again", "it holds, and nothing changes", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.claims(1, "x", time.Hour, nil)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
 		}},
 		{"claim, heartbeat", "the same claim again", "it holds, and what the heartbeat moved stays", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.beats(1, "x", time.Hour, time.Hour, nil)
 			s.claims(1, "x", minute, nil)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 		{"claim of attempt 1", "claim of attempt 2", "attempt 2 is held, and 1 is over", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.claims(2, "y", time.Hour, nil)
-			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "y", time.Hour))
+			s.looks(2, 0, s.found(job.FoundHeld, 2, "y", time.Hour))
 			s.over(1, "x")
 		}},
 		{"claim of attempt 2", "late task of attempt 1 claims", "withdrawn", func(s *scene) {
 			s.claims(2, "y", minute, nil)
 			s.claims(1, "x", minute, store.ErrWithdrawn)
-			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "y", minute))
+			s.looks(2, 0, s.found(job.FoundHeld, 2, "y", minute))
 		}},
 		{"close: nobody", "late task claims", "withdrawn", func(s *scene) {
 			s.closes(s.closing(1, 0), nobody(1))
@@ -169,7 +170,7 @@ func claimRows() []row {
 		{"close: nobody", "claim of the next attempt", "it is held", func(s *scene) {
 			s.closes(s.closing(1, 0), nobody(1))
 			s.claims(2, "x", minute, nil)
-			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "x", minute))
+			s.looks(2, 0, s.found(job.FoundHeld, 2, "x", minute))
 		}},
 	}
 }
@@ -180,22 +181,22 @@ func lateClaimRows() []row {
 	return []row{
 		{"claim, close: silent", "the same claim again", "withdrawn", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.closing(1, minute), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.closes(s.closing(1, minute), s.found(job.FoundSilent, 1, "x", minute))
 			s.claims(1, "x", time.Hour, store.ErrWithdrawn)
 		}},
 		{"claim, close: silent", "claim by another", "withdrawn", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.closing(1, minute), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.closes(s.closing(1, minute), s.found(job.FoundSilent, 1, "x", minute))
 			s.claims(1, "y", time.Hour, store.ErrWithdrawn)
 		}},
 		{"claim, failure reply", "claim by another", "withdrawn", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.replied(1, "x"), s.found(makegood.FoundReplied, 1, "x", minute))
+			s.closes(s.replied(1, "x"), s.found(job.FoundReplied, 1, "x", minute))
 			s.claims(1, "y", time.Hour, store.ErrWithdrawn)
 		}},
 		{"claim, close: held and unwanted", "the same claim again", "it holds: a heartbeat tells", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.unwanted(1, 0, minute), s.found(makegood.FoundHeld, 1, "x", minute))
+			s.closes(s.unwanted(1, 0, minute), s.found(job.FoundHeld, 1, "x", minute))
 			s.claims(1, "x", time.Hour, nil)
 			s.beats(1, "x", time.Hour, minute, store.ErrWithdrawn)
 		}},
@@ -205,12 +206,12 @@ func lateClaimRows() []row {
 		}},
 		{"claimUntil has passed", "claim", "withdrawn, though nothing is there", func(s *scene) {
 			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 1, "x", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
-			s.looks(1, 0, without(makegood.FoundOpen))
+			s.looks(1, 0, without(job.FoundOpen))
 		}},
 		{"claim of attempt 1, claimUntil of attempt 2 has passed", "claim of attempt 2", "withdrawn", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 2, "y", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", minute))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
 		}},
 	}
 }
@@ -221,13 +222,13 @@ func beatRows() []row {
 		{"claim", "heartbeat", "CompleteBy moves", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.beats(1, "x", time.Hour, time.Hour, nil)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 		{"heartbeat whose answer was lost", "the same heartbeat again", "the same answer", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.beats(1, "x", time.Hour, time.Hour, nil)
 			s.beats(1, "x", time.Hour, time.Hour, nil)
-			s.closes(s.unwanted(1, 0, 2*time.Hour), s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.closes(s.unwanted(1, 0, 2*time.Hour), s.found(job.FoundHeld, 1, "x", time.Hour))
 			s.beats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
 			s.beats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
 		}},
@@ -235,19 +236,19 @@ func beatRows() []row {
 			s.claims(1, "x", minute, nil)
 			s.beats(1, "x", time.Hour, time.Hour, nil)
 			s.beats(1, "x", minute, time.Hour, nil)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 		{"claim whose CompleteBy has passed", "heartbeat", "it holds: nobody has closed it", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.looks(1, time.Hour, s.found(makegood.FoundHeld, 1, "x", minute))
+			s.looks(1, time.Hour, s.found(job.FoundHeld, 1, "x", minute))
 			s.beats(1, "x", 2*time.Hour, 2*time.Hour, nil)
-			s.closes(s.closing(1, time.Hour), s.found(makegood.FoundHeld, 1, "x", 2*time.Hour))
+			s.closes(s.closing(1, time.Hour), s.found(job.FoundHeld, 1, "x", 2*time.Hour))
 		}},
 		{"claim", "heartbeat past thirty days", "CompleteBy moves to thirty days after the claim", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.beats(1, "x", month, month, nil)
 			s.beats(1, "x", month+minute, month, nil)
-			s.closes(s.closing(1, month), s.found(makegood.FoundSilent, 1, "x", month))
+			s.closes(s.closing(1, month), s.found(job.FoundSilent, 1, "x", month))
 		}},
 	}
 }
@@ -258,14 +259,14 @@ func overRows() []row {
 	return []row{
 		{"nothing", "heartbeat", "over", func(s *scene) {
 			s.over(1, "x")
-			s.looks(1, 0, without(makegood.FoundOpen))
+			s.looks(1, 0, without(job.FoundOpen))
 		}},
 		{"claim", "heartbeat of another, or of another attempt", "over, and the claim stands", func(s *scene) {
 			s.claims(2, "x", minute, nil)
 			s.over(2, "y")
 			s.over(1, "x")
 			s.over(3, "x")
-			s.looks(2, 0, s.found(makegood.FoundHeld, 2, "x", minute))
+			s.looks(2, 0, s.found(job.FoundHeld, 2, "x", minute))
 		}},
 		{"close: nobody", "heartbeat", "over", func(s *scene) {
 			s.closes(s.closing(1, 0), nobody(1))
@@ -274,29 +275,29 @@ func overRows() []row {
 		}},
 		{"claim, close: silent", "heartbeat", "over", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.closing(1, minute), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.closes(s.closing(1, minute), s.found(job.FoundSilent, 1, "x", minute))
 			s.over(1, "x")
-			s.closes(s.closing(1, 0), s.found(makegood.FoundSilent, 1, "x", minute))
+			s.closes(s.closing(1, 0), s.found(job.FoundSilent, 1, "x", minute))
 		}},
 		{"claim, failure reply", "heartbeat", "over", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.replied(1, "x"), s.found(makegood.FoundReplied, 1, "x", minute))
+			s.closes(s.replied(1, "x"), s.found(job.FoundReplied, 1, "x", minute))
 			s.over(1, "x")
-			s.looks(1, 0, s.found(makegood.FoundClosed, 1, "x", minute))
+			s.looks(1, 0, s.found(job.FoundClosed, 1, "x", minute))
 		}},
 		{"claim, close: held and unwanted", "heartbeat", "withdrawn, and not past its end", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.closes(s.unwanted(1, 0, 10*minute), s.found(makegood.FoundHeld, 1, "x", minute))
+			s.closes(s.unwanted(1, 0, 10*minute), s.found(job.FoundHeld, 1, "x", minute))
 			s.beats(1, "x", 5*minute, 5*minute, store.ErrWithdrawn)
 			s.beats(1, "x", time.Hour, 10*minute, store.ErrWithdrawn)
 			s.beats(1, "x", minute, 10*minute, store.ErrWithdrawn)
-			s.looks(1, 0, s.found(makegood.FoundHeld, 1, "x", 10*minute))
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", 10*minute))
 		}},
 		{"claim, close: held and unwanted, with an end before its CompleteBy", "heartbeat", "withdrawn, and its CompleteBy stays", func(s *scene) {
 			s.claims(1, "x", time.Hour, nil)
-			s.closes(s.unwanted(1, 0, minute), s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.closes(s.unwanted(1, 0, minute), s.found(job.FoundHeld, 1, "x", time.Hour))
 			s.beats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
-			s.closes(s.closing(1, minute), s.found(makegood.FoundHeld, 1, "x", time.Hour))
+			s.closes(s.closing(1, minute), s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 	}
 }

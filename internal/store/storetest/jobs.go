@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -26,12 +27,12 @@ func jobRules() []rule {
 }
 
 func createdAsGiven(w *world) {
-	job := w.job("a")
-	want := job.Clone()
+	j := w.job("a")
+	want := j.Clone()
 	want.Rev = 1
 	// That is not for the caller of Create to say.
-	job.Rev = 7
-	w.same("loaded job", w.create(job), want)
+	j.Rev = 7
+	w.same("loaded job", w.create(j), want)
 
 	finished := w.job("b")
 	finished.CompleteBy = time.Time{}
@@ -54,9 +55,9 @@ func oneConcurrentCreate(w *world) {
 	const many = 16
 	w.made = append(w.made, w.id("a"))
 	errs := atOnce(many, func(i int) error {
-		job := w.job("a")
-		job.InputHash = fmt.Sprint(i)
-		return w.store.Create(w.ctx, job)
+		j := w.job("a")
+		j.InputHash = fmt.Sprint(i)
+		return w.store.Create(w.ctx, j)
 	})
 	won := winners(w, errs, store.ErrExists)
 	if got := w.load(w.id("a")).InputHash; got != fmt.Sprint(won) {
@@ -69,22 +70,22 @@ func notFound(w *world) {
 	_, err := w.store.Load(w.ctx, id)
 	w.want("load", err, store.ErrNotFound)
 	w.want("park", w.store.Park(w.ctx, id, w.base, "reason", w.at(time.Hour)), store.ErrNotFound)
-	job := w.job("nowhere")
-	job.Rev = 1
-	w.want("save", w.save(job), store.ErrConflict)
+	j := w.job("nowhere")
+	j.Rev = 1
+	w.want("save", w.save(j), store.ErrConflict)
 	_, err = w.store.Load(w.ctx, id)
 	w.want("load after all of them", err, store.ErrNotFound)
 }
 
 func timesKeepMillis(w *world) {
-	job := w.job("a")
+	j := w.job("a")
 	odd := time.Date(2031, 2, 3, 4, 5, 6, 789_000_000, time.UTC)
-	job.CompleteBy, job.Deadline, job.CreatedAt = odd, odd.Add(time.Millisecond), odd.Add(2*time.Millisecond)
-	got := w.create(job)
-	w.same("CompleteBy", got.CompleteBy, job.CompleteBy)
-	w.same("Deadline", got.Deadline, job.Deadline)
-	w.same("CreatedAt", got.CreatedAt, job.CreatedAt)
-	claim := makegood.Claim{Attempt: 1, LockedBy: "x", StartedAt: odd.Add(3 * time.Millisecond), CompleteBy: odd.Add(4 * time.Millisecond)}
+	j.CompleteBy, j.Deadline, j.CreatedAt = odd, odd.Add(time.Millisecond), odd.Add(2*time.Millisecond)
+	got := w.create(j)
+	w.same("CompleteBy", got.CompleteBy, j.CompleteBy)
+	w.same("Deadline", got.Deadline, j.Deadline)
+	w.same("CreatedAt", got.CreatedAt, j.CreatedAt)
+	claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: odd.Add(3 * time.Millisecond), CompleteBy: odd.Add(4 * time.Millisecond)}
 	slot := w.scene("a").slot
 	w.want("claim", w.store.Claim(w.ctx, slot, claim, odd.Add(time.Hour)), nil)
 	held, err := w.store.Look(w.ctx, slot, 1, odd.Add(time.Hour), odd)
@@ -97,26 +98,26 @@ func timesKeepMillis(w *world) {
 }
 
 func largeJob(w *world) {
-	job := w.job("large")
-	job.Steps = nil
+	j := w.job("large")
+	j.Steps = nil
 	reason := makegood.Clip(strings.Repeat("Zażółć gęślą jaźń \u2028 \"quoted\" \\ 変換 🦊 \x01\n", 40))
 	for i := range makegood.MaxSteps {
-		step := makegood.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 3}
-		step.Forward = makegood.Activity{
-			State: makegood.Failed, Attempt: 3, Tries: 3, FailureCount: 2, At: w.base, Unknown: true,
-			Output:    makegood.Payload{Ref: fmt.Sprintf("output#step_%d#3", i), Bytes: 70_000},
-			Error:     &makegood.StepError{Message: reason, Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute},
+		step := job.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 3}
+		step.Forward = job.Activity{
+			State: job.Failed, Attempt: 3, Tries: 3, FailureCount: 2, At: w.base, Unknown: true,
+			Output:    job.Payload{Ref: fmt.Sprintf("output#step_%d#3", i), Bytes: 70_000},
+			Error:     &job.StepError{Message: reason, Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute},
 			Silent:    w.claim(2, "agent-7/nonce", time.Minute),
 			StartedAt: w.base, FinishedAt: w.at(time.Second),
 		}
-		step.Undo = makegood.Activity{State: makegood.Dispatched, Attempt: 4, Output: wire.Inline([]byte(`{"ż":"🦊"}`))}
-		job.Steps = append(job.Steps, step)
+		step.Undo = job.Activity{State: job.Dispatched, Attempt: 4, Output: wire.Inline([]byte(`{"ż":"🦊"}`))}
+		j.Steps = append(j.Steps, step)
 	}
-	job.Reason = reason
-	job.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: reason, At: w.base}}
-	want := job.Clone()
+	j.Reason = reason
+	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, Reason: reason, At: w.base}}
+	want := j.Clone()
 	want.Rev = 1
-	loaded := w.create(job)
+	loaded := w.create(j)
 	w.same("created", loaded, want)
 
 	want.Rev = 2
@@ -126,12 +127,12 @@ func largeJob(w *world) {
 // nothingShared: an adapter that keeps jobs in memory must not hand out its own.
 func nothingShared(w *world) {
 	given := w.job("a")
-	given.Untold, given.Requests = []makegood.Announcement{{Seq: 1, Reason: "why"}}, []string{"cancel/1"}
+	given.Untold, given.Requests = []job.Announcement{{Seq: 1, Reason: "why"}}, []string{"cancel/1"}
 	want := w.create(given).Clone()
-	scribble := func(job makegood.Job) {
-		job.Steps[0].Name = "scribbled"
-		job.Untold[0].Reason = "scribbled"
-		job.Requests[0] = "scribbled"
+	scribble := func(j job.Job) {
+		j.Steps[0].Name = "scribbled"
+		j.Untold[0].Reason = "scribbled"
+		j.Requests[0] = "scribbled"
 	}
 	scribble(given)
 	scribble(w.load(want.ID))
@@ -148,26 +149,26 @@ func thereAfterReopening(w *world) {
 	if w.harness.Reopen == nil {
 		w.Skip("this store keeps nothing")
 	}
-	job := w.create(w.job("a"))
-	w.want("payload", w.store.PutPayload(w.ctx, job.ID, "input", []byte(`"large"`)), nil)
+	j := w.create(w.job("a"))
+	w.want("payload", w.store.PutPayload(w.ctx, j.ID, "input", []byte(`"large"`)), nil)
 	w.want("definition", w.store.PutDefinition(w.ctx, "wf-"+w.prefix, "hash-"+w.prefix, []byte(`{}`)), nil)
-	job.ProcessState = makegood.Processing
-	job = w.mustSave(job)
+	j.ProcessState = makegood.Processing
+	j = w.mustSave(j)
 	held, closed := w.scene("a"), w.scene("b")
 	held.claims(1, "x", 2*time.Minute, nil)
-	held.closes(held.unwanted(1, 0, time.Hour), held.found(makegood.FoundHeld, 1, "x", 2*time.Minute))
+	held.closes(held.unwanted(1, 0, time.Hour), held.found(job.FoundHeld, 1, "x", 2*time.Minute))
 	closed.closes(closed.closing(1, 0), nobody(1))
 	parked := w.create(w.job("b"))
 	w.want("park", w.store.Park(w.ctx, parked.ID, parked.CompleteBy, "why", w.at(time.Hour)), nil)
 	parked = w.load(parked.ID)
 
 	w.store = w.harness.Reopen()
-	w.same("job after reopening", w.load(job.ID), job)
+	w.same("job after reopening", w.load(j.ID), j)
 	w.same("parked job after reopening", w.load(parked.ID), parked)
-	w.sees("keys after reopening", w.at(time.Hour), map[string]time.Time{job.ID: job.CompleteBy, parked.ID: parked.CompleteBy})
+	w.sees("keys after reopening", w.at(time.Hour), map[string]time.Time{j.ID: j.CompleteBy, parked.ID: parked.CompleteBy})
 	held.beats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
 	closed.claims(1, "x", time.Minute, store.ErrWithdrawn)
-	value, err := w.store.Payload(w.ctx, job.ID, "input")
+	value, err := w.store.Payload(w.ctx, j.ID, "input")
 	w.want("payload", err, nil)
 	w.same("payload after reopening", string(value), `"large"`)
 	hash, err := w.store.CurrentDefinition(w.ctx, "wf-"+w.prefix)

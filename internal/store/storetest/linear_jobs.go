@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -60,9 +60,9 @@ func (s sight) step(input, output any) (bool, state) {
 // jobClient creates, loads and saves a job.
 type jobClient struct {
 	*world
-	job makegood.Job
+	job job.Job
 	// last is the job as this client loaded it last.
-	last makegood.Job
+	last job.Job
 }
 
 func (c *jobClient) next(d *rand.Rand, name string, number int) any {
@@ -81,18 +81,18 @@ func (c *jobClient) ask(input any) (any, error) {
 	var err error
 	switch a := input.(asked); a.kind {
 	case creates:
-		job := c.job.Clone()
-		job.Reason = a.by
-		err = c.store.Create(c.ctx, job)
+		j := c.job.Clone()
+		j.Reason = a.by
+		err = c.store.Create(c.ctx, j)
 	case loads:
-		var job makegood.Job
-		if job, err = c.store.Load(c.ctx, c.job.ID); err == nil {
-			c.last, got.seen = job, sight{rev: job.Rev, creator: job.Reason, saver: job.LockedBy}
+		var j job.Job
+		if j, err = c.store.Load(c.ctx, c.job.ID); err == nil {
+			c.last, got.seen = j, sight{rev: j.Rev, creator: j.Reason, saver: j.LockedBy}
 		}
 	default:
-		job := c.last.Clone()
-		job.ID, job.LockedBy = c.job.ID, a.by
-		err = c.store.Save(c.ctx, store.Change{Job: job, Seen: job.CompleteBy})
+		j := c.last.Clone()
+		j.ID, j.LockedBy = c.job.ID, a.by
+		err = c.store.Save(c.ctx, store.Change{Job: j, Seen: j.CompleteBy})
 	}
 	got.err, err = sentinel(err)
 	return got, err

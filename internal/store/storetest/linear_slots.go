@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -20,7 +20,7 @@ const (
 // askedSlot is a call on a slot. Which fields count depends on its kind.
 type askedSlot struct {
 	kind    kind
-	claim   makegood.Claim
+	claim   job.Claim
 	closing store.Closing
 }
 
@@ -111,11 +111,11 @@ func (c *slotClient) ask(input any) (any, error) {
 }
 
 // learn goes on to the attempt after one that has ended, or to a newer one that was found.
-func (c *slotClient) learn(attempt int, found makegood.Found) {
+func (c *slotClient) learn(attempt int, found job.Found) {
 	switch found.Finding {
-	case makegood.FoundNobody, makegood.FoundSilent, makegood.FoundReplied:
+	case job.FoundNobody, job.FoundSilent, job.FoundReplied:
 		c.newest = max(c.newest, attempt+1)
-	case makegood.FoundOver:
+	case job.FoundOver:
 		c.newest = max(c.newest, found.Claim.Attempt)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -44,7 +44,7 @@ func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
 }
 
 func claimsOfAll(m *model) store.Store {
-	return claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+	return claiming(func(item *store.ClaimItem, c *job.Claim, _ *time.Time) {
 		if item.Attempt == c.Attempt && item.Closed == "" {
 			*item = store.ClaimItem{}
 		}
@@ -52,7 +52,7 @@ func claimsOfAll(m *model) store.Store {
 }
 
 func claimsOfTheClosed(m *model) store.Store {
-	return claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) {
+	return claiming(func(item *store.ClaimItem, _ *job.Claim, _ *time.Time) {
 		if item.Closed != "" {
 			*item = store.ClaimItem{}
 		}
@@ -62,8 +62,8 @@ func claimsOfTheClosed(m *model) store.Store {
 // staleLoads shows every third load what the one before it has shown.
 func staleLoads(m *model) store.Store {
 	var mu sync.Mutex
-	last, n := map[string]makegood.Job{}, 0
-	return hooked{model: m, load: func(id string) (makegood.Job, error) {
+	last, n := map[string]job.Job{}, 0
+	return hooked{model: m, load: func(id string) (job.Job, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if old, known := last[id]; known && n%3 == 2 {
@@ -71,17 +71,17 @@ func staleLoads(m *model) store.Store {
 			return old.Clone(), nil
 		}
 		n++
-		job, err := m.Load(context.Background(), id)
+		j, err := m.Load(context.Background(), id)
 		if err == nil {
-			last[id] = job.Clone()
+			last[id] = j.Clone()
 		}
-		return job, err
+		return j, err
 	}}
 }
 
 func createsAgain(m *model) store.Store {
-	return hooked{model: m, create: func(job makegood.Job) error {
-		if err := m.Create(context.Background(), job); err == nil || job.Reason != "client/3" {
+	return hooked{model: m, create: func(j job.Job) error {
+		if err := m.Create(context.Background(), j); err == nil || j.Reason != "client/3" {
 			return err
 		}
 		return nil
@@ -90,8 +90,8 @@ func createsAgain(m *model) store.Store {
 
 func leapingSaves(m *model) store.Store {
 	return hooked{model: m, save: func(c store.Change) error {
-		job, err := m.Load(context.Background(), c.Job.ID)
-		if err != nil || job.Rev != c.Job.Rev {
+		j, err := m.Load(context.Background(), c.Job.ID)
+		if err != nil || j.Rev != c.Job.Rev {
 			return m.Save(context.Background(), c)
 		}
 		for range 10 {

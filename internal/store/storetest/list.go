@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -49,12 +50,12 @@ func listInPages(w *world) {
 func listFiltered(w *world) {
 	for _, state := range makegood.ProcessStates() {
 		for _, workflow := range []string{"flow", "other"} {
-			job := w.listable(workflow + "-" + string(state))
-			job.Workflow, job.ProcessState = w.id(workflow), state
+			j := w.listable(workflow + "-" + string(state))
+			j.Workflow, j.ProcessState = w.id(workflow), state
 			if state.Finished() {
-				job.CompleteBy = time.Time{}
+				j.CompleteBy = time.Time{}
 			}
-			w.create(job)
+			w.create(j)
 		}
 	}
 	for _, state := range makegood.ProcessStates() {
@@ -71,33 +72,33 @@ func listFiltered(w *world) {
 }
 
 func listShows(w *world) {
-	job := w.create(w.listable("a"))
-	seen := job.CompleteBy
-	job.ProcessState, job.FailureCount, job.CompleteBy = makegood.Error, 3, w.at(makegood.FarKey)
-	w.want("save", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
+	j := w.create(w.listable("a"))
+	seen := j.CompleteBy
+	j.ProcessState, j.FailureCount, j.CompleteBy = makegood.Error, 3, w.at(makegood.FarKey)
+	w.want("save", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	want := []store.Listed{{
-		ID: job.ID, Workflow: job.Workflow, ProcessState: makegood.Error, FailureCount: 3,
-		CompleteBy: job.CompleteBy, CreatedAt: job.CreatedAt,
+		ID: j.ID, Workflow: j.Workflow, ProcessState: makegood.Error, FailureCount: 3,
+		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt,
 	}}
 	w.eventually("the job in the list", func() (got, wanted any) {
-		return w.list(store.Filter{Workflow: job.Workflow}, 10), want
+		return w.list(store.Filter{Workflow: j.Workflow}, 10), want
 	})
 	w.eventually("its state before that", func() (got, wanted any) {
-		return w.listedIDs(store.Filter{Workflow: job.Workflow, State: makegood.Pending}), []string(nil)
+		return w.listedIDs(store.Filter{Workflow: j.Workflow, State: makegood.Pending}), []string(nil)
 	})
-	seen, job.Rev, job.ProcessState = job.CompleteBy, job.Rev+1, makegood.Processing
-	w.want("save", w.store.Save(w.ctx, store.Change{Job: job, Seen: seen}), nil)
+	seen, j.Rev, j.ProcessState = j.CompleteBy, j.Rev+1, makegood.Processing
+	w.want("save", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	w.eventually("Error, when it has gone on", func() (got, wanted any) {
-		return w.listedIDs(store.Filter{Workflow: job.Workflow, State: makegood.Error}), []string(nil)
+		return w.listedIDs(store.Filter{Workflow: j.Workflow, State: makegood.Error}), []string(nil)
 	})
 }
 
 func listParked(w *world) {
-	job := w.create(w.listable("a"))
-	w.harness.Damage(job.ID)
-	w.want("park", w.store.Park(w.ctx, job.ID, job.CompleteBy, "cannot be decoded", w.at(makegood.FarKey)), nil)
+	j := w.create(w.listable("a"))
+	w.harness.Damage(j.ID)
+	w.want("park", w.store.Park(w.ctx, j.ID, j.CompleteBy, "cannot be decoded", w.at(makegood.FarKey)), nil)
 	w.eventually("the parked job", func() (got, wanted any) {
-		return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: makegood.Error}), []string{job.ID}
+		return w.listedIDs(store.Filter{Workflow: w.id("flow"), State: makegood.Error}), []string{j.ID}
 	})
 }
 
@@ -105,9 +106,9 @@ func listPaused(w *world) {
 	var want []string
 	for i, state := range []makegood.ProcessState{makegood.Pending, makegood.Processing, makegood.Undoing} {
 		for _, workflow := range []string{"flow", "other"} {
-			job := w.listable(fmt.Sprint(workflow, i))
-			job.Workflow, job.ProcessState = w.id(workflow), state
-			w.create(job)
+			j := w.listable(fmt.Sprint(workflow, i))
+			j.Workflow, j.ProcessState = w.id(workflow), state
+			w.create(j)
 			paused := w.listable(fmt.Sprint("paused-", workflow, i))
 			paused.Workflow, paused.ProcessState, paused.PausedAt = w.id(workflow), state, w.at(0)
 			if w.create(paused); workflow == "flow" {
@@ -128,10 +129,10 @@ func listPaused(w *world) {
 }
 
 // listable gives a job of a workflow that no other test lists.
-func (w *world) listable(name string) makegood.Job {
-	job := w.job(name)
-	job.Workflow = w.id("flow")
-	return job
+func (w *world) listable(name string) job.Job {
+	j := w.job(name)
+	j.Workflow = w.id("flow")
+	return j
 }
 
 // list reads a list to its end, holds each page to its limit and no job to come twice, and gives this

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -19,7 +20,7 @@ var _ store.Store = (*model)(nil)
 // store with. It keeps jobs as they are, so it could not be an adapter.
 type model struct {
 	mu          sync.Mutex
-	jobs        map[string]makegood.Job
+	jobs        map[string]job.Job
 	damaged     map[string]bool
 	payloads    map[[2]string][]byte
 	definitions map[string][]byte
@@ -27,16 +28,16 @@ type model struct {
 	slots       map[store.Slot]store.ClaimItem
 
 	// What a slot becomes is said by package store; a mutant says otherwise.
-	claimed   func(item store.ClaimItem, claim makegood.Claim, until time.Time) (store.ClaimItem, error)
-	beaten    func(item store.ClaimItem, claim makegood.Claim, until time.Time) (store.ClaimItem, error)
-	closed    func(item store.ClaimItem, c store.Closing) (store.ClaimItem, makegood.Found)
-	looked    func(item store.ClaimItem, attempt int, until, now time.Time) makegood.Found
+	claimed   func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
+	beaten    func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
+	closed    func(item store.ClaimItem, c store.Closing) (store.ClaimItem, job.Found)
+	looked    func(item store.ClaimItem, attempt int, until, now time.Time) job.Found
 	overruled func(item store.ClaimItem, attempt int, lie string, until time.Time) (store.ClaimItem, error)
 }
 
 func newModel() *model {
 	return &model{
-		jobs: map[string]makegood.Job{}, damaged: map[string]bool{}, payloads: map[[2]string][]byte{},
+		jobs: map[string]job.Job{}, damaged: map[string]bool{}, payloads: map[[2]string][]byte{},
 		definitions: map[string][]byte{}, current: map[string]string{}, slots: map[store.Slot]store.ClaimItem{},
 		claimed: store.Claimed, beaten: store.Beaten, closed: store.Closed, looked: store.Looked, overruled: store.Overruled,
 	}
@@ -48,36 +49,36 @@ func (m *model) damage(id string) {
 	m.damaged[id] = true
 }
 
-func (m *model) overwrite(job makegood.Job) {
+func (m *model) overwrite(j job.Job) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.put(job)
+	m.put(j)
 }
 
-func (m *model) put(job makegood.Job) { m.jobs[job.ID] = job.Clone() }
+func (m *model) put(j job.Job) { m.jobs[j.ID] = j.Clone() }
 
-func (m *model) Create(_ context.Context, job makegood.Job) error {
+func (m *model) Create(_ context.Context, j job.Job) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, taken := m.jobs[job.ID]; taken {
+	if _, taken := m.jobs[j.ID]; taken {
 		return store.ErrExists
 	}
-	job.Rev = 1
-	m.put(job)
+	j.Rev = 1
+	m.put(j)
 	return nil
 }
 
-func (m *model) Load(_ context.Context, id string) (makegood.Job, error) {
+func (m *model) Load(_ context.Context, id string) (job.Job, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	job, found := m.jobs[id]
+	j, found := m.jobs[id]
 	switch {
 	case !found:
-		return makegood.Job{}, store.ErrNotFound
+		return job.Job{}, store.ErrNotFound
 	case m.damaged[id]:
-		return makegood.Job{}, store.ErrDamaged
+		return job.Job{}, store.ErrDamaged
 	}
-	return job.Clone(), jobformat.Newer(job)
+	return j.Clone(), jobformat.Newer(j)
 }
 
 func (m *model) Save(_ context.Context, c store.Change) error {
@@ -93,35 +94,35 @@ func (m *model) Save(_ context.Context, c store.Change) error {
 	if err := store.MaySave(old, c); err != nil {
 		return err
 	}
-	job := c.Job.Clone()
-	job.Rev++
+	j := c.Job.Clone()
+	j.Rev++
 	if !c.MovesKey() {
-		job.CompleteBy = old.CompleteBy
+		j.CompleteBy = old.CompleteBy
 	}
-	m.put(job)
-	delete(m.damaged, job.ID)
+	m.put(j)
+	delete(m.damaged, j.ID)
 	return nil
 }
 
 func (m *model) Park(_ context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	job, found := m.jobs[id]
+	j, found := m.jobs[id]
 	switch {
 	case !found:
 		return store.ErrNotFound
-	case job.Needs > jobformat.Level:
+	case j.Needs > jobformat.Level:
 		return store.ErrNewer
-	case !job.CompleteBy.Equal(seen):
+	case !j.CompleteBy.Equal(seen):
 		return store.ErrConflict
 	}
-	job.ProcessState, job.Reason, job.CompleteBy = makegood.Error, reason, completeBy
-	job.Rev++
-	m.put(job)
+	j.ProcessState, j.Reason, j.CompleteBy = makegood.Error, reason, completeBy
+	j.Rev++
+	m.put(j)
 	return nil
 }
 
-func (m *model) Claim(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) error {
+func (m *model) Claim(_ context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next, err := m.claimed(m.slots[slot], claim, until)
@@ -131,7 +132,7 @@ func (m *model) Claim(_ context.Context, slot store.Slot, claim makegood.Claim, 
 	return err
 }
 
-func (m *model) Beat(_ context.Context, slot store.Slot, claim makegood.Claim, until time.Time) (time.Time, error) {
+func (m *model) Beat(_ context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next, err := m.beaten(m.slots[slot], claim, until)
@@ -142,7 +143,7 @@ func (m *model) Beat(_ context.Context, slot store.Slot, claim makegood.Claim, u
 	return next.CompleteBy, err
 }
 
-func (m *model) Close(_ context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+func (m *model) Close(_ context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	next, found := m.closed(m.slots[slot], c)
@@ -150,7 +151,7 @@ func (m *model) Close(_ context.Context, slot store.Slot, c store.Closing) (make
 	return found, nil
 }
 
-func (m *model) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (makegood.Found, error) {
+func (m *model) Look(_ context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.looked(m.slots[slot], attempt, until, now), nil
@@ -172,9 +173,9 @@ func (m *model) Due(_ context.Context, _ int, now time.Time, after store.Entry, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var due []store.Entry
-	for id, job := range m.jobs {
-		e := store.Entry{CompleteBy: job.CompleteBy, Job: id}
-		if !job.CompleteBy.IsZero() && !job.CompleteBy.After(now) && compareEntries(e, after) > 0 {
+	for id, j := range m.jobs {
+		e := store.Entry{CompleteBy: j.CompleteBy, Job: id}
+		if !j.CompleteBy.IsZero() && !j.CompleteBy.After(now) && compareEntries(e, after) > 0 {
 			due = append(due, e)
 		}
 	}

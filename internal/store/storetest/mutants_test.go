@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -12,17 +12,17 @@ func otherMutants() map[string]mutant {
 	ctx := context.Background()
 	return map[string]mutant{
 		"a create overwrites": {"only one of two creates of an id wins", func(m *model) store.Store {
-			return hooked{model: m, create: func(job makegood.Job) error {
+			return hooked{model: m, create: func(j job.Job) error {
 				m.mu.Lock()
-				delete(m.jobs, job.ID)
+				delete(m.jobs, j.ID)
 				m.mu.Unlock()
-				return m.Create(ctx, job)
+				return m.Create(ctx, j)
 			}}
 		}},
 		"a load gives away what is stored": {"the store shares nothing with its callers", func(m *model) store.Store {
-			return hooked{model: m, load: func(id string) (makegood.Job, error) {
-				if job, err := m.Load(ctx, id); err != nil {
-					return job, err
+			return hooked{model: m, load: func(id string) (job.Job, error) {
+				if j, err := m.Load(ctx, id); err != nil {
+					return j, err
 				}
 				m.mu.Lock()
 				defer m.mu.Unlock()
@@ -30,19 +30,19 @@ func otherMutants() map[string]mutant {
 			}}
 		}},
 		"a load rounds to seconds": {"times keep their milliseconds", func(m *model) store.Store {
-			return hooked{model: m, load: func(id string) (makegood.Job, error) {
-				job, err := m.Load(ctx, id)
-				if !job.CompleteBy.IsZero() {
-					job.CompleteBy = job.CompleteBy.Truncate(time.Second)
+			return hooked{model: m, load: func(id string) (job.Job, error) {
+				j, err := m.Load(ctx, id)
+				if !j.CompleteBy.IsZero() {
+					j.CompleteBy = j.CompleteBy.Truncate(time.Second)
 				}
-				return job, err
+				return j, err
 			}}
 		}},
 		"a load cuts long reasons": {"a job of 200 steps with long reasons is loaded as it was", func(m *model) store.Store {
-			return hooked{model: m, load: func(id string) (makegood.Job, error) {
-				job, err := m.Load(ctx, id)
-				job.Reason = job.Reason[:min(255, len(job.Reason))]
-				return job, err
+			return hooked{model: m, load: func(id string) (job.Job, error) {
+				j, err := m.Load(ctx, id)
+				j.Reason = j.Reason[:min(255, len(j.Reason))]
+				return j, err
 			}}
 		}},
 		"a park ignores the key that was seen": {"a park conflicts when the key has moved", func(m *model) store.Store {
@@ -65,7 +65,7 @@ func otherMutants() map[string]mutant {
 			return hooked{model: m, park: func(id string, seen time.Time, reason string, key time.Time) error {
 				err := m.Park(ctx, id, seen, reason, key)
 				if err == nil {
-					m.edit(id, func(job *makegood.Job) { job.Rev-- })
+					m.edit(id, func(j *job.Job) { j.Rev-- })
 				}
 				return err
 			}}

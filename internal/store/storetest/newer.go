@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -25,20 +26,20 @@ func unknown(number int, text string) string {
 }
 
 // later gives a job with something of a later release in each of its parts.
-func (w *world) later(name string) makegood.Job {
-	job := w.job(name)
-	job.Untold = []makegood.Announcement{{Seq: 1, ProcessState: makegood.Error, At: w.base, Operator: true, Kept: unknown(1, "told")}}
-	job.Kept, job.Steps[1].Kept = unknown(2, "job"), unknown(3, "step")
-	for i := range job.Steps[:2] {
-		s := &job.Steps[i]
+func (w *world) later(name string) job.Job {
+	j := w.job(name)
+	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, At: w.base, Operator: true, Kept: unknown(1, "told")}}
+	j.Kept, j.Steps[1].Kept = unknown(2, "job"), unknown(3, "step")
+	for i := range j.Steps[:2] {
+		s := &j.Steps[i]
 		s.Attempt = 2
-		s.Forward = makegood.Activity{State: makegood.Done, Attempt: 1, Tries: 1, At: w.base, Kept: unknown(4, "forward")}
-		s.Undo = makegood.Activity{
-			State: makegood.Failed, Attempt: 2, Tries: 1, At: w.base, Kept: unknown(5, "undo"),
-			Error: &makegood.StepError{Message: "no", Kept: unknown(6, "error")},
+		s.Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1, At: w.base, Kept: unknown(4, "forward")}
+		s.Undo = job.Activity{
+			State: job.Failed, Attempt: 2, Tries: 1, At: w.base, Kept: unknown(5, "undo"),
+			Error: &job.StepError{Message: "no", Kept: unknown(6, "error")},
 		}
 	}
-	return job
+	return j
 }
 
 func unknownSurvives(w *world) {
@@ -56,29 +57,29 @@ func unknownSurvives(w *world) {
 
 // newerIsLeft: who has seen a job as damaged may come to park it after a later release has mended it.
 func newerIsLeft(w *world) {
-	want := w.overwritten(func(job *makegood.Job) { job.Needs = jobformat.Level + 1 })
+	want := w.overwritten(func(j *job.Job) { j.Needs = jobformat.Level + 1 })
 	w.want("park", w.store.Park(w.ctx, want.ID, want.CompleteBy, "why", w.at(time.Hour)), store.ErrNewer)
 	w.stays(want)
 }
 
 func newerStateIsLeft(w *world) {
-	w.stays(w.overwritten(func(job *makegood.Job) { job.Steps[0].Forward.State = "newer-9" }))
-	w.stays(w.overwritten(func(job *makegood.Job) { job.Desired = "newer-31" }))
+	w.stays(w.overwritten(func(j *job.Job) { j.Steps[0].Forward.State = "newer-9" }))
+	w.stays(w.overwritten(func(j *job.Job) { j.Desired = "newer-31" }))
 }
 
 // overwritten gives a job as a later release has stored it.
-func (w *world) overwritten(change func(job *makegood.Job)) makegood.Job {
+func (w *world) overwritten(change func(j *job.Job)) job.Job {
 	if w.harness.Overwrite == nil {
 		w.Skip("this store keeps no bytes that another release could have written")
 	}
-	job := w.create(w.later(fmt.Sprint("newer-", len(w.made))))
-	change(&job)
-	w.harness.Overwrite(job)
-	return job
+	j := w.create(w.later(fmt.Sprint("newer-", len(w.made))))
+	change(&j)
+	w.harness.Overwrite(j)
+	return j
 }
 
 // stays fails the test unless the job is shown, and a save of it is refused and changes nothing.
-func (w *world) stays(want makegood.Job) {
+func (w *world) stays(want job.Job) {
 	w.Helper()
 	for range 2 {
 		got, err := w.store.Load(w.ctx, want.ID)

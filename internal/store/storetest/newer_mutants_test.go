@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 func newerMutants() map[string]mutant {
 	ctx := context.Background()
-	ofThisRelease := func(job makegood.Job) makegood.Job {
-		job.Needs, job.Desired = 0, makegood.Processed
-		for i := range job.Steps {
-			job.Steps[i].Forward.State = makegood.Done
+	ofThisRelease := func(j job.Job) job.Job {
+		j.Needs, j.Desired = 0, makegood.Processed
+		for i := range j.Steps {
+			j.Steps[i].Forward.State = job.Done
 		}
-		return job
+		return j
 	}
 	return map[string]mutant{
 		"a save drops what it does not know": {"what a later release has stored survives, at every level", func(m *model) store.Store {
@@ -27,7 +28,7 @@ func newerMutants() map[string]mutant {
 		}},
 		"a job of a later release is parked": {"a job that needs a later release is shown, and neither saved nor parked", func(m *model) store.Store {
 			return hooked{model: m, park: func(id string, seen time.Time, reason string, key time.Time) error {
-				m.edit(id, func(job *makegood.Job) { job.Needs = 0 })
+				m.edit(id, func(j *job.Job) { j.Needs = 0 })
 				return m.Park(ctx, id, seen, reason, key)
 			}}
 		}},
@@ -38,12 +39,12 @@ func newerMutants() map[string]mutant {
 			}}
 		}},
 		"a job of a later release is nothing to be seen": {"a job in a state of a later release is shown, and not saved", func(m *model) store.Store {
-			return hooked{model: m, load: func(id string) (makegood.Job, error) {
-				job, err := m.Load(ctx, id)
+			return hooked{model: m, load: func(id string) (job.Job, error) {
+				j, err := m.Load(ctx, id)
 				if err != nil {
-					return makegood.Job{}, err
+					return job.Job{}, err
 				}
-				return job, nil
+				return j, nil
 			}}
 		}},
 	}

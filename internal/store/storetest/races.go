@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -32,7 +32,7 @@ func oneConcurrentClaim(w *world) {
 		return w.store.Claim(w.ctx, s.slot, w.claim(1, fmt.Sprint("agent/", i), time.Minute), s.until)
 	})
 	won := winners(w, errs, store.ErrTaken)
-	s.looks(1, 0, s.found(makegood.FoundHeld, 1, fmt.Sprint("agent/", won), time.Minute))
+	s.looks(1, 0, s.found(job.FoundHeld, 1, fmt.Sprint("agent/", won), time.Minute))
 }
 
 // meet lets two kinds of callers meet in a new slot, many of each, and gives their answers.
@@ -70,7 +70,7 @@ func claimOrNobody(w *world) {
 				claimed++
 			case claims && errors.Is(a.err, store.ErrWithdrawn):
 				withdrawn++
-			case !claims && a.found.Finding == makegood.FoundNobody:
+			case !claims && a.found.Finding == job.FoundNobody:
 				closed++
 			}
 		}
@@ -78,7 +78,7 @@ func claimOrNobody(w *world) {
 			w.Fatalf("round %d: %d claims held, %d were withdrawn and %d closings found nobody: %+v", round, claimed, withdrawn, closed, answers)
 		}
 		if closed == 0 {
-			s.closes(s.closing(1, time.Hour), makegood.Found{Finding: makegood.FoundSilent, Claim: answers[1].found.Claim})
+			s.closes(s.closing(1, time.Hour), job.Found{Finding: job.FoundSilent, Claim: answers[1].found.Claim})
 		}
 	}
 }
@@ -98,7 +98,7 @@ func beatOrSilence(w *world) {
 			switch beats := i%2 == 0; {
 			case beats && a.err == nil:
 				beaten++
-			case !beats && a.found.Finding == makegood.FoundSilent:
+			case !beats && a.found.Finding == job.FoundSilent:
 				silent++
 			}
 		}
@@ -116,11 +116,11 @@ func replyOrSilence(w *world) {
 			func(s *scene) answer { return s.askClose(s.closing(1, time.Minute)) },
 		)
 		first := answers[0].found.Finding
-		if first != makegood.FoundReplied && first != makegood.FoundSilent {
+		if first != job.FoundReplied && first != job.FoundSilent {
 			w.Fatalf("round %d: a failure reply found %q", round, first)
 		}
 		for i, a := range answers {
-			want := makegood.FoundSilent
+			want := job.FoundSilent
 			if i%2 == 0 {
 				want = first
 			}
@@ -134,7 +134,7 @@ func replyOrSilence(w *world) {
 // oneHolderEach: agents claim and beat the newest attempt while others close it and open the next.
 func oneHolderEach(w *world) {
 	const agents, closers, rounds = 6, 3, 15
-	r := &race{scene: w.scene("a"), holder: map[int]string{}, closed: map[int]makegood.Finding{}}
+	r := &race{scene: w.scene("a"), holder: map[int]string{}, closed: map[int]job.Finding{}}
 	r.newest.Store(1)
 	var all sync.WaitGroup
 	for i := range agents {
@@ -145,7 +145,7 @@ func oneHolderEach(w *world) {
 	}
 	all.Wait()
 	for attempt, finding := range r.closed {
-		if holder := r.holder[attempt]; (holder == "") != (finding == makegood.FoundNobody) {
+		if holder := r.holder[attempt]; (holder == "") != (finding == job.FoundNobody) {
 			w.Errorf("attempt %d was closed as %s, and %q was told that it holds it", attempt, finding, holder)
 		}
 	}
@@ -157,7 +157,7 @@ type race struct {
 	newest atomic.Int64
 	mu     sync.Mutex
 	holder map[int]string
-	closed map[int]makegood.Finding
+	closed map[int]job.Finding
 }
 
 func (r *race) agent(name string, rounds int) {
@@ -194,7 +194,7 @@ func (r *race) closer(number, rounds int) {
 			r.Errorf("close: %v", err)
 			return
 		}
-		if found.Finding != makegood.FoundNobody && found.Finding != makegood.FoundSilent {
+		if found.Finding != job.FoundNobody && found.Finding != job.FoundSilent {
 			continue
 		}
 		r.mu.Lock()
@@ -216,9 +216,9 @@ func nothingLostInARace(w *world) {
 	for _, err := range errs {
 		w.want("saves", err, nil)
 	}
-	job := w.load(id)
-	if job.Rev != 1+saves.Load() || int64(job.FailureCount) != saves.Load() {
-		w.Fatalf("got Rev %d and %d counted; want %d saves", job.Rev, job.FailureCount, saves.Load())
+	j := w.load(id)
+	if j.Rev != 1+saves.Load() || int64(j.FailureCount) != saves.Load() {
+		w.Fatalf("got Rev %d and %d counted; want %d saves", j.Rev, j.FailureCount, saves.Load())
 	}
 }
 
@@ -228,14 +228,14 @@ func (w *world) saveMany(id string, rounds int, saves *atomic.Int64) error {
 	const tries = 10_000
 	saved := 0
 	for range tries {
-		job, err := w.store.Load(w.ctx, id)
+		j, err := w.store.Load(w.ctx, id)
 		if err != nil {
 			return err
 		}
-		job.FailureCount++
+		j.FailureCount++
 		// A save has a name of its own, by which a store knows that one whose answer was lost was made.
-		job.LockedBy = fmt.Sprint("engine/", random(1<<60))
-		err = w.save(job)
+		j.LockedBy = fmt.Sprint("engine/", random(1<<60))
+		err = w.save(j)
 		if err != nil && !errors.Is(err, store.ErrConflict) {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -32,7 +33,7 @@ type dice struct {
 	*rand.Rand
 	w *world
 	// loaded are jobs as they were at some time: saves are decided on old ones, too.
-	loaded map[string][]makegood.Job
+	loaded map[string][]job.Job
 }
 
 func newDice(w *world) *dice {
@@ -43,7 +44,7 @@ func newDice(w *world) *dice {
 		w.want(seedVariable, err, nil)
 	}
 	w.Logf("replay with %s=%d", seedVariable, seed)
-	return &dice{Rand: rand.New(rand.NewPCG(uint64(seed), 0)), w: w, loaded: map[string][]makegood.Job{}}
+	return &dice{Rand: rand.New(rand.NewPCG(uint64(seed), 0)), w: w, loaded: map[string][]job.Job{}}
 }
 
 func randomAgreesWithModel(w *world) {
@@ -62,9 +63,9 @@ func randomAgreesWithModel(w *world) {
 
 func keys(m *model) map[string]time.Time {
 	all := map[string]time.Time{}
-	for id, job := range m.jobs {
-		if !job.CompleteBy.IsZero() {
-			all[id] = job.CompleteBy
+	for id, j := range m.jobs {
+		if !j.CompleteBy.IsZero() {
+			all[id] = j.CompleteBy
 		}
 	}
 	return all
@@ -98,9 +99,9 @@ func (d *dice) operation(name string) (what string, do func(s store.Store) error
 	id, ctx := d.w.id(name), d.w.ctx
 	switch n := d.IntN(10); {
 	case n < 1 || len(d.loaded[id]) == 0:
-		job := d.w.job(name)
+		j := d.w.job(name)
 		d.w.made = append(d.w.made, id)
-		return "create " + name, func(s store.Store) error { return s.Create(ctx, job) }
+		return "create " + name, func(s store.Store) error { return s.Create(ctx, j) }
 	case n < 3:
 		seen, key := d.recent(id).CompleteBy, d.w.at(d.after())
 		return fmt.Sprintf("park %s, seen %v, key %v", name, seen, key), func(s store.Store) error { return s.Park(ctx, id, seen, "parked", key) }
@@ -112,19 +113,19 @@ func (d *dice) operation(name string) (what string, do func(s store.Store) error
 
 // change is a save of a job as it was loaded lately, or a little earlier.
 func (d *dice) change(id string) store.Change {
-	job := d.recent(id).Clone()
-	c := store.Change{Seen: job.CompleteBy}
-	job.FailureCount++
+	j := d.recent(id).Clone()
+	c := store.Change{Seen: j.CompleteBy}
+	j.FailureCount++
 	// A save has a name of its own, by which a store knows that one whose answer was lost was made.
-	job.LockedBy = fmt.Sprint("engine/", d.Uint64())
-	job.ProcessState, job.Reason = makegood.Processing, d.pick("", "because")
+	j.LockedBy = fmt.Sprint("engine/", d.Uint64())
+	j.ProcessState, j.Reason = makegood.Processing, d.pick("", "because")
 	switch d.IntN(6) {
 	case 0:
-		job.CompleteBy = time.Time{}
+		j.CompleteBy = time.Time{}
 	case 1, 2:
-		job.CompleteBy = d.w.at(d.after())
+		j.CompleteBy = d.w.at(d.after())
 	}
-	c.Job = job
+	c.Job = j
 	return c
 }
 
@@ -132,7 +133,7 @@ func (d *dice) pick(of ...string) string { return of[d.IntN(len(of))] }
 
 func (d *dice) after() time.Duration { return time.Duration(1+d.IntN(60)) * time.Second }
 
-func (d *dice) recent(id string) makegood.Job {
+func (d *dice) recent(id string) job.Job {
 	all := d.loaded[id]
 	return all[len(all)-1-min(d.IntN(3), len(all)-1)]
 }
@@ -140,7 +141,7 @@ func (d *dice) recent(id string) makegood.Job {
 // answer is all that an operation on a slot may say.
 type answer struct {
 	completeBy time.Time
-	found      makegood.Found
+	found      job.Found
 	err        error
 }
 

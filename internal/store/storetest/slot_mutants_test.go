@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Each mutant changes one thing of what package store says about slots.
 
 // claiming gives a store whose claims see another item, or write another.
-func claiming(see func(item *store.ClaimItem, c *makegood.Claim, until *time.Time), write func(before store.ClaimItem, next *store.ClaimItem)) func(m *model) store.Store {
+func claiming(see func(item *store.ClaimItem, c *job.Claim, until *time.Time), write func(before store.ClaimItem, next *store.ClaimItem)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.claimed = func(item store.ClaimItem, c makegood.Claim, until time.Time) (store.ClaimItem, error) {
+		m.claimed = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
 			before := item
 			if see != nil {
 				see(&item, &c, &until)
@@ -31,9 +31,9 @@ func claiming(see func(item *store.ClaimItem, c *makegood.Claim, until *time.Tim
 }
 
 // beating does the same to heartbeats.
-func beating(see func(item *store.ClaimItem, c *makegood.Claim), write func(before store.ClaimItem, next *store.ClaimItem, err *error)) func(m *model) store.Store {
+func beating(see func(item *store.ClaimItem, c *job.Claim), write func(before store.ClaimItem, next *store.ClaimItem, err *error)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.beaten = func(item store.ClaimItem, c makegood.Claim, until time.Time) (store.ClaimItem, error) {
+		m.beaten = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
 			before := item
 			if see != nil {
 				see(&item, &c)
@@ -49,9 +49,9 @@ func beating(see func(item *store.ClaimItem, c *makegood.Claim), write func(befo
 }
 
 // closing does the same to closings.
-func closing(see func(item *store.ClaimItem, c *store.Closing), write func(before store.ClaimItem, next *store.ClaimItem, found *makegood.Found)) func(m *model) store.Store {
+func closing(see func(item *store.ClaimItem, c *store.Closing), write func(before store.ClaimItem, next *store.ClaimItem, found *job.Found)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.closed = func(item store.ClaimItem, c store.Closing) (store.ClaimItem, makegood.Found) {
+		m.closed = func(item store.ClaimItem, c store.Closing) (store.ClaimItem, job.Found) {
 			before := item
 			if see != nil {
 				see(&item, &c)
@@ -70,7 +70,7 @@ func claimMutants() map[string]mutant {
 	return map[string]mutant{
 		"a claim takes any slot": {
 			"claim, then claim by another: taken, and the first stands",
-			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+			claiming(func(item *store.ClaimItem, c *job.Claim, _ *time.Time) {
 				if item.Attempt == c.Attempt && item.Closed == "" {
 					*item = store.ClaimItem{}
 				}
@@ -78,11 +78,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a claim does not know its own": {
 			"claim whose answer was lost, then the same claim again: it holds, and nothing changes",
-			claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) { item.LockedBy += "?" }, nil),
+			claiming(func(item *store.ClaimItem, _ *job.Claim, _ *time.Time) { item.LockedBy += "?" }, nil),
 		},
 		"a claim that is made again writes again": {
 			"claim, heartbeat, then the same claim again: it holds, and what the heartbeat moved stays",
-			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+			claiming(func(item *store.ClaimItem, c *job.Claim, _ *time.Time) {
 				if item.LockedBy == c.LockedBy {
 					*item = store.ClaimItem{}
 				}
@@ -90,7 +90,7 @@ func claimMutants() map[string]mutant {
 		},
 		"a claim cannot follow an older one": {
 			"claim of attempt 1, then claim of attempt 2: attempt 2 is held, and 1 is over",
-			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+			claiming(func(item *store.ClaimItem, c *job.Claim, _ *time.Time) {
 				if item.LockedBy != "" && item.Attempt < c.Attempt {
 					item.Attempt = c.Attempt
 				}
@@ -98,7 +98,7 @@ func claimMutants() map[string]mutant {
 		},
 		"a claim does not see a newer one": {
 			"claim of attempt 2, then late task of attempt 1 claims: withdrawn",
-			claiming(func(item *store.ClaimItem, c *makegood.Claim, _ *time.Time) {
+			claiming(func(item *store.ClaimItem, c *job.Claim, _ *time.Time) {
 				if item.Attempt > c.Attempt && item.Closed == "" {
 					*item = store.ClaimItem{}
 				}
@@ -106,15 +106,15 @@ func claimMutants() map[string]mutant {
 		},
 		"a claim does not see that nobody was found": {
 			"close: nobody, then late task claims: withdrawn",
-			claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) {
-				if item.Closed == makegood.FoundNobody {
+			claiming(func(item *store.ClaimItem, _ *job.Claim, _ *time.Time) {
+				if item.Closed == job.FoundNobody {
 					*item = store.ClaimItem{}
 				}
 			}, nil),
 		},
 		"a claim that was closed holds still": {
 			"claim, close: silent, then the same claim again: withdrawn",
-			claiming(func(item *store.ClaimItem, _ *makegood.Claim, _ *time.Time) {
+			claiming(func(item *store.ClaimItem, _ *job.Claim, _ *time.Time) {
 				if item.LockedBy != "" {
 					item.Closed = ""
 				}
@@ -122,11 +122,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a claim is made whenever it comes": {
 			"claimUntil has passed, then claim: withdrawn, though nothing is there",
-			claiming(func(_ *store.ClaimItem, c *makegood.Claim, until *time.Time) { *until = c.StartedAt }, nil),
+			claiming(func(_ *store.ClaimItem, c *job.Claim, until *time.Time) { *until = c.StartedAt }, nil),
 		},
 		"a claim comes too late when its time has come": {
 			"claimUntil has come, then claim: it is held",
-			claiming(func(_ *store.ClaimItem, _ *makegood.Claim, until *time.Time) { *until = until.Add(-time.Millisecond) }, nil),
+			claiming(func(_ *store.ClaimItem, _ *job.Claim, until *time.Time) { *until = until.Add(-time.Millisecond) }, nil),
 		},
 		"a claim keeps the mark of an older one": {
 			"claim, close: held and unwanted, then claim of the next attempt: it is held, and not marked",
@@ -138,7 +138,7 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat moves back": {
 			"claim, heartbeat, then a heartbeat that asks for less: CompleteBy stays",
-			beating(func(item *store.ClaimItem, c *makegood.Claim) {
+			beating(func(item *store.ClaimItem, c *job.Claim) {
 				if item.LockedBy == c.LockedBy && item.Ends.IsZero() {
 					item.CompleteBy = c.CompleteBy
 				}
@@ -146,11 +146,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat has no limit": {
 			"claim, then heartbeat past thirty days: CompleteBy moves to thirty days after the claim",
-			beating(func(_ *store.ClaimItem, c *makegood.Claim) { c.StartedAt = c.CompleteBy }, nil),
+			beating(func(_ *store.ClaimItem, c *job.Claim) { c.StartedAt = c.CompleteBy }, nil),
 		},
 		"a heartbeat of anybody holds": {
 			"claim, then heartbeat of another, or of another attempt: over, and the claim stands",
-			beating(func(item *store.ClaimItem, c *makegood.Claim) {
+			beating(func(item *store.ClaimItem, c *job.Claim) {
 				if item.Attempt == c.Attempt {
 					c.LockedBy = item.LockedBy
 				}
@@ -158,11 +158,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat does not see that it was closed": {
 			"claim, close: silent, then heartbeat: over",
-			beating(func(item *store.ClaimItem, _ *makegood.Claim) { item.Closed = "" }, nil),
+			beating(func(item *store.ClaimItem, _ *job.Claim) { item.Closed = "" }, nil),
 		},
 		"a heartbeat goes past its end": {
 			"claim, close: held and unwanted, then heartbeat: withdrawn, and not past its end",
-			beating(func(item *store.ClaimItem, _ *makegood.Claim) {
+			beating(func(item *store.ClaimItem, _ *job.Claim) {
 				if !item.Ends.IsZero() {
 					item.Ends = item.Ends.Add(1000 * time.Hour)
 				}
@@ -183,7 +183,7 @@ func closeMutants() map[string]mutant {
 	return map[string]mutant{
 		"a close keeps nothing": {
 			"close: nobody, then late task claims: withdrawn",
-			closing(nil, func(before store.ClaimItem, next *store.ClaimItem, _ *makegood.Found) { *next = before }),
+			closing(nil, func(before store.ClaimItem, next *store.ClaimItem, _ *job.Found) { *next = before }),
 		},
 		"a close does not see the claim": {
 			"claim, then close: held, and the claim stays",
@@ -223,8 +223,8 @@ func closeMutants() map[string]mutant {
 		},
 		"a mark cuts a claim short": {
 			"claim, close: held and unwanted, with an end before its CompleteBy, then heartbeat: withdrawn, and its CompleteBy stays",
-			closing(nil, func(_ store.ClaimItem, next *store.ClaimItem, found *makegood.Found) {
-				if found.Finding == makegood.FoundHeld && !next.Ends.IsZero() {
+			closing(nil, func(_ store.ClaimItem, next *store.ClaimItem, found *job.Found) {
+				if found.Finding == job.FoundHeld && !next.Ends.IsZero() {
 					next.Ends = next.StartedAt.Add(time.Minute)
 					next.CompleteBy = next.Ends
 				}
@@ -256,16 +256,16 @@ func closeMutants() map[string]mutant {
 		},
 		"a failure reply is forgotten": {
 			"claim, then failure reply of its holder: replied, and silent to anybody else",
-			closing(nil, func(_ store.ClaimItem, next *store.ClaimItem, _ *makegood.Found) {
-				if next.Closed == makegood.FoundReplied {
-					next.Closed = makegood.FoundSilent
+			closing(nil, func(_ store.ClaimItem, next *store.ClaimItem, _ *job.Found) {
+				if next.Closed == job.FoundReplied {
+					next.Closed = job.FoundSilent
 				}
 			}),
 		},
 		"a failure reply is everybody's": {
 			"claim, then failure reply of its holder: replied, and silent to anybody else",
 			closing(func(item *store.ClaimItem, c *store.Closing) {
-				if item.Closed == makegood.FoundReplied {
+				if item.Closed == job.FoundReplied {
 					c.LockedBy = item.LockedBy
 				}
 			}, nil),
@@ -277,7 +277,7 @@ func slotMutants() map[string]mutant {
 	ctx := context.Background()
 	looking := func(f func(item *store.ClaimItem, now *time.Time)) func(m *model) store.Store {
 		return func(m *model) store.Store {
-			m.looked = func(item store.ClaimItem, attempt int, until, now time.Time) makegood.Found {
+			m.looked = func(item store.ClaimItem, attempt int, until, now time.Time) job.Found {
 				f(&item, &now)
 				return store.Looked(item, attempt, until, now)
 			}
@@ -314,7 +314,7 @@ func slotMutants() map[string]mutant {
 		"slots of all births are one": {
 			"claim, then claims of the same attempt in the slots of another agent, job, birth and step: each is held",
 			func(m *model) store.Store {
-				return hooked{model: m, claim: func(slot store.Slot, c makegood.Claim, until time.Time) error {
+				return hooked{model: m, claim: func(slot store.Slot, c job.Claim, until time.Time) error {
 					slot.Birth = slot.Birth[:len("birth-")+12]
 					return m.Claim(ctx, slot, c, until)
 				}}
@@ -332,7 +332,7 @@ func slotMutants() map[string]mutant {
 				var looked visits
 				return hooked{
 					model: m, close: leapingCloses(m, leapPatience, &looked),
-					claim: func(slot store.Slot, c makegood.Claim, claimUntil time.Time) error {
+					claim: func(slot store.Slot, c job.Claim, claimUntil time.Time) error {
 						// It comes when a close has looked, and before that writes.
 						until(leapPatience, func() bool { return looked.of(slot).Load() > 0 })
 						return m.Claim(ctx, slot, c, claimUntil)
@@ -375,9 +375,9 @@ func (m *model) lay(slot store.Slot, item store.ClaimItem) {
 }
 
 // leapingClaims look at a slot, and write what they have made of it later: the first one when a second has looked, too.
-func leapingClaims(m *model, patience time.Duration) func(slot store.Slot, c makegood.Claim, until time.Time) error {
+func leapingClaims(m *model, patience time.Duration) func(slot store.Slot, c job.Claim, until time.Time) error {
 	var looked visits
-	return func(slot store.Slot, c makegood.Claim, claimUntil time.Time) error {
+	return func(slot store.Slot, c job.Claim, claimUntil time.Time) error {
 		next, err := store.Claimed(m.at(slot), c, claimUntil)
 		if n := looked.of(slot); n.Add(1) == 1 {
 			until(patience, func() bool { return n.Load() > 1 })
@@ -390,8 +390,8 @@ func leapingClaims(m *model, patience time.Duration) func(slot store.Slot, c mak
 }
 
 // leapingCloses write when the slot that they have seen empty is no longer so, and note in looked that they have looked.
-func leapingCloses(m *model, patience time.Duration, looked *visits) func(slot store.Slot, c store.Closing) (makegood.Found, error) {
-	return func(slot store.Slot, c store.Closing) (makegood.Found, error) {
+func leapingCloses(m *model, patience time.Duration, looked *visits) func(slot store.Slot, c store.Closing) (job.Found, error) {
+	return func(slot store.Slot, c store.Closing) (job.Found, error) {
 		item := m.at(slot)
 		looked.of(slot).Add(1)
 		next, found := store.Closed(item, c)

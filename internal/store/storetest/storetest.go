@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -32,7 +33,7 @@ type Harness struct {
 	// index as it is.
 	Damage func(id string)
 	// Overwrite stores job in the place of the one of its id, as a later release would. Nil: the store keeps no bytes.
-	Overwrite func(job makegood.Job)
+	Overwrite func(j job.Job)
 	// Lag is how long the index may lag behind the items. Zero: it never does.
 	Lag time.Duration
 }
@@ -94,14 +95,14 @@ func random(below int64) int64 {
 // tidy takes the jobs of the test out of the index, for those who come after it.
 func (w *world) tidy() {
 	for _, id := range w.made {
-		job, err := w.store.Load(w.ctx, id)
+		j, err := w.store.Load(w.ctx, id)
 		if err != nil {
 			continue
 		}
-		seen := job.CompleteBy
-		job.CompleteBy = time.Time{}
+		seen := j.CompleteBy
+		j.CompleteBy = time.Time{}
 		// Nobody relies on it: an index that is not empty makes later tests slower, not wrong.
-		_ = w.store.Save(w.ctx, store.Change{Job: job, Seen: seen})
+		_ = w.store.Save(w.ctx, store.Change{Job: j, Seen: seen})
 	}
 }
 
@@ -112,8 +113,8 @@ func (w *world) id(name string) string { return "storetest-" + w.prefix + "-" + 
 func (w *world) at(after time.Duration) time.Time { return w.base.Add(after) }
 
 // job gives a job that may be created: its step reserve is dispatched, and a key is set.
-func (w *world) job(name string) makegood.Job {
-	job := makegood.Job{
+func (w *world) job(name string) job.Job {
+	j := job.Job{
 		ID: w.id(name), Workflow: "order", Definition: "hash-of-order", Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
 		CompleteBy: w.at(time.Minute), CreatedAt: w.base, Deadline: w.at(time.Hour),
@@ -121,45 +122,45 @@ func (w *world) job(name string) makegood.Job {
 		Birth: "birth-" + w.prefix, Secret: []byte("secret-" + w.prefix), Transitions: 1,
 	}
 	for _, step := range []string{"reserve", "charge", "notify"} {
-		job.Steps = append(job.Steps, makegood.StepState{Name: step})
+		j.Steps = append(j.Steps, job.StepState{Name: step})
 	}
-	job.Steps[0].Attempt = 1
-	job.Steps[0].Forward = makegood.Activity{State: makegood.Dispatched, Attempt: 1, Tries: 1, At: w.base, Cause: "submit"}
-	return job
+	j.Steps[0].Attempt = 1
+	j.Steps[0].Forward = job.Activity{State: job.Dispatched, Attempt: 1, Tries: 1, At: w.base, Cause: "submit"}
+	return j
 }
 
 // create stores a job and gives it as it is loaded.
-func (w *world) create(job makegood.Job) makegood.Job {
+func (w *world) create(j job.Job) job.Job {
 	w.Helper()
-	w.made = append(w.made, job.ID)
-	w.want("create", w.store.Create(w.ctx, job), nil)
-	return w.load(job.ID)
+	w.made = append(w.made, j.ID)
+	w.want("create", w.store.Create(w.ctx, j), nil)
+	return w.load(j.ID)
 }
 
-func (w *world) load(id string) makegood.Job {
+func (w *world) load(id string) job.Job {
 	w.Helper()
-	job, err := w.store.Load(w.ctx, id)
+	j, err := w.store.Load(w.ctx, id)
 	if err != nil {
 		w.Fatalf("load %s: %v", id, err)
 	}
-	return job
+	return j
 }
 
 // save stores a job whose key does not move.
-func (w *world) save(job makegood.Job) error {
-	return w.store.Save(w.ctx, store.Change{Job: job, Seen: job.CompleteBy})
+func (w *world) save(j job.Job) error {
+	return w.store.Save(w.ctx, store.Change{Job: j, Seen: j.CompleteBy})
 }
 
 // mustSave saves and gives the job as it is loaded.
-func (w *world) mustSave(job makegood.Job) makegood.Job {
+func (w *world) mustSave(j job.Job) job.Job {
 	w.Helper()
-	w.want("save", w.save(job), nil)
-	return w.load(job.ID)
+	w.want("save", w.save(j), nil)
+	return w.load(j.ID)
 }
 
 // claim gives a claim that starts at the base and ends after d.
-func (w *world) claim(attempt int, lockedBy string, d time.Duration) makegood.Claim {
-	return makegood.Claim{Attempt: attempt, LockedBy: lockedBy, StartedAt: w.base, CompleteBy: w.at(d)}
+func (w *world) claim(attempt int, lockedBy string, d time.Duration) job.Claim {
+	return job.Claim{Attempt: attempt, LockedBy: lockedBy, StartedAt: w.base, CompleteBy: w.at(d)}
 }
 
 // want fails the test unless err is the wanted one; nil wants none.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -65,23 +65,23 @@ type mutant struct {
 // hooked is a model whose methods may be replaced.
 type hooked struct {
 	*model
-	create func(job makegood.Job) error
-	load   func(id string) (makegood.Job, error)
+	create func(j job.Job) error
+	load   func(id string) (job.Job, error)
 	save   func(c store.Change) error
 	park   func(id string, seen time.Time, reason string, key time.Time) error
-	claim  func(slot store.Slot, c makegood.Claim, until time.Time) error
-	close  func(slot store.Slot, c store.Closing) (makegood.Found, error)
+	claim  func(slot store.Slot, c job.Claim, until time.Time) error
+	close  func(slot store.Slot, c store.Closing) (job.Found, error)
 	due    func(now time.Time, after store.Entry, limit int) ([]store.Entry, error)
 }
 
-func (h hooked) Create(ctx context.Context, job makegood.Job) error {
+func (h hooked) Create(ctx context.Context, j job.Job) error {
 	if h.create != nil {
-		return h.create(job)
+		return h.create(j)
 	}
-	return h.model.Create(ctx, job)
+	return h.model.Create(ctx, j)
 }
 
-func (h hooked) Load(ctx context.Context, id string) (makegood.Job, error) {
+func (h hooked) Load(ctx context.Context, id string) (job.Job, error) {
 	if h.load != nil {
 		return h.load(id)
 	}
@@ -102,14 +102,14 @@ func (h hooked) Park(ctx context.Context, id string, seen time.Time, reason stri
 	return h.model.Park(ctx, id, seen, reason, key)
 }
 
-func (h hooked) Claim(ctx context.Context, slot store.Slot, c makegood.Claim, until time.Time) error {
+func (h hooked) Claim(ctx context.Context, slot store.Slot, c job.Claim, until time.Time) error {
 	if h.claim != nil {
 		return h.claim(slot, c, until)
 	}
 	return h.model.Claim(ctx, slot, c, until)
 }
 
-func (h hooked) Close(ctx context.Context, slot store.Slot, c store.Closing) (makegood.Found, error) {
+func (h hooked) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
 	if h.close != nil {
 		return h.close(slot, c)
 	}
@@ -124,12 +124,12 @@ func (h hooked) Due(ctx context.Context, shard int, now time.Time, after store.E
 }
 
 // edit changes a stored job by hand.
-func (m *model) edit(id string, f func(job *makegood.Job)) {
+func (m *model) edit(id string, f func(j *job.Job)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	job := m.jobs[id].Clone()
-	f(&job)
-	m.put(job)
+	j := m.jobs[id].Clone()
+	f(&j)
+	m.put(j)
 }
 
 func mutants() map[string]mutant {
@@ -145,20 +145,20 @@ func mutants() map[string]mutant {
 func saveMutants() map[string]mutant {
 	ctx := context.Background()
 	// after gives a store whose saves do something more to the job.
-	after := func(f func(c store.Change, old makegood.Job, job *makegood.Job)) func(m *model) store.Store {
+	after := func(f func(c store.Change, old job.Job, j *job.Job)) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, save: func(c store.Change) error {
 				old, _ := m.Load(ctx, c.Job.ID)
 				err := m.Save(ctx, c)
 				if err == nil {
-					m.edit(c.Job.ID, func(job *makegood.Job) { f(c, old, job) })
+					m.edit(c.Job.ID, func(j *job.Job) { f(c, old, j) })
 				}
 				return err
 			}}
 		}
 	}
 	// before gives a store whose saves are decided on something else.
-	before := func(f func(c *store.Change, stored makegood.Job)) func(m *model) store.Store {
+	before := func(f func(c *store.Change, stored job.Job)) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, save: func(c store.Change) error {
 				stored, _ := m.Load(ctx, c.Job.ID)
@@ -170,17 +170,17 @@ func saveMutants() map[string]mutant {
 	return map[string]mutant{
 		"a save ignores the revision": {
 			"only one of two saves of a revision wins",
-			before(func(c *store.Change, stored makegood.Job) { c.Job.Rev = stored.Rev }),
+			before(func(c *store.Change, stored job.Job) { c.Job.Rev = stored.Rev }),
 		},
 		"a save leaves the key": {
 			"a save moves CompleteBy, or leaves it",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) { job.CompleteBy = c.Seen }),
+			after(func(c store.Change, _ job.Job, j *job.Job) { j.CompleteBy = c.Seen }),
 		},
 		"a save never takes the key away": {
 			"a finished job is not in the index",
-			after(func(c store.Change, _ makegood.Job, job *makegood.Job) {
-				if job.CompleteBy.IsZero() {
-					job.CompleteBy = c.Seen
+			after(func(c store.Change, _ job.Job, j *job.Job) {
+				if j.CompleteBy.IsZero() {
+					j.CompleteBy = c.Seen
 				}
 			}),
 		},
@@ -198,15 +198,15 @@ func saveMutants() map[string]mutant {
 		},
 		"a save cannot take a pause away": {
 			"a save raises the revision by one and the next load shows it",
-			after(func(_ store.Change, old makegood.Job, job *makegood.Job) {
-				if !job.Paused() {
-					job.PausedAt = old.PausedAt
+			after(func(_ store.Change, old job.Job, j *job.Job) {
+				if !j.Paused() {
+					j.PausedAt = old.PausedAt
 				}
 			}),
 		},
 		"a save raises the revision by two": {
 			"a save raises the revision by one and the next load shows it",
-			after(func(_ store.Change, _ makegood.Job, job *makegood.Job) { job.Rev++ }),
+			after(func(_ store.Change, _ job.Job, j *job.Job) { j.Rev++ }),
 		},
 		"a save is let through when its job is not there": {
 			"what does not exist is not found",

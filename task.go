@@ -5,44 +5,6 @@ import (
 	"time"
 )
 
-// Command is something that must now be done. Commands are derived from the saved job, never
-// remembered beside it. The set is closed.
-type Command interface{ isCommand() }
-
-// Dispatch: send the task of this attempt to its agent.
-type Dispatch struct {
-	Step    string
-	Attempt int
-	Undo    bool
-}
-
-// CloseAttempt: end an attempt that is not wanted any more, and say what was found (AttemptClosed, with the same Asked).
-type CloseAttempt struct {
-	Step    string
-	Attempt int
-	Undo    bool
-	// Mark: who holds it is told, at its next heartbeat, that nobody wants the result.
-	Mark bool
-	// Asked is the cause of the event that asked for it.
-	Asked string
-}
-
-// Announce: tell those that the announcement names of a change of ProcessState.
-type Announce struct{ Announcement }
-
-// AlertAgent: nobody claims the tasks of this agent. One alert an agent is enough for many jobs.
-type AlertAgent struct{ Agent string }
-
-// Remind: something is due at Key, which is the job's CompleteBy; send DeadlinePassed for then. It only
-// spares the job the wait for the next sweep.
-type Remind struct{ Key time.Time }
-
-func (Remind) isCommand()       {}
-func (Dispatch) isCommand()     {}
-func (CloseAttempt) isCommand() {}
-func (Announce) isCommand()     {}
-func (AlertAgent) isCommand()   {}
-
 // Task is one attempt sent to an agent.
 type Task struct {
 	Job      string

@@ -1,8 +1,10 @@
-package makegood
+package job
 
 import (
 	"fmt"
 	"time"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // Event is something that happened to a job. The set is closed.
@@ -76,7 +78,7 @@ type NotHeard struct{ Seq int }
 // Requested: an operator or submitter asks for something. Request names the asking, so that the
 // same one twice is the same.
 type Requested struct {
-	Verb    Verb
+	Verb    makegood.Verb
 	Request string
 	Reason  string
 	// By is who asks, as whoever took the request knows, and never what they say of themselves. It is no part

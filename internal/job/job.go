@@ -1,0 +1,259 @@
+// Package job holds what the engine keeps of a job and what it tells itself: Job, the Event that happened to one, the
+// Command that must now be done. It is data, and decides nothing: that is internal/machine. What users see of a job is
+// makegood.Job.
+package job
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Job is one run of a workflow. The zero value of a field means "not yet".
+type Job struct {
+	// ID is given by the submitter or made for it, and unique over all workflows of a deployment.
+	ID string `json:"id"`
+	// Workflow is the name of its workflow, Definition the hash of the one it keeps.
+	Workflow   string `json:"workflow"`
+	Definition string `json:"definition"`
+	// Round counts the runs from the start; the first is 1.
+	Round int `json:"round"`
+	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
+	ProcessState makegood.ProcessState `json:"processState"`
+	Desired      makegood.ProcessState `json:"desired"`
+	// PausedAt is set while the job is paused, a desire that keeps the state under it.
+	PausedAt time.Time `json:"pausedAt,omitzero"`
+	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
+	Reason string `json:"reason,omitempty"`
+	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
+	FailureCount int `json:"failureCount"`
+	// LockedBy is instance and nonce of the last save; empty until the first one after birth.
+	LockedBy string `json:"lockedBy,omitempty"`
+	// CompleteBy is the key in the index: never later than the earliest moment at which anything can
+	// be due, so when the Supervisor must look. Zero: finished and told, out of the index.
+	CompleteBy time.Time `json:"completeBy,omitzero"`
+	CreatedAt  time.Time `json:"createdAt"`
+	FinishedAt time.Time `json:"finishedAt,omitzero"`
+	// StartAt is when the job may start; zero: at once.
+	StartAt time.Time `json:"startAt,omitzero"`
+	// ReplyTo is the registered name of who is told of every change of ProcessState; empty: nobody. An
+	// operator is told of an Error all the same.
+	ReplyTo string `json:"replyTo,omitempty"`
+	// Deadline is when the job's own timeout passes; zero: never.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Input is what the submitter gave; InputHash tells the same id with other content apart.
+	Input     Payload `json:"input,omitzero"`
+	InputHash string  `json:"inputHash"`
+	// Steps are in the order of the workflow.
+	Steps []StepState `json:"steps"`
+
+	// Birth is a nonce of the job's birth: it tells the items of this job from those of an earlier one of the same
+	// id. Agents know it, since the names of claim items hold it.
+	Birth string `json:"birth,omitempty"`
+	// Secret is what the tokens of its attempts are made with: SecretBytes random bytes that never leave the store.
+	// None until the save that makes the first attempt.
+	Secret []byte `json:"secret,omitempty"`
+
+	// Rev counts the saves; the first is 1.
+	Rev int64 `json:"rev"`
+	// Requests names the last MaxRequests requests that were granted, oldest first: one of them that comes again is
+	// a duplicate.
+	Requests []string `json:"requests,omitempty"`
+	// RemindAt is when the operator hears again of a job that is in Error still.
+	RemindAt time.Time `json:"remindAt,omitzero"`
+	// RequestedBy is who made the last request that was granted, at most MaxReasonBytes; empty where nobody knew.
+	RequestedBy string `json:"requestedBy,omitempty"`
+	// Transitions counts the attempts made since the cap on them was last renewed.
+	Transitions int `json:"transitions,omitempty"`
+	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.
+	Incarnation int `json:"incarnation,omitempty"`
+	// Seq is the number of the last announcement; Untold are those that nobody confirmed yet.
+	Seq    int            `json:"seq,omitempty"`
+	Untold []Announcement `json:"untold,omitempty"`
+	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
+	TellTries int       `json:"tellTries,omitempty"`
+	TellAt    time.Time `json:"tellAt,omitzero"`
+	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
+	Unheard int `json:"unheard,omitempty"`
+
+	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about this one. A release
+	// that knows less shows it, and leaves it to one that knows enough.
+	Needs int `json:"needs,omitempty"`
+	// Kept is what a later release has stored here and this one does not know, encoded. Nothing reads it, and whoever
+	// writes the job back writes it, too. The parts of a job have theirs. It is text so that values can be compared.
+	Kept string `json:"-"`
+}
+
+// Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
+type Announcement struct {
+	Seq          int                   `json:"seq"`
+	ProcessState makegood.ProcessState `json:"processState"`
+	Reason       string                `json:"reason,omitempty"`
+	At           time.Time             `json:"at"`
+	// Operator and Listener say who has not confirmed it yet. The two are told apart: one that is gone neither
+	// silences the other nor makes them hear twice.
+	Operator bool `json:"operator,omitempty"`
+	Listener bool `json:"listener,omitempty"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// Claim is who works on an attempt, and until when.
+type Claim struct {
+	Attempt int `json:"attempt"`
+	// LockedBy is the agent's instance and a nonce, fresh for every message received, never an instance alone.
+	LockedBy   string    `json:"lockedBy"`
+	StartedAt  time.Time `json:"startedAt"`
+	CompleteBy time.Time `json:"completeBy"`
+}
+
+// Finding is what was found out about an attempt by looking at its claim, or by closing it.
+type Finding string
+
+const (
+	// FoundOpen: nobody has claimed it, and somebody still may.
+	FoundOpen Finding = "open"
+	// FoundHeld: somebody has claimed it, and its CompleteBy has not passed, or was not looked at.
+	FoundHeld Finding = "held"
+	// FoundClosed: looking shows that it was closed. Closing it again says how.
+	FoundClosed Finding = "closed"
+	// FoundNobody: it is closed, and nobody ever claimed it.
+	FoundNobody Finding = "nobody"
+	// FoundSilent: it is closed, and whoever claimed it did not say in time how it ended.
+	FoundSilent Finding = "silent"
+	// FoundReplied: it is closed by the failure that its claim's holder replied.
+	FoundReplied Finding = "replied"
+	// FoundOver: the claim is of a newer attempt. It was not touched.
+	FoundOver Finding = "over"
+)
+
+// Found is a finding, with the claim that was found, if there was one.
+type Found struct {
+	Finding Finding
+	Claim   Claim
+}
+
+// StepState is what a job knows of one of its steps.
+type StepState struct {
+	Name string `json:"name"`
+	// Attempt is the highest number ever given to an attempt of this step or its undo, in any round.
+	Attempt int      `json:"attempt,omitempty"`
+	Forward Activity `json:"forward,omitzero"`
+	Undo    Activity `json:"undo,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// ActivityState is the state of a step, or of its undo. All but NotStarted are what makegood.StepState says of them.
+type ActivityState string
+
+// The states of an activity.
+const (
+	// NotStarted: it waits for what it needs, or for being wanted.
+	NotStarted   ActivityState = ""
+	Dispatched                 = ActivityState(makegood.Dispatched)
+	Backoff                    = ActivityState(makegood.Backoff)
+	Done                       = ActivityState(makegood.Done)
+	Skipped                    = ActivityState(makegood.Skipped)
+	Failed                     = ActivityState(makegood.Failed)
+	Withdrawn                  = ActivityState(makegood.Withdrawn)
+	Irreversible               = ActivityState(makegood.Irreversible)
+)
+
+// Activity is a step going forward, or its undo.
+type Activity struct {
+	State ActivityState `json:"state,omitempty"`
+	// Attempt is the number of its latest attempt; zero before the first.
+	Attempt int `json:"attempt,omitempty"`
+	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
+	Tries        int `json:"tries,omitempty"`
+	FailureCount int `json:"failureCount,omitempty"`
+	// Interruptions counts claimed attempts that were cut off by a restart of the embedded engine.
+	Interruptions int `json:"interruptions,omitempty"`
+	// At is when the latest attempt was last sent (Dispatched), or when the next is due (Backoff).
+	At time.Time `json:"at,omitzero"`
+	// Resent is how often the task of the latest attempt was sent again because nobody claimed it.
+	Resent int `json:"resent,omitempty"`
+	// Cause names the event that made the latest attempt due, or asked for its end; the same event derives its task,
+	// or its closing, again.
+	Cause string `json:"cause,omitempty"`
+	// OpenedAt is when the latest attempt was made, if it was sent again since; else At is.
+	OpenedAt time.Time `json:"openedAt,omitzero"`
+	// LookAt is when the latest attempt is looked at, or closed, if nothing is heard of it (Dispatched).
+	LookAt time.Time `json:"lookAt,omitzero"`
+	// Closing: its end was asked for, by Cause, and the answer is not known yet (Dispatched).
+	Closing bool `json:"closing,omitempty"`
+	// Unknown: some started attempt ended in silence, or in an error that does not say "not applied".
+	Unknown bool `json:"unknown,omitempty"`
+	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
+	// the latest can be closed.
+	Silent     Claim      `json:"silent,omitzero"`
+	Output     Payload    `json:"output,omitzero"`
+	Error      *StepError `json:"error,omitempty"`
+	StartedAt  time.Time  `json:"startedAt,omitzero"`
+	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// Opened is when the latest attempt was made.
+func (a Activity) Opened() time.Time {
+	if a.OpenedAt.IsZero() {
+		return a.At
+	}
+	return a.OpenedAt
+}
+
+// ClaimUntil is until when the latest attempt can be claimed: the same in every send of its task, so that what a
+// queue brings back later than any claim is kept can never run.
+func (a Activity) ClaimUntil() time.Time { return a.Opened().Add(makegood.MaxClaimDelay) }
+
+// StepError is why an attempt failed.
+type StepError struct {
+	Message string `json:"message"`
+	// Retryable: another attempt may succeed. Otherwise the step is given up.
+	Retryable bool `json:"retryable,omitempty"`
+	// Applied is unknown unless the agent knows better.
+	Applied makegood.Applied `json:"applied,omitempty"`
+	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max.
+	RetryAfter makegood.Duration `json:"retryAfter,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// Payload is a JSON value: inside the job's item, or referred to.
+type Payload struct {
+	// Inline is the value itself; nil when the value is elsewhere, or null.
+	Inline json.RawMessage `json:"inline,omitempty"`
+	// Ref is the key under which the value is kept in the job's partition: "input#HASH", or
+	// "output#STEP#ATTEMPT#HASH", with a hash of the value.
+	Ref string `json:"ref,omitempty"`
+	// Bytes is the size of the value.
+	Bytes int `json:"bytes,omitempty"`
+}
+
+// Step gives what the job knows of the step of this name.
+func (j Job) Step(name string) (StepState, bool) {
+	for _, s := range j.Steps {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return StepState{}, false
+}
+
+// Paused reports whether the job is paused.
+func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
+
+// Told reports whether everybody who listens was told of everything.
+func (j Job) Told() bool { return len(j.Untold) == 0 }
+
+// Clone gives a copy that shares nothing that is ever changed: payloads and errors are written once.
+func (j Job) Clone() Job {
+	j.Steps = slices.Clone(j.Steps)
+	j.Untold = slices.Clone(j.Untold)
+	j.Requests = slices.Clone(j.Requests)
+	return j
+}

@@ -1,0 +1,85 @@
+package makegood
+
+// ProcessState is the state of a job. Each says who moves the job on from it.
+type ProcessState string
+
+const (
+	// Pending: the intent is stored, with its first attempts; no reply has come yet. An agent's
+	// reply, or the Supervisor when none comes, moves it on.
+	Pending ProcessState = "Pending"
+	// Processing: steps are being done. Replies move it on, and the Supervisor when they fail to come.
+	Processing ProcessState = "Processing"
+	// Processed: every step is done or skipped. Final, unless an operator wants it undone.
+	Processed ProcessState = "Processed"
+	// Error: the job waits for a person, who was told why. Resubmit goes on in the direction that
+	// stopped; cancel and undo turn it round.
+	Error ProcessState = "Error"
+	// Undoing: what was done, or may have been, is being undone. Replies and the Supervisor move it on.
+	Undoing ProcessState = "Undoing"
+	// Undone: everything that can be undone is. A resubmit starts a new round.
+	Undone ProcessState = "Undone"
+	// Cancelled: undone because somebody asked for it. Final.
+	Cancelled ProcessState = "Cancelled"
+)
+
+// ProcessStates are all of them, in the order in which a reader meets them.
+func ProcessStates() []ProcessState {
+	return []ProcessState{Pending, Processing, Processed, Error, Undoing, Undone, Cancelled}
+}
+
+// Finished reports whether a job in this state is at its end. Error is not: it waits for a person.
+func (s ProcessState) Finished() bool { return s == Processed || s == Undone || s == Cancelled }
+
+// Verb is something that an operator or submitter may ask of a job.
+type Verb string
+
+// The verbs. What each does in each ProcessState is a table in internal/machine (docs/states.md).
+const (
+	Cancel   Verb = "cancel"   // undo what was done, and end Cancelled
+	UndoJob  Verb = "undo"     // undo what was done, and end Undone
+	Resubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
+	Pause    Verb = "pause"    // start nothing new; what runs runs on
+	Resume   Verb = "resume"   // take a pause back
+)
+
+// Verbs are all of them.
+func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume} }
+
+// Applied says whether a failed attempt had its effect.
+type Applied string
+
+// Only AppliedNo spares a step its undo.
+const (
+	AppliedUnknown Applied = "unknown"
+	AppliedNo      Applied = "no"
+)
+
+// StepState says where a step is, or its undo.
+type StepState string
+
+// The states of a step.
+const (
+	// Waiting: it waits for the steps that it needs, or, an undo, for being wanted.
+	Waiting StepState = "waiting"
+	// Dispatched: an attempt is with its agent. Nobody is known to have claimed it.
+	Dispatched StepState = "dispatched"
+	// Claimed: an agent is at work on it.
+	Claimed StepState = "claimed"
+	// Backoff: the next attempt is made when its time has come.
+	Backoff StepState = "backoff"
+	// Done: it succeeded. Of an undo: it was undone.
+	Done StepState = "done"
+	// Skipped: a step whose when is false; an undo that had nothing to undo.
+	Skipped StepState = "skipped"
+	// Failed: given up.
+	Failed StepState = "failed"
+	// Withdrawn: taken back because the job is to be undone. It may have had its effect; then it is undone, too.
+	Withdrawn StepState = "withdrawn"
+	// Irreversible: an undo that does not exist, of a step that was done or may have been.
+	Irreversible StepState = "irreversible"
+)
+
+// StepStates are all of them, in the order in which a reader meets them.
+func StepStates() []StepState {
+	return []StepState{Waiting, Dispatched, Claimed, Backoff, Done, Skipped, Failed, Withdrawn, Irreversible}
+}
