@@ -102,11 +102,11 @@ have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
-	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run 'Models|ThePage|Planted'
+	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 30m -v -run 'Models|ThePage|Planted'
 
 # The simulation needs virtual time, which only a test has; so its test is built and run as a command.
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
-	@go test -c -o .build/sim.test ./internal/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
+	@go test -c -o .build/sim.test ./internal/proof/sim && .build/sim.test -test.run '^TestSimulate$$' -test.timeout 0 \
 		$(if $(SEED),-test.v -seed $(SEED) $(if $(TRACE),-trace),-seeds $(or $(SEEDS),10000) -from $(or $(FROM),1))
 
 fuzz: ## Feed both handlers FUZZ=1000000 spoilt messages each (SEED=1); or TIME=30s for each decoder instead
@@ -117,16 +117,16 @@ ifdef TIME
 		done; \
 	done
 else
-	@go run ./internal/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
+	@go run ./internal/proof/fuzz -messages $(or $(FUZZ),1000000) -seed $(or $(SEED),1)
 endif
 
 planted: ## Plant bugs in the shipped code, and see that oracle, simulation and model check find them; takes minutes
 	@PLANTED=1 go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
-	@PLANTED=1 go test ./internal/sim -count=1 -timeout 30m -v -run Planted
-	@MODELCHECK=1 go test ./internal/modelcheck -count=1 -timeout 30m -v -run Planted
+	@PLANTED=1 go test ./internal/proof/sim -count=1 -timeout 30m -v -run Planted
+	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 30m -v -run Planted
 
 mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PACKAGE, ONLY, EVERY=1, JSON=1), and see what finds them
-	@go run ./internal/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
+	@go run ./internal/proof/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
 		$(if $(ONLY),-only '$(ONLY)') $(if $(EVERY),-every) $(if $(JSON),-json)
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.

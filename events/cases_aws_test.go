@@ -17,7 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/examples/shop/services"
-	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 )
 
 // The functions, as processes behind the Runtime API, do with the saved events what is saved beside them. It is

@@ -22,8 +22,8 @@ import (
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/lambdahost"
-	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 )
 
 const (

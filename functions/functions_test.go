@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 )
 
 // patience is how long a test waits for a function to answer.

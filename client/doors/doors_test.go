@@ -19,7 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/httpapi"
-	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 )
 
 const region = "eu-central-1"

@@ -100,7 +100,7 @@ func TestOnlyFilesUnderTheTagAreSuites(t *testing.T) {
 // Every suite runs on a stack that can show all of it, each once, and those that wait run side by side.
 func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 	var all []suite
-	for _, folder := range []string{"e2e/lambda", "functions", "internal/lambdahost", "internal/queue/sqsqueue"} {
+	for _, folder := range []string{"e2e/lambda", "functions", "internal/proof/lambdahost", "internal/queue/sqsqueue"} {
 		all = append(all, suite{folder: folder})
 	}
 	var got []string
@@ -115,8 +115,8 @@ func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 		got = append(got, text)
 	}
 	want := []string{
-		"MiniStack 1.5.33: +functions +internal/lambdahost+internal/queue/sqsqueue",
-		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1: +e2e/lambda +functions +internal/lambdahost+internal/queue/sqsqueue",
+		"MiniStack 1.5.33: +functions +internal/proof/lambdahost+internal/queue/sqsqueue",
+		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1: +e2e/lambda +functions +internal/proof/lambdahost+internal/queue/sqsqueue",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

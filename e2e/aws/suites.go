@@ -33,7 +33,7 @@ type suite struct {
 }
 
 // idle are suites that mostly wait until messages are visible again: they run side by side.
-var idle = []string{"internal/lambdahost", "internal/queue/sqsqueue"}
+var idle = []string{"internal/proof/lambdahost", "internal/queue/sqsqueue"}
 
 // together gives the suites in the order in which they run, those that run at the same time together.
 func together(suites []suite) (groups [][]suite) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
-	"github.com/makegood-dev/makegood/internal/costmeter"
+	"github.com/makegood-dev/makegood/internal/proof/costmeter"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/table.md anew")

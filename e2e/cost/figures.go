@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood/e2e/prices"
-	"github.com/makegood-dev/makegood/internal/costmeter"
+	"github.com/makegood-dev/makegood/internal/proof/costmeter"
 )
 
 // figures are what a load cost, the submission of its jobs apart from their steps.

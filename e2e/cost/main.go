@@ -1,5 +1,5 @@
 // Command cost prints what a step costs on AWS: it runs jobs of 1, 5 and 20 steps on the shipped Scheduler and agent
-// handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda (internal/costmeter), and prices
+// handlers, unbatched and batched, quick and slow, counts what they ask of DynamoDB, SQS and Lambda (internal/proof/costmeter), and prices
 // that by AWS's list. make cost calls it, on a stand-in. With -json it prints one JSON object.
 //
 // It measures no time and no bill: docs/cost.md says what is counted, assumed and left out.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/makegood-dev/makegood/internal/costmeter"
+	"github.com/makegood-dev/makegood/internal/proof/costmeter"
 )
 
 // maxTries is how often a load is run at most.

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/e2e/prices"
-	"github.com/makegood-dev/makegood/internal/costmeter"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/proof/costmeter"
 )
 
 func read(t *testing.T, file string) string {

@@ -11,7 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 )
 
 // steps is how many steps the long job has: each is a hop of the Scheduler and one of the agent.

@@ -27,7 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/lambdahost"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"

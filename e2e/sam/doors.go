@@ -17,7 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
-	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 )
 
 // maxAnswer is how much of a function's answer is read, in bytes: more than Lambda lets out.

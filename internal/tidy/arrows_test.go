@@ -85,7 +85,7 @@ var arrows = []arrow{
 	// The AWS SDK's clients are made here, once, for all functions.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
-	{"internal/costmeter", nil, []string{awsSDK, smithy}},
+	{"internal/proof/costmeter", nil, []string{awsSDK, smithy}},
 	// A log line that CloudWatch reads; it knows no metric of ours.
 	{"internal/emf", nil, nil},
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
@@ -96,23 +96,23 @@ var arrows = []arrow{
 		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
 	}, nil},
 	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
-	{"internal/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
+	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
-	{"internal/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
+	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
 	// Wrong versions of the others, for the tests of the two above.
-	{"internal/planted", []string{"internal/proof"}, nil},
+	{"internal/proof/planted", []string{"internal/proof"}, nil},
 	{"internal/proof", nil, nil},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"internal/proof/oracle", []string{".", "internal/job"}, nil},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
-	{"internal/mutants", nil, nil},
+	{"internal/proof/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
-	{"internal/fuzz", []string{"*"}, []string{lambdaEvents}},
+	{"internal/proof/fuzz", []string{"*"}, []string{lambdaEvents}},
 	// A command that makes archives of the command: it runs go build, and imports nothing of ours.
 	{"internal/release", nil, nil},
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
-	{"internal/lambdahost", []string{"internal/lambdahost/functionurl"}, []string{lambdaEvents, awsSDK}},
-	{"internal/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
+	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl"}, []string{lambdaEvents, awsSDK}},
+	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
@@ -157,7 +157,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/lambdahost", "internal/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
 
 // rowOf gives the row for a folder.
 func rowOf(dir string) (arrow, bool) {
@@ -317,7 +317,7 @@ func arrowRules() []rule {
 				{"may not import modernc.org/sqlitefoo", tree{"internal/store/sqlitestore/s.go": file("modernc.org/sqlitefoo")}},
 				{"may not import " + module + "/internal/machine", tree{"workflows/order/o.go": file(module + "/internal/machine")}},
 				{"may not import " + module + "/examples/shop/services", tree{"internal/embedded/e.go": file(module + "/examples/shop/services")}},
-				{"may not import " + module + "/e2e/aws", tree{"internal/sim/s.go": file(module + "/e2e/aws")}},
+				{"may not import " + module + "/e2e/aws", tree{"internal/proof/sim/s.go": file(module + "/e2e/aws")}},
 				{"may not import unsafe", tree{"internal/wire/w.go": file("unsafe")}},
 				{"a package without a row", tree{"internal/brandnew/b.go": file()}},
 			},

@@ -89,6 +89,6 @@ type Deviation struct {
 func Deviations() []Deviation {
 	return []Deviation{
 		{"MiniStack", "e2e/cost", "TestTheMeterSaysWhatTheServerReports/spilling", "says that a GetItem costs one read unit, whatever the size of the item"},
-		{"MiniStack", "internal/costmeter", "TestTheMeterSaysWhatTheServerReports/reads", "says that a GetItem costs one read unit, whatever the size of the item"},
+		{"MiniStack", "internal/proof/costmeter", "TestTheMeterSaysWhatTheServerReports/reads", "says that a GetItem costs one read unit, whatever the size of the item"},
 	}
 }

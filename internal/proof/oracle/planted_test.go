@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/planted"
+	"github.com/makegood-dev/makegood/internal/proof/planted"
 )
 
 // bugs are wrong policies: nothing is lost or done twice by them, and yet no workflow file promises what they do.

@@ -28,8 +28,8 @@ func tests(folder string, args ...string) []string { return append([]string{"./"
 
 var (
 	embedded   = tests("internal/embedded", "-skip", tooLong)
-	simulation = layer{"simulation", [][]string{tests("internal/sim", "-run", "^TestSimulate$", "-seeds", simulated)}}
-	modelCheck = layer{"model check", [][]string{tests("internal/modelcheck", "-run", models)}}
+	simulation = layer{"simulation", [][]string{tests("internal/proof/sim", "-run", "^TestSimulate$", "-seeds", simulated)}}
+	modelCheck = layer{"model check", [][]string{tests("internal/proof/modelcheck", "-run", models)}}
 )
 
 // proofs are the layers that a package is held by, the fastest first. Its own tests are asked first, then those of the

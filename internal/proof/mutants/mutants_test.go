@@ -197,11 +197,11 @@ func TestASurvivorCountsUnlessItIsEquivalent(t *testing.T) {
 
 // An entry says why, once, and names a mutant that there is.
 func TestEveryEquivalentIsAMutantAndSaysWhy(t *testing.T) {
-	why, err := readEquivalents(filepath.Join("../..", equivalents))
+	why, err := readEquivalents(filepath.Join("../../..", equivalents))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := listed("../..", covered())
+	all, err := listed("../../..", covered())
 	if err != nil {
 		t.Fatal(err)
 	}

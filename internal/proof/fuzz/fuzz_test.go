@@ -29,7 +29,7 @@ func TestAFuzzedMessageIsHandledOrInQuarantineWithItsReason(t *testing.T) {
 				t.Fatal(err)
 			}
 			line, _ := json.Marshal(got)
-			t.Logf("seed %d (go run ./internal/fuzz -messages %d -seed %d): %s", seed, some, seed, line)
+			t.Logf("seed %d (go run ./internal/proof/fuzz -messages %d -seed %d): %s", seed, some, seed, line)
 			for _, v := range got.violations {
 				t.Error(v)
 			}

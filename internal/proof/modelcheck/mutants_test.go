@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/makegood-dev/makegood/internal/planted"
 	"github.com/makegood-dev/makegood/internal/proof"
+	"github.com/makegood-dev/makegood/internal/proof/planted"
 )
 
 // mutants are wrong versions of the core, and of what the store says of claim items and saves.

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/makegood-dev/makegood/internal/lambdahost/functionurl"
+	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 )
 
 // URL gives the function's URL, for whoever has one of these keys; package functionurl says what it does not do.

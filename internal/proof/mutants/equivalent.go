@@ -8,7 +8,7 @@ import (
 )
 
 // equivalents is the file of the mutants that nobody could tell from the right code, below the root.
-const equivalents = "internal/mutants/equivalent.txt"
+const equivalents = "internal/proof/mutants/equivalent.txt"
 
 // readEquivalents gives why each is equivalent, by the mutant's key. A line names a mutant, the indented lines below
 // it say why.
