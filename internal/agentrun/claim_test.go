@@ -30,7 +30,7 @@ func TestAnAttemptThatIsNotOursIsDroppedWithoutWork(t *testing.T) {
 	}{
 		{"taken", func(w *world) { w.table.heldBy("j/pay", "i-2:x", 3) }, []int64{0, 1, 0, 0, 0, 0, 0}},
 		{"withdrawn", func(w *world) {
-			w.table.items["j/pay"] = store.ClaimItem{Claim: job.Claim{Attempt: 3}, Closed: job.FoundNobody}
+			w.table.claims.Lay(slotOf("j/pay"), store.ClaimItem{Claim: job.Claim{Attempt: 3}, Closed: job.FoundNobody})
 		}, []int64{0, 0, 1, 0, 0, 0, 0}},
 		{"replaced", func(w *world) { w.table.heldBy("j/pay", "i-2:x", 4) }, []int64{0, 0, 1, 0, 0, 0, 0}},
 	} {

@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/memstore"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -28,12 +29,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var errDown = errors.New("the table is down")
 
-// table keeps claims as the port demands. A fault makes the next write fail: unwritten, or written
+// table keeps claims in memory. A fault makes the next write fail: unwritten, or written
 // with its answer lost.
 type table struct {
-	mu sync.Mutex
-	// items are by "JOB/STEP".
-	items map[string]store.ClaimItem
+	claims *memstore.Store
+	mu     sync.Mutex
 	// faults are used up by one write each: "", "unwritten", "lost".
 	faults []string
 	// answer, where it is set, comes before an answer.
@@ -47,11 +47,7 @@ var _ store.Claims = (*table)(nil)
 func (t *table) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
 	t.mu.Lock()
 	t.tried = append(t.tried, claim)
-	err := t.write(func() error {
-		item, err := store.Claimed(t.items[name(slot)], claim, until)
-		t.items[name(slot)] = item
-		return err
-	})
+	err := t.write(func() error { return t.claims.Claim(ctx, ours(slot), claim, until) })
 	t.mu.Unlock()
 	if t.answer != nil {
 		t.answer(ctx, "claim")
@@ -62,41 +58,42 @@ func (t *table) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 func (t *table) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	t.mu.Lock()
 	t.beats++
-	var item store.ClaimItem
+	var completeBy time.Time
 	err := t.write(func() (err error) {
-		item, err = store.Beaten(t.items[name(slot)], claim, until)
-		t.items[name(slot)] = item
+		completeBy, err = t.claims.Beat(ctx, ours(slot), claim, until)
 		return err
 	})
 	t.mu.Unlock()
 	if t.answer != nil {
 		t.answer(ctx, "beat")
 	}
-	return item.CompleteBy, err
+	return completeBy, err
 }
 
-// name says where the claims of a step are; the agent and the birth must be those of the task.
-func name(slot store.Slot) string {
-	if slot.Agent != "shop" || slot.Birth != "b1" {
+// ours gives a slot whose agent and birth are those of the task.
+func ours(slot store.Slot) store.Slot {
+	if slot != slotOf(slot.Job+"/"+slot.Step) {
 		panic(fmt.Sprintf("slot %+v", slot))
 	}
-	return slot.Job + "/" + slot.Step
+	return slot
 }
 
-// unwanted marks the claim of a step, as a Close does.
+// slotOf gives the slot of "JOB/STEP".
+func slotOf(key string) store.Slot {
+	job, step, _ := strings.Cut(key, "/")
+	return store.Slot{Agent: "shop", Job: job, Birth: "b1", Step: step}
+}
+
+// unwanted marks the claim of a step.
 func (t *table) unwanted(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	item := t.items[key]
-	item, _ = store.Closed(item, store.Closing{Attempt: item.Attempt, Now: time.Now(), Ends: time.Now().Add(10 * time.Second)})
-	t.items[key] = item
+	closing := store.Closing{Attempt: t.slot(key).Attempt, Now: time.Now(), Ends: time.Now().Add(10 * time.Second)}
+	_, _ = t.claims.Close(context.Background(), slotOf(key), closing) // memory never fails
 }
 
 // heldBy gives a claim to somebody else.
 func (t *table) heldBy(key, lockedBy string, attempt int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.items[key] = store.ClaimItem{Claim: job.Claim{Attempt: attempt, LockedBy: lockedBy, CompleteBy: time.Now().Add(time.Hour)}}
+	claim := job.Claim{Attempt: attempt, LockedBy: lockedBy, CompleteBy: time.Now().Add(time.Hour)}
+	t.claims.Lay(slotOf(key), store.ClaimItem{Claim: claim})
 }
 
 func (t *table) write(do func() error) error {
@@ -114,11 +111,7 @@ func (t *table) write(do func() error) error {
 	return do()
 }
 
-func (t *table) slot(key string) job.Claim {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.items[key].Claim
-}
+func (t *table) slot(key string) job.Claim { return t.claims.InSlot(slotOf(key)).Claim }
 
 // sent is a message that a queue took.
 type sent struct {
@@ -178,7 +171,7 @@ func (h handler) Handle(ctx context.Context, task makegood.Task) (json.RawMessag
 func newWorld(t *testing.T, h handler) *world {
 	w := &world{
 		t:      t,
-		table:  &table{items: map[string]store.ClaimItem{}},
+		table:  &table{claims: memstore.New()},
 		outbox: &outbox{began: time.Now()},
 		log:    new(strings.Builder),
 	}

@@ -7,14 +7,50 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
-// MaySave says whether change may be written over stored: nil, or ErrConflict. It is the condition of
-// every Save, whoever the adapter is; the adapters write it in their own words and are held to it by
-// storetest, the model check runs it as it stands here.
-func MaySave(stored job.Job, change Change) error {
-	if stored.Rev != change.Job.Rev {
-		return ErrConflict
+// What is here is the condition of every write, and what the write leaves, whoever the adapter is. SQLite and the store in
+// memory call it; DynamoDB says it in its expressions, and is held to it by storetest; the model check runs it.
+
+// Created gives what a Create leaves of stored, which is the zero job where the id is free.
+func Created(stored, j job.Job) (job.Job, error) {
+	if stored.Rev > 0 {
+		return stored, ErrExists
 	}
-	return nil
+	j.Rev = 1
+	return j, nil
+}
+
+// Saved gives what a Save leaves of stored, which is the zero job where there is none.
+func Saved(stored job.Job, change Change) (job.Job, error) {
+	if stored.Rev == 0 || stored.Rev != change.Job.Rev {
+		return stored, ErrConflict
+	}
+	next := change.Job
+	next.Rev++
+	if !change.MovesKey() {
+		next.CompleteBy = stored.CompleteBy
+	}
+	return next, nil
+}
+
+// SavedBefore reports whether stored is what a Save of job has left: its answer was lost, and it is made again.
+func SavedBefore(stored, j job.Job) bool {
+	return j.LockedBy != "" && stored.LockedBy == j.LockedBy && stored.Rev == j.Rev+1
+}
+
+// Parked gives what a Park leaves of stored, of which only Rev and CompleteBy need be known. That the job is there, and
+// that this release may decide about it, is for the caller to see to.
+func Parked(stored job.Job, seen time.Time, reason string, completeBy time.Time) (job.Job, error) {
+	if !stored.CompleteBy.Equal(seen) {
+		return stored, ErrConflict
+	}
+	stored.ProcessState, stored.Reason, stored.CompleteBy = makegood.Error, reason, completeBy
+	stored.Rev++
+	return stored, nil
+}
+
+// EndedAndTold reports whether a job may expire: it is at its end, and everybody was told, for until then it has a key.
+func EndedAndTold(j job.Job) bool {
+	return j.ProcessState.Finished() && j.CompleteBy.IsZero()
 }
 
 // MovesKey reports whether the change writes another CompleteBy than the one that was loaded.
@@ -162,4 +198,18 @@ func earliest(a, b time.Time) time.Time {
 		return b
 	}
 	return a
+}
+
+// Lease is who has a lease, and until when. The zero value: nobody has it.
+type Lease struct {
+	Holder string
+	Until  time.Time
+}
+
+// Leased gives what a TakeLease that asks for a lease leaves of the one that is held.
+func Leased(held, asked Lease, now time.Time) (Lease, error) {
+	if held.Holder != asked.Holder && now.Before(held.Until) {
+		return held, ErrTaken
+	}
+	return asked, nil
 }

@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -18,6 +20,25 @@ func TestWhatAnAgentWritesIntoClosedIsNoAnswer(t *testing.T) {
 		next, found := store.Closed(item, store.Closing{Attempt: 1, LockedBy: "a"})
 		if found.Finding != want || next != item {
 			t.Errorf("%q: its holder is told %q, want %q, and the item %+v", closed, found.Finding, want, next)
+		}
+	}
+}
+
+// A job that has ended keeps a key as long as somebody is to be told; one that goes on may have lost its key by a fault.
+func TestOnlyWhatHasEndedAndHasNoKeyMayExpire(t *testing.T) {
+	key := time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC)
+	for _, row := range []struct {
+		state makegood.ProcessState
+		key   time.Time
+		want  bool
+	}{
+		{makegood.Processed, time.Time{}, true},
+		{makegood.Processed, key, false},
+		{makegood.Processing, time.Time{}, false},
+		{makegood.Error, key, false},
+	} {
+		if got := store.EndedAndTold(job.Job{ProcessState: row.state, CompleteBy: row.key}); got != row.want {
+			t.Errorf("%s with the key %v: got %t, want %t", row.state, row.key, got, row.want)
 		}
 	}
 }

@@ -9,7 +9,7 @@
 // (Claim, Beat) and the Scheduler ends (Close, Overrule). Each is one conditional write, and whoever writes first,
 // wins: an attempt that was closed can never be claimed or extended, so no save needs to know of a claim.
 //
-// MaySave, Claimed, Beaten, Closed and Looked are these conditions as functions.
+// Created, Saved, Parked, Claimed, Beaten, Closed, Looked and Overruled are these conditions as functions.
 //
 // # After a failure
 //
@@ -145,6 +145,18 @@ type Closing struct {
 	Ends time.Time
 }
 
+// Whole gives a claim as every store keeps it: its times are whole milliseconds.
+func Whole(claim job.Claim) job.Claim {
+	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
+	return claim
+}
+
+// Whole gives the closing with times that are whole milliseconds, as those are that it is compared with.
+func (c Closing) Whole() Closing {
+	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
+	return c
+}
+
 // Index is the sparse, sharded index on CompleteBy, all that the Supervisor may read. It is a hint:
 // it may lag behind the items, in both directions.
 type Index interface {
@@ -205,6 +217,11 @@ type Filter struct {
 	Workflow string
 	// Paused: only paused jobs, whatever the state under the pause.
 	Paused bool
+}
+
+// Shows reports whether a job is one of those of State and Workflow. That it is paused is not in what a list shows.
+func (f Filter) Shows(l Listed) bool {
+	return (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow)
 }
 
 // Page is a page of a list.

@@ -305,6 +305,7 @@ func (m *model) taken(j job.Job, e job.Event, item store.ClaimItem, run uint8) b
 func (m *model) fillPredicates() {
 	change := store.Change{Job: job.Job{Rev: 1}}
 	for rev := range m.saveConflicts {
-		m.saveConflicts[rev] = store.MaySave(job.Job{Rev: int64(1 + rev)}, change) != nil
+		_, err := store.Saved(job.Job{Rev: int64(1 + rev)}, change)
+		m.saveConflicts[rev] = err != nil
 	}
 }

@@ -84,7 +84,7 @@ func mutants() []planted.Bug {
 		{"a new run of the engine ends nothing", deadlines, "if a, undo, ok := dispatched(s); ok {", "if a, undo, ok := dispatched(s); ok && a.Attempt > 9 {"},
 		{"what was interrupted is not unknown", deadlines, "\ta.Unknown = true\n\ta.Tries--", "\ta.Tries--"},
 		{"a job that is revived is of an old run", "machine/machine.go", "\tt.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)\n", ""},
-		{"a save does not compare Rev", may, "if stored.Rev != change.Job.Rev {", "if stored.Rev < 0 {"},
+		{"a save does not compare Rev", may, "|| stored.Rev != change.Job.Rev {", "{"},
 		{"a claim overwrites a claim", may, "case item.Attempt == claim.Attempt:\n\t\treturn item, ErrTaken", "case item.Attempt == claim.Attempt && claim.LockedBy == \"\":\n\t\treturn item, ErrTaken"},
 		{
 			"what was closed can be claimed", may,

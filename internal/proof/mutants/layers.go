@@ -41,7 +41,7 @@ var proofs = map[string][]layer{
 		modelCheck, simulation,
 	},
 	"internal/store/may.go": {
-		{"own tests", [][]string{tests("internal/store"), tests("internal/store/storetest")}},
+		{"own tests", [][]string{tests("internal/store"), tests("internal/store/memstore"), tests("internal/store/storetest")}},
 		{"tests above", [][]string{tests("internal/machine", noFailFile), tests("internal/scheduler", "-skip", slow), tests("internal/agentrun"), embedded}},
 		modelCheck, simulation,
 	},

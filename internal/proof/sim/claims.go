@@ -42,7 +42,7 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 		return
 	}
 	name := on(slot.Job, slot.Step, after.Attempt)
-	j, _ := w.store.peekLocked(slot.Job)
+	j, _ := w.store.Stored(slot.Job)
 	overruled := w.doing == "overrule"
 	taken := after.LockedBy != "" && (before.Attempt != after.Attempt || before.LockedBy != after.LockedBy)
 	switch {
@@ -177,7 +177,7 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 	if a.State == job.Done || c.after.Incarnation != c.before.Incarnation || c.after.Round != c.before.Round {
 		return
 	}
-	item := c.store.claims[store.Slot{Agent: machine.AgentOf(c.w, step, undo), Job: c.after.ID, Birth: c.after.Birth, Step: step}]
+	item := c.store.InSlot(store.Slot{Agent: machine.AgentOf(c.w, step, undo), Job: c.after.ID, Birth: c.after.Birth, Step: step})
 	counted := a.FailureCount > b.FailureCount
 	switch {
 	case item.Attempt < b.Attempt, item.Attempt == b.Attempt && item.Closed == "":
@@ -283,7 +283,7 @@ func (w *world) looks(l *life, slot store.Slot, attempt int) {
 // StartBy, or one look later than its CompleteBy.
 func (c change) silenceSeen(a job.Activity, step string, p plan) time.Time {
 	at := a.At.Add(p.startBy << min(a.Resent, 20))
-	item := c.store.claimOf(c.after.ID, step)
+	item := c.store.LatestOf(c.after.ID, step)
 	switch {
 	case item.Attempt > a.Attempt:
 		// A liar has written over what the job goes by. A clock may be an hour ahead without being one's lie.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (w *world) dealt(l *life, m *message) {
 	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return
 	}
-	j, found := w.store.peek(in.Job)
+	j, found := w.store.Stored(in.Job)
 	if !found {
 		return
 	}
@@ -76,7 +77,7 @@ func (w *world) another(deleted *message, is wire.Incoming) bool {
 
 // replied: the reply of a claim that holds, to an attempt that is out, is not deleted unheeded.
 func (w *world) replied(j job.Job, r job.Reply) {
-	item := w.store.peekClaim(j.ID, r.Step)
+	item := w.store.LatestOf(j.ID, r.Step)
 	holds := item.Attempt == r.Attempt && item.LockedBy == r.LockedBy && item.Closed == ""
 	if r.LockedBy != "" && holds && outOf(j, r.Step) == r.Attempt && machine.Genuine(j, r) {
 		w.violate(j.ID, "I4: the reply of %s is deleted, and its claim holds", on(j.ID, r.Step, r.Attempt))
@@ -199,7 +200,7 @@ func (c change) caused() {
 
 // known: what runs is known to its job, and begins while it may. w.mu is held.
 func (w *world) known(task makegood.Task) {
-	j, found := w.store.peek(task.Job)
+	j, found := w.store.Stored(task.Job)
 	s, _ := j.Step(task.Step)
 	name := on(task.Job, task.Step, task.Attempt)
 	if !found || s.Attempt < task.Attempt || j.Round < task.Round {
@@ -208,7 +209,7 @@ func (w *world) known(task makegood.Task) {
 	if w.nobodys[name] {
 		w.violate(task.Job, "I5: %s runs, and was closed before anybody claimed it", name)
 	}
-	item := w.store.peekClaim(task.Job, task.Step)
+	item := w.store.LatestOf(task.Job, task.Step)
 	if until := w.leases[item.LockedBy].until; item.Attempt == task.Attempt && item.LockedBy != "" && time.Now().After(until) {
 		w.violate(task.Job, "I8: %s begins %s after its CompleteBy", name, time.Since(until))
 	}
@@ -216,7 +217,7 @@ func (w *world) known(task makegood.Task) {
 
 // own: nobody is told that another holds what he holds himself. w.mu is held.
 func (w *world) own(slot store.Slot, c job.Claim, err error) {
-	item := w.store.claims[slot]
+	item := w.store.InSlot(slot)
 	if errors.Is(err, store.ErrTaken) && item.Attempt == c.Attempt && item.LockedBy == c.LockedBy {
 		w.violate(slot.Job, "law 11: CLM-1: the claim of %s is its own, and is said to be another's", on(slot.Job, slot.Step, c.Attempt))
 	}
@@ -225,7 +226,7 @@ func (w *world) own(slot store.Slot, c job.Claim, err error) {
 // payloads: what finished a step is not changed afterwards.
 func (w *world) payloads() {
 	for key, was := range w.outputs {
-		if now := w.store.payloads[key]; !bytes.Equal(was, now) {
+		if now, _ := w.store.Payload(context.Background(), key[0], key[1]); !bytes.Equal(was, now) {
 			w.violate(key[0], "CMP-2: the output %s of job %s was changed after the step was done", key[1], key[0])
 		}
 	}

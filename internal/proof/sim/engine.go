@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -98,19 +97,6 @@ func (w *world) crash(e *engine) {
 	})
 }
 
-// losePower takes back some of the last writes of claims: they are flushed with the next write of a job. It gives how many.
-func (s *Store) losePower(r *rand.Rand) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	lost := r.IntN(len(s.unflushed) + 1)
-	for range lost {
-		last := s.unflushed[len(s.unflushed)-1]
-		s.unflushed = s.unflushed[:len(s.unflushed)-1]
-		s.claims[last.slot] = last.before
-	}
-	return lost
-}
-
 // supervise is the Supervisor of the embedded engine: it is woken when a key has passed.
 func (w *world) supervise() {
 	for n := 0; ; n++ {
@@ -133,16 +119,4 @@ func (w *world) supervise() {
 			_, _ = s.Sweep(context.Background())
 		})
 	}
-}
-
-// overdue reports whether the key of a job has passed.
-func (s *Store) overdue(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, j := range s.jobs {
-		if !j.CompleteBy.IsZero() && !j.CompleteBy.After(now) {
-			return true
-		}
-	}
-	return false
 }

@@ -44,7 +44,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	a.w.writer, a.w.doing = a.life, lies
 	var err error
 	if claim.Attempt == task.Attempt {
-		claim.LockedBy = a.w.store.peekClaim(task.Job, task.Step).LockedBy
+		claim.LockedBy = a.w.store.LatestOf(task.Job, task.Step).LockedBy
 		_, err = a.w.store.Beat(context.Background(), slot, claim, task.ClaimUntil)
 		a.w.leases[claim.LockedBy] = lasts{until: a.w.start.Add(2 * endsWithin)} // He keeps to nothing.
 	} else {
@@ -82,7 +82,7 @@ func (w *world) forge(r *rand.Rand) string {
 	j := pick(r, jobs...)
 	step := pick(r, j.Steps...)
 	reply := job.Reply{
-		Step: step.Name, Attempt: max(1, step.Attempt), LockedBy: w.store.peekClaim(j.ID, step.Name).LockedBy,
+		Step: step.Name, Attempt: max(1, step.Attempt), LockedBy: w.store.LatestOf(j.ID, step.Name).LockedBy,
 		Token: pick(r, "", "1.AAAAAAAAAAAAAAAAAAAAAA", machine.Token(j, step.Name, step.Attempt-1), machine.Token(j, step.Name+"x", step.Attempt)),
 	}
 	var event job.Event

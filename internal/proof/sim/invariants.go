@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -216,8 +217,8 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 	}
 	output := s.Forward.Output.Inline
 	if ref := s.Forward.Output.Ref; ref != "" {
-		stored, there := c.store.payloads[[2]string{c.after.ID, ref}]
-		if !there {
+		stored, err := c.store.Payload(context.Background(), c.after.ID, ref)
+		if err != nil {
 			c.wrong("CMP-3: the output %s of %s is not in the store", ref, s.Name)
 			return
 		}

@@ -246,7 +246,7 @@ func (l *life) Create(ctx context.Context, j job.Job) error {
 	return l.call(ctx, "create", j.ID, func() error {
 		err := l.w.store.Create(ctx, j)
 		if err == nil && !l.w.late {
-			l.seen[j.ID], _ = l.w.store.peek(j.ID)
+			l.seen[j.ID], _ = l.w.store.Stored(j.ID)
 		}
 		return err
 	})
@@ -277,7 +277,7 @@ func (l *life) Save(ctx context.Context, c store.Change) error {
 	return l.call(ctx, "save", c.Job.ID, func() error {
 		err := l.w.store.Save(ctx, c)
 		if err == nil && !l.w.late {
-			l.seen[c.Job.ID], _ = l.w.store.peek(c.Job.ID)
+			l.seen[c.Job.ID], _ = l.w.store.Stored(c.Job.ID)
 		}
 		return err
 	})

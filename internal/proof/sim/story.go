@@ -116,7 +116,8 @@ func (w *world) story() string {
 		b.WriteString("\n")
 	}
 	b.WriteString("----\n\n")
-	for _, s := range w.store.jobs[w.blamed].Steps {
+	blamed, _ := w.store.Stored(w.blamed)
+	for _, s := range blamed.Steps {
 		if s.Forward.State == job.Skipped {
 			fmt.Fprintf(&b, "fact %s skip\n", s.Name)
 		}

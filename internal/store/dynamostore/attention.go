@@ -80,9 +80,7 @@ func (s *Store) listWaiting(ctx context.Context, waits string, filter store.Filt
 		return nil, cursor{}, err
 	}
 	// The index may lag behind the items, which say what is.
-	found = slices.DeleteFunc(found, func(l store.Listed) bool {
-		return filter.Workflow != "" && l.Workflow != filter.Workflow || filter.State != "" && l.ProcessState != filter.State
-	})
+	found = slices.DeleteFunc(found, func(l store.Listed) bool { return !filter.Shows(l) })
 	if len(entries) < ask {
 		return found, cursor{}, nil
 	}

@@ -76,14 +76,9 @@ func written(slot store.ClaimItem) store.ClaimItem {
 	return slot
 }
 
-func inMillis(c job.Claim) job.Claim {
-	c.StartedAt, c.CompleteBy = makegood.Instant(c.StartedAt), makegood.Instant(c.CompleteBy)
-	return c
-}
-
 // Claim takes an attempt; see store.Claims. It is one write unit, however large the job is.
 func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	if err := s.claim(ctx, slot, inMillis(claim), makegood.Instant(until)); err != nil {
+	if err := s.claim(ctx, slot, store.Whole(claim), makegood.Instant(until)); err != nil {
 		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return nil
@@ -127,7 +122,7 @@ func claiming(taken store.ClaimItem) *update {
 
 // Beat extends a claim; see store.Claims.
 func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	completeBy, err := s.beat(ctx, slot, inMillis(claim), makegood.Instant(until))
+	completeBy, err := s.beat(ctx, slot, store.Whole(claim), makegood.Instant(until))
 	if err != nil {
 		return completeBy, fmt.Errorf("beat %s of job %s: %w", slot.Step, slot.Job, err)
 	}
@@ -173,8 +168,7 @@ func (u *update) holding(claim job.Claim) {
 // Close ends an attempt, if it may be ended; see store.Closings. A failure that its claim's holder replied takes one
 // write; all else a read, and a write if there is something to write.
 func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
-	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
-	found, err := s.close(ctx, slot, c)
+	found, err := s.close(ctx, slot, c.Whole())
 	if err != nil {
 		return job.Found{}, fmt.Errorf("close attempt %d of %s of job %s: %w", c.Attempt, slot.Step, slot.Job, err)
 	}

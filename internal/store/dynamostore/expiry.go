@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -33,7 +34,7 @@ func (s *Store) partExpires() time.Time { return s.config.Now().Add(s.config.Ret
 
 // expiry gives when a job may be deleted; zero: not yet, or never.
 func (s *Store) expiry(j job.Job) time.Time {
-	if s.config.Retention == 0 || !j.ProcessState.Finished() || !j.CompleteBy.IsZero() {
+	if s.config.Retention == 0 || !store.EndedAndTold(j) {
 		return time.Time{}
 	}
 	return j.FinishedAt.Add(s.config.Retention)

@@ -227,8 +227,7 @@ func (s *Store) besideData(j job.Job) int {
 
 // savedBefore reports whether the stored item is what this save made of it: its answer was lost.
 func savedBefore(old item, j job.Job, data []byte) bool {
-	return j.LockedBy != "" && asText(old[attrLockedBy]) == j.LockedBy && asInt(old[attrRev]) == j.Rev+1 &&
-		bytes.Equal(asBytes(old[attrData]), data)
+	return store.SavedBefore(readBeside(old), j) && bytes.Equal(asBytes(old[attrData]), data)
 }
 
 // saving is the update that a save makes. Its condition is Rev alone: every writer of the item raises it.

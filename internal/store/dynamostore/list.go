@@ -74,7 +74,7 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 			return nil, cursor{}, err
 		}
 		for _, l := range found {
-			if l.ProcessState == filter.State && (filter.Workflow == "" || l.Workflow == filter.Workflow) {
+			if filter.Shows(l) {
 				jobs = append(jobs, l)
 			}
 		}

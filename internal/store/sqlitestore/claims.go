@@ -26,13 +26,14 @@ const (
 	putSlot    = `INSERT INTO claims(job, birth, step, agent, ` + slotColumns + `) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET attempt = excluded.attempt, locked_by = excluded.locked_by, started_at = excluded.started_at,
 		complete_by = excluded.complete_by, closed = excluded.closed, ends = excluded.ends, expires_at = excluded.expires_at`
-	// takeSlot spares the common claim, that of a slot with nothing newer in it, a look at the slot.
+	// takeSlot says once more what store.Claimed says of a slot that holds an older attempt, or nothing: so the common
+	// claim is spared a look at the slot.
 	takeSlot = putSlot + ` WHERE attempt < excluded.attempt`
 )
 
 // Claim takes an attempt; see store.Claims.
 func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) error {
-	claim, until = inMillis(claim), makegood.Instant(until)
+	claim, until = store.Whole(claim), makegood.Instant(until)
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return g.claim(slot, claim, until) })
 	if err != nil {
 		return fmt.Errorf("claim %s of job %s: %w", slot.Step, slot.Job, err)
@@ -61,7 +62,7 @@ func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer
 
 // Beat extends a claim; see store.Claims.
 func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	claim, until = inMillis(claim), makegood.Instant(until)
+	claim, until = store.Whole(claim), makegood.Instant(until)
 	var completeBy time.Time
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
 		item, err := readSlot(g.conn, slot)
@@ -83,7 +84,7 @@ func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, unti
 
 // Close ends an attempt, or says who has it; see store.Closings.
 func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (job.Found, error) {
-	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
+	c = c.Whole()
 	var found job.Found
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
 		item, err := readSlot(g.conn, slot)
@@ -159,10 +160,4 @@ func slotArgs(slot store.Slot, item store.ClaimItem) []driver.Value {
 		int64(item.Attempt), item.LockedBy, millis(item.StartedAt), millis(item.CompleteBy), string(item.Closed), millis(item.Ends),
 		millis(item.ExpiresAt),
 	}
-}
-
-// inMillis gives a claim whose times are whole milliseconds.
-func inMillis(claim job.Claim) job.Claim {
-	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
-	return claim
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 const (
@@ -31,7 +32,7 @@ const (
 // finishedAt is the column by which a job expires: set when it is at its end and told, as ExpiresAt is on
 // DynamoDB.
 func finishedAt(j job.Job) driver.Value {
-	if !j.ProcessState.Finished() || !j.CompleteBy.IsZero() {
+	if !store.EndedAndTold(j) {
 		return nil
 	}
 	return millis(j.FinishedAt)

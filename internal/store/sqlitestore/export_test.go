@@ -22,9 +22,10 @@ func (s *Store) Damage(id string) error {
 
 // Overwrite stores a job in the place of the one of its id, as a later release would.
 func (s *Store) Overwrite(j job.Job) error {
+	_, data := pack(j)
 	return s.submit(context.Background(), 0, func(g *group) (answer, err error) {
 		g.items[j.ID] = nil
-		return nil, g.exec(`UPDATE jobs SET data = ?, process_state = ? WHERE id = ?`, pack(j, j.Rev).data, string(j.ProcessState), j.ID)
+		return nil, g.exec(`UPDATE jobs SET data = ?, process_state = ? WHERE id = ?`, data, string(j.ProcessState), j.ID)
 	})
 }
 

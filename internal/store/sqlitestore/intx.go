@@ -16,10 +16,14 @@ import (
 // they are there if and only if the caller's own rows are. It fails with store.ErrExists, and changes
 // nothing, when the id is taken. The engine finds the job by its CompleteBy once tx is committed.
 func CreateIn(ctx context.Context, tx *sql.Tx, jb job.Job, payloads map[string]json.RawMessage) error {
-	p := pack(jb, 1)
-	j := p.job
-	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, string(j.ProcessState), millis(j.CompleteBy),
-		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), p.data)
+	packed, data := pack(jb)
+	// Whether the id is free says the statement.
+	j, err := store.Created(job.Job{}, packed)
+	if err != nil {
+		return fmt.Errorf("create job %s: %w", jb.ID, err)
+	}
+	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
+		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), data)
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", jb.ID, err)
 	}

@@ -14,6 +14,14 @@ type item struct {
 	job job.Job
 }
 
+// stored gives the job as the conditions look at it: the zero job where there is none.
+func (it *item) stored() job.Job {
+	if it == nil {
+		return job.Job{}
+	}
+	return it.job
+}
+
 const selectHead = `SELECT row, rev, complete_by FROM jobs WHERE id = ?`
 
 // readHead reads what the conditions of a write look at; nil when there is no such job.

@@ -14,47 +14,46 @@ import (
 
 const (
 	insertJob = `INSERT INTO jobs(id, rev, process_state, complete_by, failure_count, locked_by, workflow, created_at, data)
-		VALUES(?, 1, ?, ?, ?, ?, ?, ?, ?)`
+		VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	saveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?
 		WHERE row = ?`
 	// Naming complete_by costs two writes to indexes, moved or not.
 	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, complete_by = ?, finished_at = ?
 		WHERE row = ?`
-	parkJob = `UPDATE jobs SET rev = rev + 1, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL WHERE row = ?`
+	selectParked = `SELECT row, rev, complete_by, data FROM jobs WHERE id = ?`
+	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL WHERE row = ?`
 )
 
-// packed is a job made ready outside the writer, whose time is the scarcest.
-type packed struct {
-	job  job.Job
-	data []byte
-}
-
-// pack makes job ready to be stored as this revision, whole and apart from what the caller holds.
-func pack(j job.Job, rev int64) packed {
-	j = j.Clone()
-	j.Rev = rev
-	j.CompleteBy = makegood.Instant(j.CompleteBy)
-	return packed{job: j, data: jobformat.Encode(j, jobformat.Apart{})}
+// pack makes a job ready to be stored, apart from what the caller holds, and outside the writer, whose time is the
+// scarcest.
+func pack(j job.Job) (packed job.Job, data []byte) {
+	packed = j.Clone()
+	packed.CompleteBy = makegood.Instant(packed.CompleteBy)
+	return packed, jobformat.Encode(packed, jobformat.Apart{})
 }
 
 // Create stores a new job; see store.Jobs.
 func (s *Store) Create(ctx context.Context, j job.Job) error {
-	p := pack(j, 1)
-	err := s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.create(p) })
+	packed, data := pack(j)
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.create(packed, data) })
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", j.ID, err)
 	}
 	return nil
 }
 
-func (g *group) create(p packed) (answer, err error) {
+func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 	// A job that is damaged has its id, too.
-	if it, err := g.item(p.job.ID); err != nil || it != nil {
-		return store.ErrExists, err
+	it, err := g.item(jb.ID)
+	if err != nil {
+		return nil, err
 	}
-	j := p.job
-	result, err := g.conn.exec(insertJob, j.ID, string(j.ProcessState), millis(j.CompleteBy), int64(j.FailureCount),
-		j.LockedBy, j.Workflow, millis(j.CreatedAt), p.data)
+	j, answer := store.Created(it.stored(), jb)
+	if answer != nil {
+		return answer, nil
+	}
+	result, err := g.conn.exec(insertJob, j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
+		int64(j.FailureCount), j.LockedBy, j.Workflow, millis(j.CreatedAt), data)
 	if err != nil {
 		return nil, err
 	}
@@ -80,39 +79,34 @@ func (s *Store) Save(ctx context.Context, change store.Change) error {
 	if err := jobformat.Newer(change.Job); err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
-	p := pack(change.Job, change.Job.Rev+1)
-	change.Seen = makegood.Instant(change.Seen)
-	err := s.submit(ctx, len(p.data), func(g *group) (answer, err error) { return g.save(change, p) })
+	packed, data := pack(change.Job)
+	change.Job, change.Seen = packed, makegood.Instant(change.Seen)
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) { return g.save(change, data) })
 	if err != nil {
 		return fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	return nil
 }
 
-func (g *group) save(change store.Change, p packed) (answer, err error) {
-	it, err := g.item(p.job.ID)
-	switch {
-	case err != nil:
+func (g *group) save(change store.Change, data []byte) (answer, err error) {
+	it, err := g.item(change.Job.ID)
+	if err != nil {
 		return nil, err
-	case it == nil:
-		return store.ErrConflict, nil
 	}
-	if answer := store.MaySave(it.job, change); answer != nil {
+	j, answer := store.Saved(it.stored(), change)
+	if answer != nil {
 		return answer, nil
 	}
-	next := item{row: it.row, job: p.job}
-	j := &next.job
-	args := []driver.Value{j.Rev, string(j.ProcessState), int64(j.FailureCount), j.LockedBy, p.data}
-	if j.CompleteBy.Equal(change.Seen) {
-		j.CompleteBy = it.job.CompleteBy
-		err = g.exec(saveJob, append(args, it.row)...)
+	args := []driver.Value{j.Rev, string(j.ProcessState), int64(j.FailureCount), j.LockedBy, data}
+	if change.MovesKey() {
+		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), finishedAt(j), it.row)...)
 	} else {
-		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), finishedAt(*j), it.row)...)
+		err = g.exec(saveJob, append(args, it.row)...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	g.leave(&next)
+	g.leave(&item{row: it.row, job: j})
 	g.durable = true
 	return nil, nil
 }
@@ -127,19 +121,22 @@ func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason stri
 }
 
 func (g *group) park(id string, seen time.Time, reason string, completeBy time.Time) (answer, err error) {
-	row := make([]driver.Value, 3)
-	found, err := g.conn.one(`SELECT row, complete_by, data FROM jobs WHERE id = ?`, row, id)
+	row := make([]driver.Value, 4)
+	found, err := g.conn.one(selectParked, row, id)
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
 		return store.ErrNotFound, nil
-	case jobformat.Needs(asBytes(row[2])) > jobformat.Level:
+	case jobformat.Needs(asBytes(row[3])) > jobformat.Level:
 		return store.ErrNewer, nil
-	case !asTime(row[1]).Equal(makegood.Instant(seen)):
-		return store.ErrConflict, nil
 	}
-	err = g.exec(parkJob, string(makegood.Error), reason, millis(completeBy), row[0])
+	stored := job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}
+	parked, answer := store.Parked(stored, makegood.Instant(seen), reason, completeBy)
+	if answer != nil {
+		return answer, nil
+	}
+	err = g.exec(parkJob, parked.Rev, string(parked.ProcessState), parked.Reason, millis(parked.CompleteBy), row[0])
 	g.items[id] = nil
 	g.durable = true
 	return nil, err

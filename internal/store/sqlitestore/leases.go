@@ -14,25 +14,21 @@ var _ store.Leases = (*Store)(nil)
 // leases are kept in memory: the folder has one engine, and its leases die with it.
 type leases struct {
 	mu   sync.Mutex
-	held map[string]lease
-}
-
-type lease struct {
-	holder string
-	until  time.Time
+	held map[string]store.Lease
 }
 
 // TakeLease takes or extends a lease; see store.Leases. Only this process knows of it.
 func (s *Store) TakeLease(_ context.Context, name, holder string, now, until time.Time) error {
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()
-	if l, ok := s.leases.held[name]; ok && l.holder != holder && now.Before(l.until) {
-		return fmt.Errorf("take lease %s: %w", name, store.ErrTaken)
+	lease, err := store.Leased(s.leases.held[name], store.Lease{Holder: holder, Until: until}, now)
+	if err != nil {
+		return fmt.Errorf("take lease %s: %w", name, err)
 	}
 	if s.leases.held == nil {
-		s.leases.held = make(map[string]lease)
+		s.leases.held = make(map[string]store.Lease)
 	}
-	s.leases.held[name] = lease{holder, until}
+	s.leases.held[name] = lease
 	return nil
 }
 
@@ -40,7 +36,7 @@ func (s *Store) TakeLease(_ context.Context, name, holder string, now, until tim
 func (s *Store) ReleaseLease(_ context.Context, name, holder string) error {
 	s.leases.mu.Lock()
 	defer s.leases.mu.Unlock()
-	if s.leases.held[name].holder == holder {
+	if s.leases.held[name].Holder == holder {
 		delete(s.leases.held, name)
 	}
 	return nil

@@ -71,8 +71,9 @@ func notFound(w *world) {
 	w.want("load", err, store.ErrNotFound)
 	w.want("park", w.store.Park(w.ctx, id, w.base, "reason", w.at(time.Hour)), store.ErrNotFound)
 	j := w.job("nowhere")
-	j.Rev = 1
-	w.want("save", w.save(j), store.ErrConflict)
+	for j.Rev = range int64(2) {
+		w.want("save", w.save(j), store.ErrConflict)
+	}
 	_, err = w.store.Load(w.ctx, id)
 	w.want("load after all of them", err, store.ErrNotFound)
 }

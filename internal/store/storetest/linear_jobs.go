@@ -38,21 +38,27 @@ type sight struct {
 	creator, saver string
 }
 
+// job is as much of a job as matters here: its creator is in Reason.
+func (s sight) job() job.Job {
+	return job.Job{Rev: s.rev, Reason: s.creator, LockedBy: s.saver}
+}
+
+func sightOf(j job.Job, err error) (sight, error) {
+	return sight{rev: j.Rev, creator: j.Reason, saver: j.LockedBy}, err
+}
+
 func (s sight) step(input, output any) (bool, state) {
 	a, want, next := input.(asked), said{}, s
 	switch {
-	case a.kind == creates && s.rev > 0:
-		want.err = store.ErrExists
 	case a.kind == creates:
-		next = sight{rev: 1, creator: a.by}
-	case s.rev == 0 && a.kind == loads:
+		next, want.err = sightOf(store.Created(s.job(), job.Job{Reason: a.by}))
+	case a.kind == saves:
+		saved := job.Job{Rev: a.seen, Reason: s.creator, LockedBy: a.by}
+		next, want.err = sightOf(store.Saved(s.job(), store.Change{Job: saved}))
+	case s.rev == 0:
 		want.err = store.ErrNotFound
-	case a.kind == loads:
-		want.seen = s
-	case s.rev == 0, s.rev != a.seen:
-		want.err = store.ErrConflict
 	default:
-		next.rev, next.saver = s.rev+1, a.by
+		want.seen = s
 	}
 	return output == want, next
 }
@@ -87,7 +93,8 @@ func (c *jobClient) ask(input any) (any, error) {
 	case loads:
 		var j job.Job
 		if j, err = c.store.Load(c.ctx, c.job.ID); err == nil {
-			c.last, got.seen = j, sight{rev: j.Rev, creator: j.Reason, saver: j.LockedBy}
+			c.last = j
+			got.seen, _ = sightOf(j, nil)
 		}
 	default:
 		j := c.last.Clone()

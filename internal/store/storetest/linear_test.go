@@ -12,10 +12,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-func TestTheModelIsLinearizable(t *testing.T) {
-	Linearizable(t, func(*testing.T) Harness { return harnessOf(func(m *model) store.Store { return m }) })
-}
-
 // Each store breaks what a history must show. How the goroutines meet is chance, so it has some tries.
 func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
 	const tries = 30

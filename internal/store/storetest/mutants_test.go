@@ -13,10 +13,9 @@ func otherMutants() map[string]mutant {
 	return map[string]mutant{
 		"a create overwrites": {"only one of two creates of an id wins", func(m *model) store.Store {
 			return hooked{model: m, create: func(j job.Job) error {
-				m.mu.Lock()
-				delete(m.jobs, j.ID)
-				m.mu.Unlock()
-				return m.Create(ctx, j)
+				j.Rev = 1
+				m.Overwrite(j)
+				return nil
 			}}
 		}},
 		"a load gives away what is stored": {"the store shares nothing with its callers", func(m *model) store.Store {
@@ -24,9 +23,8 @@ func otherMutants() map[string]mutant {
 				if j, err := m.Load(ctx, id); err != nil {
 					return j, err
 				}
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				return m.jobs[id], nil
+				j, _ := m.Stored(id)
+				return j, nil
 			}}
 		}},
 		"a load rounds to seconds": {"times keep their milliseconds", func(m *model) store.Store {
@@ -47,10 +45,8 @@ func otherMutants() map[string]mutant {
 		}},
 		"a park ignores the key that was seen": {"a park conflicts when the key has moved", func(m *model) store.Store {
 			return hooked{model: m, park: func(id string, _ time.Time, reason string, key time.Time) error {
-				m.mu.Lock()
-				seen := m.jobs[id].CompleteBy
-				m.mu.Unlock()
-				return m.Park(ctx, id, seen, reason, key)
+				stored, _ := m.Stored(id)
+				return m.Park(ctx, id, stored.CompleteBy, reason, key)
 			}}
 		}},
 		"a park must decode": {"a damaged job is parked without decoding, and not due before its new key", func(m *model) store.Store {
@@ -65,7 +61,7 @@ func otherMutants() map[string]mutant {
 			return hooked{model: m, park: func(id string, seen time.Time, reason string, key time.Time) error {
 				err := m.Park(ctx, id, seen, reason, key)
 				if err == nil {
-					m.edit(id, func(j *job.Job) { j.Rev-- })
+					edit(m, id, func(j *job.Job) { j.Rev-- })
 				}
 				return err
 			}}

@@ -28,7 +28,7 @@ func newerMutants() map[string]mutant {
 		}},
 		"a job of a later release is parked": {"a job that needs a later release is shown, and neither saved nor parked", func(m *model) store.Store {
 			return hooked{model: m, park: func(id string, seen time.Time, reason string, key time.Time) error {
-				m.edit(id, func(j *job.Job) { j.Needs = 0 })
+				edit(m, id, func(j *job.Job) { j.Needs = 0 })
 				return m.Park(ctx, id, seen, reason, key)
 			}}
 		}},

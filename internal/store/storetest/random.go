@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/memstore"
 )
 
 // seedVariable replays a random test: MAKEGOOD_STORETEST_SEED=N go test -run ...
@@ -27,6 +28,9 @@ func randomRules() []rule {
 		{"random operations on slots answer and leave what the contract says", randomSlotsAgreeWithModel},
 	}
 }
+
+// model is what the random tests compare a store with.
+type model = memstore.Store
 
 // dice makes random operations on a few jobs or slots, so that they meet.
 type dice struct {
@@ -48,7 +52,7 @@ func newDice(w *world) *dice {
 }
 
 func randomAgreesWithModel(w *world) {
-	d, m := newDice(w), newModel()
+	d, m := newDice(w), memstore.New()
 	for i := range randomOperations {
 		name := fmt.Sprint("a", d.IntN(3))
 		what, operation := d.operation(name)
@@ -63,9 +67,9 @@ func randomAgreesWithModel(w *world) {
 
 func keys(m *model) map[string]time.Time {
 	all := map[string]time.Time{}
-	for id, j := range m.jobs {
+	for _, j := range m.All() {
 		if !j.CompleteBy.IsZero() {
-			all[id] = j.CompleteBy
+			all[j.ID] = j.CompleteBy
 		}
 	}
 	return all
@@ -155,7 +159,7 @@ func (a answer) String() string {
 // randomSlotsAgreeWithModel: claims, heartbeats, closings and all else on slots that are neighbours. The attempts
 // rise slowly, so that most calls meet the newest. Times are near each other: nothing expires meanwhile.
 func randomSlotsAgreeWithModel(w *world) {
-	d, m := newDice(w), newModel()
+	d, m := newDice(w), memstore.New()
 	slots := []store.Slot{w.scene("a").slot, w.scene("a").step("charge").slot, w.scene("b").slot}
 	for i := range randomOperations {
 		slot, newest := slots[d.IntN(len(slots))], 1+i*len(slots)/60

@@ -15,7 +15,7 @@ import (
 // claiming gives a store whose claims see another item, or write another.
 func claiming(see func(item *store.ClaimItem, c *job.Claim, until *time.Time), write func(before store.ClaimItem, next *store.ClaimItem)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.claimed = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
+		m.Rules.Claimed = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
 			before := item
 			if see != nil {
 				see(&item, &c, &until)
@@ -33,7 +33,7 @@ func claiming(see func(item *store.ClaimItem, c *job.Claim, until *time.Time), w
 // beating does the same to heartbeats.
 func beating(see func(item *store.ClaimItem, c *job.Claim), write func(before store.ClaimItem, next *store.ClaimItem, err *error)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.beaten = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
+		m.Rules.Beaten = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
 			before := item
 			if see != nil {
 				see(&item, &c)
@@ -51,7 +51,7 @@ func beating(see func(item *store.ClaimItem, c *job.Claim), write func(before st
 // closing does the same to closings.
 func closing(see func(item *store.ClaimItem, c *store.Closing), write func(before store.ClaimItem, next *store.ClaimItem, found *job.Found)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.closed = func(item store.ClaimItem, c store.Closing) (store.ClaimItem, job.Found) {
+		m.Rules.Closed = func(item store.ClaimItem, c store.Closing) (store.ClaimItem, job.Found) {
 			before := item
 			if see != nil {
 				see(&item, &c)
@@ -277,7 +277,7 @@ func slotMutants() map[string]mutant {
 	ctx := context.Background()
 	looking := func(f func(item *store.ClaimItem, now *time.Time)) func(m *model) store.Store {
 		return func(m *model) store.Store {
-			m.looked = func(item store.ClaimItem, attempt int, until, now time.Time) job.Found {
+			m.Rules.Looked = func(item store.ClaimItem, attempt int, until, now time.Time) job.Found {
 				f(&item, &now)
 				return store.Looked(item, attempt, until, now)
 			}
@@ -296,7 +296,7 @@ func slotMutants() map[string]mutant {
 		"an overrule takes any claim": {
 			"claim by another than the liar, then overrule: conflict, and the claim stays",
 			func(m *model) store.Store {
-				m.overruled = func(item store.ClaimItem, attempt int, _ string, until time.Time) (store.ClaimItem, error) {
+				m.Rules.Overruled = func(item store.ClaimItem, attempt int, _ string, until time.Time) (store.ClaimItem, error) {
 					return store.Overruled(item, attempt, item.LockedBy, until)
 				}
 				return m
@@ -305,7 +305,7 @@ func slotMutants() map[string]mutant {
 		"an overrule keeps the number of the lie": {
 			"overrule, then claim of the next attempt: it is held",
 			func(m *model) store.Store {
-				m.overruled = func(item store.ClaimItem, _ int, lie string, until time.Time) (store.ClaimItem, error) {
+				m.Rules.Overruled = func(item store.ClaimItem, _ int, lie string, until time.Time) (store.ClaimItem, error) {
 					return store.Overruled(item, item.Attempt, lie, until)
 				}
 				return m
@@ -362,28 +362,16 @@ func (v *visits) of(slot store.Slot) *atomic.Int64 {
 	return n.(*atomic.Int64)
 }
 
-func (m *model) at(slot store.Slot) store.ClaimItem {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.slots[slot]
-}
-
-func (m *model) lay(slot store.Slot, item store.ClaimItem) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.slots[slot] = item
-}
-
 // leapingClaims look at a slot, and write what they have made of it later: the first one when a second has looked, too.
 func leapingClaims(m *model, patience time.Duration) func(slot store.Slot, c job.Claim, until time.Time) error {
 	var looked visits
 	return func(slot store.Slot, c job.Claim, claimUntil time.Time) error {
-		next, err := store.Claimed(m.at(slot), c, claimUntil)
+		next, err := store.Claimed(m.InSlot(slot), c, claimUntil)
 		if n := looked.of(slot); n.Add(1) == 1 {
 			until(patience, func() bool { return n.Load() > 1 })
 		}
 		if err == nil {
-			m.lay(slot, next)
+			m.Lay(slot, next)
 		}
 		return err
 	}
@@ -392,11 +380,11 @@ func leapingClaims(m *model, patience time.Duration) func(slot store.Slot, c job
 // leapingCloses write when the slot that they have seen empty is no longer so, and note in looked that they have looked.
 func leapingCloses(m *model, patience time.Duration, looked *visits) func(slot store.Slot, c store.Closing) (job.Found, error) {
 	return func(slot store.Slot, c store.Closing) (job.Found, error) {
-		item := m.at(slot)
+		item := m.InSlot(slot)
 		looked.of(slot).Add(1)
 		next, found := store.Closed(item, c)
-		until(patience, func() bool { return item.Attempt > 0 || m.at(slot) != item })
-		m.lay(slot, next)
+		until(patience, func() bool { return item.Attempt > 0 || m.InSlot(slot) != item })
+		m.Lay(slot, next)
 		return found, nil
 	}
 }

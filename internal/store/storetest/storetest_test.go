@@ -11,19 +11,16 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/memstore"
 )
 
-func TestTheModelHoldsTheContract(t *testing.T) {
-	Run(t, func(*testing.T) Harness { return harnessOf(func(m *model) store.Store { return m }) })
-}
-
 func harnessOf(wrap func(m *model) store.Store) Harness {
-	m := newModel()
+	m := memstore.New()
 	s := wrap(m)
 	return Harness{
 		Open:   func() store.Store { return s },
 		Reopen: func() store.Store { return s },
-		Damage: m.damage, Overwrite: m.overwrite,
+		Damage: m.Damage, Overwrite: m.Overwrite,
 	}
 }
 
@@ -72,6 +69,11 @@ type hooked struct {
 	claim  func(slot store.Slot, c job.Claim, until time.Time) error
 	close  func(slot store.Slot, c store.Closing) (job.Found, error)
 	due    func(now time.Time, after store.Entry, limit int) ([]store.Entry, error)
+	list   func(filter store.Filter, cursor string, limit int) (store.Page, error)
+	audit  func(cursor string, limit int) ([]store.Audited, string, error)
+	take   func(name, holder string, now, until time.Time) error
+	give   func(name, holder string) error
+	keep   func(name, seen, place string) error
 }
 
 func (h hooked) Create(ctx context.Context, j job.Job) error {
@@ -123,18 +125,52 @@ func (h hooked) Due(ctx context.Context, shard int, now time.Time, after store.E
 	return h.model.Due(ctx, shard, now, after, limit)
 }
 
+func (h hooked) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
+	if h.list != nil {
+		return h.list(filter, cursor, limit)
+	}
+	return h.model.ListJobs(ctx, filter, cursor, limit)
+}
+
+func (h hooked) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
+	if h.audit != nil {
+		return h.audit(cursor, limit)
+	}
+	return h.model.AuditPage(ctx, cursor, limit)
+}
+
+func (h hooked) TakeLease(ctx context.Context, name, holder string, now, until time.Time) error {
+	if h.take != nil {
+		return h.take(name, holder, now, until)
+	}
+	return h.model.TakeLease(ctx, name, holder, now, until)
+}
+
+func (h hooked) ReleaseLease(ctx context.Context, name, holder string) error {
+	if h.give != nil {
+		return h.give(name, holder)
+	}
+	return h.model.ReleaseLease(ctx, name, holder)
+}
+
+func (h hooked) KeepPlace(ctx context.Context, name, seen, place string) error {
+	if h.keep != nil {
+		return h.keep(name, seen, place)
+	}
+	return h.model.KeepPlace(ctx, name, seen, place)
+}
+
 // edit changes a stored job by hand.
-func (m *model) edit(id string, f func(j *job.Job)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	j := m.jobs[id].Clone()
+func edit(m *model, id string, f func(j *job.Job)) {
+	j, _ := m.Stored(id)
+	j = j.Clone()
 	f(&j)
-	m.put(j)
+	m.Overwrite(j)
 }
 
 func mutants() map[string]mutant {
 	all := saveMutants()
-	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), newerMutants()} {
+	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), auditMutants(), leaseMutants(), newerMutants()} {
 		for name, m := range more {
 			all[name] = m
 		}
@@ -151,7 +187,7 @@ func saveMutants() map[string]mutant {
 				old, _ := m.Load(ctx, c.Job.ID)
 				err := m.Save(ctx, c)
 				if err == nil {
-					m.edit(c.Job.ID, func(j *job.Job) { f(c, old, j) })
+					edit(m, c.Job.ID, func(j *job.Job) { f(c, old, j) })
 				}
 				return err
 			}}
@@ -190,7 +226,7 @@ func saveMutants() map[string]mutant {
 				return hooked{model: m, save: func(c store.Change) error {
 					err := m.Save(ctx, c)
 					if err == nil && c.Job.CompleteBy.IsZero() {
-						m.slots = map[store.Slot]store.ClaimItem{}
+						m.ForgetClaims()
 					}
 					return err
 				}}

@@ -1,50 +1,19 @@
 package storetest
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// ListJobs lists the jobs by their ids; the cursor is the last one's.
-func (m *model) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var jobs []store.Listed
-	for _, j := range m.jobs {
-		if j.ID <= cursor || filter.State != "" && j.ProcessState != filter.State || filter.Workflow != "" && j.Workflow != filter.Workflow || filter.Paused && !j.Paused() {
-			continue
-		}
-		jobs = append(jobs, store.Listed{
-			ID: j.ID, Workflow: j.Workflow, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
-			CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt,
-		})
-	}
-	slices.SortFunc(jobs, func(a, b store.Listed) int { return cmp.Compare(a.ID, b.ID) })
-	if len(jobs) <= limit {
-		return store.Page{Jobs: jobs}, nil
-	}
-	return store.Page{Jobs: jobs[:limit], Cursor: jobs[limit-1].ID}, nil
-}
-
-// lists is a model whose lists a mutant has in its hands.
-type lists struct {
-	hooked
-	list func(filter store.Filter, cursor string, limit int) (store.Page, error)
-}
-
-func (l lists) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
-	return l.list(filter, cursor, limit)
-}
-
 func listMutants() map[string]mutant {
 	// asked gives a store that is asked for something else.
 	asked := func(f func(filter *store.Filter, cursor *string)) func(m *model) store.Store {
 		return func(m *model) store.Store {
-			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) (store.Page, error) {
+			return hooked{model: m, list: func(filter store.Filter, cursor string, limit int) (store.Page, error) {
 				f(&filter, &cursor)
 				return m.ListJobs(context.Background(), filter, cursor, limit)
 			}}
@@ -53,7 +22,7 @@ func listMutants() map[string]mutant {
 	// shown gives a store that shows something else; a job for which f gives false is left out.
 	shown := func(f func(m *model, job *store.Listed) bool) func(m *model) store.Store {
 		return func(m *model) store.Store {
-			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) (store.Page, error) {
+			return hooked{model: m, list: func(filter store.Filter, cursor string, limit int) (store.Page, error) {
 				page, err := m.ListJobs(context.Background(), filter, cursor, limit)
 				page.Jobs = slices.DeleteFunc(page.Jobs, func(job store.Listed) bool { return !f(m, &job) })
 				for i := range page.Jobs {
@@ -79,7 +48,7 @@ func listMutants() map[string]mutant {
 			}
 		})},
 		"a list ends after a page": {paged, func(m *model) store.Store {
-			return lists{hooked{model: m}, func(filter store.Filter, cursor string, limit int) (store.Page, error) {
+			return hooked{model: m, list: func(filter store.Filter, cursor string, limit int) (store.Page, error) {
 				page, err := m.ListJobs(context.Background(), filter, cursor, limit)
 				page.Cursor = ""
 				return page, err
@@ -97,9 +66,8 @@ func listMutants() map[string]mutant {
 			return true
 		})},
 		"a list leaves damaged jobs out": {"a job that was parked is listed in Error", shown(func(m *model, job *store.Listed) bool {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			return !m.damaged[job.ID]
+			_, err := m.Load(context.Background(), job.ID)
+			return !errors.Is(err, store.ErrDamaged)
 		})},
 	}
 }

@@ -1,0 +1,109 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Shards is 1.
+func (s *Store) Shards() int { return 1 }
+
+// Due lists what is overdue; see store.Index. It does not lag.
+func (s *Store) Due(_ context.Context, _ int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Due(s.keys(), now, after, limit), nil
+}
+
+// keys gives the keys of all jobs, zero where there is none, in no order. s.mu is held meanwhile.
+func (s *Store) keys() iter.Seq[store.Entry] {
+	return func(yield func(store.Entry) bool) {
+		for id, stored := range s.jobs {
+			if !yield(store.Entry{CompleteBy: stored.job.CompleteBy, Job: id}) {
+				return
+			}
+		}
+	}
+}
+
+// Due gives the page that store.Index's method of this name gives of an index with these keys, which come in any order.
+func Due(keys iter.Seq[store.Entry], now time.Time, after store.Entry, limit int) []store.Entry {
+	var due []store.Entry
+	for e := range keys {
+		if !e.CompleteBy.IsZero() && !e.CompleteBy.After(now) && compareEntries(e, after) > 0 {
+			due = append(due, e)
+		}
+	}
+	slices.SortFunc(due, compareEntries)
+	return due[:min(limit, len(due))]
+}
+
+func compareEntries(a, b store.Entry) int {
+	return cmp.Or(a.CompleteBy.Compare(b.CompleteBy), cmp.Compare(a.Job, b.Job))
+}
+
+// ListJobs lists jobs by their ids; see store.Lister. The cursor is the last one's.
+func (s *Store) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var page store.Page
+	for j := range s.after(cursor) {
+		l := listed(j)
+		switch {
+		case !filter.Shows(l) || filter.Paused && !j.Paused():
+		case len(page.Jobs) == max(1, limit):
+			page.Cursor = page.Jobs[len(page.Jobs)-1].ID
+			return page, nil
+		default:
+			page.Jobs = append(page.Jobs, l)
+		}
+	}
+	return page, nil
+}
+
+func listed(j job.Job) store.Listed {
+	return store.Listed{
+		ID: j.ID, Workflow: j.Workflow, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
+		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt,
+	}
+}
+
+// AuditPage gives jobs by their ids; see store.Auditor. The cursor is the last one's.
+func (s *Store) AuditPage(_ context.Context, cursor string, limit int) ([]store.Audited, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var jobs []store.Audited
+	for j := range s.after(cursor) {
+		if len(jobs) == max(1, limit) {
+			return jobs, jobs[len(jobs)-1].Job, nil
+		}
+		jobs = append(jobs, audited(j))
+	}
+	return jobs, "", nil
+}
+
+func audited(j job.Job) store.Audited {
+	finished := j.ProcessState.Finished()
+	return store.Audited{
+		Job: j.ID, ProcessState: j.ProcessState, CompleteBy: j.CompleteBy, Indexed: !j.CompleteBy.IsZero(),
+		Told: finished && len(j.Untold) == 0, Untold: finished && len(j.Untold) > 0,
+	}
+}
+
+// after gives the jobs whose ids come after one, in order. s.mu is held meanwhile.
+func (s *Store) after(id string) iter.Seq[job.Job] {
+	return func(yield func(job.Job) bool) {
+		for _, next := range slices.Sorted(maps.Keys(s.jobs)) {
+			if next > id && !yield(s.jobs[next].job) {
+				return
+			}
+		}
+	}
+}

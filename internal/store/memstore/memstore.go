@@ -1,0 +1,78 @@
+// Package memstore is a store in memory. What a write leaves is said by package store, and is not said again here: so it
+// is the contract in as few words as possible, with which storetest compares the adapters, and the store of the
+// simulation.
+//
+// It keeps jobs as they are, and no bytes; nothing of it survives its process.
+package memstore
+
+import (
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
+)
+
+var _ interface {
+	store.Store
+	store.Leases
+	store.Lister
+	store.Auditor
+	store.Places
+} = (*Store)(nil)
+
+// Store is a store.Store, and whatever else a store may be.
+type Store struct {
+	// Rules are set before the first call, if they are to be others.
+	Rules Rules
+	// Wrote, if set, sees a job before and after each write of its item, one write at a time. It may read the store, and
+	// must not write it.
+	Wrote func(before, after job.Job)
+	// WroteClaim, if set, sees a claim item before and after each write, in the same way.
+	WroteClaim func(slot store.Slot, before, after store.ClaimItem)
+
+	// writing is held through a write of a job or a claim, and what sees it; mu, too, while anything changes. So what
+	// holds either may read jobs and claims.
+	writing     sync.Mutex
+	mu          sync.Mutex
+	jobs        map[string]item
+	claims      map[store.Slot]store.ClaimItem
+	payloads    map[payloadKey][]byte
+	definitions map[string][]byte
+	current     map[string]string
+	leases      map[string]store.Lease
+	places      map[string]string
+}
+
+// item is a job as it is stored, or one that cannot be decoded.
+type item struct {
+	job     job.Job
+	damaged bool
+}
+
+type payloadKey struct{ job, key string }
+
+// Rules say what a slot becomes, and what must be left alone. Those of New are right; a test of the tests has wrong ones.
+type Rules struct {
+	Claimed   func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
+	Beaten    func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
+	Closed    func(item store.ClaimItem, c store.Closing) (store.ClaimItem, job.Found)
+	Looked    func(item store.ClaimItem, attempt int, until, now time.Time) job.Found
+	Overruled func(item store.ClaimItem, attempt int, lie string, until time.Time) (store.ClaimItem, error)
+	// Newer says why the release that uses the store must leave a job alone; nil: it may decide about it.
+	Newer func(j job.Job) error
+}
+
+// New gives an empty store.
+func New() *Store {
+	return &Store{
+		Rules: Rules{
+			Claimed: store.Claimed, Beaten: store.Beaten, Closed: store.Closed, Looked: store.Looked, Overruled: store.Overruled,
+			Newer: jobformat.Newer,
+		},
+		jobs: map[string]item{}, claims: map[store.Slot]store.ClaimItem{},
+		payloads: map[payloadKey][]byte{}, definitions: map[string][]byte{}, current: map[string]string{},
+		leases: map[string]store.Lease{}, places: map[string]string{},
+	}
+}
