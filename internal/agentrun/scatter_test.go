@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/job"
+
 	"github.com/cenkalti/backoff/v5"
 )
 
@@ -46,5 +48,17 @@ func TestAWaitIsAThirdToAllOfItsBackoff(t *testing.T) {
 	}
 	if got := (&scattered{BackOff: &backoff.StopBackOff{}}).NextBackOff(); got != backoff.Stop {
 		t.Errorf("got a wait of %s behind the last try, want none", got)
+	}
+}
+
+// Two claims never share a name, and so those who failed together wait for different times.
+func TestClaimsThatFailTogetherWaitApart(t *testing.T) {
+	wait := func(lockedBy string) time.Duration {
+		soon := (&attempt{Runner: New(Config{}), lease: &lease{claim: job.Claim{LockedBy: lockedBy}}}).soon()
+		soon.Reset()
+		return soon.NextBackOff()
+	}
+	if one, other := wait("i-1:1"), wait("i-1:2"); one == other {
+		t.Errorf("both wait for %s", one)
 	}
 }

@@ -176,7 +176,7 @@ func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 	}
 	undo := !t.forwards()
 	a := t.activity(i, undo)
-	if a.Silent.Attempt == 0 || a.Silent.Attempt != e.Attempt || a.Silent.LockedBy != e.LockedBy {
+	if a.Silent.Attempt != e.Attempt || a.Silent.LockedBy != e.LockedBy {
 		return Verdict{}, false
 	}
 	switch a.State {
@@ -287,13 +287,17 @@ func (t *turn) giveUp(i int, undo bool, why string) {
 
 // delay is exponential backoff with full jitter, or what the remote asked for if that is longer.
 func (t *turn) delay(step, tries, attempt int, retry makegood.Retry, after makegood.Duration) time.Duration {
-	longest := retry.Max
-	if tries-1 < 32 && retry.Backoff<<(tries-1) < longest && retry.Backoff<<(tries-1) > 0 {
-		longest = retry.Backoff << (tries - 1)
-	}
-	ms := uint64(longest / makegood.Millisecond)
+	ms := uint64(doubled(retry.Backoff, tries-1, retry.Max) / makegood.Millisecond)
 	jittered := makegood.Duration(mix(t.facts.Random, uint64(step)<<32|uint64(attempt))%(ms+1)) * makegood.Millisecond
 	return max(jittered, min(after, retry.Max)).Std()
+}
+
+// doubled is a time doubled so many times, but not beyond what is the longest.
+func doubled[D makegood.Duration | time.Duration](d D, times int, longest D) D {
+	for ; times > 0 && d < longest; times-- {
+		d *= 2
+	}
+	return min(d, longest)
 }
 
 // mix draws the n-th number from a random one (the finaliser of splitmix64), so that the steps of one

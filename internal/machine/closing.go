@@ -82,7 +82,7 @@ func (t *turn) replace(i int, undo bool) {
 	a := t.activity(i, undo)
 	old, resent := a.Attempt, a.Resent
 	t.end(i, undo)
-	if a.State != job.Dispatched || a.Attempt == old {
+	if a.Attempt == old {
 		return
 	}
 	a.Resent, a.LookAt = max(resent, alertFrom), time.Time{}

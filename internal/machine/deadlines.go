@@ -74,9 +74,10 @@ func (t *turn) dueAttempt(i int, undo bool) {
 	a := t.activity(i, undo)
 	due := passed(a.LookAt, t.now)
 	switch {
-	case due && t.w.Steps[i].Shared:
-		t.silence(i, undo, job.Claim{}, noReply)
 	case t.w.Steps[i].Shared:
+		if due {
+			t.silence(i, undo, job.Claim{}, noReply)
+		}
 	case due && (undo == t.forwards() || !t.going()):
 		t.end(i, undo)
 	case due || t.takenAlong(i, undo):
@@ -171,10 +172,7 @@ const maxHeartbeats = 10
 // wait is how long the task of an attempt may wait that was sent again resent times. It doubles, so
 // that a queue that stands still is not filled.
 func wait(startBy makegood.Duration, resent int) makegood.Duration {
-	for ; resent > 0 && startBy < makegood.Duration(makegood.MaxStartBy); resent-- {
-		startBy *= 2
-	}
-	return min(startBy, makegood.Duration(makegood.MaxStartBy))
+	return doubled(startBy, resent, makegood.Duration(makegood.MaxStartBy))
 }
 
 // interrupted ends the attempts that an earlier run of the embedded engine dispatched. They may have

@@ -25,6 +25,12 @@ func TestAClaimUnderTheLongestNameIsBelieved(t *testing.T) {
 		if x.job.FailureCount != c.failures {
 			t.Errorf("a claim by %d bytes: got %d failures, want %d", c.bytes, x.job.FailureCount, c.failures)
 		}
+		for x.job.FailureCount == 0 {
+			x.due()
+		}
+		if got := len(x.job.Steps[0].Forward.Silent.LockedBy); (got == c.bytes) != (c.failures == 0) {
+			t.Errorf("silent under %d bytes: the job keeps a name of %d", c.bytes, got)
+		}
 	}
 }
 
@@ -36,5 +42,33 @@ func TestAParkedJobStaysInTheIndexWhateverComes(t *testing.T) {
 	next, v := machine.Apply(x.w, x.job, job.StepSucceeded{Reply: reply}, x.facts(nil), x.now)
 	if v.Kind != machine.Applied || next.CompleteBy.IsZero() {
 		t.Errorf("got %s and the key %v, want it applied, and a key", v.Kind, next.CompleteBy)
+	}
+}
+
+// However often a wait was doubled, the next one is drawn from what is the longest.
+func TestAWaitThatWasDoubledOftenIsTheLongest(t *testing.T) {
+	waits := map[int]time.Duration{}
+	for _, tries := range []int{7, 8, 33, 64, makegood.MaxAttempts - 1} {
+		x := newAttacked(t, makegood.Step{Retry: makegood.Retry{
+			Attempts: makegood.MaxAttempts, Backoff: makegood.Second, Max: makegood.Minute,
+		}})
+		x.job.Steps[0].Forward.Tries = tries
+		x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, LockedBy: "a1", StartedAt: x.now, CompleteBy: x.now.Add(time.Second)}}
+		x.due()
+		a := x.job.Steps[0].Forward
+		waits[tries] = a.At.Sub(x.now)
+		if a.State != job.Backoff || waits[tries] <= 0 || waits[tries] > time.Minute || waits[tries] != waits[7] {
+			t.Errorf("after %d tries: got %s for %s, want a backoff for %s, as after 7", tries, a.State, waits[tries], waits[7])
+		}
+	}
+}
+
+// A job that has ended and was told of has no place in the index. One that is in it all the same leaves it when it is found.
+func TestAJobThatHasEndedLeavesTheIndex(t *testing.T) {
+	x := newAttacked(t, makegood.Step{})
+	x.job.ProcessState, x.job.Steps[0].Forward = makegood.Processed, job.Activity{State: job.Done, Attempt: 1}
+	x.due()
+	if !x.job.CompleteBy.IsZero() {
+		t.Errorf("got the key %s, want none", x.job.CompleteBy)
 	}
 }

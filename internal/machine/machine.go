@@ -345,12 +345,8 @@ func (t *turn) notHeard(e job.NotHeard) Verdict {
 			t.job.Unheard++
 		}
 	}
-	pause := makegood.MaxTellAgain
-	if doubled := makegood.TellAgain << min(t.job.TellTries, 16); doubled < pause {
-		pause = doubled
-	}
+	t.job.TellAt = t.now.Add(doubled[time.Duration](makegood.TellAgain, t.job.TellTries, makegood.MaxTellAgain))
 	t.job.TellTries++
-	t.job.TellAt = t.now.Add(pause)
 	t.forgetTold()
 	return Verdict{Kind: Applied}
 }

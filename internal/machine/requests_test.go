@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -31,5 +32,36 @@ func TestAJobKeepsWhoWasGrantedARequestLast(t *testing.T) {
 		if j.RequestedBy != c.want {
 			t.Errorf("%+.60v: got it asked by %.20q, want %.20q", c.asked, j.RequestedBy, c.want)
 		}
+	}
+}
+
+// A job remembers the last requests that it was granted, and no more: each of them is a duplicate when it comes again,
+// and one that is older is a new one.
+func TestAJobRemembersTheLastRequests(t *testing.T) {
+	w := makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: "x", Action: "a"}}}
+	now := time.UnixMilli(1_000_000).UTC()
+	facts := machine.Facts{Secret: make([]byte, makegood.SecretBytes)}
+	j, _ := machine.Submit(w, machine.Submission{ID: "j", StartAt: now.Add(time.Hour)}, facts, now)
+	ask := func(n int) machine.Verdict {
+		verb := []makegood.Verb{makegood.Pause, makegood.Resume}[n%2]
+		next, v := machine.Apply(w, j, job.Requested{Verb: verb, Request: fmt.Sprint(n)}, facts, now)
+		j = next
+		return v
+	}
+	for n := range makegood.MaxRequests + 2 {
+		if v := ask(n); v.Kind != machine.Applied {
+			t.Fatalf("request %d: got %+v, want it granted", n, v)
+		}
+	}
+	if got := len(j.Requests); got != makegood.MaxRequests {
+		t.Errorf("got %d requests kept, want %d", got, makegood.MaxRequests)
+	}
+	for n := 2; n < makegood.MaxRequests+2; n++ {
+		if v := ask(n); v.Kind != machine.Duplicate {
+			t.Errorf("request %d again: got %+v, want a duplicate", n, v)
+		}
+	}
+	if v := ask(0); v.Kind != machine.Applied {
+		t.Errorf("the first request: got %+v, want it granted, since it is forgotten", v)
 	}
 }

@@ -35,6 +35,11 @@ func (x *world) check(before job.Job) {
 			}
 			if a.State == job.Dispatched {
 				x.checkOut(before, i, undo, a)
+			} else if !a.LookAt.IsZero() || !a.OpenedAt.IsZero() || a.Closing {
+				x.t.Fatalf("nothing of step %s is out, and it is to be looked at or closed: %+v", s.Name, a)
+			}
+			if a.State == job.Done && (a.Cause != "" || a.Silent.Attempt != 0 || a.Error != nil) {
+				x.t.Fatalf("step %s is done, and keeps how its attempts went: %+v", s.Name, a)
 			}
 		}
 		x.noteEnded(before, s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
@@ -104,5 +105,29 @@ func TestATellingThatCouldNotBeNotedBringsItsRecordBack(t *testing.T) {
 	}
 	if failed := w.handle(fails); failed != nil || !w.job("j").Told() {
 		t.Errorf("wants again: %v, told %t, want none, and that it is noted", failed, w.job("j").Told())
+	}
+}
+
+// The tasks that a restart made due could not be sent. What recovery sent comes again, and they go out; what else is
+// delivered then, and is not from recovery, sends nothing.
+func TestTasksOfARestartThatWereNotSentGoOutWithTheNextDelivery(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	w.s = w.with(func(c *scheduler.Config) { c.Incarnation = 1 })
+	w.deny = func(string, queue.Message) error { return errBroken }
+	recovery := w.record("j", job.DeadlinePassed{})
+	if failed := w.handle(recovery); !slices.Equal(failed, []string{recovery.MessageId}) {
+		t.Errorf("wants again: %v, want what recovery sent", failed)
+	}
+	w.deny = nil
+	w.forget()
+	w.handle(w.record("j", job.DeadlinePassed{Key: w.now.Add(-time.Hour)}))
+	w.checkSends()
+	if failed := w.handle(recovery); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.checkSends(send{"tasks-a", []string{"j"}})
+	if got := w.open("j", "first"); got != 2 {
+		t.Errorf("got first#%d out, want first#2", got)
 	}
 }

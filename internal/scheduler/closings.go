@@ -129,7 +129,7 @@ func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.As
 		s.Counts.Lies.Add(1)
 		s.Logger.ErrorContext(ctx, "an agent's claim cannot be true, and is overruled",
 			"job", j.ID, "step", ask.Step, "attempt", ask.Attempt, "agent", slot.Agent, "lockedBy", ask.LockedBy)
-		return job.Found{Finding: job.FoundSilent}, s.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
+		return job.Found{}, s.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
 	default:
 		panic(fmt.Sprintf("scheduler: unknown ask %q", ask.Kind))
 	}

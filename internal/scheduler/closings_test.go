@@ -67,6 +67,9 @@ func TestACancelThatMeetsAClaimLetsItRun(t *testing.T) {
 	if err != nil || j.ProcessState != makegood.Undoing || j.Steps[0].Forward.State != job.Dispatched {
 		t.Errorf("got %s with the step %q, %v, want Undoing, waiting for what was claimed", j.ProcessState, j.Steps[0].Forward.State, err)
 	}
+	if a := j.Steps[0].Forward; a.Closing || !a.LookAt.Equal(claim.CompleteBy) {
+		t.Errorf("got it closing %t, looked at %s, want that its end is known, and looked at: %s", a.Closing, a.LookAt, claim.CompleteBy)
+	}
 	if stored := w.job("j"); j.Rev != stored.Rev || j.LockedBy != stored.LockedBy {
 		t.Errorf("answered with revision %d by %s, want %d by %s, as stored", j.Rev, j.LockedBy, stored.Rev, stored.LockedBy)
 	}
@@ -96,6 +99,35 @@ func TestACancelOfAHundredBranchesIsTwoSaves(t *testing.T) {
 	}
 	if got := w.job("j").Steps[99].Forward.State; got != job.Withdrawn {
 		t.Errorf("a branch that nobody claimed: got %s, want withdrawn", got)
+	}
+}
+
+// The claim on an undo lies with the undo's own agent. A pause closes it there: whoever has the task finds it withdrawn.
+func TestAPauseClosesAnUndoWithItsOwnAgent(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(`
+name: two
+steps:
+  - {name: first, agent: a, undo: {agent: b, action: back}}
+  - {name: second, agent: a}
+`), "j")
+	w.handle(w.done("j", "first"))
+	w.handle(w.failed("j", "second", w.claim("j", "second"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
+	undo := w.job("j").Steps[0].Undo
+	if undo.State != job.Dispatched {
+		t.Fatalf("the undo is %s, want it out", undo.State)
+	}
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Pause, Request: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	slot := w.slot("j", "first")
+	slot.Agent = "b"
+	claim := job.Claim{Attempt: undo.Attempt, LockedBy: "late", StartedAt: w.now, CompleteBy: w.now.Add(time.Minute)}
+	if err := w.file.Claim(t.Context(), slot, claim, undo.ClaimUntil()); !errors.Is(err, store.ErrWithdrawn) {
+		t.Errorf("a claim on the undo after the pause: got %v, want %v", err, store.ErrWithdrawn)
+	}
+	if got := w.job("j").Steps[0].Undo.State; got != job.NotStarted {
+		t.Errorf("the undo is %q, want that it has not started", got)
 	}
 }
 

@@ -372,7 +372,10 @@ func TestAnAnnouncementIsMadeUntilItWasHeardAndThenNotedOnce(t *testing.T) {
 // Saved sees what is stored, so that of two sights of a job the newer can be told.
 func TestSavedSeesTheJobAsItIsStored(t *testing.T) {
 	w := newWorld(t)
-	w.submit(w.define(twoAgents), "j")
+	answered := w.submit(w.define(twoAgents), "j")
+	if stored, seen := w.job("j"), w.saved[0]; seen.Rev != stored.Rev || answered.Rev != stored.Rev {
+		t.Errorf("saw it born with revision %d, answered with %d, want %d", seen.Rev, answered.Rev, stored.Rev)
+	}
 	for _, step := range []string{"first", "second"} {
 		w.handle(w.done("j", step))
 		stored, seen := w.job("j"), w.saved[len(w.saved)-1]
@@ -383,6 +386,24 @@ func TestSavedSeesTheJobAsItIsStored(t *testing.T) {
 	}
 	if len(w.saved) != 3 {
 		t.Errorf("saw %d jobs, want 3: the birth and two saves", len(w.saved))
+	}
+}
+
+// Every save says whose it is: this instance's, under a name that no other save has.
+func TestEverySaveIsUnderANameOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	if by := w.job("j").LockedBy; by != "" {
+		t.Errorf("it was born saved by %q, want nobody: it is Pending", by)
+	}
+	names := map[string]bool{}
+	for _, step := range []string{"first", "second"} {
+		w.handle(w.done("j", step))
+		by := w.job("j").LockedBy
+		if of, nonce, _ := strings.Cut(by, ":"); of != "test" || nonce == "" || names[by] {
+			t.Errorf("after %s: got it saved by %q, want by test and a nonce that is not among %v", step, by, names)
+		}
+		names[by] = true
 	}
 }
 

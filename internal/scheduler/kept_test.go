@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -33,6 +34,17 @@ func TestWhatTwoStepsReadIsReadOnceAsFarAsThereIsRoom(t *testing.T) {
 	}
 }
 
+// A definition never changes: it is read once, however many jobs are moved by it.
+func TestADefinitionIsReadOnce(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	for _, id := range []string{"i", "j", "k"} {
+		w.submit(c, id)
+		w.handle(w.done(id, "first"))
+	}
+	w.checkCalls(map[string]int{"Definition": 1})
+}
+
 // A small output lives in the job: it is written with it, and read with it.
 func TestASmallOutputLivesInTheJob(t *testing.T) {
 	for size, writes := range map[int]int{makegood.MaxInlineBytes: 0, makegood.MaxInlineBytes + 1: 1} {
@@ -53,9 +65,16 @@ func TestASmallOutputLivesInTheJob(t *testing.T) {
 func TestAnIntentIsDueAtOnceAndHasNoAttempts(t *testing.T) {
 	w := newWorld(t)
 	c := w.define(twoAgents)
-	job, payloads, err := scheduler.Intent(c, scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`)}, nil, w.now)
+	job, payloads, err := scheduler.Intent(c, scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`)}, nil, w.now.Add(time.Microsecond))
 	if err != nil || len(payloads) != 0 {
 		t.Fatalf("got %d payloads, %v, want none", len(payloads), err)
+	}
+	again, _, err := scheduler.Intent(c, scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`)}, nil, w.now)
+	if err != nil || job.Birth == "" || again.Birth == job.Birth {
+		t.Errorf("got the births %q and %q, %v, want one of each", job.Birth, again.Birth, err)
+	}
+	if !job.CreatedAt.Equal(w.now) {
+		t.Errorf("got it created at %s, want whole milliseconds, as times are stored: %s", job.CreatedAt, w.now)
 	}
 	if !job.CompleteBy.Equal(w.now) || job.Steps[0].Attempt != 0 || job.Transitions != 0 || job.ProcessState != makegood.Pending {
 		t.Errorf("got %+v, want no attempts, Pending, and its key now", job)

@@ -288,6 +288,52 @@ func TestAJobThatANewerReleaseTakesWhileItIsToldOfIsLeft(t *testing.T) {
 	}
 }
 
+// A submission by message is stored, and a newer release takes its job before it could be noted who was told: the
+// submission is left, and finds its job there when it comes again.
+func TestASubmissionWhoseJobANewerReleaseTakesIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	w.s.Replies = []string{"shop"}
+	taken := false
+	w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return taken }}
+	w.heard.before = func() { taken = true }
+	w.watchLeft()
+	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: []byte(`{}`), ReplyTo: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit := w.raw(body)
+	if failed := w.handle(submit); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.wasLeft("events", submit)
+	if w.open("j", "first") != 1 {
+		t.Errorf("got first#%d out, want the job stored with its first attempt", w.open("j", "first"))
+	}
+}
+
+// What is left for its token is dealt with. When the job turns out to be a newer release's after that, each of the other
+// records is left, or dropped, for what it says itself.
+func TestWhatIsLeftForItsTokenLeavesTheOthersWhatTheyAre(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: pair\nonFailure: stop\nsteps: [{name: first, agent: a, needs: []}, {name: other, agent: b, needs: []}]"), "j")
+	later := w.by("j", "other", w.claim("j", "other"))
+	later.Token = "2." + strings.TrimPrefix(later.Token, "1.")
+	unread := w.record("j", job.StepSucceeded{Reply: later})
+	reply := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})
+	taken := false
+	w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return taken }}
+	w.told.before = func() { taken = true }
+	w.watchLeft()
+	if failed := w.handle(unread, w.record("j", job.DeadlinePassed{Key: w.now}), reply); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	w.wasLeft("events", unread, reply)
+	if got := w.s.Counts.Left.Load(); got != 3 {
+		t.Errorf("counted %d as left, want 3: the deadline, too", got)
+	}
+}
+
 // The secret of a job is what the tokens of its tasks were made with, also of those that are out.
 func TestTheSecretOfAJobIsNeverReplaced(t *testing.T) {
 	w := newWorld(t)

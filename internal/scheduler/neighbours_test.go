@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,11 +116,52 @@ func TestWhatIsDueLateIsNotRemindedOf(t *testing.T) {
 	w.checkSends(send{"events", []string{"within"}})
 }
 
+// A queue delays by whole seconds. A reminder comes no earlier than what it reminds of, since it would be stale then.
+func TestAReminderIsRoundedUpToSeconds(t *testing.T) {
+	for ahead, want := range map[time.Duration]time.Duration{
+		time.Millisecond: time.Second, time.Second: time.Second, 1001 * time.Millisecond: 2 * time.Second, time.Minute: time.Minute,
+	} {
+		w := newWorld(t)
+		w.s = w.with(func(c *scheduler.Config) { c.Reminders = true })
+		var delays []time.Duration
+		w.deny = func(_ string, m queue.Message) error {
+			delays = append(delays, m.Delay)
+			return nil
+		}
+		c := w.define(twoAgents)
+		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{
+			ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`), StartAt: w.now.Add(ahead),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(delays, []time.Duration{want}) {
+			t.Errorf("due in %s: got it sent with the delays %v, want %s", ahead, delays, want)
+		}
+	}
+}
+
 // unreadable are jobs whose items cannot be read.
 type unreadable struct{ store.Jobs }
 
 func (unreadable) Load(context.Context, string) (job.Job, error) {
 	return job.Job{}, store.ErrDamaged
+}
+
+// A definition that is stored and cannot be read is as good as none: no time will mend it.
+func TestAJobWhoseDefinitionIsBadIsParked(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	reply := w.done("j", "first")
+	if err := w.file.PutDefinition(t.Context(), "bad", "bad", []byte(`{"name":"bad"}`)); err != nil {
+		t.Fatal(err)
+	}
+	w.change("j", func(odd *job.Job) { odd.Definition = "bad" })
+	if failed := w.handle(reply); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if j := w.job("j"); j.ProcessState != makegood.Error || !strings.HasPrefix(j.Reason, "definition bad: ") || w.s.Counts.Parked.Load() != 1 {
+		t.Errorf("got %s (%s), %d parked, want Error that names the definition, and 1", j.ProcessState, j.Reason, w.s.Counts.Parked.Load())
+	}
 }
 
 // Somebody moves a job between its load and its parking: it is his, and nothing comes again.
@@ -138,6 +180,63 @@ func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 	}
 	if w.job("j").ProcessState != makegood.Processing || len(w.told.notices) != 0 || w.s.Counts.Parked.Load() != 0 {
 		t.Errorf("got %s, told %v, %d parked, want it as it was moved", w.job("j").ProcessState, w.told.notices, w.s.Counts.Parked.Load())
+	}
+}
+
+// A job whose item cannot be read is parked under the key that the Supervisor saw, whatever else comes with his event. A
+// reply alone parks nothing: the next sweep brings the key.
+func TestAJobThatCannotBeReadIsParkedUnderTheKeyThatWasSeen(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	reply, due := w.done("j", "first"), w.deadline("j")
+	w.s.Jobs = unreadable{w.s.Jobs}
+	if failed := w.handle(reply); failed != nil || w.job("j").ProcessState == makegood.Error {
+		t.Errorf("a reply: wants again %v, %s, want none, and it is not parked", failed, w.job("j").ProcessState)
+	}
+	if failed := w.handle(reply, due); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	j := w.job("j")
+	if j.ProcessState != makegood.Error || !j.CompleteBy.Equal(w.now.Add(makegood.FarKey)) || len(w.told.notices) != 1 {
+		t.Errorf("got %s, key %s, told %v, want Error, a far key, and one to be told", j.ProcessState, j.CompleteBy, w.told.notices)
+	}
+}
+
+// deleted are jobs that are deleted before they can be parked.
+type deleted struct{ store.Jobs }
+
+func (deleted) Park(context.Context, string, time.Time, string, time.Time) error {
+	return store.ErrNotFound
+}
+
+// A job is deleted between its load and its parking: nothing is left to be told of, and nothing comes again.
+func TestAJobThatIsDeletedMeanwhileIsNotParked(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define(twoAgents), "j")
+	reply := w.done("j", "first")
+	w.change("j", func(odd *job.Job) { odd.Definition = "gone" })
+	w.s.Jobs = deleted{w.s.Jobs}
+	if failed := w.handle(reply); failed != nil || len(w.told.notices) != 0 || w.s.Counts.Parked.Load() != 0 {
+		t.Errorf("wants again %v, told %v, %d parked, want none", failed, w.told.notices, w.s.Counts.Parked.Load())
+	}
+}
+
+// A submission that comes again tells the listener what he has not heard, and the job knows it then.
+func TestASubmissionThatComesAgainTellsWhatWasNotHeard(t *testing.T) {
+	w := newWorld(t)
+	w.s.Replies = []string{"shop"}
+	c := w.define(twoAgents)
+	submit := func() {
+		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.heard.deaf = errBroken
+	submit()
+	w.heard.deaf, w.now = nil, w.now.Add(makegood.TellAgain)
+	submit()
+	if n := len(w.heard.notices); n != 2 || w.heard.notices[1].Job != "j" || !w.job("j").Told() {
+		t.Errorf("told %+v, noted %t, want the same of job j twice, and that it is noted", w.heard.notices, w.job("j").Told())
 	}
 }
 

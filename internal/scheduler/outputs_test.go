@@ -151,3 +151,26 @@ func TestPartsBelongToTheBirthOfTheirJob(t *testing.T) {
 		t.Errorf("got the names %v, want two of each job, and none of them the other's", refs)
 	}
 }
+
+// A task has the input that its own expressions give: that of an undo those of the undo, and the output of what it undoes.
+func TestTheTaskOfAnUndoHasItsOwnInput(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, with: {go: 1}, undo: {agent: b, action: back, with: {back: 2}}}]"), "j")
+	w.handle(w.says("j", "first", w.claim("j", "first"), text(1000, "o")))
+	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "1"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"tasks-a": `{"go":1}`, "tasks-b": `{"back":2}`} {
+		records, err := w.local.Receive(t.Context(), name, 10)
+		if err != nil || len(records) != 1 {
+			t.Fatalf("%s: got %d tasks, %v, want one", name, len(records), err)
+		}
+		task, err := wire.DecodeTask(records[0].Body)
+		if err != nil || string(task.Input) != want {
+			t.Errorf("%s: got the input %s, %v, want %s", name, task.Input, err, want)
+		}
+		if task.Undo != nil && len(task.Undo.Output) != 1000 {
+			t.Errorf("the undo is told an output of %d bytes, want that of its step, of 1000", len(task.Undo.Output))
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -157,10 +158,13 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 	if failed := w.handle(first, first, stranger, unknown, w.raw("{")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
+	if _, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Resubmit, Request: "r"}); err != nil || v.Kind != machine.Refused {
+		t.Errorf("a resubmit: got %s, %v, want it refused", v.Kind, err)
+	}
 	c := &w.s.Counts
-	got := [5]int64{c.Applied.Load(), c.Duplicate.Load(), c.Stale.Load(), c.Unknown.Load(), c.Poisoned.Load()}
-	if want := [5]int64{1, 1, 1, 1, 1}; got != want {
-		t.Errorf("applied, duplicate, stale, unknown, poisoned: got %v, want %v", got, want)
+	got := [6]int64{c.Applied.Load(), c.Duplicate.Load(), c.Stale.Load(), c.Unknown.Load(), c.Poisoned.Load(), c.Refused.Load()}
+	if want := [6]int64{1, 1, 1, 1, 1, 1}; got != want {
+		t.Errorf("applied, duplicate, stale, unknown, poisoned, refused: got %v, want %v", got, want)
 	}
 }
 

@@ -119,6 +119,34 @@ func TestSubmissionsByMessageAreStoredSideBySide(t *testing.T) {
 	}
 }
 
+// A submission by message says all that another one can.
+func TestASubmissionByMessageIsStoredAsItSays(t *testing.T) {
+	w := newWorld(t)
+	w.s.Replies = []string{"shop"}
+	c := w.define(twoAgents)
+	said := wire.Submit{Workflow: "two", ID: "j", Input: json.RawMessage(`{"n":1}`), StartAt: w.now.Add(makegood.MaxStartDelay), ReplyTo: "shop"}
+	body, err := wire.EncodeSubmit(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed := w.handle(w.raw(body)); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	j := w.job("j")
+	got := wire.Submit{Workflow: j.Workflow, ID: j.ID, Input: j.Input.Inline, StartAt: j.StartAt, ReplyTo: j.ReplyTo}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", said) || j.Definition != c.Hash {
+		t.Errorf("got %+v of the definition %s, want %+v of %s", got, j.Definition, said, c.Hash)
+	}
+	said.ID, said.StartAt = "late", said.StartAt.Add(time.Millisecond)
+	if body, err = wire.EncodeSubmit(said); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.raw(body))
+	if _, err := w.file.Load(t.Context(), "late"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("one that starts a millisecond too late: got %v, want it refused", err)
+	}
+}
+
 // Nobody waits for the answer to a submission by message, so its record comes back until its tasks are sent.
 func TestASubmissionByMessageComesBackUntilItsTasksAreSent(t *testing.T) {
 	w := newWorld(t)

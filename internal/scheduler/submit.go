@@ -228,7 +228,6 @@ func firstLetter(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) 
 	events := []job.Event{job.Submitted{}}
 	return &letter{job: j.ID, events: events, moved: moved{
 		job: j, compiled: c, commands: pending(c.Workflow, j, events, now), values: v,
-		known: newKnowledge(),
 	}}
 }
 

@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
 
@@ -89,5 +91,53 @@ func TestWhatABatchOpensIsOpenWhenItIsLookedAt(t *testing.T) {
 	}
 	if a := w.job("j").Steps[0].Forward; a.Attempt != 2 || a.State != job.Dispatched {
 		t.Errorf("got attempt %d, %s, want the second, and that it is out", a.Attempt, a.State)
+	}
+}
+
+// What a batch takes for true of an attempt that it opens itself is true of that try alone. Another Scheduler opens it
+// first, and it is claimed: the success of the attempt before comes too late, and does not end what is held.
+func TestWhatABatchOpensMayBeAnothersWhenItIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, timeout: 30s, retry: {backoff: 1ms, max: 1ms}}]"), "j")
+	w.s.Random = func() uint64 { return 0 }
+	late := w.succeeded("j", "first", w.claim("j", "first"))
+	w.now = w.now.Add(time.Hour)
+	due := w.deadline("j")
+	other := w.second()
+	w.beforeSave("j", func() {
+		w.handleWith(other, due)
+		w.claim("j", "first")
+	})
+	if failed := w.handle(due, late); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	if w.open("j", "first") != 2 || w.held("j", "first").Attempt != 2 {
+		t.Errorf("got first#%d out, and #%d held, want the second held and out", w.open("j", "first"), w.held("j", "first").Attempt)
+	}
+}
+
+// hurried is a listener who notes how long he has.
+type hurried struct {
+	notify.Notifier
+	within []time.Duration
+}
+
+func (h *hurried) Announce(ctx context.Context, n notify.Notice) error {
+	deadline, _ := ctx.Deadline()
+	h.within = append(h.within, time.Until(deadline))
+	return h.Notifier.Announce(ctx, n)
+}
+
+// Who is told has time to hear it, and less than a minute: a listener that hangs must not cost the batch its time.
+func TestWhoIsToldHasTimeToHearIt(t *testing.T) {
+	w := newWorld(t)
+	h := &hurried{Notifier: &w.heard}
+	w.s = w.with(func(c *scheduler.Config) { c.Listener, c.Replies = h, []string{"shop"} })
+	c := w.define(twoAgents)
+	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	if len(h.within) != 1 || h.within[0] <= 0 || h.within[0] > 5*time.Second {
+		t.Errorf("got the times %v, want one of up to 5s", h.within)
 	}
 }

@@ -272,6 +272,24 @@ func TestASweepHoldsBackWhenNobodyTakesEvents(t *testing.T) {
 	}
 }
 
+// A queue that is empty, or whose events are in somebody's hands, is polled: a sweep waits for nothing then.
+func TestASweepOfAQueueThatIsPolledDoesNotWait(t *testing.T) {
+	w := newWorld(t, 1)
+	w.overdue(0, 3)
+	w.config.Unpolled = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for range 2 {
+		got, err := supervisor.New(w.config).Sweep(ctx)
+		if want := (supervisor.Result{Overdue: 3, Sent: 3}); got != want || err != nil || ctx.Err() != nil {
+			t.Errorf("got %+v, %v, want %+v, at once", got, err, want)
+		}
+		if _, err := w.queue.Receive(ctx, "events", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A depth that is not known is no reason to send.
 func TestASweepSendsNothingWhenTheDepthIsNotKnown(t *testing.T) {
 	w := newWorld(t, 1)

@@ -20,6 +20,9 @@ type logger struct{ Logger *log.Logger }
 
 func f(x logger, a, b int, ok bool) (n int) {
 	x.Logger.Print("f")
+	if b++; a > b {
+		x.Logger.Print("larger")
+	}
 	if a < b && !ok {
 		n++
 	}
@@ -62,7 +65,7 @@ func TestWhatCanBeMadeWrongIsListed(t *testing.T) {
 	want := []string{
 		"limit: 3 * 4 => 3 / 4",
 		"a < b && !ok => a < b", "a < b && !ok => !ok", "a < b => a <= b", "a < b => a >= b", "!ok => ok",
-		"n++ => n--", "n++ => (nothing)",
+		"b++ => b--", "b++ => (nothing)", "n++ => n--", "n++ => (nothing)",
 		"ok => false && (ok)", "a == -1 => false && (a == -1)", "b == 2 => false && (b == 2)",
 		"n = max(a, b) => _ = max(a, b)", "max(a, b) => min(a, b)",
 		"a == -1 => a != -1", "-1 => +1", "b == 2 => b != 2",

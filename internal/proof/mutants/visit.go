@@ -29,6 +29,12 @@ func (l *lister) visit(n ast.Node) bool {
 		last, named := lastOf(n.Results).(*ast.Ident)
 		return !named || last.Name != "err"
 	case *ast.IfStmt:
+		if onlyLogs(n) {
+			if n.Init != nil {
+				ast.Inspect(n.Init, l.visit)
+			}
+			return false
+		}
 		l.condition(n.Cond)
 	case *ast.SwitchStmt:
 		l.clauses(n.Body, n.Tag == nil)
@@ -57,19 +63,40 @@ func lastOf(results []ast.Expr) ast.Expr {
 
 // quiet reports whether a statement only logs or panics.
 func quiet(x ast.Expr) bool {
+	if call, ok := x.(*ast.CallExpr); ok {
+		if f, ok := call.Fun.(*ast.Ident); ok {
+			return f.Name == "panic"
+		}
+	}
+	return logs(x)
+}
+
+// logs reports whether a statement only logs.
+func logs(x ast.Expr) bool {
 	call, ok := x.(*ast.CallExpr)
 	if !ok {
 		return false
 	}
-	switch f := call.Fun.(type) {
-	case *ast.Ident:
-		return f.Name == "panic"
-	case *ast.SelectorExpr:
-		receiver, ok := f.X.(*ast.SelectorExpr)
-		// An attempt notes what becomes of it: in the log alone.
-		return ok && receiver.Sel.Name == "Logger" || f.Sel.Name == "note"
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
 	}
-	return false
+	receiver, ok := f.X.(*ast.SelectorExpr)
+	// An attempt notes what becomes of it: in the log alone.
+	return ok && (receiver.Sel.Name == "Logger" || receiver.Sel.Name == "log") || f.Sel.Name == "note"
+}
+
+// onlyLogs reports whether all that a condition decides is what is logged.
+func onlyLogs(n *ast.IfStmt) bool {
+	if n.Else != nil {
+		return false
+	}
+	for _, s := range n.Body.List {
+		if x, ok := s.(*ast.ExprStmt); !ok || !logs(x.X) {
+			return false
+		}
+	}
+	return len(n.Body.List) > 0
 }
 
 // assignment leaves out what is assigned, one place at a time, and changes what is added.
