@@ -60,7 +60,7 @@ func TestTenThousandRoundsHaveOneWinnerEach(t *testing.T) {
 	}
 	close(work)
 	wg.Wait()
-	t.Logf("%d rounds: %v, %d saves lost a race", rounds, ends, s.scheduler.Counts.Conflicts.Load())
+	t.Logf("%d rounds: %v, %d saves lost a race", rounds, ends, s.scheduler.Stats().Conflicts)
 	if ends[makegood.Processed] == 0 || ends[makegood.Undoing] == 0 {
 		t.Errorf("got %v: one side always won, which shows nothing", ends)
 	}

@@ -18,15 +18,12 @@ package agentrun
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -35,7 +32,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
-	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -50,79 +47,38 @@ const (
 	replyWithin = 50 * time.Millisecond
 )
 
-// Config is what a Runner needs. All of it must be given but Now, Nonce and Logger.
-type Config struct {
-	// Handlers are the agents that run here, told apart by their names.
-	Handlers []agent.Handler
-	Claims   store.Claims
-	Queue    queue.Sender
-	// Tasks is the queue that the tasks come from: what only a newer release understands is sent there again.
-	Tasks string
-	// Quarantine is the queue for messages that can never be understood.
-	Quarantine string
-	// Instance names this process in LockedBy; a nonce follows it.
-	Instance string
-	// Now gives the time that is written into claims. Default: time.Now.
-	Now func() time.Time
-	// Nonce tells a claim from every other of this instance. Default: rand.Text, 128 random bits.
-	Nonce func(makegood.Task) string
-	// Logger hears of decisions, and never of payloads. Default: slog.Default().
-	Logger *slog.Logger
-}
-
-// Counters say how the tasks of a Runner ended, since it was made. Each task raises one of them,
-// beside Claimed; one that failed by the fault of the store or of a queue raises none.
-type Counters struct {
-	Claimed   atomic.Int64 // the attempt was claimed here
-	Taken     atomic.Int64 // another claim held the attempt
-	Withdrawn atomic.Int64 // nobody wanted the attempt any more, or there was no such job
-	Succeeded atomic.Int64 // a success was replied
-	Failed    atomic.Int64 // a failure was replied
-	Late      atomic.Int64 // nothing was said, because CompleteBy had passed or the attempt was replaced
-	Poisoned  atomic.Int64 // the message went into quarantine
-	Left      atomic.Int64 // the message was left to a newer release
-}
-
 // Runner runs agents. It may handle many batches at once.
 type Runner struct {
-	handlers   map[string]agent.Handler
-	claims     store.Claims
-	queue      queue.Sender
-	tasks      string
-	quarantine string
-	instance   string
-	now        func() time.Time
-	nonce      func(makegood.Task) string
-	log        *slog.Logger
-	counters   Counters
+	config   Config
+	handlers map[string]agent.Handler // by their names
+	stats    tally.Of[Stats]
 }
 
-// New makes a Runner. It panics on two agents of one name.
-func New(config Config) *Runner {
-	r := &Runner{
-		handlers: make(map[string]agent.Handler), claims: config.Claims, queue: config.Queue,
-		tasks: config.Tasks, quarantine: config.Quarantine, instance: config.Instance, now: config.Now, nonce: config.Nonce, log: config.Logger,
-	}
-	if r.now == nil {
-		r.now = time.Now
-	}
-	if r.nonce == nil {
-		r.nonce = func(makegood.Task) string { return rand.Text() }
-	}
-	if r.log == nil {
-		r.log = slog.Default()
-	}
-	for _, h := range config.Handlers {
-		if _, taken := r.handlers[h.Name()]; taken {
-			panic(fmt.Sprintf("agentrun: two agents are called %q", h.Name()))
-		}
+// New makes a Runner. It panics on a configuration that lacks what must be set, or has two agents of one name.
+func New(c Config) *Runner {
+	c = c.complete()
+	r := &Runner{config: c, handlers: make(map[string]agent.Handler)}
+	for _, h := range c.Handlers {
 		r.handlers[h.Name()] = h
 	}
 	return r
 }
 
-// Counters are those of this Runner; they go on counting.
-func (r *Runner) Counters() *Counters { return &r.counters }
+// Stats say how tasks ended. Each task raises one of them,
+// beside Claimed; one that failed by the fault of the store or of a queue raises none.
+type Stats struct {
+	Claimed   int64 // the attempt was claimed here
+	Taken     int64 // another claim held the attempt
+	Withdrawn int64 // nobody wanted the attempt any more, or there was no such job
+	Succeeded int64 // a success was replied
+	Failed    int64 // a failure was replied
+	Late      int64 // nothing was said, because CompleteBy had passed or the attempt was replaced
+	Poisoned  int64 // the message went into quarantine
+	Left      int64 // the message was left to a newer release
+}
+
+// Stats returns how tasks have ended since the Runner was made.
+func (r *Runner) Stats() Stats { return r.stats.Snapshot() }
 
 var _ queue.Handler = (*Runner)(nil).HandleSQS
 
@@ -135,13 +91,13 @@ var _ queue.Handler = (*Runner)(nil).HandleSQS
 // invocation ends, or StopPatience after ctx has; what it does after that cannot change the job, but may still reach the remote
 // service, under the key of its step.
 func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-	replies := newReplies(r.queue, len(event.Records))
+	outbox := newOutbox(r.config.Queue, len(event.Records))
 	var mu sync.Mutex
 	var unread []sqsbatch.Unread
 	failed := sqsbatch.Each(ctx, event, func(ctx context.Context, record events.SQSMessage) error {
-		seat := replies.seat()
-		defer seat.leave(ctx)
-		err := r.record(ctx, record, seat)
+		worker := outbox.worker()
+		defer worker.end(ctx)
+		err := r.record(ctx, record, worker)
 		if errors.Is(err, wire.ErrNewer) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -155,7 +111,7 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 
 // record does the task of one record. An error means that the record should be delivered again, or, where it is a
 // wire.ErrNewer, left.
-func (r *Runner) record(ctx context.Context, record events.SQSMessage, seat *seat) error {
+func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *worker) error {
 	task, handler, err := r.read(record)
 	if errors.Is(err, wire.ErrNewer) {
 		return err
@@ -164,8 +120,8 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, seat *sea
 		return r.poisoned(ctx, record, err)
 	}
 	a := &attempt{
-		Runner: r, batch: ctx, task: task, handler: handler, seat: seat,
-		lease: newLease(ctx, r.claims, r.now, task, r.lockedBy(task)),
+		Runner: r, batch: ctx, task: task, handler: handler, worker: worker,
+		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)),
 	}
 	defer a.lease.close()
 	return a.run()
@@ -190,22 +146,24 @@ func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, e
 // double what goes round for 13 days.
 func (r *Runner) leave(ctx context.Context, unread []sqsbatch.Unread) (failed []string) {
 	left := sqsbatch.Leaving{
-		Sender: r.queue, Queue: r.tasks, Quarantine: r.quarantine, Now: r.now, Logger: r.log,
+		Sender: r.config.Queue, Queue: r.config.Tasks, Quarantine: r.config.Quarantine, Now: r.config.Now, Logger: r.config.Logger,
 	}.Leave(ctx, unread)
-	r.counters.Left.Add(int64(left.Again))
-	r.counters.Poisoned.Add(int64(left.Poisoned))
+	r.stats.Add(func(t *Stats) {
+		t.Left += int64(left.Again)
+		t.Poisoned += int64(left.Poisoned)
+	})
 	return left.Failed
 }
 
 // poisoned puts a record into quarantine. Its job is not stranded: the attempt stays unclaimed, so
 // its task is sent again after StartBy, with an alert for the agent if that goes on.
 func (r *Runner) poisoned(ctx context.Context, record events.SQSMessage, reason error) error {
-	if err := sqsbatch.Quarantine(ctx, r.queue, r.quarantine, record, reason.Error()); err != nil {
-		r.log.ErrorContext(ctx, "a poison message could not be put into quarantine", "messageId", record.MessageId, "error", err)
+	if err := sqsbatch.Quarantine(ctx, r.config.Queue, r.config.Quarantine, record, reason.Error()); err != nil {
+		r.config.Logger.ErrorContext(ctx, "a poison message could not be put into quarantine", "messageId", record.MessageId, "error", err)
 		return err
 	}
-	r.counters.Poisoned.Add(1)
+	r.stats.Add(func(t *Stats) { t.Poisoned++ })
 	// The reason may quote the message, so it is in quarantine beside it, and not in the log.
-	r.log.WarnContext(ctx, "a poison message went into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
+	r.config.Logger.WarnContext(ctx, "a poison message went into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
 	return nil
 }

@@ -185,5 +185,19 @@ func TestTwoAgentsOfOneNamePanic(t *testing.T) {
 			t.Errorf("got panic %v, want %s", got, want)
 		}
 	}()
-	agentrun.New(agentrun.Config{Handlers: []agent.Handler{handler(succeed), handler(succeed)}})
+	agentrun.New(agentrun.Config{Claims: &table{}, Queue: &outbox{}, Handlers: []agent.Handler{handler(succeed), handler(succeed)}})
+}
+
+// A Runner that lacks something could only fail later, with a task in its hands.
+func TestAConfigurationThatLacksSomethingIsRefused(t *testing.T) {
+	for name, config := range map[string]agentrun.Config{"Claims": {Queue: &outbox{}}, "Queue": {Claims: &table{}}} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("without %s: got a Runner, want a panic", name)
+				}
+			}()
+			agentrun.New(config)
+		})
+	}
 }

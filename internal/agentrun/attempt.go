@@ -45,19 +45,19 @@ type attempt struct {
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
-	seat    *seat
+	worker  *worker
 }
 
 // note logs a decision about the attempt.
 func (a *attempt) note(level slog.Level, message, status string, args ...any) {
-	if !a.log.Enabled(a.batch, level) {
+	if !a.config.Logger.Enabled(a.batch, level) {
 		return
 	}
 	args = append([]any{
 		"job", a.task.Job, "workflow", a.task.Workflow, "step", a.task.Step,
 		"attempt", a.task.Attempt, "status", status,
 	}, args...)
-	a.log.Log(a.batch, level, message, args...)
+	a.config.Logger.Log(a.batch, level, message, args...)
 }
 
 // result is what an agent returned.
@@ -66,9 +66,9 @@ type result struct {
 	err    error
 }
 
-// run takes the attempt, works, and replies. An error means that the record should be delivered again.
+// run begins the attempt, works, and replies. An error means that the record should be delivered again.
 func (a *attempt) run() error {
-	mine, err := a.take()
+	mine, err := a.begin()
 	if err != nil || !mine {
 		return err
 	}
@@ -81,7 +81,7 @@ func (a *attempt) run() error {
 		return context.Cause(a.batch)
 	case !returned || a.lease.silent():
 		// Law 8: not even an error. The Supervisor has seen the silence, or will.
-		a.counters.Late.Add(1)
+		a.stats.Add(func(t *Stats) { t.Late++ })
 		a.note(slog.LevelWarn, "said nothing past CompleteBy", "late", "returned", returned)
 		return nil
 	case worked.err != nil && a.batch.Err() != nil && agent.Failure(worked.err).Retryable:
@@ -93,8 +93,8 @@ func (a *attempt) run() error {
 	return a.reply(a.outcome(worked))
 }
 
-// take settles whether the attempt is ours to run.
-func (a *attempt) take() (mine bool, err error) {
+// begin settles whether the attempt is ours to run.
+func (a *attempt) begin() (mine bool, err error) {
 	deadline, _ := a.lease.Deadline()
 	switch {
 	case a.batch.Err() != nil || a.lease.outOfInvocation():
@@ -105,7 +105,7 @@ func (a *attempt) take() (mine bool, err error) {
 	case time.Now().Before(deadline):
 		return true, nil
 	default:
-		a.counters.Late.Add(1)
+		a.stats.Add(func(t *Stats) { t.Late++ })
 		a.note(slog.LevelInfo, "too late to begin", "late")
 		return false, nil
 	}
@@ -115,14 +115,14 @@ func (a *attempt) take() (mine bool, err error) {
 func (a *attempt) settle(err error) (mine bool, again error) {
 	switch {
 	case err == nil:
-		a.counters.Claimed.Add(1)
+		a.stats.Add(func(t *Stats) { t.Claimed++ })
 		return true, nil
 	case errors.Is(err, store.ErrTaken):
-		a.counters.Taken.Add(1)
+		a.stats.Add(func(t *Stats) { t.Taken++ })
 		a.note(slog.LevelInfo, "another holds the attempt", "taken")
 		return false, nil
 	case errors.Is(err, store.ErrWithdrawn):
-		a.counters.Withdrawn.Add(1)
+		a.stats.Add(func(t *Stats) { t.Withdrawn++ })
 		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
 		return false, nil
 	case errors.Is(a.batch.Err(), context.Canceled):
@@ -141,7 +141,7 @@ func (a *attempt) settle(err error) (mine bool, again error) {
 // recognised as our own by the next.
 func (a *attempt) claim() error {
 	_, err := backoff.Retry(a.lease, func() (struct{}, error) {
-		err := a.claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil)
+		err := a.config.Claims.Claim(a.lease, a.lease.slot, a.lease.claim, a.task.ClaimUntil)
 		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) {
 			err = backoff.Permanent(err)
 		}
@@ -155,7 +155,7 @@ func (a *attempt) claim() error {
 
 // soon gives the waits between tries that must be over within an attempt.
 func (a *attempt) soon() backoff.BackOff {
-	return &scattered{of: a.instance + a.task.Job + a.task.Step + a.lease.claim.LockedBy, BackOff: &backoff.ExponentialBackOff{
+	return &scattered{of: a.config.Instance + a.task.Job + a.task.Step + a.lease.claim.LockedBy, BackOff: &backoff.ExponentialBackOff{
 		InitialInterval: 30 * time.Millisecond, Multiplier: 4, MaxInterval: time.Second,
 	}}
 }
@@ -281,17 +281,18 @@ func (a *attempt) reply(event job.Event) error {
 		a.note(slog.LevelWarn, "the outcome could not be told", "untold", "error", err)
 		return err
 	}
-	a.told(event)
+	a.count(event)
 	return nil
 }
 
-func (a *attempt) told(event job.Event) {
+// count counts an outcome that was told.
+func (a *attempt) count(event job.Event) {
 	switch event := event.(type) {
 	case job.StepSucceeded:
-		a.counters.Succeeded.Add(1)
+		a.stats.Add(func(t *Stats) { t.Succeeded++ })
 		a.note(slog.LevelDebug, "told a success", "succeeded")
 	case job.StepFailed:
-		a.counters.Failed.Add(1)
+		a.stats.Add(func(t *Stats) { t.Failed++ })
 		// The message may quote a payload; the job keeps it, the log does not.
 		a.note(slog.LevelInfo, "told a failure", "failed",
 			"retryable", event.Error.Retryable, "applied", event.Error.Applied)
@@ -311,7 +312,7 @@ func (a *attempt) send(event job.Event) error {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
 	defer cancel()
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := a.seat.send(ctx, &reply{
+		err := a.worker.send(ctx, &envelope{
 			queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until, sent: make(chan error, 1),
 		})
 		if refused := new(queue.RefusedError); errors.As(err, &refused) {

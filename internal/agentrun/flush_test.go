@@ -25,10 +25,10 @@ func (*all) Depth(context.Context, string) (queue.Depth, error) { return queue.D
 // passed does not travel along with one whose time has not.
 func TestAReplyWhoseTimeHasPassedIsNotSent(t *testing.T) {
 	var sender all
-	b := newReplies(&sender, 2)
-	late := &reply{queue: "events", message: queue.Message{Body: "late"}, until: time.Now(), sent: make(chan error, 1)}
-	early := &reply{queue: "events", message: queue.Message{Body: "early"}, until: time.Now().Add(time.Minute), sent: make(chan error, 1)}
-	b.waiting = []*reply{late, early}
+	b := newOutbox(&sender, 2)
+	late := &envelope{queue: "events", message: queue.Message{Body: "late"}, until: time.Now(), sent: make(chan error, 1)}
+	early := &envelope{queue: "events", message: queue.Message{Body: "early"}, until: time.Now().Add(time.Minute), sent: make(chan error, 1)}
+	b.waiting = []*envelope{late, early}
 	b.flush(t.Context())
 	if got := <-late.sent; !errors.Is(got, errTooLate) {
 		t.Errorf("the late one: got %v, want %v", got, errTooLate)

@@ -52,7 +52,7 @@ func (r *Runner) lockedBy(task makegood.Task) string {
 	if task.Shared {
 		return ""
 	}
-	return r.instance + ":" + r.nonce(task)
+	return r.config.Instance + ":" + r.config.Nonce(task)
 }
 
 // newLease starts the clock of an attempt. The time that the claim takes counts, since the claim

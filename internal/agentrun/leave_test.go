@@ -28,7 +28,7 @@ func TestATaskOfANewerReleaseIsLeft(t *testing.T) {
 			t.Errorf("%s: got %+v, want %s sent to tasks-shop, delayed by %s", name, got, left, makegood.LeaveFor)
 		}
 		w.wantCounters(0, 0, 0, 0, 0, 0, 0)
-		if left := w.runner.Counters().Left.Load(); left != 1 {
+		if left := w.runner.Stats().Left; left != 1 {
 			t.Errorf("%s: counted %d as left, want 1", name, left)
 		}
 	}

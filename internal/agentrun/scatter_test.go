@@ -8,18 +8,26 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // What the configuration leaves out is filled in.
 func TestARunnerHasAClockANonceAndALog(t *testing.T) {
-	if r := New(Config{}); r.now == nil || r.nonce == nil || r.log == nil {
-		t.Errorf("got %+v, want a clock, a nonce and a log", r)
+	if c := needed().complete(); c.Now == nil || c.Nonce == nil || c.Logger == nil {
+		t.Errorf("got %+v, want a clock, a nonce and a log", c)
 	}
+}
+
+// needed is a configuration of what must be set, and no more.
+func needed() Config {
+	var claims struct{ store.Claims }
+	return Config{Claims: claims, Queue: &all{}}
 }
 
 // What failed is tried again soon at first, then ever later, and then every second: an attempt has no time for more.
 func TestWhatFailedIsTriedAgainSoonAndThenEverySecond(t *testing.T) {
-	soon := (&attempt{Runner: New(Config{}), lease: &lease{}}).soon().(*scattered).BackOff.(*backoff.ExponentialBackOff)
+	soon := (&attempt{Runner: New(needed()), lease: &lease{}}).soon().(*scattered).BackOff.(*backoff.ExponentialBackOff)
 	want := backoff.ExponentialBackOff{InitialInterval: 30 * time.Millisecond, Multiplier: 4, MaxInterval: time.Second}
 	if *soon != want {
 		t.Errorf("got %+v, want %+v", *soon, want)
@@ -54,7 +62,7 @@ func TestAWaitIsAThirdToAllOfItsBackoff(t *testing.T) {
 // Two claims never share a name, and so those who failed together wait for different times.
 func TestClaimsThatFailTogetherWaitApart(t *testing.T) {
 	wait := func(lockedBy string) time.Duration {
-		soon := (&attempt{Runner: New(Config{}), lease: &lease{claim: job.Claim{LockedBy: lockedBy}}}).soon()
+		soon := (&attempt{Runner: New(needed()), lease: &lease{claim: job.Claim{LockedBy: lockedBy}}}).soon()
 		soon.Reset()
 		return soon.NextBackOff()
 	}

@@ -293,8 +293,8 @@ func (w *world) wantFailed(got []string, want ...string) {
 // wantCounters compares with claimed, taken, withdrawn, succeeded, failed, late, poisoned.
 func (w *world) wantCounters(want ...int64) {
 	w.t.Helper()
-	c := w.runner.Counters()
-	got := []int64{c.Claimed.Load(), c.Taken.Load(), c.Withdrawn.Load(), c.Succeeded.Load(), c.Failed.Load(), c.Late.Load(), c.Poisoned.Load()}
+	c := w.runner.Stats()
+	got := []int64{c.Claimed, c.Taken, c.Withdrawn, c.Succeeded, c.Failed, c.Late, c.Poisoned}
 	if !slices.Equal(got, want) {
 		w.t.Errorf("claimed taken withdrawn succeeded failed late poisoned: got %v, want %v", got, want)
 	}

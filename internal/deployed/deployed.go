@@ -18,6 +18,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -130,8 +131,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
 	})
-	s.meter.count(schedulerTotals(&sched.Counts)...)
-	s.meter.count(total{MetricAlerts, told.told.Load})
+	s.meter.count(func() []total { return append(schedulerTotals(sched.Stats()), total{MetricAlerts, told.told.Load()}) })
 	with := func(handle queue.Handler, name string) queue.Handler {
 		return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 			if err := known.publishAll(ctx, s.store); err != nil {
@@ -211,7 +211,7 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Logger: s.log,
 	})
 	s.meter.agent = c.agent
-	s.meter.count(agentTotals(runner.Counters())...)
+	s.meter.count(func() []total { return agentTotals(runner.Stats()) })
 	return s.handler(runner.HandleSQS, TasksQueue(c.agent)), nil
 }
 
@@ -230,36 +230,36 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
 		Unpolled: time.Second, Logger: s.log,
 	})
-	did := &sweeps{}
-	s.meter.count(did.totals()...)
-	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, did, sup) }, nil
+	var swept atomic.Int64
+	s.meter.count(func() []total { return append(supervisorTotals(sup.Stats()), total{MetricSwept, swept.Load()}) })
+	return func(ctx context.Context, _ events.EventBridgeEvent) error { return s.sweep(ctx, sup, &swept) }, nil
 }
 
 // sweep sweeps until shortly before the end of the invocation. That it then stops is no error: the
-// next sweep begins with what is oldest.
-func (s *stack) sweep(ctx context.Context, did *sweeps, sup sweeper) error {
+// next sweep begins with what is oldest. swept counts the sweeps that came to their end.
+func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) error {
 	defer s.meter.write(ctx)
 	within, cancel := shorten(ctx)
 	defer cancel()
 	result, err := sup.Sweep(within)
 	cut := within.Err() != nil
-	did.add(result, err == nil || cut && ctx.Err() == nil)
+	if err == nil || cut && ctx.Err() == nil {
+		swept.Add(1)
+	}
 	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "braked", result.Braked, "cut", cut)
 	if cut && ctx.Err() == nil {
 		return nil
 	}
 	if err == nil && !result.Braked {
-		s.audit(within, did, sup)
+		s.audit(within, sup)
 	}
 	return err
 }
 
 // audit looks at a page more, after a sweep that left time for it. One that failed is no failed sweep: what it did not
 // look at, the next one does.
-func (s *stack) audit(ctx context.Context, did *sweeps, sup sweeper) {
-	result, err := sup.Audit(ctx)
-	did.addAudit(result)
-	if err != nil {
+func (s *stack) audit(ctx context.Context, sup sweeper) {
+	if _, err := sup.Audit(ctx); err != nil {
 		s.log.WarnContext(ctx, "audit goes on with the next sweep", "error", err)
 	}
 }

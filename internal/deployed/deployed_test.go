@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,39 +118,47 @@ func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		begun := time.Now()
-		did := &sweeps{}
-		err := s.sweep(ctx, did, swept(func(ctx context.Context) (supervisor.Result, error) {
+		sup, count := &sweeps{}, new(atomic.Int64)
+		sup.sweep = func(ctx context.Context) (supervisor.Result, error) {
 			<-ctx.Done()
 			return supervisor.Result{}, ctx.Err()
-		}))
-		if took := time.Since(begun); took != 28*time.Second || err != nil {
-			t.Errorf("ended after %v with %v, want 28s and no error", took, err)
+		}
+		err := s.sweep(ctx, sup, count)
+		if took := time.Since(begun); took != 28*time.Second || err != nil || count.Load() != 1 {
+			t.Errorf("ended after %v with %v, %d sweeps counted, want 28s, no error, and that it counts", took, err, count.Load())
 		}
 		broken := errors.New("broken")
-		if err := s.sweep(ctx, did, swept(func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken })); !errors.Is(err, broken) {
-			t.Errorf("a sweep that broke: got %v, want %v", err, broken)
+		sup.sweep = func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, broken }
+		if err := s.sweep(ctx, sup, count); !errors.Is(err, broken) || count.Load() != 1 {
+			t.Errorf("a sweep that broke: got %v, %d sweeps counted, want %v, and that it does not count", err, count.Load(), broken)
 		}
-		if err := s.sweep(ctx, did, swept(func(context.Context) (supervisor.Result, error) { return supervisor.Result{Braked: true}, nil })); err != nil {
+		sup.sweep = func(context.Context) (supervisor.Result, error) { return supervisor.Result{Braked: true}, nil }
+		if err := s.sweep(ctx, sup, count); err != nil {
 			t.Error(err)
 		}
-		if n := did.audited.Load(); n != 0 {
-			t.Errorf("audits after sweeps that were cut off, broke, or held back: got %d jobs looked at, want none", n)
+		if sup.audits != 0 {
+			t.Errorf("after sweeps that were cut off, broke, or held back: got %d audits, want none", sup.audits)
 		}
-		if err := s.sweep(ctx, did, swept(func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, nil })); err != nil {
+		sup.sweep = func(context.Context) (supervisor.Result, error) { return supervisor.Result{}, nil }
+		if err := s.sweep(ctx, sup, count); err != nil {
 			t.Errorf("a sweep whose audit failed: got %v, want no error", err)
 		}
-		if audited, stray := did.audited.Load(), did.stray.Load(); audited != 7 || stray != 2 {
-			t.Errorf("after a sweep: got %d jobs looked at, %d strays, want 7 and 2", audited, stray)
+		if sup.audits != 1 || count.Load() != 3 {
+			t.Errorf("after a sweep: got %d audits, %d sweeps counted, want 1 and 3", sup.audits, count.Load())
 		}
 	})
 }
 
-// swept is a Supervisor that sweeps so, and whose audits look at seven jobs, find two strays, and fail.
-type swept func(context.Context) (supervisor.Result, error)
+// sweeps is a Supervisor that sweeps so, and whose audits fail.
+type sweeps struct {
+	sweep  func(context.Context) (supervisor.Result, error)
+	audits int
+}
 
-func (s swept) Sweep(ctx context.Context) (supervisor.Result, error) { return s(ctx) }
+func (s *sweeps) Sweep(ctx context.Context) (supervisor.Result, error) { return s.sweep(ctx) }
 
-func (swept) Audit(context.Context) (supervisor.AuditResult, error) {
+func (s *sweeps) Audit(context.Context) (supervisor.AuditResult, error) {
+	s.audits++
 	return supervisor.AuditResult{Audited: 7, Stray: 2}, errors.New("the queue is away")
 }
 

@@ -41,7 +41,7 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 		return nil, err
 	}
 	o := newOperator(s, c.replies, c.agents, known)
-	s.meter.count(schedulerTotals(&o.scheduler.Counts)...)
+	s.meter.count(func() []total { return schedulerTotals(o.scheduler.Stats()) })
 	d := &door{name: c.door, log: s.log, meter: s.meter}
 	d.api = httpapi.New(httpapi.Config{
 		Backend: o, Door: c.door, Logger: s.log, Publish: o.Publish,

@@ -76,8 +76,8 @@ func Metrics() []string {
 
 // total is a running total under the name of its metric.
 type total struct {
-	name string
-	read func() int64
+	name  string
+	value int64
 }
 
 // meter writes what totals have grown by, a line an invocation.
@@ -88,19 +88,27 @@ type meter struct {
 	stack, agent string
 	throttles    atomic.Int64
 
-	mu     sync.Mutex
-	totals []total
-	told   map[string]int64
+	mu      sync.Mutex
+	sources []func() []total
+	told    map[string]int64
 }
 
 func newMeter(out io.Writer, log *slog.Logger, stack string) *meter {
 	m := &meter{out: out, log: log, now: time.Now, stack: stack, told: map[string]int64{}}
-	m.count(total{MetricThrottles, m.throttles.Load})
+	m.count(func() []total { return []total{{MetricThrottles, m.throttles.Load()}} })
 	return m
 }
 
-// count adds totals to those that are written.
-func (m *meter) count(totals ...total) { m.totals = append(m.totals, totals...) }
+// count adds totals to those that are written, as they are then.
+func (m *meter) count(totals func() []total) { m.sources = append(m.sources, totals) }
+
+// totals are all totals as they are now.
+func (m *meter) totals() (all []total) {
+	for _, source := range m.sources {
+		all = append(all, source()...)
+	}
+	return all
+}
 
 // write writes what has happened since it was last called; nothing, if nothing has.
 func (m *meter) write(ctx context.Context) {
@@ -113,12 +121,11 @@ func (m *meter) write(ctx context.Context) {
 		r.Sets = append(r.Sets, []string{DimensionStack, DimensionAgent})
 		r.Values[DimensionAgent] = m.agent
 	}
-	for _, t := range m.totals {
-		now := t.read()
-		if grown := now - m.told[t.name]; grown != 0 {
+	for _, t := range m.totals() {
+		if grown := t.value - m.told[t.name]; grown != 0 {
 			r.Metrics = append(r.Metrics, emf.Metric{Name: t.name, Unit: emf.Count, Value: float64(grown)})
 		}
-		m.told[t.name] = now
+		m.told[t.name] = t.value
 	}
 	if len(r.Metrics) == 0 {
 		return
@@ -132,66 +139,46 @@ func (m *meter) write(ctx context.Context) {
 	}
 }
 
-func schedulerTotals(c *scheduler.Counts) []total {
+func schedulerTotals(s scheduler.Stats) []total {
 	return []total{
-		{MetricApplied, c.Applied.Load},
-		{MetricDuplicates, c.Duplicate.Load},
-		{MetricStale, c.Stale.Load},
-		{MetricRefused, c.Refused.Load},
-		{MetricUnknown, c.Unknown.Load},
-		{MetricConflicts, c.Conflicts.Load},
-		{MetricClosed, c.Closed.Load},
-		{MetricLies, c.Lies.Load},
-		{MetricSaved, c.Saves.Load},
-		{MetricTasks, c.Tasks.Load},
-		{MetricReminders, c.Reminders.Load},
-		{MetricUnstarted, c.Unstarted.Load},
-		{MetricPoison, c.Poisoned.Load},
-		{MetricLeft, c.Left.Load},
-		{MetricJobsInError, func() int64 { return c.Stopped.Load() + c.Parked.Load() }},
+		{MetricApplied, s.Applied},
+		{MetricDuplicates, s.Duplicate},
+		{MetricStale, s.Stale},
+		{MetricRefused, s.Refused},
+		{MetricUnknown, s.Unknown},
+		{MetricConflicts, s.Conflicts},
+		{MetricClosed, s.Closed},
+		{MetricLies, s.Lies},
+		{MetricSaved, s.Saves},
+		{MetricTasks, s.Tasks},
+		{MetricReminders, s.Reminders},
+		{MetricUnstarted, s.Unstarted},
+		{MetricPoison, s.Poisoned},
+		{MetricLeft, s.Left},
+		{MetricJobsInError, s.Stopped + s.Parked},
 	}
 }
 
-func agentTotals(c *agentrun.Counters) []total {
+func agentTotals(s agentrun.Stats) []total {
 	return []total{
-		{MetricClaimed, c.Claimed.Load},
-		{MetricClaimsLost, c.Taken.Load},
-		{MetricWithdrawn, c.Withdrawn.Load},
-		{MetricSucceeded, c.Succeeded.Load},
-		{MetricFailed, c.Failed.Load},
-		{MetricLate, c.Late.Load},
-		{MetricPoison, c.Poisoned.Load},
-		{MetricLeft, c.Left.Load},
+		{MetricClaimed, s.Claimed},
+		{MetricClaimsLost, s.Taken},
+		{MetricWithdrawn, s.Withdrawn},
+		{MetricSucceeded, s.Succeeded},
+		{MetricFailed, s.Failed},
+		{MetricLate, s.Late},
+		{MetricPoison, s.Poisoned},
+		{MetricLeft, s.Left},
 	}
 }
 
-// sweeps are the running totals of sweeps.
-type sweeps struct{ swept, overdue, woken, braked, audited, stray atomic.Int64 }
-
-func (s *sweeps) add(r supervisor.Result, whole bool) {
-	s.overdue.Add(int64(r.Overdue))
-	s.woken.Add(int64(r.Sent))
-	if r.Braked {
-		s.braked.Add(1)
-	}
-	if whole {
-		s.swept.Add(1)
-	}
-}
-
-func (s *sweeps) addAudit(r supervisor.AuditResult) {
-	s.audited.Add(int64(r.Audited))
-	s.stray.Add(int64(r.Stray))
-}
-
-func (s *sweeps) totals() []total {
+func supervisorTotals(s supervisor.Stats) []total {
 	return []total{
-		{MetricSwept, s.swept.Load},
-		{MetricOverdue, s.overdue.Load},
-		{MetricWoken, s.woken.Load},
-		{MetricQueueDepthBrake, s.braked.Load},
-		{MetricAudited, s.audited.Load},
-		{MetricStray, s.stray.Load},
+		{MetricOverdue, s.Overdue},
+		{MetricWoken, s.Sent},
+		{MetricQueueDepthBrake, s.Braked},
+		{MetricAudited, s.Audited},
+		{MetricStray, s.Stray},
 	}
 }
 

@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/workflows"
 )
@@ -29,7 +27,7 @@ func TestALineHoldsWhatTotalsHaveGrownBy(t *testing.T) {
 	m := newMeter(&out, slog.New(slog.DiscardHandler), "prod")
 	m.now = func() time.Time { return time.UnixMilli(1_800_000_000_000) }
 	m.agent = "http"
-	m.count(total{"One", one.Load}, total{"Two", two.Load})
+	m.count(func() []total { return []total{{"One", one.Load()}, {"Two", two.Load()}} })
 	m.write(t.Context())
 	one.Add(3)
 	m.write(t.Context())
@@ -48,32 +46,28 @@ func TestALineHoldsWhatTotalsHaveGrownBy(t *testing.T) {
 
 // A counter that is added to the Scheduler or to agents, and to no metric, would never be seen.
 func TestEveryCounterIsInAMetric(t *testing.T) {
-	counts, counters := &scheduler.Counts{}, &agentrun.Counters{}
-	for _, c := range []struct {
-		of     any
-		totals []total
-	}{{counts, schedulerTotals(counts)}, {counters, agentTotals(counters)}} {
-		fields := reflect.ValueOf(c.of).Elem()
-		for i := range fields.NumField() {
-			before := values(c.totals)
-			fields.Field(i).Addr().Interface().(*atomic.Int64).Add(1)
-			if slices.Equal(before, values(c.totals)) {
-				t.Errorf("%T: %s is in no metric", c.of, fields.Type().Field(i).Name)
-			}
-		}
-		for _, metric := range c.totals {
-			if !slices.Contains(Metrics(), metric.name) {
-				t.Errorf("%s is not among Metrics", metric.name)
-			}
-		}
-	}
+	every(t, schedulerTotals)
+	every(t, agentTotals)
+	every(t, supervisorTotals)
 }
 
-func values(totals []total) (all []int64) {
-	for _, t := range totals {
-		all = append(all, t.read())
+// every checks that each field of some Stats is in a metric.
+func every[Stats any](t *testing.T, totals func(Stats) []total) {
+	t.Helper()
+	var none Stats
+	fields := reflect.TypeFor[Stats]()
+	for i := range fields.NumField() {
+		one := none
+		reflect.ValueOf(&one).Elem().Field(i).SetInt(1)
+		if slices.Equal(totals(none), totals(one)) {
+			t.Errorf("%s: %s is in no metric", fields, fields.Field(i).Name)
+		}
 	}
-	return all
+	for _, metric := range totals(none) {
+		if !slices.Contains(Metrics(), metric.name) {
+			t.Errorf("%s is not among Metrics", metric.name)
+		}
+	}
 }
 
 // told hears, or does not.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
@@ -102,10 +103,8 @@ func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error)
 		if !errors.Is(err, sqlitestore.ErrFailed) {
 			return ids, err
 		}
-		select {
-		case <-ctx.Done():
+		if pause.For(ctx, tick) != nil {
 			return nil, nil
-		case <-time.After(tick):
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestATaskThatTwoEventsOfABatchMakeDueIsSentOnce(t *testing.T) {
 // An announcement that is the listener's alone does not stand between the operator and the next.
 func TestTheOperatorHearsWhatComesBehindAnAnnouncementOfTheListener(t *testing.T) {
 	w := newWorld(t)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	c := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]")
 	w.heard.deaf = errBroken
 	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {

@@ -14,7 +14,7 @@ import (
 // undo that would be asked of that agent, and also where a message asks for it: that goes into quarantine.
 func TestASubmissionToAnAgentWithoutAQueueIsRefused(t *testing.T) {
 	w := newWorld(t)
-	w.s.Agents = []string{"a"}
+	w.use(func(c *scheduler.Config) { c.Agents = []string{"a"} })
 	for name, yaml := range map[string]string{
 		"a step":  "name: w\nsteps:\n  - {name: s, agent: b}\n",
 		"an undo": "name: w\nsteps:\n  - {name: s, agent: a, undo: {agent: b, action: u}}\n",

@@ -21,7 +21,7 @@ func TestAStartedAtThatNoJSONCanSayDoesNotHideTheJob(t *testing.T) {
 			t.Errorf("%s: the reply comes again for ever: %v", at, again)
 		}
 		job := w.job("j")
-		t.Log(job.Steps[0].Forward.State, job.Steps[0].Forward.StartedAt, w.s.Counts.Poisoned.Load())
+		t.Log(job.Steps[0].Forward.State, job.Steps[0].Forward.StartedAt, w.s.Stats().Poisoned)
 		if _, err := json.Marshal(job.Steps[0].Forward.StartedAt); err != nil {
 			t.Errorf("%s: the job cannot be shown: %v", at, err)
 		}
@@ -32,7 +32,7 @@ func TestAStartAtThatNoJSONCanSayIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.define("name: one\nsteps: [{name: first, agent: a}]")
 	again := w.handle(w.raw(`{"v":1,"type":"Submit","workflow":"one","id":"j","input":{},"startAt":"0000-01-01T00:00:00+23:59"}`))
-	if again != nil || w.s.Counts.Poisoned.Load() != 1 {
-		t.Errorf("got %v again, %d poisoned, want it in quarantine", again, w.s.Counts.Poisoned.Load())
+	if again != nil || w.s.Stats().Poisoned != 1 {
+		t.Errorf("got %v again, %d poisoned, want it in quarantine", again, w.s.Stats().Poisoned)
 	}
 }

@@ -4,16 +4,17 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
 // Where submissions have a queue of their own, whoever may reply may not say that a job was submitted, either.
 func TestSubmittedOnTheEventsQueueIsPoisonWhereSubmissionsComeApart(t *testing.T) {
 	w := newWorld(t)
-	w.s.Submissions = "submissions"
+	w.use(func(c *scheduler.Config) { c.Submissions = "submissions" })
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a}]"), "j")
 	w.forget()
 	w.handle(w.record("j", job.Submitted{}))
-	if got := w.s.Counts.Poisoned.Load(); got != 1 {
+	if got := w.s.Stats().Poisoned; got != 1 {
 		t.Errorf("got %d poisoned, want 1", got)
 	}
 	for _, s := range w.sends {

@@ -118,18 +118,18 @@ func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.As
 	slot, until := slotOf(m.compiled.Workflow, j, ask.Step, ask.Undo)
 	switch ask.Kind {
 	case machine.AskLook:
-		return s.Closings.Look(ctx, slot, ask.Attempt, until, s.now())
+		return s.config.Closings.Look(ctx, slot, ask.Attempt, until, s.now())
 	case machine.AskClose:
 		c := store.Closing{Attempt: ask.Attempt, Until: until, Now: s.now(), LockedBy: ask.LockedBy}
 		if ask.Mark {
 			c.Ends = machine.ClosingEnds(m.compiled.Workflow, ask.Step, ask.Undo, c.Now)
 		}
-		return s.Closings.Close(ctx, slot, c)
+		return s.config.Closings.Close(ctx, slot, c)
 	case machine.AskOverrule:
-		s.Counts.Lies.Add(1)
-		s.Logger.ErrorContext(ctx, "an agent's claim cannot be true, and is overruled",
+		s.stats.Add(func(t *Stats) { t.Lies++ })
+		s.config.Logger.ErrorContext(ctx, "an agent's claim cannot be true, and is overruled",
 			"job", j.ID, "step", ask.Step, "attempt", ask.Attempt, "agent", slot.Agent, "lockedBy", ask.LockedBy)
-		return job.Found{}, s.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
+		return job.Found{}, s.config.Closings.Overrule(ctx, slot, ask.Attempt, ask.LockedBy, until)
 	default:
 		panic(fmt.Sprintf("scheduler: unknown ask %q", ask.Kind))
 	}
@@ -146,24 +146,26 @@ func slotOf(w makegood.Workflow, j job.Job, step string, undo bool) (slot store.
 	return store.Slot{Agent: agent, Job: j.ID, Birth: j.Birth, Step: step}, activity.ClaimUntil()
 }
 
-// closeAll carries out the closings of a letter, and brings their answers to the job: all in one move. What could not be
-// closed is an error beside that; the event comes again, or the Supervisor does.
-func (s *Scheduler) closeAll(ctx context.Context, l *letter, closings []job.CloseAttempt) (follow *letter, err error) {
-	errs := unanswered(len(closings))
-	answers := make([]job.Event, len(closings))
-	inParallel(len(closings), func(i int) {
-		answers[i], errs[i] = s.closeOne(ctx, &l.moved, closings[i])
+// closeAll empties the outbox of its closings.
+func (s *Scheduler) closeAll(ctx context.Context, out *outbox) {
+	inParallel(len(out.closings), func(i int) { s.close(ctx, out.closings[i]) })
+	out.closings = nil
+}
+
+// close closes attempts of a job. The answers move it, all in one move. What could not be closed is an error beside that;
+// the event comes again, or the Supervisor does.
+func (s *Scheduler) close(ctx context.Context, c closings) {
+	errs := unanswered(len(c.attempts))
+	answers := make([]job.Event, len(c.attempts))
+	inParallel(len(c.attempts), func(i int) {
+		answers[i], errs[i] = s.closeOne(ctx, &c.work.moved, c.attempts[i])
 	})
-	follow = &letter{job: l.job}
 	for _, e := range answers {
 		if e != nil {
-			follow.events = append(follow.events, e)
+			c.work.follows(e)
 		}
 	}
-	if len(follow.events) > 0 {
-		follow.moved, follow.err = s.moveOrPark(ctx, l.job, follow.events)
-	}
-	return follow, errors.Join(errs...)
+	c.work.fail(errors.Join(errs...))
 }
 
 func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) (job.Event, error) {
@@ -172,7 +174,7 @@ func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) 
 	if err != nil {
 		return nil, fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, m.job.ID, err)
 	}
-	s.Counts.Closed.Add(1)
+	s.stats.Add(func(t *Stats) { t.Closed++ })
 	return job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}, nil
 }
 
@@ -186,7 +188,7 @@ func (s *Scheduler) Held(ctx context.Context, j job.Job) (map[string]job.Claim, 
 	if err != nil {
 		return nil, fmt.Errorf("definition %s of job %s: %w", j.Definition, j.ID, err)
 	}
-	return Held(ctx, s.Closings, compiled.Workflow, j, s.now())
+	return Held(ctx, s.config.Closings, compiled.Workflow, j, s.now())
 }
 
 // Looker looks at claim items; see store.Closings.

@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
@@ -28,7 +29,7 @@ func TestAnAttemptThatIsClaimedIsNotSentAgain(t *testing.T) {
 	if a := w.job("j").Steps[0].Forward; a.Attempt != 1 || a.Resent != 0 || w.held("j", "first").LockedBy != "j/first" {
 		t.Errorf("got attempt %d, sent again %d times, held by %q, want the first attempt, by j/first", a.Attempt, a.Resent, w.held("j", "first").LockedBy)
 	}
-	if got := w.s.Counts.Conflicts.Load(); got != 0 {
+	if got := w.s.Stats().Conflicts; got != 0 {
 		t.Errorf("got %d conflicts, want none", got)
 	}
 }
@@ -170,8 +171,8 @@ func TestAClaimThatCannotBeTrueIsOverruled(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.handle(w.deadline("j"))
-			if got := w.job("j"); got.FailureCount != 1 || w.s.Counts.Lies.Load() != 1 {
-				t.Errorf("got %d failures, %d lies, want one of each", got.FailureCount, w.s.Counts.Lies.Load())
+			if got := w.job("j"); got.FailureCount != 1 || w.s.Stats().Lies != 1 {
+				t.Errorf("got %d failures, %d lies, want one of each", got.FailureCount, w.s.Stats().Lies)
 			}
 			w.handle(w.deadline("j"))
 			w.handle(w.done("j", "first"))
@@ -199,7 +200,7 @@ func TestAJobThatIsRevivedAfterARestartRunsItsFirstWaveOnce(t *testing.T) {
 				}
 				w.handle(w.done("j", "first"))
 			}
-			w.s.Incarnation = 1
+			w.use(func(c *scheduler.Config) { c.Incarnation = 1 })
 			if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: verb, Request: "r"}); err != nil {
 				t.Fatal(err)
 			}

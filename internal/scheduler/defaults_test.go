@@ -1,43 +1,54 @@
-package scheduler_test
+package scheduler
 
 import (
 	"io"
 	"log/slog"
 	"testing"
-	"time"
 
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
 )
+
+// needed is a configuration of what must be set, and no more.
+func needed() Config {
+	var all struct{ store.Store }
+	var sender struct{ queue.Sender }
+	return Config{Jobs: all, Closings: all, Payloads: all, Definitions: all, Queue: sender, Tasks: func(string) string { return "" }}
+}
 
 // What the configuration leaves out is filled in, and what it says is kept.
 func TestWhatTheConfigurationLeavesOutIsFilledIn(t *testing.T) {
-	s := scheduler.New(scheduler.Config{})
-	if s.Now == nil || s.Random == nil || s.Bytes == nil || s.Logger == nil || s.Notifier == nil || s.Evaluations != scheduler.DefaultEvaluations {
-		t.Errorf("got %+v, want a clock, chance, a log, somebody to tell, and %d evaluations", s.Config, scheduler.DefaultEvaluations)
+	c := New(needed()).config
+	if c.Now == nil || c.Read == nil || c.Random == nil || c.Bytes == nil || c.Logger == nil || c.Notifier == nil || c.Evaluations != DefaultEvaluations {
+		t.Errorf("got %+v, want a clock, a reader, chance, a log, somebody to tell, and %d evaluations", c, DefaultEvaluations)
 	}
-	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
-	var told teller
-	s = scheduler.New(scheduler.Config{Logger: logger, Notifier: &told, Evaluations: 7})
-	if s.Logger != logger || s.Notifier != &told || s.Evaluations != 7 {
-		t.Errorf("got %+v, want what was given", s.Config)
+	given := needed()
+	given.Logger, given.Notifier, given.Evaluations = slog.New(slog.NewTextHandler(io.Discard, nil)), &deaf{}, 7
+	if c = New(given).config; c.Logger != given.Logger || c.Notifier != given.Notifier || c.Evaluations != 7 {
+		t.Errorf("got %+v, want what was given", c)
 	}
 }
 
-// What no decision can know of itself it is told: how often the Supervisor looks, and a number to draw the waits from.
-func TestDecisionsAreToldThePeriodAndARandomNumber(t *testing.T) {
-	waits := map[time.Duration]bool{}
-	for _, random := range []uint64{1, 2} {
-		w := newWorld(t)
-		w.s = w.with(func(c *scheduler.Config) { c.Period, c.Random = time.Minute, func() uint64 { return random } })
-		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, timeout: 10s, retry: {backoff: 1h, max: 1h}}]"), "j")
-		if got := w.job("j").Steps[0].Forward.LookAt; !got.Equal(w.now.Add(time.Minute)) {
-			t.Errorf("got the attempt looked at after %s, want the period, which is longer than its timeout", got.Sub(w.now))
-		}
-		w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Retryable: true}))
-		waits[w.job("j").Steps[0].Forward.At.Sub(w.now)] = true
-	}
-	if len(waits) != 2 {
-		t.Errorf("got the waits %v, want another for each random number", waits)
+// A Scheduler that lacks something could only fail later, and at a worse time.
+func TestAConfigurationThatLacksSomethingIsRefused(t *testing.T) {
+	for name, take := range map[string]func(*Config){
+		"Jobs": func(c *Config) { c.Jobs = nil }, "Closings": func(c *Config) { c.Closings = nil },
+		"Payloads": func(c *Config) { c.Payloads = nil }, "Definitions": func(c *Config) { c.Definitions = nil },
+		"Queue": func(c *Config) { c.Queue = nil }, "Tasks": func(c *Config) { c.Tasks = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := needed()
+			take(&c)
+			defer func() {
+				if recover() == nil {
+					t.Errorf("without %s: got a Scheduler, want a panic", name)
+				}
+			}()
+			New(c)
+		})
 	}
 }
+
+// deaf is somebody to tell.
+type deaf struct{ notify.Notifier }

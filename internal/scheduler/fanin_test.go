@@ -106,7 +106,7 @@ func TestAFanInThatReadsTooMuchFailsItsStepWithTheReason(t *testing.T) {
 func TestEvaluationsOfABatchTakeTurns(t *testing.T) {
 	const jobs, branches = 6, 8
 	w := newWorld(t)
-	w.s = w.withConfig(func(c *scheduler.Config) { c.Evaluations = 1 })
+	w.use(func(c *scheduler.Config) { c.Evaluations = 1 })
 	compiled := w.fanIn(branches, ".id")
 	var batch []record
 	for i := range jobs {
@@ -138,13 +138,6 @@ func TestEvaluationsOfABatchTakeTurns(t *testing.T) {
 	}
 }
 
-// withConfig is a Scheduler like the world's own, but for what change changes.
-func (w *world) withConfig(change func(*scheduler.Config)) *scheduler.Scheduler {
-	c := w.s.Config
-	change(&c)
-	return scheduler.New(c)
-}
-
 // damaged are payloads of which nothing can be read any more.
 type damaged struct{ store.Payloads }
 
@@ -159,7 +152,7 @@ func TestAnOpenStepWhoseExpressionsFailNowFailsForGood(t *testing.T) {
 	if _, _, err := w.s.Submit(t.Context(), sub); err != nil {
 		t.Fatal(err)
 	}
-	w.s = w.withConfig(func(c *scheduler.Config) { c.Payloads = damaged{c.Payloads} })
+	w.use(func(c *scheduler.Config) { c.Payloads = damaged{c.Payloads} })
 	if failed := w.handle(w.deadline("j")); failed != nil {
 		t.Errorf("wants again %v, want none", failed)
 	}

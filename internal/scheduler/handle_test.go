@@ -47,7 +47,7 @@ func TestTheEventsOfAJobInABatchAreOneLoadAndOneSave(t *testing.T) {
 	if got := w.job("j"); got.Rev != 2 || w.open("j", "join") != 1 {
 		t.Errorf("got revision %d, join#%d, want 2, join#1", got.Rev, w.open("j", "join"))
 	}
-	if a, d := w.s.Counts.Applied.Load(), w.s.Counts.Duplicate.Load(); a != 3 || d != 2 {
+	if a, d := w.s.Stats().Applied, w.s.Stats().Duplicate; a != 3 || d != 2 {
 		t.Errorf("got %d applied, %d duplicate, want 3, 2", a, d)
 	}
 }
@@ -135,7 +135,7 @@ func TestASaveThatConflictsIsDecidedAgain(t *testing.T) {
 			t.Errorf("step %s: got %q, want %q", j.Steps[i].Name, got, want)
 		}
 	}
-	if got := w.s.Counts.Conflicts.Load(); got != 1 || j.Rev != 3 {
+	if got := w.s.Stats().Conflicts; got != 1 || j.Rev != 3 {
 		t.Errorf("got %d conflicts, revision %d, want 1, 3", got, j.Rev)
 	}
 }
@@ -419,8 +419,7 @@ func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 			w := newWorld(t)
 			w.submit(w.define(twoAgents), "j")
 			w.claim("j", "first")
-			restarted := w.second()
-			restarted.Incarnation = 1
+			restarted := w.secondWith(func(c *scheduler.Config) { c.Incarnation = 1 })
 			w.forget()
 			w.handleWith(restarted, first(w))
 			w.handleWith(restarted, w.record("j", job.DeadlinePassed{}))
@@ -436,16 +435,20 @@ func TestWhateverComesFirstAfterARestartInterruptsTheJob(t *testing.T) {
 	}
 }
 
-func (w *world) second() *scheduler.Scheduler {
-	c := w.s.Config
-	c.Jobs, c.Closings, c.Payloads, c.Definitions = w.file, w.file, w.file, w.file
-	return scheduler.New(c)
+// second is another Scheduler on the same store and queues, whose calls are not counted.
+func (w *world) second() *scheduler.Scheduler { return w.secondWith(func(*scheduler.Config) {}) }
+
+func (w *world) secondWith(change func(*scheduler.Config)) *scheduler.Scheduler {
+	return w.with(func(c *scheduler.Config) {
+		c.Jobs, c.Closings, c.Payloads, c.Definitions = w.file, w.file, w.file, w.file
+		change(c)
+	})
 }
 
 // The listener is gone. The operator is told at once and once; the listener is tried again after a minute, two, four.
 func TestAListenerThatIsGoneDoesNotSilenceTheOperator(t *testing.T) {
 	w := newWorld(t)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	c := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]")
 	w.heard.deaf = errBroken
 	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
@@ -473,7 +476,7 @@ func TestAListenerThatIsGoneDoesNotSilenceTheOperator(t *testing.T) {
 // What a listener does not say while it hangs costs no agent its task.
 func TestTasksGoOutBeforeAnybodyIsTold(t *testing.T) {
 	w := newWorld(t)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	c := w.define(twoAgents)
 	w.heard.before = func() {
 		if len(w.sends) == 0 {

@@ -34,58 +34,49 @@ var errNewerJob = &NewerError{What: "this job"}
 // isNewer reports whether an error says that a newer release must decide.
 func isNewer(err error) bool { return errors.Is(err, wire.ErrNewer) || errors.Is(err, store.ErrNewer) }
 
-// post is a batch of one queue, sorted by what its records say.
-type post struct {
-	queue       string
-	letters     []*letter
-	submissions []submission
-	// left are the records that a newer release must decide about.
-	left []sqsbatch.Unread
-	// failed are the message ids of those that must come again.
-	failed []string
-}
-
 // leave takes a record out of what is dealt with here.
-func (p *post) leave(record events.SQSMessage, why error) {
-	p.left = append(p.left, sqsbatch.Unread{Record: record, Why: why})
+func (b *batch) leave(record events.SQSMessage, why error) {
+	b.left = append(b.left, sqsbatch.Unread{Record: record, Why: why})
 }
 
-// leaveReplies takes those replies out of a letter whose token is of a later scheme.
-func (p *post) leaveReplies(l *letter) {
+// leaveReplies takes those replies out of work whose token is of a later scheme.
+func (b *batch) leaveReplies(w *work) {
 	isNewer := func(v machine.Verdict) bool { return v.Kind == machine.Newer }
-	if !slices.ContainsFunc(l.moved.verdicts, isNewer) {
+	if !slices.ContainsFunc(w.verdicts, isNewer) {
 		return
 	}
 	var said []job.Event
 	var records []events.SQSMessage
-	for i, record := range l.records {
-		if isNewer(l.moved.verdicts[i]) {
-			p.leave(record, errors.New(l.moved.verdicts[i].Reason))
+	for i, record := range w.records {
+		if isNewer(w.verdicts[i]) {
+			b.leave(record, errors.New(w.verdicts[i].Reason))
 			continue
 		}
-		said, records = append(said, l.events[i]), append(records, record)
+		said, records = append(said, w.events[i]), append(records, record)
 	}
-	l.events, l.records = said, records
+	w.events, w.records = said, records
 }
 
-// leaveLetter leaves all of a letter whose job is a newer release's. Its deadlines are dropped: the key stands in the
+// leaveWork leaves all records of a job that is a newer release's. Its deadlines are dropped: the key stands in the
 // index, and each sweep says it again, so that to leave one would multiply it.
-func (s *Scheduler) leaveLetter(p *post, l *letter) {
-	for i, record := range l.records {
-		if _, is := l.events[i].(job.DeadlinePassed); is {
-			s.Counts.Left.Add(1)
+func (s *Scheduler) leaveWork(b *batch, w *work) {
+	for i, record := range w.records {
+		if _, is := w.events[i].(job.DeadlinePassed); is {
+			s.stats.Add(func(t *Stats) { t.Left++ })
 			continue
 		}
-		p.leave(record, l.err)
+		b.leave(record, w.err)
 	}
 }
 
 // leaveAll sends again what is left of a batch.
-func (s *Scheduler) leaveAll(ctx context.Context, p *post) {
+func (s *Scheduler) leaveAll(ctx context.Context, b *batch) {
 	left := sqsbatch.Leaving{
-		Sender: s.Queue, Queue: p.queue, Quarantine: s.Quarantine, Now: s.now, Logger: s.Logger,
-	}.Leave(ctx, p.left)
-	s.Counts.Left.Add(int64(left.Again))
-	s.Counts.Poisoned.Add(int64(left.Poisoned))
-	p.failed = append(p.failed, left.Failed...)
+		Sender: s.config.Queue, Queue: b.queue, Quarantine: s.config.Quarantine, Now: s.now, Logger: s.config.Logger,
+	}.Leave(ctx, b.left)
+	s.stats.Add(func(t *Stats) {
+		t.Left += int64(left.Again)
+		t.Poisoned += int64(left.Poisoned)
+	})
+	b.failed = append(b.failed, left.Failed...)
 }

@@ -35,7 +35,9 @@ func (n newerJobs) Load(ctx context.Context, id string) (job.Job, error) {
 }
 
 // newer says of all jobs that a newer release wrote them.
-func (w *world) newer() { w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return true }} }
+func (w *world) newer() {
+	w.use(func(c *scheduler.Config) { c.Jobs = newerJobs{c.Jobs, func() bool { return true }} })
+}
 
 // checkUntouched compares the job as it is with how it was, and looks into the quarantine and at who was told.
 func (w *world) checkUntouched(was job.Job) {
@@ -48,8 +50,8 @@ func (w *world) checkUntouched(was job.Job) {
 	if depth, err := w.local.Depth(w.t.Context(), "quarantine"); err != nil || depth.Waiting != 0 {
 		w.t.Errorf("got %d messages in quarantine, %v, want none", depth.Waiting, err)
 	}
-	if len(w.told.notices) != 0 || w.s.Counts.Parked.Load() != 0 || w.s.Counts.Poisoned.Load() != 0 {
-		w.t.Errorf("told %v, parked %d, poisoned %d, want none", w.told.notices, w.s.Counts.Parked.Load(), w.s.Counts.Poisoned.Load())
+	if len(w.told.notices) != 0 || w.s.Stats().Parked != 0 || w.s.Stats().Poisoned != 0 {
+		w.t.Errorf("told %v, parked %d, poisoned %d, want none", w.told.notices, w.s.Stats().Parked, w.s.Stats().Poisoned)
 	}
 }
 
@@ -65,7 +67,7 @@ func (w *world) wasLeft(name string, records ...record) {
 	if slices.Sort(want); !slices.Equal(got, want) {
 		w.t.Errorf("sent again to %s: %q\nwant %q", name, got, want)
 	}
-	if got := w.s.Counts.Left.Load(); got < int64(len(records)) {
+	if got := w.s.Stats().Left; got < int64(len(records)) {
 		w.t.Errorf("counted %d as left, want at least %d", got, len(records))
 	}
 }
@@ -92,7 +94,7 @@ func TestAMessageOfANewerReleaseIsSentAgainDelayed(t *testing.T) {
 	}
 	w.wasLeft("events", version, kind)
 	w.checkUntouched(was)
-	if got := w.s.Counts.Left.Load(); got != 3 {
+	if got := w.s.Stats().Left; got != 3 {
 		t.Errorf("counted %d as left, want 3: the deadline, too", got)
 	}
 }
@@ -105,7 +107,7 @@ func TestAMessageThatCouldNotBeLeftComesAgain(t *testing.T) {
 	if failed := w.handle(newer); !slices.Equal(failed, []string{newer.MessageId}) {
 		t.Errorf("wants again: %v, want the message", failed)
 	}
-	if got := w.s.Counts.Left.Load(); got != 0 {
+	if got := w.s.Stats().Left; got != 0 {
 		t.Errorf("counted %d as left, want none", got)
 	}
 }
@@ -121,7 +123,7 @@ func TestAMessageIsLeftForLongerEachTimeAndNotForEver(t *testing.T) {
 		return nil
 	}
 	begin := w.now
-	for w.s.Counts.Poisoned.Load() == 0 && w.now.Before(begin.Add(2*makegood.MaxLeft)) {
+	for w.s.Stats().Poisoned == 0 && w.now.Before(begin.Add(2*makegood.MaxLeft)) {
 		n := len(delays)
 		if failed := w.handle(w.raw(body)); failed != nil {
 			t.Fatalf("wants again: %v, want none", failed)
@@ -190,7 +192,7 @@ func TestAJobOfANewerReleaseIsNotDecidedAbout(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.wasLeft("events", reply, submitted, submit)
-	if got := w.s.Counts.Left.Load(); got != 5 {
+	if got := w.s.Stats().Left; got != 5 {
 		t.Errorf("counted %d as left, want 5: both deadlines, too", got)
 	}
 	w.checkUntouched(was)
@@ -199,7 +201,7 @@ func TestAJobOfANewerReleaseIsNotDecidedAbout(t *testing.T) {
 // Where submissions have a queue of their own, they are left in that one.
 func TestASubmissionIsLeftInItsOwnQueue(t *testing.T) {
 	w := newWorld(t)
-	w.s.Submissions = "submissions"
+	w.use(func(c *scheduler.Config) { c.Submissions = "submissions" })
 	w.watchLeft()
 	newer := w.raw(`{"v":2,"type":"Submit","id":"j"}`)
 	response, err := w.s.HandleSubmissions(t.Context(), events.SQSEvent{Records: []record{newer}})
@@ -276,15 +278,15 @@ func TestAJobThatANewerReleaseTakesWhileItIsToldOfIsLeft(t *testing.T) {
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")
 	reply := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})
 	taken := false
-	w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return taken }}
+	w.use(func(c *scheduler.Config) { c.Jobs = newerJobs{c.Jobs, func() bool { return taken }} })
 	w.told.before = func() { taken = true }
 	w.watchLeft()
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.wasLeft("events", reply)
-	if j := w.job("j"); j.ProcessState != makegood.Error || j.Told() || w.s.Counts.Parked.Load() != 0 {
-		t.Errorf("got %s, told %t, %d parked; want it saved, to be told of again, and not parked", j.ProcessState, j.Told(), w.s.Counts.Parked.Load())
+	if j := w.job("j"); j.ProcessState != makegood.Error || j.Told() || w.s.Stats().Parked != 0 {
+		t.Errorf("got %s, told %t, %d parked; want it saved, to be told of again, and not parked", j.ProcessState, j.Told(), w.s.Stats().Parked)
 	}
 }
 
@@ -293,9 +295,9 @@ func TestAJobThatANewerReleaseTakesWhileItIsToldOfIsLeft(t *testing.T) {
 func TestASubmissionWhoseJobANewerReleaseTakesIsLeft(t *testing.T) {
 	w := newWorld(t)
 	w.define(twoAgents)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	taken := false
-	w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return taken }}
+	w.use(func(c *scheduler.Config) { c.Jobs = newerJobs{c.Jobs, func() bool { return taken }} })
 	w.heard.before = func() { taken = true }
 	w.watchLeft()
 	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: []byte(`{}`), ReplyTo: "shop"})
@@ -322,14 +324,14 @@ func TestWhatIsLeftForItsTokenLeavesTheOthersWhatTheyAre(t *testing.T) {
 	unread := w.record("j", job.StepSucceeded{Reply: later})
 	reply := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"})
 	taken := false
-	w.s.Jobs = newerJobs{w.s.Jobs, func() bool { return taken }}
+	w.use(func(c *scheduler.Config) { c.Jobs = newerJobs{c.Jobs, func() bool { return taken }} })
 	w.told.before = func() { taken = true }
 	w.watchLeft()
 	if failed := w.handle(unread, w.record("j", job.DeadlinePassed{Key: w.now}), reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.wasLeft("events", unread, reply)
-	if got := w.s.Counts.Left.Load(); got != 3 {
+	if got := w.s.Stats().Left; got != 3 {
 		t.Errorf("counted %d as left, want 3: the deadline, too", got)
 	}
 }

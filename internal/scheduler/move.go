@@ -37,7 +37,7 @@ func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (mo
 		if !errors.Is(err, store.ErrConflict) {
 			return m, err
 		}
-		s.Counts.Conflicts.Add(1)
+		s.stats.Add(func(t *Stats) { t.Conflicts++ })
 		if ctx.Err() != nil {
 			return m, err
 		}
@@ -47,7 +47,7 @@ func (s *Scheduler) move(ctx context.Context, id string, events []job.Event) (mo
 
 func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, k *knowledge) (moved, error) {
 	k.forgetLooks()
-	loaded, err := s.Jobs.Load(ctx, id)
+	loaded, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrDamaged) {
 		return moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}
 	}
@@ -64,11 +64,11 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if err != nil {
 		return moved{}, fmt.Errorf("definition %s of job %s: %w", loaded.Definition, id, err)
 	}
-	m := moved{compiled: compiled, values: newValues(s.Payloads, compiled, s.turns), known: k, loaded: loaded}
+	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loaded}
 	m.values.birth = loaded.Birth
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
-	interrupted := loaded.Incarnation < s.Incarnation
+	interrupted := loaded.Incarnation < s.config.Incarnation
 	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
 	var park *parkError
 	if errors.As(err, &park) {
@@ -83,12 +83,12 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 			return moved{}, err
 		}
 		if loaded.ProcessState != makegood.Error && change.Job.ProcessState == makegood.Error {
-			s.Counts.Stopped.Add(1)
+			s.stats.Add(func(t *Stats) { t.Stopped++ })
 		}
 	}
 	m.job = change.Job
 	if interrupted || s.poked(events) {
-		events = append([]job.Event{job.Interrupted{Incarnation: s.Incarnation}}, events...)
+		events = append([]job.Event{job.Interrupted{Incarnation: s.config.Incarnation}}, events...)
 	}
 	m.commands = pending(compiled.Workflow, m.job, events, s.now())
 	return m, nil
@@ -97,7 +97,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 // poked reports whether one of the events is what recovery sends to every unfinished job at start: a deadline without
 // a key. Delivered again, it derives again what being interrupted made due.
 func (s *Scheduler) poked(events []job.Event) bool {
-	return s.Incarnation > 0 && askedWithoutKey(events)
+	return s.config.Incarnation > 0 && askedWithoutKey(events)
 }
 
 // askedWithoutKey reports whether one of the events is a deadline without a key: whoever sent it saw none, or did not
@@ -120,7 +120,7 @@ func seenKey(events []job.Event) time.Time {
 func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrupted bool, events []job.Event) (store.Change, bool, error) {
 	change := store.Change{Job: loaded, Seen: loaded.CompleteBy}
 	applied := false
-	take := func(e job.Event) (machine.Verdict, error) {
+	apply := func(e job.Event) (machine.Verdict, error) {
 		next, v, err := s.decide(ctx, m, change.Job, e)
 		if err != nil {
 			return v, err
@@ -132,12 +132,12 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		return v, nil
 	}
 	if interrupted {
-		if _, err := take(job.Interrupted{Incarnation: s.Incarnation}); err != nil {
+		if _, err := apply(job.Interrupted{Incarnation: s.config.Incarnation}); err != nil {
 			return change, false, err
 		}
 	}
 	for _, e := range events {
-		v, err := take(e)
+		v, err := apply(e)
 		if err != nil {
 			return change, false, err
 		}
@@ -175,7 +175,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 // facts are those that no event and no ask is needed for, and what is known of claims.
 func (s *Scheduler) facts(k *knowledge) machine.Facts {
 	return machine.Facts{
-		Random: s.Random(), Secret: s.Bytes(makegood.SecretBytes), Found: k.found, Period: s.Period, Incarnation: s.Incarnation,
+		Random: s.config.Random(), Secret: s.config.Bytes(makegood.SecretBytes), Found: k.found, Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
 }
 
@@ -185,13 +185,13 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 		return change.Job, err
 	}
 	change.Job.LockedBy = s.lockedBy()
-	if err := s.Jobs.Save(ctx, change); err != nil {
+	if err := s.config.Jobs.Save(ctx, change); err != nil {
 		return change.Job, fmt.Errorf("save job %s: %w", change.Job.ID, err)
 	}
 	change.Job.Rev++
-	s.Counts.Saves.Add(1)
-	if s.Saved != nil {
-		s.Saved(change.Job)
+	s.stats.Add(func(t *Stats) { t.Saves++ })
+	if s.config.Saved != nil {
+		s.config.Saved(change.Job)
 	}
 	return change.Job, nil
 }
@@ -233,7 +233,7 @@ func (e *parkError) Error() string { return e.reason }
 // park puts a job in front of a person by a raw write, so that it never blocks the sweep. What he is to
 // be told cannot be kept in the job, so the key keeps it: it is a minute ahead until he was told.
 func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
-	s.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
+	s.config.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
 	if e.seen.IsZero() && !e.keyless {
 		return nil
 	}
@@ -241,10 +241,10 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	if won, err := s.parkUntil(ctx, id, e.seen, reason, again); !won {
 		return err
 	}
-	s.Counts.Parked.Add(1)
+	s.stats.Add(func(t *Stats) { t.Parked++ })
 	notice := job.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
-	if err := s.Notifier.Announce(ctx, notify.Notice{Job: id, Announcement: notice}); err != nil {
-		s.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
+	if err := s.config.Notifier.Announce(ctx, notify.Notice{Job: id, Announcement: notice}); err != nil {
+		s.config.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
 		return nil
 	}
 	_, err := s.parkUntil(ctx, id, again, reason, s.now().Add(makegood.FarKey))
@@ -254,7 +254,7 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 // parkUntil parks a job whose key is still seen; if it is not, somebody else moved it, and if it is
 // overdue then, the next sweep says so.
 func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, reason string, key time.Time) (won bool, err error) {
-	err = s.Jobs.Park(ctx, id, seen, reason, key)
+	err = s.config.Jobs.Park(ctx, id, seen, reason, key)
 	if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -264,16 +264,19 @@ func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, re
 	return true, nil
 }
 
-func (s *Scheduler) count(ctx context.Context, job string, e job.Event, v machine.Verdict) {
-	switch v.Kind {
-	case machine.Applied:
-		s.Counts.Applied.Add(1)
-	case machine.Duplicate:
-		s.Counts.Duplicate.Add(1)
-	case machine.Stale:
-		s.Counts.Stale.Add(1)
-	case machine.Refused:
-		s.Counts.Refused.Add(1)
-	}
-	s.Logger.DebugContext(ctx, "event", "job", job, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+// count counts what became of an event.
+func (s *Scheduler) count(ctx context.Context, id string, e job.Event, v machine.Verdict) {
+	s.stats.Add(func(t *Stats) {
+		switch v.Kind {
+		case machine.Applied:
+			t.Applied++
+		case machine.Duplicate:
+			t.Duplicate++
+		case machine.Stale:
+			t.Stale++
+		case machine.Refused:
+			t.Refused++
+		}
+	})
+	s.config.Logger.DebugContext(ctx, "event", "job", id, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
 }

@@ -48,7 +48,7 @@ steps:
   - {name: right, agent: b, needs: [first], startBy: 10s, with: {}}
 `), "j")
 	w.handle(w.says("j", "first", w.claim("j", "first"), list(1000)))
-	w.s = w.withConfig(func(c *scheduler.Config) { c.Payloads = damaged{c.Payloads} })
+	w.use(func(c *scheduler.Config) { c.Payloads = damaged{c.Payloads} })
 	due := w.deadline("j")
 	w.forget()
 	if failed := w.handle(due); failed != nil {
@@ -81,7 +81,7 @@ func TestARefusalThatCouldNotBeSavedBringsItsRecordBack(t *testing.T) {
 func TestAReminderThatIsNotSentHarmsNothing(t *testing.T) {
 	for name, trouble := range map[string]error{"broken": errBroken, "refused": queue.Refused("too late")} {
 		w := newWorld(t)
-		w.s = w.with(func(c *scheduler.Config) { c.Reminders = true })
+		w.use(func(c *scheduler.Config) { c.Reminders = true })
 		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, retry: {backoff: 1m, max: 1m}}]"), "j")
 		failure := w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Retryable: true})
 		w.deny = func(name string, _ queue.Message) error {
@@ -95,8 +95,8 @@ func TestAReminderThatIsNotSentHarmsNothing(t *testing.T) {
 			t.Errorf("%s: wants again: %v, want none", name, failed)
 		}
 		w.checkSends(send{"events", []string{"j"}})
-		if j := w.job("j"); j.Steps[0].Forward.State != job.Backoff || w.s.Counts.Reminders.Load() != 0 {
-			t.Errorf("%s: the step is %s, %d reminders counted, want a backoff and none", name, j.Steps[0].Forward.State, w.s.Counts.Reminders.Load())
+		if j := w.job("j"); j.Steps[0].Forward.State != job.Backoff || w.s.Stats().Reminders != 0 {
+			t.Errorf("%s: the step is %s, %d reminders counted, want a backoff and none", name, j.Steps[0].Forward.State, w.s.Stats().Reminders)
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestAReminderThatIsNotSentHarmsNothing(t *testing.T) {
 // What is due later than the queue can hold a reminder, the Supervisor finds.
 func TestWhatIsDueLateIsNotRemindedOf(t *testing.T) {
 	w := newWorld(t)
-	w.s = w.with(func(c *scheduler.Config) { c.Reminders = true })
+	w.use(func(c *scheduler.Config) { c.Reminders = true })
 	c := w.define(twoAgents)
 	for id, ahead := range map[string]time.Duration{"within": makegood.RemindWithin, "late": makegood.RemindWithin + time.Millisecond} {
 		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{
@@ -159,8 +159,8 @@ func TestAJobWhoseDefinitionIsBadIsParked(t *testing.T) {
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if j := w.job("j"); j.ProcessState != makegood.Error || !strings.HasPrefix(j.Reason, "definition bad: ") || w.s.Counts.Parked.Load() != 1 {
-		t.Errorf("got %s (%s), %d parked, want Error that names the definition, and 1", j.ProcessState, j.Reason, w.s.Counts.Parked.Load())
+	if j := w.job("j"); j.ProcessState != makegood.Error || !strings.HasPrefix(j.Reason, "definition bad: ") || w.s.Stats().Parked != 1 {
+		t.Errorf("got %s (%s), %d parked, want Error that names the definition, and 1", j.ProcessState, j.Reason, w.s.Stats().Parked)
 	}
 }
 
@@ -178,8 +178,8 @@ func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 	if failed := w.handle(reply); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
-	if w.job("j").ProcessState != makegood.Processing || len(w.told.notices) != 0 || w.s.Counts.Parked.Load() != 0 {
-		t.Errorf("got %s, told %v, %d parked, want it as it was moved", w.job("j").ProcessState, w.told.notices, w.s.Counts.Parked.Load())
+	if w.job("j").ProcessState != makegood.Processing || len(w.told.notices) != 0 || w.s.Stats().Parked != 0 {
+		t.Errorf("got %s, told %v, %d parked, want it as it was moved", w.job("j").ProcessState, w.told.notices, w.s.Stats().Parked)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestAJobThatCannotBeReadIsParkedUnderTheKeyThatWasSeen(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
 	reply, due := w.done("j", "first"), w.deadline("j")
-	w.s.Jobs = unreadable{w.s.Jobs}
+	w.use(func(c *scheduler.Config) { c.Jobs = unreadable{c.Jobs} })
 	if failed := w.handle(reply); failed != nil || w.job("j").ProcessState == makegood.Error {
 		t.Errorf("a reply: wants again %v, %s, want none, and it is not parked", failed, w.job("j").ProcessState)
 	}
@@ -215,16 +215,16 @@ func TestAJobThatIsDeletedMeanwhileIsNotParked(t *testing.T) {
 	w.submit(w.define(twoAgents), "j")
 	reply := w.done("j", "first")
 	w.change("j", func(odd *job.Job) { odd.Definition = "gone" })
-	w.s.Jobs = deleted{w.s.Jobs}
-	if failed := w.handle(reply); failed != nil || len(w.told.notices) != 0 || w.s.Counts.Parked.Load() != 0 {
-		t.Errorf("wants again %v, told %v, %d parked, want none", failed, w.told.notices, w.s.Counts.Parked.Load())
+	w.use(func(c *scheduler.Config) { c.Jobs = deleted{c.Jobs} })
+	if failed := w.handle(reply); failed != nil || len(w.told.notices) != 0 || w.s.Stats().Parked != 0 {
+		t.Errorf("wants again %v, told %v, %d parked, want none", failed, w.told.notices, w.s.Stats().Parked)
 	}
 }
 
 // A submission that comes again tells the listener what he has not heard, and the job knows it then.
 func TestASubmissionThatComesAgainTellsWhatWasNotHeard(t *testing.T) {
 	w := newWorld(t)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	c := w.define(twoAgents)
 	submit := func() {
 		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
@@ -290,7 +290,7 @@ func TestASubmissionOntoADamagedJobIsPutAway(t *testing.T) {
 	w.define(twoAgents)
 	batch := w.submissions("two", 1)
 	w.handle(batch...)
-	w.s.Jobs = unreadable{w.s.Jobs}
+	w.use(func(c *scheduler.Config) { c.Jobs = unreadable{c.Jobs} })
 	if failed := w.handle(batch...); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}
@@ -374,7 +374,7 @@ func TestAJobThatIsStoppedIsCountedOnce(t *testing.T) {
 	first, other := w.failed("j", "first", w.claim("j", "first"), no), w.failed("j", "other", w.claim("j", "other"), no)
 	w.handle(first)
 	w.handle(other)
-	if got := w.s.Counts.Stopped.Load(); got != 1 || w.job("j").FailureCount != 2 {
+	if got := w.s.Stats().Stopped; got != 1 || w.job("j").FailureCount != 2 {
 		t.Errorf("got %d stopped, %d failures, want 1, 2", got, w.job("j").FailureCount)
 	}
 }
@@ -385,7 +385,7 @@ func TestAPayloadThatIsGoneIsToldOf(t *testing.T) {
 	w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: other, agent: b, with: \"${ .steps.first.output.id }\", startBy: 10s}]"), "j")
 	w.handle(w.says("j", "first", w.claim("j", "first"), list(1000)))
 	first, _ := w.job("j").Step("first")
-	w.s = w.withConfig(func(c *scheduler.Config) { c.Payloads = gone{c.Payloads} })
+	w.use(func(c *scheduler.Config) { c.Payloads = gone{c.Payloads} })
 	if failed := w.handle(w.deadline("j")); failed != nil {
 		t.Errorf("wants again: %v, want none", failed)
 	}

@@ -13,7 +13,7 @@ import (
 // and nobody hears a thing twice for it.
 func TestWhatFollowsARefusedTaskWaitsForTheTasksOfOthersAndIsToldOnce(t *testing.T) {
 	w := newWorld(t)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	c := w.define("name: fan\nsteps:\n- {name: first, agent: a}\n- {name: left, agent: a, needs: [first]}\n- {name: right, agent: b, needs: [first]}")
 	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: json.RawMessage(`{}`), ReplyTo: "shop"}); err != nil {
 		t.Fatal(err)

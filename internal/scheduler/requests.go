@@ -23,17 +23,16 @@ func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdi
 
 // moveAtOnce moves a job by one event for somebody who waits for the answer.
 func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event job.Event) (job.Job, machine.Verdict, error) {
-	l := &letter{job: id, events: []job.Event{event}}
-	var park *parkError
-	l.moved, l.err = s.move(ctx, id, l.events)
-	if errors.As(l.err, &park) {
+	m, err := s.move(ctx, id, []job.Event{event})
+	if park := new(parkError); errors.As(err, &park) {
 		return job.Job{}, machine.Verdict{}, errors.Join(park, s.park(ctx, id, park))
 	}
-	if l.err != nil {
-		return job.Job{}, machine.Verdict{}, l.err
+	if err != nil {
+		return job.Job{}, machine.Verdict{}, err
 	}
-	verdict := l.moved.verdicts[0]
-	s.carryOutSaved(ctx, l)
+	w := &work{job: id}
+	w.becomes(m)
+	s.workOffSaved(ctx, w)
 	// If it was closed meanwhile what the request gave up, that is in the answer.
-	return l.moved.job, verdict, nil
+	return w.moved.job, w.verdicts[0], nil
 }

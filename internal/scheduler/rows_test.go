@@ -120,9 +120,7 @@ func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
 
 // skewed gives a Scheduler whose clock is off by this much.
 func (w *world) skewed(by time.Duration) *scheduler.Scheduler {
-	s := w.second()
-	s.Now = func() time.Time { return w.now.Add(by) }
-	return s
+	return w.secondWith(func(c *scheduler.Config) { c.Now = func() time.Time { return w.now.Add(by) } })
 }
 
 // REC-3: the reply and the deadline of an attempt race, either before the other's save. The step is done
@@ -161,8 +159,8 @@ func TestEveryEventIsCountedAsWhatBecameOfIt(t *testing.T) {
 	if _, v, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.Resubmit, Request: "r"}); err != nil || v.Kind != machine.Refused {
 		t.Errorf("a resubmit: got %s, %v, want it refused", v.Kind, err)
 	}
-	c := &w.s.Counts
-	got := [6]int64{c.Applied.Load(), c.Duplicate.Load(), c.Stale.Load(), c.Unknown.Load(), c.Poisoned.Load(), c.Refused.Load()}
+	c := w.s.Stats()
+	got := [6]int64{c.Applied, c.Duplicate, c.Stale, c.Unknown, c.Poisoned, c.Refused}
 	if want := [6]int64{1, 1, 1, 1, 1, 1}; got != want {
 		t.Errorf("applied, duplicate, stale, unknown, poisoned, refused: got %v, want %v", got, want)
 	}
@@ -231,7 +229,25 @@ func TestWhatABatchOpensIsNotClosedBeforeItWasSaved(t *testing.T) {
 	}
 	w.strike = nil
 	w.handle(due, late)
-	if lies := w.s.Counts.Lies.Load(); lies != 0 || w.job("j").ProcessState != makegood.Processed {
+	if lies := w.s.Stats().Lies; lies != 0 || w.job("j").ProcessState != makegood.Processed {
 		t.Errorf("got %d lies and %s, want none and Processed", lies, w.job("j").ProcessState)
+	}
+}
+
+// What no decision can know of itself it is told: how often the Supervisor looks, and a number to draw the waits from.
+func TestDecisionsAreToldThePeriodAndARandomNumber(t *testing.T) {
+	waits := map[time.Duration]bool{}
+	for _, random := range []uint64{1, 2} {
+		w := newWorld(t)
+		w.use(func(c *scheduler.Config) { c.Period, c.Random = time.Minute, func() uint64 { return random } })
+		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, timeout: 10s, retry: {backoff: 1h, max: 1h}}]"), "j")
+		if got := w.job("j").Steps[0].Forward.LookAt; !got.Equal(w.now.Add(time.Minute)) {
+			t.Errorf("got the attempt looked at after %s, want the period, which is longer than its timeout", got.Sub(w.now))
+		}
+		w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Retryable: true}))
+		waits[w.job("j").Steps[0].Forward.At.Sub(w.now)] = true
+	}
+	if len(waits) != 2 {
+		t.Errorf("got the waits %v, want another for each random number", waits)
 	}
 }

@@ -1,6 +1,14 @@
 // Package scheduler moves jobs on, and is the only package that does: it loads a job, lets the core
 // decide, saves, and then sends what the core says must be done. It holds no rule about jobs.
 //
+// # The worklist
+//
+// A batch is decoded into work, an entry a job (handle.go); submissions are stored, and what is due of them is work, too
+// (submissions.go). Then come rounds (worklist.go): each job that has events is moved by them, which is one load and one
+// save (move.go); what that makes due goes into an outbox (outbox.go); the tasks of all jobs are sent, and then attempts
+// closed that nobody wants (closings.go). What became of them are events of the next round, until none is left. At last
+// people are told (tell.go), and the records of what failed are given back.
+//
 // # Write first, then send
 //
 // A job is saved before anything is sent. A crash between the two loses nothing: the event that made
@@ -24,17 +32,11 @@ import (
 	crand "crypto/rand"
 	"encoding/hex"
 	"errors"
-	"log/slog"
-	"math/rand/v2"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -42,114 +44,29 @@ import (
 // to the queue.
 const maxConflicts = 50
 
-const (
-	// alertEvery is how often an operator is told, at most, that an agent claims nothing.
-	alertEvery = time.Hour
-	// alertAgain is the pause after an alert that did not reach him. The next task that is due again tells
-	// him then.
-	alertAgain = time.Minute
-)
-
-// sendWithin is how long what a caller's save made due is tried to be sent.
-const sendWithin = 10 * time.Second
-
-// tellWithin is how long telling of one job may take: less than a minute, after which it is tried again anyway, and
-// little enough that a batch has time for it.
-const tellWithin = 5 * time.Second
-
-// Config is what a Scheduler needs. What has no default must be set.
-type Config struct {
-	Jobs        store.Jobs
-	Closings    store.Closings
-	Payloads    store.Payloads
-	Definitions store.Definitions
-	Queue       queue.Sender
-	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are told apart.
-	Notifier notify.Notifier
-	Listener notify.Notifier
-	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.
-	Events     string
-	Quarantine string
-	Tasks      func(agent string) string
-	// Replies are the registered names that a submission may give as replyTo.
-	Replies []string
-	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
-	Agents []string
-	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
-	// queue is poison then: who may send replies may not submit. Empty: they come with the events.
-	Submissions string
-	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
-	Reminders bool
-	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
-	// makegood.MaxEvaluationBytes says and more; default: DefaultEvaluations.
-	Evaluations int
-	// Instance names this process in LockedBy.
-	Instance string
-	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.
-	Incarnation int
-	// Period is how often the Supervisor looks at what is overdue.
-	Period time.Duration
-	// Saved, if set, sees every job after it was created or saved.
-	Saved func(job.Job)
-	// Read reads a stored definition; default: workflowfile.Load.
-	Read func(body []byte) (*workflowfile.Compiled, error)
-	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.
-	Now    func() time.Time
-	Random func() uint64
-	Bytes  func(n int) []byte
-	Logger *slog.Logger
-}
-
 // Scheduler handles events and requests. Its methods may be called by many goroutines at once.
 type Scheduler struct {
-	Config
-	// Counts says what became of events and commands since the start.
-	Counts Counts
-
+	config      Config
+	stats       tally.Of[Stats]
 	definitions sync.Map // hash -> *workflowfile.Compiled
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
 }
 
-// Counts are running totals. Closed are the attempts that were closed because they were not wanted any more, Lies the
-// claims that could not be true, Stopped are the jobs that came into Error by a save, Parked those that did
-// so by a raw write; Unstarted are tasks that were due again because nobody had claimed them; Left are
-// messages that were left to a newer release, and the deadlines of its jobs.
-type Counts struct {
-	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Left, Conflicts, Stopped, Parked, Tasks, Reminders, Unstarted, Saves, Closed, Lies atomic.Int64
-}
-
-// New fills in what the configuration left out.
+// New makes a Scheduler. It panics on a configuration that lacks what must be set.
 func New(c Config) *Scheduler {
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Read == nil {
-		c.Read = workflowfile.Load
-	}
-	if c.Random == nil {
-		c.Random = rand.Uint64
-	}
-	if c.Bytes == nil {
-		c.Bytes = randomBytes
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Notifier == nil {
-		c.Notifier = notify.Log{Logger: c.Logger}
-	}
-	if c.Evaluations == 0 {
-		c.Evaluations = DefaultEvaluations
-	}
-	return &Scheduler{Config: c, turns: make(turns, c.Evaluations)}
+	c = c.complete()
+	return &Scheduler{config: c, turns: make(turns, c.Evaluations)}
 }
 
-func (s *Scheduler) now() time.Time { return makegood.Instant(s.Now()) }
+// Stats returns what has become of events and commands since the start.
+func (s *Scheduler) Stats() Stats { return s.stats.Snapshot() }
+
+func (s *Scheduler) now() time.Time { return makegood.Instant(s.config.Now()) }
 
 // lockedBy is who saves: this instance, and a nonce that tells this save from every other.
 func (s *Scheduler) lockedBy() string {
-	return s.Instance + ":" + nonce(randomBytes)
+	return s.config.Instance + ":" + nonce(randomBytes)
 }
 
 // nonceBytes is how many random bytes a nonce has.
@@ -169,11 +86,11 @@ func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.
 	if c, ok := s.definitions.Load(hash); ok {
 		return c.(*workflowfile.Compiled), nil
 	}
-	body, err := s.Definitions.Definition(ctx, hash)
+	body, err := s.config.Definitions.Definition(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.Read(body)
+	c, err := s.config.Read(body)
 	if errors.Is(err, workflowfile.ErrNewer) {
 		return nil, &NewerError{What: "the definition of this workflow"}
 	}

@@ -5,54 +5,23 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/wire"
-
 	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // maxSubmitting is how many submissions of a batch are stored at the same time: one of each message of SQS.
 const maxSubmitting = 10
 
-// errMisplaced: a submission came by the queue of replies, or something else by that of submissions.
-var errMisplaced = fmt.Errorf("%w: submissions, and nothing else, come by the submissions queue", wire.ErrPoison)
-
-// HandleSubmissions handles a batch of the submissions queue, where there is one (Config.Submissions): submissions, and
-// the news that a job was stored in a transaction. Anything else there is poison.
-func (s *Scheduler) HandleSubmissions(ctx context.Context, batch events.SQSEvent) (events.SQSEventResponse, error) {
-	p := &post{queue: s.Submissions}
-	for _, record := range batch.Records {
-		in, err := wire.DecodeIncoming(record.Body)
-		_, stored := in.Event.(job.Submitted)
-		switch {
-		case err != nil:
-			s.putAway(ctx, p, record, in, err)
-		case in.Submit != nil:
-			p.submissions = append(p.submissions, submission{record: record, message: *in.Submit})
-		case stored:
-			p.sortIn(in, record)
-		default:
-			s.putAway(ctx, p, record, in, errMisplaced)
-		}
-	}
-	return s.handle(ctx, p), nil
-}
-
-// submission is a Submit message, and the record that carried it.
-type submission struct {
-	record  events.SQSMessage
-	message wire.Submit
-}
-
-// submitAll stores the jobs of a batch's Submit messages, several at a time, and gives the letters of what
-// is due of them, to be sent with all else that the batch sends: a submission by message has nobody who
-// waits for it, so what cannot be sent brings its record back.
-func (s *Scheduler) submitAll(ctx context.Context, p *post) (letters []*letter) {
-	stored := make([]submitted, len(p.submissions))
-	errs := make([]error, len(p.submissions))
+// submitAll stores the jobs of a batch's Submit messages, several at a time, and adds what is due of them to its work,
+// to be sent with all else that the batch sends: a submission by message has nobody who waits for it, so what cannot be
+// sent brings its record back.
+func (s *Scheduler) submitAll(ctx context.Context, b *batch) {
+	stored := make([]submitted, len(b.submissions))
+	errs := make([]error, len(b.submissions))
 	places := make(chan struct{}, maxSubmitting)
 	var wg sync.WaitGroup
-	for i, sub := range p.submissions {
+	for i, sub := range b.submissions {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
@@ -60,16 +29,17 @@ func (s *Scheduler) submitAll(ctx context.Context, p *post) (letters []*letter) 
 		})
 	}
 	wg.Wait()
-	for i, sub := range p.submissions {
+	var due []*work
+	for i, sub := range b.submissions {
 		// One that ended without an answer, as a process that is killed ends it, has none.
-		if stored[i].letter != nil {
-			stored[i].letter.records = []events.SQSMessage{sub.record}
-			letters = append(letters, stored[i].letter)
+		if w := stored[i].work; w != nil {
+			w.records = []events.SQSMessage{sub.record}
+			due = append(due, w)
 			continue
 		}
-		s.putAway(ctx, p, sub.record, wire.Incoming{Job: sub.message.ID}, errs[i])
+		b.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})
 	}
-	return letters
+	b.work = append(due, b.work...)
 }
 
 // submitMessage does what a Submit message asks for, but for the sending. A birth that panics is our bug,

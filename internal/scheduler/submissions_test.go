@@ -35,13 +35,6 @@ func (w *world) submissions(workflow string, n int) []record {
 	return batch
 }
 
-// with gives a Scheduler on the same store and queues, but for what change puts in their place.
-func (w *world) with(change func(c *scheduler.Config)) *scheduler.Scheduler {
-	c := w.s.Config
-	change(&c)
-	return scheduler.New(c)
-}
-
 // The first tasks of all submissions of a batch go out together, and with those of its events.
 func TestTheTasksOfSubmissionsByMessageAreSentTogether(t *testing.T) {
 	w := newWorld(t)
@@ -56,7 +49,7 @@ func TestTheTasksOfSubmissionsByMessageAreSentTogether(t *testing.T) {
 		t.Errorf("wants again: %v, want none", failed)
 	}
 	w.checkSends(send{"tasks-a", all})
-	if got := w.s.Counts.Tasks.Load(); got != 11 {
+	if got := w.s.Stats().Tasks; got != 11 {
 		t.Errorf("got %d tasks, want 11", got)
 	}
 	// They are there already; what nobody has claimed is sent again, with the next task of another job.
@@ -122,7 +115,7 @@ func TestSubmissionsByMessageAreStoredSideBySide(t *testing.T) {
 // A submission by message says all that another one can.
 func TestASubmissionByMessageIsStoredAsItSays(t *testing.T) {
 	w := newWorld(t)
-	w.s.Replies = []string{"shop"}
+	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })
 	c := w.define(twoAgents)
 	said := wire.Submit{Workflow: "two", ID: "j", Input: json.RawMessage(`{"n":1}`), StartAt: w.now.Add(makegood.MaxStartDelay), ReplyTo: "shop"}
 	body, err := wire.EncodeSubmit(said)
@@ -268,7 +261,7 @@ func TestAReminderIsNotCountedAsATask(t *testing.T) {
 		}
 	}
 	w.checkSends(send{"tasks-a", []string{"now"}}, send{"events", []string{"soon"}})
-	if tasks, reminders := s.Counts.Tasks.Load(), s.Counts.Reminders.Load(); tasks != 1 || reminders != 1 {
+	if tasks, reminders := s.Stats().Tasks, s.Stats().Reminders; tasks != 1 || reminders != 1 {
 		t.Errorf("counted are %d tasks and %d reminders, want 1 of each", tasks, reminders)
 	}
 }
@@ -305,7 +298,7 @@ func TestAnAlertThatDidNotArriveIsMadeAgain(t *testing.T) {
 // Where submissions have a queue of their own, who may send replies may not submit, and who may submit may not reply.
 func TestSubmissionsComeByTheirOwnQueueAlone(t *testing.T) {
 	w := newWorld(t)
-	w.s.Submissions = "submissions"
+	w.use(func(c *scheduler.Config) { c.Submissions = "submissions" })
 	w.submit(w.define(twoAgents), "there")
 	reply := w.done("there", "first")
 	body, err := wire.EncodeSubmit(wire.Submit{Workflow: "two", ID: "j", Input: []byte(`{}`)})

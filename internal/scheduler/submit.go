@@ -45,7 +45,7 @@ func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Subm
 
 // current gives the hash of the definition that is current for a workflow's name.
 func (s *Scheduler) current(ctx context.Context, workflow string) (string, error) {
-	hash, err := s.Definitions.CurrentDefinition(ctx, workflow)
+	hash, err := s.config.Definitions.CurrentDefinition(ctx, workflow)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", fmt.Errorf("%w: there is no workflow %q", ErrInvalid, workflow)
 	}
@@ -99,20 +99,20 @@ func (s *Scheduler) Submit(ctx context.Context, sub Submission) (j job.Job, crea
 	if err != nil {
 		return job.Job{}, false, err
 	}
-	s.carryOutSaved(ctx, stored.letter)
+	s.workOffSaved(ctx, stored.work)
 	return stored.job, stored.created, nil
 }
 
-// submitted is a job that is stored, with the letter of what its submission made due and nobody has sent.
+// submitted is a job that is stored, and the work that its submission made due and nobody has done.
 type submitted struct {
 	job     job.Job
 	created bool
-	letter  *letter
+	work    *work
 }
 
 // submit does what Submit does, but for the sending.
 func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, error) {
-	input, err := sub.check(s.Replies, s.now())
+	input, err := sub.check(s.config.Replies, s.now())
 	if err != nil {
 		return submitted{}, err
 	}
@@ -120,14 +120,14 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err != nil {
 		return submitted{}, fmt.Errorf("definition %s: %w", sub.Definition, err)
 	}
-	if err := CheckAgents(compiled, s.Agents); err != nil {
+	if err := CheckAgents(compiled, s.config.Agents); err != nil {
 		return submitted{}, err
 	}
 	j, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
 		return submitted{}, err
 	}
-	err = s.Jobs.Create(ctx, j)
+	err = s.config.Jobs.Create(ctx, j)
 	if errors.Is(err, store.ErrExists) {
 		return s.same(ctx, j)
 	}
@@ -135,10 +135,10 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 		return submitted{}, fmt.Errorf("create job %s: %w", sub.ID, err)
 	}
 	j.Rev = 1
-	if s.Saved != nil {
-		s.Saved(j)
+	if s.config.Saved != nil {
+		s.config.Saved(j)
 	}
-	return submitted{job: j, created: true, letter: firstLetter(j, compiled, v, s.now())}, nil
+	return submitted{job: j, created: true, work: firstWork(j, compiled, v, s.now())}, nil
 }
 
 // ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
@@ -188,8 +188,8 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 
 // birth gives the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (job.Job, *values, error) {
-	v := newValues(s.Payloads, c, s.turns)
-	v.birth = nonce(s.Bytes)
+	v := newValues(s.config.Payloads, c, s.turns)
+	v.birth = nonce(s.config.Bytes)
 	birth := v.born(sub, input)
 	facts := s.facts(newKnowledge())
 	for {
@@ -206,7 +206,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 // same gives the job that is stored under the id of job, if it has the same content, and what its
 // submission made due and nobody has claimed.
 func (s *Scheduler) same(ctx context.Context, j job.Job) (submitted, error) {
-	have, err := s.Jobs.Load(ctx, j.ID)
+	have, err := s.config.Jobs.Load(ctx, j.ID)
 	if errors.Is(err, store.ErrNewer) {
 		return submitted{}, errNewerJob
 	}
@@ -218,15 +218,14 @@ func (s *Scheduler) same(ctx context.Context, j job.Job) (submitted, error) {
 	}
 	// The first submitter may have died before his tasks were sent, or have stored the job in a
 	// transaction of his own and died then.
-	l := &letter{job: j.ID, events: []job.Event{job.Submitted{}}}
-	l.moved, l.err = s.moveOrPark(ctx, j.ID, l.events)
-	return submitted{job: have, letter: l}, nil
+	again := []job.Event{job.Submitted{}}
+	return submitted{job: have, work: &work{job: j.ID, events: again, next: again}}, nil
 }
 
-// firstLetter holds what the submission of a new job made due.
-func firstLetter(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) *letter {
+// firstWork holds what the submission of a new job made due.
+func firstWork(j job.Job, c *workflowfile.Compiled, v *values, now time.Time) *work {
 	events := []job.Event{job.Submitted{}}
-	return &letter{job: j.ID, events: events, moved: moved{
+	return &work{job: j.ID, events: events, moved: moved{
 		job: j, compiled: c, commands: pending(c.Workflow, j, events, now), values: v,
 	}}
 }

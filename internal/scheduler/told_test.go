@@ -37,8 +37,8 @@ func TestWhatIsNotedOfATellingIsWhatBecameOfIt(t *testing.T) {
 			w.forget()
 			w.handle(failure)
 			w.checkCalls(map[string]int{"Load": 1 + c.more, "Save": 1 + c.more})
-			counts := &w.s.Counts
-			if applied, duplicate := counts.Applied.Load(), counts.Duplicate.Load(); applied != c.applied || duplicate != 0 {
+			counts := w.s.Stats()
+			if applied, duplicate := counts.Applied, counts.Duplicate; applied != c.applied || duplicate != 0 {
 				t.Errorf("got %d events applied, %d duplicate, want %d, 0", applied, duplicate, c.applied)
 			}
 		})
@@ -53,11 +53,11 @@ func TestAnUndoThatNobodyClaimsIsCounted(t *testing.T) {
 	if _, _, err := w.s.Request(t.Context(), "j", job.Requested{Verb: makegood.UndoJob, Request: "u"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.s.Counts.Unstarted.Load(); got != 0 {
+	if got := w.s.Stats().Unstarted; got != 0 {
 		t.Errorf("sent for the first time: got %d, want none", got)
 	}
 	w.handle(w.deadline("j"))
-	if got := w.s.Counts.Unstarted.Load(); got != 1 || w.job("j").Steps[0].Undo.Resent != 1 {
+	if got := w.s.Stats().Unstarted; got != 1 || w.job("j").Steps[0].Undo.Resent != 1 {
 		t.Errorf("sent again %d times: got %d, want 1", w.job("j").Steps[0].Undo.Resent, got)
 	}
 }
@@ -80,7 +80,7 @@ func TestOnlyAnswersAreBroughtToTheJob(t *testing.T) {
 func TestWhatABatchOpensIsOpenWhenItIsLookedAt(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, timeout: 30s, retry: {backoff: 1ms, max: 1ms}}]"), "j")
-	w.s.Random = func() uint64 { return 0 }
+	w.use(func(c *scheduler.Config) { c.Random = func() uint64 { return 0 } })
 	claim := w.claim("j", "first")
 	w.now = w.now.Add(30 * time.Second)
 	due := w.deadline("j")
@@ -99,7 +99,7 @@ func TestWhatABatchOpensIsOpenWhenItIsLookedAt(t *testing.T) {
 func TestWhatABatchOpensMayBeAnothersWhenItIsTriedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nsteps: [{name: first, agent: a, timeout: 30s, retry: {backoff: 1ms, max: 1ms}}]"), "j")
-	w.s.Random = func() uint64 { return 0 }
+	w.use(func(c *scheduler.Config) { c.Random = func() uint64 { return 0 } })
 	late := w.succeeded("j", "first", w.claim("j", "first"))
 	w.now = w.now.Add(time.Hour)
 	due := w.deadline("j")

@@ -21,7 +21,7 @@ const (
 // outputs. Whoever waits in vain for a turn has learned nothing of an expression.
 type turns chan struct{}
 
-func (t turns) take(ctx context.Context) error {
+func (t turns) acquire(ctx context.Context) error {
 	select {
 	case t <- struct{}{}:
 		return nil
@@ -30,27 +30,27 @@ func (t turns) take(ctx context.Context) error {
 	}
 }
 
-func (t turns) give() { <-t }
+func (t turns) release() { <-t }
 
 // evaluation lets do evaluate with the data of a step when it is its turn. What is small is read before, so
 // that nobody waits for another's reads; what is large is read and held within the turn.
 func (v *values) evaluation(ctx context.Context, j job.Job, w machine.Want, do func(workflowfile.Data) error) error {
 	large := v.toRead(j, w) > maxAhead
 	if large {
-		if err := v.turns.take(ctx); err != nil {
+		if err := v.turns.acquire(ctx); err != nil {
 			return err
 		}
-		defer v.turns.give()
+		defer v.turns.release()
 	}
 	data, err := v.data(ctx, j, w.Step, w.Undo)
 	if err != nil {
 		return err
 	}
 	if !large {
-		if err := v.turns.take(ctx); err != nil {
+		if err := v.turns.acquire(ctx); err != nil {
 			return err
 		}
-		defer v.turns.give()
+		defer v.turns.release()
 	}
 	return do(data)
 }

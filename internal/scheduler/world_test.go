@@ -33,9 +33,11 @@ type world struct {
 	now   time.Time
 	file  *sqlitestore.Store
 	local *localqueue.Queues
-	s     *scheduler.Scheduler
-	told  teller // the operator
-	heard teller // whoever listens
+	// s is what config makes.
+	s      *scheduler.Scheduler
+	config scheduler.Config
+	told   teller // the operator
+	heard  teller // whoever listens
 
 	mu sync.Mutex
 	// calls counts what the store was asked; strike may let a call fail, or do something first.
@@ -96,13 +98,27 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	faulty := faultstore.New(w.file, w.plan)
-	w.s = scheduler.New(scheduler.Config{
+	w.config = scheduler.Config{
 		Jobs: faulty, Closings: faulty, Payloads: faulty, Definitions: faulty, Queue: w, Notifier: &w.told, Listener: &w.heard,
 		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
 		Instance: "test", Saved: w.keep, Now: func() time.Time { return w.now }, Random: func() uint64 { return 7 },
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	}
+	w.s = scheduler.New(w.config)
 	return w
+}
+
+// with is a Scheduler on the same store and queues, but for what change puts in their place.
+func (w *world) with(change func(*scheduler.Config)) *scheduler.Scheduler {
+	c := w.config
+	change(&c)
+	return scheduler.New(c)
+}
+
+// use puts such a Scheduler in the place of the world's own. It has counted nothing.
+func (w *world) use(change func(*scheduler.Config)) {
+	change(&w.config)
+	w.s = scheduler.New(w.config)
 }
 
 func (w *world) plan(c faultstore.Call) faultstore.Fault {

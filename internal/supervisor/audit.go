@@ -35,11 +35,20 @@ type AuditResult struct {
 // Audit looks at the next page of all jobs, and tells the Scheduler of those that no sweep would find. Where it has come
 // to is kept after that, so a page is looked at again rather than left out. Several may audit at once without harm.
 func (s *Supervisor) Audit(ctx context.Context) (AuditResult, error) {
+	r, err := s.audit(ctx)
+	s.stats.Add(func(t *Stats) {
+		t.Audited += int64(r.Audited)
+		t.Stray += int64(r.Stray)
+	})
+	return r, err
+}
+
+func (s *Supervisor) audit(ctx context.Context) (AuditResult, error) {
 	var r AuditResult
-	if s.Auditor == nil {
+	if s.config.Auditor == nil {
 		return r, nil
 	}
-	seen, err := s.Places.Place(ctx, auditName)
+	seen, err := s.config.Places.Place(ctx, auditName)
 	if err != nil {
 		return r, fmt.Errorf("audit: %w", err)
 	}
@@ -47,23 +56,23 @@ func (s *Supervisor) Audit(ctx context.Context) (AuditResult, error) {
 	if rests {
 		return r, nil
 	}
-	page, next, err := s.Auditor.AuditPage(ctx, from, s.AuditPage)
+	page, next, err := s.config.Auditor.AuditPage(ctx, from, s.config.AuditPage)
 	if errors.Is(err, store.ErrNotFound) {
 		// Somebody else's place: the walk begins anew.
-		page, next, err = s.Auditor.AuditPage(ctx, "", s.AuditPage)
+		page, next, err = s.config.Auditor.AuditPage(ctx, "", s.config.AuditPage)
 	}
 	if err != nil {
 		return r, err
 	}
 	lost := s.strays(ctx, page)
 	r.Audited, r.Stray = len(page), lost.found
-	if r.Sent, err = s.tell(ctx, lost.keyless); err != nil {
+	if r.Sent, err = s.send(ctx, lost.keyless); err != nil {
 		return r, err
 	}
 	if next == "" {
-		next = restMark + strconv.FormatInt(s.Now().Add(AuditRest).UnixMilli(), 10)
+		next = restMark + strconv.FormatInt(s.config.Now().Add(AuditRest).UnixMilli(), 10)
 	}
-	if err := s.Places.KeepPlace(ctx, auditName, seen, next); err != nil && !errors.Is(err, store.ErrConflict) {
+	if err := s.config.Places.KeepPlace(ctx, auditName, seen, next); err != nil && !errors.Is(err, store.ErrConflict) {
 		return r, fmt.Errorf("audit: %w", err)
 	}
 	return r, nil
@@ -77,7 +86,7 @@ func (s *Supervisor) auditFrom(place string) (cursor string, rests bool) {
 	}
 	until, err := strconv.ParseInt(text, 10, 64)
 	// A time that is further off than anybody rests is of a clock that was wrong.
-	left := time.UnixMilli(until).Sub(s.Now())
+	left := time.UnixMilli(until).Sub(s.config.Now())
 	return "", err == nil && 0 < left && left <= AuditRest
 }
 
@@ -97,7 +106,7 @@ func (s *Supervisor) strays(ctx context.Context, page []store.Audited) lost {
 			continue
 		}
 		l.found++
-		s.Strays.WarnContext(ctx, "stray job", "job", a.Job, "status", a.ProcessState, "why", stray)
+		s.config.Strays.WarnContext(ctx, "stray job", "job", a.Job, "status", a.ProcessState, "why", stray)
 		if stray == store.StrayUnfinished || stray == store.StrayUntold {
 			l.keyless = append(l.keyless, store.Entry{CompleteBy: a.CompleteBy, Job: a.Job})
 		}

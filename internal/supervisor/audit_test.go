@@ -180,20 +180,3 @@ func TestTheAuditTellsOfWhatNoSweepFindsWithTheKeyThatItHas(t *testing.T) {
 		t.Errorf("told of %v, want of unfinished with its key and of untold with none", got)
 	}
 }
-
-// What the configuration leaves out is filled in, and what it says is kept.
-func TestWhatTheConfigurationLeavesOutIsFilledIn(t *testing.T) {
-	s := supervisor.New(supervisor.Config{})
-	if s.Page != supervisor.DefaultPage || s.MaxPages != supervisor.DefaultMaxPages || s.Depth != supervisor.DefaultDepth || s.AuditPage != supervisor.DefaultAuditPage {
-		t.Errorf("got %+v, want the default limits", s.Config)
-	}
-	if s.Now == nil || s.Logger == nil || s.Strays == nil || s.Places == nil {
-		t.Errorf("got %+v, want a clock, logs and places", s.Config)
-	}
-	var log bytes.Buffer
-	logger := slog.New(slog.NewTextHandler(&log, nil))
-	s = supervisor.New(supervisor.Config{Logger: logger, Page: 7, MaxPages: 8, Depth: 9, AuditPage: 10})
-	if s.Logger != logger || s.Strays != logger || s.Page != 7 || s.MaxPages != 8 || s.Depth != 9 || s.AuditPage != 10 {
-		t.Errorf("got %+v, want what was given, and its log for strays", s.Config)
-	}
-}

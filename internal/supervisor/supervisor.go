@@ -6,91 +6,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// The limits of a sweep where Config says nothing.
-const (
-	DefaultPage     = 100
-	DefaultDepth    = 10_000
-	DefaultMaxPages = 1000
-	// LeaseFor is how long a shard is leased at a time: longer than a page takes, shorter than anybody
-	// wants to wait for the shard of a Supervisor that died.
-	LeaseFor = 30 * time.Second
-)
-
-// Config is what a Supervisor needs. Index, Queue and Events must be set.
-type Config struct {
-	Index store.Index
-	Queue queue.Sender
-	// Events is the name of the events queue.
-	Events string
-	// Leases, if set, keep other Supervisors from the shard that this one sweeps, under the name of
-	// Holder. It is renewed with every page. Nothing rests on it but economy.
-	Leases store.Leases
-	Holder string
-	// Page is how many jobs are read, and told of, at a time.
-	Page int
-	// MaxPages bounds a sweep of one shard.
-	MaxPages int
-	// Grace is how long a key is left alone by a whole Sweep because SweepAfter has told of it, and the
-	// Scheduler is likely to be at it. Zero where only Sweep is used.
-	Grace time.Duration
-	// Depth is how many events may wait before the Supervisor adds no more: when the queue side is
-	// down it must not multiply messages.
-	Depth int
-	// Unpolled is for how long events must wait with none in flight before a sweep takes it that nobody polls
-	// their queue, and adds none. Zero where that cannot be: the pollers are in the same process.
-	Unpolled time.Duration
-	// Auditor, if set, is what Audit walks through, AuditPage items at a time. Places keep how far it has come;
-	// without them only this Supervisor knows. Strays hears of what it finds. Default: Logger.
-	Auditor   store.Auditor
-	AuditPage int
-	Places    store.Places
-	Strays    *slog.Logger
-	Now       func() time.Time
-	Logger    *slog.Logger
-}
-
 // Supervisor sweeps. Several may sweep at once without harm.
-type Supervisor struct{ Config }
-
-// New fills in what the configuration left out.
-func New(c Config) *Supervisor {
-	if c.Page == 0 {
-		c.Page = DefaultPage
-	}
-	if c.MaxPages == 0 {
-		c.MaxPages = DefaultMaxPages
-	}
-	if c.Depth == 0 {
-		c.Depth = DefaultDepth
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Strays == nil {
-		c.Strays = c.Logger
-	}
-	if c.AuditPage == 0 {
-		c.AuditPage = DefaultAuditPage
-	}
-	if c.Places == nil {
-		c.Places = &memory{}
-	}
-	return &Supervisor{c}
+type Supervisor struct {
+	config Config
+	stats  tally.Of[Stats]
 }
+
+// New makes a Supervisor. It panics on a configuration that lacks what must be set.
+func New(c Config) *Supervisor { return &Supervisor{config: c.complete()} }
+
+// Stats are running totals: of all sweeps what Result says of one, and of all pages of the audit what AuditResult says.
+type Stats struct {
+	// Sent are the jobs that sweeps told the Scheduler of, Braked the sweeps that held back.
+	Overdue, Sent, Braked int64
+	Audited, Stray        int64
+}
+
+// Stats returns what sweeps and audits have done since the start.
+func (s *Supervisor) Stats() Stats { return s.stats.Snapshot() }
 
 // Result says what a sweep did.
 type Result struct {
@@ -103,19 +48,31 @@ type Result struct {
 // Sweep looks once at every shard, in random order, and tells the Scheduler of every job whose
 // CompleteBy has passed. What it could not send, the next sweep finds again.
 func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
-	return s.sweep(ctx, time.Time{}, makegood.Instant(s.Now().Add(-s.Grace)))
+	return s.count(s.sweep(ctx, time.Time{}, makegood.Instant(s.config.Now().Add(-s.config.Grace))))
 }
 
 // SweepAfter is a Sweep over the keys after since only. A supervisor that is woken often tells the
 // Scheduler of each key once that way, and leaves what is older to its next whole Sweep.
 func (s *Supervisor) SweepAfter(ctx context.Context, since time.Time) (Result, error) {
-	return s.sweep(ctx, since, makegood.Instant(s.Now()))
+	return s.count(s.sweep(ctx, since, makegood.Instant(s.config.Now())))
 }
 
 // SweepRecent is a Sweep over the keys after since only, for a supervisor that sweeps often. What is older was told of
 // before, in vain: a whole Sweep now and then is enough.
 func (s *Supervisor) SweepRecent(ctx context.Context, since time.Time) (Result, error) {
-	return s.sweep(ctx, since, makegood.Instant(s.Now().Add(-s.Grace)))
+	return s.count(s.sweep(ctx, since, makegood.Instant(s.config.Now().Add(-s.config.Grace))))
+}
+
+// count counts what a sweep did.
+func (s *Supervisor) count(r Result, err error) (Result, error) {
+	s.stats.Add(func(t *Stats) {
+		t.Overdue += int64(r.Overdue)
+		t.Sent += int64(r.Sent)
+		if r.Braked {
+			t.Braked++
+		}
+	})
+	return r, err
 }
 
 // sweep tells of the keys after since that are not after now.
@@ -125,7 +82,7 @@ func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, e
 	}
 	var sum Result
 	var problems []error
-	for _, shard := range rand.Perm(s.Index.Shards()) {
+	for _, shard := range rand.Perm(s.config.Index.Shards()) {
 		r, err := s.sweepShard(ctx, shard, since, now)
 		sum.Overdue += r.Overdue
 		sum.Sent += r.Sent
@@ -138,7 +95,7 @@ func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, e
 		}
 	}
 	if sum.Braked {
-		s.Logger.WarnContext(ctx, "sweep held back: the events queue is deep", "limit", s.Depth)
+		s.config.Logger.WarnContext(ctx, "sweep held back: the events queue is deep", "limit", s.config.Depth)
 	}
 	return sum, errors.Join(problems...)
 }
@@ -147,25 +104,22 @@ func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, e
 // It looks twice, since an event waits for a moment before it is taken, and only once in a sweep, since what
 // the sweep itself has just sent has not been taken yet.
 func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
-	if s.Unpolled == 0 {
+	if s.config.Unpolled == 0 {
 		return false, nil
 	}
 	for look := range 2 {
 		if look > 0 {
-			select {
-			case <-time.After(s.Unpolled):
-			case <-ctx.Done():
-			}
+			_ = pause.For(ctx, s.config.Unpolled) // what is asked next knows whether ctx has ended
 		}
-		depth, err := s.Queue.Depth(ctx, s.Events)
+		depth, err := s.config.Queue.Depth(ctx, s.config.Events)
 		if err != nil {
-			return false, fmt.Errorf("depth of %s: %w", s.Events, err)
+			return false, fmt.Errorf("depth of %s: %w", s.config.Events, err)
 		}
 		if depth.Waiting == 0 || depth.InFlight > 0 {
 			return false, nil
 		}
 	}
-	s.Logger.WarnContext(ctx, "sweep held back: events wait, and nobody takes them", "for", s.Unpolled)
+	s.config.Logger.WarnContext(ctx, "sweep held back: events wait, and nobody takes them", "for", s.config.Unpolled)
 	return true, nil
 }
 
@@ -173,26 +127,26 @@ func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.
 	var r Result
 	after := store.Entry{CompleteBy: since}
 	defer s.release(ctx, shard)
-	for range s.MaxPages {
+	for range s.config.MaxPages {
 		if !s.lease(ctx, shard) {
 			return r, nil
 		}
-		depth, err := s.Queue.Depth(ctx, s.Events)
+		depth, err := s.config.Queue.Depth(ctx, s.config.Events)
 		if err != nil {
-			return r, fmt.Errorf("depth of %s: %w", s.Events, err)
+			return r, fmt.Errorf("depth of %s: %w", s.config.Events, err)
 		}
-		if depth.Waiting > s.Depth {
+		if depth.Waiting > s.config.Depth {
 			r.Braked = true
 			return r, nil
 		}
-		page, err := s.Index.Due(ctx, shard, now, after, s.Page)
+		page, err := s.config.Index.Due(ctx, shard, now, after, s.config.Page)
 		if err != nil {
 			return r, fmt.Errorf("read index: %w", err)
 		}
 		r.Overdue += len(page)
-		sent, err := s.tell(ctx, page)
+		sent, err := s.send(ctx, page)
 		r.Sent += sent
-		if err != nil || len(page) < s.Page {
+		if err != nil || len(page) < s.config.Page {
 			return r, err
 		}
 		after = page[len(page)-1]
@@ -203,30 +157,31 @@ func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.
 // lease reports whether the shard is this Supervisor's to sweep. A lease that cannot be asked for is no
 // reason not to: two may sweep one shard without harm.
 func (s *Supervisor) lease(ctx context.Context, shard int) bool {
-	if s.Leases == nil {
+	if s.config.Leases == nil {
 		return true
 	}
-	now := s.Now()
-	err := s.Leases.TakeLease(ctx, leaseName(shard), s.Holder, now, now.Add(LeaseFor))
+	now := s.config.Now()
+	err := s.config.Leases.TakeLease(ctx, leaseName(shard), s.config.Holder, now, now.Add(LeaseFor))
 	if err != nil && !errors.Is(err, store.ErrTaken) {
-		s.Logger.WarnContext(ctx, "sweep without a lease", "shard", shard, "error", err)
+		s.config.Logger.WarnContext(ctx, "sweep without a lease", "shard", shard, "error", err)
 	}
 	return !errors.Is(err, store.ErrTaken)
 }
 
 // release gives the shard up; one that is not released runs out.
 func (s *Supervisor) release(ctx context.Context, shard int) {
-	if s.Leases == nil {
+	if s.config.Leases == nil {
 		return
 	}
-	if err := s.Leases.ReleaseLease(context.WithoutCancel(ctx), leaseName(shard), s.Holder); err != nil {
-		s.Logger.WarnContext(ctx, "a lease runs out by itself", "shard", shard, "error", err)
+	if err := s.config.Leases.ReleaseLease(context.WithoutCancel(ctx), leaseName(shard), s.config.Holder); err != nil {
+		s.config.Logger.WarnContext(ctx, "a lease runs out by itself", "shard", shard, "error", err)
 	}
 }
 
 func leaseName(shard int) string { return fmt.Sprintf("sweep-%d", shard) }
 
-func (s *Supervisor) tell(ctx context.Context, page []store.Entry) (sent int, err error) {
+// send sends DeadlinePassed for each job of a page.
+func (s *Supervisor) send(ctx context.Context, page []store.Entry) (sent int, err error) {
 	if len(page) == 0 {
 		return 0, nil
 	}
@@ -239,7 +194,7 @@ func (s *Supervisor) tell(ctx context.Context, page []store.Entry) (sent int, er
 		messages[i] = queue.Message{Body: body, Group: entry.Job}
 	}
 	sent = len(messages)
-	for _, e := range s.Queue.Send(ctx, s.Events, messages...) {
+	for _, e := range s.config.Queue.Send(ctx, s.config.Events, messages...) {
 		if e != nil {
 			sent--
 			err = fmt.Errorf("send DeadlinePassed: %w", e)

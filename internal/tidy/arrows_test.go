@@ -41,6 +41,9 @@ var arrows = []arrow{
 	{"internal/wire", []string{".", "internal/job"}, nil},
 	// A log that holds back what repeats; it knows no warning of ours.
 	{"internal/quiet", nil, nil},
+	// Waiting, and running totals of anything.
+	{"internal/pause", nil, nil},
+	{"internal/tally", nil, nil},
 
 	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
 	{"internal/store", []string{".", "internal/job"}, nil},
@@ -48,16 +51,16 @@ var arrows = []arrow{
 	{"internal/store/memstore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, nil},
 	// Compares each store with the one in memory.
 	{"internal/store/storetest", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/store/memstore", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
-	{"internal/store/faultstore", []string{".", "internal/job", "internal/store"}, nil},
+	{"internal/store/faultstore", []string{".", "internal/job", "internal/store", "internal/pause"}, nil},
 	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
 	{"internal/store/jobformat", []string{".", "internal/job", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/store/sqlitestore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
-	{"internal/store/dynamostore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{awsSDK, smithy}},
+	{"internal/store/dynamostore", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/pause"}, []string{awsSDK, smithy}},
 	{"internal/queue", []string{"."}, []string{lambdaEvents}},
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
-	{"internal/queue/localqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
-	{"internal/queue/sqsqueue", []string{".", "internal/queue"}, []string{lambdaEvents, awsSDK, smithy}},
+	{"internal/queue/localqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
+	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents, awsSDK, smithy}},
 	{"internal/notify", []string{".", "internal/job"}, nil},
 	{"internal/notify/*", []string{".", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
 	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
@@ -70,12 +73,12 @@ var arrows = []arrow{
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
-		"internal/notify", "internal/wire", "internal/sqsbatch",
+		"internal/notify", "internal/wire", "internal/sqsbatch", "internal/tally",
 	}, []string{lambdaEvents}},
-	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
 	{"internal/agentrun", []string{
-		".", "internal/job", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch",
+		".", "internal/job", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	{"internal/httpagent", []string{".", "agent"}, nil},
 
@@ -114,7 +117,7 @@ var arrows = []arrow{
 	// A command that makes archives of the command: it runs go build, and imports nothing of ours.
 	{"internal/release", nil, nil},
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
-	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl"}, []string{lambdaEvents, awsSDK}},
+	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},

@@ -87,7 +87,6 @@ type handling struct {
 
 func (w *world) handling(name string) handling {
 	if name == "agent" {
-		c := w.runner.Counters()
 		return handling{
 			handle: w.runner.HandleSQS, exact: true, queue: agentQueue,
 			leaves: func(body string) bool {
@@ -95,7 +94,8 @@ func (w *world) handling(name string) handling {
 				return errors.Is(err, wire.ErrNewer)
 			},
 			settled: func() int64 {
-				return c.Taken.Load() + c.Withdrawn.Load() + c.Succeeded.Load() + c.Failed.Load() + c.Late.Load()
+				s := w.runner.Stats()
+				return s.Taken + s.Withdrawn + s.Succeeded + s.Failed + s.Late
 			},
 			reads: func(body string) bool {
 				task, err := wire.DecodeTask(body)
@@ -103,11 +103,11 @@ func (w *world) handling(name string) handling {
 			},
 		}
 	}
-	c := &w.scheduler.Counts
 	return handling{
 		handle: w.scheduler.HandleSQS, queue: eventsQueue, leaves: leftByScheduler,
 		settled: func() int64 {
-			return c.Applied.Load() + c.Duplicate.Load() + c.Stale.Load() + c.Refused.Load() + c.Unknown.Load()
+			s := w.scheduler.Stats()
+			return s.Applied + s.Duplicate + s.Stale + s.Refused + s.Unknown
 		},
 		reads: func(body string) bool {
 			in, err := wire.DecodeIncoming(body)
@@ -159,7 +159,7 @@ func feed(ctx context.Context, name string, seed uint64, messages int, wrap func
 			}
 		}
 		// A panic inside a decision parks its job.
-		t.Panics += int(w.scheduler.Counts.Parked.Load())
+		t.Panics += int(w.scheduler.Stats().Parked)
 		if err := w.store.Shut(); err != nil {
 			return nil, err
 		}

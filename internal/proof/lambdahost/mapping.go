@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/makegood-dev/makegood/internal/pause"
 )
 
 const (
@@ -112,10 +114,7 @@ func (m *Mapping) gather(ctx context.Context) (batch []types.Message) {
 		}
 		got, err := m.receive(ctx, min(size-len(batch), requestLimit), wait)
 		if err != nil {
-			select {
-			case <-time.After(afterError):
-			case <-ctx.Done():
-			}
+			_ = pause.For(ctx, afterError) // the loop asks whether ctx has ended
 			break
 		}
 		if len(batch) == 0 {

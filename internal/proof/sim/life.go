@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -107,17 +108,10 @@ func (l *life) die(how string) {
 
 // wait lets time pass, and ends with its context.
 func wait(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
+	if pause.For(ctx, d) != nil {
 		return context.Cause(ctx)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return nil
 }
 
 // calling names a call: who, what, and the how-manieth of its kind.
@@ -172,12 +166,12 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 	case Paused:
 		// Whatever its caller thinks by then, the request goes out; or it is the caller who stands still,
 		// when he has been answered.
-		pause := between(r, time.Second, pick(r, 10*time.Second, 5*time.Minute))
+		away := between(r, time.Second, pick(r, 10*time.Second, 5*time.Minute))
 		if oneIn(r, 2) {
-			defer func() { time.Sleep(pause); l.alive() }()
+			defer func() { time.Sleep(away); l.alive() }()
 			break
 		}
-		time.Sleep(pause)
+		time.Sleep(away)
 		l.alive()
 	case LandsLate:
 		l.w.after(between(r, time.Second, pick(r, 10*time.Second, 2*time.Minute)), func() { _ = l.do(op, on, true, do) })

@@ -16,40 +16,43 @@ func bugs() []planted.Bug {
 	const (
 		move    = "scheduler/move.go"
 		handle  = "scheduler/handle.go"
+		list    = "scheduler/worklist.go"
+		outbox  = "scheduler/outbox.go"
+		tell    = "scheduler/tell.go"
 		closing = "scheduler/closings.go"
 		run     = "agentrun/attempt.go"
 	)
 	return planted.Table([][4]string{
-		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tl := &letter{job: id, moved: m}\n\t\tl.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\tif name, message, err := s.message(ctx, l.moved, d); err == nil {\n\t\t\t\t\tout.add(name, message, errand{letter: l, dispatch: d})\n\t\t\t\t}\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
+		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
 		{"commands are not derived again", move, "\tm.commands = pending(compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(compiled.Workflow, m.job, events, s.now())\n\t}"},
 		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn change.Job, err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
 		{"a save that lost is taken for one that won", move, "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil {", "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil && !errors.Is(err, store.ErrConflict) {"},
-		{"an announcement that failed counts as made", handle, "\"status\", a.ProcessState, \"error\", err)\n\t\t\t\treturn told, a.Seq", "\"status\", a.ProcessState, \"error\", err)"},
-		{"records that failed are deleted", handle, "for _, record := range l.records {\n\t\t\t\tp.failed = append(p.failed, record.MessageId)", "for _, record := range l.records {\n\t\t\t\t_ = record"},
-		{"poison fails its record for ever", handle, "if sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) != nil {", "if sqsbatch.Quarantine(ctx, s.Queue, s.Quarantine, record, failed.Error()) == nil {"},
-		{"of several events of a job one is heeded", handle, "l.events, l.records = append(l.events, in.Event), append(l.records, record)", "l.events, l.records = []job.Event{in.Event}, append(l.records, record)"},
+		{"an announcement that failed counts as made", tell, "\"status\", a.ProcessState, \"error\", err)\n\t\t\t\treturn told, a.Seq", "\"status\", a.ProcessState, \"error\", err)"},
+		{"records that failed are deleted", handle, "for _, record := range w.records {\n\t\t\tb.failed = append(b.failed, record.MessageId)", "for _, record := range w.records {\n\t\t\t_ = record"},
+		{"poison fails its record for ever", handle, "u.record, u.why.Error()) != nil {", "u.record, u.why.Error()) == nil {"},
+		{"of several events of a job one is heeded", list, "append(w.events, e), append(w.next, e), append(w.records, record)", "append(w.events, e), []job.Event{e}, append(w.records, record)"},
 		{"the same id with other content is the same job", "scheduler/submit.go", "if have.InputHash != j.InputHash {", "if have.InputHash == \"\" {"},
 		{"unclaimed siblings are sent again at every reply", "machine/pending.go", "case !ok || a.Cause != cause:", "case !ok || cause == \"\":"},
-		{"closings are not made", handle, "if len(closings) > 0 {", "if len(closings) > 1000 {"},
-		{"a closing that failed is forgotten", closing, "return follow, errors.Join(errs...)", "return follow, nil"},
-		{"the answer to a closing is not brought to the job", closing, "if len(follow.events) > 0 {", "if len(follow.events) > 1000 {"},
-		{"the answers to closings are saved one by one", closing, "follow.moved, follow.err = s.moveOrPark(ctx, l.job, follow.events)", "for _, e := range follow.events {\n\t\t\tfollow.moved, follow.err = s.moveOrPark(ctx, l.job, []job.Event{e})\n\t\t}"},
-		{"the answer to one closing is given to another attempt", closing, "\t\tif e != nil {\n\t\t\tfollow.events", "\t\tif e = answers[0]; e != nil {\n\t\t\tfollow.events"},
+		{"closings are not made", outbox, "if len(unwanted.attempts) > 0 {", "if len(unwanted.attempts) > 1000 {"},
+		{"a closing that failed is forgotten", closing, "c.work.fail(errors.Join(errs...))", "_ = errors.Join(errs...)"},
+		{"the answer to a closing is not brought to the job", closing, "\t\t\tc.work.follows(e)", "\t\t\t_ = e"},
+		{"the answers to closings are saved one by one", list, "\tm, err := s.moveOrPark(ctx, w.job, next)", "\tif _, is := next[0].(job.AttemptClosed); is {\n\t\tfor _, e := range next[1:] {\n\t\t\t_, _ = s.moveOrPark(ctx, w.job, []job.Event{e})\n\t\t}\n\t\tnext = next[:1]\n\t}\n\tm, err := s.moveOrPark(ctx, w.job, next)"},
+		{"the answer to one closing is given to another attempt", closing, "\t\tif e != nil {\n\t\t\tc.work.follows", "\t\tif e = answers[0]; e != nil {\n\t\t\tc.work.follows"},
 		{"a newer claim is judged without loading again", closing, "\tif found.Finding == job.FoundOver {", "\tif found.Finding == \"\" {"},
 		{"a pause tells who works to stop", "machine/pending.go", "unwanted := undo == (j.Desired == makegood.Processed)", "unwanted := true"},
 		{"whatever an agent claims is believed", "machine/closing.go", "makegood.MaxClaimAhead)", "1000*makegood.MaxClaimAhead)"},
 		{"attempts are looked at early", "machine/deadlines.go", "a.LookAt.Sub(t.now) > waits/4", "a.LookAt.Sub(t.now) > 2*waits"},
 		{"who lives is looked at seldom", "machine/deadlines.go", "min(max(lived, timeout), maxHeartbeats*timeout)", "lived + 1000*timeout"},
-		{"people are told before the tasks are sent", handle, "\ts.send(ctx, &out)\n\tinParallel(len(letters), func(i int) { s.closeAndTell(ctx, letters[i]) })", "\tinParallel(len(letters), func(i int) { s.closeAndTell(ctx, letters[i]) })\n\ts.send(ctx, &out)"},
-		{"the listener counts as told when the operator was", handle, "all = append(all, job.Told{Seq: operator, Operator: true})", "all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})"},
-		{"the operator is told as long as the listener is deaf", handle, "\tif e := toldOf(told, heard, unheard); len(e) > 0 {", "\tif unheard > 0 || l.moved.job.TellTries > 0 {\n\t\ttold = 0\n\t}\n\tif e := toldOf(told, heard, unheard); len(e) > 0 {"},
+		{"people are told before the tasks are sent", list, "\t\ts.send(ctx, &out)\n", "\t\tinParallel(len(round), func(i int) {\n\t\t\ts.tell(ctx, round[i])\n\t\t\tround[i].notices = nil\n\t\t})\n\t\ts.send(ctx, &out)\n"},
+		{"the listener counts as told when the operator was", tell, "all = append(all, job.Told{Seq: operator, Operator: true})", "all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})"},
+		{"the operator is told as long as the listener is deaf", tell, "\tif e := toldOf(told, heard, unheard); len(e) > 0 {", "\tif unheard > 0 || w.moved.job.TellTries > 0 {\n\t\ttold = 0\n\t}\n\tif e := toldOf(told, heard, unheard); len(e) > 0 {"},
 		{"a deaf listener is not given time", "machine/pending.go", "a.Listener = a.Listener && !now.Before(j.TellAt)", "a.Listener = a.Listener && !now.IsZero()"},
-		{"a task that the queue refused is forgotten", handle, "out.refused = append(out.refused, refusal{e, refused.Reason})", "_ = refused.Reason"},
-		{"who was told when a task was refused is told again", handle, "\tif l.told {", "\tif l.told && l.err != nil {"},
+		{"a task that the queue refused is forgotten", outbox, "t.work.follows(refused(t.dispatch, never.Reason))", "_ = never.Reason"},
+		{"who was told when a task was refused is told again", list, "w.moved, w.notices = m, nil", "w.moved = m"},
 		{"a task carries the token of another attempt", "machine/task.go", "Token: Token(j, d.Step, d.Attempt), ", "Token: Token(j, d.Step, d.Attempt-1), "},
 		{"the token of a reply is not looked at", "machine/attempts.go", "if !Genuine(*t.job, r) {", "if r.Step == \"\" {"},
-		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.Incarnation", "interrupted := s.Incarnation < 0"},
-		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.Incarnation < 0 {"},
+		{"attempts of an earlier run are waited for", move, "interrupted := loaded.Incarnation < s.config.Incarnation", "interrupted := s.config.Incarnation < 0"},
+		{"recovery derives nothing", move, "if interrupted || s.poked(events) {", "if s.config.Incarnation < 0 {"},
 		{"what a newer release wrote is parked", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, &parkError{reason: err.Error(), seen: seenKey(events), keyless: askedWithoutKey(events)}"},
 		{"what a newer release wrote is decided about", move, "\tif errors.Is(err, store.ErrNewer) {\n\t\treturn moved{}, errNewerJob", "\tif errors.Is(err, store.ErrNewer) {\n\t\terr = nil"},
 		{"replies to a newer release's job are dropped", "scheduler/leave.go", "[i].(job.DeadlinePassed); is {", "[i].(job.Submitted); !is {"},
@@ -60,8 +63,8 @@ func bugs() []planted.Bug {
 		{"a claim whose answer was an error is worked on", run, "\t\treturn false, err\n\t}\n}", "\t\treturn true, nil\n\t}\n}"},
 		{"an agent begins when it is too late", run, "if a.lease.Err() != nil {\n\t\treturn result{err", "if a.lease.Err() != nil && a.task.Shared {\n\t\treturn result{err"},
 		{"an agent goes on past CompleteBy", "agentrun/lease.go", "completeBy: completeBy, expires: started.Add(budget),", "completeBy: completeBy.Add(time.Hour), expires: started.Add(2 * budget),"},
-		{"the Supervisor tells a key that it has not seen", "supervisor/supervisor.go", "job.DeadlinePassed{Key: entry.CompleteBy}", "job.DeadlinePassed{Key: makegood.Instant(s.Now())}"},
-		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting > s.Depth {", "if depth.Waiting > 1000*s.Depth {"},
+		{"the Supervisor tells a key that it has not seen", "supervisor/supervisor.go", "job.DeadlinePassed{Key: entry.CompleteBy}", "job.DeadlinePassed{Key: makegood.Instant(s.config.Now())}"},
+		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting > s.config.Depth {", "if depth.Waiting > 1000*s.config.Depth {"},
 		{"the Supervisor sends though nobody takes the events", "supervisor/supervisor.go", "depth.InFlight > 0 {", "depth.InFlight >= 0 {"},
 		{"an own claim is taken for another's", "store/may.go", "case item.holds(claim):\n\t\treturn item, nil\n", ""},
 		{"what was closed unclaimed can be claimed", "store/may.go", ", item.Attempt == claim.Attempt && item.Closed != \"\", claim.StartedAt", ", claim.StartedAt"},
@@ -75,7 +78,7 @@ func bugs() []planted.Bug {
 		{"the task is sent again in Error", "machine/pending.go", " && j.ProcessState != makegood.Error", ""},
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"the last start is taken for the first", "machine/attempts.go", "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
-		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\ts.putAway(ctx, p, sub.record, wire.Incoming{Job: sub.message.ID}, errs[i])", "\t\tif errs[i] == nil {\n\t\t\ts.putAway(ctx, p, sub.record, wire.Incoming{Job: sub.message.ID}, errs[i])\n\t\t}"},
+		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
@@ -57,7 +58,7 @@ func (p Poller) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, p.Concurrency)
-	pause := pauseMin
+	wait := pauseMin
 	for ctx.Err() == nil {
 		select {
 		case slots <- struct{}{}:
@@ -66,7 +67,7 @@ func (p Poller) Run(ctx context.Context) error {
 		}
 		records, err := p.receive(ctx)
 		if len(records) > 0 {
-			pause = pauseMin
+			wait = pauseMin
 			running.Go(func() {
 				defer func() { <-slots }()
 				p.invoke(ctx, events.SQSEvent{Records: records})
@@ -78,9 +79,9 @@ func (p Poller) Run(ctx context.Context) error {
 			return fmt.Errorf("poll %s: %w", p.Queue, err)
 		}
 		if err != nil && ctx.Err() == nil {
-			p.Logger.WarnContext(ctx, "receive again after a pause", "queue", p.Queue, "pause", pause, "error", err)
-			sleep(ctx, pause)
-			pause = min(2*pause, pauseMax)
+			p.Logger.WarnContext(ctx, "receive again after a pause", "queue", p.Queue, "pause", wait, "error", err)
+			_ = pause.For(ctx, wait) // the loop asks whether ctx has ended
+			wait = min(2*wait, pauseMax)
 		}
 	}
 	return nil
@@ -153,14 +154,4 @@ func receipts(records []events.SQSMessage) []string {
 		receipts[i] = record.ReceiptHandle
 	}
 	return receipts
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/makegood-dev/makegood/internal/pause"
 )
 
 const (
@@ -48,7 +50,7 @@ func inRounds(ctx context.Context, places []int, errs []error, request func(plac
 			return
 		}
 		places = said.sort(places, errs)
-		if len(places) == 0 || round == maxRounds || !pause(ctx, round) {
+		if len(places) == 0 || round == maxRounds || pause.For(ctx, afterRound(round)) != nil {
 			return
 		}
 	}
@@ -90,14 +92,5 @@ func read(f types.BatchResultErrorEntry) *entryError {
 // bare gives a code of SQS without the prefix that its old protocol puts before some.
 func bare(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
 
-// pause waits a random part of the longest pause after a round, and reports whether ctx is still on.
-func pause(ctx context.Context, round int) bool {
-	timer := time.NewTimer(rand.N(firstPause << (round - 1)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
+// afterRound is a random part of the longest pause after a round.
+func afterRound(round int) time.Duration { return rand.N(firstPause << (round - 1)) }

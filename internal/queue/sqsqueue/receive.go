@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/pause"
 )
 
 const (
@@ -68,7 +69,7 @@ func (q *Queues) poll(ctx context.Context, name string, limit int) ([]types.Mess
 			return out.Messages, arn, nil
 		}
 		if wait == 0 || full != nil {
-			rest(ctx, shortPause)
+			_ = pause.For(ctx, shortPause) // whether ctx has ended is asked in any case
 		}
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err()
@@ -83,15 +84,6 @@ func waitFor(ctx context.Context) time.Duration {
 		return longPoll
 	}
 	return max(0, min(longPoll, time.Until(deadline).Truncate(time.Second)))
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // render writes messages as Lambda's event source mapping hands them to a function.

@@ -31,7 +31,7 @@ func TestTenSubmissionsByMessageAreOneRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	sched := scheduler.New(scheduler.Config{
-		Jobs: file, Payloads: file, Definitions: file, Queue: s.queues(sqsqueue.Config{}),
+		Jobs: file, Closings: file, Payloads: file, Definitions: file, Queue: s.queues(sqsqueue.Config{}),
 		Events: "events", Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent }, Instance: "test",
 	})
 	var batch events.SQSEvent

@@ -3,10 +3,11 @@ package dynamostore
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood/internal/pause"
 )
 
 const (
@@ -35,24 +36,17 @@ func (s *Store) batchGet(ctx context.Context, ask map[string]types.KeysAndAttrib
 		if try == maxUnprocessed {
 			return nil, fmt.Errorf("%d keys of a batch were left unprocessed %d times", len(ask[s.config.Table].Keys), try)
 		}
-		if err := s.pause(ctx, try); err != nil {
+		if err := s.retryLater(ctx, try); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// pause waits as the retryer does after a try, and no longer than ctx lasts.
-func (s *Store) pause(ctx context.Context, try int) error {
+// retryLater waits as the retryer does after a try, and no longer than ctx lasts.
+func (s *Store) retryLater(ctx context.Context, try int) error {
 	wait, err := s.retryer.RetryDelay(try, nil)
 	if err != nil {
 		return err
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause.For(ctx, wait)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -132,8 +133,10 @@ func (s *Store) call(ctx context.Context, op, job string, execute func() error) 
 }
 
 func (s *Store) suffer(ctx context.Context, fault Fault, execute func() error) error {
-	if err := pause(ctx, fault.Delay); err != nil {
-		return err
+	if fault.Delay > 0 {
+		if err := pause.For(ctx, fault.Delay); err != nil {
+			return err
+		}
 	}
 	// It may have died while this call was delayed, and again while it was executed.
 	if s.Crashed() {
@@ -155,20 +158,6 @@ func (s *Store) suffer(ctx context.Context, fault Fault, execute func() error) e
 		return s.crash()
 	}
 	return err
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // ask is call for methods that give a value; a call that fails gives none.

@@ -1,0 +1,58 @@
+package agentrun
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Config is what a Runner needs. Claims and Queue must be set.
+type Config struct {
+	// Handlers are the agents that run here, told apart by their names.
+	Handlers []agent.Handler
+	Claims   store.Claims
+	Queue    queue.Sender
+	// Tasks is the queue that the tasks come from: what only a newer release understands is sent there again.
+	Tasks string
+	// Quarantine is the queue for messages that can never be understood.
+	Quarantine string
+	// Instance names this process in LockedBy; a nonce follows it.
+	Instance string
+	// Now gives the time that is written into claims. Default: time.Now.
+	Now func() time.Time
+	// Nonce tells a claim from every other of this instance. Default: rand.Text, 128 random bits.
+	Nonce func(makegood.Task) string
+	// Logger hears of decisions, and never of payloads. Default: slog.Default().
+	Logger *slog.Logger
+}
+
+// complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
+// mistake.
+func (c Config) complete() Config {
+	if c.Claims == nil || c.Queue == nil {
+		panic("agentrun: the configuration must have Claims and Queue")
+	}
+	names := make(map[string]bool)
+	for _, h := range c.Handlers {
+		if names[h.Name()] {
+			panic(fmt.Sprintf("agentrun: two agents are called %q", h.Name()))
+		}
+		names[h.Name()] = true
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Nonce == nil {
+		c.Nonce = func(makegood.Task) string { return rand.Text() }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}

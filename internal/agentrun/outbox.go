@@ -1,0 +1,147 @@
+package agentrun
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/queue"
+)
+
+// errTooLate: CompleteBy passed before the reply was sent.
+var errTooLate = errors.New("CompleteBy has passed")
+
+// outbox sends the replies of one batch, several with one request: at once when no record of the
+// batch works any more, and within replyWithin otherwise, so that a slow neighbour does not cost a
+// fast one its deadline. It has no goroutine; those of the records do its work.
+type outbox struct {
+	sender queue.Sender
+
+	mu      sync.Mutex
+	working int
+	waiting []*envelope
+}
+
+// envelope is a reply that waits to be sent.
+type envelope struct {
+	queue   string
+	message queue.Message
+	// until is when it must not be sent any more.
+	until time.Time
+	// sent gets the answer; it has room for it, so that nobody waits for one who has left.
+	sent chan error
+}
+
+// worker is one record of the batch: while it works, the replies of others may wait for its own.
+type worker struct {
+	*outbox
+	ended bool
+}
+
+func newOutbox(sender queue.Sender, records int) *outbox {
+	return &outbox{sender: sender, working: records}
+}
+
+func (o *outbox) worker() *worker { return &worker{outbox: o} }
+
+// end says that the record works no more. The last one to end sends what waits.
+func (w *worker) end(ctx context.Context) {
+	w.mu.Lock()
+	if !w.ended {
+		w.ended = true
+		w.working--
+	}
+	last := w.working == 0
+	w.mu.Unlock()
+	if last {
+		w.flush(ctx)
+	}
+}
+
+// send ends the work, and sends a reply soon. It tries once. It returns what the queue said, or the cause of
+// ctx's end; then the reply may have been sent.
+func (w *worker) send(ctx context.Context, e *envelope) error {
+	w.mu.Lock()
+	w.waiting = append(w.waiting, e)
+	w.mu.Unlock()
+	w.end(ctx)
+
+	// A reply that has less time than that must not spend it on waiting for company.
+	patience := time.NewTimer(min(replyWithin, time.Until(e.until)/2))
+	defer patience.Stop()
+	select {
+	case err := <-e.sent:
+		return err
+	case <-patience.C:
+		w.flush(ctx)
+	case <-ctx.Done():
+		return e.answer(ctx)
+	}
+	select {
+	case err := <-e.sent:
+		return err
+	case <-ctx.Done():
+		return e.answer(ctx)
+	}
+}
+
+// answer is what the queue said, also where ctx has ended since: what was sent was told.
+func (e *envelope) answer(ctx context.Context) error {
+	select {
+	case err := <-e.sent:
+		return err
+	default:
+		return context.Cause(ctx)
+	}
+}
+
+// flush sends everything that waits, each queue's with one call.
+func (o *outbox) flush(ctx context.Context) {
+	o.mu.Lock()
+	waiting := o.waiting
+	o.waiting = nil
+	o.mu.Unlock()
+
+	for len(waiting) > 0 {
+		var now, others []*envelope
+		for _, e := range waiting {
+			switch {
+			case !time.Now().Before(e.until):
+				e.sent <- errTooLate
+			case len(now) == 0 || e.queue == now[0].queue:
+				now = append(now, e)
+			default:
+				others = append(others, e)
+			}
+		}
+		o.sendAll(ctx, now)
+		waiting = others
+	}
+}
+
+// sendAll sends replies that go to one queue. It has the time of the one that may take longest: the
+// one whose goroutine this is may be the one with the least.
+func (o *outbox) sendAll(ctx context.Context, group []*envelope) {
+	if len(group) == 0 {
+		return
+	}
+	until := group[0].until
+	messages := make([]queue.Message, 0, len(group))
+	for _, e := range group {
+		messages = append(messages, e.message)
+		if e.until.After(until) {
+			until = e.until
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), until)
+	defer cancel()
+	errs := o.sender.Send(ctx, group[0].queue, messages...)
+	for i, e := range group {
+		if i < len(errs) {
+			e.sent <- errs[i]
+			continue
+		}
+		e.sent <- nil
+	}
+}

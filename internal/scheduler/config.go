@@ -1,0 +1,86 @@
+package scheduler
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Config is what a Scheduler needs. Jobs, Closings, Payloads, Definitions, Queue and Tasks must be set.
+type Config struct {
+	Jobs        store.Jobs
+	Closings    store.Closings
+	Payloads    store.Payloads
+	Definitions store.Definitions
+	Queue       queue.Sender
+	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are told apart.
+	Notifier notify.Notifier
+	Listener notify.Notifier
+	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.
+	Events     string
+	Quarantine string
+	Tasks      func(agent string) string
+	// Replies are the registered names that a submission may give as replyTo.
+	Replies []string
+	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
+	Agents []string
+	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
+	// queue is poison then: who may send replies may not submit. Empty: they come with the events.
+	Submissions string
+	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
+	Reminders bool
+	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
+	// makegood.MaxEvaluationBytes says and more; default: DefaultEvaluations.
+	Evaluations int
+	// Instance names this process in LockedBy.
+	Instance string
+	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.
+	Incarnation int
+	// Period is how often the Supervisor looks at what is overdue.
+	Period time.Duration
+	// Saved, if set, sees every job after it was created or saved.
+	Saved func(job.Job)
+	// Read reads a stored definition; default: workflowfile.Load.
+	Read func(body []byte) (*workflowfile.Compiled, error)
+	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.
+	Now    func() time.Time
+	Random func() uint64
+	Bytes  func(n int) []byte
+	Logger *slog.Logger
+}
+
+// complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
+// mistake.
+func (c Config) complete() Config {
+	if c.Jobs == nil || c.Closings == nil || c.Payloads == nil || c.Definitions == nil || c.Queue == nil || c.Tasks == nil {
+		panic("scheduler: the configuration must have Jobs, Closings, Payloads, Definitions, Queue and Tasks")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Read == nil {
+		c.Read = workflowfile.Load
+	}
+	if c.Random == nil {
+		c.Random = rand.Uint64
+	}
+	if c.Bytes == nil {
+		c.Bytes = randomBytes
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Notifier == nil {
+		c.Notifier = notify.Log{Logger: c.Logger}
+	}
+	if c.Evaluations == 0 {
+		c.Evaluations = DefaultEvaluations
+	}
+	return c
+}

@@ -1,0 +1,215 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/wire"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// outbox is what a round of moves has made due: messages by their queues, closings by their jobs, and alerts. What a job
+// announces stays with its work: what follows in a later round may change it.
+type outbox struct {
+	// queues are in the order in which something was first put in for them.
+	queues   []string
+	messages map[string][]envelope
+	closings []closings
+	alerts   []string // the agents that they are about
+}
+
+// envelope is a message on its way.
+type envelope interface {
+	content() queue.Message
+	// sent notes what became of it.
+	sent(ctx context.Context, s *Scheduler, err error)
+}
+
+// task is an attempt on its way to the queue of its agent.
+type task struct {
+	work     *work
+	dispatch job.Dispatch
+	queue    string
+	message  queue.Message
+}
+
+// reminder is a delayed event that the Scheduler sends to itself.
+type reminder struct {
+	work    *work
+	message queue.Message
+}
+
+// closings are the attempts of one job that are to be closed.
+type closings struct {
+	work     *work
+	attempts []job.CloseAttempt
+}
+
+func (o *outbox) put(name string, e envelope) {
+	if o.messages == nil {
+		o.messages = make(map[string][]envelope)
+	}
+	if _, ok := o.messages[name]; !ok {
+		o.queues = append(o.queues, name)
+	}
+	o.messages[name] = append(o.messages[name], e)
+}
+
+// derive puts what the last move of a job made due into the outbox.
+func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
+	commands := w.moved.commands
+	w.moved.commands = nil
+	var tasks []job.Dispatch
+	unwanted := closings{work: w}
+	for _, c := range commands {
+		switch c := c.(type) {
+		case job.Dispatch:
+			tasks = append(tasks, c)
+		case job.Remind:
+			w.fail(s.remind(out, w, c))
+		case job.CloseAttempt:
+			unwanted.attempts = append(unwanted.attempts, c)
+		case job.Announce:
+			w.notices = append(w.notices, c.Announcement)
+		case job.AlertAgent:
+			out.alerts = append(out.alerts, c.Agent)
+		default:
+			panic(fmt.Sprintf("scheduler: unknown command %T", c))
+		}
+	}
+	err := s.dispatch(ctx, out, w, tasks)
+	if park := new(parkError); errors.As(err, &park) {
+		park.seen = w.moved.job.CompleteBy
+		w.notices = nil
+		w.fail(s.park(ctx, w.job, park))
+		return
+	}
+	w.fail(err)
+	if len(unwanted.attempts) > 0 {
+		out.closings = append(out.closings, unwanted)
+	}
+}
+
+// dispatch puts tasks into the outbox. One whose expressions fail can never be sent: that is our fault, and no time will
+// mend it.
+func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []job.Dispatch) error {
+	for _, d := range tasks {
+		name, message, err := s.message(ctx, w.moved, d)
+		if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
+			w.follows(refused(d, wrong.Reason))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		out.put(name, task{w, d, name, message})
+		if sentBefore(w.moved.job, d) {
+			s.stats.Add(func(t *Stats) { t.Unstarted++ })
+		}
+	}
+	return nil
+}
+
+// message writes the task of an attempt, for the queue of its agent.
+func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (string, queue.Message, error) {
+	t := machine.TaskOf(m.compiled.Workflow, m.job, d)
+	t.ReplyTo = s.config.Events
+	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})
+	if err != nil {
+		return "", queue.Message{}, err
+	}
+	t.Input = input
+	if d.Undo {
+		forward, _ := m.job.Step(d.Step)
+		if t.Undo.Output, err = m.values.get(ctx, m.job.ID, forward.Forward.Output); err != nil {
+			return "", queue.Message{}, err
+		}
+	}
+	body, err := wire.EncodeTask(t)
+	if err != nil {
+		return "", queue.Message{}, fmt.Errorf("step %s of job %s: %w", d.Step, m.job.ID, err)
+	}
+	return s.config.Tasks(t.Agent), queue.Message{Body: body, Group: m.job.ID}, nil
+}
+
+// sentBefore reports whether the task of this attempt was sent before, and nobody claimed it in time.
+func sentBefore(of job.Job, d job.Dispatch) bool {
+	step, _ := of.Step(d.Step)
+	if d.Undo {
+		return step.Undo.Resent > 0
+	}
+	return step.Forward.Resent > 0
+}
+
+// remind puts a delayed event into the outbox for what is due soon. What is due later the Supervisor
+// finds.
+func (s *Scheduler) remind(out *outbox, w *work, c job.Remind) error {
+	ahead := c.Key.Sub(s.now())
+	if !s.config.Reminders || ahead > makegood.RemindWithin {
+		return nil
+	}
+	body, err := wire.EncodeEvent(w.job, job.DeadlinePassed(c))
+	if err != nil {
+		return err
+	}
+	// Rounded up to the seconds of SQS: an event that comes early is stale.
+	delay := (max(0, ahead) + time.Second - 1).Truncate(time.Second)
+	out.put(s.config.Events, reminder{w, queue.Message{Body: body, Group: w.job, Delay: delay}})
+	return nil
+}
+
+// send empties the outbox of its messages: those of a queue go out together.
+func (s *Scheduler) send(ctx context.Context, out *outbox) {
+	for _, name := range out.queues {
+		envelopes := out.messages[name]
+		messages := make([]queue.Message, len(envelopes))
+		for i, e := range envelopes {
+			messages[i] = e.content()
+		}
+		errs := s.config.Queue.Send(ctx, name, messages...)
+		for i, e := range envelopes {
+			var err error
+			if i < len(errs) {
+				err = errs[i]
+			}
+			e.sent(ctx, s, err)
+		}
+	}
+	out.queues, out.messages = nil, nil
+}
+
+func (t task) content() queue.Message { return t.message }
+
+func (t task) sent(_ context.Context, s *Scheduler, err error) {
+	var never *queue.RefusedError
+	switch {
+	case err == nil:
+		s.stats.Add(func(t *Stats) { t.Tasks++ })
+	case errors.As(err, &never):
+		t.work.follows(refused(t.dispatch, never.Reason))
+	default:
+		t.work.fail(fmt.Errorf("send task of step %s to %s: %w", t.dispatch.Step, t.queue, err))
+	}
+}
+
+// refused gives a step up whose task can never be sent.
+func refused(d job.Dispatch, reason string) job.Event {
+	return job.DispatchRefused{Step: d.Step, Attempt: d.Attempt, Reason: reason}
+}
+
+func (r reminder) content() queue.Message { return r.message }
+
+func (r reminder) sent(ctx context.Context, s *Scheduler, err error) {
+	if err != nil {
+		// It spares a wait, and no more: the Supervisor comes anyway.
+		s.config.Logger.WarnContext(ctx, "reminder was not sent", "job", r.work.job, "error", err)
+		return
+	}
+	s.stats.Add(func(t *Stats) { t.Reminders++ })
+}

@@ -1,0 +1,17 @@
+package scheduler
+
+// Stats are running totals.
+type Stats struct {
+	// What became of events. Poisoned are messages in quarantine; Left are messages that were left to a newer release,
+	// and the deadlines of its jobs.
+	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Left int64
+	// Saves that held, and Conflicts, which were decided again.
+	Saves, Conflicts int64
+	// Stopped are the jobs that came into Error by a save, Parked those that did so by a raw write.
+	Stopped, Parked int64
+	// What was sent; Unstarted are tasks that were due again because nobody had claimed them.
+	Tasks, Reminders, Unstarted int64
+	// Closed are the attempts that were closed because they were not wanted any more, Lies the claims that could not
+	// be true.
+	Closed, Lies int64
+}

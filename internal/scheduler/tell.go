@@ -1,0 +1,103 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/notify"
+)
+
+// tellWithin is how long telling of one job may take: less than a minute, after which it is tried again anyway, and
+// little enough that a batch has time for it.
+const tellWithin = 5 * time.Second
+
+const (
+	// alertEvery is how often an operator is told, at most, that an agent claims nothing.
+	alertEvery = time.Hour
+	// alertAgain is the pause after an alert that did not reach him. The next task that is due again tells
+	// him then.
+	alertAgain = time.Minute
+)
+
+// tell makes the announcements of a job in their order, the operator and whoever listens side by side, and notes in the
+// job who was told. What could not be told holds up neither the job nor its events: it stays in the job, which
+// stays in the index, and the Supervisor comes to it.
+func (s *Scheduler) tell(ctx context.Context, w *work) {
+	if len(w.notices) == 0 {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	var told, heard, unheard int
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		told, _ = s.announce(within, w, s.config.Notifier, func(a job.Announcement) bool { return a.Operator })
+	})
+	wg.Go(func() {
+		heard, unheard = s.announce(within, w, s.config.Listener, func(a job.Announcement) bool { return a.Listener })
+	})
+	wg.Wait()
+	if e := toldOf(told, heard, unheard); len(e) > 0 {
+		// Nothing follows from who was told; what was not told now is told in its time.
+		_, err := s.moveOrPark(ctx, w.job, e)
+		w.fail(err)
+	}
+}
+
+// toldOf puts who was told up to which announcement into events.
+func toldOf(operator, listener, unheard int) (all []job.Event) {
+	switch {
+	case operator > 0 && operator == listener:
+		all = append(all, job.Told{Seq: operator, Operator: true, Listener: true})
+	default:
+		if operator > 0 {
+			all = append(all, job.Told{Seq: operator, Operator: true})
+		}
+		if listener > 0 {
+			all = append(all, job.Told{Seq: listener, Listener: true})
+		}
+	}
+	if unheard > 0 {
+		all = append(all, job.NotHeard{Seq: unheard})
+	}
+	return all
+}
+
+// announce makes those of the notices that are for one, in their order, until one fails: told is the last that was
+// made, failed the one that was not. Nobody is told of everything at once.
+func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, his func(job.Announcement) bool) (told, failed int) {
+	for _, a := range w.notices {
+		if !his(a) {
+			continue
+		}
+		if to != nil {
+			err := to.Announce(ctx, notify.Notice{Job: w.job, Workflow: w.moved.job.Workflow, ReplyTo: w.moved.job.ReplyTo, Announcement: a})
+			if errors.Is(err, notify.ErrElsewhere) {
+				return told, 0
+			}
+			if err != nil {
+				s.config.Logger.WarnContext(ctx, "announcement is made again later", "job", w.job, "seq", a.Seq, "status", a.ProcessState, "error", err)
+				return told, a.Seq
+			}
+		}
+		told = a.Seq
+	}
+	return told, 0
+}
+
+// alert tells an operator that nobody claims an agent's tasks: once for many jobs, and never at the
+// cost of their events.
+func (s *Scheduler) alert(ctx context.Context, agent string) {
+	now := s.now()
+	last, known := s.alerts.LoadOrStore(agent, now.Add(alertEvery))
+	if known && (now.Before(last.(time.Time)) || !s.alerts.CompareAndSwap(agent, last, now.Add(alertEvery))) {
+		return
+	}
+	if err := s.config.Notifier.AgentSilent(ctx, agent); err != nil {
+		s.config.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", agent, "error", err)
+		s.alerts.Store(agent, now.Add(alertAgain))
+	}
+}

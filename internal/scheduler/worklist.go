@@ -1,0 +1,123 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// sendWithin is how long what a caller's save made due is tried to be sent.
+const sendWithin = 10 * time.Second
+
+// work is what is to be done for one job: to move it by events, and to carry out what that makes due.
+type work struct {
+	job string
+	// events are those that came, and records those that carried them: one each, in the same order. What a caller
+	// asks for has none.
+	events  []job.Event
+	records []events.SQSMessage
+	// next are the events to move the job by now: those that came, and later what became of its tasks and closings.
+	next []job.Event
+	// moved is the job as it was moved last, and verdicts are those on all events so far, in their order.
+	moved    moved
+	verdicts []machine.Verdict
+	// notices are what is to be told of the job as it was moved last.
+	notices []job.Announcement
+	// err is all that failed: the records must come again.
+	err error
+}
+
+// came adds an event, and the record that carried it.
+func (w *work) came(e job.Event, record events.SQSMessage) {
+	w.events, w.next, w.records = append(w.events, e), append(w.next, e), append(w.records, record)
+}
+
+// becomes takes a job as it was moved. Who is told is told of that, and not of what was to be told before.
+func (w *work) becomes(m moved) {
+	w.moved, w.notices = m, nil
+	w.verdicts = append(w.verdicts, m.verdicts...)
+}
+
+// follows adds an event that says what became of what was carried out.
+func (w *work) follows(e job.Event) { w.next = append(w.next, e) }
+
+// fail notes what failed, if anything did.
+func (w *work) fail(err error) { w.err = errors.Join(w.err, err) }
+
+// workOff does all work of a list. In rounds, until nothing follows any more, jobs are moved, and what that makes due
+// is carried out: first the tasks of all, then the closings. People are told when all tasks are out: nobody waits for an
+// agent because somebody else is slow to listen.
+func (s *Scheduler) workOff(ctx context.Context, list []*work) {
+	var out outbox
+	for round := list; len(round) > 0; round = following(round) {
+		inParallel(len(round), func(i int) { s.moveNext(ctx, round[i]) })
+		for _, w := range round {
+			s.derive(ctx, &out, w)
+		}
+		s.send(ctx, &out)
+		s.closeAll(ctx, &out)
+	}
+	inParallel(len(list), func(i int) { s.tell(ctx, list[i]) })
+	for _, agent := range out.alerts {
+		s.alert(ctx, agent)
+	}
+}
+
+// following is the work of a round that something followed from.
+func following(round []*work) (next []*work) {
+	for _, w := range round {
+		if len(w.next) > 0 {
+			next = append(next, w)
+		}
+	}
+	return next
+}
+
+// workOffSaved carries out what a save has made due for a caller, who may have hung up since: that must
+// not cost the job the time until it is found due. An error is not the caller's: the job is stored, and
+// the Supervisor sees to it.
+func (s *Scheduler) workOffSaved(ctx context.Context, w *work) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWithin)
+	defer cancel()
+	s.workOff(ctx, []*work{w})
+	if w.err != nil {
+		s.config.Logger.WarnContext(ctx, "what is due waits for the Supervisor", "job", w.job, "error", w.err)
+	}
+}
+
+// moveNext moves a job by the events that are next. A job that was stored just now has none.
+func (s *Scheduler) moveNext(ctx context.Context, w *work) {
+	if len(w.next) == 0 {
+		return
+	}
+	next := w.next
+	w.next = nil
+	m, err := s.moveOrPark(ctx, w.job, next)
+	if m.compiled != nil {
+		w.becomes(m)
+	}
+	w.fail(err)
+}
+
+// moveOrPark moves a job, and deals with what can never be moved, which gives nothing: neither is tried again.
+func (s *Scheduler) moveOrPark(ctx context.Context, id string, by []job.Event) (moved, error) {
+	m, err := s.move(ctx, id, by)
+	var park *parkError
+	switch {
+	case errors.As(err, &park):
+		return moved{}, s.park(ctx, id, park)
+	case errors.Is(err, store.ErrNotFound):
+		// Deleted after its time, or never ours. State is never made anew from a message.
+		s.stats.Add(func(t *Stats) { t.Unknown++ })
+		s.config.Logger.InfoContext(ctx, "event of an unknown job", "job", id, "events", len(by))
+		return moved{}, nil
+	default:
+		return m, err
+	}
+}
