@@ -25,6 +25,9 @@ type moved struct {
 	known    *knowledge
 	// loaded is the job as it was before the events.
 	loaded job.Job
+	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
+	// used, and what one event of a batch opens is not late for the next because a clock jumped between them.
+	now time.Time
 }
 
 // move folds events into one load and one save of their job. It fails with store.ErrNotFound for a
@@ -69,6 +72,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
+	m.now = s.now()
 	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
 	var park *parkError
 	if errors.As(err, &park) {
@@ -156,10 +160,8 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 	}()
 	e = m.values.spill(e)
 	facts := s.facts(m.known)
-	// One moment for all: what was found out because of what time it was must still hold when it is used.
-	now := s.now()
 	for {
-		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, now)
+		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}

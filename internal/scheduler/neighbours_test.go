@@ -416,3 +416,18 @@ func TestAReplyThatWasLeftDoesNotComeAgainWithItsNeighbour(t *testing.T) {
 		t.Errorf("wants again: %v, want %s", failed, other.MessageId)
 	}
 }
+
+// A clock may jump between two events of a batch. What the first opened was never sent: it is not late for the second.
+func TestNothingIsLateInTheBatchThatOpenedIt(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: a, exclusive: false}]"), "j")
+	success, due := w.succeeded("j", "first", w.claim("j", "first")), w.deadline("j")
+	jump := 24 * time.Hour
+	w.use(func(c *scheduler.Config) {
+		c.Now = func() time.Time { w.now = w.now.Add(jump); return w.now }
+	})
+	w.handle(success, due)
+	if second := w.job("j").Steps[1].Forward; second.State != job.Dispatched || second.FailureCount != 0 {
+		t.Errorf("got it %q, failed %d times, want it out and not failed", second.State, second.FailureCount)
+	}
+}
