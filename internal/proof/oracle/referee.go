@@ -83,14 +83,16 @@ func attempts(s makegood.Step, undo bool) int {
 // Began: an agent runs an attempt. outcome is what an undo was told of its step.
 func (r *Referee) Began(step string, attempt, round int, undo bool, outcome makegood.Outcome) {
 	def, t := r.def(step), r.tally(step, undo)
-	if name := (attemptName{step, attempt}); !r.begun[name] {
+	s, _ := r.last.Step(step)
+	// Nobody claims an attempt of a shared step, so a queue may make one run that is long over.
+	late := def.Shared && attempt < s.Attempt
+	if name := (attemptName{step, attempt}); !late && !r.begun[name] {
 		r.begun[name], t.ran[attempt] = true, true
 	}
 	waits := !undo && r.workflow.OnFailure.Action == makegood.FailureWait
 	if n := attempts(def, undo); len(t.ran) > n && !waits {
 		r.wrong("attempt %d of %s is the %dth since some were granted, and those were %d", attempt, step, len(t.ran), n)
 	}
-	s, _ := r.last.Step(step)
 	if !undo || s.Undo.Attempt != attempt || r.last.Round != round {
 		return
 	}
