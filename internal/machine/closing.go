@@ -43,12 +43,12 @@ func (t *turn) ask(a Ask) (found job.Found, known bool) {
 // or because the job comes to stand still and nothing new is to start. It stays out until the answer is known. Shared
 // attempts are nobody's to claim and may be running: they are left alone.
 func (t *turn) closeOpen() {
-	for i, s := range t.job.Steps {
-		_, undo, ok := dispatched(s)
-		if !ok || undo == t.forwards() || t.w.Steps[i].Shared {
+	for i := range t.job.Steps {
+		at, ok := t.out(i)
+		if !ok || !t.wanted(at) || t.shared(at) {
 			continue
 		}
-		a := t.activity(i, undo)
+		a := t.activity(at)
 		a.Closing, a.Cause = true, t.cause
 		a.LookAt = t.now.Add(makegood.CloseAgain)
 	}
@@ -56,58 +56,57 @@ func (t *turn) closeOpen() {
 
 // look finds out about an attempt that is wanted and of which nothing was heard: silence past CompleteBy is a failure;
 // not having been claimed by StartBy is none, and only sends the same attempt again.
-func (t *turn) look(i int, undo bool) {
-	a := t.activity(i, undo)
-	found, known := t.ask(Ask{Kind: AskLook, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo})
+func (t *turn) look(at side) {
+	a := t.activity(at)
+	found, known := t.ask(t.question(AskLook, at))
 	switch {
 	case !known:
-	case found.Finding == job.FoundHeld && !t.lie(i, undo, found) && t.now.Before(found.Claim.CompleteBy):
-		t.held(i, undo, found.Claim)
+	case found.Finding == job.FoundHeld && !t.lie(at, found) && t.now.Before(found.Claim.CompleteBy):
+		t.held(at, found.Claim)
 	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(makegood.MaxUnclaimed), t.now):
 		if a.Closing {
 			// Who asked for its end did not ask for its task. It is looked at as if nobody had.
 			a.Closing, a.Cause, a.LookAt = false, "", time.Time{}
 		}
-		t.unclaimed(i, undo)
+		t.unclaimed(at)
 	case found.Finding == job.FoundOpen:
-		t.replace(i, undo)
+		t.replace(at)
 	default:
-		t.end(i, undo)
+		t.end(at)
 	}
 }
 
 // replace ends an attempt that nobody has claimed for too long. If that gives it a successor, somebody is told that
 // nobody claims the tasks of its agent: with a long StartBy that was not said yet.
-func (t *turn) replace(i int, undo bool) {
-	a := t.activity(i, undo)
+func (t *turn) replace(at side) {
+	a := t.activity(at)
 	old, resent := a.Attempt, a.Resent
-	t.end(i, undo)
+	t.end(at)
 	if a.Attempt == old {
 		return
 	}
 	a.Resent, a.LookAt = max(resent, alertFrom), time.Time{}
-	a.LookAt = t.nextLook(i, undo)
+	a.LookAt = t.nextLook(at)
 }
 
 // unclaimed waits on for an attempt that nobody has claimed, or sends it again.
-func (t *turn) unclaimed(i int, undo bool) {
-	a := t.activity(i, undo)
-	if passed(t.startBy(i, undo), t.now) {
+func (t *turn) unclaimed(at side) {
+	a := t.activity(at)
+	if passed(t.startBy(at), t.now) {
 		a.OpenedAt = a.Opened()
 		a.Resent++
 		a.At, a.Cause, a.LookAt = t.now, t.cause, time.Time{}
 	}
-	a.LookAt = t.nextLook(i, undo)
+	a.LookAt = t.nextLook(at)
 }
 
 // end closes an attempt, as a fact.
-func (t *turn) end(i int, undo bool) {
-	a := t.activity(i, undo)
-	found, known := t.ask(Ask{
-		Kind: AskClose, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo, Mark: undo == t.forwards(),
-	})
+func (t *turn) end(at side) {
+	closing := t.question(AskClose, at)
+	closing.Mark = !t.wanted(at)
+	found, known := t.ask(closing)
 	if known {
-		t.learn(i, undo, found)
+		t.learn(at, found)
 	}
 }
 
@@ -117,29 +116,29 @@ func (t *turn) attemptClosed(e job.AttemptClosed) Verdict {
 	if !ok {
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", e.Step)}
 	}
-	a, undo, ok := dispatched(t.job.Steps[i])
-	if !ok || a.Attempt != e.Attempt {
+	at, ok := t.out(i)
+	if !ok || t.activity(at).Attempt != e.Attempt {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s has ended", e.Attempt, e.Step)}
 	}
-	if e.Found.Finding == job.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
+	if a := t.activity(at); e.Found.Finding == job.FoundHeld && !(a.Closing && a.Cause == e.Asked) {
 		// What is held now need not be so for long: only the answer that is waited for says until when.
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("the end of attempt %d of step %s is not waited for", e.Attempt, e.Step)}
 	}
-	return t.learn(i, undo, e.Found)
+	return t.learn(at, e.Found)
 }
 
 // learn takes what closing the attempt that is out has found.
-func (t *turn) learn(i int, undo bool, found job.Found) Verdict {
-	if t.lie(i, undo, found) {
-		return t.overrule(i, undo, found)
+func (t *turn) learn(at side, found job.Found) Verdict {
+	if t.lie(at, found) {
+		return t.overrule(at, found)
 	}
 	switch found.Finding {
 	case job.FoundNobody:
-		t.nobody(i, undo)
+		t.nobody(at)
 	case job.FoundSilent:
-		t.silence(i, undo, found.Claim, noReply)
+		t.silence(at, found.Claim, noReply)
 	case job.FoundHeld:
-		t.held(i, undo, found.Claim)
+		t.held(at, found.Claim)
 	default:
 		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
 	}
@@ -148,11 +147,11 @@ func (t *turn) learn(i int, undo bool, found job.Found) Verdict {
 
 // held waits on for an attempt that is claimed. Its task is not sent again, nor is its end asked for, before it is
 // looked at.
-func (t *turn) held(i int, undo bool, claim job.Claim) {
-	a := t.activity(i, undo)
+func (t *turn) held(at side, claim job.Claim) {
+	a := t.activity(at)
 	a.Closing, a.Cause = false, ""
-	a.LookAt = t.lives(i, undo, claim)
-	if undo == t.forwards() {
+	a.LookAt = t.lives(at, claim)
+	if !t.wanted(at) {
 		// Its end is set: what waits for it need not wait for a look that comes later.
 		a.LookAt = claim.CompleteBy
 	}
@@ -160,24 +159,24 @@ func (t *turn) held(i int, undo bool, claim job.Claim) {
 
 // nobody ends an attempt that nobody ever claimed: it uses up none of those granted. If it is wanted, it gets a
 // successor at once.
-func (t *turn) nobody(i int, undo bool) {
-	a := t.activity(i, undo)
+func (t *turn) nobody(at side) {
+	a := t.activity(at)
 	a.Tries--
-	if undo == t.forwards() {
+	if !t.wanted(at) {
 		t.rest(a, job.Withdrawn)
 		return
 	}
 	// It is over before the next is made, which may be one too many and stop the job.
 	t.rest(a, job.NotStarted)
 	if t.going() {
-		t.openAttempt(i, undo)
+		t.openAttempt(at)
 	}
 }
 
 // lie reports whether a claim cannot be true: it is of an attempt that was never made, or much longer than the step
 // allows. The attempt that is out is the newest of its step, so a claim of a newer one is a lie; but only if the job was
 // loaded afresh since it was seen.
-func (t *turn) lie(i int, undo bool, found job.Found) bool {
+func (t *turn) lie(at side, found job.Found) bool {
 	if len(found.Claim.LockedBy) > makegood.MaxLockedByBytes && found.Finding == job.FoundHeld {
 		return true
 	}
@@ -185,9 +184,9 @@ func (t *turn) lie(i int, undo bool, found job.Found) bool {
 	case job.FoundOver:
 		return true
 	case job.FoundHeld:
-		limit := t.now.Add(planOf(t.w.Steps[i], undo).timeout.Std() + makegood.MaxClaimAhead)
+		limit := t.now.Add(t.plan(at).timeout.Std() + makegood.MaxClaimAhead)
 		// However often it was moved, and whatever the claim says of when it was made.
-		if end := t.activity(i, undo).ClaimUntil().Add(makegood.MaxClaim); end.Before(limit) {
+		if end := t.activity(at).ClaimUntil().Add(makegood.MaxClaim); end.Before(limit) {
 			limit = end
 		}
 		return found.Claim.CompleteBy.After(limit)
@@ -197,14 +196,12 @@ func (t *turn) lie(i int, undo bool, found job.Found) bool {
 }
 
 // overrule ends an attempt whose agent lies: it counts as silent.
-func (t *turn) overrule(i int, undo bool, found job.Found) Verdict {
-	a := t.activity(i, undo)
-	_, known := t.ask(Ask{
-		Kind: AskOverrule, Step: t.job.Steps[i].Name, Attempt: a.Attempt, Undo: undo, LockedBy: found.Claim.LockedBy,
-	})
-	if known {
-		t.silence(i, undo, job.Claim{}, fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
-			agentOf(t.w.Steps[i], undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)))
+func (t *turn) overrule(at side, found job.Found) Verdict {
+	overrule := t.question(AskOverrule, at)
+	overrule.LockedBy = found.Claim.LockedBy
+	if _, known := t.ask(overrule); known {
+		t.silence(at, job.Claim{}, fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
+			agentOf(t.w.Steps[at.step], at.undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)))
 	}
 	return Verdict{Kind: Applied}
 }

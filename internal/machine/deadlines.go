@@ -56,44 +56,44 @@ func (t *turn) timeUp() {
 }
 
 func (t *turn) dueStep(i int) {
-	for _, undo := range []bool{false, true} {
-		a := t.activity(i, undo)
+	for _, at := range sides(i) {
+		a := t.activity(at)
 		switch a.State {
 		case job.Backoff:
-			if t.going() && undo != t.forwards() && passed(a.At, t.now) {
-				t.openAttempt(i, undo)
+			if t.going() && t.wanted(at) && passed(a.At, t.now) {
+				t.openAttempt(at)
 			}
 		case job.Dispatched:
-			t.dueAttempt(i, undo)
+			t.dueAttempt(at)
 		}
 	}
 }
 
 // dueAttempt looks at an attempt that is out, when it is time to, or ends it if it is not wanted.
-func (t *turn) dueAttempt(i int, undo bool) {
-	a := t.activity(i, undo)
+func (t *turn) dueAttempt(at side) {
+	a := t.activity(at)
 	due := passed(a.LookAt, t.now)
 	switch {
-	case t.w.Steps[i].Shared:
+	case t.shared(at):
 		if due {
-			t.silence(i, undo, job.Claim{}, noReply)
+			t.silence(at, job.Claim{}, noReply)
 		}
-	case due && (undo == t.forwards() || !t.going()):
-		t.end(i, undo)
-	case due || t.takenAlong(i, undo):
-		t.look(i, undo)
+	case due && (!t.wanted(at) || !t.going()):
+		t.end(at)
+	case due || t.takenAlong(at):
+		t.look(at)
 	}
 }
 
 // takenAlong reports whether an attempt that is not known to be claimed is looked at a little early, together with
 // another that is due: within a quarter of its wait.
-func (t *turn) takenAlong(i int, undo bool) bool {
-	a := t.activity(i, undo)
+func (t *turn) takenAlong(at side) bool {
+	a := t.activity(at)
 	waits := a.LookAt.Sub(a.At)
-	if a.Closing || !t.going() || undo == t.forwards() || a.LookAt.Sub(t.now) > waits/4 {
+	if a.Closing || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
-	for _, w := range t.waits(i, undo) {
+	for _, w := range t.waits(at) {
 		if w == waits {
 			return true
 		}
@@ -105,8 +105,8 @@ func (t *turn) takenAlong(i int, undo bool) bool {
 const noReply = "no reply by CompleteBy"
 
 // silence ends an attempt that started and did not reply in time. What it did is unknown.
-func (t *turn) silence(i int, undo bool, claim job.Claim, why string) {
-	a := t.activity(i, undo)
+func (t *turn) silence(at side, claim job.Claim, why string) {
+	a := t.activity(at)
 	noteStart(a, claim.StartedAt)
 	claim.Attempt = a.Attempt
 	if len(claim.LockedBy) > makegood.MaxLockedByBytes {
@@ -114,16 +114,16 @@ func (t *turn) silence(i int, undo bool, claim job.Claim, why string) {
 		claim.LockedBy = ""
 	}
 	a.Silent = claim
-	t.attemptFailed(i, undo, job.StepError{
+	t.attemptFailed(at, job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Applied: makegood.AppliedUnknown,
 	})
 }
 
 // waits are how long after it was sent an attempt is looked at that is not known to be claimed, but for its StartBy:
 // after its timeout, or the Supervisor's period if that is longer, then 4, 16, 64 times that.
-func (t *turn) waits(i int, undo bool) []time.Duration {
-	p := planOf(t.w.Steps[i], undo)
-	startBy := wait(p.startBy, t.activity(i, undo).Resent).Std()
+func (t *turn) waits(at side) []time.Duration {
+	p := t.plan(at)
+	startBy := wait(p.startBy, t.activity(at).Resent).Std()
 	var all []time.Duration
 	for w := max(p.timeout.Std(), t.facts.Period); w < startBy; w *= 4 {
 		all = append(all, w)
@@ -132,38 +132,38 @@ func (t *turn) waits(i int, undo bool) []time.Duration {
 }
 
 // startBy is when an attempt that nobody claimed is sent again.
-func (t *turn) startBy(i int, undo bool) time.Time {
-	a := t.activity(i, undo)
-	return a.At.Add(wait(planOf(t.w.Steps[i], undo).startBy, a.Resent).Std())
+func (t *turn) startBy(at side) time.Time {
+	a := t.activity(at)
+	return a.At.Add(wait(t.plan(at).startBy, a.Resent).Std())
 }
 
 // nextLook is when an attempt that is not known to be claimed is looked at next.
-func (t *turn) nextLook(i int, undo bool) time.Time {
-	a := t.activity(i, undo)
-	if p := planOf(t.w.Steps[i], undo); p.shared {
+func (t *turn) nextLook(at side) time.Time {
+	a := t.activity(at)
+	if p := t.plan(at); p.shared {
 		return a.At.Add(p.startBy.Std() + p.timeout.Std())
 	}
-	for _, w := range t.waits(i, undo) {
+	for _, w := range t.waits(at) {
 		if at := a.At.Add(w); at.After(t.now) && at.After(a.LookAt) {
 			return at
 		}
 	}
-	return t.startBy(i, undo)
+	return t.startBy(at)
 }
 
 // lives is when an attempt that is claimed is looked at next: at its CompleteBy; one that was extended before, at
 // doubling intervals, up to ten of its heartbeats.
-func (t *turn) lives(i int, undo bool, claim job.Claim) time.Time {
-	timeout := planOf(t.w.Steps[i], undo).timeout.Std()
+func (t *turn) lives(at side, claim job.Claim) time.Time {
+	timeout := t.plan(at).timeout.Std()
 	if !claim.CompleteBy.After(claim.StartedAt.Add(timeout)) {
 		return claim.CompleteBy
 	}
-	lived := t.now.Sub(t.activity(i, undo).Opened())
-	at := t.now.Add(min(max(lived, timeout), maxHeartbeats*timeout))
-	if claim.CompleteBy.After(at) {
+	lived := t.now.Sub(t.activity(at).Opened())
+	look := t.now.Add(min(max(lived, timeout), maxHeartbeats*timeout))
+	if claim.CompleteBy.After(look) {
 		return claim.CompleteBy
 	}
-	return at
+	return look
 }
 
 // maxHeartbeats is how many of its heartbeats lie, at most, between two looks at an attempt that lives.
@@ -182,9 +182,9 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 		return Verdict{Kind: Duplicate, Reason: fmt.Sprintf("run %d is known to the job", e.Incarnation)}
 	}
 	t.job.Incarnation = e.Incarnation
-	for i, s := range t.job.Steps {
-		if a, undo, ok := dispatched(s); ok {
-			t.interrupt(i, undo, a)
+	for i := range t.job.Steps {
+		if at, ok := t.out(i); ok {
+			t.interrupt(at)
 		}
 	}
 	return Verdict{Kind: Applied}
@@ -192,25 +192,24 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 
 // interrupt is no failure: the attempt is not counted against those granted, and the next is made at
 // once. But a step that is running whenever the engine dies may be what kills it.
-func (t *turn) interrupt(i int, undo bool, was job.Activity) {
-	name := t.job.Steps[i].Name
+func (t *turn) interrupt(at side) {
+	a := t.activity(at)
 	var found job.Found
-	if !t.w.Steps[i].Shared {
+	if !t.shared(at) {
 		var ok bool
-		if found, ok = t.ask(Ask{Kind: AskLook, Step: name, Attempt: was.Attempt, Undo: undo}); !ok {
+		if found, ok = t.ask(t.question(AskLook, at)); !ok {
 			return
 		}
 	}
 	// What was closed before anybody claimed it names the attempt, but nobody.
-	claimed := found.Claim.Attempt == was.Attempt && found.Claim.LockedBy != ""
-	a := t.activity(i, undo)
+	claimed := found.Claim.Attempt == a.Attempt && found.Claim.LockedBy != ""
 	if claimed {
 		noteStart(a, found.Claim.StartedAt)
 	}
 	a.Unknown = true
 	a.Tries--
 	t.rest(a, job.NotStarted)
-	if undo == t.forwards() {
+	if !t.wanted(at) {
 		a.State = job.Withdrawn
 	}
 	if !claimed {
@@ -219,7 +218,7 @@ func (t *turn) interrupt(i int, undo bool, was job.Activity) {
 	a.Interruptions++
 	if a.Interruptions > makegood.MaxInterruptions && t.active() {
 		a.State = job.Failed
-		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine: it may be the cause", name, a.Interruptions))
+		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine: it may be the cause", t.name(at), a.Interruptions))
 	}
 }
 
@@ -290,8 +289,8 @@ func (t *turn) due() time.Time {
 		sooner(t.job.StartAt)
 	}
 	for i := range t.job.Steps {
-		for _, undo := range []bool{false, true} {
-			if a := t.activity(i, undo); a.State == job.Backoff {
+		for _, at := range sides(i) {
+			if a := t.activity(at); a.State == job.Backoff {
 				sooner(a.At)
 			}
 		}

@@ -13,7 +13,7 @@ func (t *turn) goForward() {
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
 		if s.Forward.State == job.NotStarted && t.ready(i) && !t.job.Paused() && !t.early() {
-			t.start(i, false)
+			t.start(side{i, false})
 		}
 		if !t.forwards() || !t.active() {
 			// Starting it failed, and that turned or stopped the job.
@@ -39,21 +39,21 @@ func (t *turn) ready(i int) bool {
 }
 
 // start opens the first attempt of a step or undo, if its expressions allow it.
-func (t *turn) start(i int, undo bool) {
-	want := Want{Step: t.w.Steps[i].Name, Undo: undo}
+func (t *turn) start(at side) {
+	want := Want{Step: t.name(at), Undo: at.undo}
 	fact, ok := t.facts.Values[want]
 	switch {
 	case !ok:
 		t.wants = append(t.wants, want)
 	case fact.Err != "":
-		a := t.activity(i, undo)
+		a := t.activity(at)
 		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Applied: makegood.AppliedNo}
-		t.giveUp(i, undo, a.Error.Message)
+		t.giveUp(at, a.Error.Message)
 	case !fact.Run:
-		a := t.activity(i, undo)
+		a := t.activity(at)
 		a.State, a.FinishedAt = job.Skipped, t.now
 	default:
-		t.openAttempt(i, undo)
+		t.openAttempt(at)
 	}
 }
 
@@ -118,7 +118,7 @@ func (t *turn) settle(i int) bool {
 		s.Undo.State = job.Irreversible
 		return true
 	case !t.job.Paused():
-		t.start(i, true)
+		t.start(side{i, true})
 	}
 	return false
 }

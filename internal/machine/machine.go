@@ -21,65 +21,11 @@ package machine
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
-
-// Kind is what became of an event.
-type Kind string
-
-// The kinds of verdict. Whichever it is, the commands that Pending derives must be carried out: an
-// event that changes nothing may be the second delivery of one whose commands were lost.
-const (
-	Applied   Kind = "applied"   // the job changed, and must be saved
-	Duplicate Kind = "duplicate" // it was applied before, or asks for what is already so
-	Stale     Kind = "stale"     // it speaks of what is over, or not with the right token or for the claim that is held
-	Newer     Kind = "newer"     // its token is of a later scheme: the reply is a newer release's to judge, and is left
-	Refused   Kind = "refused"   // the request cannot be granted; Reason says why
-	Wanting   Kind = "wanting"   // facts are missing: Wants names them
-)
-
-// Verdict says what Apply made of an event.
-type Verdict struct {
-	Kind   Kind
-	Reason string
-	// Wants and Asks are the facts that Apply must have, if Kind is Wanting.
-	Wants []Want
-	Asks  []Ask
-}
-
-// Want names a fact: what the expressions of a step, or of its undo, give.
-type Want struct {
-	Step string
-	Undo bool
-}
-
-// Fact is what the expressions of a step gave.
-type Fact struct {
-	// Run is the value of when; true where there is none, and for an undo.
-	Run bool
-	// Err says why when or with could not be evaluated; empty if they could.
-	Err string
-}
-
-// Facts are what deciding needs and cannot know.
-type Facts struct {
-	// Random is a random number; jitter is drawn from it.
-	Random uint64
-	// Values are the facts about expressions that were asked for, Found those about claims.
-	Values map[Want]Fact
-	Found  map[Ask]job.Found
-	// Secret is makegood.SecretBytes random bytes, for a job that has none.
-	Secret []byte
-	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.
-	Period time.Duration
-	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run is brought Interrupted before
-	// anything else: what it has out would be taken for this run's.
-	Incarnation int
-}
 
 // Apply says what event makes of job at now, and how. Unless the verdict is Applied, the job that it
 // gives is the one that it got; but when it is Wanting, it gives the job as far as it is decided, over
@@ -119,55 +65,6 @@ func (t *turn) touch() {
 		t.job.Secret = t.facts.Secret
 	}
 	t.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)
-}
-
-// Submission is what a job is born from.
-type Submission struct {
-	ID         string
-	Definition string
-	Input      job.Payload
-	InputHash  string
-	// Birth is a nonce: see job.Job.
-	Birth string
-	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
-	StartAt time.Time
-	ReplyTo string
-	// Later: the job is to be stored without its first attempts, because whoever stores it does not
-	// send their tasks. Submitted, or the Supervisor, makes them.
-	Later bool
-}
-
-// Submit gives the job as it is to be stored: Pending, with its first attempts open. It may want
-// facts, as Apply does, and then gives the job as far as it is decided.
-func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
-	j := job.Job{
-		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
-		ProcessState: makegood.Pending, Desired: makegood.Processed,
-		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
-		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
-		Steps: make([]job.StepState, len(w.Steps)),
-	}
-	for i, s := range w.Steps {
-		j.Steps[i].Name = s.Name
-	}
-	t := newTurn(w, &j, facts, job.Submitted{}.Cause(), now)
-	t.renewDeadline()
-	if j.ReplyTo != "" {
-		t.announce(false, true)
-	}
-	if s.Later {
-		j.CompleteBy = t.now
-		return j, Verdict{Kind: Applied}
-	}
-	t.advance()
-	if len(t.wants) > 0 {
-		return j, Verdict{Kind: Wanting, Wants: t.wants}
-	}
-	t.touch()
-	t.tell(makegood.Pending)
-	t.setKey(time.Time{}, false)
-	mustAllow(makegood.Pending, j.ProcessState)
-	return j, Verdict{Kind: Applied}
 }
 
 // turn is one decision under way. job is its own copy.
@@ -276,81 +173,4 @@ func (t *turn) stop(reason string) {
 	t.job.PausedAt = time.Time{}
 	t.job.RemindAt = t.now.Add(makegood.FarKey)
 	t.announce(true, true)
-}
-
-// announce notes that somebody must be told of the state that the job is in now.
-func (t *turn) announce(operator, listener bool) {
-	t.job.Seq++
-	t.job.Untold = append(t.job.Untold, job.Announcement{
-		Seq: t.job.Seq, ProcessState: t.job.ProcessState, Reason: t.job.Reason, At: t.now,
-		Operator: operator, Listener: listener,
-	})
-}
-
-// tell notes that whoever listens must be told, if the state is not what it was. Of an Error stop has
-// noted it.
-func (t *turn) tell(was makegood.ProcessState) {
-	is := t.job.ProcessState
-	if is != was && is != makegood.Error && t.job.ReplyTo != "" {
-		t.announce(false, true)
-	}
-}
-
-// submitted makes the first attempts of a job that was stored without them.
-func (t *turn) submitted() Verdict {
-	for _, s := range t.job.Steps {
-		if s.Attempt > 0 || s.Forward.State != job.NotStarted {
-			return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
-		}
-	}
-	if t.job.ProcessState != makegood.Pending || t.job.Paused() || t.early() {
-		return Verdict{Kind: Duplicate, Reason: "nothing is to be started"}
-	}
-	return Verdict{Kind: Applied}
-}
-
-// early reports whether the time at which the job may start has not come.
-func (t *turn) early() bool { return t.now.Before(t.job.StartAt) }
-
-// told takes the announcements off that were delivered to all whom they are for.
-func (t *turn) told(e job.Told) Verdict {
-	news := false
-	for i := range t.job.Untold {
-		a := &t.job.Untold[i]
-		if a.Seq > e.Seq {
-			continue
-		}
-		news = news || e.Operator && a.Operator || e.Listener && a.Listener
-		a.Operator, a.Listener = a.Operator && !e.Operator, a.Listener && !e.Listener
-	}
-	if !news {
-		return Verdict{Kind: Duplicate, Reason: "told already"}
-	}
-	if e.Listener {
-		t.job.TellTries, t.job.TellAt = 0, time.Time{}
-	}
-	t.forgetTold()
-	return Verdict{Kind: Applied}
-}
-
-// notHeard waits longer each time a listener cannot be told, and gives up what is too old to tell.
-func (t *turn) notHeard(e job.NotHeard) Verdict {
-	waiting := slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Listener && a.Seq == e.Seq })
-	if !waiting || t.now.Before(t.job.TellAt) {
-		return Verdict{Kind: Duplicate, Reason: "it is known that the listener did not hear it"}
-	}
-	for i := range t.job.Untold {
-		if a := &t.job.Untold[i]; a.Listener && !t.now.Before(a.At.Add(makegood.MaxTell)) {
-			a.Listener = false
-			t.job.Unheard++
-		}
-	}
-	t.job.TellAt = t.now.Add(doubled[time.Duration](makegood.TellAgain, t.job.TellTries, makegood.MaxTellAgain))
-	t.job.TellTries++
-	t.forgetTold()
-	return Verdict{Kind: Applied}
-}
-
-func (t *turn) forgetTold() {
-	t.job.Untold = slices.DeleteFunc(t.job.Untold, func(a job.Announcement) bool { return !a.Operator && !a.Listener })
 }

@@ -198,7 +198,7 @@ func (t *turn) goOn() {
 		t.renewDeadline()
 	}
 	for i := range t.job.Steps {
-		a := t.activity(i, !t.forwards())
+		a := t.activity(t.inDirection(i))
 		if a.State == job.Failed {
 			a.State, a.FinishedAt = job.NotStarted, time.Time{}
 			a.Tries, a.Interruptions = 0, 0
@@ -210,16 +210,18 @@ func (t *turn) goOn() {
 // and when that is longer than the job has, all that it would find is the job's timeout, time after time. A retry
 // that is not due yet gets a reminder of its own.
 func (t *turn) takeUp(i int) {
-	if a := t.activity(i, !t.forwards()); a.State == job.Dispatched && a.Closing {
+	at := t.inDirection(i)
+	a := t.activity(at)
+	if a.State == job.Dispatched && a.Closing {
 		// Its end was asked for when the job came to stand still. It is wanted again, if it was not closed.
-		t.look(i, !t.forwards())
+		t.look(at)
 	} else {
 		t.dueStep(i)
 	}
-	if a := t.activity(i, !t.forwards()); a.State == job.Backoff {
+	if a.State == job.Backoff {
 		a.Cause = t.cause
 		if passed(a.At, t.now) {
-			t.openAttempt(i, !t.forwards())
+			t.openAttempt(at)
 		}
 	}
 }

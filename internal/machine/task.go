@@ -16,7 +16,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	if !ok {
 		panic(fmt.Sprintf("machine: job %s has no step %s", j.ID, d.Step))
 	}
-	s, a, p := w.Steps[i], t.activity(i, d.Undo), planOf(w.Steps[i], d.Undo)
+	s, a, p := w.Steps[i], t.activity(side{i, d.Undo}), planOf(w.Steps[i], d.Undo)
 	forward := fmt.Sprintf("%s/%s/%d", j.ID, d.Step, j.Round)
 	task := makegood.Task{
 		Job: j.ID, Workflow: j.Workflow, Step: d.Step, Round: j.Round, Attempt: d.Attempt,

@@ -26,6 +26,9 @@ func (h Hunt) Run(t *testing.T) {
 	for _, bug := range h.Bugs {
 		bug.place(t)
 	}
+	if t.Failed() {
+		return
+	}
 	bugs := h.Bugs
 	if !h.All {
 		bugs = nil

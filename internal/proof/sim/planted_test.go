@@ -74,7 +74,7 @@ func bugs() []planted.Bug {
 		{"a job that stops while paused stays paused", "machine/machine.go", "\tt.job.PausedAt = time.Time{}\n\tt.job.RemindAt", "\tt.job.RemindAt"},
 		{"one attempt too many", "machine/attempts.go", "a.Tries < retry.Attempts:", "a.Tries <= retry.Attempts:"},
 		{"one attempt too few", "machine/attempts.go", "a.Tries < retry.Attempts:", "a.Tries+1 < retry.Attempts:"},
-		{"a backoff is not kept", "machine/deadlines.go", "undo != t.forwards() && passed(a.At, t.now) {", "undo != t.forwards() {"},
+		{"a backoff is not kept", "machine/deadlines.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
 		{"the task is sent again in Error", "machine/pending.go", " && j.ProcessState != makegood.Error", ""},
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"the last start is taken for the first", "machine/attempts.go", "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},

@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Submission is what a job is born from.
+type Submission struct {
+	ID         string
+	Definition string
+	Input      job.Payload
+	InputHash  string
+	// Birth is a nonce: see job.Job.
+	Birth string
+	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
+	StartAt time.Time
+	ReplyTo string
+	// Later: the job is to be stored without its first attempts, because whoever stores it does not
+	// send their tasks. Submitted, or the Supervisor, makes them.
+	Later bool
+}
+
+// Submit gives the job as it is to be stored: Pending, with its first attempts open. It may want
+// facts, as Apply does, and then gives the job as far as it is decided.
+func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
+	j := job.Job{
+		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
+		ProcessState: makegood.Pending, Desired: makegood.Processed,
+		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
+		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
+		Steps: make([]job.StepState, len(w.Steps)),
+	}
+	for i, s := range w.Steps {
+		j.Steps[i].Name = s.Name
+	}
+	t := newTurn(w, &j, facts, job.Submitted{}.Cause(), now)
+	t.renewDeadline()
+	if j.ReplyTo != "" {
+		t.announce(false, true)
+	}
+	if s.Later {
+		j.CompleteBy = t.now
+		return j, Verdict{Kind: Applied}
+	}
+	t.advance()
+	if len(t.wants) > 0 {
+		return j, Verdict{Kind: Wanting, Wants: t.wants}
+	}
+	t.touch()
+	t.tell(makegood.Pending)
+	t.setKey(time.Time{}, false)
+	mustAllow(makegood.Pending, j.ProcessState)
+	return j, Verdict{Kind: Applied}
+}
+
+// submitted makes the first attempts of a job that was stored without them.
+func (t *turn) submitted() Verdict {
+	for _, s := range t.job.Steps {
+		if s.Attempt > 0 || s.Forward.State != job.NotStarted {
+			return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
+		}
+	}
+	if t.job.ProcessState != makegood.Pending || t.job.Paused() || t.early() {
+		return Verdict{Kind: Duplicate, Reason: "nothing is to be started"}
+	}
+	return Verdict{Kind: Applied}
+}
+
+// early reports whether the time at which the job may start has not come.
+func (t *turn) early() bool { return t.now.Before(t.job.StartAt) }

@@ -1,0 +1,70 @@
+package machine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// announce notes that somebody must be told of the state that the job is in now.
+func (t *turn) announce(operator, listener bool) {
+	t.job.Seq++
+	t.job.Untold = append(t.job.Untold, job.Announcement{
+		Seq: t.job.Seq, ProcessState: t.job.ProcessState, Reason: t.job.Reason, At: t.now,
+		Operator: operator, Listener: listener,
+	})
+}
+
+// tell notes that whoever listens must be told, if the state is not what it was. Of an Error stop has
+// noted it.
+func (t *turn) tell(was makegood.ProcessState) {
+	is := t.job.ProcessState
+	if is != was && is != makegood.Error && t.job.ReplyTo != "" {
+		t.announce(false, true)
+	}
+}
+
+// told takes the announcements off that were delivered to all whom they are for.
+func (t *turn) told(e job.Told) Verdict {
+	news := false
+	for i := range t.job.Untold {
+		a := &t.job.Untold[i]
+		if a.Seq > e.Seq {
+			continue
+		}
+		news = news || e.Operator && a.Operator || e.Listener && a.Listener
+		a.Operator, a.Listener = a.Operator && !e.Operator, a.Listener && !e.Listener
+	}
+	if !news {
+		return Verdict{Kind: Duplicate, Reason: "told already"}
+	}
+	if e.Listener {
+		t.job.TellTries, t.job.TellAt = 0, time.Time{}
+	}
+	t.forgetTold()
+	return Verdict{Kind: Applied}
+}
+
+// notHeard waits longer each time a listener cannot be told, and gives up what is too old to tell.
+func (t *turn) notHeard(e job.NotHeard) Verdict {
+	waiting := slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Listener && a.Seq == e.Seq })
+	if !waiting || t.now.Before(t.job.TellAt) {
+		return Verdict{Kind: Duplicate, Reason: "it is known that the listener did not hear it"}
+	}
+	for i := range t.job.Untold {
+		if a := &t.job.Untold[i]; a.Listener && !t.now.Before(a.At.Add(makegood.MaxTell)) {
+			a.Listener = false
+			t.job.Unheard++
+		}
+	}
+	t.job.TellAt = t.now.Add(doubled[time.Duration](makegood.TellAgain, t.job.TellTries, makegood.MaxTellAgain))
+	t.job.TellTries++
+	t.forgetTold()
+	return Verdict{Kind: Applied}
+}
+
+func (t *turn) forgetTold() {
+	t.job.Untold = slices.DeleteFunc(t.job.Untold, func(a job.Announcement) bool { return !a.Operator && !a.Listener })
+}

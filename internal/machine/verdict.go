@@ -1,0 +1,60 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Kind is what became of an event.
+type Kind string
+
+// The kinds of verdict. Whichever it is, the commands that Pending derives must be carried out: an
+// event that changes nothing may be the second delivery of one whose commands were lost.
+const (
+	Applied   Kind = "applied"   // the job changed, and must be saved
+	Duplicate Kind = "duplicate" // it was applied before, or asks for what is already so
+	Stale     Kind = "stale"     // it speaks of what is over, or not with the right token or for the claim that is held
+	Newer     Kind = "newer"     // its token is of a later scheme: the reply is a newer release's to judge, and is left
+	Refused   Kind = "refused"   // the request cannot be granted; Reason says why
+	Wanting   Kind = "wanting"   // facts are missing: Wants names them
+)
+
+// Verdict says what Apply made of an event.
+type Verdict struct {
+	Kind   Kind
+	Reason string
+	// Wants and Asks are the facts that Apply must have, if Kind is Wanting.
+	Wants []Want
+	Asks  []Ask
+}
+
+// Want names a fact: what the expressions of a step, or of its undo, give.
+type Want struct {
+	Step string
+	Undo bool
+}
+
+// Fact is what the expressions of a step gave.
+type Fact struct {
+	// Run is the value of when; true where there is none, and for an undo.
+	Run bool
+	// Err says why when or with could not be evaluated; empty if they could.
+	Err string
+}
+
+// Facts are what deciding needs and cannot know.
+type Facts struct {
+	// Random is a random number; jitter is drawn from it.
+	Random uint64
+	// Values are the facts about expressions that were asked for, Found those about claims.
+	Values map[Want]Fact
+	Found  map[Ask]job.Found
+	// Secret is makegood.SecretBytes random bytes, for a job that has none.
+	Secret []byte
+	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.
+	Period time.Duration
+	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run is brought Interrupted before
+	// anything else: what it has out would be taken for this run's.
+	Incarnation int
+}
