@@ -29,7 +29,7 @@ func (w *world) dealt(l *life, m *message) {
 	if !found {
 		return
 	}
-	if _, deadline := in.Event.(job.DeadlinePassed); deadline && j.Needs > jobformat.Level && !l.newer() {
+	if _, deadline := in.Event.(job.DeadlinePassed); deadline && j.Needs > jobformat.Level && l.older {
 		return // The key stands in the index, and a newer one comes to it.
 	}
 	switch e := in.Event.(type) {

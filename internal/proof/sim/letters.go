@@ -16,6 +16,7 @@ func (l *life) given(batch events.SQSEvent) {
 	defer l.w.mu.Unlock()
 	l.letters, l.firsts = map[string][]job.Event{}, map[string]string{}
 	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
+	l.older = l.w.mixed && !l.newer()
 	for _, answered := range l.w.answered {
 		delete(answered, l)
 	}

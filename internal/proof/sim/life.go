@@ -25,8 +25,10 @@ type life struct {
 	dead  bool
 	// engine is the run of the embedded engine that it is part of; nil: it is a process by itself.
 	engine *engine
-	// release: it is of the newer one. passedOn are the events of its batch that it has left to a newer one.
+	// release: it is of the newer one. older: it was not when it was given its batch. passedOn are the events of the batch
+	// that it has left to a newer one.
 	release  bool
+	older    bool
 	passedOn map[string]bool
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
