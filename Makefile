@@ -4,7 +4,7 @@
 export CGO_ENABLED := 0
 
 tool := go tool -modfile=tools/go.mod
-count := go run ./internal/tidy/testcount
+count := go run ./internal/proof/tidy/testcount
 arches := arm64 amd64
 functions := scheduler agent supervisor door
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/batch"
+	"github.com/makegood-dev/makegood/internal/batch/inputfile"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
-	"github.com/makegood-dev/makegood/internal/inputfile"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/workflowfile"

@@ -15,7 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentrun"
-	"github.com/makegood-dev/makegood/internal/emf"
+	"github.com/makegood-dev/makegood/internal/deployed/emf"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/supervisor"

@@ -14,7 +14,7 @@ import (
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../" + file)
+	text, err := os.ReadFile("../../../" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestTheWorkflowInTheREADMEIsTheSample(t *testing.T) {
 // The Go code in the README is code that compiles: it stands in an example of the agent kit, or in one of the engine,
 // which is run.
 func TestTheCodeInTheREADMECompiles(t *testing.T) {
-	source := read(t, "internal/docs/readme_test.go") + read(t, "engine/embed_test.go")
+	source := read(t, "internal/proof/docs/readme_test.go") + read(t, "engine/embed_test.go")
 	found := blocks(read(t, "README.md"), "go")
 	if len(found) == 0 {
 		t.Error("the README shows no code")

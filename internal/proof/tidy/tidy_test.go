@@ -20,7 +20,7 @@ import (
 )
 
 // root is the module's folder, seen from here.
-const root = "../.."
+const root = "../../.."
 
 // source is a file of the tree.
 type source struct {

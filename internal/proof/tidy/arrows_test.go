@@ -68,7 +68,7 @@ var arrows = []arrow{
 	// What is read from people.
 	{"internal/workflowfile", []string{".", "internal/canonical", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
 	{"internal/workflowfile/*", []string{".", "internal/canonical"}, []string{"github.com/itchyny/gojq"}},
-	{"internal/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
+	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
@@ -87,13 +87,13 @@ var arrows = []arrow{
 
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
-	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
+	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/batch/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for all functions.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
 	{"internal/proof/costmeter", nil, []string{awsSDK, smithy}},
 	// A log line that CloudWatch reads; it knows no metric of ours.
-	{"internal/emf", nil, nil},
+	{"internal/deployed/emf", nil, nil},
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
 	{"internal/stack", []string{"client", "client/doors"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
@@ -119,7 +119,7 @@ var arrows = []arrow{
 	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
 	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
-	{"internal/tidy/*", nil, nil},
+	{"internal/proof/tidy/*", nil, nil},
 	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
@@ -183,7 +183,7 @@ func rowOf(dir string) (arrow, bool) {
 
 // isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
 func isLibrary(dir string) bool {
-	for _, top := range []string{"cmd", "functions", "examples", "workflows", "e2e", "events", "localstack", "internal/tidy"} {
+	for _, top := range []string{"cmd", "functions", "examples", "workflows", "e2e", "events", "localstack", "internal/proof/tidy"} {
 		if dir == top || strings.HasPrefix(dir, top+"/") {
 			return false
 		}
@@ -241,7 +241,7 @@ func checkArrows(sources []source) []string {
 	for _, s := range ours(sources) {
 		row, known := rowOf(s.dir())
 		if !known {
-			found = append(found, fmt.Sprintf("%s: a package without a row in the table of arrows (internal/tidy)", s.path))
+			found = append(found, fmt.Sprintf("%s: a package without a row in the table of arrows (internal/proof/tidy)", s.path))
 			continue
 		}
 		for _, i := range imports(s) {
@@ -250,7 +250,7 @@ func checkArrows(sources []source) []string {
 			case i.ours != "" && row.allowsOurs(i.ours):
 			case i.ours == "" && row.allowsVendor(i.name):
 			default:
-				found = append(found, i.at("%s may not import %s: no such arrow in the table (internal/tidy)", s.dir(), i.name))
+				found = append(found, i.at("%s may not import %s: no such arrow in the table (internal/proof/tidy)", s.dir(), i.name))
 			}
 		}
 	}

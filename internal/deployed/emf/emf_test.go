@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood/internal/emf"
+	"github.com/makegood-dev/makegood/internal/deployed/emf"
 )
 
 func good() emf.Record {

@@ -53,7 +53,7 @@ func catalogue() []string {
 
 // The list of ids is that of the catalogue which the project was given, where that is at hand.
 func TestTheCatalogueIsTheOneThatWasGiven(t *testing.T) {
-	text, err := os.ReadFile("../../../shared/failure-modes.md")
+	text, err := os.ReadFile("../../../../shared/failure-modes.md")
 	if errors.Is(err, fs.ErrNotExist) {
 		t.Skip("the catalogue that was given is not here")
 	}
@@ -204,7 +204,7 @@ var suites = []string{"internal/store/storetest"}
 func readPackage(folder string) (tested, error) {
 	found := tested{functions: map[string]bool{}, names: map[string]bool{}}
 	for _, dir := range append(suites, folder) {
-		files, err := filepath.Glob("../../" + dir + "/*.go")
+		files, err := filepath.Glob("../../../" + dir + "/*.go")
 		if err != nil {
 			return found, err
 		}
@@ -216,7 +216,7 @@ func readPackage(folder string) (tested, error) {
 			found.note(file, dir == folder && strings.HasSuffix(name, "_test.go"))
 		}
 	}
-	return found, found.noteData("../../" + folder + "/testdata")
+	return found, found.noteData("../../../" + folder + "/testdata")
 }
 
 // note keeps the texts of a file, and the test functions if it holds those of the package itself.

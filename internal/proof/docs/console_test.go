@@ -95,7 +95,7 @@ func newConsole(t *testing.T) *console {
 	t.Helper()
 	s := &console{t: t, dir: t.TempDir(), shop: freePort(t), api: freePort(t)}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(s.dir, "built")+string(filepath.Separator), "./cmd/makegood", "./examples/shop")
-	build.Dir = "../.."
+	build.Dir = "../../.."
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
@@ -197,7 +197,7 @@ func (s *console) leave(server *exec.Cmd) {
 // The demo's report, as the README shows it.
 func TestTheDemoPrintsWhatTheREADMEShows(t *testing.T) {
 	demo := exec.CommandContext(t.Context(), "go", "run", "./examples/demo")
-	demo.Dir = "../.."
+	demo.Dir = "../../.."
 	demo.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := demo.Output()
 	if err != nil {
@@ -209,7 +209,7 @@ func TestTheDemoPrintsWhatTheREADMEShows(t *testing.T) {
 // What CrashEverywhere finds in a shop that ignores its keys, as the README shows it.
 func TestTheCrashThatTheREADMEShowsIsFound(t *testing.T) {
 	crash := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^TestWhatGoesWrongIsFoundAndTold$/^a_charge_that_ignores_its_key$", "./workflows/order")
-	crash.Dir = "../.."
+	crash.Dir = "../../.."
 	crash.Env = append(os.Environ(), "CGO_ENABLED=0", "MAKEGOOD_PLANTED=1")
 	out, _ := crash.Output() // it fails: that is the point
 	// A test's log is indented, and begins with where it is from.

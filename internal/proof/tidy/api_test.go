@@ -54,7 +54,7 @@ func TestThePublicAPIIsWhatIsWrittenDown(t *testing.T) {
 			t.Errorf("new:  %s", line)
 		}
 	}
-	t.Error("the public API has changed: if it is meant, go test ./internal/tidy -run PublicAPI -rewrite, and read the difference")
+	t.Error("the public API has changed: if it is meant, go test ./internal/proof/tidy -run PublicAPI -rewrite, and read the difference")
 }
 
 // api gives the exported declarations of a package, sorted, without comments, values of variables and bodies.
