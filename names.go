@@ -2,6 +2,9 @@ package makegood
 
 import "fmt"
 
+// HTTPAgent is the agent that is built in.
+const HTTPAgent = "http"
+
 // NameOf is a kind of thing that has a name. The rules of all names are here, and nowhere else.
 type NameOf string
 

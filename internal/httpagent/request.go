@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/httpagent/httprules"
 )
 
 const (
@@ -54,8 +55,8 @@ func newRequest(task makegood.Task, completeBy time.Time) (*http.Request, error)
 	if in.Method == "" {
 		in.Method = http.MethodPost
 	}
-	if !slices.Contains(makegood.HTTPMethods(), in.Method) {
-		return nil, fmt.Errorf("method %q: want one of %s", in.Method, strings.Join(makegood.HTTPMethods(), ", "))
+	if !slices.Contains(httprules.Methods(), in.Method) {
+		return nil, fmt.Errorf("method %q: want one of %s", in.Method, strings.Join(httprules.Methods(), ", "))
 	}
 	u, err := parseURL(in.URL)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/httpagent/httprules"
 )
 
 // seen is a request as a server saw it.
@@ -176,7 +177,7 @@ func TestAnInputThatIsNoRequestIsRefusedAndNothingIsSent(t *testing.T) {
 // second has arrived, as one does that is stopped. Go's transport would send a request with an
 // Idempotency-Key again by itself, or a GET with none.
 func TestOneAttemptIsOneRequestWhenAKeptConnectionBreaks(t *testing.T) {
-	for _, method := range makegood.HTTPMethods() {
+	for _, method := range httprules.Methods() {
 		for _, body := range []any{nil, fields{"a": 1}} {
 			t.Run(fmt.Sprint(method, body), func(t *testing.T) {
 				var requests, connections atomic.Int64

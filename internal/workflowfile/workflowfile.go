@@ -2,7 +2,10 @@
 // complete, and evaluates its expressions for a job. It decides nothing about jobs and reads no files:
 // sources and values are handed in.
 //
-// A workflow is either right or refused as a whole, with everything that is wrong in it.
+// A workflow is either right or refused as a whole, with everything that is wrong in it. All its rules are here: what can
+// be told of it alone (rules.go), of its expressions (plan.go, template.go, undo.go), and of who is to do it (agents.go).
+// What a name may be, how much of anything there may be, and what a request of the agent http must be are asked of
+// makegood.NameOf, makegood's limits and internal/httpagent/httprules.
 package workflowfile
 
 import (
@@ -148,9 +151,7 @@ func decodeDefinition(definition []byte) (w makegood.Workflow, err error) {
 // compile completes, checks and compiles a workflow as it was read.
 func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	w = c.complete(w.WithDefaults())
-	for _, problem := range w.Problems() {
-		c.add(problem.Path, "%s", problem.Message)
-	}
+	c.rules(w)
 	compiled := &Compiled{}
 	if len(w.Steps) <= makegood.MaxSteps {
 		c.linked(w)

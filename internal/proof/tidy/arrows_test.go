@@ -66,7 +66,8 @@ var arrows = []arrow{
 	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 
 	// What is read from people.
-	{"internal/workflowfile", []string{".", "internal/canonical", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	// Of the http agent it needs the rules of its with, and nothing that sends.
+	{"internal/workflowfile", []string{".", "internal/canonical", "internal/httpagent/httprules", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
 	{"internal/workflowfile/*", []string{".", "internal/canonical"}, []string{"github.com/itchyny/gojq"}},
 	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
 
@@ -80,7 +81,9 @@ var arrows = []arrow{
 	{"internal/agentrun", []string{
 		".", "internal/job", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
-	{"internal/httpagent", []string{".", "agent"}, nil},
+	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
+	// What a request must be, for the agent and for what reads workflows.
+	{"internal/httpagent/httprules", nil, nil},
 
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},

@@ -1,0 +1,260 @@
+package workflowfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/httpagent/httprules"
+)
+
+// rules hold one workflow, which is complete, against all that can be told without reading expressions or knowing who is
+// linked. What a name may be says makegood.NameOf, how much of anything there may be the limits of makegood.
+type rules struct {
+	*check
+	workflow makegood.Workflow
+	// first is where each step's name stands first; followed are the names that a step needs.
+	first    map[string]int
+	followed map[string]bool
+}
+
+// rules notes what w breaks of them. The order depends on w alone.
+func (c *check) rules(w makegood.Workflow) {
+	r := rules{check: c, workflow: w, first: map[string]int{}, followed: map[string]bool{}}
+	r.head()
+	if len(w.Steps) > makegood.MaxSteps {
+		// A file of so many steps is not meant seriously, and its other problems would fill the screen.
+		return
+	}
+	for i, s := range w.Steps {
+		if _, known := r.first[s.Name]; !known {
+			r.first[s.Name] = i
+		}
+		for _, need := range s.Needs {
+			r.followed[need] = true
+		}
+	}
+	for i, s := range w.Steps {
+		r.step(i, s)
+	}
+	r.circles()
+}
+
+func (r rules) head() {
+	w := r.workflow
+	r.name("name", makegood.WorkflowName, w.Name)
+	if w.Timeout != 0 {
+		r.duration("timeout", "timeout", w.Timeout, makegood.MinTimeout, makegood.MaxJobTimeout)
+	}
+	r.onFailure(w.OnFailure)
+	switch n := len(w.Steps); {
+	case n == 0:
+		r.add("steps", "a workflow must have at least one step")
+	case n > makegood.MaxSteps:
+		r.add("steps", "%d steps, the limit is %d", n, makegood.MaxSteps)
+	}
+}
+
+func (r rules) onFailure(o makegood.OnFailure) {
+	switch {
+	case o.Action == makegood.FailureWait:
+		r.duration("onFailure", "wait", o.Wait, makegood.MinTimeout, makegood.MaxBackoff)
+	case o.Action != makegood.FailureUndo && o.Action != makegood.FailureStop:
+		r.add("onFailure", "%q is not one of undo, stop and wait DURATION", o.Action)
+	case o.Wait != 0:
+		r.add("onFailure", "%s does not wait: only wait has a duration", o.Action)
+	case o.Action == makegood.FailureUndo && !r.workflow.HasUndo():
+		r.add("onFailure", "undo is wanted, but no step has an undo")
+	}
+}
+
+func (r rules) name(path string, of makegood.NameOf, name string) {
+	if err := of.Check(name); err != nil {
+		r.add(path, "%v", err)
+	}
+}
+
+func (r rules) duration(path, name string, d makegood.Duration, least, most time.Duration) {
+	switch {
+	case d.Std()%time.Millisecond != 0:
+		r.add(path, "%s %s is finer than a millisecond", name, d)
+	case d.Std() < least || d.Std() > most:
+		r.add(path, "%s %s is out of range: %s to %s", name, short(d), short(makegood.Duration(least)), short(makegood.Duration(most)))
+	}
+}
+
+// short writes a duration without the zeros at its end: 1h, not 1h0m0s.
+func short(d makegood.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func (r rules) step(i int, s makegood.Step) {
+	path := stepPath(i)
+	r.name(path+".name", makegood.StepName, s.Name)
+	if first := r.first[s.Name]; first != i && s.Name != "" {
+		r.add(path+".name", "a step is called %q already: step %d", s.Name, first+1)
+	}
+	r.name(path+".agent", makegood.AgentName, s.Agent)
+	if s.Action != s.Name {
+		// A good name of a step is a good one of an action, and of a bad one enough was said.
+		r.name(path+".action", makegood.ActionName, s.Action)
+	}
+	r.needs(path, s)
+	r.with(path+".with", s.Agent, s.With)
+	r.duration(path+".startBy", "startBy", s.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
+	r.duration(path+".timeout", "timeout", s.Timeout, makegood.MinTimeout, makegood.MaxTimeout)
+	r.retry(path+".retry", s.Retry)
+	r.undo(path+".undo", s)
+}
+
+func (r rules) retry(path string, retry makegood.Retry) {
+	if retry.Attempts < 1 || retry.Attempts > makegood.MaxAttempts {
+		r.add(path+".attempts", "attempts %d is out of range: 1 to %d", retry.Attempts, makegood.MaxAttempts)
+	}
+	r.duration(path+".backoff", "backoff", retry.Backoff, time.Millisecond, makegood.MaxBackoff)
+	r.duration(path+".max", "max", retry.Max, time.Millisecond, makegood.MaxBackoff)
+	if retry.Backoff > retry.Max && retry.Max > 0 {
+		r.add(path+".backoff", "backoff %s is over max %s", short(retry.Backoff), short(retry.Max))
+	}
+}
+
+func (r rules) needs(path string, s makegood.Step) {
+	if len(s.Needs) > makegood.MaxSteps {
+		r.add(path+".needs", "%d needs, the limit is %d", len(s.Needs), makegood.MaxSteps)
+		return
+	}
+	for j, need := range s.Needs {
+		place := fmt.Sprintf("%s.needs[%d]", path, j)
+		_, known := r.first[need]
+		switch {
+		case need == s.Name:
+			r.add(place, "step %q needs itself", s.Name)
+		case slices.Index(s.Needs, need) < j:
+			r.add(place, "%q is needed twice", need)
+		case !known:
+			r.add(place, "no step is called %q: known are %s", need, r.known())
+		}
+	}
+}
+
+// known lists the names of the steps, not too many of them.
+func (r rules) known() string {
+	const most = 10
+	var names []string
+	for _, s := range r.workflow.Steps {
+		if s.Name != "" {
+			names = append(names, s.Name)
+		}
+	}
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r rules) undo(path string, s makegood.Step) {
+	switch u := s.Undo; {
+	case u == nil:
+		if r.workflow.HasUndo() && r.followed[s.Name] {
+			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
+		}
+	case u.None:
+		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Retry != (makegood.Retry{}) {
+			r.add(path, "an undo is none or says how, not both")
+		}
+	default:
+		r.undoing(path, s, *u)
+	}
+}
+
+// undoing checks an undo that does something. What it inherited was checked with its step.
+func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
+	if u.Agent != s.Agent {
+		r.name(path+".agent", makegood.AgentName, u.Agent)
+	}
+	switch {
+	case u.Action == "" && u.Agent != makegood.HTTPAgent:
+		r.add(path+".action", "the action of an undo is missing")
+	case u.Action != "":
+		r.name(path+".action", makegood.ActionName, u.Action)
+	}
+	same := string(u.With) == string(s.With)
+	switch {
+	case same && u.Agent == makegood.HTTPAgent:
+		r.add(path+".with", "an http undo must say its own with: else it repeats the request of the step")
+	case !same:
+		r.with(path+".with", u.Agent, u.With)
+	}
+	if u.StartBy != s.StartBy {
+		r.duration(path+".startBy", "startBy", u.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
+	}
+	if u.Timeout != s.Timeout {
+		r.duration(path+".timeout", "timeout", u.Timeout, makegood.MinTimeout, makegood.MaxTimeout)
+	}
+	if u.Retry != s.Retry {
+		r.retry(path+".retry", u.Retry)
+	}
+}
+
+func (r rules) with(path, agent string, with json.RawMessage) {
+	switch {
+	case len(with) > makegood.MaxPayloadBytes:
+		r.add(path, "%d bytes as JSON, the limit is %d", len(with), makegood.MaxPayloadBytes)
+	case with != nil && !json.Valid(with):
+		r.add(path, "not JSON")
+	case agent == makegood.HTTPAgent:
+		for _, p := range httprules.Check(with) {
+			r.add(inside(path, p.Path), "%s", p.Message)
+		}
+	}
+}
+
+// inside is a place within path; empty: path itself.
+func inside(path, place string) string {
+	if place == "" {
+		return path
+	}
+	return path + "." + place
+}
+
+// circles looks for steps that wait for each other, depth first, and names one circle of each start.
+func (r rules) circles() {
+	done := map[string]bool{}
+	for _, s := range r.workflow.Steps {
+		r.follow(s.Name, nil, done)
+	}
+}
+
+// follow goes down from name, which trail led to, and reports whether it came back to the trail.
+func (r rules) follow(name string, trail []string, done map[string]bool) bool {
+	i, known := r.first[name]
+	if !known || done[name] {
+		return false
+	}
+	done[name] = true
+	trail = append(trail, name)
+	for j, need := range r.workflow.Steps[i].Needs {
+		if need == name {
+			continue
+		}
+		if at := slices.Index(trail, need); at >= 0 {
+			circle := strings.Join(append(slices.Clone(trail[at:]), need), " -> ")
+			r.add(fmt.Sprintf("steps[%d].needs[%d]", i, j), "steps wait for each other in a circle: %s", circle)
+			return true
+		}
+		if r.follow(need, trail, done) {
+			return true
+		}
+	}
+	return false
+}
