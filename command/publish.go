@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/stack"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -67,19 +66,8 @@ func publish(cmd *cobra.Command, o remote, file string, agents []agent.Handler) 
 
 // sayUnlinked names the agents whose actions could not be checked, because they are not linked here.
 func sayUnlinked(w io.Writer, c *workflowfile.Compiled, agents []agent.Handler) {
-	var unlinked []string
-	for _, s := range c.Workflow.Steps {
-		named := []string{s.Agent}
-		if s.CanUndo() {
-			named = append(named, s.Undo.Agent)
-		}
-		for _, name := range named {
-			linked := name == makegood.HTTPAgent || slices.ContainsFunc(agents, func(a agent.Handler) bool { return a.Name() == name })
-			if !linked && !slices.Contains(unlinked, name) {
-				unlinked = append(unlinked, name)
-			}
-		}
-	}
+	linked := linkedNames(agents)
+	unlinked := slices.DeleteFunc(c.Agents(), func(name string) bool { return slices.Contains(linked, name) })
 	if len(unlinked) > 0 {
 		fmt.Fprintf(w, "not linked into this command, so their actions were not checked: %s\n", strings.Join(unlinked, ", "))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
@@ -57,9 +58,6 @@ const (
 	varMemory     = "AWS_LAMBDA_FUNCTION_MEMORY_SIZE"
 	varRuntimeAPI = "AWS_LAMBDA_RUNTIME_API"
 )
-
-// httpAgent is the built-in agent's name.
-const httpAgent = "http"
 
 // maxRetention is the longest retention, in days: ten years.
 const maxRetention = 3660
@@ -162,7 +160,7 @@ type agentConfig struct {
 
 func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig, error) {
 	e := &environment{getenv: getenv}
-	names := []string{httpAgent}
+	names := []string{makegood.HTTPAgent}
 	for _, a := range agents {
 		names = append(names, a.Name())
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/httpagent"
@@ -201,7 +202,7 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 			runs = a
 		}
 	}
-	if c.agent == httpAgent {
+	if c.agent == makegood.HTTPAgent {
 		if runs, err = httpagent.New(httpagent.Policy{Allow: c.allow, RuntimeAPI: c.runtimeAPI}); err != nil {
 			return nil, fmt.Errorf("environment: %s: %w", VarHTTPAllow, err)
 		}

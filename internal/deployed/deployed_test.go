@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/supervisor"
@@ -22,7 +23,7 @@ import (
 func good() map[string]string {
 	return map[string]string{
 		varRegion: "eu-central-1", varFunction: "f", VarTable: "jobs", VarIndex: "CompleteBy",
-		VarQueuePrefix: "stack-", VarAgent: httpAgent, VarDoor: "submit",
+		VarQueuePrefix: "stack-", VarAgent: makegood.HTTPAgent, VarDoor: "submit",
 	}
 }
 

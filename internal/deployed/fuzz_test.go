@@ -3,6 +3,8 @@ package deployed
 import (
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // FuzzConfig reads any configuration: it is good, or what is wrong names a variable.
@@ -11,7 +13,7 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, queues, replies, allow, shards, level string) {
 		environment := map[string]string{
 			VarTable: "t", VarIndex: "i", VarShards: shards, VarQueues: queues, VarReplies: replies, VarHTTPAllow: allow,
-			VarLogLevel: level, VarRetention: shards, VarAgent: httpAgent, varRegion: "eu-central-1", varFunction: "f", varRuntimeAPI: "127.0.0.1:1",
+			VarLogLevel: level, VarRetention: shards, VarAgent: makegood.HTTPAgent, varRegion: "eu-central-1", varFunction: "f", varRuntimeAPI: "127.0.0.1:1",
 		}
 		getenv := func(name string) string { return environment[name] }
 		c, err1 := readScheduler(getenv)

@@ -54,8 +54,8 @@ func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s schedul
 // Publish makes a definition the current one of its workflow's name; jobs that are there keep theirs. It refuses,
 // with scheduler.ErrInvalid, one with an agent that has no queue.
 func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
-	if err := scheduler.CheckAgents(c, o.agents); err != nil {
-		return err
+	if err := c.CheckQueues(o.agents); err != nil {
+		return fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
 	}
 	return o.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition)
 }

@@ -21,9 +21,6 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 )
 
-// Name is the agent's name in workflows.
-const Name = "http"
-
 const (
 	// maxResponseHeaderBytes is how large the header of an answer may be.
 	maxResponseHeaderBytes = 64 << 10
@@ -80,7 +77,7 @@ func (a *Agent) Close() {
 }
 
 // Name is "http".
-func (a *Agent) Name() string { return Name }
+func (a *Agent) Name() string { return makegood.HTTPAgent }
 
 // Handle sends the request that the task's input describes, once, and reads the answer. It ends when
 // ctx does. What is wrong with the input, or where it may not connect to, is final and surely not

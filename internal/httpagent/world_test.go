@@ -86,7 +86,7 @@ func taskOf(t *testing.T, with fields) makegood.Task {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return makegood.Task{Job: "j", Step: "call", Round: 1, Attempt: 4, Agent: Name, Action: "call", Key: "j/call/1", Input: in}
+	return makegood.Task{Job: "j", Step: "call", Round: 1, Attempt: 4, Agent: makegood.HTTPAgent, Action: "call", Key: "j/call/1", Input: in}
 }
 
 func undoOf(t *testing.T, with fields, outcome makegood.Outcome) makegood.Task {

@@ -120,8 +120,8 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err != nil {
 		return submitted{}, fmt.Errorf("definition %s: %w", sub.Definition, err)
 	}
-	if err := CheckAgents(compiled, s.config.Agents); err != nil {
-		return submitted{}, err
+	if err := compiled.CheckQueues(s.config.Agents); err != nil {
+		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	j, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {

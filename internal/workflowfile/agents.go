@@ -1,6 +1,7 @@
 package workflowfile
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/makegood-dev/makegood"
@@ -64,6 +65,44 @@ func (c *Compiled) Check(options ...Option) error {
 		return k.errors("workflow " + c.Workflow.Name)
 	}
 	return nil
+}
+
+// CheckQueues refuses a workflow with an agent that is not among these, which have a queue: its tasks would wait for one
+// that is not there. Of no agents nothing is known, and nothing is refused.
+func (c *Compiled) CheckQueues(agents []string) error {
+	if len(agents) == 0 {
+		return nil
+	}
+	for _, s := range c.Workflow.Steps {
+		for _, name := range asked(s) {
+			if !slices.Contains(agents, name) {
+				return fmt.Errorf("workflow %s, step %s: the agent %s has no queue here; those that have one are %v",
+					c.Workflow.Name, s.Name, name, agents)
+			}
+		}
+	}
+	return nil
+}
+
+// Agents names the agents of a workflow, each once, in the order of its steps.
+func (c *Compiled) Agents() []string {
+	var names []string
+	for _, s := range c.Workflow.Steps {
+		for _, name := range asked(s) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// asked are the agents of a step: of itself, and of its undo.
+func asked(s makegood.Step) []string {
+	if !s.CanUndo() {
+		return []string{s.Agent}
+	}
+	return []string{s.Agent, s.Undo.Agent}
 }
 
 // linked checks the agents and actions that w names.

@@ -1,6 +1,9 @@
 package workflowfile
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // anAgent may be asked for anything.
 type anAgent string
@@ -50,6 +53,29 @@ func TestACompiledWorkflowIsCheckedAgainstAnEnginesAgents(t *testing.T) {
 		`workflow x: steps[1].agent: no agent "http": known are warehouse`
 	if got := text(c.Check(WithExactly(warehouse{}))); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAnAgentWithoutAQueueIsRefusedAlsoThatOfAnUndo(t *testing.T) {
+	c, err := Parse("f", []byte("name: x\nsteps: [{name: a, agent: y, undo: {agent: z, action: u}}, {name: b, agent: y, undo: none}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		agents []string
+		want   string
+	}{
+		{nil, ""},
+		{[]string{"z", "y"}, ""},
+		{[]string{"y"}, "workflow x, step a: the agent z has no queue here; those that have one are [y]"},
+		{[]string{"z"}, "workflow x, step a: the agent y has no queue here; those that have one are [z]"},
+	} {
+		if got := text(c.CheckQueues(r.agents)); got != r.want {
+			t.Errorf("%v: got %s, want %s", r.agents, got, r.want)
+		}
+	}
+	if got := strings.Join(c.Agents(), " "); got != "y z" {
+		t.Errorf("got the agents %s, want each once", got)
 	}
 }
 

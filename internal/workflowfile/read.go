@@ -189,13 +189,13 @@ func (r reader) attempts(n *yaml.Node, path string) int {
 		return 0
 	}
 	attempts, err := strconv.Atoi(n.Value)
-	switch {
-	case kindOf(n) != kindNumber || err != nil && !errors.Is(err, strconv.ErrRange):
+	if kindOf(n) != kindNumber || err != nil && !errors.Is(err, strconv.ErrRange) {
 		r.wrong(path, "attempts must be a whole number, got %s", describe(n))
-	case err != nil || attempts < 1 || attempts > makegood.MaxAttempts:
-		// Said here, because 0 would mean the default further on.
-		r.wrong(path, "attempts %s is out of range: 1 to %d", n.Value, makegood.MaxAttempts)
+		return attempts
 	}
+	// Checked here, as it was written, because 0 would mean the default further on. What no int holds is out of range, too.
+	r.check.attempts(path, attempts, n.Value)
+	r.spoil(path)
 	return attempts
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,13 +119,18 @@ func (r rules) step(i int, s makegood.Step) {
 }
 
 func (r rules) retry(path string, retry makegood.Retry) {
-	if retry.Attempts < 1 || retry.Attempts > makegood.MaxAttempts {
-		r.add(path+".attempts", "attempts %d is out of range: 1 to %d", retry.Attempts, makegood.MaxAttempts)
-	}
+	r.attempts(path+".attempts", retry.Attempts, strconv.Itoa(retry.Attempts))
 	r.duration(path+".backoff", "backoff", retry.Backoff, time.Millisecond, makegood.MaxBackoff)
 	r.duration(path+".max", "max", retry.Max, time.Millisecond, makegood.MaxBackoff)
 	if retry.Backoff > retry.Max && retry.Max > 0 {
 		r.add(path+".backoff", "backoff %s is over max %s", short(retry.Backoff), short(retry.Max))
+	}
+}
+
+// attempts checks a number of attempts, which was written so.
+func (c *check) attempts(path string, attempts int, written string) {
+	if attempts < 1 || attempts > makegood.MaxAttempts {
+		c.add(path, "attempts %s is out of range: 1 to %d", written, makegood.MaxAttempts)
 	}
 }
 
