@@ -172,7 +172,7 @@ func TestWhatASchemaCanSayOfBadWorkflowsItSays(t *testing.T) {
 	}
 }
 
-// The patterns are written twice, here and in the checks of the words.
+// The pattern of durations is written twice, here and in makegood.ParseDuration; those of names come from makegood.NameOf.
 func TestTheSchemaTakesTheNamesAndDurationsThatAreTaken(t *testing.T) {
 	root := workflowSchema()
 	long := strings.Repeat("a", makegood.MaxNameBytes)
