@@ -79,7 +79,7 @@ func (w *world) value() types.AttributeValue {
 	case 0:
 		// Whole, and ending in a 1: of others MiniStack counts a byte more than DynamoDB Local, for digits that are not
 		// aligned with the point in pairs. The documentation says "approximately".
-		return number(fmt.Sprint([]string{"", "-"}[w.random.IntN(2)], w.random.IntN(5e8), 1))
+		return number(fmt.Sprintf("%s%d1", []string{"", "-"}[w.random.IntN(2)], w.random.IntN(5e8)))
 	case 1:
 		return &types.AttributeValueMemberBOOL{Value: true}
 	case 2:
