@@ -104,7 +104,6 @@ var arrows = []arrow{
 	{"internal/httpapi", []string{
 		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
 	}, nil},
-	{"internal/web", []string{".", "internal/embedded", "internal/scheduler", "internal/store", "internal/workflowfile", "internal/canonical", "client"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
@@ -184,14 +183,12 @@ func rowOf(dir string) (arrow, bool) {
 	return best, found
 }
 
+// noLibraries are the folders of mains, examples and tests.
+var noLibraries = []string{"cmd", "functions", "examples", "workflows", "e2e", "events", "localstack", "internal/proof/tidy"}
+
 // isLibrary reports whether "*" stands for a folder: nobody may import a main, an example or a test.
 func isLibrary(dir string) bool {
-	for _, top := range []string{"cmd", "functions", "examples", "workflows", "e2e", "events", "localstack", "internal/proof/tidy"} {
-		if dir == top || strings.HasPrefix(dir, top+"/") {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(noLibraries, func(top string) bool { return within(dir, top) })
 }
 
 func (a arrow) allowsOurs(to string) bool {
