@@ -11,59 +11,22 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
-)
 
-// loops gives a decoded template with its loops written out and all else as it is: what CloudFormation hands to
-// the SAM transform.
-func loops(v any, loop map[string]any) any {
-	switch v := v.(type) {
-	case []any:
-		all := []any{}
-		for _, each := range v {
-			all = append(all, loops(each, loop))
-		}
-		return all
-	case string:
-		return v
-	case map[string]any:
-		if value, ok := loop[text(v["Ref"])]; ok && len(v) == 1 {
-			return value
-		}
-		if sub, ok := v["Fn::Sub"].(string); ok && len(loop) > 0 {
-			for name, value := range loop {
-				sub = strings.ReplaceAll(sub, "${"+name+"}", text(value))
-			}
-			if !strings.Contains(sub, "${") {
-				return sub
-			}
-			return map[string]any{"Fn::Sub": sub}
-		}
-		all := map[string]any{}
-		for key, each := range v {
-			if !strings.HasPrefix(key, "Fn::ForEach::") {
-				all[key] = loops(each, loop)
-				continue
-			}
-			parts := each.([]any)
-			for _, value := range parts[1].([]any) {
-				for name, body := range parts[2].(map[string]any) {
-					all[strings.ReplaceAll(name, "${"+text(parts[0])+"}", text(value))] = loops(body, map[string]any{text(parts[0]): value})
-				}
-			}
-		}
-		return all
-	}
-	return v
-}
+	"github.com/makegood-dev/makegood/localstack"
+)
 
 // expand gives what AWS's SAM transform makes of a template.
 func expand(t *testing.T, source string) map[string]resource {
 	t.Helper()
-	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(source), &document); err != nil {
+	written, err := localstack.Unroll([]byte(source))
+	if err != nil {
 		t.Fatal(err)
 	}
-	whole := loops(decode(document.Content[0]), nil).(map[string]any)
+	var document yaml.Node
+	if err := yaml.Unmarshal(written, &document); err != nil {
+		t.Fatal(err)
+	}
+	whole := decode(document.Content[0]).(map[string]any)
 	whole["Transform"] = "AWS::Serverless-2016-10-31"
 	in, err := json.Marshal(whole)
 	if err != nil {

@@ -13,7 +13,7 @@ func decode(n *yaml.Node) any {
 	var value any
 	switch n.Kind {
 	case yaml.AliasNode:
-		return decode(n.Alias) // SAM writes it out: no alias gets to CloudFormation
+		return decode(n.Alias)
 	case yaml.MappingNode:
 		m := map[string]any{}
 		for i := 0; i < len(n.Content); i += 2 {
@@ -50,13 +50,13 @@ func isFunction(tag string) bool { return strings.HasPrefix(tag, "!") && !string
 // absent is what Ref AWS::NoValue gives.
 type absent struct{}
 
-// resolve resolves the functions in v, where loop has the values of the loops around it.
-func (t *template) resolve(v any, loop map[string]any) any {
+// resolve resolves the functions in v.
+func (t *template) resolve(v any) any {
 	switch v := v.(type) {
 	case []any:
 		all := []any{}
 		for _, each := range v {
-			if r := t.resolve(each, loop); r != any(absent{}) {
+			if r := t.resolve(each); r != any(absent{}) {
 				all = append(all, r)
 			}
 		}
@@ -64,14 +64,14 @@ func (t *template) resolve(v any, loop map[string]any) any {
 	case map[string]any:
 		if len(v) == 1 {
 			for name, argument := range v {
-				if r, known := t.call(name, argument, loop); known {
+				if r, known := t.call(name, argument); known {
 					return r
 				}
 			}
 		}
 		all := map[string]any{}
 		for key, each := range v {
-			if r := t.resolve(each, loop); r != any(absent{}) {
+			if r := t.resolve(each); r != any(absent{}) {
 				all[key] = r
 			}
 		}
@@ -81,27 +81,29 @@ func (t *template) resolve(v any, loop map[string]any) any {
 }
 
 // call gives what a function gives.
-func (t *template) call(name string, argument any, loop map[string]any) (value any, known bool) {
+func (t *template) call(name string, argument any) (value any, known bool) {
 	switch name {
 	case "Ref":
-		return t.named(text(argument), loop), true
+		return t.named(text(argument)), true
 	case "Fn::Sub":
 		if parts, ok := argument.([]any); ok {
-			names, _ := t.resolve(parts[1], loop).(map[string]any)
-			return t.substitute(t.substitute(text(parts[0]), names), loop), true
+			s := text(parts[0])
+			for name, value := range t.resolve(parts[1]).(map[string]any) {
+				s = strings.ReplaceAll(s, "${"+name+"}", text(value))
+			}
+			return t.substitute(s), true
 		}
-		return t.substitute(text(argument), loop), true
+		return t.substitute(text(argument)), true
 	case "Fn::GetAtt":
-		parts := texts(t.resolve(argument, loop))
-		// A loop's Fn::Sub gives the name of a resource.
+		parts := texts(t.resolve(argument))
 		return "${" + strings.Join(parts, ".") + "}", true
 	case "Fn::FindInMap":
-		return t.find(list(t.resolve(argument, loop))), true
+		return t.find(list(t.resolve(argument))), true
 	case "Fn::Join":
-		parts := list(t.resolve(argument, loop))
+		parts := list(t.resolve(argument))
 		return strings.Join(texts(parts[1]), text(parts[0])), true
 	case "Fn::Split":
-		parts := texts(t.resolve(argument, loop))
+		parts := texts(t.resolve(argument))
 		var all []any
 		for part := range strings.SplitSeq(parts[1], parts[0]) {
 			all = append(all, part)
@@ -110,9 +112,9 @@ func (t *template) call(name string, argument any, loop map[string]any) (value a
 	case "Fn::If":
 		parts := argument.([]any)
 		if t.conditions[text(parts[0])] {
-			return t.resolve(parts[1], loop), true
+			return t.resolve(parts[1]), true
 		}
-		return t.resolve(parts[2], loop), true
+		return t.resolve(parts[2]), true
 	}
 	return nil, false
 }
@@ -127,10 +129,7 @@ func (t *template) find(arguments []any) any {
 }
 
 // named gives what a name stands for.
-func (t *template) named(name string, loop map[string]any) any {
-	if value, ok := loop[name]; ok {
-		return value
-	}
+func (t *template) named(name string) any {
 	if value, ok := t.parameters[name]; ok {
 		return value
 	}
@@ -141,10 +140,7 @@ func (t *template) named(name string, loop map[string]any) any {
 }
 
 // substitute replaces what is known in the string of a Fn::Sub.
-func (t *template) substitute(s string, loop map[string]any) string {
-	for name, value := range loop {
-		s = strings.ReplaceAll(s, "${"+name+"}", text(value))
-	}
+func (t *template) substitute(s string) string {
 	for name, value := range t.parameters {
 		s = strings.ReplaceAll(s, "${"+name+"}", text(value))
 	}
@@ -158,7 +154,7 @@ func (t *template) holds(condition any) bool {
 		return !t.holds(not[0])
 	}
 	pair, ok := m["Fn::Equals"].([]any)
-	return ok && text(t.resolve(pair[0], nil)) == text(t.resolve(pair[1], nil))
+	return ok && text(t.resolve(pair[0])) == text(t.resolve(pair[1]))
 }
 
 // A small template, so that what the rules below rest on is seen to work.

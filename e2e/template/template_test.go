@@ -10,10 +10,11 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/makegood-dev/makegood/localstack"
 )
 
 const templateFile = "../../template.yaml"
@@ -21,6 +22,7 @@ const templateFile = "../../template.yaml"
 // template is a template with its loops expanded. References are written as Fn::Sub would take them:
 // ${Table.Arn}, ${Key}; those to parameters, mappings and conditions are resolved.
 type template struct {
+	text       string
 	source     *yaml.Node
 	parameters map[string]any
 	conditions map[string]bool
@@ -64,16 +66,19 @@ func load(t *testing.T, text string) *template {
 
 // parse reads a template, with these parameters in place of its defaults.
 func parse(text string, parameters map[string]any) (*template, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
+	t := &template{text: text, source: &yaml.Node{}, parameters: map[string]any{}, conditions: map[string]bool{}, resources: map[string]resource{}}
+	if err := yaml.Unmarshal([]byte(text), t.source); err != nil {
 		return nil, err
 	}
-	return parseNode(document.Content[0], parameters)
-}
-
-func parseNode(source *yaml.Node, parameters map[string]any) (*template, error) {
-	t := &template{source: source, parameters: map[string]any{}, conditions: map[string]bool{}, resources: map[string]resource{}}
-	all, _ := decode(t.source).(map[string]any)
+	written, err := localstack.Unroll([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	var document yaml.Node
+	if err := yaml.Unmarshal(written, &document); err != nil {
+		return nil, err
+	}
+	all, _ := decode(document.Content[0]).(map[string]any)
 	for name, declared := range at(all, "Parameters").(map[string]any) {
 		t.parameters[name] = at(declared, "Default")
 	}
@@ -82,38 +87,16 @@ func parseNode(source *yaml.Node, parameters map[string]any) (*template, error) 
 	for name, condition := range at(all, "Conditions").(map[string]any) {
 		t.conditions[name] = t.holds(condition)
 	}
-	t.globals, _ = t.resolve(all["Globals"], nil).(map[string]any)
-	t.outputs, _ = t.resolve(all["Outputs"], nil).(map[string]any)
+	t.globals, _ = t.resolve(all["Globals"]).(map[string]any)
+	t.outputs, _ = t.resolve(all["Outputs"]).(map[string]any)
 	declared, _ := all["Resources"].(map[string]any)
 	if declared == nil {
 		return nil, errors.New("it has no resources")
 	}
-	return t, t.addAll(declared, nil)
-}
-
-// addAll adds resources, those of loops for each of their values.
-func (t *template) addAll(declared map[string]any, loop map[string]any) error {
 	for name, value := range declared {
-		if !strings.HasPrefix(name, "Fn::ForEach::") {
-			t.add(name, t.resolve(value, loop))
-			continue
-		}
-		parts, ok := value.([]any)
-		if !ok || len(parts) != 3 {
-			return fmt.Errorf("%s: want a name, a list and a body", name)
-		}
-		variable := text(parts[0])
-		for _, each := range parts[1].([]any) {
-			body := map[string]any{}
-			for key, inner := range parts[2].(map[string]any) {
-				body[strings.ReplaceAll(key, "${"+variable+"}", text(each))] = inner
-			}
-			if err := t.addAll(body, map[string]any{variable: each}); err != nil {
-				return err
-			}
-		}
+		t.add(name, t.resolve(value))
 	}
-	return nil
+	return t, nil
 }
 
 func (t *template) add(name string, value any) {

@@ -31,7 +31,7 @@ func checkVPC(t *template) []string {
 func (t *template) withoutVPC() []string {
 	without := everything()
 	without["SubnetIds"] = ""
-	outside, err := parseNode(t.source, without)
+	outside, err := parse(t.text, without)
 	if err != nil {
 		return []string{err.Error()}
 	}
