@@ -63,7 +63,7 @@ func TestAPictureIsDrawnOverTheOneBefore(t *testing.T) {
 	if !ok || strings.Count(first, "\n") != 4 || strings.Count(second, "\n") != 3 || !strings.HasSuffix(second, "\x1b[J") {
 		t.Errorf("got %q, want four lines, then up by four, three lines, and the rest wiped", text)
 	}
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		if n := len([]rune(line)); n > 90 {
 			t.Errorf("a line has %d characters, want it cut to the terminal: %q", n, line)
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -158,9 +159,7 @@ func TestKilledTenTimesNothingIsLostOrDoneAgain(t *testing.T) {
 	var back []time.Duration
 	for range kills {
 		back = append(back, s.workAndDie(time.Duration(random.IntN(400))*time.Millisecond))
-		for key, requests := range done(s.jobs(), s.open.Ledger()) {
-			finished[key] = requests
-		}
+		maps.Copy(finished, done(s.jobs(), s.open.Ledger()))
 	}
 	midway := len(finished)
 	t.Logf("back at work, process start included, after %v; %d steps were done before the last run", back, midway)

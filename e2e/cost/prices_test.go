@@ -76,7 +76,7 @@ func TestTheDollarsOfAMillionStepsAreThoseOfAllUnits(t *testing.T) {
 // The table of what comes beside is that of the counted invocations, which stand in the table of the steps.
 func TestThePageSaysWhatComesBeside(t *testing.T) {
 	counted := map[string]float64{}
-	for _, row := range strings.Split(read(t, "e2e/cost/testdata/table.md"), "\n") {
+	for row := range strings.SplitSeq(read(t, "e2e/cost/testdata/table.md"), "\n") {
 		cells := strings.Split(row, " | ")
 		if len(cells) < 6 {
 			continue

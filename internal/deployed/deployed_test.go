@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,9 +89,7 @@ func TestEveryMistakeInTheEnvironmentIsNamedInOneLine(t *testing.T) {
 		{"scheduler", map[string]string{VarWebhook: "https://hooks.example/secret"}, []string{VarWebhook + " is an address, want the ARN"}},
 	} {
 		environment := good()
-		for name, value := range c.change {
-			environment[name] = value
-		}
+		maps.Copy(environment, c.change)
 		err := read(t, c.function, environment)
 		if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s with %v: got %v, want an error of one line, without secrets", c.function, c.change, err)

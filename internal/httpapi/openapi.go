@@ -135,8 +135,8 @@ func (d drawing) structure(t reflect.Type) object {
 	}
 	properties, required := object{}, []string{}
 	d.schemas[t.Name()] = object{"type": "object", "properties": properties}
-	for i := range t.NumField() {
-		if embedded := t.Field(i); embedded.Anonymous {
+	for embedded := range t.Fields() {
+		if embedded.Anonymous {
 			of := d.fields(embedded.Type, properties)
 			required = append(required, of...)
 		}

@@ -93,12 +93,7 @@ func (t *turn) takenAlong(at side) bool {
 	if a.Closing || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {
 		return false
 	}
-	for _, w := range t.waits(at) {
-		if w == waits {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(t.waits(at), waits)
 }
 
 // noReply is why an attempt failed of which nothing was heard.

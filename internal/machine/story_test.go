@@ -114,7 +114,7 @@ type args struct {
 
 func parse(line string) args {
 	a := args{values: map[string]string{}}
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		if name, value, ok := strings.Cut(word, "="); ok {
 			a.values[name] = strings.ReplaceAll(value, "_", " ")
 			continue

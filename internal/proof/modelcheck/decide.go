@@ -201,7 +201,7 @@ func (m *model) task(j job.Job, d job.Dispatch) message {
 	if t.Key != key || (t.Undo != nil) != d.Undo || t.Attempt != d.Attempt || t.Token != token(i, d.Attempt) {
 		panic(fmt.Sprintf("the task of %+v is %+v", d, t))
 	}
-	for age := uint8(0); age < 3; age++ {
+	for age := range uint8(3) {
 		if t.ClaimUntil.Equal(claimUntil(age)) {
 			return message{kind: sendTask, step: uint8(i), n: small(t.Attempt), code: code | taskAge*age}
 		}

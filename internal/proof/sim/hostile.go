@@ -88,7 +88,7 @@ func (w *world) forge(r *rand.Rand) string {
 	var event job.Event
 	switch r.IntN(5) {
 	case 0:
-		event = job.StepSucceeded{Reply: reply, Output: wire.Inline([]byte(fmt.Sprintf(`{"a":%d,"forged":true}`, reply.Attempt)))}
+		event = job.StepSucceeded{Reply: reply, Output: wire.Inline(fmt.Appendf(nil, `{"a":%d,"forged":true}`, reply.Attempt))}
 	case 1:
 		event = job.StepFailed{Reply: reply, Error: job.StepError{Message: forged, Applied: makegood.AppliedNo}}
 	case 2:

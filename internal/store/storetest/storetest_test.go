@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -171,9 +172,7 @@ func edit(m *model, id string, f func(j *job.Job)) {
 func mutants() map[string]mutant {
 	all := saveMutants()
 	for _, more := range []map[string]mutant{claimMutants(), closeMutants(), slotMutants(), otherMutants(), listMutants(), auditMutants(), leaseMutants(), newerMutants()} {
-		for name, m := range more {
-			all[name] = m
-		}
+		maps.Copy(all, more)
 	}
 	return all
 }
