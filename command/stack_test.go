@@ -103,8 +103,8 @@ func TestAStackThatCannotBeAskedIsExplained(t *testing.T) {
 	}
 }
 
-// The environment names a stack for all verbs; what is said on the command line beats it.
-func TestWhatIsSaidBeatsTheEnvironment(t *testing.T) {
+// The environment names a stack for all verbs; what is said on the command line overrides it.
+func TestWhatIsSaidOverridesTheEnvironment(t *testing.T) {
 	someAWS(t, 400, "text/xml", queryError("ValidationError", "Stack with id shop does not exist"))
 	t.Setenv("MAKEGOOD_STACK", "shop")
 	if code, _, stderr := ask(t, "get", "a"); code != codeUsage || !strings.Contains(stderr, "stack shop") {

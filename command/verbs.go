@@ -35,7 +35,7 @@ func (o *remote) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("addr", "stack")
 }
 
-// stackName gives the name of the stack to ask; empty: none. What is said beats what is in the environment.
+// stackName gives the name of the stack to ask; empty: none. What is said overrides what is in the environment.
 func (o *remote) stackName(cmd *cobra.Command) string {
 	if o.stack != "" || cmd.Flags().Changed("addr") {
 		return o.stack

@@ -50,12 +50,12 @@ func (w *world) python(t *testing.T) *python {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, beat, found := strings.Cut(string(text), "```python\ndef beat(")
-	beat, _, closed := strings.Cut(beat, "\n```")
+	_, heartbeat, found := strings.Cut(string(text), "```python\ndef heartbeat(")
+	heartbeat, _, closed := strings.Cut(heartbeat, "\n```")
 	if !found || !closed {
 		t.Fatal("docs/messages.md shows no heartbeat")
 	}
-	process := exec.CommandContext(t.Context(), os.Getenv(standin.PythonVariable), "-c", driver, "def beat("+beat)
+	process := exec.CommandContext(t.Context(), os.Getenv(standin.PythonVariable), "-c", driver, "def heartbeat("+heartbeat)
 	process.Env, process.Stderr = append(w.environment, "PYTHONDONTWRITEBYTECODE=1"), os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *python) wants(want any, function string, arguments ...any) {
 	}
 }
 
-// The code that docs/messages.md shows claims and beats as the code in Go does, and leaves the same items.
+// The code that docs/messages.md shows claims and sends heartbeats as the code in Go does, and leaves the same items.
 func TestClaimsAndHeartbeatsInPythonAreThoseOfGo(t *testing.T) {
 	w := newWorld(t)
 	p := w.python(t)
@@ -133,18 +133,18 @@ func TestClaimsAndHeartbeatsInPythonAreThoseOfGo(t *testing.T) {
 	w.wantSame(t, slot, twin)
 
 	later := now.Add(20 * 24 * time.Hour) // past until: the item is kept longer
-	p.wants("mine", "beat", task("j", 1), "me", ms, later.UnixMilli())
-	p.wants("mine", "beat", task("j", 1), "me", ms, ms) // never back
+	p.wants("mine", "heartbeat", task("j", 1), "me", ms, later.UnixMilli())
+	p.wants("mine", "heartbeat", task("j", 1), "me", ms, ms) // never back
 	claim.CompleteBy = later
-	if _, err := w.store.Beat(t.Context(), twin, claim, until); err != nil {
+	if _, err := w.store.Heartbeat(t.Context(), twin, claim, until); err != nil {
 		t.Fatal(err)
 	}
 	w.wantSame(t, slot, twin)
-	p.wants("over", "beat", task("j", 1), "other", ms, later.UnixMilli())
+	p.wants("over", "heartbeat", task("j", 1), "other", ms, later.UnixMilli())
 	closing(1, now, now.Add(time.Hour))
-	p.wants("withdrawn", "beat", task("j", 1), "me", ms, later.Add(time.Hour).UnixMilli())
+	p.wants("withdrawn", "heartbeat", task("j", 1), "me", ms, later.Add(time.Hour).UnixMilli())
 	closing(1, later, time.Time{})
-	p.wants("over", "beat", task("j", 1), "me", ms, later.UnixMilli())
+	p.wants("over", "heartbeat", task("j", 1), "me", ms, later.UnixMilli())
 	p.wants(false, "claim", task("j", 1), "me", ms)
 	p.wants(true, "claim", task("j", 2), "me again", ms)
 	p.wants(false, "claim", task("j", 1), "me", ms)

@@ -183,9 +183,9 @@ func (s *watchedStore) Claim(ctx context.Context, slot store.Slot, claim job.Cla
 	})
 }
 
-func (s *watchedStore) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
-	err = s.life.do("Beat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, slot.Step), func() (err error) {
-		completeBy, err = s.Store.Beat(ctx, slot, claim, until)
+func (s *watchedStore) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
+	err = s.life.do("Heartbeat", fmt.Sprintf("attempt %d of step %s got more time by a heartbeat", claim.Attempt, slot.Step), func() (err error) {
+		completeBy, err = s.Store.Heartbeat(ctx, slot, claim, until)
 		return err
 	})
 	return completeBy, err

@@ -82,7 +82,7 @@ func (r request) ask() ask {
 	return onTable(r.operation, key, r.attributes()...)
 }
 
-// claims makes every request that claims and beats of agent shop can lead to.
+// claims makes every request that claims and sends heartbeats of agent shop can lead to.
 func claims(t *testing.T) []request {
 	t.Helper()
 	claim := job.Claim{Attempt: 2, LockedBy: "me", StartedAt: time.UnixMilli(1000), CompleteBy: time.UnixMilli(2000)}
@@ -104,7 +104,7 @@ func claims(t *testing.T) []request {
 		// What they answer is storetest's; here it is what they ask.
 		_ = jobs.Claim(t.Context(), slot, claim, until)
 		_ = jobs.Claim(t.Context(), slot, claim, time.UnixMilli(1)) // too late
-		_, _ = jobs.Beat(t.Context(), slot, claim, until)
+		_, _ = jobs.Heartbeat(t.Context(), slot, claim, until)
 		asked = append(asked, d.asked...)
 	}
 	return asked

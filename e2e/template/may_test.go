@@ -122,7 +122,7 @@ func triesOnClaims() map[string]try {
 	return map[string]try{
 		"claim a step of its own": {onTable("UpdateItem", ownClaims, claimed("Closed", "Ends")...), writers(agentRole)},
 		"put a claim of its own anew, and what else is in its item away": {onTable("PutItem", ownClaims, claimed()...), writers()},
-		"beat": {
+		"heartbeat": {
 			onTable("UpdateItem", ownClaims, "PK", "SK", "CompleteBy", "ExpiresAt", "Attempt", "LockedBy", "Closed", "Ends"), writers(agentRole),
 		},
 		"read a claim of its own":                       {onTable("GetItem", ownClaims, "PK", "SK"), writers(agentRole, readRole)},

@@ -25,7 +25,7 @@ func may() map[string][3]bool {
 		"write a job's state":         {true, false, false},
 		"take a job out of the index": {true, false, false},
 		"claim":                       {true, true, false},
-		"beat":                        {true, true, false},
+		"heartbeat":                   {true, true, false},
 		"read a claim":                {true, true, false},
 		"put a claim into the index":  {true, false, false},
 		"claim another agent's step":  {true, false, false},

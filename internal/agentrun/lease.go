@@ -32,8 +32,8 @@ type lease struct {
 	// invocation ends; zero: it does not.
 	stop, silence time.Time
 
-	// beat lets one heartbeat go at a time, so that what is stored last is what is kept last.
-	beat sync.Mutex
+	// heartbeat lets one go at a time, so that what is stored last is what is kept last.
+	heartbeat sync.Mutex
 
 	mu sync.Mutex
 	// completeBy is the time as it is stored, expires the same moment on the monotonic clock.
@@ -152,8 +152,8 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	if l.task.Shared {
 		return agent.Final(errShared)
 	}
-	l.beat.Lock()
-	defer l.beat.Unlock()
+	l.heartbeat.Lock()
+	defer l.heartbeat.Unlock()
 	if err := l.ended(); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 		// The clock was set back.
 		claim.CompleteBy = stored
 	}
-	completeBy, err := l.claims.Beat(ctx, l.slot, claim, l.task.ClaimUntil)
+	completeBy, err := l.claims.Heartbeat(ctx, l.slot, claim, l.task.ClaimUntil)
 	// It may have moved less far than it was asked to.
 	expires = expires.Add(completeBy.Sub(claim.CompleteBy))
 	switch {

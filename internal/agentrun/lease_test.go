@@ -284,8 +284,8 @@ func TestAWithdrawnAttemptIsStoppedAndStillReplies(t *testing.T) {
 			if !errors.Is(err, agent.ErrWithdrawn) || context.Cause(ctx) != agent.ErrWithdrawn || ctx.Err() != context.Canceled {
 				t.Errorf("heartbeat: %v, context: %v because of %v, want withdrawn", err, ctx.Err(), context.Cause(ctx))
 			}
-			if again := agent.Heartbeat(ctx); !errors.Is(again, agent.ErrWithdrawn) || w.table.beats != 1 {
-				t.Errorf("the second heartbeat: %v after %d calls of the store, want withdrawn after one", again, w.table.beats)
+			if again := agent.Heartbeat(ctx); !errors.Is(again, agent.ErrWithdrawn) || w.table.heartbeats != 1 {
+				t.Errorf("the second heartbeat: %v after %d calls of the store, want withdrawn after one", again, w.table.heartbeats)
 			}
 			time.Sleep(8 * time.Second)
 			return nil, agent.NotApplied(err)
@@ -295,7 +295,7 @@ func TestAWithdrawnAttemptIsStoppedAndStillReplies(t *testing.T) {
 	})
 }
 
-// An unwanted attempt cannot go past the end that was set for it, however it beats.
+// An unwanted attempt cannot go past the end that was set for it, however many heartbeats it sends.
 func TestAWithdrawnAttemptEndsWhenItsTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world
@@ -367,8 +367,8 @@ func TestAHeartbeatAfterTheEndIsRefused(t *testing.T) {
 		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
 			<-ctx.Done()
 			err := agent.Heartbeat(ctx)
-			if !errors.Is(err, agent.ErrOver) || !errors.Is(err, context.DeadlineExceeded) || w.table.beats != 0 {
-				t.Errorf("got %v after %d calls of the store, want that the attempt is over, and none", err, w.table.beats)
+			if !errors.Is(err, agent.ErrOver) || !errors.Is(err, context.DeadlineExceeded) || w.table.heartbeats != 0 {
+				t.Errorf("got %v after %d calls of the store, want that the attempt is over, and none", err, w.table.heartbeats)
 			}
 			return nil, err
 		})

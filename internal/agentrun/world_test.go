@@ -37,9 +37,9 @@ type table struct {
 	// faults are used up by one write each: "", "unwritten", "lost".
 	faults []string
 	// answer, where it is set, comes before an answer.
-	answer func(ctx context.Context, op string)
-	tried  []job.Claim
-	beats  int
+	answer     func(ctx context.Context, op string)
+	tried      []job.Claim
+	heartbeats int
 }
 
 var _ store.Claims = (*table)(nil)
@@ -55,17 +55,17 @@ func (t *table) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 	return err
 }
 
-func (t *table) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
+func (t *table) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	t.mu.Lock()
-	t.beats++
+	t.heartbeats++
 	var completeBy time.Time
 	err := t.write(func() (err error) {
-		completeBy, err = t.claims.Beat(ctx, ours(slot), claim, until)
+		completeBy, err = t.claims.Heartbeat(ctx, ours(slot), claim, until)
 		return err
 	})
 	t.mu.Unlock()
 	if t.answer != nil {
-		t.answer(ctx, "beat")
+		t.answer(ctx, "heartbeat")
 	}
 	return completeBy, err
 }

@@ -236,13 +236,13 @@ func TestCancelWhileAStepRunsTellsItsAgentAndUndoesWhatItDid(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				charging, beat, answer := make(chan bool), make(chan bool), make(chan bool)
-				var beats []error
+				charging, heartbeat, answer := make(chan bool), make(chan bool), make(chan bool)
+				var heartbeats []error
 				r := troupe{script: map[string]work{"charge": func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
-					beats = append(beats, agent.Heartbeat(ctx))
+					heartbeats = append(heartbeats, agent.Heartbeat(ctx))
 					close(charging)
-					<-beat
-					beats = append(beats, agent.Heartbeat(ctx), ctx.Err())
+					<-heartbeat
+					heartbeats = append(heartbeats, agent.Heartbeat(ctx), ctx.Err())
 					<-answer
 					return json.RawMessage(`{"id":1}`), test.answer
 				}}}
@@ -250,7 +250,7 @@ func TestCancelWhileAStepRunsTellsItsAgentAndUndoesWhatItDid(t *testing.T) {
 				w.submit(w.define(order), "j", `{}`)
 				<-charging
 				w.request("j", makegood.Cancel)
-				close(beat)
+				close(heartbeat)
 				synctest.Wait()
 				if got := r.order(); got != "reserve charge" {
 					t.Errorf("while charge runs: got the actions %s, want reserve charge: nothing is undone before its outcome is known", got)
@@ -260,8 +260,8 @@ func TestCancelWhileAStepRunsTellsItsAgentAndUndoesWhatItDid(t *testing.T) {
 				if got := r.order(); got != test.want {
 					t.Errorf("got the actions %s, want %s", got, test.want)
 				}
-				if beats[0] != nil || !errors.Is(beats[1], agent.ErrWithdrawn) || beats[2] == nil {
-					t.Errorf("heartbeats before and after the cancel: got %v and %v, context %v, want nil, ErrWithdrawn, ended", beats[0], beats[1], beats[2])
+				if heartbeats[0] != nil || !errors.Is(heartbeats[1], agent.ErrWithdrawn) || heartbeats[2] == nil {
+					t.Errorf("heartbeats before and after the cancel: got %v and %v, context %v, want nil, ErrWithdrawn, ended", heartbeats[0], heartbeats[1], heartbeats[2])
 				}
 			})
 		})

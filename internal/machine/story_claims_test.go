@@ -124,14 +124,14 @@ func (s *story) claim(a args) string {
 	return s.show()
 }
 
-func (s *story) beat(a args) string {
+func (s *story) heartbeat(a args) string {
 	name := s.slot(a.words[1])
 	item := s.items[name]
 	task := s.tasks[fmt.Sprintf("%s#%d", a.words[1], item.Attempt)]
 	claim := item.Claim
 	claim.LockedBy = a.or("by", claim.LockedBy)
 	claim.CompleteBy = s.now.Add(task.Timeout.Std())
-	next, err := store.Beaten(item, claim, task.ClaimUntil)
+	next, err := store.Extended(item, claim, task.ClaimUntil)
 	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
 		return err.Error() + "\n"
 	}

@@ -180,8 +180,8 @@ func (s *story) do(line string) string {
 		return s.submit(a)
 	case "claim":
 		return s.claim(a)
-	case "beat":
-		return s.beat(a)
+	case "heartbeat":
+		return s.heartbeat(a)
 	case "lie":
 		return s.lie(a)
 	case "expire":

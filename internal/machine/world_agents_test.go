@@ -64,8 +64,8 @@ func (x *world) claimOf(which string) {
 	}
 }
 
-// beat extends every claim that has not run out by a timeout from a little earlier, as heartbeats do.
-func (x *world) beat() {
+// heartbeat extends every claim that has not run out by a timeout from a little earlier, as heartbeats do.
+func (x *world) heartbeat() {
 	now := x.now.Add(-time.Duration(rapid.IntRange(0, 15000).Draw(x.t, "earlier")) * time.Millisecond)
 	for _, name := range sorted(x.items) {
 		item := x.items[name]
@@ -75,7 +75,7 @@ func (x *world) beat() {
 		}
 		claim := item.Claim
 		claim.CompleteBy = now.Add(task.Timeout.Std())
-		x.items[name], _ = store.Beaten(item, claim, task.ClaimUntil)
+		x.items[name], _ = store.Extended(item, claim, task.ClaimUntil)
 	}
 }
 

@@ -252,7 +252,7 @@ func (x *world) behind() {
 	case 0:
 		x.claim()
 	case 1:
-		x.beat()
+		x.heartbeat()
 	case 2:
 		if e, ok := x.drawEvent(); ok && !x.nested {
 			x.nested = true

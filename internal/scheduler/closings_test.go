@@ -42,7 +42,7 @@ func TestAHeartbeatBetweenLookAndCloseIsSeen(t *testing.T) {
 	due := w.deadline("j")
 	w.before("Close", "j", func() {
 		claim.CompleteBy = w.now.Add(30 * time.Second)
-		if _, err := w.file.Beat(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); err != nil {
+		if _, err := w.file.Heartbeat(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); err != nil {
 			t.Error(err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestACancelThatMeetsAClaimLetsItRun(t *testing.T) {
 	if stored := w.job("j"); j.Rev != stored.Rev || j.LockedBy != stored.LockedBy {
 		t.Errorf("answered with revision %d by %s, want %d by %s, as stored", j.Rev, j.LockedBy, stored.Rev, stored.LockedBy)
 	}
-	if _, err := w.file.Beat(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); !errors.Is(err, store.ErrWithdrawn) {
+	if _, err := w.file.Heartbeat(t.Context(), w.slot("j", "first"), claim, w.claimUntil("j", "first")); !errors.Is(err, store.ErrWithdrawn) {
 		t.Errorf("its heartbeat: got %v, want %v", err, store.ErrWithdrawn)
 	}
 }

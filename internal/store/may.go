@@ -70,8 +70,8 @@ func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error
 	return ClaimItem{Claim: claim, ExpiresAt: expiry(until, claim.CompleteBy)}, nil
 }
 
-// Beaten gives what a Beat leaves in a slot that holds item; with ErrWithdrawn, too.
-func Beaten(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
+// Extended gives what a Heartbeat leaves in a slot that holds item; with ErrWithdrawn, too.
+func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	if !item.holds(claim) {
 		return item, ErrTaken
 	}

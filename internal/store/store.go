@@ -6,10 +6,10 @@
 //
 // Everything that decides about a job is in one item, which only the Scheduler's code writes: Save is conditional on
 // Rev, and on nothing else. Who works on an attempt stands in a claim item of its own, one a step, which agents write
-// (Claim, Beat) and the Scheduler ends (Close, Overrule). Each is one conditional write, and whoever writes first,
+// (Claim, Heartbeat) and the Scheduler ends (Close, Overrule). Each is one conditional write, and whoever writes first,
 // wins: an attempt that was closed can never be claimed or extended, so no save needs to know of a claim.
 //
-// Created, Saved, Parked, Claimed, Beaten, Closed, Looked and Overruled are these conditions as functions.
+// Created, Saved, Parked, Claimed, Extended, Closed, Looked and Overruled are these conditions as functions.
 //
 // # After a failure
 //
@@ -105,11 +105,11 @@ type Claims interface {
 	// survive the loss of power on an embedded store.
 	Claim(ctx context.Context, slot Slot, claim job.Claim, until time.Time) error
 
-	// Beat moves the CompleteBy of the caller's claim to claim.CompleteBy, and gives the one that stands now, which
+	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, and gives the one that stands now, which
 	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
 	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
 	// claim still stands, until the time given, which is not past the end that was set when it became so.
-	Beat(ctx context.Context, slot Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error)
+	Heartbeat(ctx context.Context, slot Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error)
 }
 
 // Closings is what the Scheduler does to slots.

@@ -85,7 +85,7 @@ func probe(ctx context.Context, s Stack, db *dynamodb.Client, mq *sqs.Client) An
 		"write a job's state":         update(job, "ProcessState"),
 		"take a job out of the index": update(job, "CompleteBy"),
 		"claim":                       put(claim(ownClaim)),
-		"beat":                        update(key(ownClaim, "b#s"), "CompleteBy"),
+		"heartbeat":                   update(key(ownClaim, "b#s"), "CompleteBy"),
 		"read a claim":                get(key(ownClaim, "b#s")),
 		"put a claim into the index":  update(key(ownClaim, "b#s"), "Shard"),
 		"claim another agent's step":  put(claim(othersClaim)),

@@ -23,7 +23,7 @@ const (
 	doClaimFar
 	doEffect
 	doReply
-	doBeat
+	doHeartbeat
 	doLie
 	doTick
 	doMinute

@@ -23,7 +23,7 @@ func (m *model) agents(s *state, i, n uint8) {
 	case runClaimed:
 		m.effect(s, i, n, undo, round)
 		m.failures(s, i, n, undo)
-		m.beat(s, i, n, undo)
+		m.heartbeat(s, i, n, undo)
 	case runEffected:
 		m.answer(s, i, n, replySucceeded, false)
 		if m.config.Unknown && (!undo || m.config.UndoFails) {
@@ -129,33 +129,33 @@ func (m *model) answer(s *state, i, n, code uint8, fault bool) {
 	m.add(action{kind: doReply, step: i, n: n, to: code, fault: fault}, next, "")
 }
 
-// beat extends the claim, as the contract of store.Claims says, where that changes anything that still counts.
-func (m *model) beat(s *state, i, n uint8, undo bool) {
+// heartbeat extends the claim, as the contract of store.Claims says, where that changes anything that still counts.
+func (m *model) heartbeat(s *state, i, n uint8, undo bool) {
 	k := m.slot(int(i), undo)
 	it := s.items[i][k]
-	if out, _ := s.job.steps[i].out(); !m.config.Beats || out == nil || out.attempt != n || it.until >= m.timeout(int(i)) {
+	if out, _ := s.job.steps[i].out(); !m.config.Heartbeats || out == nil || out.attempt != n || it.until >= m.timeout(int(i)) {
 		return
 	}
-	claim := m.claimOf(int(i), n, byAgent, it.beaten, it.until)
+	claim := m.claimOf(int(i), n, byAgent, it.extended, it.until)
 	claim.CompleteBy = base.Add(time.Duration(m.timeout(int(i))) * time.Millisecond)
 	full := m.fullItem(int(i), it)
-	beaten, err := store.Beaten(full, claim, claimUntil(ageOf(s.tasks[i][n])))
-	if beaten == full || err != nil && err != store.ErrWithdrawn {
+	extended, err := store.Extended(full, claim, claimUntil(ageOf(s.tasks[i][n])))
+	if extended == full || err != nil && err != store.ErrWithdrawn {
 		return
 	}
 	next := *s
-	next.items[i][k] = m.compactItem(int(i), beaten)
+	next.items[i][k] = m.compactItem(int(i), extended)
 	next.items[i][k].soft = it.soft
-	m.add(action{kind: doBeat, step: i, n: n}, next, m.misbeaten(s, i, n, it, beaten))
+	m.add(action{kind: doHeartbeat, step: i, n: n}, next, m.wrongHeartbeat(s, i, n, it, extended))
 }
 
-// misbeaten says what forbids a heartbeat.
-func (m *model) misbeaten(s *state, i, n uint8, it item, beaten store.ClaimItem) string {
+// wrongHeartbeat says what forbids a heartbeat.
+func (m *model) wrongHeartbeat(s *state, i, n uint8, it item, extended store.ClaimItem) string {
 	switch {
 	case s.runs[i][n]&(ranNobody|ranSilent|ranReplied) != 0:
-		return fmt.Sprintf("attempt %d of s%d beats after it was closed", n, i)
-	case it.ends != never && beaten.CompleteBy.After(timeOf(it.ends)):
-		return fmt.Sprintf("attempt %d of s%d beats past the end that was set for it", n, i)
+		return fmt.Sprintf("attempt %d of s%d sends a heartbeat after it was closed", n, i)
+	case it.ends != never && extended.CompleteBy.After(timeOf(it.ends)):
+		return fmt.Sprintf("attempt %d of s%d sends a heartbeat past the end that was set for it", n, i)
 	default:
 		return ""
 	}

@@ -62,11 +62,11 @@ func smallJobs() []Config {
 		},
 		{
 			Name: "two attempts, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
-			Unknown: true, Beats: true, Slow: true, Single: true, Resends: 1,
+			Unknown: true, Heartbeats: true, Slow: true, Single: true, Resends: 1,
 		},
 		{
 			Name: "two attempts, looked at", Workflow: shape{steps: 1, attempts: 2}.workflow(),
-			Beats: true, Single: true, Resends: 1,
+			Heartbeats: true, Single: true, Resends: 1,
 		},
 		{
 			Name: "cancel", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
@@ -135,7 +135,7 @@ func smallWorlds() []Config {
 		},
 		{
 			Name: "cancel, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
-			Beats: true, Slow: true, Single: true,
+			Heartbeats: true, Slow: true, Single: true,
 		},
 	}
 }

@@ -29,9 +29,9 @@ type Config struct {
 	// Fails, Final and Unknown let agents fail so that it may be tried again, for good, and without
 	// knowing what was done; UndoFails lets them fail when they undo, too.
 	Fails, Final, Unknown, UndoFails bool
-	// Beats lets agents extend their claims, Refusals lets the queue refuse tasks, and Wipe lets
+	// Heartbeats lets agents extend their claims, Refusals lets the queue refuse tasks, and Wipe lets
 	// everything but the store and the remote services go down with all messages.
-	Beats, Refusals, Wipe bool
+	Heartbeats, Refusals, Wipe bool
 	// Restarts is how often an embedded engine starts again, as a new run; with Power, claims that were not flushed may
 	// be lost with it.
 	Restarts uint8

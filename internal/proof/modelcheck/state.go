@@ -75,8 +75,8 @@ type record struct {
 // item is a store.ClaimItem.
 type item struct {
 	attempt, closed, by uint8
-	// beaten: its CompleteBy was extended since it was claimed.
-	beaten      bool
+	// extended: its CompleteBy was extended since it was claimed.
+	extended    bool
 	until, ends when
 	// keeps is how many weeks it is kept.
 	keeps uint8
@@ -95,7 +95,7 @@ const (
 type fact struct {
 	ask
 	finding, n, by uint8
-	beaten         bool
+	extended       bool
 	until          when
 	// unsaved: the attempt was opened by an earlier event of the same batch.
 	unsaved bool
@@ -310,7 +310,7 @@ func (m *model) settle(s *state) {
 				a.due = never
 			}
 			if it.closed != 0 || !is && !busy {
-				it.until, it.ends, it.beaten = 0, never, false
+				it.until, it.ends, it.extended = 0, never, false
 			}
 			if it.until < 0 {
 				it.until = 0
@@ -410,7 +410,7 @@ func (x *actor) bytes() []byte {
 	}
 	for _, f := range x.known {
 		b = append(b, f.kind, f.step, f.attempt, flag(f.undo), flag(f.mark), f.ask.by)
-		b = append(b, f.finding, f.n, f.by, flag(f.beaten), byte(f.until), flag(f.unsaved))
+		b = append(b, f.finding, f.n, f.by, flag(f.extended), byte(f.until), flag(f.unsaved))
 	}
 	for _, o := range x.out {
 		b = o.asked.bytes(append(b, o.kind, o.step, o.n, o.code))

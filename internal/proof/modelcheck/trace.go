@@ -67,8 +67,8 @@ func (m *model) describe(a action) string {
 		return "the remote answers " + attempt
 	case doReply:
 		return "the agent of " + attempt + " replies: " + replyNames[a.to]
-	case doBeat:
-		return "the agent of " + attempt + " beats"
+	case doHeartbeat:
+		return "the agent of " + attempt + " sends a heartbeat"
 	case doTick:
 		return "a tick"
 	case doMinute:

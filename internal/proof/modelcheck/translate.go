@@ -132,7 +132,7 @@ func (m *model) fullItem(i int, it item) store.ClaimItem {
 		return store.ClaimItem{}
 	}
 	full := store.ClaimItem{
-		Claim: m.claimOf(i, it.attempt, it.by, it.beaten, it.until), Closed: findings[it.closed],
+		Claim: m.claimOf(i, it.attempt, it.by, it.extended, it.until), Closed: findings[it.closed],
 		ExpiresAt: base.Add(time.Duration(it.keeps) * weeks),
 	}
 	if it.ends != never {
@@ -141,10 +141,10 @@ func (m *model) fullItem(i int, it item) store.ClaimItem {
 	return full
 }
 
-func (m *model) claimOf(i int, attempt, by uint8, beaten bool, until when) job.Claim {
+func (m *model) claimOf(i int, attempt, by uint8, extended bool, until when) job.Claim {
 	c := job.Claim{Attempt: int(attempt), LockedBy: nameOf(by, attempt), CompleteBy: timeOf(until)}
 	started := m.timeout(i)
-	if beaten {
+	if extended {
 		started *= 2
 	}
 	c.StartedAt = c.CompleteBy.Add(-time.Duration(started) * time.Millisecond)
@@ -160,7 +160,7 @@ func (m *model) compactItem(i int, full store.ClaimItem) item {
 	if it.closed == 0 {
 		it.until = whenOf(full.CompleteBy)
 		timeout := time.Duration(m.timeout(i)) * time.Millisecond
-		it.beaten = it.by == byAgent && full.CompleteBy.After(full.StartedAt.Add(timeout))
+		it.extended = it.by == byAgent && full.CompleteBy.After(full.StartedAt.Add(timeout))
 	}
 	for left := full.ExpiresAt.Sub(base); left > 0; left -= weeks {
 		it.keeps++
@@ -172,7 +172,7 @@ func (m *model) compactItem(i int, full store.ClaimItem) item {
 func (m *model) found(f fact) job.Found {
 	found := job.Found{Finding: findings[f.finding]}
 	if f.n > 0 {
-		found.Claim = m.claimOf(int(f.step), f.n, f.by, f.beaten, f.until)
+		found.Claim = m.claimOf(int(f.step), f.n, f.by, f.extended, f.until)
 	}
 	return found
 }
@@ -186,7 +186,7 @@ func (m *model) factOf(a ask, found job.Found) fact {
 	f.n, f.by = small(found.Claim.Attempt), byOf(found.Claim.LockedBy)
 	if found.Finding == job.FoundHeld || found.Finding == job.FoundOver {
 		it := m.compactItem(int(a.step), store.ClaimItem{Claim: found.Claim})
-		f.beaten, f.until = it.beaten, max(0, it.until)
+		f.extended, f.until = it.extended, max(0, it.until)
 	}
 	return f
 }

@@ -75,16 +75,16 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 		w.started[slot.Job]++
 		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", slot.Step, after.Attempt, nick(after.LockedBy)))
 	case after.Closed == "" && !after.CompleteBy.Equal(before.CompleteBy):
-		t.lines = append(t.lines, w.at(time.Now()), "beat "+slot.Step)
+		t.lines = append(t.lines, w.at(time.Now()), "heartbeat "+slot.Step)
 	}
 }
 
-// mayWrite: agents claim and beat, the Scheduler closes.
+// mayWrite: agents claim and send heartbeats, the Scheduler closes.
 func (w *world) mayWrite(after store.ClaimItem, taken bool) bool {
 	switch w.doing {
 	case "claim":
 		return taken && after.Closed == ""
-	case "beat":
+	case "heartbeat":
 		return !taken && after.Closed == ""
 	case "close":
 		return !taken && (after.Closed != "" || !after.Ends.IsZero())

@@ -45,7 +45,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	var err error
 	if claim.Attempt == task.Attempt {
 		claim.LockedBy = a.w.store.LatestOf(task.Job, task.Step).LockedBy
-		_, err = a.w.store.Beat(context.Background(), slot, claim, task.ClaimUntil)
+		_, err = a.w.store.Heartbeat(context.Background(), slot, claim, task.ClaimUntil)
 		a.w.leases[claim.LockedBy] = lasts{until: a.w.start.Add(2 * endsWithin)} // He keeps to nothing.
 	} else {
 		err = a.w.store.Claim(context.Background(), slot, claim, task.ClaimUntil)

@@ -294,13 +294,13 @@ func (l *life) Claim(ctx context.Context, slot store.Slot, c job.Claim, until ti
 	})
 }
 
-// Beat is what store.Claims says, in a world.
-func (l *life) Beat(ctx context.Context, slot store.Slot, c job.Claim, until time.Time) (time.Time, error) {
+// Heartbeat is what store.Claims says, in a world.
+func (l *life) Heartbeat(ctx context.Context, slot store.Slot, c job.Claim, until time.Time) (time.Time, error) {
 	began := time.Now()
 	var stands time.Time
 	gone := false
-	err := l.call(ctx, "beat", on(slot.Job, slot.Step, c.Attempt), func() error {
-		at, err := l.w.store.Beat(ctx, slot, c, until)
+	err := l.call(ctx, "heartbeat", on(slot.Job, slot.Step, c.Attempt), func() error {
+		at, err := l.w.store.Heartbeat(ctx, slot, c, until)
 		if !gone {
 			stands = at
 		}

@@ -103,13 +103,13 @@ func (a remote) hang(ctx context.Context, r *rand.Rand, task makegood.Task) erro
 
 // slow takes longer than the timeout; half the time it says so in time.
 func (a remote) slow(ctx context.Context, r *rand.Rand, task makegood.Task) error {
-	beats := oneIn(r, 2)
+	heartbeats := oneIn(r, 2)
 	for range 3 {
 		if err := wait(ctx, task.Timeout.Std()*6/10); err != nil {
 			return err
 		}
 		a.alive()
-		if beats {
+		if heartbeats {
 			if err := agent.Heartbeat(ctx); errors.Is(err, agent.ErrOver) || errors.Is(err, agent.ErrWithdrawn) {
 				return err
 			}

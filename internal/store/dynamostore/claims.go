@@ -120,24 +120,24 @@ func claiming(taken store.ClaimItem) *update {
 	return u
 }
 
-// Beat extends a claim; see store.Claims.
-func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	completeBy, err := s.beat(ctx, slot, store.Whole(claim), makegood.Instant(until))
+// Heartbeat extends a claim; see store.Claims.
+func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
+	completeBy, err := s.heartbeat(ctx, slot, store.Whole(claim), makegood.Instant(until))
 	if err != nil {
-		return completeBy, fmt.Errorf("beat %s of job %s: %w", slot.Step, slot.Job, err)
+		return completeBy, fmt.Errorf("heartbeat of %s of job %s: %w", slot.Step, slot.Job, err)
 	}
 	return completeBy, nil
 }
 
-func (s *Store) beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
+func (s *Store) heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (completeBy time.Time, err error) {
 	mine := job.Claim{Attempt: claim.Attempt, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
-	plain, _ := store.Beaten(store.ClaimItem{Claim: mine}, claim, until)
-	old, err := s.update(ctx, "Beat", slotKey(slot), beating(written(plain)))
+	plain, _ := store.Extended(store.ClaimItem{Claim: mine}, claim, until)
+	old, err := s.update(ctx, "Heartbeat", slotKey(slot), extending(written(plain)))
 	if !errors.Is(err, errCondition) {
 		return plain.CompleteBy, err
 	}
-	err = s.judge(ctx, "Beat", slot, old, func(seen store.ClaimItem) (store.ClaimItem, error) {
-		next, err := store.Beaten(seen, claim, until)
+	err = s.judge(ctx, "Heartbeat", slot, old, func(seen store.ClaimItem) (store.ClaimItem, error) {
+		next, err := store.Extended(seen, claim, until)
 		if completeBy = next.CompleteBy; errors.Is(err, store.ErrTaken) {
 			completeBy = time.Time{}
 		}
@@ -146,8 +146,8 @@ func (s *Store) beat(ctx context.Context, slot store.Slot, claim job.Claim, unti
 	return completeBy, err
 }
 
-// beating is the update that extends a claim whose attempt is wanted, and that does not reach further already.
-func beating(next store.ClaimItem) *update {
+// extending is the update that extends a claim whose attempt is wanted, and that does not reach further already.
+func extending(next store.ClaimItem) *update {
 	u := newUpdate()
 	completeBy := u.attr(attrCompleteBy)
 	u.set(completeBy, "completeBy", instant(next.CompleteBy))

@@ -42,8 +42,8 @@ func TestWhatALaterReleasePutBesideStays(t *testing.T) {
 		})
 		must(t, "write as a later release", err)
 	}
-	_, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
-	must(t, "beat", err)
+	_, err := s.Heartbeat(t.Context(), slot, claim, claimUntil(j))
+	must(t, "heartbeat", err)
 	_, err = s.Close(t.Context(), slot, store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt, LockedBy: claim.LockedBy})
 	must(t, "close", err)
 	claim.Attempt = 2
@@ -82,8 +82,8 @@ func TestALostClaimIsNotTaken(t *testing.T) {
 
 	claim.CompleteBy = claim.CompleteBy.Add(time.Minute)
 	tab.transport.once("UpdateItem")
-	until, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
-	must(t, "beat", err)
+	until, err := s.Heartbeat(t.Context(), slot, claim, claimUntil(j))
+	must(t, "heartbeat", err)
 	same(t, "CompleteBy", until, claim.CompleteBy)
 }
 
@@ -133,7 +133,7 @@ func TestALostClosingGivesItsAnswer(t *testing.T) {
 	}
 }
 
-// Between the read of a Close and its write the attempt is claimed, or beaten: the Close judges again.
+// Between the read of a Close and its write the attempt is claimed, or extended: the Close judges again.
 func TestACloseJudgesWhatCameBetween(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
@@ -162,12 +162,12 @@ func TestACloseJudgesWhatCameBetween(t *testing.T) {
 	closing.Now = claim.CompleteBy
 	claim.CompleteBy = claim.CompleteBy.Add(time.Minute)
 	between(t, func() {
-		_, err := s.Beat(t.Context(), slot, claim, claimUntil(j))
-		must(t, "beat", err)
+		_, err := s.Heartbeat(t.Context(), slot, claim, claimUntil(j))
+		must(t, "heartbeat", err)
 	})
 	found, err = s.Close(t.Context(), slot, closing)
 	must(t, "close", err)
-	same(t, "beaten meanwhile", found, job.Found{Finding: job.FoundHeld, Claim: claim})
+	same(t, "extended meanwhile", found, job.Found{Finding: job.FoundHeld, Claim: claim})
 
 	newer := claim
 	newer.Attempt, newer.LockedBy = 2, "agent:2"

@@ -79,8 +79,8 @@ func TestAClaimThatFailedWithoutItsItemIsNotDropped(t *testing.T) {
 	slot := store.Slot{Agent: "shop", Job: "a", Birth: "b", Step: "reserve"}
 	for name, ask := range map[string]func(s *Store) error{
 		"claim": func(s *Store) error { return s.Claim(t.Context(), slot, claim, time.UnixMilli(9)) },
-		"beat": func(s *Store) error {
-			_, err := s.Beat(t.Context(), slot, claim, time.UnixMilli(9))
+		"heartbeat": func(s *Store) error {
+			_, err := s.Heartbeat(t.Context(), slot, claim, time.UnixMilli(9))
 			return err
 		},
 	} {

@@ -1,6 +1,6 @@
 // Package dynamostore keeps jobs in one DynamoDB table: one hot item a job and one claim item a step, changed only by
 // conditional writes, and a sparse, sharded, keys-only index on CompleteBy, in which claims are not. Every Create, Save,
-// Claim, Beat and Park is one such write, a Close a read and a write, or the write alone where it takes a reply; every
+// Claim, Heartbeat and Park is one such write, a Close a read and a write, or the write alone where it takes a reply; every
 // load that decides is strongly consistent. docs/architecture.md shows the expressions.
 //
 // The SDK retries. So a condition that fails may have been met before, by our own request whose answer

@@ -191,7 +191,7 @@ func TestTheDocumentShowsTheWritesThatAreMade(t *testing.T) {
 	change := store.Change{Job: job.Job{ID: "a", CompleteBy: at.Add(time.Hour)}, Seen: at}
 	for name, u := range map[string]*update{
 		"claim":           claiming(store.ClaimItem{Claim: job.Claim{LockedBy: "me", StartedAt: at, CompleteBy: at}}),
-		"beat":            beating(store.ClaimItem{}),
+		"heartbeat":       extending(store.ClaimItem{}),
 		"close, replied":  replying(store.Closing{}),
 		"park":            s.parking("a", at, at.Add(time.Hour), "why", nil),
 		"save, key moves": s.saving(change, nil),
@@ -227,8 +227,8 @@ func TestAFailedConditionWithoutItsItemIsRead(t *testing.T) {
 	if err := s.Claim(t.Context(), slot, mine, until); !errors.Is(err, store.ErrTaken) {
 		t.Errorf("claim: got %v, want %v", err, store.ErrTaken)
 	}
-	if _, err := s.Beat(t.Context(), slot, mine, until); !errors.Is(err, store.ErrTaken) {
-		t.Errorf("beat: got %v, want %v", err, store.ErrTaken)
+	if _, err := s.Heartbeat(t.Context(), slot, mine, until); !errors.Is(err, store.ErrTaken) {
+		t.Errorf("heartbeat: got %v, want %v", err, store.ErrTaken)
 	}
 	found, err := s.Close(t.Context(), slot, store.Closing{Attempt: 1, Until: until, Now: time.UnixMilli(2000), LockedBy: "me"})
 	if err != nil || found.Finding != job.FoundHeld {
@@ -241,12 +241,12 @@ func TestAFailedConditionWithoutItsItemIsRead(t *testing.T) {
 func TestASlotThatKeepsChangingIsAnError(t *testing.T) {
 	var writes int
 	s := against(t, func(n int64, operation string) (int, string) {
-		beaten := fmt.Sprintf(`{"PK":{"S":"claim#shop#a"},"Attempt":{"N":"1"},"LockedBy":{"S":"other"},"CompleteBy":{"N":"%d"}}`, n)
+		extended := fmt.Sprintf(`{"PK":{"S":"claim#shop#a"},"Attempt":{"N":"1"},"LockedBy":{"S":"other"},"CompleteBy":{"N":"%d"}}`, n)
 		if operation == "GetItem" {
-			return 200, `{"Item":` + beaten + `}`
+			return 200, `{"Item":` + extended + `}`
 		}
 		writes++
-		return 400, strings.TrimSuffix(fault("ConditionalCheckFailedException"), "}") + `,"Item":` + beaten + `}`
+		return 400, strings.TrimSuffix(fault("ConditionalCheckFailedException"), "}") + `,"Item":` + extended + `}`
 	})
 	_, err := s.Close(t.Context(), store.Slot{Agent: "shop", Job: "a"}, store.Closing{Attempt: 1, Now: time.UnixMilli(5000)})
 	if !errors.Is(err, errMoving) || writes != maxSlotWrites {

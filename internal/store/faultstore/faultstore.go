@@ -199,11 +199,11 @@ func (s *Store) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 	return s.call(ctx, "Claim", slot.Job, func() error { return s.inner.Claim(ctx, slot, claim, until) })
 }
 
-// Beat is store.Claims' with its fault. The time that comes with ErrWithdrawn is part of the answer.
-func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
+// Heartbeat is store.Claims' with its fault. The time that comes with ErrWithdrawn is part of the answer.
+func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	var completeBy time.Time
-	err := s.call(ctx, "Beat", slot.Job, func() (err error) {
-		completeBy, err = s.inner.Beat(ctx, slot, claim, until)
+	err := s.call(ctx, "Heartbeat", slot.Job, func() (err error) {
+		completeBy, err = s.inner.Heartbeat(ctx, slot, claim, until)
 		return err
 	})
 	if err != nil && !errors.Is(err, store.ErrWithdrawn) {

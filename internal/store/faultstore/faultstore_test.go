@@ -116,7 +116,7 @@ func TestAReadThatFailsGivesNothing(t *testing.T) {
 	if err := inner.Claim(t.Context(), slot, claim, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	completeBy, err := s.Beat(t.Context(), slot, claim, time.Now())
+	completeBy, err := s.Heartbeat(t.Context(), slot, claim, time.Now())
 	if !errors.Is(err, faultstore.ErrInjected) || !completeBy.IsZero() {
 		t.Fatalf("heartbeat: got %v, %v; want no time and %v", completeBy, err, faultstore.ErrInjected)
 	}
@@ -134,11 +134,11 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 	_, payload := s.Payload(ctx, "h", "input")
 	_, definition := s.Definition(ctx, "hash")
 	_, current := s.CurrentDefinition(ctx, "order")
-	_, beat := s.Beat(ctx, store.Slot{Job: "f"}, job.Claim{}, time.Time{})
+	_, heartbeat := s.Heartbeat(ctx, store.Slot{Job: "f"}, job.Claim{}, time.Time{})
 	_, closed := s.Close(ctx, store.Slot{Job: "i"}, store.Closing{})
 	_, look := s.Look(ctx, store.Slot{Job: "j"}, 1, time.Time{}, time.Time{})
 	errs := []error{
-		load, due, payload, definition, current, beat, closed, look,
+		load, due, payload, definition, current, heartbeat, closed, look,
 		s.Create(ctx, aJob("a")), s.Save(ctx, store.Change{Job: aJob("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
 		s.Claim(ctx, store.Slot{Job: "e"}, job.Claim{}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k"}, 1, "x", time.Time{}),
 		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil),
@@ -149,7 +149,7 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 		{N: 3, Op: "Payload", Job: "h"},
 		{N: 4, Op: "Definition"},
 		{N: 5, Op: "CurrentDefinition"},
-		{N: 6, Op: "Beat", Job: "f"},
+		{N: 6, Op: "Heartbeat", Job: "f"},
 		{N: 7, Op: "Close", Job: "i"},
 		{N: 8, Op: "Look", Job: "j"},
 		{N: 9, Op: "Create", Job: "a"},

@@ -21,11 +21,11 @@ func (s *Store) Claim(_ context.Context, slot store.Slot, claim job.Claim, until
 	return nil
 }
 
-// Beat extends a claim; see store.Claims.
-func (s *Store) Beat(_ context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
+// Heartbeat extends a claim; see store.Claims.
+func (s *Store) Heartbeat(_ context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	next, err := s.Rules.Beaten(s.claims[slot], claim, until)
+	next, err := s.Rules.Extended(s.claims[slot], claim, until)
 	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
 		return time.Time{}, err
 	}

@@ -56,7 +56,7 @@ type payloadKey struct{ job, key string }
 // Rules say what a slot becomes, and what must be left alone. Those of New are right; a test of the tests has wrong ones.
 type Rules struct {
 	Claimed   func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
-	Beaten    func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
+	Extended  func(item store.ClaimItem, claim job.Claim, until time.Time) (store.ClaimItem, error)
 	Closed    func(item store.ClaimItem, c store.Closing) (store.ClaimItem, job.Found)
 	Looked    func(item store.ClaimItem, attempt int, until, now time.Time) job.Found
 	Overruled func(item store.ClaimItem, attempt int, lie string, until time.Time) (store.ClaimItem, error)
@@ -68,7 +68,7 @@ type Rules struct {
 func New() *Store {
 	return &Store{
 		Rules: Rules{
-			Claimed: store.Claimed, Beaten: store.Beaten, Closed: store.Closed, Looked: store.Looked, Overruled: store.Overruled,
+			Claimed: store.Claimed, Extended: store.Extended, Closed: store.Closed, Looked: store.Looked, Overruled: store.Overruled,
 			Newer: jobformat.Newer,
 		},
 		jobs: map[string]item{}, claims: map[store.Slot]store.ClaimItem{},

@@ -60,8 +60,8 @@ func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer
 	return answer, nil
 }
 
-// Beat extends a claim; see store.Claims.
-func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
+// Heartbeat extends a claim; see store.Claims.
+func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	claim, until = store.Whole(claim), makegood.Instant(until)
 	var completeBy time.Time
 	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
@@ -69,7 +69,7 @@ func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, unti
 		if err != nil {
 			return nil, err
 		}
-		next, answer := store.Beaten(item, claim, until)
+		next, answer := store.Extended(item, claim, until)
 		completeBy = next.CompleteBy
 		return answer, g.put(slot, item, next)
 	})
@@ -79,7 +79,7 @@ func (s *Store) Beat(ctx context.Context, slot store.Slot, claim job.Claim, unti
 	if !errors.Is(err, store.ErrWithdrawn) {
 		completeBy = time.Time{}
 	}
-	return completeBy, fmt.Errorf("beat %s of job %s: %w", slot.Step, slot.Job, err)
+	return completeBy, fmt.Errorf("heartbeat of %s of job %s: %w", slot.Step, slot.Job, err)
 }
 
 // Close ends an attempt, or says who has it; see store.Closings.

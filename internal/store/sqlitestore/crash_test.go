@@ -89,8 +89,8 @@ func writeAll(ctx context.Context, s *sqlitestore.Store, id string) error {
 		s.Claim(ctx, slotOf(id), claim, j.CompleteBy),
 	)
 	claim.CompleteBy = claim.CompleteBy.Add(time.Hour)
-	_, beatErr := s.Beat(ctx, slotOf(id), claim, j.CompleteBy)
-	return errors.Join(err, beatErr)
+	_, heartbeatErr := s.Heartbeat(ctx, slotOf(id), claim, j.CompleteBy)
+	return errors.Join(err, heartbeatErr)
 }
 
 func TestAKilledEngineLosesNothingThatItAnswered(t *testing.T) {
@@ -133,7 +133,7 @@ func allThere(t *testing.T, dir string, answered []string) {
 		j := load(t, s, id)
 		held, closed := look(t, s, id), look(t, s, id+"-closed")
 		if j.Rev != 2 || held.Claim.LockedBy != "x" || !held.Claim.CompleteBy.Equal(j.CompleteBy.Add(time.Hour)) || closed.Finding != job.FoundClosed {
-			t.Fatalf("%s: got Rev %d, %+v and %+v; want 2, the claim of x as it was beaten, and one that is closed", id, j.Rev, held, closed)
+			t.Fatalf("%s: got Rev %d, %+v and %+v; want 2, the claim of x as it was extended, and one that is closed", id, j.Rev, held, closed)
 		}
 		if _, err := s.Payload(t.Context(), id, "input"); err != nil {
 			t.Fatalf("%s: %v", id, err)

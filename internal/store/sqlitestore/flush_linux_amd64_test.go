@@ -44,14 +44,14 @@ func phases(temporary *sqlitestore.Store) []phase {
 				save(t, s, 1)
 			}
 		}},
-		{"a claim, 20 beats and closings, a payload and 20 stale saves", 0, func(t *testing.T, s *sqlitestore.Store) {
+		{"a claim, 20 heartbeats and closings, a payload and 20 stale saves", 0, func(t *testing.T, s *sqlitestore.Store) {
 			j := load(t, s, benchJob(1).ID)
 			claim := job.Claim{Attempt: 1, LockedBy: "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
 			check(t, s.Claim(ctx, slotOf(j.ID), claim, j.CompleteBy))
 			check(t, s.PutPayload(ctx, j.ID, "input", []byte(`1`)))
 			for i := range 20 {
 				claim.CompleteBy = claim.CompleteBy.Add(time.Second)
-				_, err := s.Beat(ctx, slotOf(j.ID), claim, j.CompleteBy)
+				_, err := s.Heartbeat(ctx, slotOf(j.ID), claim, j.CompleteBy)
 				check(t, err)
 				_, err = s.Close(ctx, slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: j.CreatedAt, Until: j.CompleteBy})
 				check(t, err)

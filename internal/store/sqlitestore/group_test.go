@@ -74,13 +74,13 @@ func TestALoneSaveIsOneFlushAndClaimsAreNone(t *testing.T) {
 	check(t, s.Claim(t.Context(), slotOf(j.ID), claim, j.CompleteBy))
 	for i := range claims {
 		claim.CompleteBy = claim.CompleteBy.Add(time.Second)
-		_, err := s.Beat(t.Context(), slotOf(j.ID), claim, j.CompleteBy)
+		_, err := s.Heartbeat(t.Context(), slotOf(j.ID), claim, j.CompleteBy)
 		check(t, err)
 		_, err = s.Close(t.Context(), slotOf(fmt.Sprint("job-", i)), store.Closing{Attempt: 1, Now: j.CreatedAt, Until: j.CompleteBy})
 		check(t, err)
 		check(t, s.PutPayload(t.Context(), j.ID, fmt.Sprint("output#charge12#", i), []byte(`1`)))
 	}
-	same(t, "counts of claims, beats, closings and payloads", since(s, before), sqlitestore.Stats{Groups: 1 + 3*claims})
+	same(t, "counts of claims, heartbeats, closings and payloads", since(s, before), sqlitestore.Stats{Groups: 1 + 3*claims})
 
 	before = s.Stats()
 	for range saves {
@@ -146,7 +146,7 @@ func TestAConditionThatFailsUndoesNothingOfItsGroup(t *testing.T) {
 				func() error { return s.Save(ctx, change) },
 				func() error { return s.Park(ctx, "nowhere", j.CompleteBy, "", j.CompleteBy) },
 				func() error {
-					_, err := s.Beat(ctx, slotOf(j.ID), claim, j.CompleteBy)
+					_, err := s.Heartbeat(ctx, slotOf(j.ID), claim, j.CompleteBy)
 					return err
 				},
 				func() error {

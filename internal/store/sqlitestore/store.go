@@ -6,7 +6,7 @@
 // # What is durable when
 //
 // Create, Save, Park and PutDefinition are on the disk when they are answered, with everything that
-// was written before them. Claim, Beat, Close, Overrule and PutPayload alone are with the operating
+// was written before them. Claim, Heartbeat, Close, Overrule and PutPayload alone are with the operating
 // system: they survive the death of the process, and the loss of power once anything durable was written after them.
 //
 // # How

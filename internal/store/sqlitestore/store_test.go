@@ -285,9 +285,9 @@ func TestWhatIsKeptInMemoryIsWhatIsInTheFile(t *testing.T) {
 	check(t, s.Claim(t.Context(), slotOf(j.ID), claim, time.Now().Add(time.Hour)))
 	same(t, "claimed", look(t, s, j.ID), look(t, r, j.ID))
 	claim.CompleteBy = time.Now().Add(2 * time.Hour)
-	completeBy, err := s.Beat(t.Context(), slotOf(j.ID), claim, time.Now().Add(time.Hour))
+	completeBy, err := s.Heartbeat(t.Context(), slotOf(j.ID), claim, time.Now().Add(time.Hour))
 	check(t, err)
-	same(t, "beaten", look(t, r, j.ID).Claim.CompleteBy, completeBy)
+	same(t, "extended", look(t, r, j.ID).Claim.CompleteBy, completeBy)
 	saved := load(t, s, j.ID)
 	seen := saved.CompleteBy
 	saved.CompleteBy = time.Now()

@@ -22,7 +22,7 @@ func (r row) name() string { return r.first + ", then " + r.then + ": " + r.happ
 func interleavings() []row {
 	var all []row
 	for _, rows := range [][]row{
-		claimRows(), lateClaimRows(), beatRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
+		claimRows(), lateClaimRows(), heartbeatRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
 	} {
 		all = append(all, rows...)
 	}
@@ -61,10 +61,10 @@ func (s *scene) claimsAt(start time.Duration, attempt int, by string, d time.Dur
 	s.want("claim by "+by, s.store.Claim(s.ctx, s.slot, claim, s.until), want)
 }
 
-// beats lets somebody ask for d, and wants now to stand unless the attempt is over.
-func (s *scene) beats(attempt int, by string, d, now time.Duration, want error) {
+// heartbeats lets somebody ask for d, and wants now to stand unless the attempt is over.
+func (s *scene) heartbeats(attempt int, by string, d, now time.Duration, want error) {
 	s.Helper()
-	got, err := s.store.Beat(s.ctx, s.slot, s.claim(attempt, by, d), s.until)
+	got, err := s.store.Heartbeat(s.ctx, s.slot, s.claim(attempt, by, d), s.until)
 	s.want("heartbeat of "+by, err, want)
 	if !errors.Is(want, store.ErrTaken) {
 		s.sameTime("CompleteBy after the heartbeat of "+by, got, s.at(now))
@@ -74,7 +74,7 @@ func (s *scene) beats(attempt int, by string, d, now time.Duration, want error) 
 // over lets somebody ask for an hour, and wants his attempt to be over.
 func (s *scene) over(attempt int, by string) {
 	s.Helper()
-	s.beats(attempt, by, time.Hour, 0, store.ErrTaken)
+	s.heartbeats(attempt, by, time.Hour, 0, store.ErrTaken)
 }
 
 // closing asks, at now, for the end of an attempt that is wanted.
@@ -142,7 +142,7 @@ func claimRows() []row {
 		}},
 		{"claim, heartbeat", "the same claim again", "it holds, and what the heartbeat moved stays", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
 			s.claims(1, "x", minute, nil)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
@@ -198,7 +198,7 @@ func lateClaimRows() []row {
 			s.claims(1, "x", minute, nil)
 			s.closes(s.unwanted(1, 0, minute), s.found(job.FoundHeld, 1, "x", minute))
 			s.claims(1, "x", time.Hour, nil)
-			s.beats(1, "x", time.Hour, minute, store.ErrWithdrawn)
+			s.heartbeats(1, "x", time.Hour, minute, store.ErrWithdrawn)
 		}},
 		{"claimUntil has come", "claim", "it is held", func(s *scene) {
 			s.claimsAt(makegood.MaxClaimDelay, 1, "x", makegood.MaxClaimDelay+minute, nil)
@@ -216,38 +216,38 @@ func lateClaimRows() []row {
 	}
 }
 
-func beatRows() []row {
+func heartbeatRows() []row {
 	minute, month := time.Minute, makegood.MaxClaim
 	return []row{
 		{"claim", "heartbeat", "CompleteBy moves", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 		{"heartbeat whose answer was lost", "the same heartbeat again", "the same answer", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.beats(1, "x", time.Hour, time.Hour, nil)
-			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
 			s.closes(s.unwanted(1, 0, 2*time.Hour), s.found(job.FoundHeld, 1, "x", time.Hour))
-			s.beats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
-			s.beats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
+			s.heartbeats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
+			s.heartbeats(1, "x", 3*time.Hour, 2*time.Hour, store.ErrWithdrawn)
 		}},
 		{"claim, heartbeat", "a heartbeat that asks for less", "CompleteBy stays", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.beats(1, "x", time.Hour, time.Hour, nil)
-			s.beats(1, "x", minute, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", minute, time.Hour, nil)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 		{"claim whose CompleteBy has passed", "heartbeat", "it holds: nobody has closed it", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.looks(1, time.Hour, s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", 2*time.Hour, 2*time.Hour, nil)
+			s.heartbeats(1, "x", 2*time.Hour, 2*time.Hour, nil)
 			s.closes(s.closing(1, time.Hour), s.found(job.FoundHeld, 1, "x", 2*time.Hour))
 		}},
 		{"claim", "heartbeat past thirty days", "CompleteBy moves to thirty days after the claim", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.beats(1, "x", month, month, nil)
-			s.beats(1, "x", month+minute, month, nil)
+			s.heartbeats(1, "x", month, month, nil)
+			s.heartbeats(1, "x", month+minute, month, nil)
 			s.closes(s.closing(1, month), s.found(job.FoundSilent, 1, "x", month))
 		}},
 	}
@@ -288,15 +288,15 @@ func overRows() []row {
 		{"claim, close: held and unwanted", "heartbeat", "withdrawn, and not past its end", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.closes(s.unwanted(1, 0, 10*minute), s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", 5*minute, 5*minute, store.ErrWithdrawn)
-			s.beats(1, "x", time.Hour, 10*minute, store.ErrWithdrawn)
-			s.beats(1, "x", minute, 10*minute, store.ErrWithdrawn)
+			s.heartbeats(1, "x", 5*minute, 5*minute, store.ErrWithdrawn)
+			s.heartbeats(1, "x", time.Hour, 10*minute, store.ErrWithdrawn)
+			s.heartbeats(1, "x", minute, 10*minute, store.ErrWithdrawn)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", 10*minute))
 		}},
 		{"claim, close: held and unwanted, with an end before its CompleteBy", "heartbeat", "withdrawn, and its CompleteBy stays", func(s *scene) {
 			s.claims(1, "x", time.Hour, nil)
 			s.closes(s.unwanted(1, 0, minute), s.found(job.FoundHeld, 1, "x", time.Hour))
-			s.beats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
+			s.heartbeats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
 			s.closes(s.closing(1, minute), s.found(job.FoundHeld, 1, "x", time.Hour))
 		}},
 	}

@@ -20,7 +20,7 @@ func closeRows() []row {
 		{"claim", "close", "held, and the claim stays", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.closes(s.closing(1, minute-time.Millisecond), s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
 		}},
 		{"claim", "close when CompleteBy has come", "silent, and the same when asked again", func(s *scene) {
 			s.claims(1, "x", minute, nil)
@@ -31,7 +31,7 @@ func closeRows() []row {
 		}},
 		{"claim, heartbeat", "close when the first CompleteBy has come", "held until the later one", func(s *scene) {
 			s.claims(1, "x", minute, nil)
-			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
 			s.closes(s.closing(1, minute), s.found(job.FoundHeld, 1, "x", time.Hour))
 			s.closes(s.closing(1, time.Hour), s.found(job.FoundSilent, 1, "x", time.Hour))
 		}},
@@ -39,7 +39,7 @@ func closeRows() []row {
 			s.claims(3, "x", minute, nil)
 			s.closes(s.closing(2, time.Hour), s.found(job.FoundOver, 3, "x", minute))
 			s.closes(s.unwanted(2, 0, minute), s.found(job.FoundOver, 3, "x", minute))
-			s.beats(3, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(3, "x", time.Hour, time.Hour, nil)
 		}},
 		{"close of attempt 3: nobody", "close of attempt 2", "over", func(s *scene) {
 			s.closes(s.closing(3, 0), nobody(3))
@@ -87,12 +87,12 @@ func markRows() []row {
 			s.closes(s.unwanted(1, 0, 2*minute), s.found(job.FoundHeld, 1, "x", minute))
 			s.closes(s.unwanted(1, minute/2, time.Hour), s.found(job.FoundHeld, 1, "x", minute))
 			s.closes(s.closing(1, minute/2), s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", time.Hour, 2*minute, store.ErrWithdrawn)
+			s.heartbeats(1, "x", time.Hour, 2*minute, store.ErrWithdrawn)
 		}},
 		{"claim, close: held and unwanted", "close when its end has come", "silent", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.closes(s.unwanted(1, 0, 2*minute), s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", time.Hour, 2*minute, store.ErrWithdrawn)
+			s.heartbeats(1, "x", time.Hour, 2*minute, store.ErrWithdrawn)
 			s.closes(s.unwanted(1, 2*minute, time.Hour), s.found(job.FoundSilent, 1, "x", 2*minute))
 			s.over(1, "x")
 		}},
@@ -100,7 +100,7 @@ func markRows() []row {
 			s.claims(1, "x", minute, nil)
 			s.closes(s.unwanted(1, 0, minute), s.found(job.FoundHeld, 1, "x", minute))
 			s.claims(2, "y", minute, nil)
-			s.beats(2, "y", time.Hour, time.Hour, nil)
+			s.heartbeats(2, "y", time.Hour, time.Hour, nil)
 		}},
 	}
 }
@@ -122,7 +122,7 @@ func replyRows() []row {
 			late := s.replied(1, "y")
 			late.Now, late.Ends = s.at(time.Hour), s.at(2*time.Hour)
 			s.closes(late, s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", 3*time.Hour, 3*time.Hour, nil)
+			s.heartbeats(1, "x", 3*time.Hour, 3*time.Hour, nil)
 		}},
 		{"nothing", "failure reply", "open, and it can be claimed", func(s *scene) {
 			s.closes(s.replied(1, "x"), without(job.FoundOpen))
@@ -131,12 +131,12 @@ func replyRows() []row {
 		{"claim of attempt 1", "failure reply for attempt 2", "open, and attempt 1 is untouched", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.closes(s.replied(2, "x"), without(job.FoundOpen))
-			s.beats(1, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
 		}},
 		{"claim of attempt 3", "failure reply for attempt 2", "over, and attempt 3 is untouched", func(s *scene) {
 			s.claims(3, "x", minute, nil)
 			s.closes(s.replied(2, "x"), s.found(job.FoundOver, 3, "x", minute))
-			s.beats(3, "x", time.Hour, time.Hour, nil)
+			s.heartbeats(3, "x", time.Hour, time.Hour, nil)
 		}},
 		{"close: nobody", "failure reply", "nobody", func(s *scene) {
 			s.closes(s.closing(1, 0), nobody(1))
@@ -175,7 +175,7 @@ func lookRows() []row {
 		{"claim", "look when CompleteBy has passed", "held: a look ends nothing", func(s *scene) {
 			s.claims(1, "x", minute, nil)
 			s.looks(1, time.Hour, s.found(job.FoundHeld, 1, "x", minute))
-			s.beats(1, "x", 2*time.Hour, 2*time.Hour, nil)
+			s.heartbeats(1, "x", 2*time.Hour, 2*time.Hour, nil)
 		}},
 		{"claim of attempt 3", "look at attempt 2", "over", func(s *scene) {
 			s.claims(3, "x", minute, nil)
@@ -244,7 +244,7 @@ func slotRows() []row {
 			}
 			s.closes(s.closing(1, minute), s.found(job.FoundSilent, 1, "x", minute))
 			for by, other := range s.others() {
-				other.beats(1, by, 2*time.Hour, 2*time.Hour, nil)
+				other.heartbeats(1, by, 2*time.Hour, 2*time.Hour, nil)
 			}
 		}},
 		{"load, claim", "save", "it holds, and the claim stays", func(s *scene) {
@@ -256,7 +256,7 @@ func slotRows() []row {
 		{"load", "claim, heartbeat, close", "the job is as it was", func(s *scene) {
 			j := s.create(s.job("a"))
 			s.claims(1, "x", time.Millisecond, nil)
-			s.beats(1, "x", 2*time.Millisecond, 2*time.Millisecond, nil)
+			s.heartbeats(1, "x", 2*time.Millisecond, 2*time.Millisecond, nil)
 			s.same("job", s.load(j.ID), j)
 			s.closes(s.closing(1, minute), s.found(job.FoundSilent, 1, "x", 2*time.Millisecond))
 			s.same("job", s.load(j.ID), j)

@@ -167,7 +167,7 @@ func thereAfterReopening(w *world) {
 	w.same("job after reopening", w.load(j.ID), j)
 	w.same("parked job after reopening", w.load(parked.ID), parked)
 	w.sees("keys after reopening", w.at(time.Hour), map[string]time.Time{j.ID: j.CompleteBy, parked.ID: parked.CompleteBy})
-	held.beats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
+	held.heartbeats(1, "x", 2*time.Hour, time.Hour, store.ErrWithdrawn)
 	closed.claims(1, "x", time.Minute, store.ErrWithdrawn)
 	value, err := w.store.Payload(w.ctx, j.ID, "input")
 	w.want("payload", err, nil)

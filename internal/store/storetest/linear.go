@@ -24,7 +24,7 @@ const (
 	linearPatience = 20 * time.Second
 )
 
-// Linearizable lets many goroutines create, load and save the same jobs, and claim, beat, close and look at the same
+// Linearizable lets many goroutines create, load and save the same jobs, and claim, extend, close and look at the same
 // slots, at once, and fails the test unless each answer is that of some order of all calls, one after the other, in
 // which a call that had returned comes before one that began later. So an attempt has one winner, none after it was
 // closed, an id is created once, and no load and no look is stale.

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	claims kind = "claim"
-	beats  kind = "beat"
-	closes kind = "close"
-	looks  kind = "look"
+	claims     kind = "claim"
+	heartbeats kind = "heartbeat"
+	closes     kind = "close"
+	looks      kind = "look"
 )
 
 // askedSlot is a call on a slot. Which fields count depends on its kind.
@@ -27,7 +27,7 @@ type askedSlot struct {
 func (a askedSlot) String() string {
 	c, from := a.closing, a.claim.StartedAt
 	switch a.kind {
-	case claims, beats:
+	case claims, heartbeats:
 		return fmt.Sprintf("%s #%d by %s until %v", a.kind, a.claim.Attempt, a.claim.LockedBy, a.claim.CompleteBy.Sub(from))
 	case looks:
 		return fmt.Sprintf("look at #%d", c.Attempt)
@@ -44,8 +44,8 @@ func (s slotState) step(input, output any) (bool, state) {
 	switch a.kind {
 	case claims:
 		next, want.err = store.Claimed(s.ClaimItem, a.claim, until)
-	case beats:
-		if next, want.err = store.Beaten(s.ClaimItem, a.claim, until); !errors.Is(want.err, store.ErrTaken) {
+	case heartbeats:
+		if next, want.err = store.Extended(s.ClaimItem, a.claim, until); !errors.Is(want.err, store.ErrTaken) {
 			want.completeBy = next.CompleteBy
 		}
 	case closes:
@@ -56,7 +56,7 @@ func (s slotState) step(input, output any) (bool, state) {
 	return got == want, slotState{next}
 }
 
-// slotClient claims, beats, closes and looks at a slot.
+// slotClient claims, extends, closes and looks at a slot.
 type slotClient struct {
 	*scene
 	// newest is the newest attempt that this client knows of.
@@ -74,7 +74,7 @@ func (c *slotClient) next(d *rand.Rand, name string, _ int) any {
 		// A time of its own would tell one try of a claim from another.
 		a.claim.CompleteBy = c.at(time.Minute)
 	case n < 7:
-		a.kind = beats
+		a.kind = heartbeats
 	case n < 8:
 		a.kind, a.closing.LockedBy = closes, name
 	case n < 9:
@@ -94,8 +94,8 @@ func (c *slotClient) ask(input any) (any, error) {
 	switch a.kind {
 	case claims:
 		err = c.store.Claim(c.ctx, c.slot, a.claim, a.closing.Until)
-	case beats:
-		got.completeBy, err = c.store.Beat(c.ctx, c.slot, a.claim, a.closing.Until)
+	case heartbeats:
+		got.completeBy, err = c.store.Heartbeat(c.ctx, c.slot, a.claim, a.closing.Until)
 	case closes:
 		got.found, err = c.store.Close(c.ctx, c.slot, a.closing)
 		c.learn(a.closing.Attempt, got.found)

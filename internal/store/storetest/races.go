@@ -16,9 +16,9 @@ func raceRules() []rule {
 		{"saves of many goroutines lose nothing", nothingLostInARace},
 		{"of many concurrent claims of an attempt exactly one wins", oneConcurrentClaim},
 		{"of a claim and a close that finds nobody exactly one wins", claimOrNobody},
-		{"of a heartbeat and a close that finds silence exactly one wins", beatOrSilence},
+		{"of a heartbeat and a close that finds silence exactly one wins", heartbeatOrSilence},
 		{"of a failure reply and a close that finds silence exactly one wins", replyOrSilence},
-		{"attempts that many goroutines claim, beat and close have one holder each, and none once they are closed", oneHolderEach},
+		{"attempts that many goroutines claim, extend and close have one holder each, and none once they are closed", oneHolderEach},
 	}
 }
 
@@ -83,27 +83,27 @@ func claimOrNobody(w *world) {
 	}
 }
 
-func beatOrSilence(w *world) {
+func heartbeatOrSilence(w *world) {
 	for round := range raceRounds {
 		_, answers := meet(w, round,
 			func(s *scene) { s.claims(1, "x", time.Minute, nil) },
 			func(s *scene) answer {
-				completeBy, err := s.store.Beat(s.ctx, s.slot, s.claim(1, "x", time.Hour), s.until)
+				completeBy, err := s.store.Heartbeat(s.ctx, s.slot, s.claim(1, "x", time.Hour), s.until)
 				return answer{completeBy: completeBy, err: err}
 			},
 			func(s *scene) answer { return s.askClose(s.closing(1, time.Minute)) },
 		)
-		beaten, silent := 0, 0
+		extended, silent := 0, 0
 		for i, a := range answers {
-			switch beats := i%2 == 0; {
-			case beats && a.err == nil:
-				beaten++
-			case !beats && a.found.Finding == job.FoundSilent:
+			switch heartbeats := i%2 == 0; {
+			case heartbeats && a.err == nil:
+				extended++
+			case !heartbeats && a.found.Finding == job.FoundSilent:
 				silent++
 			}
 		}
-		if (beaten > 0) == (silent > 0) {
-			w.Fatalf("round %d: %d heartbeats held and %d closings found silence: %+v", round, beaten, silent, answers)
+		if (extended > 0) == (silent > 0) {
+			w.Fatalf("round %d: %d heartbeats held and %d closings found silence: %+v", round, extended, silent, answers)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func replyOrSilence(w *world) {
 	}
 }
 
-// oneHolderEach: agents claim and beat the newest attempt while others close it and open the next.
+// oneHolderEach: agents claim and extend the newest attempt while others close it and open the next.
 func oneHolderEach(w *world) {
 	const agents, closers, rounds = 6, 3, 15
 	r := &race{scene: w.scene("a"), holder: map[int]string{}, closed: map[int]job.Finding{}}
@@ -177,7 +177,7 @@ func (r *race) agent(name string, rounds int) {
 		r.holder[attempt] = name
 		_, ended := r.closed[attempt]
 		r.mu.Unlock()
-		_, err = r.store.Beat(r.ctx, r.slot, r.claim(attempt, name, 2*time.Minute), r.until)
+		_, err = r.store.Heartbeat(r.ctx, r.slot, r.claim(attempt, name, 2*time.Minute), r.until)
 		if err == nil && ended {
 			r.Errorf("the heartbeat of attempt %d held after it was closed", attempt)
 		}

@@ -189,8 +189,8 @@ func (d *dice) slotOperation(slot store.Slot, attempt int) (what string, do func
 			return answer{err: s.Claim(ctx, slot, claim, until)}
 		}
 	case n < 11:
-		return fmt.Sprintf("beat %+v until %v", claim, until), func(s store.Store) answer {
-			completeBy, err := s.Beat(ctx, slot, claim, until)
+		return fmt.Sprintf("heartbeat %+v until %v", claim, until), func(s store.Store) answer {
+			completeBy, err := s.Heartbeat(ctx, slot, claim, until)
 			if errors.Is(err, store.ErrTaken) {
 				// Over: there is no time to tell.
 				completeBy = time.Time{}

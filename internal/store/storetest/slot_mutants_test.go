@@ -30,15 +30,15 @@ func claiming(see func(item *store.ClaimItem, c *job.Claim, until *time.Time), w
 	}
 }
 
-// beating does the same to heartbeats.
-func beating(see func(item *store.ClaimItem, c *job.Claim), write func(before store.ClaimItem, next *store.ClaimItem, err *error)) func(m *model) store.Store {
+// extending does the same to heartbeats.
+func extending(see func(item *store.ClaimItem, c *job.Claim), write func(before store.ClaimItem, next *store.ClaimItem, err *error)) func(m *model) store.Store {
 	return func(m *model) store.Store {
-		m.Rules.Beaten = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
+		m.Rules.Extended = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {
 			before := item
 			if see != nil {
 				see(&item, &c)
 			}
-			next, err := store.Beaten(item, c, until)
+			next, err := store.Extended(item, c, until)
 			if write != nil {
 				write(before, &next, &err)
 			}
@@ -134,11 +134,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat moves nothing": {
 			"claim, then heartbeat: CompleteBy moves",
-			beating(nil, func(before store.ClaimItem, next *store.ClaimItem, _ *error) { next.CompleteBy = before.CompleteBy }),
+			extending(nil, func(before store.ClaimItem, next *store.ClaimItem, _ *error) { next.CompleteBy = before.CompleteBy }),
 		},
 		"a heartbeat moves back": {
 			"claim, heartbeat, then a heartbeat that asks for less: CompleteBy stays",
-			beating(func(item *store.ClaimItem, c *job.Claim) {
+			extending(func(item *store.ClaimItem, c *job.Claim) {
 				if item.LockedBy == c.LockedBy && item.Ends.IsZero() {
 					item.CompleteBy = c.CompleteBy
 				}
@@ -146,11 +146,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat has no limit": {
 			"claim, then heartbeat past thirty days: CompleteBy moves to thirty days after the claim",
-			beating(func(_ *store.ClaimItem, c *job.Claim) { c.StartedAt = c.CompleteBy }, nil),
+			extending(func(_ *store.ClaimItem, c *job.Claim) { c.StartedAt = c.CompleteBy }, nil),
 		},
 		"a heartbeat of anybody holds": {
 			"claim, then heartbeat of another, or of another attempt: over, and the claim stands",
-			beating(func(item *store.ClaimItem, c *job.Claim) {
+			extending(func(item *store.ClaimItem, c *job.Claim) {
 				if item.Attempt == c.Attempt {
 					c.LockedBy = item.LockedBy
 				}
@@ -158,11 +158,11 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat does not see that it was closed": {
 			"claim, close: silent, then heartbeat: over",
-			beating(func(item *store.ClaimItem, _ *job.Claim) { item.Closed = "" }, nil),
+			extending(func(item *store.ClaimItem, _ *job.Claim) { item.Closed = "" }, nil),
 		},
 		"a heartbeat goes past its end": {
 			"claim, close: held and unwanted, then heartbeat: withdrawn, and not past its end",
-			beating(func(item *store.ClaimItem, _ *job.Claim) {
+			extending(func(item *store.ClaimItem, _ *job.Claim) {
 				if !item.Ends.IsZero() {
 					item.Ends = item.Ends.Add(1000 * time.Hour)
 				}
@@ -170,7 +170,7 @@ func claimMutants() map[string]mutant {
 		},
 		"a heartbeat does not say that nobody wants it": {
 			"claim, close: held and unwanted, then heartbeat: withdrawn, and not past its end",
-			beating(nil, func(before store.ClaimItem, _ *store.ClaimItem, err *error) {
+			extending(nil, func(before store.ClaimItem, _ *store.ClaimItem, err *error) {
 				if !before.Ends.IsZero() {
 					*err = nil
 				}
