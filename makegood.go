@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Instant gives t as Makegood keeps it: in UTC, without a monotonic reading, in whole milliseconds.
+// Instant returns t as Makegood keeps it: in UTC, without a monotonic reading, in whole milliseconds.
 func Instant(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}
@@ -33,7 +33,7 @@ const (
 	Hour        = Duration(time.Hour)
 )
 
-// Std gives d as the standard library's duration.
+// Std returns d as the standard library's duration.
 func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // String writes d as ParseDuration reads it.

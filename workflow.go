@@ -132,7 +132,7 @@ func (w Workflow) HasUndo() bool {
 // CanUndo reports whether the step has an undo that does something.
 func (s Step) CanUndo() bool { return s.Undo != nil && !s.Undo.None }
 
-// WithDefaults gives w with everything filled in that it left out. It changes nothing of w itself.
+// WithDefaults returns w with everything filled in that it left out. It changes nothing of w itself.
 func (w Workflow) WithDefaults() Workflow {
 	if w.OnFailure.Action == "" {
 		w.OnFailure.Action = FailureStop

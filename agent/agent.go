@@ -32,7 +32,7 @@ import (
 type Handler interface {
 	// Name is the agent's name in workflows.
 	Name() string
-	// Handle does one attempt and gives its output, which is JSON of at most
+	// Handle does one attempt and returns its output, which is JSON of at most
 	// makegood.MaxPayloadBytes; empty means null. The error says by Final, NotApplied and RetryAfter
 	// what is to follow; a plain one is retryable, and leaves it unknown whether there was an effect.
 	// It returns soon after ctx ends. It may be called by many goroutines at once.
@@ -92,7 +92,7 @@ func checkName(of string, rule makegood.NameOf, name string) {
 	}
 }
 
-// Strict gives the same agent, but one that refuses inputs with fields that its actions do not know.
+// Strict returns the same agent, but one that refuses inputs with fields that its actions do not know.
 func (a *Agent) Strict() *Agent {
 	return &Agent{name: a.name, strict: true, routes: a.routes}
 }

@@ -22,7 +22,7 @@ type attempt struct {
 	lease Lease
 }
 
-// NewContext gives the context in which a task is handled. It is for what runs agents, and for tests
+// NewContext returns the context in which a task is handled. It is for what runs agents, and for tests
 // of actions; those may pass a nil lease, which never runs out and lets every heartbeat succeed.
 func NewContext(ctx context.Context, task makegood.Task, lease Lease) context.Context {
 	return context.WithValue(ctx, contextKey{}, attempt{task, lease})
@@ -33,7 +33,7 @@ func attemptOf(ctx context.Context) (attempt, bool) {
 	return a, ok
 }
 
-// TaskOf gives the task that is being done in ctx: its job, step, attempt and round, the Key that
+// TaskOf returns the task that is being done in ctx: its job, step, attempt and round, the Key that
 // goes to the remote service, and for an undo what it undoes. It is zero where no task is done.
 func TaskOf(ctx context.Context) makegood.Task {
 	a, _ := attemptOf(ctx)

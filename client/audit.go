@@ -29,7 +29,7 @@ type Stray struct {
 	Why string `json:"why"`
 }
 
-// Audit looks at all jobs, and gives what it found page by page, as far as its caller reads on. It reads all that is
+// Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. It reads all that is
 // stored. An error ends it.
 func (c *Client) Audit(ctx context.Context) iter.Seq2[AuditPage, error] {
 	return func(yield func(AuditPage, error) bool) {
@@ -47,7 +47,7 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[AuditPage, error] {
 	}
 }
 
-// Wake puts a job back that an audit found, and gives it as it is stored then, without payloads; one that is as it should
+// Wake puts a job back that an audit found, and returns it as it is stored then, without payloads; one that is as it should
 // be is left alone. Errors: ErrNotFound, *InvalidError, *UnreachableError, after which it is asked again without harm.
 func (c *Client) Wake(ctx context.Context, id string) (job makegood.Job, err error) {
 	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/wake", nil, struct{}{}, &job); err != nil {

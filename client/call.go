@@ -102,7 +102,7 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 	return answer.StatusCode, c.problemOf(answer)
 }
 
-// problemOf gives the error that an answer stands for.
+// problemOf returns the error that an answer stands for.
 func (c *Client) problemOf(answer *http.Response) error {
 	var p problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))

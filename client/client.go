@@ -121,7 +121,7 @@ func (c *Client) get(ctx context.Context, id string, query url.Values) (job make
 
 func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
-// Page gives a page of a list: at most 200 jobs.
+// Page returns a page of a list: at most 200 jobs.
 func (c *Client) Page(ctx context.Context, filter Filter, cursor string) (page Page, err error) {
 	query := url.Values{"limit": {strconv.Itoa(listPage)}}
 	if filter.Paused {
@@ -138,7 +138,7 @@ func (c *Client) Page(ctx context.Context, filter Filter, cursor string) (page P
 	return page, nil
 }
 
-// List gives jobs, newest first, and reads on as far as its caller does. An error ends it.
+// List returns jobs, newest first, and reads on as far as its caller does. An error ends it.
 func (c *Client) List(ctx context.Context, filter Filter) iter.Seq2[Listed, error] {
 	return Pages(func(cursor string) (Page, error) { return c.Page(ctx, filter, cursor) })
 }
@@ -166,7 +166,7 @@ func (c *Client) Publish(ctx context.Context, source []byte) (w Workflow, err er
 	return w, nil
 }
 
-// The verbs give the job as it is stored after them, without payloads. Asked for what is so already,
+// The verbs return the job as it is stored after them, without payloads. Asked for what is so already,
 // they succeed. Errors: *RefusedError with the reason, ErrNotFound, *InvalidError, *UnreachableError,
 // after which it is unknown whether it was granted: ask again.
 
@@ -207,7 +207,7 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 	return job, nil
 }
 
-// Wait waits until a job is finished or in Error, and gives it with its payloads; without them, where they are
+// Wait waits until a job is finished or in Error, and returns it with its payloads; without them, where they are
 // more than whoever serves them lets out in one answer. It ends with ctx's error when ctx does; ErrNotFound,
 // *UnreachableError.
 func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
@@ -219,7 +219,7 @@ func (c *Client) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	return job, err
 }
 
-// Watch gives a job without payloads each time something about it has changed, first as it is now,
+// Watch returns a job without payloads each time something about it has changed, first as it is now,
 // and ends after giving it finished or in Error. An error ends it. Changes that follow closely upon
 // each other may be seen as one.
 func (c *Client) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {

@@ -19,23 +19,23 @@ import (
 // *UnreachableError, or another, after which it is unknown what became of the request: every one may be made again
 // without harm.
 type Jobs interface {
-	// Submit stores a job, with its first attempts, before it answers, and gives it without payloads. Where the same id
+	// Submit stores a job, with its first attempts, before it answers, and returns it without payloads. Where the same id
 	// with the same content was there already, which is the same job, Existed is set.
 	Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error)
 	// Get reads a job with its input and outputs; Look without.
 	Get(ctx context.Context, id string) (makegood.Job, error)
 	Look(ctx context.Context, id string) (makegood.Job, error)
-	// Page gives a page of a list, after the one that gave cursor; empty: the first.
+	// Page returns a page of a list, after the one that gave cursor; empty: the first.
 	Page(ctx context.Context, filter Filter, cursor string) (Page, error)
-	// List gives jobs, and reads on as far as its caller does. An error ends it.
+	// List returns jobs, and reads on as far as its caller does. An error ends it.
 	List(ctx context.Context, filter Filter) iter.Seq2[Listed, error]
-	// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when
+	// Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when
 	// ctx does.
 	Wait(ctx context.Context, id string) (makegood.Job, error)
-	// Watch gives a job without payloads each time something about it has changed, first as it is now, and ends after
+	// Watch returns a job without payloads each time something about it has changed, first as it is now, and ends after
 	// giving it finished or in Error. Changes that follow closely upon each other may be seen as one.
 	Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error]
-	// Ask asks for a verb, and gives the job as it is stored after it, without payloads. Asked for what is so already,
+	// Ask asks for a verb, and returns the job as it is stored after it, without payloads. Asked for what is so already,
 	// it succeeds. reason may be empty.
 	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error)
 	// Workflows lists what jobs can be submitted to.
@@ -61,7 +61,7 @@ type Page struct {
 	Scanned bool `json:"scanned"`
 }
 
-// Pages gives the jobs of all pages, for a Jobs of whatever source. An error ends it.
+// Pages returns the jobs of all pages, for a Jobs of whatever source. An error ends it.
 func Pages(read func(cursor string) (Page, error)) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		for cursor := ""; ; {
@@ -122,7 +122,7 @@ func Polled(ctx context.Context, id string, look func(context.Context, string) (
 	}
 }
 
-// fingerprint tells two looks at a job apart.
+// fingerprint distinguishes two looks at a job.
 func fingerprint(job makegood.Job) string {
 	text, err := json.Marshal(job)
 	if err != nil {

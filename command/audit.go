@@ -88,7 +88,7 @@ func audit(cmd *cobra.Command, o auditOptions) error {
 	return errors.Join(err, printAudit(cmd, o, found, err != nil))
 }
 
-// auditPages gives the pages, and what to call after the last one was read.
+// auditPages returns the pages, and what to call after the last one was read.
 func auditPages(cmd *cobra.Command, o auditOptions) (iter.Seq2[client.AuditPage, error], func(), error) {
 	if o.data == "" {
 		c, err := o.client(cmd)
@@ -127,7 +127,7 @@ func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 	return nil
 }
 
-// printAudit prints what was found, as far as the walk came, and gives the exit code that says whether it was anything.
+// printAudit prints what was found, as far as the walk came, and returns the exit code that says whether it was anything.
 func printAudit(cmd *cobra.Command, o auditOptions, found audited, cut bool) error {
 	if o.json {
 		if err := printJSON(cmd.OutOrStdout(), found); err != nil {

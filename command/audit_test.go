@@ -18,7 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// idle gives an engine on a folder that does not run, so that nobody but the test puts anything back.
+// idle returns an engine on a folder that does not run, so that nobody but the test puts anything back.
 func idle(t *testing.T, dir string) *embedded.Engine {
 	t.Helper()
 	engine, err := embedded.Open(t.Context(), embedded.Config{Dir: dir, Agents: []agent.Handler{deaf{}}})
@@ -28,7 +28,7 @@ func idle(t *testing.T, dir string) *embedded.Engine {
 	return engine
 }
 
-// astray gives a folder with jobs, one of which, lost, has lost its key.
+// astray returns a folder with jobs, one of which, lost, has lost its key.
 func astray(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -22,7 +22,7 @@ const (
 // completion is what a shell asks to complete an argument or a flag.
 type completion = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective)
 
-// beginning gives those that begin as what was typed, in any case.
+// beginning returns those that begin as what was typed, in any case.
 func beginning(all []string, begun string) []string {
 	return slices.DeleteFunc(slices.Clone(all), func(one string) bool {
 		return len(one) < len(begun) || !strings.EqualFold(one[:len(begun)], begun)

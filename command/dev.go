@@ -132,7 +132,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	return nil
 }
 
-// inBackground starts f, and gives what ends it and waits until it has ended.
+// inBackground starts f, and returns what ends it and waits until it has ended.
 func inBackground(ctx context.Context, f func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -77,7 +77,7 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (makegood.Job, error)
 	return job, failed(err)
 }
 
-// jobs gives where the jobs are: a folder, or what the flags and the environment name. What it gives beside is called
+// jobs returns where the jobs are: a folder, or what the flags and the environment name. What it gives beside is called
 // after the last use.
 func (o *remote) jobs(cmd *cobra.Command, data string) (client.Jobs, func(), error) {
 	if data == "" {
@@ -142,7 +142,7 @@ func printJob(w io.Writer, job makegood.Job) {
 	}
 }
 
-// stepLines gives a line a step, and one more for each undo.
+// stepLines returns a line a step, and one more for each undo.
 func stepLines(job makegood.Job) []string {
 	width := 0
 	for _, s := range job.Steps {

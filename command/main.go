@@ -43,7 +43,7 @@ func Main(files fs.FS, agents ...agent.Handler) {
 	os.Exit(begin(newRoot(filepath.Base(os.Args[0]), files, agents)))
 }
 
-// begin runs the command and gives its exit code. The first SIGINT or SIGTERM lets the verb stop, which
+// begin runs the command and returns its exit code. The first SIGINT or SIGTERM lets the verb stop, which
 // it does within a limit of its own; the second ends the process as a crash would, which every verb
 // survives.
 func begin(root *cobra.Command) int {
@@ -96,7 +96,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 	return root
 }
 
-// execute runs a command and gives its exit code. What went wrong is printed to stderr.
+// execute runs a command and returns its exit code. What went wrong is printed to stderr.
 func execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
 	verb, err := root.ExecuteContextC(ctx)
 	if err == nil {

@@ -85,7 +85,7 @@ func writeProject(ctx context.Context, stdout io.Writer, name string, o newOptio
 	return nil
 }
 
-// checkout gives the absolute path of a folder that holds the module of Makegood.
+// checkout returns the absolute path of a folder that holds the module of Makegood.
 func checkout(folder string) (string, error) {
 	file := filepath.Join(folder, "go.mod")
 	text, err := os.ReadFile(file)
@@ -98,7 +98,7 @@ func checkout(folder string) (string, error) {
 	return filepath.Abs(folder)
 }
 
-// required gives the version of Makegood that this program was built of, if it is one that others can require: of a tree
+// required returns the version of Makegood that this program was built of, if it is one that others can require: of a tree
 // with changes nobody else has it.
 func required(info *debug.BuildInfo) string {
 	if info == nil {

@@ -59,7 +59,7 @@ func (r *reloader) look(ctx context.Context) {
 	}
 }
 
-// lookOf tells two states of a folder apart: its workflow files, with their sizes and times.
+// lookOf distinguishes two states of a folder: its workflow files, with their sizes and times.
 func lookOf(folder string) string {
 	var text strings.Builder
 	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {

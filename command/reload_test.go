@@ -56,7 +56,7 @@ func (s *serving) write(name, text string) {
 	}
 }
 
-// submit submits a job that does not start yet, and gives its definition.
+// submit submits a job that does not start yet, and returns its definition.
 func (s *serving) submit(id string) string {
 	s.t.Helper()
 	body := `{"workflow":"x","id":"` + id + `","input":1,"startAt":"` + time.Now().Add(time.Hour).UTC().Format(time.RFC3339) + `"}`

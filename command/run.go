@@ -66,7 +66,7 @@ it goes on when run again with the same --data.`,
 	return cmd
 }
 
-// run gives nil when all jobs are Processed, and an error with an exit code otherwise.
+// run returns nil when all jobs are Processed, and an error with an exit code otherwise.
 func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (err error) {
 	ctx := cmd.Context()
 	compiled, lines, err := readAll(cmd, workflow, o, agents)
@@ -112,7 +112,7 @@ func run(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handl
 	return nil
 }
 
-// readAll reads the workflow and the lines, and gives everything that is wrong with either.
+// readAll reads the workflow and the lines, and returns everything that is wrong with either.
 func readAll(cmd *cobra.Command, workflow string, o runOptions, agents []agent.Handler) (*workflowfile.Compiled, []inputfile.Line, error) {
 	source, err := os.ReadFile(workflow)
 	if err != nil {

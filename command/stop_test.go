@@ -71,7 +71,7 @@ func TestOneSignalEndsTheProcessThoughAnAgentDoesNotStop(t *testing.T) {
 	}
 }
 
-// startStuck starts makegood run on a step whose agent never ends, and gives its standard error.
+// startStuck starts makegood run on a step whose agent never ends, and returns its standard error.
 func startStuck(t *testing.T) (*exec.Cmd, *bufio.Reader) {
 	t.Helper()
 	dir := t.TempDir()

@@ -96,7 +96,7 @@ func printSubmitted(w io.Writer, job makegood.Job, o submitOptions) error {
 	return nil
 }
 
-// readInput gives the JSON that --input names.
+// readInput returns the JSON that --input names.
 func readInput(stdin io.Reader, input string) (json.RawMessage, error) {
 	text := []byte(input)
 	var err error

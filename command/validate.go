@@ -115,7 +115,7 @@ func (v validator) read(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(from, workflowfile.MaxSourceBytes+1))
 }
 
-// ok gives the error to end with.
+// ok returns the error to end with.
 func (r validation) ok() error {
 	for _, f := range r.Files {
 		if !f.OK {

@@ -35,7 +35,7 @@ func (o *remote) flags(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("addr", "stack")
 }
 
-// stackName gives the name of the stack to ask; empty: none. What is said overrides what is in the environment.
+// stackName returns the name of the stack to ask; empty: none. What is said overrides what is in the environment.
 func (o *remote) stackName(cmd *cobra.Command) string {
 	if o.stack != "" || cmd.Flags().Changed("addr") {
 		return o.stack
@@ -59,7 +59,7 @@ func (o *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	return c, nil
 }
 
-// failed gives the exit code of an error of the client, and says what to do next.
+// failed returns the exit code of an error of the client, and says what to do next.
 func failed(err error) error {
 	var unreachable *client.UnreachableError
 	var mismatch *client.MismatchError
@@ -89,7 +89,7 @@ func failed(err error) error {
 	}
 }
 
-// ended gives the exit code that says how a job ended.
+// ended returns the exit code that says how a job ended.
 func ended(job makegood.Job) error {
 	if job.ProcessState == makegood.Processed {
 		return nil

@@ -57,7 +57,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	return ended(last)
 }
 
-// newPicture gives what shows a job each time it has changed.
+// newPicture returns what shows a job each time it has changed.
 func newPicture(w io.Writer, asJSON bool) func(makegood.Job) error {
 	file, ok := w.(*os.File)
 	switch {

@@ -91,7 +91,7 @@ func runProgram(t *testing.T, stdin string, args ...string) (code int, stdout, s
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// freeAddr gives an address on which nobody listens, so that a server can come back to it.
+// freeAddr returns an address on which nobody listens, so that a server can come back to it.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -73,7 +73,7 @@ func (s *shop) write(name string, content []byte) {
 	}
 }
 
-// orders writes n orders, and gives their ids.
+// orders writes n orders, and returns their ids.
 func (s *shop) orders(n int) []string {
 	var lines bytes.Buffer
 	ids := make([]string, n)
@@ -114,7 +114,7 @@ func (s *shop) jobs() map[string]job.Job {
 	return jobs
 }
 
-// finish runs the command to its end, and gives its exit code and summary.
+// finish runs the command to its end, and returns its exit code and summary.
 func (s *shop) finish() (int, map[string]float64) {
 	s.t.Helper()
 	cmd := s.command(s.t.Context(), "--json")

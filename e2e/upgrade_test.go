@@ -49,7 +49,7 @@ func built(t *testing.T, of release.Release) string {
 	return file
 }
 
-// takeTurns gives how many jobs had something that only the next release knows, when the last of the two took over.
+// takeTurns returns how many jobs had something that only the next release knows, when the last of the two took over.
 func takeTurns(t *testing.T, one, other string) (ofTheNext int) {
 	const orders, turns = 2000, 8
 	seed := rand.Uint64()

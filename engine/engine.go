@@ -145,7 +145,7 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 // for a while is no reason to return. Call it once.
 func (e *Engine) Run(ctx context.Context) error { return e.inner.Run(ctx) }
 
-// Close gives the folder free. Run must have returned. A second Close does nothing, and gives what the first gave.
+// Close gives the folder free. Run must have returned. A second Close does nothing, and returns what the first gave.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.http.Close()
@@ -157,7 +157,7 @@ func (e *Engine) Close() error {
 }
 
 // Define makes a workflow file the current definition of its name; jobs that are there keep theirs. name is what the
-// error calls it, which gives all that is wrong, a line each.
+// error calls it, which returns all that is wrong, a line each.
 func (e *Engine) Define(ctx context.Context, name string, source []byte) (client.Workflow, error) {
 	compiled, err := workflowfile.Parse(name, source, workflowfile.WithAgents(e.agents...))
 	if err != nil {

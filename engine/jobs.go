@@ -27,7 +27,7 @@ const (
 	longestLook = time.Second
 )
 
-// Submit stores a job, and gives it as it is stored, without payloads. What client.Jobs says of it holds.
+// Submit stores a job, and returns it as it is stored, without payloads. What client.Jobs says of it holds.
 func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Job, error) {
 	if s.ID == "" {
 		s.ID = client.NewJobID(time.Now())
@@ -70,18 +70,18 @@ func (e *Engine) read(ctx context.Context, id string, show func(job.Job, map[str
 	return v, nil
 }
 
-// Page gives a page of a list: at most 200 jobs, the newest first.
+// Page returns a page of a list: at most 200 jobs, the newest first.
 func (e *Engine) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
 	page, err := e.inner.ListJobs(ctx, store.Filter(filter), cursor, listPage)
 	return view.Page(page), err
 }
 
-// List gives jobs, the newest first, and reads on as far as its caller does.
+// List returns jobs, the newest first, and reads on as far as its caller does.
 func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
 	return client.Pages(func(cursor string) (client.Page, error) { return e.Page(ctx, filter, cursor) })
 }
 
-// Ask asks for a verb, and gives the job as it is stored after it, without payloads.
+// Ask asks for a verb, and returns the job as it is stored after it, without payloads.
 func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
 	j, verdict, err := e.inner.Request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason), By: "engine"})
 	switch {
@@ -103,12 +103,12 @@ func (e *Engine) Workflows(ctx context.Context) ([]client.Workflow, error) {
 	return all, err
 }
 
-// Wait waits until a job is finished or in Error, and gives it with its payloads. It ends with ctx's error when ctx does.
+// Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when ctx does.
 func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	return client.WaitFor(ctx, e, id)
 }
 
-// Watch gives a job without payloads each time it was saved, first as it is now, and ends after giving it finished or
+// Watch returns a job without payloads each time it was saved, first as it is now, and ends after giving it finished or
 // in Error. Saves that follow closely upon each other may be seen as one. An error ends it.
 func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error] {
 	return func(yield func(makegood.Job, error) bool) {
@@ -135,7 +135,7 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 	}
 }
 
-// plain gives an error of the engine in the words of package client.
+// plain returns an error of the engine in the words of package client.
 func plain(id string, err error) error {
 	var mismatch *scheduler.MismatchError
 	switch {
@@ -160,7 +160,7 @@ func newWaiting() waiting {
 	return waiting{mu: new(sync.Mutex), jobs: map[string]map[chan struct{}]bool{}}
 }
 
-// register gives a channel on which something comes after each save of a job from now on, and what ends that.
+// register returns a channel on which something comes after each save of a job from now on, and what ends that.
 func (w *waiting) register(id string) (saved <-chan struct{}, forget func()) {
 	c := make(chan struct{}, 1)
 	w.mu.Lock()

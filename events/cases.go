@@ -223,7 +223,7 @@ func settled(body []byte, drawn []string) (json.RawMessage, error) {
 	return json.Marshal(m)
 }
 
-// compact gives a JSON text without white space.
+// compact returns a JSON text without white space.
 func compact(text string) (json.RawMessage, error) {
 	var b bytes.Buffer
 	err := json.Compact(&b, []byte(text))

@@ -135,7 +135,7 @@ func (b built) invoke(ctx context.Context, function string, event []byte, variab
 		"--env-vars", variablesFile, "--invoke-image", b.image.Name, "--skip-pull-image", "--parameter-overrides", "Architecture="+docker.Architecture())
 }
 
-// sam runs the SAM CLI, and gives its standard output: what a function answered, when it ran one.
+// sam runs the SAM CLI, and returns its standard output: what a function answered, when it ran one.
 func sam(ctx context.Context, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "sam", append(arguments, "--language-extensions")...)
 	var out, log bytes.Buffer

@@ -115,7 +115,7 @@ func compare(got, want outcome) error {
 	return nil
 }
 
-// prepare makes table and queues, and the job that the event is about; it gives the queues' addresses.
+// prepare makes table and queues, and the job that the event is about; it returns the queues' addresses.
 func (w *world) prepare(ctx context.Context, prefix string, c savedCase) (map[string]string, error) {
 	if err := standin.CreateTable(ctx, w.db, dynamostore.Schema(prefix+"jobs", indexName)); err != nil {
 		return nil, err
@@ -164,7 +164,7 @@ func born(ctx context.Context, store *dynamostore.Store, c savedCase) error {
 	return err
 }
 
-// receive gives all that is on a queue. Nobody else takes from it, and a stand-in keeps all of it in one place,
+// receive returns all that is on a queue. Nobody else takes from it, and a stand-in keeps all of it in one place,
 // so that an empty answer says that there is no more.
 func (w *world) receive(ctx context.Context, url string) ([]string, error) {
 	var bodies []string

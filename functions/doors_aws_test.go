@@ -31,7 +31,7 @@ const (
 	orders  = 40
 )
 
-// openDoors serves the door's function as each door, and gives a client that knocks there as ada.
+// openDoors serves the door's function as each door, and returns a client that knocks there as ada.
 func (w *world) openDoors(t *testing.T) (*client.Client, []*lambdahost.Function) {
 	t.Helper()
 	bootstrap := build(t, "door")
@@ -54,7 +54,7 @@ func (w *world) openDoors(t *testing.T) (*client.Client, []*lambdahost.Function)
 	return c, functions
 }
 
-// kill kills processes that are at work, one at a time, until ctx ends, and gives how many.
+// kill kills processes that are at work, one at a time, until ctx ends, and returns how many.
 func kill(ctx context.Context, functions []*lambdahost.Function) (killed int) {
 	for tick := time.NewTicker(30 * time.Millisecond); ; {
 		select {

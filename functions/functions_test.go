@@ -44,7 +44,7 @@ type lambda struct {
 // answer is what a function posted: to response or to error.
 type answer struct{ kind, body string }
 
-// printed gives what the processes have printed so far.
+// printed returns what the processes have printed so far.
 type printed func() string
 
 func (p printed) String() string { return p() }
@@ -65,7 +65,7 @@ func start(t *testing.T, bootstrap string, environment ...string) *lambda {
 	return &lambda{f, f.Output}
 }
 
-// invoke gives what the function answers to an event.
+// invoke returns what the function answers to an event.
 func (l *lambda) invoke(t *testing.T, event []byte) answer {
 	t.Helper()
 	a, err := l.call(event)

@@ -27,7 +27,7 @@ type metricLine struct {
 	values       map[string]float64
 }
 
-// metricLines gives the metrics in a function's log, each line held to the rules of the format: what
+// metricLines returns the metrics in a function's log, each line held to the rules of the format: what
 // breaks one of them is passed over by CloudWatch in silence.
 func metricLines(t *testing.T, log string) (lines []metricLine) {
 	t.Helper()

@@ -75,7 +75,7 @@ func (w *world) python(t *testing.T) *python {
 	return &python{t, in, bufio.NewReader(out)}
 }
 
-// wants calls a function, and compares what it gives.
+// wants calls a function, and compares what it returns.
 func (p *python) wants(want any, function string, arguments ...any) {
 	p.t.Helper()
 	line, err := json.Marshal(append([]any{function}, arguments...))

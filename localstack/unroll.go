@@ -48,10 +48,10 @@ func repeat(n *yaml.Node) {
 	n.Anchor = ""
 }
 
-// mappings gives the section Mappings; nil: there is none.
+// mappings returns the section Mappings; nil: there is none.
 func mappings(template *yaml.Node) *yaml.Node { return below(template, "Mappings") }
 
-// below gives what is under a key of a mapping; nil: nothing.
+// below returns what is under a key of a mapping; nil: nothing.
 func below(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -111,7 +111,7 @@ func unrollIn(n *yaml.Node) error {
 	return nil
 }
 
-// unrolled gives the keys and values that a loop stands for.
+// unrolled returns the keys and values that a loop stands for.
 func unrolled(key, loop *yaml.Node) ([]*yaml.Node, error) {
 	if loop.Kind != yaml.SequenceNode || len(loop.Content) != 3 || loop.Content[1].Kind != yaml.SequenceNode || loop.Content[2].Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: %s: want a variable, a list and what to repeat", key.Line, key.Value)

@@ -87,7 +87,7 @@ func open(t *testing.T) *world {
 	return w
 }
 
-// product gives name and version of what answers. MiniStack answers at LocalStack's path, too.
+// product returns name and version of what answers. MiniStack answers at LocalStack's path, too.
 func product(t *testing.T, endpoint string) string {
 	t.Helper()
 	for _, name := range []string{"MiniStack", "LocalStack"} {
@@ -178,7 +178,7 @@ func (w *world) books(ends map[string]makegood.ProcessState) {
 	}
 }
 
-// invoke runs a function by the API of Lambda, and gives its answer.
+// invoke runs a function by the API of Lambda, and returns its answer.
 func (w *world) invoke(function string, event []byte) string {
 	w.t.Helper()
 	credentials, err := w.aws.Credentials.Retrieve(w.t.Context())

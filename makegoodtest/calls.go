@@ -125,7 +125,7 @@ func (l *life) isDead() bool {
 	return l.dead
 }
 
-// counted gives how many calls of each name there were.
+// counted returns how many calls of each name there were.
 func (l *life) counted() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +136,7 @@ func (l *life) counted() map[string]int {
 type watchedStore struct {
 	store.Store
 	life *life
-	// before gives the job as it was last stored, and saved is told of it.
+	// before returns the job as it was last stored, and saved is told of it.
 	before func() job.Job
 	saved  func(job.Job)
 }

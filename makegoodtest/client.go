@@ -10,7 +10,7 @@ import (
 	"net/http/httptrace"
 )
 
-// Client gives an HTTP client whose requests all go to handler, whatever their address, in this process
+// Client returns an HTTP client whose requests all go to handler, whatever their address, in this process
 // and without a network, so that they can be waited for in a bubble. Like one of Go's servers the handler
 // runs in a goroutine of its own, also after the caller has given up, and breaks the connection by
 // panicking with http.ErrAbortHandler. The client follows no redirects: each would be a second request.
@@ -47,7 +47,7 @@ func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// arriving gives the request as a server sees it.
+// arriving returns the request as a server sees it.
 func arriving(request *http.Request) (*http.Request, error) {
 	var body []byte
 	if request.Body != nil {

@@ -130,7 +130,7 @@ func telling(name string) int {
 	return math.MaxInt
 }
 
-// crashRun runs the case with a strike in its first life; it gives the report of a violation, or nothing.
+// crashRun runs the case with a strike in its first life; it returns the report of a violation, or nothing.
 func crashRun(t *testing.T, c Case, s strike) (report string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

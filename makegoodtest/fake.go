@@ -56,7 +56,7 @@ func NewFake(name string) *Fake {
 }
 
 // IgnoreKeys makes it a bad service: it does these actions again whenever it is asked, whatever the key,
-// and although they were undone. It gives the service itself.
+// and although they were undone. It returns the service itself.
 func (f *Fake) IgnoreKeys(actions ...string) *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (f *Fake) IgnoreKeys(actions ...string) *Fake {
 	return f
 }
 
-// Refuse makes it refuse these actions from now on, for good: the step, or the undo, is given up. It gives
+// Refuse makes it refuse these actions from now on, for good: the step, or the undo, is given up. It returns
 // the service itself.
 func (f *Fake) Refuse(actions ...string) *Fake {
 	f.mu.Lock()
@@ -78,7 +78,7 @@ func (f *Fake) Refuse(actions ...string) *Fake {
 }
 
 // LoseAnswers lets the next calls of an action, so many of them, have their effect and break off: whoever
-// asked does not know whether it was done. It gives the service itself.
+// asked does not know whether it was done. It returns the service itself.
 func (f *Fake) LoseAnswers(action string, calls int) *Fake {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ func (f *Fake) refuse(action, key, why string) error {
 	return agent.Final(agent.NotApplied(fmt.Errorf("%s: %s: %w", f.name, action, errRefused)))
 }
 
-// answer gives the answer to what was done.
+// answer returns the answer to what was done.
 func (f *Fake) answer(action string) error {
 	if f.loses[action] == 0 {
 		return nil

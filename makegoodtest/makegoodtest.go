@@ -112,7 +112,7 @@ type Job struct {
 	Attempts []Attempt
 }
 
-// Output gives the output of a step, which is null while there is none.
+// Output returns the output of a step, which is null while there is none.
 func (j Job) Output(step string) json.RawMessage {
 	for _, s := range j.Steps {
 		if s.Name == step && s.Output != nil {
@@ -122,7 +122,7 @@ func (j Job) Output(step string) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// Order gives the actions in the order in which their attempts began: "reserve charge refund release".
+// Order returns the actions in the order in which their attempts began: "reserve charge refund release".
 func (j Job) Order() string {
 	actions := make([]string, len(j.Attempts))
 	for i, a := range j.Attempts {
@@ -143,7 +143,7 @@ type Attempt struct {
 	Answer string
 }
 
-// Run runs a job to its end, asks Check, and gives the job. The test fails, at once, if the case is wrong,
+// Run runs a job to its end, asks Check, and returns the job. The test fails, at once, if the case is wrong,
 // and when the job has not ended Within its time.
 func Run(t *testing.T, c Case) Job {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// report tells a violation: what must hold and does not, what was done to the engine, what came to the
+// report describes a violation: what must hold and does not, what was done to the engine, what came to the
 // agents, and what the services have in their books.
 func (w *world) report(violation error) string {
 	w.mu.Lock()

@@ -56,7 +56,7 @@ func (r *Running) AdvanceTime(d time.Duration) {
 	synctest.Wait()
 }
 
-// Job gives the job as it is now.
+// Job returns the job as it is now.
 func (r *Running) Job() Job {
 	r.t.Helper()
 	job, err := r.w.job()
@@ -97,7 +97,7 @@ func (r *Running) Kill() {
 	synctest.Wait()
 }
 
-// Wait lets time pass until the job has ended, asks Check, and gives the job. The test fails, at once, when
+// Wait lets time pass until the job has ended, asks Check, and returns the job. The test fails, at once, when
 // the job has not ended Within the time of its Case.
 func (r *Running) Wait() Job {
 	r.t.Helper()

@@ -137,7 +137,7 @@ func TestAdvanceTimeGoesExactlySoFar(t *testing.T) {
 	})
 }
 
-// A killed engine goes on where it was, and the new life is told apart.
+// A killed engine goes on where it was, and the new life is distinguished.
 func TestAKilledEngineIsStartedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hangs := func(ctx context.Context, service *makegoodtest.Fake) error {

@@ -92,7 +92,7 @@ func newWorld(t *testing.T, c Case) *world {
 	return w
 }
 
-// memoryDir gives a folder in memory where there is one: nothing here rests on flushes, and many runs
+// memoryDir returns a folder in memory where there is one: nothing here rests on flushes, and many runs
 // would wait for them.
 func memoryDir(t *testing.T) string {
 	t.Helper()
@@ -207,7 +207,7 @@ func (w *world) load() (job.Job, error) {
 	return w.inner.Load(context.Background(), JobID)
 }
 
-// job gives the job as it is now. The engine must be open.
+// job returns the job as it is now. The engine must be open.
 func (w *world) job() (Job, error) {
 	stored, err := w.load()
 	if err != nil {
@@ -260,7 +260,7 @@ func (w *world) noteSuffered(what string) {
 	w.suffered = append(w.suffered, what)
 }
 
-// agents gives the agents of the case, watched.
+// agents returns the agents of the case, watched.
 func (w *world) agents() []agent.Handler {
 	all := append([]agent.Handler(nil), w.services.Agents...)
 	if w.services.HTTP != nil {
@@ -288,7 +288,7 @@ func (a watchedAgent) Handle(ctx context.Context, task makegood.Task) (json.RawM
 	return output, err
 }
 
-// begun notes an attempt, and gives its place and what stands between the engine and the agent.
+// begun notes an attempt, and returns its place and what stands between the engine and the agent.
 func (w *world) begun(task makegood.Task) (int, handling) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 // shopVariable is where the sample's services are, if they are not at order.DefaultShop.
 const shopVariable = "MAKEGOOD_SHOP"
 
-// Agents gives the agents of all workflows, beside the built-in http. getenv reads the environment.
+// Agents returns the agents of all workflows, beside the built-in http. getenv reads the environment.
 func Agents(getenv func(string) string) []agent.Handler {
 	shop := getenv(shopVariable)
 	if shop == "" {

@@ -47,7 +47,7 @@ func (t *transport) client() *http.Client {
 	}
 }
 
-// doorOf gives the door that a request of the client belongs to.
+// doorOf returns the door that a request of the client belongs to.
 func doorOf(method, path string) string {
 	switch {
 	case method == http.MethodGet:
@@ -103,7 +103,7 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return io.ReadAll(r.Body)
 }
 
-// explained gives an answer as the API gives it. One that is Lambda's own says what to do about it.
+// explained returns an answer as the API words it. One that is Lambda's own says what to do about it.
 func (t *transport) explained(r *http.Request, name string, answer *http.Response) (*http.Response, error) {
 	if answer.StatusCode < http.StatusBadRequest {
 		return answer, nil

@@ -75,7 +75,7 @@ func New(c Config) (*Submitter, error) {
 	return &Submitter{store: s, replies: c.Replies}, nil
 }
 
-// Items gives the writes that store a job, for a transaction of the caller's: one, and a second for an
+// Items returns the writes that store a job, for a transaction of the caller's: one, and a second for an
 // input of more than makegood.MaxInlineBytes. ID must be given. The workflow's definition is read from the
 // table. Errors: *client.InvalidError; any other may pass.
 func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types.TransactWriteItem, error) {
@@ -121,7 +121,7 @@ func (s *Submitter) workflow(ctx context.Context, name string) (*workflowfile.Co
 // submission, made by an earlier try: compare with client.Get or your own record.
 var ErrExists = errors.New("there is a job of this id already")
 
-// Refused makes ErrExists of the error of a transaction that was refused because of its job, and gives
+// Refused makes ErrExists of the error of a transaction that was refused because of its job, and returns
 // every other error as it is. The job's item must be the first of the transaction, as in Items.
 func Refused(err error, job string) error {
 	var cancelled *types.TransactionCanceledException

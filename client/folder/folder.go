@@ -108,13 +108,13 @@ func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, err
 	return scheduler.Held(ctx, f.reader, compiled.Workflow, j, time.Now())
 }
 
-// Page gives a page of a list.
+// Page returns a page of a list.
 func (f *Folder) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
 	page, err := f.reader.ListJobs(ctx, store.Filter(filter), cursor, listPage)
 	return view.Page(page), err
 }
 
-// List gives jobs, the newest first, and reads on as far as its caller does.
+// List returns jobs, the newest first, and reads on as far as its caller does.
 func (f *Folder) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
 	return client.Pages(func(cursor string) (client.Page, error) { return f.Page(ctx, filter, cursor) })
 }
@@ -145,7 +145,7 @@ func (f *Folder) Workflows(ctx context.Context) ([]client.Workflow, error) {
 // auditPage is how many jobs an audit looks at in a page.
 const auditPage = 1000
 
-// Audit looks at all jobs, and gives what it found page by page, as far as its caller reads on. An error ends it.
+// Audit looks at all jobs, and returns what it found page by page, as far as its caller reads on. An error ends it.
 func (f *Folder) Audit(ctx context.Context) iter.Seq2[client.AuditPage, error] {
 	return func(yield func(client.AuditPage, error) bool) {
 		for cursor := ""; ; {

@@ -12,7 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 )
 
-// events gives what go test -json prints for tests with these ends, as "name action output".
+// events returns what go test -json prints for tests with these ends, as "name action output".
 func events(lines ...string) []byte {
 	var out strings.Builder
 	for _, line := range lines {

@@ -23,7 +23,7 @@ type product struct {
 	// files of install/ go into its folder; steps, run there in turn, make of them what serve starts.
 	files []string
 	steps [][]string
-	// serve gives the command that serves until its standard input ends, and its environment.
+	// serve returns the command that serves until its standard input ends, and its environment.
 	serve func(port string) (command, environment []string)
 	// needs are the programs that it takes to install and run it, and where Debian has them.
 	needs map[string]string

@@ -35,7 +35,7 @@ type suite struct {
 // idle are suites that mostly wait until messages are visible again: they run side by side.
 var idle = []string{"internal/proof/lambdahost", "internal/queue/sqsqueue"}
 
-// together gives the suites in the order in which they run, those that run at the same time together.
+// together returns the suites in the order in which they run, those that run at the same time together.
 func together(suites []suite) (groups [][]suite) {
 	var waiting []suite
 	for _, s := range suites {
@@ -51,7 +51,7 @@ func together(suites []suite) (groups [][]suite) {
 	return groups
 }
 
-// unasked gives the suites that a stack runs when none is named: all but, on MiniStack, the functions under kills. It is
+// unasked returns the suites that a stack runs when none is named: all but, on MiniStack, the functions under kills. It is
 // too slow for the 2,000 orders and breaks no loop, so that in two minutes it shows a part of what the other stack shows.
 func (s stack) unasked(suites []suite) []suite {
 	return slices.DeleteFunc(slices.Clone(suites), func(one suite) bool {
@@ -59,7 +59,7 @@ func (s stack) unasked(suites []suite) []suite {
 	})
 }
 
-// findSuites gives the suites of the folders named; of all, when none is.
+// findSuites returns the suites of the folders named; of all, when none is.
 func findSuites(folders []string) ([]suite, error) {
 	tests := map[string][]string{}
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
@@ -92,7 +92,7 @@ func findSuites(folders []string) ([]suite, error) {
 	return suites, nil
 }
 
-// testsIn gives the tests of a file that is built only under the tag.
+// testsIn returns the tests of a file that is built only under the tag.
 func testsIn(path string) ([]string, error) {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
 	if err != nil {

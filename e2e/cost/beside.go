@@ -57,7 +57,7 @@ const (
 	referenceBatched   = "5 steps, batched"
 )
 
-// invocations gives how many a step of the reference loads takes.
+// invocations returns how many a step of the reference loads takes.
 func invocations(all []figures) (unbatched, batched float64) {
 	for _, r := range rows(all) {
 		switch r.Load {

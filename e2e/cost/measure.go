@@ -11,7 +11,7 @@ import (
 // maxTries is how often a load is run at most.
 const maxTries = 5
 
-// measure gives what a load costs where every batch is full and every request is answered, which is what the load
+// measure returns what a load costs where every batch is full and every request is answered, which is what the load
 // says. A run in which a busy machine made it otherwise shows another load, and is made again in a new world.
 func measure(ctx context.Context, at endpoints, l load) (figures, error) {
 	var why []error

@@ -137,7 +137,7 @@ func (w *world) sendOne(ctx context.Context, name, body, group string) error {
 	return errors.Join(w.queues.Send(ctx, name, queue.Message{Body: body, Group: group})...)
 }
 
-// run runs jobs to their end, whose ids begin so, and gives what their submission and what their steps cost.
+// run runs jobs to their end, whose ids begin so, and returns what their submission and what their steps cost.
 func (w *world) run(ctx context.Context, prefix string) (submission, steps []costmeter.Entry, err error) {
 	w.meter.Take()
 	n := w.load.jobs()
@@ -173,7 +173,7 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 	return submission, steps, nil
 }
 
-// jobID gives ids of twelve bytes.
+// jobID returns ids of twelve bytes.
 func jobID(prefix string, i int) string { return fmt.Sprintf("%s-%06d", prefix, i) }
 
 // feed hands n messages of a queue to a handler, in batches of the load's size, as Lambda does: one request that

@@ -59,7 +59,7 @@ func Find(ctx context.Context) (Docker, error) {
 	return Docker{version, "host.docker.internal", "127.0.0.1"}, nil
 }
 
-// says runs a command of Docker's and gives what it prints.
+// says runs a command of Docker's and returns what it prints.
 func says(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "docker", arguments...)
 	var out, log bytes.Buffer
@@ -85,7 +85,7 @@ func (i Image) String() string {
 	return "image " + i.Name
 }
 
-// Image gives AWS's image for the functions' runtime, on this machine's architecture, or, where it cannot be had, a stand-in of our own.
+// Image returns AWS's image for the functions' runtime, on this machine's architecture, or, where it cannot be had, a stand-in of our own.
 func (d Docker) Image(ctx context.Context) (Image, error) {
 	aws := "public.ecr.aws/lambda/provided:al2023-" + Architecture()
 	if _, err := says(ctx, nil, "image", "inspect", aws); err == nil {
@@ -136,7 +136,7 @@ func Architecture() string {
 }
 
 // Bridge makes a server on loopback reachable for containers at a port, 0 being a free one, until stop is called.
-// It gives the address that they see. What is bound is Docker's own address of this machine, or loopback.
+// It returns the address that they see. What is bound is Docker's own address of this machine, or loopback.
 func (d Docker) Bridge(ctx context.Context, server, port string) (seen string, stop func(), err error) {
 	to, err := url.Parse(server)
 	if err != nil {

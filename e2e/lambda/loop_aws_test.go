@@ -59,7 +59,7 @@ func TestASequenceOfSixtyStepsNeedsRecursiveLoopAllow(t *testing.T) {
 	}
 }
 
-// doneAtFirstDrop waits until a function is refused as recursive, or the job has ended, and gives how many steps
+// doneAtFirstDrop waits until a function is refused as recursive, or the job has ended, and returns how many steps
 // are done then.
 func (w *world) doneAtFirstDrop(id string) (done int, dropped bool) {
 	w.t.Helper()

@@ -41,7 +41,7 @@ func TestColdAndWarmInvocationsAreMeasured(t *testing.T) {
 	}
 }
 
-// spread gives the median and the largest.
+// spread returns the median and the largest.
 func spread(all []time.Duration) string {
 	if len(all) == 0 {
 		return "never"

@@ -150,7 +150,7 @@ func (r *rolling) leftToTheOlder() {
 	}
 }
 
-// submit submits jobs by message, while functions of the fleets are killed, and gives their ids.
+// submit submits jobs by message, while functions of the fleets are killed, and returns their ids.
 func (r *rolling) submit(phase string, jobs, kills int, among ...*fleet) (ids []string) {
 	r.t.Helper()
 	for i := 0; i < jobs; i += few {
@@ -163,7 +163,7 @@ func (r *rolling) submit(phase string, jobs, kills int, among ...*fleet) (ids []
 	return ids
 }
 
-// send submits some jobs by message, and gives their ids when they are stored: by whom, those know who run now.
+// send submits some jobs by message, and returns their ids when they are stored: by whom, those know who run now.
 func (r *rolling) send(name string, jobs int, start time.Time, end string) (ids []string) {
 	r.t.Helper()
 	for i := range jobs {

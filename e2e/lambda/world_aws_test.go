@@ -196,7 +196,7 @@ func build(t *testing.T, from release.Release, folder, program string) string {
 	return bootstrap
 }
 
-// queue gives the URL of a queue, which it makes when it is asked for it the first time.
+// queue returns the URL of a queue, which it makes when it is asked for it the first time.
 func (w *world) queue(name string) string {
 	w.t.Helper()
 	if w.urls[name] == "" {

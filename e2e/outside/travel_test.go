@@ -73,7 +73,7 @@ func (m module) served() {
 	}
 }
 
-// start starts the server, which ends with the test, and gives its address.
+// start starts the server, which ends with the test, and returns its address.
 func (m module) start(ctx context.Context) string {
 	m.t.Helper()
 	server := exec.CommandContext(ctx, filepath.Join(m.folder, "bin/server"), "-data", filepath.Join(m.folder, "data"))

@@ -29,7 +29,7 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// does runs a command there, which must succeed, and gives what it prints on standard output.
+// does runs a command there, which must succeed, and returns what it prints on standard output.
 func (m module) does(command ...string) string {
 	m.t.Helper()
 	out, code := m.says(command...)
@@ -39,7 +39,7 @@ func (m module) does(command ...string) string {
 	return out
 }
 
-// says runs a command there, and gives what it prints on standard output, and its exit code.
+// says runs a command there, and returns what it prints on standard output, and its exit code.
 func (m module) says(command ...string) (stdout string, code int) {
 	m.t.Helper()
 	cmd := exec.CommandContext(m.t.Context(), command[0], command[1:]...)

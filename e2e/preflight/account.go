@@ -139,7 +139,7 @@ func limits(ctx context.Context, c aws.Config) (limit, error) {
 	return settings.AccountLimit, nil
 }
 
-// stateOf gives the state of a stack; empty: it is not there.
+// stateOf returns the state of a stack; empty: it is not there.
 func stateOf(ctx context.Context, c *cloudformation.Client, name string) (types.StackStatus, error) {
 	found, err := c.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
 	var api smithy.APIError

@@ -139,7 +139,7 @@ func (c Change) apply(tree, folder string, replace map[string]string) error {
 	return os.WriteFile(to, []byte(strings.Replace(string(text), c.Old, c.New, 1)), 0o600)
 }
 
-// Build builds a program, named by its folder from the root of the module, into a file, and gives that.
+// Build builds a program, named by its folder from the root of the module, into a file, and returns that.
 func (r Release) Build(program, file string, flags ...string) (string, error) {
 	args := []string{"build", "-o", file}
 	if r.overlay != "" {

@@ -23,7 +23,7 @@ import (
 // maxAnswer is how much of a function's answer is read, in bytes: more than Lambda lets out.
 const maxAnswer = 8 << 20
 
-// ErrDenied is what Invoke gives where IAM does not let the caller invoke the function.
+// ErrDenied is what Invoke returns where IAM does not let the caller invoke the function.
 var ErrDenied = errors.New("denied")
 
 // LocalDoors serves the doors of a deployed stack on this machine, for stand-ins whose function URLs tell a function
@@ -37,7 +37,7 @@ type LocalDoors struct {
 // Caller is who knocks at local doors, for whatever key the environment has.
 const Caller = "arn:aws:iam::000000000000:user/rehearsal"
 
-// OnStandIn gives a client of a stack that is deployed to the stand-in at an endpoint, through local doors which
+// OnStandIn returns a client of a stack that is deployed to the stand-in at an endpoint, through local doors which
 // only the credentials of c open, and other key ids with the same secret: MiniStack's functions have the number of
 // their account for one.
 func OnStandIn(ctx context.Context, endpoint, stack string, c aws.Config, also ...string) (*client.Client, *LocalDoors, error) {

@@ -126,7 +126,7 @@ func (w *world) sweptBySchedule() {
 	w.t.Logf("by its log the Supervisor swept %d times", sweeps)
 }
 
-// changedAgents is the agents' source, in a version whose answers are told apart.
+// changedAgents is the agents' source, in a version whose answers are distinguished.
 func (w *world) changedAgents() []byte {
 	w.t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, "workflows/order/agents.go"))

@@ -82,7 +82,7 @@ func (s Stack) Delete(ctx context.Context) error {
 	return err
 }
 
-// Log gives what a function of the stack has logged.
+// Log returns what a function of the stack has logged.
 func (s Stack) Log(ctx context.Context, function string) (string, error) {
 	out, err := s.run(ctx, nil, "logs", "--stack-name", s.Name, "--name", function)
 	return string(out), err
@@ -95,7 +95,7 @@ func (s Stack) with(arguments ...string) []string {
 	return append(append(arguments, "--parameter-overrides"), s.Parameters...)
 }
 
-// run runs sam, and gives what it says. It finds its settings beside the template, which may be a built one, so
+// run runs sam, and returns what it says. It finds its settings beside the template, which may be a built one, so
 // it is told where they are.
 func (s Stack) run(ctx context.Context, environment []string, arguments ...string) ([]byte, error) {
 	settings, err := filepath.Abs(filepath.Join(s.Root, "samconfig.toml"))
@@ -114,7 +114,7 @@ func (s Stack) run(ctx context.Context, environment []string, arguments ...strin
 	return out, nil
 }
 
-// Invoke invokes a function of the stack, and gives its answer.
+// Invoke invokes a function of the stack, and returns its answer.
 func (s Stack) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	return s.run(ctx, nil, "remote", "invoke", function, "--stack-name", s.Name, "--event", string(event))
 }

@@ -13,7 +13,7 @@ var (
 	overridePart  = regexp.MustCompile(`^"(\w+)=([^"]*)"$`)
 )
 
-// Overrides gives the parameters that each environment of a samconfig.toml sets.
+// Overrides returns the parameters that each environment of a samconfig.toml sets.
 func Overrides(samconfig string) (map[string]map[string]string, error) {
 	all := map[string]map[string]string{}
 	environment := ""

@@ -138,7 +138,7 @@ func (w *world) submit(ids ...string) {
 	w.orders = append(w.orders, ids...)
 }
 
-// wait waits until each of some jobs is as wanted, and gives them by id.
+// wait waits until each of some jobs is as wanted, and returns them by id.
 func (w *world) wait(what string, ids []string, is func(makegood.Job) bool) map[string]makegood.Job {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), endWithin)

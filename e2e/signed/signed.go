@@ -43,7 +43,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answers %d %s: %.*s", e.Service, e.Code, http.StatusText(e.Code), shown, e.Text)
 }
 
-// Ask gives the body of the answer. Where AWS_ENDPOINT_URL is set, what answers there is asked. An answer other than
+// Ask returns the body of the answer. Where AWS_ENDPOINT_URL is set, what answers there is asked. An answer other than
 // 200 is a *StatusError.
 func Ask(ctx context.Context, c aws.Config, q Question) ([]byte, error) {
 	request, err := q.request(ctx, c)

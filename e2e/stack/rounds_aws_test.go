@@ -66,7 +66,7 @@ func TestTenThousandRoundsHaveOneWinnerEach(t *testing.T) {
 	}
 }
 
-// bare gives a Scheduler on DynamoDB whose tasks go nowhere.
+// bare returns a Scheduler on DynamoDB whose tasks go nowhere.
 func bare(t *testing.T) *stack {
 	s := &stack{t: t, table: "mg" + strings.ToLower(rand.Text()[:10]), db: dynamodb.NewFromConfig(standin.Config(standin.DynamoDB(t).Endpoint))}
 	if err := standin.CreateTable(t.Context(), s.db, dynamostore.Schema(s.table, "due")); err != nil {
@@ -142,7 +142,7 @@ func savedAsOften(j job.Job) bool {
 	return j.Rev == 2
 }
 
-// claim takes the first attempt, and gives what a reply to it must say.
+// claim takes the first attempt, and returns what a reply to it must say.
 func (s *stack) claim(ctx context.Context, j job.Job) (job.Reply, error) {
 	now := makegood.Instant(time.Now())
 	c := job.Claim{Attempt: 1, LockedBy: "agent:" + j.ID, StartedAt: now, CompleteBy: now.Add(30 * time.Second)}

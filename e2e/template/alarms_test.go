@@ -11,7 +11,7 @@ import (
 // longestSilence is how long the Supervisor may be silent, in seconds.
 const longestSilence = 180
 
-// alarmOn gives the alarm on a metric of something, named by the values of its dimensions; empty: there is none.
+// alarmOn returns the alarm on a metric of something, named by the values of its dimensions; empty: there is none.
 func (t *template) alarmOn(namespace, metric string, of ...string) string {
 	for _, name := range t.of(alarmKind) {
 		var values []string

@@ -56,7 +56,7 @@ func (d *table) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // named are the words in an expression: names, aliases of names and of values, and what is the language's own.
 var named = regexp.MustCompile(`[:#]?\w+`)
 
-// attributes gives the attributes of the item that a request names.
+// attributes returns the attributes of the item that a request names.
 func (r request) attributes() []string {
 	all := map[string]bool{}
 	for name := range r.Key {

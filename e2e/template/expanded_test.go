@@ -15,7 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/localstack"
 )
 
-// expand gives what AWS's SAM transform makes of a template.
+// expand returns what AWS's SAM transform makes of a template.
 func expand(t *testing.T, source string) map[string]resource {
 	t.Helper()
 	written, err := localstack.Unroll([]byte(source))

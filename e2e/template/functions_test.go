@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// environment gives the variables of a function, those of Globals among them.
+// environment returns the variables of a function, those of Globals among them.
 func (t *template) environment(function string) map[string]string {
 	all := map[string]string{}
 	for _, of := range []any{at(t.globals, "Function"), any(t.resources[function].properties)} {
@@ -18,7 +18,7 @@ func (t *template) environment(function string) map[string]string {
 	return all
 }
 
-// inherited gives a property of a function, or that of Globals.
+// inherited returns a property of a function, or that of Globals.
 func (t *template) inherited(function, property string) any {
 	if own := t.property(function, property); own != nil {
 		return own

@@ -68,7 +68,7 @@ func startFunction(t *testing.T, variables map[string]string) error {
 	return err
 }
 
-// constants gives the values of the string constants of a file whose names begin so.
+// constants returns the values of the string constants of a file whose names begin so.
 func constants(t *testing.T, file, prefix string) []string {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -25,7 +25,7 @@ const (
 // isDead reports whether a queue is one that nothing of ours receives from.
 func (t *template) isDead(queue string) bool { return t.consumer(queue) == "" }
 
-// consumer gives the function that a queue feeds; empty: none.
+// consumer returns the function that a queue feeds; empty: none.
 func (t *template) consumer(queue string) string {
 	for _, name := range t.of(functionKind) {
 		for _, event := range t.events(name, "SQS") {
@@ -37,7 +37,7 @@ func (t *template) consumer(queue string) string {
 	return ""
 }
 
-// events gives the properties of a function's events of a kind.
+// events returns the properties of a function's events of a kind.
 func (t *template) events(function, kind string) []any {
 	var all []any
 	events, _ := t.property(function, "Events").(map[string]any)

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decode gives the value of a node, with !X written as {Fn::X: ...}.
+// decode returns the value of a node, with !X written as {Fn::X: ...}.
 func decode(n *yaml.Node) any {
 	var value any
 	switch n.Kind {
@@ -119,7 +119,7 @@ func (t *template) call(name string, argument any) (value any, known bool) {
 	return nil, false
 }
 
-// find gives what Fn::FindInMap gives: what the mapping has, or else the default.
+// find returns what Fn::FindInMap gives: what the mapping has, or else the default.
 func (t *template) find(arguments []any) any {
 	found := at(t.mappings, texts(arguments[:3])...)
 	if found == nil && len(arguments) == 4 {

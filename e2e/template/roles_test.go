@@ -73,7 +73,7 @@ func each(resource string, actions ...string) []string {
 	return all
 }
 
-// statements gives the statements of a role: its own, and those of policies attached to it.
+// statements returns the statements of a role: its own, and those of policies attached to it.
 func (t *template) statements(role string) []any {
 	var all []any
 	for _, policy := range list(t.property(role, "Policies")) {
@@ -90,10 +90,10 @@ func (t *template) statements(role string) []any {
 	return all
 }
 
-// reference gives the name in ${Name}.
+// reference returns the name in ${Name}.
 func reference(v any) string { return strings.TrimSuffix(strings.TrimPrefix(text(v), "${"), "}") }
 
-// agents gives the names of the agents that have a function.
+// agents returns the names of the agents that have a function.
 func (t *template) agents() []string {
 	var names []string
 	for _, name := range t.of(functionKind) {
@@ -124,7 +124,7 @@ func checkGrants(t *template) []string {
 	return found
 }
 
-// allowed gives what a role may do, with the agents' names in place of X: of an agent's role its own.
+// allowed returns what a role may do, with the agents' names in place of X: of an agent's role its own.
 func (t *template) allowed(role string) map[string]bool {
 	allowed := map[string]bool{}
 	for _, agent := range t.agents() {
@@ -275,7 +275,7 @@ func walk(n *yaml.Node, visit func(*yaml.Node)) {
 	}
 }
 
-// pair gives the key and the value of a mapping; nil: it is not there.
+// pair returns the key and the value of a mapping; nil: it is not there.
 func pair(m *yaml.Node, name string) []*yaml.Node {
 	for i := 0; i < len(m.Content); i += 2 {
 		if m.Content[i].Value == name {

@@ -9,7 +9,7 @@ import (
 
 const runbook = "../../docs/operate.md"
 
-// sections gives the text below each heading of the third order under "## Alarms", by the headings.
+// sections returns the text below each heading of the third order under "## Alarms", by the headings.
 func sections(page string) map[string]string {
 	_, page, _ = strings.Cut(page, "\n## Alarms\n")
 	page, _, _ = strings.Cut(page, "\n## ")
@@ -21,7 +21,7 @@ func sections(page string) map[string]string {
 	return all
 }
 
-// section gives the heading for an alarm: that of a loop has AGENT or INDEX in place of the name.
+// section returns the heading for an alarm: that of a loop has AGENT or INDEX in place of the name.
 func (t *template) section(alarm string) string {
 	for _, agent := range t.agents() {
 		if rest, is := strings.CutPrefix(alarm, agent); is {

@@ -6,7 +6,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/sam"
 )
 
-// overrides gives the parameters of each environment of samconfig.toml.
+// overrides returns the parameters of each environment of samconfig.toml.
 func overrides(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	environments, err := sam.Overrides(readFile(t, "../../samconfig.toml"))

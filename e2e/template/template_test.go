@@ -114,7 +114,7 @@ func (t *template) add(name string, value any) {
 	t.resources[name] = r
 }
 
-// of gives the names of the resources of a kind, sorted.
+// of returns the names of the resources of a kind, sorted.
 func (t *template) of(kind string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(t.resources)) {
@@ -125,12 +125,12 @@ func (t *template) of(kind string) []string {
 	return names
 }
 
-// property gives what is at a path of a resource's properties; nil: nothing.
+// property returns what is at a path of a resource's properties; nil: nothing.
 func (t *template) property(name string, path ...string) any {
 	return at(t.resources[name].properties, path...)
 }
 
-// at gives what is at a path below v; nil: nothing.
+// at returns what is at a path below v; nil: nothing.
 func at(v any, path ...string) any {
 	for _, name := range path {
 		m, _ := v.(map[string]any)
@@ -147,13 +147,13 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// number gives a whole number, and zero of anything else.
+// number returns a whole number, and zero of anything else.
 func number(v any) int {
 	n, _ := v.(int)
 	return n
 }
 
-// list gives the elements of a list, or the one value that stands for it.
+// list returns the elements of a list, or the one value that stands for it.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil:

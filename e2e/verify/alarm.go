@@ -73,7 +73,7 @@ func (w *world) ring(ctx context.Context, alarm string) error {
 	return err
 }
 
-// listen makes a queue that hears what the topic is told, and gives its address and what takes both away.
+// listen makes a queue that hears what the topic is told, and returns its address and what takes both away.
 func (w *world) listen(ctx context.Context, topic string) (string, func(context.Context) error, error) {
 	queues, topics := sqs.NewFromConfig(w.config), sns.NewFromConfig(w.config)
 	partition, account, err := owner(topic)

@@ -97,7 +97,7 @@ func (w *world) knocks(ctx context.Context) ([]string, error) {
 	return append(found, "", "A job that was cancelled says that it was by "+who+"."), errors.Join(append(wrong, err)...)
 }
 
-// knocked has each knocker try, and gives what they were told.
+// knocked has each knocker try, and returns what they were told.
 func knocked(ctx context.Context, knockers sam.Stack, event []byte) ([]map[string]string, error) {
 	answers := make([]map[string]string, 3)
 	for i, knocker := range []string{"Submitter", "Reader", "Operator"} {
@@ -120,7 +120,7 @@ func (w *world) lambdaEndpoint() string {
 	return "https://lambda." + w.config.Region + ".amazonaws.com"
 }
 
-// cancelledBy submits a job that does not start, cancels it, and gives who that was by its own word, which must be
+// cancelledBy submits a job that does not start, cancels it, and returns who that was by its own word, which must be
 // who IAM says that we are.
 func (w *world) cancelledBy(ctx context.Context) (string, error) {
 	const id = "cancelled-at-the-door"

@@ -171,7 +171,7 @@ func (w *world) orders(ctx context.Context) ([]string, error) {
 		len(jobs), took.Seconds(), counts[makegood.Processed], counts[makegood.Undone], counts[makegood.Error])}, errors.Join(wrong...)
 }
 
-// owner gives partition and account of an ARN.
+// owner returns partition and account of an ARN.
 func owner(of string) (partition, account string, err error) {
 	a, err := arn.Parse(of)
 	return a.Partition, a.AccountID, err

@@ -26,7 +26,7 @@ func (w *world) monitoring(ctx context.Context, form url.Values) ([]byte, error)
 	})
 }
 
-// counted gives the sum of a metric since the orders began.
+// counted returns the sum of a metric since the orders began.
 func (w *world) counted(ctx context.Context, namespace, metric string, dimensions ...string) (float64, error) {
 	form := url.Values{
 		"Action": {"GetMetricStatistics"}, "Namespace": {namespace}, "MetricName": {metric}, "Statistics.member.1": {"Sum"},

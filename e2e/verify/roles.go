@@ -88,7 +88,7 @@ func compared(answers []map[string]string, allowed map[string][3]bool) (found []
 	return table([]string{"Scheduler", "agent", "Supervisor"}, answers, allowed)
 }
 
-// role gives the ARN of a role of the stack.
+// role returns the ARN of a role of the stack.
 func (w *world) role(ctx context.Context, resource string) (string, error) {
 	c := cloudformation.NewFromConfig(w.config)
 	name := stackName

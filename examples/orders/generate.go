@@ -69,7 +69,7 @@ func write(orders []order) ([]byte, error) {
 	return lines.Bytes(), nil
 }
 
-// generate gives n orders, in the order of their ids and days.
+// generate returns n orders, in the order of their ids and days.
 func generate(n int, seed uint64) []order {
 	random := rand.New(rand.NewPCG(seed, 0))
 	regulars := make([]string, 0, n)
@@ -92,7 +92,7 @@ func generate(n int, seed uint64) []order {
 	return orders
 }
 
-// perDay gives how many orders a day has.
+// perDay returns how many orders a day has.
 func perDay(random *rand.Rand) int { return 25 + random.IntN(50) }
 
 func nextDay(day time.Time) time.Time {

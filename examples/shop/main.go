@@ -22,7 +22,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run serves until ctx ends, and gives the exit code: 0, or 1 when the shop could not be opened.
+// run serves until ctx ends, and returns the exit code: 0, or 1 when the shop could not be opened.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {

@@ -140,7 +140,7 @@ func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, e
 	return task, handler, nil
 }
 
-// leave leaves records to a newer release, and gives the message ids of those that could not be left: the log says why.
+// leave leaves records to a newer release, and returns the message ids of those that could not be left: the log says why.
 // Until that release comes their tasks are sent again after StartBy, as if nobody ran. It comes last in a batch: a process
 // that dies between the sending and the deleting leaves two of a message, and each round with work in between would
 // double what goes round for 13 days.

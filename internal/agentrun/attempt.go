@@ -153,7 +153,7 @@ func (a *attempt) claim() error {
 	return nil
 }
 
-// soon gives the waits between tries that must be over within an attempt.
+// soon returns the waits between tries that must be over within an attempt.
 func (a *attempt) soon() backoff.BackOff {
 	return &scattered{of: a.config.Instance + a.task.Job + a.task.Step + a.lease.claim.LockedBy, BackOff: &backoff.ExponentialBackOff{
 		InitialInterval: 30 * time.Millisecond, Multiplier: 4, MaxInterval: time.Second,

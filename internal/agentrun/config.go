@@ -14,7 +14,7 @@ import (
 
 // Config is what a Runner needs. Claims and Queue must be set.
 type Config struct {
-	// Handlers are the agents that run here, told apart by their names.
+	// Handlers are the agents that run here, distinguished by their names.
 	Handlers []agent.Handler
 	Claims   store.Claims
 	Queue    queue.Sender
@@ -24,9 +24,9 @@ type Config struct {
 	Quarantine string
 	// Instance names this process in LockedBy; a nonce follows it.
 	Instance string
-	// Now gives the time that is written into claims. Default: time.Now.
+	// Now returns the time that is written into claims. Default: time.Now.
 	Now func() time.Time
-	// Nonce tells a claim from every other of this instance. Default: rand.Text, 128 random bits.
+	// Nonce distinguishes a claim from every other of this instance. Default: rand.Text, 128 random bits.
 	Nonce func(makegood.Task) string
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger

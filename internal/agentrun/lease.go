@@ -208,7 +208,7 @@ func (l *lease) lose() {
 	l.end(agent.ErrOver)
 }
 
-// earlier gives the earlier of a time and a limit, which may be zero: none.
+// earlier returns the earlier of a time and a limit, which may be zero: none.
 func earlier(t, limit time.Time) time.Time {
 	if limit.IsZero() || t.Before(limit) {
 		return t

@@ -70,7 +70,7 @@ func (t *table) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim,
 	return completeBy, err
 }
 
-// ours gives a slot whose agent and birth are those of the task.
+// ours returns a slot whose agent and birth are those of the task.
 func ours(slot store.Slot) store.Slot {
 	if slot != slotOf(slot.Job+"/"+slot.Step) {
 		panic(fmt.Sprintf("slot %+v", slot))
@@ -78,7 +78,7 @@ func ours(slot store.Slot) store.Slot {
 	return slot
 }
 
-// slotOf gives the slot of "JOB/STEP".
+// slotOf returns the slot of "JOB/STEP".
 func slotOf(key string) store.Slot {
 	job, step, _ := strings.Cut(key, "/")
 	return store.Slot{Agent: "shop", Job: job, Birth: "b1", Step: step}
@@ -205,7 +205,7 @@ func shared(task *makegood.Task) {
 	task.CompleteBy = task.StartBy.Add(task.Timeout.Std())
 }
 
-// handle runs a batch and gives the ids of the records that failed; a record's id is its index.
+// handle runs a batch and returns the ids of the records that failed; a record's id is its index.
 func (w *world) handle(ctx context.Context, tasks ...makegood.Task) []string {
 	w.t.Helper()
 	bodies := make([]string, len(tasks))

@@ -165,7 +165,7 @@ func (r *Run) Check(ctx context.Context, e *embedded.Engine, file string, c *wor
 }
 
 // Do runs the engine, submits every line, and waits until every job is at an end. When ctx ends, it
-// stops and gives its error, with what there is by then; the rest goes on when it is run again.
+// stops and returns its error, with what there is by then; the rest goes on when it is run again.
 func (r *Run) Do(ctx context.Context, e *embedded.Engine, c *workflowfile.Compiled) (Summary, error) {
 	started := time.Now()
 	running, stop := context.WithCancel(ctx)

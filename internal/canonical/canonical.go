@@ -1,5 +1,5 @@
 // Package canonical reads JSON strictly and writes it in one way only, so that equal values have
-// equal bytes and a hash can tell them apart.
+// equal bytes and a hash can distinguish them.
 //
 // Keys are sorted, there is no white space, a string has one spelling, and a number stays as it was
 // written: 1.0 and 1 are different here, and 12345678901234567890 loses nothing. The package judges
@@ -24,7 +24,7 @@ const (
 	HashChars = 32
 )
 
-// JSON gives the canonical form of value. It refuses what is not exactly one JSON value in UTF-8,
+// JSON returns the canonical form of value. It refuses what is not exactly one JSON value in UTF-8,
 // an object with the same key twice, half a surrogate pair, and nesting deeper than MaxDepth; the
 // error says what and at which byte, counted from 1. It keeps nothing of value.
 func JSON(value json.RawMessage) ([]byte, error) {
@@ -35,7 +35,7 @@ func JSON(value json.RawMessage) ([]byte, error) {
 	return r.out, nil
 }
 
-// Hash gives the first HashChars hex digits of the SHA-256 of bytes, which are canonical JSON.
+// Hash returns the first HashChars hex digits of the SHA-256 of bytes, which are canonical JSON.
 func Hash(bytes []byte) string {
 	sum := sha256.Sum256(bytes)
 	return hex.EncodeToString(sum[:])[:HashChars]
@@ -128,7 +128,7 @@ func (r *reader) unexpected(want string) error {
 	return r.fail("%q where %s should be", c, want)
 }
 
-// next skips white space and gives the byte that follows, 0 at the end.
+// next skips white space and returns the byte that follows, 0 at the end.
 func (r *reader) next() byte {
 	for ; r.at < len(r.in); r.at++ {
 		switch c := r.in[r.at]; c {
@@ -240,7 +240,7 @@ func (r *reader) object(depth int) error {
 
 type span struct{ from, to int }
 
-// member reads and writes "key":value, and gives the key and where it was written.
+// member reads and writes "key":value, and returns the key and where it was written.
 func (r *reader) member(depth int, members map[string]span) (key string, at int, err error) {
 	if r.next() != '"' {
 		return "", 0, r.unexpected("a key in quotes")

@@ -217,7 +217,7 @@ func (p place) isFrom(batch events.SQSEvent, queue string) bool {
 // TasksQueue is the name of an agent's queue.
 func TasksQueue(agent string) string { return fmt.Sprintf("tasks-%s", agent) }
 
-// agentsOf gives the agents that have a queue among these, sorted.
+// agentsOf returns the agents that have a queue among these, sorted.
 func agentsOf(queues map[string]string) []string {
 	var agents []string
 	for name := range queues {

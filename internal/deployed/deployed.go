@@ -290,7 +290,7 @@ func shorten(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, end.Add(-min(keptBack, time.Until(end)/4)))
 }
 
-// instance names this process in LockedBy: the function, and what tells its environments apart.
+// instance names this process in LockedBy: the function, and what distinguishes its environments.
 func (s *stack) instance() string {
 	var id [4]byte
 	_, _ = rand.Read(id[:]) // never fails, says its documentation

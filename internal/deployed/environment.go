@@ -19,7 +19,7 @@ func (e *environment) refuse(name, format string, args ...any) {
 	e.wrong = append(e.wrong, name+" "+fmt.Sprintf(format, args...))
 }
 
-// required gives a value that must be there; what says what it is.
+// required returns a value that must be there; what says what it is.
 func (e *environment) required(name, what string) string {
 	value := e.getenv(name)
 	if value == "" {
@@ -28,7 +28,7 @@ func (e *environment) required(name, what string) string {
 	return value
 }
 
-// oneOf gives a value that must be there and be one of these.
+// oneOf returns a value that must be there and be one of these.
 func (e *environment) oneOf(name, what string, values []string) string {
 	value := e.required(name, what)
 	if value != "" && !slices.Contains(values, value) {
@@ -37,7 +37,7 @@ func (e *environment) oneOf(name, what string, values []string) string {
 	return value
 }
 
-// number gives a whole number, and zero where there is none.
+// number returns a whole number, and zero where there is none.
 func (e *environment) number(name string, least, most int) int {
 	text := e.getenv(name)
 	if text == "" {
@@ -51,7 +51,7 @@ func (e *environment) number(name string, least, most int) int {
 	return n
 }
 
-// list gives the values between commas.
+// list returns the values between commas.
 func (e *environment) list(name string) []string {
 	var values []string
 	for value := range strings.SplitSeq(e.getenv(name), ",") {
@@ -62,7 +62,7 @@ func (e *environment) list(name string) []string {
 	return values
 }
 
-// pairs gives "a=1,b=2" as a map, and nil where there is nothing.
+// pairs returns "a=1,b=2" as a map, and nil where there is nothing.
 func (e *environment) pairs(name string) map[string]string {
 	var all map[string]string
 	for _, pair := range e.list(name) {
@@ -89,7 +89,7 @@ func (e *environment) level(name string) slog.Level {
 	return level
 }
 
-// err gives everything that is wrong, in one line: in a log of Lambda each line is a message.
+// err returns everything that is wrong, in one line: in a log of Lambda each line is a message.
 func (e *environment) err() error {
 	if len(e.wrong) == 0 {
 		return nil

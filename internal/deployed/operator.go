@@ -73,12 +73,12 @@ func (o *operator) Wake(ctx context.Context, id string) (job.Job, machine.Verdic
 // Job reads a job; see httpapi.Backend.
 func (o *operator) Job(ctx context.Context, id string) (job.Job, error) { return o.Load(ctx, id) }
 
-// Held gives the claims on attempts that are out; see httpapi.Backend.
+// Held returns the claims on attempts that are out; see httpapi.Backend.
 func (o *operator) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	return o.scheduler.Held(ctx, j)
 }
 
-// Workflows gives the current definitions of the workflows that are linked here; see httpapi.Backend.
+// Workflows returns the current definitions of the workflows that are linked here; see httpapi.Backend.
 func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 	known := map[string]string{}
 	for name := range o.published.byName {

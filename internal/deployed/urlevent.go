@@ -20,7 +20,7 @@ const (
 	maxPlain = 512 << 10
 )
 
-// callerOf gives who makes a request, as IAM has told Lambda; empty: nobody was asked. Nothing that the caller
+// callerOf returns who makes a request, as IAM has told Lambda; empty: nobody was asked. Nothing that the caller
 // wrote is in it.
 func callerOf(e events.LambdaFunctionURLRequest) string {
 	if e.RequestContext.Authorizer == nil || e.RequestContext.Authorizer.IAM == nil {
@@ -72,7 +72,7 @@ func (w *written) WriteHeader(status int) { w.status = status }
 
 func (w *written) Write(p []byte) (int, error) { return w.body.Write(p) }
 
-// response gives the answer as Lambda takes it.
+// response returns the answer as Lambda takes it.
 func (w *written) response() events.LambdaFunctionURLResponse {
 	if w.body.Len() > maxAnswer {
 		return problem(http.StatusRequestEntityTooLarge,

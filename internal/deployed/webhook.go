@@ -64,7 +64,7 @@ func (k *keptWebhook) AgentSilent(ctx context.Context, agent string) error {
 	return hook.AgentSilent(ctx, agent)
 }
 
-// current gives the webhook at the address that SSM has, or had a short time ago.
+// current returns the webhook at the address that SSM has, or had a short time ago.
 func (k *keptWebhook) current(ctx context.Context) (webhook.Webhook, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -44,7 +44,7 @@ func (a *alarm) at(t time.Time) {
 	}
 }
 
-// next takes off the times that are not after now, and says whether there were any: the alarm rang.
+// next takes off the times that are not after now, and reports whether there were any: the alarm rang.
 // at is the earliest that is left, if any is set.
 func (a *alarm) next(now time.Time) (at time.Time, set, rang bool) {
 	a.mu.Lock()

@@ -69,7 +69,7 @@ func (m *meter) count(what string) {
 	m.asked[what]++
 }
 
-// take gives the counts so far, but for those of looking whether there is something to do, and begins
+// take returns the counts so far, but for those of looking whether there is something to do, and begins
 // anew.
 func (m *meter) take() map[string]int {
 	m.mu.Lock()

@@ -80,7 +80,7 @@ type blow struct {
 
 func (b blow) String() string { return fmt.Sprintf("%s %d, %s", b.call, b.n, b.effect) }
 
-// suffering plays a voyage in which these blows fall, one after the other. It gives how many of them
+// suffering plays a voyage in which these blows fall, one after the other. It returns how many of them
 // fell, and the calls between the last of them and the end.
 func suffering(t *testing.T, g golden, blows ...blow) (fell int, calls map[string]int) {
 	t.Helper()
@@ -107,7 +107,7 @@ func suffering(t *testing.T, g golden, blows ...blow) (fell int, calls map[strin
 	return fell, calls
 }
 
-// blowsOn gives a blow of each kind on each of these calls.
+// blowsOn returns a blow of each kind on each of these calls.
 func blowsOn(calls map[string]int, kinds ...effect) (all []blow) {
 	for _, call := range slices.Sorted(maps.Keys(calls)) {
 		for n := 1; n <= calls[call]; n++ {

@@ -39,7 +39,7 @@ func harm(t *testing.T, dir, statement string, args ...any) {
 	}
 }
 
-// halfway gives a folder with jobs whose first step is done and whose second one nobody took up, and
+// halfway returns a folder with jobs whose first step is done and whose second one nobody took up, and
 // whose engine has stopped.
 func halfway(t *testing.T, yaml string, jobs ...string) (dir string) {
 	t.Helper()

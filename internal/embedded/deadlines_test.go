@@ -21,7 +21,7 @@ import (
 // late is how long after a deadline the embedded Supervisor may act on it.
 const late = time.Second + 100*time.Millisecond
 
-// gaps gives the times between moments.
+// gaps returns the times between moments.
 func gaps(moments []time.Time) []time.Duration {
 	var between []time.Duration
 	for i := 1; i < len(moments); i++ {

@@ -255,7 +255,7 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	return nil
 }
 
-// Workflows gives what Define made known since Open: the hashes by the names. What an earlier engine
+// Workflows returns what Define made known since Open: the hashes by the names. What an earlier engine
 // on the same folder knew is not among them, because its agents may not be here.
 func (e *Engine) Workflows(context.Context) (map[string]string, error) {
 	e.mu.Lock()
@@ -292,7 +292,7 @@ func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 	return e.store.Load(ctx, id)
 }
 
-// Held gives the claims on those attempts of a job that are out, by step.
+// Held returns the claims on those attempts of a job that are out, by step.
 func (e *Engine) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	return e.scheduler.Held(ctx, j)
 }
@@ -330,7 +330,7 @@ func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 	return e.file.Each(ctx, f)
 }
 
-// Close closes the store and gives the folder free. Run must have returned.
+// Close closes the store and frees the folder. Run must have returned.
 func (e *Engine) Close() error {
 	defer e.release()
 	if e.file == nil {

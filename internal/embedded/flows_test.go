@@ -209,7 +209,7 @@ steps:
 	}
 }
 
-// text gives a JSON string of n bytes, quotes included.
+// text returns a JSON string of n bytes, quotes included.
 func text(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
 func TestAnOutputBeyondThePayloadLimitIsAFinalFailureThatMayHaveBeenApplied(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "replay a random test with this seed")
 
-// newSeed gives the seed of a random test, and says how to have it again.
+// newSeed returns the seed of a random test, and says how to have it again.
 func newSeed(t *testing.T) uint64 {
 	t.Helper()
 	seed := *seedFlag

@@ -21,7 +21,7 @@ import (
 const recoverPage = 1000
 
 // Run lets the engine work until ctx ends, and returns when everything has stopped. Attempts that run
-// then are over; the next incarnation makes their successors. It gives an error if a part cannot
+// then are over; the next incarnation makes their successors. It returns an error if a part cannot
 // work: a store that has failed for good, for one. A disk that is full for a while is no reason: the
 // engine stands still, and goes on when the disk has room.
 func (e *Engine) Run(ctx context.Context) error {
@@ -150,7 +150,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 	}
 }
 
-// sweep looks at what is overdue, all of it if the last whole sweep was long ago, and gives when there was one.
+// sweep looks at what is overdue, all of it if the last whole sweep was long ago, and returns when there was one.
 func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
 	now := time.Now()
 	if now.Sub(whole) < wholeEvery {

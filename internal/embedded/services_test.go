@@ -83,7 +83,7 @@ func (s *services) handle(ctx context.Context, task makegood.Task) (json.RawMess
 	return s.serve(task)
 }
 
-// request counts a request, and gives the fault that it meets.
+// request counts a request, and returns the fault that it meets.
 func (s *services) request(task makegood.Task) fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,7 +78,7 @@ func newVoyage(t *testing.T, g golden) *voyage {
 	return v
 }
 
-// memoryDir gives a folder in memory where there is one: nothing here rests on flushes, and many runs
+// memoryDir returns a folder in memory where there is one: nothing here rests on flushes, and many runs
 // would wait for them.
 func memoryDir(t *testing.T) string {
 	t.Helper()

@@ -97,7 +97,7 @@ func (w *world) define(yaml string) *workflowfile.Compiled {
 	return c
 }
 
-// defineErr gives the error of making a workflow known.
+// defineErr returns the error of making a workflow known.
 func (w *world) defineErr(yaml string) error {
 	w.t.Helper()
 	c, err := workflowfile.Parse("test.yaml", []byte(yaml))
@@ -182,7 +182,7 @@ func inState(s makegood.ProcessState) func(job.Job) bool {
 	return func(j job.Job) bool { return j.ProcessState == s }
 }
 
-// stepOf gives a step of a job, which must be there.
+// stepOf returns a step of a job, which must be there.
 func stepOf(t testing.TB, j job.Job, name string) job.StepState {
 	t.Helper()
 	s, ok := j.Step(name)
@@ -230,7 +230,7 @@ func (r *troupe) handle(ctx context.Context, task makegood.Task) (json.RawMessag
 	return do(ctx, task)
 }
 
-// agents gives handlers of these names that all act as r says.
+// agents returns handlers of these names that all act as r says.
 func (r *troupe) agents(names ...string) []agent.Handler {
 	var handlers []agent.Handler
 	for _, name := range names {
@@ -239,14 +239,14 @@ func (r *troupe) agents(names ...string) []agent.Handler {
 	return handlers
 }
 
-// seen gives the tasks of an action, of any if it is empty, in the order in which they were begun.
+// seen returns the tasks of an action, of any if it is empty, in the order in which they were begun.
 func (r *troupe) seen(action string) []makegood.Task {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.tasks), func(t makegood.Task) bool { return action != "" && t.Action != action })
 }
 
-// moments gives when the tasks of an action were begun.
+// moments returns when the tasks of an action were begun.
 func (r *troupe) moments(action string) []time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -259,7 +259,7 @@ func (r *troupe) moments(action string) []time.Time {
 	return moments
 }
 
-// order gives the actions in the order in which they were begun.
+// order returns the actions in the order in which they were begun.
 func (r *troupe) order() string {
 	var actions []string
 	for _, t := range r.seen("") {
@@ -441,7 +441,7 @@ func (b *bell) AgentSilent(_ context.Context, agent string) error {
 	return nil
 }
 
-// heard gives the notices so far, those whose telling failed too.
+// heard returns the notices so far, those whose telling failed too.
 func (b *bell) heard() []notify.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -190,7 +190,7 @@ func (g *guard) listed(host string, addr netip.Addr) bool {
 	return false
 }
 
-// embedded gives the IPv4 address that an IPv6 address leads to: by being one in disguise, or
+// embedded returns the IPv4 address that an IPv6 address leads to: by being one in disguise, or
 // through NAT64 or 6to4. Any other address is given back without its zone.
 func embedded(addr netip.Addr) netip.Addr {
 	addr = addr.Unmap().WithZone("")

@@ -70,7 +70,7 @@ func (a *api) wake(r *http.Request) (answer, error) {
 	return ok(view.Of(job, nil))
 }
 
-// orDamaged gives the error of what was asked of a job; of a damaged one, that it is damaged.
+// orDamaged returns the error of what was asked of a job; of a damaged one, that it is damaged.
 func (a *api) orDamaged(r *http.Request, id string, err error) error {
 	if _, readErr := a.Backend.Job(r.Context(), id); errors.Is(readErr, store.ErrDamaged) {
 		return readErr

@@ -62,7 +62,7 @@ type field struct {
 	optional bool
 }
 
-// fieldsOf gives the fields of a struct in their order, those of embedded structs left to their own.
+// fieldsOf returns the fields of a struct in their order, those of embedded structs left to their own.
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := range t.NumField() {

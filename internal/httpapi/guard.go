@@ -38,7 +38,7 @@ func (a *api) knows(host string) bool {
 	return hostAllowed(host, a.Host) || slices.ContainsFunc(a.Names, func(known string) bool { return strings.EqualFold(known, name) })
 }
 
-// hostAllowed says whether host, as a request has it, with or without a port, is ours. An address in
+// hostAllowed reports whether host, as a request has it, with or without a port, is ours. An address in
 // it cannot be the work of a foreign name server, so all are allowed where all are listened on.
 func hostAllowed(host, configured string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {

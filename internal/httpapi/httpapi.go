@@ -64,10 +64,10 @@ type Backend interface {
 	Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error)
 	// Job reads a job, also one that comes with store.ErrNewer, and Payload what is too large for it.
 	Job(ctx context.Context, id string) (job.Job, error)
-	// Held gives the claims on those attempts of a job that are out, by step.
+	// Held returns the claims on those attempts of a job that are out, by step.
 	Held(ctx context.Context, j job.Job) (map[string]job.Claim, error)
 	Payload(ctx context.Context, job, key string) ([]byte, error)
-	// Workflows gives the hashes of the current definitions by the names of their workflows.
+	// Workflows returns the hashes of the current definitions by the names of their workflows.
 	Workflows(ctx context.Context) (map[string]string, error)
 }
 
@@ -97,7 +97,7 @@ type api struct {
 	document []byte
 }
 
-// New gives the handler of the API.
+// New returns the handler of the API.
 func New(c Config) http.Handler {
 	if c.Logger == nil {
 		c.Logger = slog.Default()

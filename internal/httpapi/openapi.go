@@ -23,7 +23,7 @@ const documentVersion = "1"
 // object is a JSON object; encoding/json sorts its keys, so the document is always the same.
 type object = map[string]any
 
-// Document gives the OpenAPI 3.1 document of the API, made of the table of routes and the types that
+// Document returns the OpenAPI 3.1 document of the API, made of the table of routes and the types that
 // they read and write.
 func Document() []byte {
 	d := drawing{schemas: object{}}
@@ -96,7 +96,7 @@ func (d drawing) content(value any) object {
 	return object{"application/json": object{"schema": d.schema(reflect.TypeOf(value))}}
 }
 
-// schema gives the schema of a type. That of a struct is kept under its name and referred to.
+// schema returns the schema of a type. That of a struct is kept under its name and referred to.
 func (d drawing) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -147,7 +147,7 @@ func (d drawing) structure(t reflect.Type) object {
 	return reference
 }
 
-// fields draws the fields of a struct, and gives the names of those that are always there.
+// fields draws the fields of a struct, and returns the names of those that are always there.
 func (d drawing) fields(t reflect.Type, properties object) (required []string) {
 	for _, f := range fieldsOf(t) {
 		properties[f.name] = d.schema(f.kind)

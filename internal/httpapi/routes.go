@@ -244,7 +244,7 @@ func (a *api) get(r *http.Request) (answer, error) {
 // namePattern is what an id or the name of a request may be.
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,128}$`)
 
-// jobID gives the id in the path. One that no job can have is that of no job, and reaches no store.
+// jobID returns the id in the path. One that no job can have is that of no job, and reaches no store.
 func jobID(r *http.Request) (string, error) {
 	id := r.PathValue("id")
 	if !namePattern.MatchString(id) {

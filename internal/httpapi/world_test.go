@@ -139,7 +139,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// listen serves an API until the test's end, and gives its URL.
+// listen serves an API until the test's end, and returns its URL.
 func listen(t testing.TB, c httpapi.Config) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -43,7 +43,7 @@ type Job struct {
 	ReplyTo string `json:"replyTo,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Input is what the submitter gave; InputHash tells the same id with other content apart.
+	// Input is what the submitter gave; InputHash distinguishes the same id with other content.
 	Input     Payload `json:"input,omitzero"`
 	InputHash string  `json:"inputHash"`
 	// Steps are in the order of the workflow.
@@ -92,7 +92,7 @@ type Announcement struct {
 	ProcessState makegood.ProcessState `json:"processState"`
 	Reason       string                `json:"reason,omitempty"`
 	At           time.Time             `json:"at"`
-	// Operator and Listener say who has not confirmed it yet. The two are told apart: one that is gone neither
+	// Operator and Listener say who has not confirmed it yet. The two are distinguished: one that is gone neither
 	// silences the other nor makes them hear twice.
 	Operator bool `json:"operator,omitempty"`
 	Listener bool `json:"listener,omitempty"`
@@ -234,7 +234,7 @@ type Payload struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
-// Step gives what the job knows of the step of this name.
+// Step returns what the job knows of the step of this name.
 func (j Job) Step(name string) (StepState, bool) {
 	for _, s := range j.Steps {
 		if s.Name == name {
@@ -250,7 +250,7 @@ func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
 // Told reports whether everybody who listens was told of everything.
 func (j Job) Told() bool { return len(j.Untold) == 0 }
 
-// Clone gives a copy that shares nothing that is ever changed: payloads and errors are written once.
+// Clone returns a copy that shares nothing that is ever changed: payloads and errors are written once.
 func (j Job) Clone() Job {
 	j.Steps = slices.Clone(j.Steps)
 	j.Untold = slices.Clone(j.Untold)

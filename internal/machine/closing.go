@@ -30,7 +30,7 @@ type Ask struct {
 	Mark bool
 }
 
-// ask gives what is known in answer; if nothing is, it is asked for, and nothing may change that rests on it.
+// ask returns what is known in answer; if nothing is, it is asked for, and nothing may change that rests on it.
 func (t *turn) ask(a Ask) (found job.Found, known bool) {
 	found, known = t.facts.Found[a]
 	if !known {
@@ -206,7 +206,7 @@ func (t *turn) overrule(at side, found job.Found) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// Out gives the asks that look at every attempt of a job that is out and can be claimed.
+// Out returns the asks that look at every attempt of a job that is out and can be claimed.
 func Out(w makegood.Workflow, j job.Job) (asks []Ask) {
 	for i, s := range j.Steps {
 		if a, undo, ok := dispatched(s); ok && !w.Steps[i].Shared {

@@ -28,7 +28,7 @@ import (
 )
 
 // Apply says what event makes of job at now, and how. Unless the verdict is Applied, the job that it
-// gives is the one that it got; but when it is Wanting, it gives the job as far as it is decided, over
+// returns is the one that it got; but when it is Wanting, it returns the job as far as it is decided, over
 // which the facts are to be found (it already has the output that the event brought), and which is
 // good for nothing else; facts about claims are asked for first, over the job as it came. It panics on
 // what only a bug of ours can bring about: a transition that is not in the table, a job that nothing

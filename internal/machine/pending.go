@@ -53,7 +53,7 @@ func forged(j job.Job, event job.Event) bool {
 	}
 }
 
-// untold gives the announcements that are to be made now: an operator is told at every occasion, a listener who could
+// untold returns the announcements that are to be made now: an operator is told at every occasion, a listener who could
 // not be told when his time has come.
 func untold(j job.Job, now time.Time) (commands []job.Command) {
 	for _, a := range j.Untold {
@@ -65,7 +65,7 @@ func untold(j job.Job, now time.Time) (commands []job.Command) {
 	return commands
 }
 
-// remind gives the job's key if event is what made something due at it: a retry, or the start.
+// remind returns the job's key if event is what made something due at it: a retry, or the start.
 func remind(j job.Job, event job.Event) (time.Time, bool) {
 	key, cause := j.CompleteBy, event.Cause()
 	if _, ok := event.(job.Submitted); ok && !key.IsZero() && key.Equal(j.StartAt) {

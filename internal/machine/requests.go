@@ -81,7 +81,7 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 	},
 }
 
-// RuleFor gives the cell of the table for a verb in a state.
+// RuleFor returns the cell of the table for a verb in a state.
 func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
 	rule, ok := verbs[v][s]
 	if !ok {

@@ -38,7 +38,7 @@ func (t *turn) question(kind AskKind, at side) Ask {
 	return Ask{Kind: kind, Step: t.name(at), Attempt: t.activity(at).Attempt, Undo: at.undo}
 }
 
-// out gives the side of a step that has an attempt with its agent.
+// out returns the side of a step that has an attempt with its agent.
 func (t *turn) out(step int) (at side, ok bool) {
 	_, undo, ok := dispatched(t.job.Steps[step])
 	return side{step, undo}, ok
@@ -58,7 +58,7 @@ func planOf(s makegood.Step, undo bool) plan {
 	return plan{s.StartBy, s.Timeout, s.Retry, s.Shared}
 }
 
-// dispatched gives the activity of a step that is with its agent. A step and its undo never are at
+// dispatched returns the activity of a step that is with its agent. A step and its undo never are at
 // once: an undo starts when no attempt of its step is left.
 func dispatched(s job.StepState) (a job.Activity, undo, ok bool) {
 	switch {

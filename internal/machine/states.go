@@ -25,7 +25,7 @@ var transitions = map[makegood.ProcessState][]makegood.ProcessState{
 	makegood.Cancelled: {},
 }
 
-// Transitions gives the states that may follow a state.
+// Transitions returns the states that may follow a state.
 func Transitions(from makegood.ProcessState) []makegood.ProcessState {
 	return slices.Clone(transitions[from])
 }

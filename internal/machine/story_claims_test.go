@@ -79,7 +79,7 @@ func (s *story) close(a args) string {
 	return out.String() + s.show() + s.commands(events...)
 }
 
-// named says whether a step or its undo is meant.
+// named reports whether a step or its undo is meant.
 func named(step string, undo bool) string {
 	if undo {
 		return "undo of " + step

@@ -23,8 +23,8 @@ type Submission struct {
 	Later bool
 }
 
-// Submit gives the job as it is to be stored: Pending, with its first attempts open. It may want
-// facts, as Apply does, and then gives the job as far as it is decided.
+// Submit returns the job as it is to be stored: Pending, with its first attempts open. It may want
+// facts, as Apply does, and then returns the job as far as it is decided.
 func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.Job, Verdict) {
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,

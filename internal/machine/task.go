@@ -38,7 +38,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	return task
 }
 
-// AgentOf gives the agent that an attempt of a step, or of its undo, belongs to.
+// AgentOf returns the agent that an attempt of a step, or of its undo, belongs to.
 func AgentOf(w makegood.Workflow, step string, undo bool) string {
 	for _, s := range w.Steps {
 		if s.Name == step {
@@ -48,7 +48,7 @@ func AgentOf(w makegood.Workflow, step string, undo bool) string {
 	panic(fmt.Sprintf("machine: workflow %s has no step %s", w.Name, step))
 }
 
-// ClosingEnds gives the end that is set for an attempt that is unwanted, if it is held until completeBy no longer than
+// ClosingEnds returns the end that is set for an attempt that is unwanted, if it is held until completeBy no longer than
 // that: its timeout from now.
 func ClosingEnds(w makegood.Workflow, step string, undo bool, now time.Time) time.Time {
 	for _, s := range w.Steps {

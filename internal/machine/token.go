@@ -20,7 +20,7 @@ const maxSchemeDigits = 4
 // tokenBytes is how much of the HMAC a token has.
 const tokenBytes = 16
 
-// Token gives what the reply to an attempt must carry, so that only who got its task can answer it: an HMAC of step and
+// Token returns what the reply to an attempt must carry, so that only who got its task can answer it: an HMAC of step and
 // attempt under the job's secret. Empty for a job that has no secret.
 func Token(j job.Job, step string, attempt int) string {
 	if len(j.Secret) == 0 {

@@ -12,7 +12,7 @@ import (
 const Patience = 3 * time.Second
 
 // All tells several, all at once, so that a slow one costs the others nothing, and gives up on those that
-// take longer than Patience. It gives the errors of all that failed; told again, those that had heard hear
+// take longer than Patience. It returns the errors of all that failed; told again, those that had heard hear
 // it twice.
 func All(notifiers ...Notifier) Notifier { return all(notifiers) }
 

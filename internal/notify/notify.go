@@ -34,7 +34,7 @@ type Notice struct {
 	job.Announcement
 }
 
-// Log tells a log.
+// Log writes to a log.
 type Log struct{ Logger *slog.Logger }
 
 var _ Notifier = Log{}

@@ -15,7 +15,7 @@ const (
 	maxGroupBytes = 128
 )
 
-// Check gives a *RefusedError for a message that SQS would refuse, whatever its state, and nil for all
+// Check returns a *RefusedError for a message that SQS would refuse, whatever its state, and nil for all
 // others. Every Sender asks it before it sends, so that all refuse the same messages in the same words.
 func Check(m Message) error {
 	switch {

@@ -39,7 +39,7 @@ func Refused(format string, args ...any) error { return &RefusedError{fmt.Sprint
 // Sender sends. It is all that most code needs of a queue.
 type Sender interface {
 	// Send sends messages to a queue, any number of them, in as few batches as the limits of batch
-	// and message allow. It gives one error a message, in their order, nil for those that were sent:
+	// and message allow. It returns one error a message, in their order, nil for those that were sent:
 	// a *RefusedError for one that can never be sent, any other error where it is unknown whether it
 	// was. A nil slice means that all were sent.
 	Send(ctx context.Context, queue string, messages ...Message) []error

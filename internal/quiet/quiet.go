@@ -16,7 +16,7 @@ import (
 const (
 	// Every is how often the same warning is written.
 	Every = time.Minute
-	// MaxWarnings is how many warnings are told apart at a time. What comes beyond it counts as one.
+	// MaxWarnings is how many warnings are distinguished at a time. What comes beyond it counts as one.
 	MaxWarnings = 1000
 	// HeldBack is the attribute that says how many times a warning was held back.
 	HeldBack = "heldBack"
@@ -66,7 +66,7 @@ func New(inner slog.Handler, now func() time.Time) *Handler {
 	return &Handler{inner: inner, memory: &memory{now: now, warnings: map[string]*warning{}, swept: now()}}
 }
 
-// Loud gives a logger that writes to the same log and holds nothing back.
+// Loud returns a logger that writes to the same log and holds nothing back.
 func Loud(logger *slog.Logger) *slog.Logger {
 	if h, is := logger.Handler().(*Handler); is {
 		return slog.New(h.inner)
@@ -113,7 +113,7 @@ func (h *Handler) Handle(ctx context.Context, r slog.Record) error {
 	return errors.Join(err, h.inner.Handle(ctx, r))
 }
 
-// remember says whether a warning may be written, and how many times it was held back before.
+// remember reports whether a warning may be written, and how many times it was held back before.
 func (h *Handler) remember(r slog.Record) (write bool, held int) {
 	var attrs []slog.Attr
 	if !h.grouped {
@@ -161,7 +161,7 @@ func (h *Handler) say(ctx context.Context, overdue []*warning) error {
 	return errors.Join(errs...)
 }
 
-// overdue takes out the warnings that were last written so long ago, and gives those that were held back.
+// overdue takes out the warnings that were last written so long ago, and returns those that were held back.
 // It looks through them once in that time.
 func (m *memory) overdue(age time.Duration) []*warning {
 	now := m.now()
@@ -185,7 +185,7 @@ func (m *memory) overdue(age time.Duration) []*warning {
 	return overdue
 }
 
-// apart gives the attributes by which warnings differ.
+// apart returns the attributes by which warnings differ.
 func apart(attrs []slog.Attr) []slog.Attr {
 	return slices.DeleteFunc(slices.Clone(attrs), func(a slog.Attr) bool { return !slices.Contains(tellApart, a.Key) })
 }

@@ -122,7 +122,7 @@ func TestWhatWasHeldBackIsSaidWhenItIsOver(t *testing.T) {
 	w.wants()
 }
 
-// What would be told apart beyond the limit counts as one, so the memory is bounded.
+// What would be distinguished beyond the limit counts as one, so the memory is bounded.
 func TestManyDifferentWarningsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	for range 2 {

@@ -79,7 +79,7 @@ func (r release) make(ctx context.Context) error {
 	return create(filepath.Join(r.out, "SHA256SUMS"), func(w io.Writer) error { return r.sums(w, made) })
 }
 
-// target makes the archive of a system and the bill of its materials, and gives their names.
+// target makes the archive of a system and the bill of its materials, and returns their names.
 func (r release) target(ctx context.Context, system, machine, folder string) ([]string, error) {
 	command := "makegood"
 	if system == "windows" {
@@ -121,7 +121,7 @@ func (r release) target(ctx context.Context, system, machine, folder string) ([]
 	return []string{archive, materials}, nil
 }
 
-// stamped gives the version of a command and the time of its commit, as go build has stamped them into it.
+// stamped returns the version of a command and the time of its commit, as go build has stamped them into it.
 func (r release) stamped(binary string) (version string, at time.Time, err error) {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {

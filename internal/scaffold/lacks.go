@@ -54,7 +54,7 @@ func Compare(source []byte, agents []string) (Comparison, error) {
 	return c, nil
 }
 
-// root gives what a template consists of.
+// root returns what a template consists of.
 func root(source []byte) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(source, &document); err != nil {
@@ -193,7 +193,7 @@ func holds(want, has *yaml.Node) bool {
 	return len(c.Lacks) == 0 && len(c.Differs) == 0
 }
 
-// nameOf gives what an element of a list is known by; empty: nothing.
+// nameOf returns what an element of a list is known by; empty: nothing.
 func nameOf(n *yaml.Node) (key, name string) {
 	for _, key := range namedBy {
 		if found := below(n, key); found != nil && found.Kind == yaml.ScalarNode {
@@ -224,7 +224,7 @@ func isCall(n *yaml.Node) bool {
 	return strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!")
 }
 
-// aliased gives what a node stands for.
+// aliased returns what a node stands for.
 func aliased(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -232,7 +232,7 @@ func aliased(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// below gives what is under a key of a mapping; nil: nothing.
+// below returns what is under a key of a mapping; nil: nothing.
 func below(n *yaml.Node, key string) *yaml.Node {
 	if n == nil || aliased(n).Kind != yaml.MappingNode {
 		return nil

@@ -116,7 +116,7 @@ func (p Project) Files() ([]File, error) {
 	return files, err
 }
 
-// place gives where a file of the folder project goes.
+// place returns where a file of the folder project goes.
 func (p Project) place(name string) string {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, "project/"), ".tmpl")
 	return strings.ReplaceAll(name, "NAME", p.Name)

@@ -26,7 +26,7 @@ const (
 // row is what an agent begins with; it is the template's default, too.
 const row = "    %s: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10}\n"
 
-// Template gives the template of this version for these agents, in this order, each with a row of its own.
+// Template returns the template of this version for these agents, in this order, each with a row of its own.
 func Template(agents []string) ([]byte, error) {
 	if len(agents) == 0 {
 		return nil, errors.New("a template has one agent at least")

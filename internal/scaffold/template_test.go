@@ -22,7 +22,7 @@ const header = `# Makegood on AWS: what runs the workflows of this project. make
 # The loop makes its queue, dead letters, function, role, permissions, log group and alarms; nothing else changes.
 `
 
-// anybodys gives a template without what is this repository's own: its agents, and the shop of its sample.
+// anybodys returns a template without what is this repository's own: its agents, and the shop of its sample.
 func anybodys(t *testing.T, source string) string {
 	t.Helper()
 	for _, change := range []struct{ pattern, with string }{

@@ -178,7 +178,7 @@ func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) 
 	return job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked}, nil
 }
 
-// Held gives the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody
+// Held returns the claims on those attempts of a job that are out, by step: for people to look at. An attempt that nobody
 // holds is not among them, and of a job that is a newer release's none is.
 func (s *Scheduler) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	compiled, err := s.definition(ctx, j.Definition)

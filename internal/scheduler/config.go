@@ -19,7 +19,7 @@ type Config struct {
 	Payloads    store.Payloads
 	Definitions store.Definitions
 	Queue       queue.Sender
-	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are told apart.
+	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are distinguished.
 	Notifier notify.Notifier
 	Listener notify.Notifier
 	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.

@@ -39,7 +39,7 @@ func names(n int) []string {
 	return all
 }
 
-// branches lets all branches of a job but the last be done, and gives the reply of that one.
+// branches lets all branches of a job but the last be done, and returns the reply of that one.
 func (w *world) branches(id string, n int, output json.RawMessage) record {
 	w.t.Helper()
 	var last record

@@ -181,7 +181,7 @@ func (s *Scheduler) facts(k *knowledge) machine.Facts {
 	}
 }
 
-// save stores a change, and gives the job as it is stored now.
+// save stores a change, and returns the job as it is stored now.
 func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (job.Job, error) {
 	if err := v.write(ctx, change.Job); err != nil {
 		return change.Job, err
@@ -198,7 +198,7 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 	return change.Job, nil
 }
 
-// pending gives the commands of all events, each once.
+// pending returns the commands of all events, each once.
 func pending(w makegood.Workflow, j job.Job, events []job.Event, now time.Time) []job.Command {
 	if len(events) == 1 {
 		return machine.Pending(w, j, events[0], now)

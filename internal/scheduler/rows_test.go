@@ -118,7 +118,7 @@ func TestASkewedClockIsWastefulAndNotWrong(t *testing.T) {
 	}
 }
 
-// skewed gives a Scheduler whose clock is off by this much.
+// skewed returns a Scheduler whose clock is off by this much.
 func (w *world) skewed(by time.Duration) *scheduler.Scheduler {
 	return w.secondWith(func(c *scheduler.Config) { c.Now = func() time.Time { return w.now.Add(by) } })
 }

@@ -64,7 +64,7 @@ func (s *Scheduler) Stats() Stats { return s.stats.Snapshot() }
 
 func (s *Scheduler) now() time.Time { return makegood.Instant(s.config.Now()) }
 
-// lockedBy is who saves: this instance, and a nonce that tells this save from every other.
+// lockedBy is who saves: this instance, and a nonce that distinguishes this save from every other.
 func (s *Scheduler) lockedBy() string {
 	return s.config.Instance + ":" + nonce(randomBytes)
 }
@@ -80,7 +80,7 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// definition gives the compiled definition of a hash. Definitions never change, so one that was read
+// definition returns the compiled definition of a hash. Definitions never change, so one that was read
 // is good for ever. A *NewerError, for one that a newer release wrote, is not kept.
 func (s *Scheduler) definition(ctx context.Context, hash string) (*workflowfile.Compiled, error) {
 	if c, ok := s.definitions.Load(hash); ok {

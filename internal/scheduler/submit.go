@@ -43,7 +43,7 @@ func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Subm
 	return s.Submit(ctx, sub)
 }
 
-// current gives the hash of the definition that is current for a workflow's name.
+// current returns the hash of the definition that is current for a workflow's name.
 func (s *Scheduler) current(ctx context.Context, workflow string) (string, error) {
 	hash, err := s.config.Definitions.CurrentDefinition(ctx, workflow)
 	if errors.Is(err, store.ErrNotFound) {
@@ -66,7 +66,7 @@ type Submission struct {
 	ReplyTo string
 }
 
-// check refuses what can never be submitted, and gives the input in its canonical form.
+// check refuses what can never be submitted, and returns the input in its canonical form.
 func (sub Submission) check(replies []string, now time.Time) (input []byte, err error) {
 	if err := makegood.CheckJobID(sub.ID); err != nil {
 		return nil, fmt.Errorf("%w: the id %w", ErrInvalid, err)
@@ -141,7 +141,7 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	return submitted{job: j, created: true, work: firstWork(j, compiled, v, s.now())}, nil
 }
 
-// ContentHash tells the content of a submission: the name of its workflow and the canonical form of its
+// ContentHash identifies the content of a submission: the name of its workflow and the canonical form of its
 // input.
 func ContentHash(workflow string, input json.RawMessage) (string, error) {
 	canonicalInput, err := canonical.JSON(input)
@@ -155,7 +155,7 @@ func contentHash(workflow string, canonicalInput []byte) string {
 	return canonical.Hash(append([]byte(workflow+"\n"), canonicalInput...))
 }
 
-// born gives what a job is born from, with its input put where it belongs.
+// born returns what a job is born from, with its input put where it belongs.
 func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
@@ -169,7 +169,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	return birth
 }
 
-// Intent gives a job as it is to be stored in a transaction of the submitter's own, and the payloads
+// Intent returns a job as it is to be stored in a transaction of the submitter's own, and the payloads
 // to be stored with it. It has no attempts yet: a Submitted event makes them once the transaction is
 // committed, and the Supervisor if that never comes. replies are the registered names for replyTo.
 func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time.Time) (job.Job, map[string]json.RawMessage, error) {
@@ -186,7 +186,7 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 	return j, v.fresh, nil
 }
 
-// birth gives the job as it is to be stored, its input written if it is large.
+// birth returns the job as it is to be stored, its input written if it is large.
 func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Submission, input []byte) (job.Job, *values, error) {
 	v := newValues(s.config.Payloads, c, s.turns)
 	v.birth = nonce(s.config.Bytes)
@@ -203,7 +203,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 }
 
-// same gives the job that is stored under the id of job, if it has the same content, and what its
+// same returns the job that is stored under the id of job, if it has the same content, and what its
 // submission made due and nobody has claimed.
 func (s *Scheduler) same(ctx context.Context, j job.Job) (submitted, error) {
 	have, err := s.config.Jobs.Load(ctx, j.ID)

@@ -66,7 +66,7 @@ func (v *values) outputKey(step string, attempt int, output json.RawMessage) str
 // other's input under its own job.
 func (v *values) inputKey(input json.RawMessage) string { return "input#" + v.partHash(input) }
 
-// partHash tells a value of this job from every other value, and from the same value of an earlier job of the same id,
+// partHash distinguishes a value of this job from every other value, and from the same value of an earlier job of the same id,
 // which expires before this one does.
 func (v *values) partHash(value json.RawMessage) string {
 	return canonical.Hash(append([]byte(v.birth+"\n"), value...))[:partHashDigits]
@@ -75,7 +75,7 @@ func (v *values) partHash(value json.RawMessage) string {
 // partHashDigits is how much of the hash of a value stands in its key.
 const partHashDigits = 16
 
-// keep notes a value that is to be written under a key, and gives the reference to it.
+// keep notes a value that is to be written under a key, and returns the reference to it.
 func (v *values) keep(key string, value json.RawMessage) job.Payload {
 	if v.fresh == nil {
 		v.fresh = make(map[string]json.RawMessage)
@@ -219,7 +219,7 @@ func fault(err error) (machine.Fact, error) {
 	return machine.Fact{}, err
 }
 
-// input gives the input of the task of an attempt that was opened.
+// input returns the input of the task of an attempt that was opened.
 func (v *values) input(ctx context.Context, j job.Job, w machine.Want) (json.RawMessage, error) {
 	if input, ok := v.inputs[w]; ok {
 		return input, nil

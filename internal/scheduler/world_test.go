@@ -281,7 +281,7 @@ func (w *world) failed(id, step string, c job.Claim, why job.StepError) record {
 	return w.record(id, job.StepFailed{Reply: w.by(id, step, c), Error: why})
 }
 
-// done claims the open attempt of a step and gives the reply of its success.
+// done claims the open attempt of a step and returns the reply of its success.
 func (w *world) done(id, step string) record {
 	w.t.Helper()
 	return w.succeeded(id, step, w.claim(id, step))
@@ -304,7 +304,7 @@ func (w *world) raw(body string) record {
 	return record{MessageId: fmt.Sprintf("m%d", w.ids), Body: body}
 }
 
-// handle lets the Scheduler handle a batch, and gives the ids of the records that it wants again.
+// handle lets the Scheduler handle a batch, and returns the ids of the records that it wants again.
 func (w *world) handle(records ...record) (failed []string) {
 	w.t.Helper()
 	response, err := w.s.HandleSQS(w.t.Context(), events.SQSEvent{Records: records})

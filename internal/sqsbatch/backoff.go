@@ -41,12 +41,12 @@ type Returner interface {
 	Return(ctx context.Context, queue string, after time.Duration, receipts ...string) error
 }
 
-// Backoff gives a handler that does what inner does, and makes the records that failed visible again
+// Backoff returns a handler that does what inner does, and makes the records that failed visible again
 // after an exponential backoff with full jitter: after their n-th delivery they wait a random part
 // of min(Max, Base * 2^(n-1)), instead of the whole visibility timeout. So an error of the
 // infrastructure costs its messages little time, and they do not become poison meanwhile.
 //
-// Failed are the records that inner names in its answer, and all of them where it gives an error or
+// Failed are the records that inner names in its answer, and all of them where it returns an error or
 // names one that is not in the batch. Records that were delivered equally often share one wait, so
 // that they come back as one batch. Answer and error of inner are passed on as they are. A record
 // that cannot be returned is logged and comes back after the visibility timeout: later, never lost.

@@ -77,7 +77,7 @@ func encodeFitting(q Quarantined) (string, error) {
 	return encode(q)
 }
 
-// beginning gives the beginning of body that takes at most room bytes in JSON. How much a character
+// beginning returns the beginning of body that takes at most room bytes in JSON. How much a character
 // grows there depends on it, so body is measured piece by piece, in large pieces and then in small.
 func beginning(body string, room int) (string, error) {
 	kept := 0
@@ -99,7 +99,7 @@ func beginning(body string, room int) (string, error) {
 	return body[:kept], nil
 }
 
-// clip gives at most n bytes of text, and no part of a character.
+// clip returns at most n bytes of text, and no part of a character.
 func clip(text string, n int) string {
 	if n >= len(text) {
 		return text

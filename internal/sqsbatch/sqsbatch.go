@@ -39,7 +39,7 @@ func Response(failed []string) events.SQSEventResponse {
 	return events.SQSEventResponse{BatchItemFailures: failures}
 }
 
-// Each runs do on every record of the batch, all at once, and gives the message ids of those that
+// Each runs do on every record of the batch, all at once, and returns the message ids of those that
 // failed, in the order of the batch: do returned an error, panicked, or ended its goroutine. It
 // returns when every call has: nothing of a batch runs on while Lambda freezes the process.
 //

@@ -1,5 +1,5 @@
 // Package stack lets the makegood command ask a deployed stack what it asks a process: it finds the stack's doors,
-// gives a client of them, and says what to do where they cannot be found. It serves no port, keeps nothing, and
+// returns a client of them, and says what to do where they cannot be found. It serves no port, keeps nothing, and
 // holds no rule about jobs.
 package stack
 
@@ -36,12 +36,12 @@ const (
 	patience = 10 * time.Second
 )
 
-// Outputs gives the key of the output of template.yaml that says the same as a variable of this package.
+// Outputs returns the key of the output of template.yaml that says the same as a variable of this package.
 func Outputs() map[string]string {
 	return map[string]string{VarSubmitURL: doors.SubmitOutput, VarReadURL: doors.ReadOutput, VarOperateURL: doors.OperateOutput}
 }
 
-// Open gives a client of a stack. Where the environment says where its doors are, that stands; otherwise the
+// Open returns a client of a stack. Where the environment says where its doors are, that stands; otherwise the
 // outputs of the CloudFormation stack do. Errors are of type *Error; those of the client are package client's.
 func Open(ctx context.Context, name string, getenv func(string) string) (*client.Client, error) {
 	c, err := config.LoadDefaultConfig(ctx,

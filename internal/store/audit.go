@@ -10,10 +10,10 @@ import (
 // Auditor reads all jobs, one after the other, to find those of which the index says nothing: they are nobody's, for
 // the Supervisor reads the index only.
 type Auditor interface {
-	// AuditPage gives jobs, and the cursor for the next page; empty at the end. It looks at limit items at most, and
-	// gives what of them are jobs, which may be none before the end. Each is as one write left it, perhaps not the
-	// last one: state and key are of the same write. A job that is there from the first page to the last is given once
-	// at least. A cursor that no page gave is ErrNotFound.
+	// AuditPage returns jobs, and the cursor for the next page; empty at the end. It looks at limit items at most, and
+	// returns what of them are jobs, which may be none before the end. Each is as one write left it, perhaps not the
+	// last one: state and key are of the same write. A job that is there from the first page to the last is returned once
+	// at least. A cursor that no page returned is ErrNotFound.
 	AuditPage(ctx context.Context, cursor string, limit int) ([]Audited, string, error)
 }
 
@@ -66,7 +66,7 @@ func (a Audited) Stray() Stray {
 
 // Places keep how far slow work has come, so that whoever goes on with it need not begin anew.
 type Places interface {
-	// Place gives what was kept under a name, perhaps not the last of it; empty: nothing was.
+	// Place returns what was kept under a name, perhaps not the last of it; empty: nothing was.
 	Place(ctx context.Context, name string) (string, error)
 	// KeepPlace keeps place under a name, if seen is what is kept there. ErrConflict: somebody else went on.
 	KeepPlace(ctx context.Context, name, seen, place string) error

@@ -10,7 +10,7 @@ import (
 // What is here is the condition of every write, and what the write leaves, whoever the adapter is. SQLite and the store in
 // memory call it; DynamoDB says it in its expressions, and is held to it by storetest; the model check runs it.
 
-// Created gives what a Create leaves of stored, which is the zero job where the id is free.
+// Created returns what a Create leaves of stored, which is the zero job where the id is free.
 func Created(stored, j job.Job) (job.Job, error) {
 	if stored.Rev > 0 {
 		return stored, ErrExists
@@ -19,7 +19,7 @@ func Created(stored, j job.Job) (job.Job, error) {
 	return j, nil
 }
 
-// Saved gives what a Save leaves of stored, which is the zero job where there is none.
+// Saved returns what a Save leaves of stored, which is the zero job where there is none.
 func Saved(stored job.Job, change Change) (job.Job, error) {
 	if stored.Rev == 0 || stored.Rev != change.Job.Rev {
 		return stored, ErrConflict
@@ -37,7 +37,7 @@ func SavedBefore(stored, j job.Job) bool {
 	return j.LockedBy != "" && stored.LockedBy == j.LockedBy && stored.Rev == j.Rev+1
 }
 
-// Parked gives what a Park leaves of stored, of which only Rev and CompleteBy need be known. That the job is there, and
+// Parked returns what a Park leaves of stored, of which only Rev and CompleteBy need be known. That the job is there, and
 // that this release may decide about it, is for the caller to see to.
 func Parked(stored job.Job, seen time.Time, reason string, completeBy time.Time) (job.Job, error) {
 	if !stored.CompleteBy.Equal(seen) {
@@ -56,7 +56,7 @@ func EndedAndTold(j job.Job) bool {
 // MovesKey reports whether the change writes another CompleteBy than the one that was loaded.
 func (c Change) MovesKey() bool { return !c.Job.CompleteBy.Equal(c.Seen) }
 
-// Claimed gives what a Claim leaves in a slot that holds item. What it gives equals item when the claim was made
+// Claimed returns what a Claim leaves in a slot that holds item. What it returns equals item when the claim was made
 // already; it means nothing beside an error.
 func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	switch {
@@ -70,7 +70,7 @@ func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error
 	return ClaimItem{Claim: claim, ExpiresAt: expiry(until, claim.CompleteBy)}, nil
 }
 
-// Extended gives what a Heartbeat leaves in a slot that holds item; with ErrWithdrawn, too.
+// Extended returns what a Heartbeat leaves in a slot that holds item; with ErrWithdrawn, too.
 func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	if !item.holds(claim) {
 		return item, ErrTaken
@@ -90,12 +90,12 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 	return next, nil
 }
 
-// Longest gives the CompleteBy that a claim asks for, not past what any claim may have.
+// Longest returns the CompleteBy that a claim asks for, not past what any claim may have.
 func Longest(claim job.Claim) time.Time {
 	return earliest(claim.CompleteBy, claim.StartedAt.Add(makegood.MaxClaim))
 }
 
-// Closed gives what a Close leaves in a slot that holds item, and its answer. What it leaves equals item when there is
+// Closed returns what a Close leaves in a slot that holds item, and its answer. What it leaves equals item when there is
 // nothing to write.
 func Closed(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 	switch {
@@ -155,7 +155,7 @@ func (i ClaimItem) answer(by string) job.Found {
 	return found
 }
 
-// Looked gives what a Look says of a slot that holds item.
+// Looked returns what a Look says of a slot that holds item.
 func Looked(item ClaimItem, attempt int, until, now time.Time) job.Found {
 	switch {
 	case item.Attempt > attempt:
@@ -170,7 +170,7 @@ func Looked(item ClaimItem, attempt int, until, now time.Time) job.Found {
 	return job.Found{Finding: job.FoundOpen}
 }
 
-// Overruled gives what an Overrule leaves in a slot that holds item.
+// Overruled returns what an Overrule leaves in a slot that holds item.
 func Overruled(item ClaimItem, attempt int, lie string, until time.Time) (ClaimItem, error) {
 	if item.Attempt == 0 || item.LockedBy != lie {
 		return item, ErrConflict
@@ -206,7 +206,7 @@ type Lease struct {
 	Until  time.Time
 }
 
-// Leased gives what a TakeLease that asks for a lease leaves of the one that is held.
+// Leased returns what a TakeLease that asks for a lease leaves of the one that is held.
 func Leased(held, asked Lease, now time.Time) (Lease, error) {
 	if held.Holder != asked.Holder && now.Before(held.Until) {
 		return held, ErrTaken

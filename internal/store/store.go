@@ -105,7 +105,7 @@ type Claims interface {
 	// survive the loss of power on an embedded store.
 	Claim(ctx context.Context, slot Slot, claim job.Claim, until time.Time) error
 
-	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, and gives the one that stands now, which
+	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, and returns the one that stands now, which
 	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
 	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
 	// claim still stands, until the time given, which is not past the end that was set when it became so.
@@ -115,7 +115,7 @@ type Claims interface {
 // Closings is what the Scheduler does to slots.
 type Closings interface {
 	// Close ends an attempt if nobody has claimed it or its claim's CompleteBy is not after c.Now, keeps what it
-	// found, and gives the same answer when it is asked again: FoundNobody or FoundSilent. Else FoundHeld with the
+	// found, and returns the same answer when it is asked again: FoundNobody or FoundSilent. Else FoundHeld with the
 	// claim, which is marked as unwanted if c.Ends is set. FoundOver, and nothing is touched, if the slot is of a
 	// newer attempt. Where nothing newer is there it is FoundNobody before c.Until, and FoundSilent after it: its item
 	// may have expired.
@@ -145,13 +145,13 @@ type Closing struct {
 	Ends time.Time
 }
 
-// Whole gives a claim as every store keeps it: its times are whole milliseconds.
+// Whole returns a claim as every store keeps it: its times are whole milliseconds.
 func Whole(claim job.Claim) job.Claim {
 	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
 	return claim
 }
 
-// Whole gives the closing with times that are whole milliseconds, as those are that it is compared with.
+// Whole returns the closing with times that are whole milliseconds, as those are that it is compared with.
 func (c Closing) Whole() Closing {
 	c.Until, c.Now, c.Ends = makegood.Instant(c.Until), makegood.Instant(c.Now), makegood.Instant(c.Ends)
 	return c
@@ -189,14 +189,14 @@ type Definitions interface {
 	PutDefinition(ctx context.Context, name, hash string, definition []byte) error
 	// Definition reads a definition by its hash. ErrNotFound.
 	Definition(ctx context.Context, hash string) ([]byte, error)
-	// CurrentDefinition gives the hash that is current for a name. ErrNotFound.
+	// CurrentDefinition returns the hash that is current for a name. ErrNotFound.
 	CurrentDefinition(ctx context.Context, name string) (hash string, err error)
 }
 
 // Leases keep several Supervisors from doing the same work at the same time (seed 002). Nothing rests on
 // them but economy: a lease may be held by two whose clocks differ.
 type Leases interface {
-	// TakeLease gives the lease of this name to holder until until, or extends it if holder has it
+	// TakeLease returns the lease of this name to holder until until, or extends it if holder has it
 	// already. It fails with ErrTaken while the lease of another has not run out at now.
 	TakeLease(ctx context.Context, name, holder string, now, until time.Time) error
 	// ReleaseLease gives a lease up, if holder has it; else nothing happens.
@@ -205,7 +205,7 @@ type Leases interface {
 
 // Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
 type Lister interface {
-	// ListJobs gives a page of at most limit jobs that match, newest first where the store can, after the page that
+	// ListJobs returns a page of at most limit jobs that match, newest first where the store can, after the page that
 	// gave cursor; empty: from the start. A page may be short, or empty, before the end. A cursor that no page of such
 	// a list gave is ErrNotFound.
 	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)

@@ -78,7 +78,7 @@ func (s *Supervisor) audit(ctx context.Context) (AuditResult, error) {
 	return r, nil
 }
 
-// auditFrom gives the cursor from which the audit goes on, or says that it rests.
+// auditFrom returns the cursor from which the audit goes on, or says that it rests.
 func (s *Supervisor) auditFrom(place string) (cursor string, rests bool) {
 	text, isRest := strings.CutPrefix(place, restMark)
 	if !isRest {
@@ -122,7 +122,7 @@ type memory struct {
 
 var _ store.Places = (*memory)(nil)
 
-// Place gives what was kept; see store.Places.
+// Place returns what was kept; see store.Places.
 func (m *memory) Place(_ context.Context, name string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

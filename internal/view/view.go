@@ -15,10 +15,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Read gives the value of a payload that is not in the job's own item; see store.Payloads.
+// Read returns the value of a payload that is not in the job's own item; see store.Payloads.
 type Read func(ctx context.Context, job, key string) ([]byte, error)
 
-// Of gives a job without its payloads. held are the claims on its attempts that are out, by step; nil where nobody
+// Of returns a job without its payloads. held are the claims on its attempts that are out, by step; nil where nobody
 // looked: then an attempt is shown as sent, claimed or not.
 func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
@@ -40,7 +40,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	return v
 }
 
-// WithPayloads gives a job, as Of does, with its input and outputs. A payload that is gone leaves its place null:
+// WithPayloads returns a job, as Of does, with its input and outputs. A payload that is gone leaves its place null:
 // the job is shown all the same. Any other error of read is given.
 func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, read Read) (makegood.Job, error) {
 	v := Of(j, held)
@@ -62,7 +62,7 @@ func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, rea
 	return v, nil
 }
 
-// Listed gives jobs of a list.
+// Listed returns jobs of a list.
 func Listed(jobs []store.Listed) []client.Listed {
 	list := make([]client.Listed, len(jobs))
 	for i, l := range jobs {
@@ -74,12 +74,12 @@ func Listed(jobs []store.Listed) []client.Listed {
 	return list
 }
 
-// Page gives a page of a list.
+// Page returns a page of a list.
 func Page(p store.Page) client.Page {
 	return client.Page{Jobs: Listed(p.Jobs), Cursor: p.Cursor, Scanned: p.Scanned}
 }
 
-// Strays gives those jobs of an audit that are not as they should be.
+// Strays returns those jobs of an audit that are not as they should be.
 func Strays(page []store.Audited) []client.Stray {
 	strays := []client.Stray{}
 	for _, a := range page {
@@ -101,7 +101,7 @@ func value(ctx context.Context, job string, p job.Payload, read Read) (json.RawM
 	return body, nil
 }
 
-// activity gives a step or its undo. claim is the step's, which may be the other one's.
+// activity returns a step or its undo. claim is the step's, which may be the other one's.
 func activity(a job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
 		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,

@@ -65,7 +65,7 @@ func newer(format string, args ...any) error {
 // could write the same further behind.
 const leftSince = `{"leftSince":"`
 
-// Leave gives a message as it is to be sent again, byte for byte but for the time since when it is left, and that time.
+// Leave returns a message as it is to be sent again, byte for byte but for the time since when it is left, and that time.
 // A time in it that cannot be read, or is yet to come, is none. The message must be one that ErrNewer was said of, or
 // that was read.
 func Leave(body string, now time.Time) (again string, since time.Time) {

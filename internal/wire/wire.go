@@ -5,7 +5,7 @@
 //
 // A reader ignores the fields that it does not know, and leaves (ErrNewer, Leave) the messages that it does not know.
 // All else that it cannot read is poison. Names are read as encoding/json reads them: in any case, and of a name that is
-// there twice the last counts; so no release may tell two fields apart by their case.
+// there twice the last counts; so no release may distinguish two fields by their case.
 package wire
 
 import (

@@ -57,7 +57,7 @@ func WithActionsOf[A Named](agents ...A) Option {
 	}
 }
 
-// Check gives what a compiled workflow breaks of what options ask; nil: nothing. Errors are of type Errors.
+// Check returns what a compiled workflow breaks of what options ask; nil: nothing. Errors are of type Errors.
 func (c *Compiled) Check(options ...Option) error {
 	k := newCheck(options)
 	k.linked(c.Workflow)

@@ -12,10 +12,10 @@ type branch struct {
 	depth   int
 }
 
-// maxBranch is how deep members are told apart. What lies deeper is read as a whole.
+// maxBranch is how deep members are distinguished. What lies deeper is read as a whole.
 const maxBranch = 16
 
-// member gives the branch of a member, and adds it if it is new.
+// member returns the branch of a member, and adds it if it is new.
 func (b *branch) member(name string) *branch {
 	if b.members == nil {
 		b.members = map[string]*branch{}
@@ -35,7 +35,7 @@ func (b *branch) add(other *branch) {
 	}
 }
 
-// cut gives what is read of a JSON value, as JSON. What is no object stays whole where a member of it is read:
+// cut returns what is read of a JSON value, as JSON. What is no object stays whole where a member of it is read:
 // jq then says of it what it would have said.
 func (b *branch) cut(value json.RawMessage) json.RawMessage {
 	if b.all || !json.Valid(value) {
@@ -45,7 +45,7 @@ func (b *branch) cut(value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// append appends what is read of the valid JSON value at i, and gives where that ends.
+// append appends what is read of the valid JSON value at i, and returns where that ends.
 func (b *branch) append(out, text []byte, i int) ([]byte, int) {
 	if b.all || text[i] != '{' {
 		end := endOfValue(text, i)
@@ -74,7 +74,7 @@ func (b *branch) append(out, text []byte, i int) ([]byte, int) {
 	return append(out, '}'), i + 1
 }
 
-// keyOf gives what a JSON text means.
+// keyOf returns what a JSON text means.
 func keyOf(text []byte) string {
 	var key string
 	if err := json.Unmarshal(text, &key); err != nil {

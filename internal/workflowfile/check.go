@@ -65,10 +65,10 @@ func oneLine(message string) string {
 	return message
 }
 
-// errors gives what is wrong.
+// errors returns what is wrong.
 func (c *check) errors(file string) Errors { return c.byLine(file, c.found) }
 
-// byLine gives findings by line; within a line they stay in the order in which they were made.
+// byLine returns findings by line; within a line they stay in the order in which they were made.
 func (c *check) byLine(file string, findings []finding) Errors {
 	var errs Errors
 	said := map[Error]bool{}

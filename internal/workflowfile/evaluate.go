@@ -148,7 +148,7 @@ func preview(value any) string {
 	return clip(string(text))
 }
 
-// Input gives the input of a step's task, or of its undo's: the value of with, or the job's input,
+// Input returns the input of a step's task, or of its undo's: the value of with, or the job's input,
 // compact and of at most makegood.MaxPayloadBytes. For the http agent it is a complete request: method,
 // url, headers and, but for GET and HEAD that say none, body. The caller may not change the result. An
 // *EvalError says that an expression is at fault; any other error is that of ctx, and nothing is known.

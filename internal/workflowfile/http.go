@@ -20,7 +20,7 @@ func (r *request) httpRequest(data Data, value func(*expression) (any, error)) (
 	return request, nil
 }
 
-// members gives the members of a template that is an object.
+// members returns the members of a template that is an object.
 func (t *template) members(value func(*expression) (any, error)) (map[string]json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if t.constant != nil {

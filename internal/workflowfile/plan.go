@@ -69,7 +69,7 @@ func (c compiler) when(path, text string) *expression {
 	return nil
 }
 
-// ancestors gives for each step those that come before it by needs, in the order of the workflow.
+// ancestors returns for each step those that come before it by needs, in the order of the workflow.
 func ancestors(w makegood.Workflow) map[string][]string {
 	needs := make(map[string][]string, len(w.Steps))
 	for _, s := range w.Steps {

@@ -30,7 +30,7 @@ func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
 	return r.workflow(root), root.Kind == yaml.MappingNode
 }
 
-// document gives the one document of a file, or nil and says why not.
+// document returns the one document of a file, or nil and says why not.
 func (r reader) document(source []byte) *yaml.Node {
 	if len(source) > MaxSourceBytes {
 		r.add("", "the file has %d bytes, the limit is %d", len(source), MaxSourceBytes)

@@ -24,7 +24,7 @@ func (r *reads) add(other reads) {
 	}
 }
 
-// step gives what is read of the output of a step, and adds the step if it is new.
+// step returns what is read of the output of a step, and adds the step if it is new.
 func (r *reads) step(name string) *branch {
 	if r.steps == nil {
 		r.steps = map[string]*branch{}
@@ -103,7 +103,7 @@ type scope struct {
 	def *gojq.FuncDef
 }
 
-// scanQuery gives what query reads, and what is wrong with what it reads.
+// scanQuery returns what query reads, and what is wrong with what it reads.
 func scanQuery(query *gojq.Query, v view) (reads, []string) {
 	s := scan{view: v, seen: map[seenKey]shape{}, left: maxScanned}
 	s.use(s.query(query, shape{part: wholeData}, nil))
@@ -130,7 +130,7 @@ func (s *scan) use(v shape) {
 	}
 }
 
-// either gives what is known of a value that is a or b.
+// either returns what is known of a value that is a or b.
 func (s *scan) either(a, b shape) shape {
 	if a == b {
 		return a
@@ -140,7 +140,7 @@ func (s *scan) either(a, b shape) shape {
 	return shape{}
 }
 
-// field gives what v.name is, and checks that there is such a thing.
+// field returns what v.name is, and checks that there is such a thing.
 func (s *scan) field(v shape, name string) shape {
 	switch v.part {
 	case wholeData:
@@ -267,7 +267,7 @@ func (s *scan) bindOne(p *gojq.Pattern, v, in shape, sc *scope) *scope {
 	return sc
 }
 
-// key gives v's member of a name that is written out, in quotes, or computed.
+// key returns v's member of a name that is written out, in quotes, or computed.
 func (s *scan) key(name string, text *gojq.String, query *gojq.Query, v, in shape, sc *scope) shape {
 	switch {
 	case name != "":
@@ -283,7 +283,7 @@ func (s *scan) key(name string, text *gojq.String, query *gojq.Query, v, in shap
 	return shape{}
 }
 
-// index gives v[...], whose inside is evaluated on in.
+// index returns v[...], whose inside is evaluated on in.
 func (s *scan) index(e *gojq.Index, v, in shape, sc *scope) shape {
 	if e.Name != "" || e.Str != nil {
 		return s.key(e.Name, e.Str, nil, v, in, sc)
@@ -297,7 +297,7 @@ func (s *scan) index(e *gojq.Index, v, in shape, sc *scope) shape {
 	return shape{}
 }
 
-// constantText gives the text of ["text"].
+// constantText returns the text of ["text"].
 func constantText(e *gojq.Index) *gojq.String {
 	if e.IsSlice || e.Start == nil || e.Start.Term == nil || len(e.Start.FuncDefs) > 0 {
 		return nil

@@ -20,7 +20,7 @@ type expression struct {
 	reads   reads
 }
 
-// value gives the expression's one value.
+// value returns the expression's one value.
 func (e *expression) value(ctx context.Context, root any) (any, error) {
 	value, err := e.program.Run(ctx, root)
 	if err != nil {

@@ -38,7 +38,7 @@ func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) 
 	}
 }
 
-// undoWithoutOutput gives the error that an undo ends in when the outputs that may be null are.
+// undoWithoutOutput returns the error that an undo ends in when the outputs that may be null are.
 func (p *plan) undoWithoutOutput(mayBeNull func(step string) bool) error {
 	value := func(e *expression) (any, error) {
 		if !e.sureWhere(mayBeNull) {

@@ -45,7 +45,7 @@ func kindOf(n *yaml.Node) kind {
 	return kindOfNumber(n.Value)
 }
 
-// kindOfNumber tells numbers from text.
+// kindOfNumber distinguishes numbers from text.
 func kindOfNumber(text string) kind {
 	digits := strings.TrimLeft(text, "+-")
 	if len(text)-len(digits) > 1 {

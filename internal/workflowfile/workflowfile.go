@@ -171,7 +171,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 		return nil, c.errors(file)
 	}
 	compiled.Warnings = c.byLine(file, c.doubts)
-	// Read back, so that the workflow shares nothing with the caller, and is the one that Load gives.
+	// Read back, so that the workflow shares nothing with the caller, and is the one that Load returns.
 	if err := json.Unmarshal(definition, &compiled.Workflow); err != nil {
 		return nil, Errors{{File: file, Message: fmt.Sprintf("read the definition: %v", err)}}
 	}

@@ -28,7 +28,7 @@ type Letter struct {
 	Refuse bool   `json:"refuse,omitempty"`
 }
 
-// Agents gives the agent.
+// Agents returns the agent.
 func Agents() []agent.Handler {
 	return []agent.Handler{agent.New("hello", agent.Do("write", write).Undo("shred", shred), agent.Do("post", post))}
 }

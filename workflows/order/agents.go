@@ -36,7 +36,7 @@ type Done struct {
 	Action string `json:"action"`
 }
 
-// Agents gives the agents, for a shop at a base URL.
+// Agents returns the agents, for a shop at a base URL.
 func Agents(shop string, client *http.Client) []agent.Handler {
 	s := service{base: shop, client: client}
 	return []agent.Handler{

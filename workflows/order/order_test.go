@@ -146,7 +146,7 @@ func TestWhatGoesWrongIsFoundAndTold(t *testing.T) {
 
 const plantedVariable = "MAKEGOOD_PLANTED"
 
-// runPlanted runs this test again, with the mistake, and gives what it says. It must fail.
+// runPlanted runs this test again, with the mistake, and returns what it says. It must fail.
 func runPlanted(t *testing.T, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0], arguments...)

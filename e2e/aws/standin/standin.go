@@ -58,10 +58,10 @@ func (s Service) Config(t testing.TB) aws.Config {
 	return c
 }
 
-// DynamoDB gives the DynamoDB that the test runs against, and fails the test when there is none.
+// DynamoDB returns the DynamoDB that the test runs against, and fails the test when there is none.
 func DynamoDB(t testing.TB) Service { return need(t, DynamoDBVariable) }
 
-// SQS gives the SQS that the test runs against, and fails the test when there is none.
+// SQS returns the SQS that the test runs against, and fails the test when there is none.
 func SQS(t testing.TB) Service { return need(t, SQSVariable) }
 
 func need(t testing.TB, variable string) Service {

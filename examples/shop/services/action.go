@@ -48,7 +48,7 @@ func (a Action) Path() string {
 	return ""
 }
 
-// Undoes gives the action that this one undoes; empty for one that goes forward.
+// Undoes returns the action that this one undoes; empty for one that goes forward.
 func (a Action) Undoes() Action {
 	for _, p := range pairs {
 		if a == p.undo {

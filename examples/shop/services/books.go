@@ -72,7 +72,7 @@ func (b *books) snapshot() Ledger {
 	return b.ledger.clone()
 }
 
-// arrive counts a request, and gives the fault that it meets.
+// arrive counts a request, and returns the fault that it meets.
 func (b *books) arrive(c call) Fault {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// Check compares the ledger with the states in which the jobs of the orders ended, and gives every
+// Check compares the ledger with the states in which the jobs of the orders ended, and returns every
 // violation, one a line, in the order of the orders' ids; none means that every order was made good:
 //
 //   - an attempt reached the shop at most once

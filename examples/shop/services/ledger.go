@@ -96,7 +96,7 @@ func newLedger() Ledger {
 	}
 }
 
-// clone gives a copy that shares nothing.
+// clone returns a copy that shares nothing.
 func (l Ledger) clone() Ledger {
 	l.Effects = slices.Clone(l.Effects)
 	l.Orders = maps.Clone(l.Orders)
@@ -112,7 +112,7 @@ func (l Ledger) clone() Ledger {
 	return l
 }
 
-// order gives the order of this id, ready to be written to.
+// order returns the order of this id, ready to be written to.
 func (l Ledger) order(id string) Order {
 	order, known := l.Orders[id]
 	if !known {

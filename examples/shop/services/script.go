@@ -114,7 +114,7 @@ var (
 	}
 )
 
-// Ends gives the state in which the job of an order must end, if its workflow is the shop's
+// Ends returns the state in which the job of an order must end, if its workflow is the shop's
 // (reserve, charge, ship, each with its undo), undoes on failure, and grants each step and undo more
 // than MaxFaults attempts.
 func (s Script) Ends(order string) makegood.ProcessState {
@@ -130,7 +130,7 @@ func (s Script) Ends(order string) makegood.ProcessState {
 	}
 }
 
-// Fault gives how the shop misbehaves at the try-th attempt that it sees at an action of an order;
+// Fault returns how the shop misbehaves at the try-th attempt that it sees at an action of an order;
 // tries count from 1, and an attempt that is seen again is the same try.
 func (s Script) Fault(order string, action Action, try int) Fault {
 	if s.Plan != nil {
@@ -148,7 +148,7 @@ func (s Script) Fault(order string, action Action, try int) Fault {
 	}
 }
 
-// Answering gives the script with every fault in which the caller gets no answer, or two, turned into a 500, for
+// Answering returns the script with every fault in which the caller gets no answer, or two, turned into a 500, for
 // a shop that cannot tell when its caller has gone. Orders end as before.
 func (s Script) Answering() Script {
 	answering := s
@@ -187,7 +187,7 @@ type refusal struct {
 	reason string
 }
 
-// refusal says whether the shop refuses an action for good.
+// refusal reports whether the shop refuses an action for good.
 func (s Script) refusal(order string, action Action) (refusal, bool) {
 	f := s.fate(order)
 	switch {
@@ -208,7 +208,7 @@ func (s Script) fate(order string) fate {
 	return pick(fateShares[s.Profile], s.draw(order, "fate", 0), delivered)
 }
 
-// draw gives a number from 0 to 999 that depends on nothing but its arguments and the seed.
+// draw returns a number from 0 to 999 that depends on nothing but its arguments and the seed.
 func (s Script) draw(order, about string, try int) int {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d/%s/%d/%s", s.Seed, about, try, order))
 	return int(binary.BigEndian.Uint64(sum[:]) % 1000)

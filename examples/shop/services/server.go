@@ -85,7 +85,7 @@ func Start(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler gives a shop without an address, for whoever serves it himself, as a function does. It is never
+// Handler returns a shop without an address, for whoever serves it himself, as a function does. It is never
 // closed: what hangs ends with its request.
 func Handler(o Options) http.Handler {
 	if o.Late == 0 {
@@ -98,7 +98,7 @@ func Handler(o Options) http.Handler {
 // URL is where the shop is, without a slash behind it.
 func (s *Server) URL() string { return "http://" + s.addr }
 
-// Ledger gives what the shop knows now, as GET /ledger does.
+// Ledger returns what the shop knows now, as GET /ledger does.
 func (s *Server) Ledger() Ledger { return s.books.snapshot() }
 
 // Close closes the shop. Hanging requests end at once and without effect; when Close returns, the

@@ -85,7 +85,7 @@ func (s *saga) loseHeart() {
 	s.leave()
 }
 
-// runOrders runs 300 orders at once against a shop with this script, and gives how each ended.
+// runOrders runs 300 orders at once against a shop with this script, and returns how each ended.
 func runOrders(t *testing.T, script Script, careless bool) (Ledger, map[string]makegood.ProcessState) {
 	t.Helper()
 	orders := map[string]*saga{}

@@ -101,7 +101,7 @@ func Read(name string, from io.Reader, idExpression string) ([]Line, error) {
 	return r.lines, nil
 }
 
-// readLine gives the next line, which the caller may keep. Of one that is too long it keeps nothing.
+// readLine returns the next line, which the caller may keep. Of one that is too long it keeps nothing.
 func readLine(from *bufio.Reader) (line []byte, long bool, err error) {
 	// The line may end in CR LF, and the first begin with a mark.
 	const most = makegood.MaxPayloadBytes + len("\uFEFF\r\n")
@@ -122,7 +122,7 @@ func readLine(from *bufio.Reader) (line []byte, long bool, err error) {
 // reader collects the lines of one file, and what is wrong with them.
 type reader struct {
 	file string
-	// id gives a line's id; nil: .id.
+	// id returns a line's id; nil: .id.
 	id    *jq.Program
 	lines []Line
 	// ids says which of lines has an id.
@@ -170,7 +170,7 @@ func (r *reader) line(number int, text []byte, long bool) {
 	}
 }
 
-// idOf gives the id that a line says, or "" when it says none.
+// idOf returns the id that a line says, or "" when it says none.
 func (r *reader) idOf(text []byte) (string, error) {
 	value, err := jq.Decode(text)
 	if err != nil {

@@ -65,7 +65,7 @@ type definition struct {
 	Unit Unit
 }
 
-// Line gives the record as a line of JSON, with its newline. A record that CloudWatch would pass over in
+// Line returns the record as a line of JSON, with its newline. A record that CloudWatch would pass over in
 // silence is an error.
 func (r Record) Line() ([]byte, error) {
 	if err := r.check(); err != nil {

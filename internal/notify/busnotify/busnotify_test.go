@@ -30,7 +30,7 @@ var notice = notify.Notice{Job: "order-1", Workflow: "order", Announcement: job.
 	Seq: 2, ProcessState: makegood.Processed, At: time.Unix(1000, 0).UTC(),
 }}
 
-// serve gives a bus that answers with this, and what it was last asked.
+// serve returns a bus that answers with this, and what it was last asked.
 func serve(t *testing.T, answer string) (busnotify.Bus, *string) {
 	t.Helper()
 	asked := new(string)

@@ -132,7 +132,7 @@ func (m *Meter) Invoked(function string, records int) {
 	m.entries = append(m.entries, Entry{Service: serviceLambda, Operation: function, Requests: 1, Records: records})
 }
 
-// Take gives the entries since it was last called, in the order of their answers.
+// Take returns the entries since it was last called, in the order of their answers.
 func (m *Meter) Take() []Entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -66,7 +66,7 @@ func (t table) id(it item) (id string, ok bool) {
 	return strings.Join(parts, "\x00"), true
 }
 
-// write gives what it costs to make before into after, either of which may be nil: the larger of the two for
+// write returns what it costs to make before into after, either of which may be nil: the larger of the two for
 // the table, and for each index what changes of its entry.
 func (t table) write(before, after item) (units float64, indexes map[string]float64) {
 	indexes = map[string]float64{}
@@ -125,7 +125,7 @@ func (i index) sameKey(a, b item) bool {
 	return true
 }
 
-// index gives the index of a name.
+// index returns the index of a name.
 func (t table) index(name string) (index, bool) {
 	for _, i := range t.indexes {
 		if i.name == name {

@@ -133,7 +133,7 @@ func (s *console) write(name, text string, mode os.FileMode) {
 	}
 }
 
-// run gives what a command prints. One that ends in & is left running until the test ends, once it serves.
+// run returns what a command prints. One that ends in & is left running until the test ends, once it serves.
 func (s *console) run(command string) string {
 	s.t.Helper()
 	command = strings.ReplaceAll(command, "4777", s.api)

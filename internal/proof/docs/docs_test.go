@@ -21,7 +21,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// blocks gives the fenced blocks of a language in a document.
+// blocks returns the fenced blocks of a language in a document.
 func blocks(text, language string) []string {
 	var all []string
 	for _, part := range strings.Split(text, "\n```"+language+"\n")[1:] {

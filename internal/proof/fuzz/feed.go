@@ -172,7 +172,7 @@ func feed(ctx context.Context, name string, seed uint64, messages int, wrap func
 	return t, nil
 }
 
-// corpusOf gives the messages that the next one is made of: mostly what the handler is for.
+// corpusOf returns the messages that the next one is made of: mostly what the handler is for.
 func (w *world) corpusOf(name string, random *rand.Rand) []string {
 	if name == "agent" && random.IntN(10) > 0 {
 		return w.tasks

@@ -22,7 +22,7 @@ var values = []string{
 // scraps are what is put in anywhere.
 var scraps = []string{"{", "}", "[", "]", ",", ":", `"`, `\`, "\x00", "\xff", "\xed\xa0\x80", "\uFFFE", "\uFEFF", "\n", `{"v":1,`, `,"type":"Submit"`, `,"attempt":1`, "${ .input }", "1e9"}
 
-// spoil gives a message of the corpus: one in five as it is, the others after one to three changes.
+// spoil returns a message of the corpus: one in five as it is, the others after one to three changes.
 func spoil(random *rand.Rand, corpus []string) string {
 	pick := func() string { return corpus[random.IntN(len(corpus))] }
 	body := pick()
@@ -75,7 +75,7 @@ func exchange(random *rand.Rand, what *regexp.Regexp, body string, others []stri
 	return body[:at[0]] + others[random.IntN(len(others))] + body[at[1]:]
 }
 
-// kindOf gives a reason without what it quotes and counts, so that reasons can be counted.
+// kindOf returns a reason without what it quotes and counts, so that reasons can be counted.
 func kindOf(reason string) string {
 	reason = numbers.ReplaceAllString(texts.ReplaceAllString(reason, `"..."`), "N")
 	if utf8.RuneCountInString(reason) > 40 {

@@ -118,7 +118,7 @@ func (f *Function) Recycle() {
 	}
 }
 
-// Took gives how long the invocations took so far.
+// Took returns how long the invocations took so far.
 func (f *Function) Took() Took {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -190,7 +190,7 @@ func (f *Function) run(ctx context.Context, e *environment, event []byte, trace 
 	}
 }
 
-// take gives an environment to work in.
+// take returns an environment to work in.
 func (f *Function) take() (*environment, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

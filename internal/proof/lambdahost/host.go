@@ -126,7 +126,7 @@ func (e *environment) serveNext(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// What Invoke gives when a function did not answer. Its messages are left to their visibility timeout.
+// What Invoke returns when a function did not answer. Its messages are left to their visibility timeout.
 var (
 	// ErrThrottled: no code was run.
 	ErrThrottled = errors.New("the invocation was throttled")

@@ -177,7 +177,7 @@ func (w *world) comesToHold(t *testing.T, url, want string) {
 	}
 }
 
-// drained waits until the queue is empty, and gives how often the function saw each body.
+// drained waits until the queue is empty, and returns how often the function saw each body.
 func (w *world) drained(t *testing.T) map[string]int {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)

@@ -16,7 +16,7 @@ const MaxHops = 16
 // lineageField is the part of the X-Ray header in which Lambda counts.
 const lineageField = "Lineage="
 
-// extend gives the X-Ray header of an invocation that a request with this header brings about, and which one of
+// extend returns the X-Ray header of an invocation that a request with this header brings about, and which one of
 // this function it is in its chain. The field is HASH:N|HASH:N, as Lambda has it: a hash of the resource, and a
 // count. What the hash is of AWS does not say; here it is the function's name.
 func extend(trace, function string) (header string, hops int) {

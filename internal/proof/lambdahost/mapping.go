@@ -151,7 +151,7 @@ func (m *Mapping) remove(ctx context.Context, done []types.Message) {
 	_, _ = m.Client.DeleteMessageBatch(ctx, in)
 }
 
-// arn is the queue's as AWS would name it: a function that is fed from several tells them apart by it.
+// arn is the queue's as AWS would name it: a function that is fed from several distinguishes them by it.
 func (m *Mapping) arn() string {
 	return "arn:aws:sqs:eu-central-1:000000000000:" + path.Base(m.QueueURL)
 }

@@ -17,7 +17,7 @@ import (
 // traceHeader is where the AWS SDK of a function in Lambda puts the header of the invocation.
 const traceHeader = "X-Amzn-Trace-Id"
 
-// Tracing gives the address of a proxy before a stand-in for SQS, until Close. SQS keeps the X-Ray header of a
+// Tracing returns the address of a proxy before a stand-in for SQS, until Close. SQS keeps the X-Ray header of a
 // request that sends messages as their system attribute AWSTraceHeader, which the stand-ins do only with an
 // attribute that stands in the request: the proxy writes it there.
 func (h *Host) Tracing(endpoint string) (string, error) {

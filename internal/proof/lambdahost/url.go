@@ -10,7 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 )
 
-// URL gives the function's URL, for whoever has one of these keys; package functionurl says what it does not do.
+// URL returns the function's URL, for whoever has one of these keys; package functionurl says what it does not do.
 func (f *Function) URL(region string, keys map[string]functionurl.Key) *functionurl.URL {
 	return &functionurl.URL{Region: region, Keys: keys, Invoke: func(ctx context.Context, event []byte) ([]byte, error) {
 		answer, err := f.Invoke(ctx, event, "")

@@ -98,7 +98,7 @@ func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found 
 	return ""
 }
 
-// claimable gives what the slot holds when the agent that got a task claims it.
+// claimable returns what the slot holds when the agent that got a task claims it.
 func (m *model) claimable(s *state, i, n uint8) (next store.ClaimItem, ok bool) {
 	task := s.tasks[i][n]
 	it := s.items[i][m.slot(int(i), task&taskUndo != 0)]

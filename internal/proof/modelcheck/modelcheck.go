@@ -46,7 +46,7 @@ type Config struct {
 	Slow bool
 	// Single leaves one Scheduler, of two.
 	Single bool
-	// Resends is how many resends of a task are told apart.
+	// Resends is how many resends of a task are distinguished.
 	Resends uint8
 	// Period is how often the Supervisor comes: an attempt is not looked at sooner, before its StartBy.
 	Period makegood.Duration
@@ -183,7 +183,7 @@ func (m *model) search(limit int) Result {
 	return r
 }
 
-// note files a state under its hash, and says whether it is new.
+// note files a state under its hash, and reports whether it is new.
 func (m *model) note(s *state, p parent) (id uint32, isNew bool) {
 	key := [2]uint64{maphash.Comparable(m.seeds[0], *s), maphash.Comparable(m.seeds[1], *s)}
 	if id, known := m.seen[key]; known {

@@ -62,7 +62,7 @@ type step struct {
 	forward, undo activity
 }
 
-// record is a job.Job. Rev, which only tells two saves apart, is not in it: an actor remembers instead whether the
+// record is a job.Job. Rev, which only distinguishes two saves, is not in it: an actor remembers instead whether the
 // job was saved since it loaded.
 type record struct {
 	state, desired, round, seq, untold, incarnation uint8
@@ -216,7 +216,7 @@ type state struct {
 	run, weeks, lies uint8
 }
 
-// out gives the activity of a step that is with its agent.
+// out returns the activity of a step that is with its agent.
 func (s *step) out() (a *activity, undo bool) {
 	switch {
 	case s.undo.state == stDispatched:
@@ -242,7 +242,7 @@ func (j *record) times(f func(*when)) {
 	}
 }
 
-// after gives a time as it is ticks later.
+// after returns a time as it is ticks later.
 func (at when) after(ticks when) when {
 	switch {
 	case at == never, at >= minute && ticks < at:

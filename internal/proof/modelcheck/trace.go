@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// trace gives the shortest way to a state, a line an action.
+// trace returns the shortest way to a state, a line an action.
 func (m *model) trace(id uint32) []string {
 	var way []uint8
 	for ; id != 0; id = m.parents[id].from {

@@ -151,7 +151,7 @@ func (m *model) claimOf(i int, attempt, by uint8, extended bool, until when) job
 	return c
 }
 
-// compactItem gives the item as the model keeps it.
+// compactItem returns the item as the model keeps it.
 func (m *model) compactItem(i int, full store.ClaimItem) item {
 	if full.Attempt == 0 {
 		return item{ends: never}
@@ -368,7 +368,7 @@ func (m *model) wait(i int, resent uint8) when {
 	return when(m.w.Steps[i].StartBy/tick) << resent
 }
 
-// compact gives the job of the core as the model keeps it.
+// compact returns the job of the core as the model keeps it.
 func (m *model) compact(j job.Job) record {
 	c := record{
 		state: stateOf(j.ProcessState), desired: stateOf(j.Desired), round: small(j.Round), seq: small(j.Seq),

@@ -10,7 +10,7 @@ import (
 // equivalents is the file of the mutants that nobody could tell from the right code, below the root.
 const equivalents = "internal/proof/mutants/equivalent.txt"
 
-// readEquivalents gives why each is equivalent, by the mutant's key. A line names a mutant, the indented lines below
+// readEquivalents returns why each is equivalent, by the mutant's key. A line names a mutant, the indented lines below
 // it say why.
 func readEquivalents(file string) (map[string]string, error) {
 	text, err := os.ReadFile(file)
@@ -44,7 +44,7 @@ func readEquivalents(file string) (map[string]string, error) {
 	return why, nil
 }
 
-// unknown gives the entries that no mutant of the packages matches.
+// unknown returns the entries that no mutant of the packages matches.
 func unknown(why map[string]string, all []mutant) []string {
 	left := map[string]bool{}
 	for key := range why {

@@ -20,7 +20,7 @@ type mutant struct {
 	Func    string `json:"func"`
 	Old     string `json:"old"`
 	New     string `json:"new"`
-	// Nth tells those apart that read the same in one function; the first is 1.
+	// Nth distinguishes those that read the same in one function; the first is 1.
 	Nth int `json:"nth"`
 
 	start, end int
@@ -39,7 +39,7 @@ func (m mutant) key() string {
 	return key
 }
 
-// plant gives the file's text with the mutant in it.
+// plant returns the file's text with the mutant in it.
 func (m mutant) plant(text []byte) []byte {
 	return slices.Concat(text[:m.start], []byte(m.text), text[m.end:])
 }

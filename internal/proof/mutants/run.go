@@ -139,7 +139,7 @@ func (t *trial) run(ctx context.Context, within time.Duration, args []string) ([
 	return cmd.CombinedOutput()
 }
 
-// tryAll tries mutants, several at a time, until so many were tried that compile, and gives what became of them in their
+// tryAll tries mutants, several at a time, until so many were tried that compile, and returns what became of them in their
 // order.
 func (t *trial) tryAll(ctx context.Context, mutants []mutant, enough, workers int, seen func(outcome)) ([]outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -178,7 +178,7 @@ func (x *world) values(facts machine.Facts, v machine.Verdict) {
 	}
 }
 
-// decide lets the core take an event, and gives what was found out about attempts meanwhile.
+// decide lets the core take an event, and returns what was found out about attempts meanwhile.
 func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) {
 	facts := x.facts()
 	for range 100 {

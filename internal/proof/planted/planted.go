@@ -31,7 +31,7 @@ func Table(rows [][4]string) []Bug {
 }
 
 // Run runs go test with these arguments in the folder of the caller's test, over a tree in which one file
-// is the wrong one, and gives what it printed, and its error. A bug that does not compile, or has no place,
+// is the wrong one, and returns what it printed, and its error. A bug that does not compile, or has no place,
 // fails the test.
 func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 	t.Helper()
@@ -55,7 +55,7 @@ func Run(t *testing.T, bug Bug, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// place gives the file that a bug is planted in, and its text.
+// place returns the file that a bug is planted in, and its text.
 func (b Bug) place(t *testing.T) (file, text string) {
 	t.Helper()
 	file = filepath.Join(internal(t), b.File)

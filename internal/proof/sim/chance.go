@@ -10,7 +10,7 @@ import (
 // was.
 type chance struct{ seed uint64 }
 
-// of gives the random numbers of a name.
+// of returns the random numbers of a name.
 func (c chance) of(parts ...string) *rand.Rand {
 	return rand.New(rand.NewPCG(c.seed, hash(parts...)))
 }
@@ -27,7 +27,7 @@ func hash(parts ...string) uint64 {
 	return h
 }
 
-// between gives a time from least to most, in nanoseconds: that no two things happen at one moment is what
+// between returns a time from least to most, in nanoseconds: that no two things happen at one moment is what
 // makes a run come out the same.
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)+1))
@@ -36,5 +36,5 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 // oneIn reports true once in n.
 func oneIn(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
 
-// pick gives one of all.
+// pick returns one of all.
 func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }

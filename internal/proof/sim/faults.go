@@ -123,7 +123,7 @@ func (f *faults) strikes(kind Kind, name string) bool {
 	return true
 }
 
-// first gives the first of the kinds that strikes; empty: none.
+// first returns the first of the kinds that strikes; empty: none.
 func (f *faults) first(name string, kinds ...Kind) Kind {
 	for _, kind := range kinds {
 		if f.strikes(kind, name) {

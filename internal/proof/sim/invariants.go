@@ -44,7 +44,7 @@ func (w *world) wrote(before, after job.Job) {
 	c.referee(c.after.ID).Saved(c.after, time.Now())
 }
 
-// referee gives who judges the policy of a job: the oracle of what its workflow promises. w.mu is held.
+// referee returns who judges the policy of a job: the oracle of what its workflow promises. w.mu is held.
 func (w *world) referee(job string) *oracle.Referee {
 	r := w.referees[job]
 	if r == nil {

@@ -125,7 +125,7 @@ func (l *life) calling(op, on string) string {
 	return l.name + " " + key + " " + strconv.Itoa(l.counts[key])
 }
 
-// call carries something out, or does not, and gives its error, or another.
+// call carries something out, or does not, and returns its error, or another.
 func (l *life) call(ctx context.Context, op, on string, do func() error) error {
 	err := l.reach(ctx, op, on, do)
 	if err != nil {

@@ -148,7 +148,7 @@ func (q *simQueue) deliver() {
 	}
 }
 
-// visible gives the messages of the next batch. Of submissions to one workflow there is one in a batch: they are
+// visible returns the messages of the next batch. Of submissions to one workflow there is one in a batch: they are
 // stored at one moment, and nothing would tell which of them asks first.
 func (q *simQueue) visible() []*message {
 	var visible []*message
@@ -207,7 +207,7 @@ type environment struct {
 	handle   queue.Handler
 }
 
-// free gives an environment, a warm one if there is; nil: all are busy. w.mu is held.
+// free returns an environment, a warm one if there is; nil: all are busy. w.mu is held.
 func (f *function) free() *environment {
 	if f.running >= f.most || f.w.engine != nil && f.w.engine.dead {
 		return nil

@@ -23,7 +23,7 @@ type readAs[T any] struct {
 	err   error
 }
 
-// remember gives what was read of a text before, or reads it.
+// remember returns what was read of a text before, or reads it.
 func remember[T any](r *reading, all *map[string]readAs[T], text string, read func(string) (T, error)) (T, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,7 +32,7 @@ func later(text string) string {
 // newer reports whether a process is of the newer release. w.mu is held.
 func (l *life) newer() bool { return l.release || l.w.mixed && l.w.faults.over }
 
-// writes gives a job as the process stores it.
+// writes returns a job as the process stores it.
 func (l *life) writes(j job.Job) job.Job {
 	if !l.w.mixed {
 		return j
@@ -63,7 +63,7 @@ func (l *life) writes(j job.Job) job.Job {
 	return j
 }
 
-// reads gives a stored job as the process reads it: written and read again, and with store.ErrNewer where an older
+// reads returns a stored job as the process reads it: written and read again, and with store.ErrNewer where an older
 // release must leave it alone.
 func (l *life) reads(j job.Job) (job.Job, error) {
 	if !l.w.mixed {
@@ -82,7 +82,7 @@ func (l *life) reads(j job.Job) (job.Job, error) {
 	return read, jobformat.Newer(read)
 }
 
-// says gives messages as the process sends them.
+// says returns messages as the process sends them.
 func (l *life) says(messages []queue.Message) []queue.Message {
 	if !l.w.mixed {
 		return messages

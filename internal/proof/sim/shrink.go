@@ -9,7 +9,7 @@ import (
 const maxShrinks = 400
 
 // shrink looks for a smaller run that breaks the same rule: fewer jobs and steps, no operators, whole kinds
-// of fault left out, then single ones. It gives the smallest that it found, and how that went.
+// of fault left out, then single ones. It returns the smallest that it found, and how that went.
 func shrink(o Options, run func(Options) Result) (Options, Result) {
 	s := shrinking{run: run, best: o, result: run(o)}
 	if len(s.result.Violations) == 0 {
@@ -78,7 +78,7 @@ func (s *shrinking) dropFaults() {
 	}
 }
 
-// withKey gives a copy of a set with more in it.
+// withKey returns a copy of a set with more in it.
 func withKey[K comparable](set map[K]bool, more ...K) map[K]bool {
 	bigger := make(map[K]bool, len(set)+len(more))
 	for k := range set {

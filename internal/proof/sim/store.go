@@ -40,7 +40,7 @@ type unflushed struct {
 	before store.ClaimItem
 }
 
-// NewStore gives an empty store.
+// NewStore returns an empty store.
 func NewStore() *Store {
 	s := &Store{Store: memstore.New(), keys: map[string][]keyed{}}
 	s.Store.Wrote, s.Store.WroteClaim = s.wrote, s.wroteClaim
@@ -71,7 +71,7 @@ func (s *Store) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 	}
 }
 
-// losePower takes back some of the last writes of claims: they are flushed with the next write of a job. It gives how many.
+// losePower takes back some of the last writes of claims: they are flushed with the next write of a job. It returns how many.
 func (s *Store) losePower(r *rand.Rand) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,7 +81,7 @@ func nick(lockedBy string) string {
 	return strings.TrimPrefix(name, tasksPrefix)
 }
 
-// story tells the job of the first violation in the format of internal/machine/testdata, to be pasted there
+// story describes the job of the first violation in the format of internal/machine/testdata, to be pasted there
 // and run with -rewrite.
 func (w *world) story() string {
 	t := w.tales[w.blamed]

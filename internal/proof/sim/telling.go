@@ -69,7 +69,7 @@ func (w *world) hears(who string, n notify.Notice) {
 	}
 }
 
-// untried gives an attempt that an event made due, and whose task nobody tried to send; empty: there is none.
+// untried returns an attempt that an event made due, and whose task nobody tried to send; empty: there is none.
 func (w *world) untried(j job.Job, cause string) string {
 	if j.Paused() || j.ProcessState.Finished() || j.ProcessState == makegood.Error {
 		return ""

@@ -206,7 +206,7 @@ func (w *world) after(d time.Duration, do func()) {
 	time.AfterFunc(d, do)
 }
 
-// life gives a new process. w.mu is held.
+// life returns a new process. w.mu is held.
 func (w *world) life(name string) *life {
 	w.lives[name]++
 	if n := w.lives[name]; n > 1 {
@@ -223,7 +223,7 @@ func (w *world) life(name string) *life {
 	return l
 }
 
-// releaseOf gives the name of what has one release: a process, or a run of the embedded engine with all that is in it.
+// releaseOf returns the name of what has one release: a process, or a run of the embedded engine with all that is in it.
 func (w *world) releaseOf(name string) string {
 	if w.engine != nil {
 		return "engine" + strconv.Itoa(w.engine.incarnation)
@@ -317,7 +317,7 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 	})
 }
 
-// bytes gives so many random bytes.
+// bytes returns so many random bytes.
 func (w *world) bytes(next func() uint64, n int) []byte {
 	var b []byte
 	for len(b) < n {
@@ -386,7 +386,7 @@ func (w *world) schedule() {
 	}
 }
 
-// process runs something in a process of its own, and gives a channel that closes with it.
+// process runs something in a process of its own, and returns a channel that closes with it.
 func (w *world) process(name string, do func(*life)) <-chan struct{} {
 	w.mu.Lock()
 	l := w.life(name)

@@ -57,7 +57,7 @@ func TestThePublicAPIIsWhatIsWrittenDown(t *testing.T) {
 	t.Error("the public API has changed: if it is meant, go test ./internal/proof/tidy -run PublicAPI -rewrite, and read the difference")
 }
 
-// api gives the exported declarations of a package, sorted, without comments, values of variables and bodies.
+// api returns the exported declarations of a package, sorted, without comments, values of variables and bodies.
 func api(t *testing.T, sources []source, dir string) []string {
 	t.Helper()
 	var all []string

@@ -167,7 +167,7 @@ var arrows = []arrow{
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
 var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
 
-// rowOf gives the row for a folder.
+// rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {
 	best, found := arrow{}, false
 	for _, a := range arrows {

@@ -25,7 +25,7 @@ var clocks = []string{
 	"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Local", "LoadLocation",
 }
 
-// pureFiles gives the files of the pure packages, tests left out.
+// pureFiles returns the files of the pure packages, tests left out.
 func pureFiles(sources []source) []source {
 	return slices.DeleteFunc(ours(sources), func(s source) bool { return pure[s.dir()] == nil })
 }
@@ -138,7 +138,7 @@ func (p typedPackage) overMap(x ast.Expr) bool {
 	return is
 }
 
-// typed gives the packages of the sources with their types, the root package first, since the core
+// typed returns the packages of the sources with their types, the root package first, since the core
 // imports it. It takes no notice of mistakes: the compiler finds those.
 func typed(sources []source) []typedPackage {
 	known := map[string]*types.Package{}

@@ -37,7 +37,7 @@ func TestTheIndexNamesEveryDecisionRecord(t *testing.T) {
 	}
 }
 
-// linked gives the records that an index has a row for.
+// linked returns the records that an index has a row for.
 func linked(index string) []string {
 	var names []string
 	for _, m := range regexp.MustCompile(`(?m)^\| \[\d{4}\]\((\d{4}-[a-z0-9-]+\.md)\) \|`).FindAllStringSubmatch(index, -1) {
@@ -70,7 +70,7 @@ func TestEveryDependencyHasARecord(t *testing.T) {
 	}
 }
 
-// required gives the version of each module that a go.mod names.
+// required returns the version of each module that a go.mod names.
 func required(gomod string) map[string]string {
 	modules := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^(?:require )?\s*(\S+\.\S+/\S+) (v\S+)`).FindAllStringSubmatch(gomod, -1) {
@@ -79,7 +79,7 @@ func required(gomod string) map[string]string {
 	return modules
 }
 
-// recorded gives the version of each module that has a row in the record.
+// recorded returns the version of each module that has a row in the record.
 func recorded(record string) map[string]string {
 	rows := map[string]string{}
 	for _, m := range regexp.MustCompile(`(?m)^\| (\S+\.\S+/\S+) \| (v\S+), \d{4}-\d{2}-\d{2} \| \d+`).FindAllStringSubmatch(record, -1) {

@@ -167,7 +167,7 @@ func (s source) at(pos token.Pos, format string, args ...any) string {
 
 func (s source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
 
-// goFiles gives the Go files; ours those that are no tests.
+// goFiles returns the Go files; ours those that are no tests.
 func goFiles(sources []source) []source {
 	return slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.file == nil })
 }

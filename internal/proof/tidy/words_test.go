@@ -110,7 +110,7 @@ func exportedReceiver(f *ast.FuncDecl) bool {
 	}
 }
 
-// undocumented gives the exported names of a declaration that nothing is said about. One comment may
+// undocumented returns the exported names of a declaration that nothing is said about. One comment may
 // speak for a group of constants or variables, not for a group of types.
 func undocumented(s source, d *ast.GenDecl) []string {
 	var found []string

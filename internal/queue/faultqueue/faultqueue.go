@@ -21,7 +21,7 @@ import (
 
 var (
 	// ErrInjected is the error of a call that was made to fail. Whether it had its effect only
-	// Injected tells.
+	// Injected counts.
 	ErrInjected = errors.New("injected fault")
 	// ErrCrashed is the error of the call at which the process died, and of every one after it.
 	ErrCrashed = errors.New("crashed")
@@ -144,7 +144,7 @@ func New(inner Inner, options Options) *Queues {
 // Seed is the seed in use; print it, so that a failure can be had again.
 func (q *Queues) Seed() uint64 { return q.seed }
 
-// Injected tells what went wrong so far.
+// Injected returns what went wrong so far.
 func (q *Queues) Injected() Injected {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -185,7 +185,7 @@ func (q *Queues) begin(op Op, name string) (Call, Fault, error) {
 	}
 }
 
-// end gives the error of a call that had its effect: none of its answers reach a dead process.
+// end returns the error of a call that had its effect: none of its answers reach a dead process.
 func (q *Queues) end(call Call, fault Fault, err error) error {
 	switch {
 	case fault == CrashAfter:

@@ -21,7 +21,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "replay a random test with this seed")
 
-// wrap gives local queues with faults.
+// wrap returns local queues with faults.
 func wrap(t *testing.T, o Options) (*Queues, *localqueue.Queues) {
 	t.Helper()
 	if o.Seed == 0 {
@@ -48,7 +48,7 @@ func many(n int) []queue.Message {
 	return messages
 }
 
-// drain receives all that comes within a minute, and gives the bodies.
+// drain receives all that comes within a minute, and returns the bodies.
 func drain(t *testing.T, q queue.Receiver) (bodies []string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -124,7 +124,7 @@ func TestWhatIsLostDoubledAndDelayedIsAnsweredAsSent(t *testing.T) {
 	}
 }
 
-// Of the messages of one Send, those with an error and those without are told apart correctly,
+// Of the messages of one Send, those with an error and those without are distinguished correctly,
 // whatever else happens to them.
 func TestAMessageThatFailedIsToldApartFromItsNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

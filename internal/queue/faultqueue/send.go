@@ -61,7 +61,7 @@ func fill(errs []error, err error) []error {
 	return errs
 }
 
-// decide throws the dice for every message, and gives what is to be sent, in the order to send it in.
+// decide throws the dice for every message, and returns what is to be sent, in the order to send it in.
 func (q *Queues) decide(messages []queue.Message) ([]fate, []parcel) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -110,7 +110,7 @@ func (q *Queues) fateOf(m queue.Message) fate {
 	return f
 }
 
-// delayed gives m with the delay that fate adds to it, and whether there is one.
+// delayed returns m with the delay that fate adds to it, and whether there is one.
 func (q *Queues) delayed(m queue.Message) (queue.Message, bool) {
 	hit := q.hit(q.options.Delay)
 	more := 1 + time.Duration(q.random.Int64N(int64(q.options.MaxDelay)))

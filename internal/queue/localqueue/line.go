@@ -162,7 +162,7 @@ func (l *line) bury(m *message, now time.Time) {
 	l.deadLetter.settle(now)
 }
 
-// find gives the message of a receipt, unless it was deleted or delivered again since.
+// find returns the message of a receipt, unless it was deleted or delivered again since.
 func (l *line) find(receipt string) (*message, bool) {
 	id, _, _ := strings.Cut(receipt, "#")
 	m := l.received[id]

@@ -122,7 +122,7 @@ func (d Queue) check() error {
 // Seed is the seed in use.
 func (q *Queues) Seed() uint64 { return q.seed }
 
-// Counts gives the counts of every queue by its name.
+// Counts returns the counts of every queue by its name.
 func (q *Queues) Counts() map[string]Counts {
 	q.mu.Lock()
 	defer q.mu.Unlock()

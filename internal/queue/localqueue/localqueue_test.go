@@ -48,7 +48,7 @@ func send(t testing.TB, q *Queues, name string, messages ...queue.Message) {
 	}
 }
 
-// receive gives what is there now. It must be called in a bubble.
+// receive returns what is there now. It must be called in a bubble.
 func receive(t testing.TB, q *Queues, name string, limit int) []events.SQSMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
@@ -220,7 +220,7 @@ func TestNoTimerRunsWhileNobodyWaits(t *testing.T) {
 	})
 }
 
-// drain receives everything, one at a time, and gives the bodies in their order.
+// drain receives everything, one at a time, and returns the bodies in their order.
 func drain(t testing.TB, q *Queues, name string) (bodies []string) {
 	t.Helper()
 	for {

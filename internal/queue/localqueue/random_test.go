@@ -15,7 +15,7 @@ import (
 
 var seedFlag = flag.Uint64("seed", 0, "replay a random test with this seed")
 
-// seeded gives the random source of a test, and says how to have it again.
+// seeded returns the random source of a test, and says how to have it again.
 func seeded(t *testing.T) (uint64, *rand.Rand) {
 	seed := *seedFlag
 	if seed == 0 {
@@ -76,7 +76,7 @@ func (m *model) depth() (d queue.Depth) {
 	return d
 }
 
-// pick gives one of the messages, or nil.
+// pick returns one of the messages, or nil.
 func (m *model) pick() (string, *modelled) {
 	body := fmt.Sprint(m.random.IntN(m.sent + 1))
 	return body, m.messages[body]

@@ -114,7 +114,7 @@ func (h Harness) sendBodies(t *testing.T, bodies ...string) {
 	h.send(t, messages...)
 }
 
-// receive receives once from a queue, and gives nothing if nothing came in that time.
+// receive receives once from a queue, and returns nothing if nothing came in that time.
 func (h Harness) receive(t *testing.T, name string, limit int, within time.Duration) []events.SQSMessage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -129,7 +129,7 @@ func (h Harness) receive(t *testing.T, name string, limit int, within time.Durat
 	return records
 }
 
-// receiveFrom receives until every one of these bodies was there, and gives the latest delivery of
+// receiveFrom receives until every one of these bodies was there, and returns the latest delivery of
 // each. What else comes is a failure.
 func (h Harness) receiveFrom(t *testing.T, name string, bodies ...string) map[string]events.SQSMessage {
 	t.Helper()

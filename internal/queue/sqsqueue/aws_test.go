@@ -38,7 +38,7 @@ func harness(t *testing.T, client *sqs.Client) queuetest.Harness {
 	}
 }
 
-// create makes a queue that is deleted after the test, and gives its ARN.
+// create makes a queue that is deleted after the test, and returns its ARN.
 func create(t *testing.T, client *sqs.Client, name string, attributes map[string]string) string {
 	t.Helper()
 	made, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})

@@ -35,7 +35,7 @@ type entryError struct {
 	ours bool
 }
 
-// Error gives the code and the message.
+// Error returns the code and the message.
 func (e *entryError) Error() string { return fmt.Sprintf("%s: %s", e.code, e.message) }
 
 // inRounds makes a batch request for the entries at these places, again for those that failed by the
@@ -56,7 +56,7 @@ func inRounds(ctx context.Context, places []int, errs []error, request func(plac
 	}
 }
 
-// sort writes what was said of each place into errs, and gives those that should be tried again.
+// sort writes what was said of each place into errs, and returns those that should be tried again.
 func (a answer) sort(places []int, errs []error) (again []int) {
 	for _, i := range places {
 		id := strconv.Itoa(i)
@@ -89,7 +89,7 @@ func read(f types.BatchResultErrorEntry) *entryError {
 	return &entryError{code: code, message: aws.ToString(f.Message), ours: ours}
 }
 
-// bare gives a code of SQS without the prefix that its old protocol puts before some.
+// bare returns a code of SQS without the prefix that its old protocol puts before some.
 func bare(code string) string { return strings.TrimPrefix(code, "AWS.SimpleQueueService.") }
 
 // afterRound is a random part of the longest pause after a round.

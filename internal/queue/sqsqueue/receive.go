@@ -144,7 +144,7 @@ func (q *Queues) Return(ctx context.Context, name string, after time.Duration, r
 	})
 }
 
-// each makes a request for every ten receipts, and gives the errors of all. A receipt that SQS does
+// each makes a request for every ten receipts, and returns the errors of all. A receipt that SQS does
 // not know any more is no error: its message is gone, or visible.
 func (q *Queues) each(ctx context.Context, doing, name string, receipts []string, request func(url string, places []int) (answer, error)) error {
 	if len(receipts) == 0 {

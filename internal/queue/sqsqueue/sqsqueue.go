@@ -92,7 +92,7 @@ func (q *Queues) attributes(ctx context.Context, name string, names ...types.Que
 	return answer.Attributes, nil
 }
 
-// url gives a queue's address, and asks SQS for it the first time.
+// url returns a queue's address, and asks SQS for it the first time.
 func (q *Queues) url(ctx context.Context, name string) (string, error) {
 	if q.urls != nil {
 		url, ok := q.urls[name]
@@ -113,7 +113,7 @@ func (q *Queues) url(ctx context.Context, name string) (string, error) {
 	return aws.ToString(answer.QueueUrl), nil
 }
 
-// arn gives a queue's ARN, and asks SQS for it the first time.
+// arn returns a queue's ARN, and asks SQS for it the first time.
 func (q *Queues) arn(ctx context.Context, name string) (string, error) {
 	if at := q.location(name); at.arn != "" {
 		return at.arn, nil

@@ -26,7 +26,7 @@ const (
 	waitsPaused  = "Paused"
 )
 
-// attention gives the value of Attention: what a job waits as, its birth, and its id, so that no two are
+// attention returns the value of Attention: what a job waits as, its birth, and its id, so that no two are
 // the same and the order is that of birth. Nothing in it changes while the job waits, so no save of a
 // waiting job moves it in the index. Empty: the job waits for nobody.
 func attention(j job.Job) string {
@@ -87,7 +87,7 @@ func (s *Store) listWaiting(ctx context.Context, waits string, filter store.Filt
 	return found, entries[len(entries)-1], nil
 }
 
-// waiting gives the first entries below a value of Attention, over all shards.
+// waiting returns the first entries below a value of Attention, over all shards.
 func (s *Store) waiting(ctx context.Context, waits, below string, limit int) ([]cursor, error) {
 	var all []cursor
 	for shard := range s.config.Shards {

@@ -76,7 +76,7 @@ func (s *Store) auditing(from cursor, limit int) *dynamodb.ScanInput {
 	}
 }
 
-// audited gives what an audit sees of an item. The index holds what has both of its keys, and a sweep goes through the
+// audited returns what an audit sees of an item. The index holds what has both of its keys, and a sweep goes through the
 // shards that it knows.
 func (s *Store) audited(it item) store.Audited {
 	shard, sharded := it[attrShard]
@@ -91,7 +91,7 @@ func (s *Store) audited(it item) store.Audited {
 	return a
 }
 
-// Place gives what was kept under a name; see store.Places.
+// Place returns what was kept under a name; see store.Places.
 func (s *Store) Place(ctx context.Context, name string) (string, error) {
 	out, err := s.config.Client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &s.config.Table, Key: keyItem(leasePrefix+name, sortPlace), ReturnConsumedCapacity: s.returnConsumed(),

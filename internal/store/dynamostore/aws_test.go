@@ -80,7 +80,7 @@ type transport struct {
 	mu       sync.Mutex
 	// before is called with each request, before it is sent.
 	before func(operation string)
-	// lose says whether to lose the answer of a request of this operation: the server has carried it out.
+	// lose reports whether to lose the answer of a request of this operation: the server has carried it out.
 	lose func(operation string) bool
 	// troubled are the requests that were not answered well.
 	troubled []string
@@ -264,7 +264,7 @@ func (s *spent) add(operation string, c types.ConsumedCapacity) {
 	s.all = append(s.all, got)
 }
 
-// take gives what was spent since the last time.
+// take returns what was spent since the last time.
 func (s *spent) take() []cost {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -34,7 +34,7 @@ type reference struct {
 	output json.RawMessage
 }
 
-// run runs a job to its end, one step after the other, and gives it as it is loaded then.
+// run runs a job to its end, one step after the other, and returns it as it is loaded then.
 func (r *reference) run(id string) job.Job {
 	j := r.born(id)
 	for i, step := range r.w.Steps {
@@ -136,7 +136,7 @@ func (r *reference) reply(id string, n int, all []replied) {
 	must(r.T, "save", r.store.Save(r.Context(), store.Change{Job: next, Seen: j.CompleteBy}))
 }
 
-// measured gives what do has cost. A request whose answer was lost is asked again by the SDK: what it
+// measured returns what do has cost. A request whose answer was lost is asked again by the SDK: what it
 // cost then is told twice, or not at all where the store finds its own write. So do runs again then,
 // with another job.
 func (tab *table) measured(t *testing.T, do func(id string)) []cost {

@@ -48,7 +48,7 @@ func asClaimTime(v types.AttributeValue) time.Time {
 	return time.Time{}
 }
 
-// slotValues gives the attributes of a claim item; nil for one that it has not.
+// slotValues returns the attributes of a claim item; nil for one that it has not.
 func slotValues(slot store.ClaimItem) item {
 	values := item{
 		attrAttempt: number(int64(slot.Attempt)), attrLockedBy: nil, attrClosed: nil,
@@ -68,7 +68,7 @@ func slotValues(slot store.ClaimItem) item {
 	return values
 }
 
-// written gives a claim item as it will be read again: it expires at a whole second, and not before its time.
+// written returns a claim item as it will be read again: it expires at a whole second, and not before its time.
 func written(slot store.ClaimItem) store.ClaimItem {
 	if whole := time.Unix(slot.ExpiresAt.Unix(), 0).UTC(); whole.Before(slot.ExpiresAt) {
 		slot.ExpiresAt = whole.Add(time.Second)
@@ -221,8 +221,8 @@ func (s *Store) Overrule(ctx context.Context, slot store.Slot, attempt int, lie 
 	return nil
 }
 
-// judge writes what decide makes of a claim item, conditional on the item being exactly what decide was given, and gives
-// decide's answer. Where decide gives back what it was given, nothing is written. seen is the item as it came back;
+// judge writes what decide makes of a claim item, conditional on the item being exactly what decide was given, and returns
+// decide's answer. Where decide returns what it was given, nothing is written. seen is the item as it came back;
 // without it, it is read: that none came back does not say that there is none.
 func (s *Store) judge(ctx context.Context, operation string, slot store.Slot, seen item, decide func(store.ClaimItem) (store.ClaimItem, error)) error {
 	var wrote store.ClaimItem

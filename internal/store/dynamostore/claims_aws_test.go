@@ -17,7 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// claimOf gives the slot of a job's first step, and a claim on its first attempt.
+// claimOf returns the slot of a job's first step, and a claim on its first attempt.
 func claimOf(j job.Job, lockedBy string) (store.Slot, job.Claim) {
 	slot := store.Slot{Agent: "shop", Job: j.ID, Birth: "0123456789abcdef", Step: "reserve1"}
 	return slot, job.Claim{Attempt: 1, LockedBy: lockedBy, StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(30 * time.Second)}

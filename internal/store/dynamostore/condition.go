@@ -8,7 +8,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// whyNot reads from the error of a write whether its condition failed, and then gives errCondition with the
+// whyNot reads from the error of a write whether its condition failed, and then returns errCondition with the
 // item as it stands; none: there is no item. DynamoDB answers without the item where there is none, and at
 // times though there is one. So a failed condition that comes without its item says nothing of what is
 // there: the item is read, and where it cannot be, the outcome is unknown and whoever asked must ask again.

@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// silentOn gives a store whose conditions fail and do not come with their item, as DynamoDB does it at times.
+// silentOn returns a store whose conditions fail and do not come with their item, as DynamoDB does it at times.
 // reads answers the read that follows, and is told what the write would have made.
 func silentOn(t *testing.T, reads func(write asked) (int, any)) *Store {
 	t.Helper()

@@ -32,7 +32,7 @@ const (
 // partExpires is when a part that is born now expires.
 func (s *Store) partExpires() time.Time { return s.config.Now().Add(s.config.Retention + partsLonger) }
 
-// expiry gives when a job may be deleted; zero: not yet, or never.
+// expiry returns when a job may be deleted; zero: not yet, or never.
 func (s *Store) expiry(j job.Job) time.Time {
 	if s.config.Retention == 0 || !store.EndedAndTold(j) {
 		return time.Time{}
@@ -102,7 +102,7 @@ func expirySeconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// parts gives the keys of all items of a job but the hot one, and when they expire.
+// parts returns the keys of all items of a job but the hot one, and when they expire.
 func (s *Store) parts(ctx context.Context, job string) ([]item, error) {
 	var all []item
 	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{

@@ -27,7 +27,7 @@ func keeping(t *testing.T) (tab *table, s *Store, clock *time.Time) {
 	return tab, tab.open(t), &now
 }
 
-// expires gives the ExpiresAt of all items of a job, by sort key; zero: it has none.
+// expires returns the ExpiresAt of all items of a job, by sort key; zero: it has none.
 func (tab *table) expires(t *testing.T, job string) map[string]time.Time {
 	t.Helper()
 	out, err := tab.config.Client.Query(t.Context(), &dynamodb.QueryInput{

@@ -45,7 +45,7 @@ func indexKey(shard int, e store.Entry) item {
 	return key
 }
 
-// queryIndex reads one page of the index, and gives where the next begins; empty: at the end.
+// queryIndex reads one page of the index, and returns where the next begins; empty: at the end.
 func (s *Store) queryIndex(ctx context.Context, shard int, now time.Time, from item, limit int) ([]store.Entry, item, error) {
 	out, err := s.config.Client.Query(ctx, &dynamodb.QueryInput{
 		TableName: &s.config.Table, IndexName: &s.config.Index, Limit: aws.Int32(int32(min(limit, 1000))),

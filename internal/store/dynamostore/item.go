@@ -74,10 +74,10 @@ func partKey(job, sk string) item { return keyItem(jobPrefix+job, sk) }
 
 func hotKey(job string) item { return partKey(job, sortJob) }
 
-// jobOf gives the id of the job whose partition an item lies in.
+// jobOf returns the id of the job whose partition an item lies in.
 func jobOf(it item) string { return strings.TrimPrefix(asText(it[attrPK]), jobPrefix) }
 
-// The readers give the zero value for what is not there or of another type.
+// The readers return the zero value for what is not there or of another type.
 
 func asText(v types.AttributeValue) string {
 	if s, ok := v.(*types.AttributeValueMemberS); ok {
@@ -112,7 +112,7 @@ func asTime(v types.AttributeValue) time.Time {
 	return time.UnixMilli(asInt(v)).UTC()
 }
 
-// readBeside gives what an item keeps of a job beside Data.
+// readBeside returns what an item keeps of a job beside Data.
 func readBeside(it item) job.Job {
 	return job.Job{
 		ID: jobOf(it), Workflow: asText(it[attrWorkflow]),
@@ -133,7 +133,7 @@ func beside(j *job.Job, it item) {
 	}
 }
 
-// besideItem gives the attributes of a job beside Data, but for its key in the index.
+// besideItem returns the attributes of a job beside Data, but for its key in the index.
 func besideItem(j job.Job, rev int64) item {
 	it := hotKey(j.ID)
 	it[attrRev], it[attrLockedBy], it[attrWorkflow] = number(rev), text(j.LockedBy), text(j.Workflow)
@@ -147,7 +147,7 @@ func besideItem(j job.Job, rev int64) item {
 	return it
 }
 
-// shard gives the shard of a job.
+// shard returns the shard of a job.
 func (s *Store) shard(job string) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(job)) // a hash never fails

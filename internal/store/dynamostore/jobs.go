@@ -65,7 +65,7 @@ func (s *Store) birthItem(j job.Job, nonce []byte) item {
 	return it
 }
 
-// newNonce gives eight random bytes, by which a write knows itself.
+// newNonce returns eight random bytes, by which a write knows itself.
 func newNonce() []byte {
 	nonce := make([]byte, 8)
 	_, _ = crand.Read(nonce) // never fails, says its documentation
@@ -101,7 +101,7 @@ func (s *Store) Load(ctx context.Context, id string) (job.Job, error) {
 	return j, nil
 }
 
-// load gives a job of a later release together with store.ErrNewer, as far as it is known.
+// load returns a job of a later release together with store.ErrNewer, as far as it is known.
 func (s *Store) load(ctx context.Context, id string) (job.Job, error) {
 	it, err := s.get(ctx, "Load", hotKey(id))
 	if err != nil {
@@ -320,7 +320,7 @@ func (s *Store) parking(id string, seen, completeBy time.Time, reason string, no
 // errCondition: the condition of a write did not hold.
 var errCondition = errors.New("condition failed")
 
-// asCondition tells a failed condition, and gives the item as it stands.
+// asCondition recognizes a failed condition, and returns the item as it stands.
 func asCondition(err error) (old item, condition error) {
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {

@@ -150,7 +150,7 @@ func (x *play) draw() job.Event {
 	}
 }
 
-// out gives a reply to each attempt that is out.
+// out returns a reply to each attempt that is out.
 func (x *play) out() (replies []job.Reply) {
 	for _, s := range x.job.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {

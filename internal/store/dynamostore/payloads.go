@@ -97,7 +97,7 @@ func (s *Store) Definition(ctx context.Context, hash string) ([]byte, error) {
 	return asBytes(it[attrData]), nil
 }
 
-// CurrentDefinition gives the hash that is current for a name; see store.Definitions.
+// CurrentDefinition returns the hash that is current for a name; see store.Definitions.
 func (s *Store) CurrentDefinition(ctx context.Context, name string) (string, error) {
 	it, err := s.get(ctx, "CurrentDefinition", keyItem("workflow#"+name, sortDefinition))
 	if err != nil {

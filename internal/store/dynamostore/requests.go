@@ -20,13 +20,13 @@ type update struct {
 
 func newUpdate() *update { return &update{names: map[string]string{}, values: item{}} }
 
-// attr gives the alias of an attribute.
+// attr returns the alias of an attribute.
 func (u *update) attr(name string) string {
 	u.names["#"+name] = name
 	return "#" + name
 }
 
-// value gives the alias of a value.
+// value returns the alias of a value.
 func (u *update) value(alias string, v types.AttributeValue) string {
 	u.values[":"+alias] = v
 	return ":" + alias
@@ -59,12 +59,12 @@ func (u *update) expression() string {
 	return strings.Join(clauses, " ")
 }
 
-// update makes one conditional write on an item. With errCondition it gives the item as it was before.
+// update makes one conditional write on an item. With errCondition it returns the item as it was before.
 func (s *Store) update(ctx context.Context, operation string, key item, u *update) (item, error) {
 	return s.updateGiving(ctx, operation, key, u, types.ReturnValueNone)
 }
 
-// updateGiving does what update does, and gives of the item what is asked for when it was written.
+// updateGiving does what update does, and returns of the item what is asked for when it was written.
 func (s *Store) updateGiving(ctx context.Context, operation string, key item, u *update, giving types.ReturnValue) (item, error) {
 	values := u.values
 	if len(values) == 0 {
@@ -84,7 +84,7 @@ func (s *Store) updateGiving(ctx context.Context, operation string, key item, u 
 	return out.Attributes, nil
 }
 
-// put writes a whole item if the condition holds, which may be over values; with errCondition it gives
+// put writes a whole item if the condition holds, which may be over values; with errCondition it returns
 // the item that is there.
 func (s *Store) put(ctx context.Context, operation string, it item, condition string, values item) (item, error) {
 	in := &dynamodb.PutItemInput{

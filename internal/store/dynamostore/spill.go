@@ -62,7 +62,7 @@ func keyOf(prefix string, body []byte) string {
 // hashText is how a hash is written in a key.
 func hashText(hash []byte) string { return base64.RawURLEncoding.EncodeToString(hash) }
 
-// hashOf gives the hash in a key that keyOf gave.
+// hashOf returns the hash in a key that keyOf gave.
 func hashOf(key string) []byte {
 	raw, err := base64.RawURLEncoding.DecodeString(key[len(key)-base64.RawURLEncoding.EncodedLen(keyLen):])
 	if err != nil {
@@ -71,7 +71,7 @@ func hashOf(key string) []byte {
 	return raw
 }
 
-// shapeOf gives the names of the steps to be kept apart; nil when the job may keep them itself.
+// shapeOf returns the names of the steps to be kept apart; nil when the job may keep them itself.
 func shapeOf(steps []job.StepState) *shape {
 	body := jobformat.EncodeNames(steps)
 	if len(body) <= inlineNames {
@@ -134,7 +134,7 @@ func pack(j job.Job, stored []detail, beside int) packed {
 
 func units(bytes int) int { return (bytes + unit - 1) / unit }
 
-// alive gives the stored details that still describe something, each with what it describes.
+// alive returns the stored details that still describe something, each with what it describes.
 func alive(j job.Job, stored []detail) []detail {
 	var all []detail
 	for _, d := range stored {

@@ -115,7 +115,7 @@ func newRetryer() aws.Retryer {
 // options are those of every request.
 func (s *Store) options(o *dynamodb.Options) { o.Retryer = s.retryer }
 
-// returnConsumed says whether a request asks for its cost.
+// returnConsumed reports whether a request asks for its cost.
 func (s *Store) returnConsumed() types.ReturnConsumedCapacity {
 	if s.config.Consumed == nil {
 		return types.ReturnConsumedCapacityNone

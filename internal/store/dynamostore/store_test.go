@@ -25,7 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
-// against gives a store whose requests f answers, with a status and a body. The client has a retryer
+// against returns a store whose requests f answers, with a status and a body. The client has a retryer
 // of its own that would try three times, were it used.
 func against(t *testing.T, f func(n int64, operation string) (status int, body string)) *Store {
 	t.Helper()

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// CreateItems gives the writes that store a new job and its payloads, to be put into a transaction of
+// CreateItems returns the writes that store a new job and its payloads, to be put into a transaction of
 // the caller's own. The first is the job's, conditional on its id being free. All lie in the job's partition, and
 // nothing is asked of DynamoDB here, so who may only put items under job#* may make such a transaction: the names of
 // the steps, which many jobs share, are in the item until the first save puts them where they are shared.

@@ -43,7 +43,7 @@ func (f inside) Do(r *http.Request) (*http.Response, error) {
 	}, err
 }
 
-// offline gives a store whose requests f answers.
+// offline returns a store whose requests f answers.
 func offline(t *testing.T, f inside) *Store {
 	t.Helper()
 	s, err := New(Config{Table: "jobs", Index: "due", Client: dynamodb.New(dynamodb.Options{

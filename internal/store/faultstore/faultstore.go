@@ -75,7 +75,7 @@ type Store struct {
 	crashed bool
 }
 
-// New gives a store that asks plan at every call what is to happen to it. The plan is asked one call
+// New returns a store that asks plan at every call what is to happen to it. The plan is asked one call
 // at a time, in the order of their numbers; nil plans nothing.
 func New(inner store.Store, plan func(Call) Fault) *Store {
 	if plan == nil {
@@ -160,7 +160,7 @@ func (s *Store) suffer(ctx context.Context, fault Fault, execute func() error) e
 	return err
 }
 
-// ask is call for methods that give a value; a call that fails gives none.
+// ask is call for methods that return a value; a call that fails returns none.
 func ask[T any](ctx context.Context, s *Store, op, job string, execute func() (T, error)) (T, error) {
 	var value T
 	err := s.call(ctx, op, job, func() (err error) {

@@ -47,7 +47,7 @@ func aJob(id string) job.Job {
 	return job.Job{ID: id, Workflow: "order", Round: 1, ProcessState: makegood.Pending}
 }
 
-// exists says whether the inner store has the job.
+// exists reports whether the inner store has the job.
 func exists(t *testing.T, s store.Store, id string) bool {
 	t.Helper()
 	_, err := s.Load(context.Background(), id)

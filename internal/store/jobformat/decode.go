@@ -49,7 +49,7 @@ func DecodeWhole(data []byte) (job.Job, error) {
 	return s.Job, err
 }
 
-// CreatedAt gives the time of a job's birth, from the front of its data; zero when that cannot be read.
+// CreatedAt returns the time of a job's birth, from the front of its data; zero when that cannot be read.
 func CreatedAt(data []byte) time.Time {
 	created, err := readFront(data)
 	if err != nil {
@@ -58,7 +58,7 @@ func CreatedAt(data []byte) time.Time {
 	return created
 }
 
-// Needs gives the Needs of a job without reading the rest of it; 0 when that cannot be read.
+// Needs returns the Needs of a job without reading the rest of it; 0 when that cannot be read.
 func Needs(data []byte) int {
 	needs := 0
 	_, err := readFields(data, func(f *field) bool {
@@ -89,7 +89,7 @@ func readFront(data []byte) (created time.Time, err error) {
 	return created, nil
 }
 
-// readFormat reads the first field of a message that is stored by itself, and gives what follows. What was stored
+// readFormat reads the first field of a message that is stored by itself, and returns what follows. What was stored
 // before there was this format begins otherwise.
 func readFormat(data []byte) (rest []byte, err error) {
 	var f field

@@ -24,7 +24,7 @@ func (d *decoder) assemble() error {
 		}
 	}
 	if d.newer != nil {
-		// What follows cannot be told apart.
+		// What follows cannot be distinguished.
 		d.Job.Steps, d.NamesAt, d.DetailsAt, d.Detailed = nil, nil, nil, nil
 		return nil
 	}

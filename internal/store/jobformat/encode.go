@@ -112,7 +112,7 @@ func (e *encoder) announcement(a job.Announcement) {
 	e.message(jobUntold, w.out)
 }
 
-// begin gives an empty message within this one.
+// begin returns an empty message within this one.
 func (e *encoder) begin() *writer {
 	e.inner.out = e.inner.out[:0]
 	return &e.inner
@@ -157,7 +157,7 @@ func (e *encoder) step(s *job.StepState, heldForward, heldUndo bool) {
 
 func (e *encoder) number(n int) { e.numbers = protowire.AppendVarint(e.numbers, uint64(n)) }
 
-// activity gives the summary of an activity, and writes its numbers and the rest of it. That of one of which nothing
+// activity returns the summary of an activity, and writes its numbers and the rest of it. That of one of which nothing
 // is known is 0.
 func (e *encoder) activity(step string, a *job.Activity, held bool) uint64 {
 	sum := numberOf(a.State, activityStates())
@@ -203,8 +203,8 @@ func usualTries(s job.ActivityState) int {
 	return 1
 }
 
-// ownRef reports whether the output is kept where outputs of this attempt are, and gives the rest of its key,
-// which tells its content.
+// ownRef reports whether the output is kept where outputs of this attempt are, and returns the rest of its key,
+// which identifies its content.
 func ownRef(step string, a *job.Activity) (rest string, own bool) {
 	if a.Output.Ref == "" || len(a.Output.Inline) > 0 {
 		return "", false

@@ -25,7 +25,7 @@ type Place struct {
 	Undo bool
 }
 
-// At gives the activity of a place.
+// At returns the activity of a place.
 func (p Place) At(steps []job.StepState) *job.Activity {
 	if p.Undo {
 		return &steps[p.Step].Undo

@@ -76,7 +76,7 @@ func set(v reflect.Value, n *int) {
 	}
 }
 
-// unknown gives a field that this release does not know.
+// unknown returns a field that this release does not know.
 func unknown(number int, text string) string {
 	b := protowire.AppendTag(nil, protowire.Number(number), protowire.BytesType)
 	return string(protowire.AppendString(b, text))

@@ -68,14 +68,14 @@ func (d *Details) Add(step string, p Place, a *job.Activity) {
 // Len is how many bytes were added.
 func (d *Details) Len() int { return len(d.places) + len(d.activities) }
 
-// Encode gives the item.
+// Encode returns the item.
 func (d *Details) Encode() []byte {
 	w := d.created
 	w.bytes(detailsPlaces, d.places)
 	return append(w.out, d.activities...)
 }
 
-// DecodeDetails gives the details of activities by their place. What else is known of them is in the job's data; see
+// DecodeDetails returns the details of activities by their place. What else is known of them is in the job's data; see
 // Complete. store.ErrDamaged, store.ErrNewer.
 func DecodeDetails(data []byte) (map[Place]job.Activity, error) {
 	created, err := readFront(data)

@@ -49,7 +49,7 @@ func (f *field) next(data []byte) error {
 	return nil
 }
 
-// readFields hands every field of a message to known, which keeps none, and gives what known did not know.
+// readFields hands every field of a message to known, which keeps none, and returns what known did not know.
 func readFields(data []byte, known func(f *field) bool) (kept string, err error) {
 	var unknown []byte
 	var f field
@@ -79,30 +79,30 @@ func (f *field) flag() bool { return f.uint() != 0 }
 
 func (f *field) signed() int64 { return protowire.DecodeZigZag(f.uint()) }
 
-// time gives a time that was counted from another one.
+// time returns a time that was counted from another one.
 func (f *field) time(from int64) time.Time {
 	t, ok := moment(from, f.signed())
 	f.bad = f.bad || !ok
 	return t
 }
 
-// moment gives the time so many milliseconds after another, and whether it is in a year that JSON can write: no release
+// moment returns the time so many milliseconds after another, and whether it is in a year that JSON can write: no release
 // stores another, but whoever may put new jobs into the table could, and would break every list that shows his.
 func moment(from, ms int64) (time.Time, bool) {
 	t := time.UnixMilli(from + ms).UTC()
 	return t, t.Year() >= 0 && t.Year() <= 9999
 }
 
-// level gives a number that is compared with Level. One that is more than an int is a newer release's, and not negative.
+// level returns a number that is compared with Level. One that is more than an int is a newer release's, and not negative.
 func (f *field) level() int { return int(min(f.uint(), math.MaxInt)) }
 
-// bytes gives a part of what is read, for those who copy it.
+// bytes returns a part of what is read, for those who copy it.
 func (f *field) bytes() []byte {
 	f.bad = f.bad || f.typ != protowire.BytesType
 	return f.b
 }
 
-// copied gives bytes of their own; none at all is nil.
+// copied returns bytes of their own; none at all is nil.
 func (f *field) copied() []byte { return append([]byte(nil), f.bytes()...) }
 
 func (f *field) text() string { return string(f.bytes()) }
@@ -127,7 +127,7 @@ func (c *column) next() uint64 {
 
 func (c *column) int() int { return int(c.next()) }
 
-// message reads the fields of a message within another one, and gives what known did not know.
+// message reads the fields of a message within another one, and returns what known did not know.
 func (f *field) message(known func(f *field) bool) (kept string) {
 	kept, err := readFields(f.bytes(), known)
 	f.bad = f.bad || err != nil

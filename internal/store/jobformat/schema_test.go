@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// schema gives a message of job.proto.
+// schema returns a message of job.proto.
 func schema(t *testing.T, message protoreflect.Name) protoreflect.MessageDescriptor {
 	t.Helper()
 	compiler := protocompile.Compiler{Resolver: &protocompile.SourceResolver{}}
@@ -100,7 +100,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 	}
 }
 
-// withHash gives a step whose output is under the key of its attempt, with this at its end.
+// withHash returns a step whose output is under the key of its attempt, with this at its end.
 func withHash(j job.Job, hash string) job.Job {
 	s := &j.Steps[0]
 	s.Forward.Attempt = 1

@@ -28,7 +28,7 @@ func activityStates() []job.ActivityState {
 // newerPrefix is before the number of a state that this release has no word for.
 const newerPrefix = "newer-"
 
-// stateOf gives the state of a number.
+// stateOf returns the state of a number.
 func stateOf[S ~string](n uint64, known []S) S {
 	if n < uint64(len(known)) {
 		return known[n]
@@ -36,7 +36,7 @@ func stateOf[S ~string](n uint64, known []S) S {
 	return S(newerPrefix + strconv.FormatUint(n, 10))
 }
 
-// numberOf gives the number of a state.
+// numberOf returns the number of a state.
 func numberOf[S ~string](state S, known []S) uint64 {
 	if i := slices.Index(known, state); i >= 0 {
 		return uint64(i)

@@ -39,7 +39,7 @@ func (s *Store) Definition(_ context.Context, hash string) ([]byte, error) {
 	return valueOf(s.definitions, hash)
 }
 
-// CurrentDefinition gives the hash that is current for a name; see store.Definitions.
+// CurrentDefinition returns the hash that is current for a name; see store.Definitions.
 func (s *Store) CurrentDefinition(_ context.Context, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Store) ReleaseLease(_ context.Context, name, holder string) error {
 	return nil
 }
 
-// Place gives what was kept under a name; see store.Places.
+// Place returns what was kept under a name; see store.Places.
 func (s *Store) Place(_ context.Context, name string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func putOnce[K comparable](m map[K][]byte, key K, value []byte) {
 	}
 }
 
-// valueOf gives what a map has under a key.
+// valueOf returns what a map has under a key.
 func valueOf[K comparable, V any](m map[K]V, key K) (V, error) {
 	value, ok := m[key]
 	if !ok {

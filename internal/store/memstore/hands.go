@@ -7,7 +7,7 @@ import (
 
 // What tests and simulations see and do behind the contract's back. Wrote and WroteClaim see nothing of it.
 
-// Stored gives a job as it is stored, damaged or not, to look at and not to change.
+// Stored returns a job as it is stored, damaged or not, to look at and not to change.
 func (s *Store) Stored(id string) (job.Job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -15,7 +15,7 @@ func (s *Store) Stored(id string) (job.Job, bool) {
 	return stored.job, found
 }
 
-// All gives every job, by id.
+// All returns every job, by id.
 func (s *Store) All() []job.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Store) Damage(id string) {
 	s.keep(item{job: s.jobs[id].job, damaged: true})
 }
 
-// InSlot gives what is in a slot.
+// InSlot returns what is in a slot.
 func (s *Store) InSlot(slot store.Slot) store.ClaimItem {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *Store) ForgetClaims() {
 	clear(s.claims)
 }
 
-// LatestOf gives what is in the slot of a step: of whichever agent has the latest attempt.
+// LatestOf returns what is in the slot of a step: of whichever agent has the latest attempt.
 func (s *Store) LatestOf(job, step string) (latest store.ClaimItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

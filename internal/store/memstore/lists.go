@@ -22,7 +22,7 @@ func (s *Store) Due(_ context.Context, _ int, now time.Time, after store.Entry, 
 	return Due(s.keys(), now, after, limit), nil
 }
 
-// keys gives the keys of all jobs, zero where there is none, in no order. s.mu is held meanwhile.
+// keys returns the keys of all jobs, zero where there is none, in no order. s.mu is held meanwhile.
 func (s *Store) keys() iter.Seq[store.Entry] {
 	return func(yield func(store.Entry) bool) {
 		for id, stored := range s.jobs {
@@ -33,7 +33,7 @@ func (s *Store) keys() iter.Seq[store.Entry] {
 	}
 }
 
-// Due gives the page that store.Index's method of this name gives of an index with these keys, which come in any order.
+// Due returns the page that store.Index's method of this name gives of an index with these keys, which come in any order.
 func Due(keys iter.Seq[store.Entry], now time.Time, after store.Entry, limit int) []store.Entry {
 	var due []store.Entry
 	for e := range keys {
@@ -75,7 +75,7 @@ func listed(j job.Job) store.Listed {
 	}
 }
 
-// AuditPage gives jobs by their ids; see store.Auditor. The cursor is the last one's.
+// AuditPage returns jobs by their ids; see store.Auditor. The cursor is the last one's.
 func (s *Store) AuditPage(_ context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func audited(j job.Job) store.Audited {
 	}
 }
 
-// after gives the jobs whose ids come after one, in order. s.mu is held meanwhile.
+// after returns the jobs whose ids come after one, in order. s.mu is held meanwhile.
 func (s *Store) after(id string) iter.Seq[job.Job] {
 	return func(yield func(job.Job) bool) {
 		for _, next := range slices.Sorted(maps.Keys(s.jobs)) {

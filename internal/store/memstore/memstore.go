@@ -64,7 +64,7 @@ type Rules struct {
 	Newer func(j job.Job) error
 }
 
-// New gives an empty store.
+// New returns an empty store.
 func New() *Store {
 	return &Store{
 		Rules: Rules{

@@ -15,7 +15,7 @@ var _ store.Auditor = (*Reader)(nil)
 // What an audit sees stands before data in its row.
 const selectAudited = `SELECT row, id, process_state, complete_by, finished_at FROM jobs WHERE row > ? ORDER BY row LIMIT ?`
 
-// AuditPage gives jobs in the order of their births; see store.Auditor. The index holds every row that has a key, so
+// AuditPage returns jobs in the order of their births; see store.Auditor. The index holds every row that has a key, so
 // nothing is in it that is no job.
 func (r *Reader) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	var after int64

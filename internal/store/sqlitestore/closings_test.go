@@ -46,7 +46,7 @@ func TestNoSaveOutlivesTheCloseBeforeIt(t *testing.T) {
 	}
 }
 
-// afterPowerLoss opens what is left, and gives the job's revision, 0 if there is none, and whether its attempt is closed.
+// afterPowerLoss opens what is left, and returns the job's revision, 0 if there is none, and whether its attempt is closed.
 func afterPowerLoss(t *testing.T, file, log []byte, id string) (rev int64, closed bool) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "jobs.db")

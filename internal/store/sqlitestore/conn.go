@@ -54,7 +54,7 @@ func (c *conn) close() error {
 	return errors.Join(errs...)
 }
 
-// prepared gives the statement for sql, which must be a constant: what is prepared stays prepared.
+// prepared returns the statement for sql, which must be a constant: what is prepared stays prepared.
 func (c *conn) prepared(sql string) (driver.Stmt, error) {
 	if s, ok := c.stmts[sql]; ok {
 		return s, nil
@@ -75,7 +75,7 @@ func (c *conn) bind(args []driver.Value) []driver.NamedValue {
 	return c.args
 }
 
-// exec runs a statement that gives no rows. No context reaches it: a write that was begun is ended.
+// exec runs a statement that returns no rows. No context reaches it: a write that was begun is ended.
 func (c *conn) exec(sql string, args ...driver.Value) (driver.Result, error) {
 	s, err := c.prepared(sql)
 	if err != nil {
@@ -109,7 +109,7 @@ func (c *conn) query(sql string, args []driver.Value, row []driver.Value, each f
 	}
 }
 
-// one runs a statement that gives at most one row, and says whether there was one.
+// one runs a statement that returns at most one row, and reports whether there was one.
 func (c *conn) one(sql string, row []driver.Value, args ...driver.Value) (found bool, err error) {
 	err = c.query(sql, args, row, func() error { found = true; return nil })
 	return found, err

@@ -39,7 +39,7 @@ func finishedAt(j job.Job) driver.Value {
 }
 
 // Expire deletes some of the jobs that were at their end and told at that time, the oldest first, with
-// their payloads, and says whether there are more. Their ids are free again. It is not flushed: what comes
+// their payloads, and reports whether there are more. Their ids are free again. It is not flushed: what comes
 // back with the loss of power is deleted again.
 func (s *Store) Expire(ctx context.Context, finished time.Time) (deleted int, more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {

@@ -91,7 +91,7 @@ func (s *Store) ClaimRows(t testing.TB) int {
 	return int(asInt(row[0]))
 }
 
-// Plans gives how SQLite means to run the statements that must not read all jobs.
+// Plans returns how SQLite means to run the statements that must not read all jobs.
 func (s *Store) Plans() (map[string]string, error) {
 	statements := map[string]string{
 		"due": selectDue, "next due": selectNextDue, "unfinished": selectUnfinished,
@@ -120,7 +120,7 @@ func (s *Store) Plans() (map[string]string, error) {
 // Layout is what a release knows of files, for tests of releases that there are not yet.
 type Layout struct{ layout }
 
-// LayoutOf gives the layout of a release: its version, the oldest that may read it, and the steps that lead to it.
+// LayoutOf returns the layout of a release: its version, the oldest that may read it, and the steps that lead to it.
 func LayoutOf(version, readableFrom int64, steps ...migration) Layout {
 	return Layout{layout{version: version, readableFrom: readableFrom, migrations: steps}}
 }

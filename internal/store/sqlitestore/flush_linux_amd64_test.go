@@ -197,7 +197,7 @@ func (tr *tracer) follow(pid int) error {
 	}
 }
 
-// stop looks at a thread that has stopped, and gives the signal that it is to get.
+// stop looks at a thread that has stopped, and returns the signal that it is to get.
 func (tr *tracer) stop(thread int, signal syscall.Signal) (deliver int, err error) {
 	const atSyscall = syscall.SIGTRAP | 0x80 // PTRACE_O_TRACESYSGOOD
 	switch signal {

@@ -54,7 +54,7 @@ func (q *queue) close() bool {
 	return was
 }
 
-// take gives everything that waits, within the limits.
+// take returns everything that waits, within the limits.
 func (q *queue) take() []*write {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *Store) lead() {
 	s.commitWaiting()
 }
 
-// commitWaiting commits one group and answers its writes, and says whether there were any. Its caller
+// commitWaiting commits one group and answers its writes, and reports whether there were any. Its caller
 // has the seat.
 func (s *Store) commitWaiting() bool {
 	batch := s.queue.take()
@@ -208,7 +208,7 @@ func (s *Store) finish(g *group, writes int) error {
 	return nil
 }
 
-// item gives a job as this group has left it so far, at least its head; nil when there is none.
+// item returns a job as this group has left it so far, at least its head; nil when there is none.
 func (g *group) item(id string) (*item, error) {
 	if it := g.items[id]; it != nil {
 		return it, nil

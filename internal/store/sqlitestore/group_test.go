@@ -17,7 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
-// together makes the writes wait for one another, so that they are one group, and gives what each got.
+// together makes the writes wait for one another, so that they are one group, and returns what each got.
 func together(t *testing.T, s *sqlitestore.Store, writes ...func() error) []error {
 	t.Helper()
 	errs := make([]error, len(writes))
@@ -49,7 +49,7 @@ func TestWritesThatWaitTogetherAreOneGroupAndOneFlush(t *testing.T) {
 	same(t, "counts", since(s, before), sqlitestore.Stats{Groups: 1, Durable: 1, Syncs: 1})
 }
 
-// since gives what the store did since before.
+// since returns what the store did since before.
 func since(s *sqlitestore.Store, before sqlitestore.Stats) sqlitestore.Stats {
 	now := s.Stats()
 	return sqlitestore.Stats{

@@ -17,7 +17,7 @@ const healEvery = time.Second
 // says so once only, so no later flush proves anything.
 var errFlush = errors.New("flush")
 
-// fail remembers that the outcome of a commit is unknown, and gives the error that everybody gets until
+// fail remembers that the outcome of a commit is unknown, and returns the error that everybody gets until
 // the store goes on, which it tries by itself, unless that could lose what was answered.
 func (s *Store) fail(cause error) error {
 	err := fmt.Errorf("%w: %w", ErrFailed, cause)
@@ -47,7 +47,7 @@ func (s *Store) lose(err error) {
 	close(s.lost)
 }
 
-// Lost gives a channel that is closed when the store has failed and cannot go on by itself.
+// Lost returns a channel that is closed when the store has failed and cannot go on by itself.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
 // Failure says why the store takes nothing now; nil: it does.

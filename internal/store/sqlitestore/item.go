@@ -14,7 +14,7 @@ type item struct {
 	job job.Job
 }
 
-// stored gives the job as the conditions look at it: the zero job where there is none.
+// stored returns the job as the conditions look at it: the zero job where there is none.
 func (it *item) stored() job.Job {
 	if it == nil {
 		return job.Job{}

@@ -62,7 +62,7 @@ func (l layout) prepare(c *conn, logger *slog.Logger) error {
 	return nil
 }
 
-// bring gives the version that the file had; 0 for a new one.
+// bring returns the version that the file had; 0 for a new one.
 func (l layout) bring(c *conn) (from int64, err error) {
 	row := make([]driver.Value, 1)
 	if _, err := c.one(`SELECT count(*) FROM sqlite_schema`, row); err != nil {
@@ -100,7 +100,7 @@ func (l layout) write(c *conn, statements []string) error {
 	return err
 }
 
-// check gives the version of a file that this program may open, older ones included.
+// check returns the version of a file that this program may open, older ones included.
 func (l layout) check(c *conn) (version int64, err error) {
 	row := make([]driver.Value, 1)
 	found, err := c.one(`SELECT count(*) FROM sqlite_schema WHERE name = 'meta'`, row)

@@ -36,7 +36,7 @@ func breaks() sqlitestore.Layout {
 	return sqlitestore.LayoutOf(6, 6, append(added.Steps(), sqlitestore.Step(6, `DROP TABLE schedules`))...)
 }
 
-// opened opens a file as a release would whose layout this is, and gives what it logged.
+// opened opens a file as a release would whose layout this is, and returns what it logged.
 func opened(t *testing.T, path string, layout sqlitestore.Layout) (*sqlitestore.Store, string, error) {
 	t.Helper()
 	var log bytes.Buffer

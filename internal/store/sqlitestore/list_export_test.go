@@ -17,7 +17,7 @@ func (s *Store) Spread(by int64) error {
 	})
 }
 
-// ListPlans gives how SQLite means to run the statements of lists.
+// ListPlans returns how SQLite means to run the statements of lists.
 func (s *Store) ListPlans() (map[string]string, error) {
 	plans := map[string]string{}
 	err := s.read(context.Background(), func(c *conn) error {

@@ -74,7 +74,7 @@ func syncFolder(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// checkpointDue says whether the log has become long.
+// checkpointDue reports whether the log has become long.
 func (s *Store) checkpointDue() bool {
 	if s.failure() != nil {
 		return false

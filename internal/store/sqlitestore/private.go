@@ -24,7 +24,7 @@ func makeFolder(dir string) error {
 	return os.Chmod(dir, privateFolder)
 }
 
-// makeFile makes the file of a store before SQLite does, private, and says whether there was none.
+// makeFile makes the file of a store before SQLite does, private, and reports whether there was none.
 func makeFile(path string) (made bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateFile)
 	if errors.Is(err, fs.ErrExist) {

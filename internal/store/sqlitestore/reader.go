@@ -226,7 +226,7 @@ func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.
 
 const selectNextDue = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by IS NOT NULL`
 
-// NextDue gives the earliest CompleteBy of all jobs; zero when none has one.
+// NextDue returns the earliest CompleteBy of all jobs; zero when none has one.
 func (r *Reader) NextDue(ctx context.Context) (time.Time, error) {
 	row := make([]driver.Value, 1)
 	err := r.read(ctx, func(c *conn) error {
@@ -257,7 +257,7 @@ func (r *Reader) Definition(ctx context.Context, hash string) ([]byte, error) {
 	return asBytes(value), nil
 }
 
-// CurrentDefinition gives the hash that is current for a name; see store.Definitions.
+// CurrentDefinition returns the hash that is current for a name; see store.Definitions.
 func (r *Reader) CurrentDefinition(ctx context.Context, name string) (string, error) {
 	value, err := r.value(ctx, `SELECT hash FROM current WHERE name = ?`, name)
 	if err != nil {
@@ -266,7 +266,7 @@ func (r *Reader) CurrentDefinition(ctx context.Context, name string) (string, er
 	return asText(value), nil
 }
 
-// CurrentDefinitions gives the hashes that are current, by the names of the workflows.
+// CurrentDefinitions returns the hashes that are current, by the names of the workflows.
 func (r *Reader) CurrentDefinitions(ctx context.Context) (map[string]string, error) {
 	all, row := map[string]string{}, make([]driver.Value, 2)
 	err := r.read(ctx, func(c *conn) error {

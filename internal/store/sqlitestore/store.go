@@ -112,7 +112,7 @@ type Stats struct {
 
 type counts struct{ groups, durable, syncs, checkpoints atomic.Int64 }
 
-// Stats gives the counts so far.
+// Stats returns the counts so far.
 func (s *Store) Stats() Stats {
 	return Stats{
 		Groups: s.counts.groups.Load(), Durable: s.counts.durable.Load(),

@@ -30,7 +30,7 @@ func auditRules() []rule {
 	return append(audits, rule{"a place is kept by whoever saw the last one", placeKept})
 }
 
-// audit walks to the end, holds no page to be longer than its limit, and gives this test's jobs.
+// audit walks to the end, holds no page to be longer than its limit, and returns this test's jobs.
 func (w *world) audit(limit int) map[string]store.Audited {
 	w.Helper()
 	mine := map[string]store.Audited{}

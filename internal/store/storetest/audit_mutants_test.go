@@ -12,7 +12,7 @@ import (
 
 func auditMutants() map[string]mutant {
 	ctx := context.Background()
-	// shown gives a store whose audits show something else; a job for which f gives false is left out.
+	// shown returns a store whose audits show something else; a job for which f returns false is left out.
 	shown := func(f func(m *model, job *store.Audited) bool) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, audit: func(cursor string, limit int) ([]store.Audited, string, error) {

@@ -103,7 +103,7 @@ func (w *world) eventually(what string, f func() (got, wanted any)) {
 }
 
 // due reads the whole index up to now in pages, holds each page to its limit and all of them to their
-// order, and gives the keys of this test's jobs.
+// order, and returns the keys of this test's jobs.
 func (w *world) due(now time.Time, limit int) map[string]time.Time {
 	w.Helper()
 	if n := w.store.Shards(); n < 1 {

@@ -177,7 +177,7 @@ func thereAfterReopening(w *world) {
 	w.same("current definition after reopening", hash, "hash-"+w.prefix)
 }
 
-// atOnce calls f from n goroutines that start together, and gives what each got.
+// atOnce calls f from n goroutines that start together, and returns what each got.
 func atOnce(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	start := make(chan struct{})
@@ -193,7 +193,7 @@ func atOnce(n int, f func(i int) error) []error {
 	return errs
 }
 
-// winners gives the one call that succeeded; all others must have failed with lost.
+// winners returns the one call that succeeded; all others must have failed with lost.
 func winners(w *world, errs []error, lost error) int {
 	w.Helper()
 	won := -1

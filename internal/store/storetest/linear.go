@@ -46,7 +46,7 @@ func Linearizable(t *testing.T, newHarness func(t *testing.T) Harness) {
 	t.Logf("%d of %d calls were under way while others began or returned", overlapping, 2*linearJobs*linearClients*linearCalls)
 }
 
-// linearize makes a history on each of some jobs and slots, and checks it. It gives how many calls had others beside
+// linearize makes a history on each of some jobs and slots, and checks it. It returns how many calls had others beside
 // them, without which there is nothing to see.
 func linearize(w *world, seed uint64) (overlapping int, err error) {
 	for i := range linearJobs {
@@ -73,7 +73,7 @@ func linearize(w *world, seed uint64) (overlapping int, err error) {
 
 // state is what the calls read and write, as plain as can be.
 type state interface {
-	// step says whether a store in this state may answer so, and gives the state after it.
+	// step reports whether a store in this state may answer so, and returns the state after it.
 	step(input, output any) (bool, state)
 }
 
@@ -90,7 +90,7 @@ type history struct {
 	about  string
 	zero   state
 	client func() client
-	// clock gives the order in which calls began and returned.
+	// clock returns the order in which calls began and returned.
 	clock atomic.Int64
 	mu    sync.Mutex
 	calls []porcupine.Operation
@@ -146,7 +146,7 @@ func (h *history) check() error {
 	}
 }
 
-// String tells the calls in the order in which they returned.
+// String lists the calls in the order in which they returned.
 func (h *history) String() string {
 	var text strings.Builder
 	for _, c := range h.calls {

@@ -128,7 +128,7 @@ func listPaused(w *world) {
 	}
 }
 
-// listable gives a job of a workflow that no other test lists.
+// listable returns a job of a workflow that no other test lists.
 func (w *world) listable(name string) job.Job {
 	j := w.job(name)
 	j.Workflow = w.id("flow")
@@ -168,7 +168,7 @@ func (w *world) list(filter store.Filter, limit int) []store.Listed {
 	}
 }
 
-// listedIDs gives the ids of this test's jobs that match, sorted.
+// listedIDs returns the ids of this test's jobs that match, sorted.
 func (w *world) listedIDs(filter store.Filter) []string {
 	w.Helper()
 	var ids []string

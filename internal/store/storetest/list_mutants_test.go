@@ -10,7 +10,7 @@ import (
 )
 
 func listMutants() map[string]mutant {
-	// asked gives a store that is asked for something else.
+	// asked returns a store that is asked for something else.
 	asked := func(f func(filter *store.Filter, cursor *string)) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, list: func(filter store.Filter, cursor string, limit int) (store.Page, error) {
@@ -19,7 +19,7 @@ func listMutants() map[string]mutant {
 			}}
 		}
 	}
-	// shown gives a store that shows something else; a job for which f gives false is left out.
+	// shown returns a store that shows something else; a job for which f returns false is left out.
 	shown := func(f func(m *model, job *store.Listed) bool) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, list: func(filter store.Filter, cursor string, limit int) (store.Page, error) {

@@ -19,13 +19,13 @@ func newerRules() []rule {
 	}
 }
 
-// unknown gives a field that no release has, as it is stored: a number from 1000 on, and text.
+// unknown returns a field that no release has, as it is stored: a number from 1000 on, and text.
 func unknown(number int, text string) string {
 	tag := uint64(1000+number)<<3 | 2
 	return string(binary.AppendUvarint(binary.AppendUvarint(nil, tag), uint64(len(text)))) + text
 }
 
-// later gives a job with something of a later release in each of its parts.
+// later returns a job with something of a later release in each of its parts.
 func (w *world) later(name string) job.Job {
 	j := w.job(name)
 	j.Untold = []job.Announcement{{Seq: 1, ProcessState: makegood.Error, At: w.base, Operator: true, Kept: unknown(1, "told")}}
@@ -67,7 +67,7 @@ func newerStateIsLeft(w *world) {
 	w.stays(w.overwritten(func(j *job.Job) { j.Desired = "newer-31" }))
 }
 
-// overwritten gives a job as a later release has stored it.
+// overwritten returns a job as a later release has stored it.
 func (w *world) overwritten(change func(j *job.Job)) job.Job {
 	if w.harness.Overwrite == nil {
 		w.Skip("this store keeps no bytes that another release could have written")

@@ -35,7 +35,7 @@ func oneConcurrentClaim(w *world) {
 	s.looks(1, 0, s.found(job.FoundHeld, 1, fmt.Sprint("agent/", won), time.Minute))
 }
 
-// meet lets two kinds of callers meet in a new slot, many of each, and gives their answers.
+// meet lets two kinds of callers meet in a new slot, many of each, and returns their answers.
 func meet(w *world, round int, prepare func(s *scene), calls ...func(s *scene) answer) (s *scene, answers []answer) {
 	const each = 4
 	s = w.scene(fmt.Sprint("round-", round))

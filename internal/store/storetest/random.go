@@ -98,7 +98,7 @@ func (d *dice) compare(when string, m *model, id string) {
 	d.loaded[id] = append(d.loaded[id], got)
 }
 
-// operation gives a random operation on the job, and says what it is.
+// operation returns a random operation on the job, and says what it is.
 func (d *dice) operation(name string) (what string, do func(s store.Store) error) {
 	id, ctx := d.w.id(name), d.w.ctx
 	switch n := d.IntN(10); {
@@ -178,7 +178,7 @@ func randomSlotsAgreeWithModel(w *world) {
 	}
 }
 
-// slotOperation gives a random operation on a slot, and says what it is.
+// slotOperation returns a random operation on a slot, and says what it is.
 func (d *dice) slotOperation(slot store.Slot, attempt int) (what string, do func(s store.Store) answer) {
 	w, ctx, by := d.w, d.w.ctx, d.pick("x", "y", "z")
 	claim, now, until := w.claim(attempt, by, d.after()), w.at(d.after()), w.at(d.after())

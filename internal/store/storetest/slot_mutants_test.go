@@ -12,7 +12,7 @@ import (
 
 // Each mutant changes one thing of what package store says about slots.
 
-// claiming gives a store whose claims see another item, or write another.
+// claiming returns a store whose claims see another item, or write another.
 func claiming(see func(item *store.ClaimItem, c *job.Claim, until *time.Time), write func(before store.ClaimItem, next *store.ClaimItem)) func(m *model) store.Store {
 	return func(m *model) store.Store {
 		m.Rules.Claimed = func(item store.ClaimItem, c job.Claim, until time.Time) (store.ClaimItem, error) {

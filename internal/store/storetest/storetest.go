@@ -25,9 +25,9 @@ import (
 
 // Harness gives one test its store.
 type Harness struct {
-	// Open gives the store under test. The harness closes it when the test has ended.
+	// Open returns the store under test. The harness closes it when the test has ended.
 	Open func() store.Store
-	// Reopen closes the store that Open gave and gives one on the same data. Nil: nothing is kept.
+	// Reopen closes the store that Open returned, and opens one on the same data. Nil: nothing is kept.
 	Reopen func() store.Store
 	// Damage makes the stored item of this job one that cannot be decoded, and leaves its key in the
 	// index as it is.
@@ -106,13 +106,13 @@ func (w *world) tidy() {
 	}
 }
 
-// id gives a job's id, the same for the same name in one test.
+// id returns a job's id, the same for the same name in one test.
 func (w *world) id(name string) string { return "storetest-" + w.prefix + "-" + name }
 
-// at gives a time of this test, a whole number of milliseconds.
+// at returns a time of this test, a whole number of milliseconds.
 func (w *world) at(after time.Duration) time.Time { return w.base.Add(after) }
 
-// job gives a job that may be created: its step reserve is dispatched, and a key is set.
+// job returns a job that may be created: its step reserve is dispatched, and a key is set.
 func (w *world) job(name string) job.Job {
 	j := job.Job{
 		ID: w.id(name), Workflow: "order", Definition: "hash-of-order", Round: 1,
@@ -129,7 +129,7 @@ func (w *world) job(name string) job.Job {
 	return j
 }
 
-// create stores a job and gives it as it is loaded.
+// create stores a job and returns it as it is loaded.
 func (w *world) create(j job.Job) job.Job {
 	w.Helper()
 	w.made = append(w.made, j.ID)
@@ -151,14 +151,14 @@ func (w *world) save(j job.Job) error {
 	return w.store.Save(w.ctx, store.Change{Job: j, Seen: j.CompleteBy})
 }
 
-// mustSave saves and gives the job as it is loaded.
+// mustSave saves and returns the job as it is loaded.
 func (w *world) mustSave(j job.Job) job.Job {
 	w.Helper()
 	w.want("save", w.save(j), nil)
 	return w.load(j.ID)
 }
 
-// claim gives a claim that starts at the base and ends after d.
+// claim returns a claim that starts at the base and ends after d.
 func (w *world) claim(attempt int, lockedBy string, d time.Duration) job.Claim {
 	return job.Claim{Attempt: attempt, LockedBy: lockedBy, StartedAt: w.base, CompleteBy: w.at(d)}
 }

@@ -179,7 +179,7 @@ func mutants() map[string]mutant {
 
 func saveMutants() map[string]mutant {
 	ctx := context.Background()
-	// after gives a store whose saves do something more to the job.
+	// after returns a store whose saves do something more to the job.
 	after := func(f func(c store.Change, old job.Job, j *job.Job)) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, save: func(c store.Change) error {
@@ -192,7 +192,7 @@ func saveMutants() map[string]mutant {
 			}}
 		}
 	}
-	// before gives a store whose saves are decided on something else.
+	// before returns a store whose saves are decided on something else.
 	before := func(f func(c *store.Change, stored job.Job)) func(m *model) store.Store {
 		return func(m *model) store.Store {
 			return hooked{model: m, save: func(c store.Change) error {

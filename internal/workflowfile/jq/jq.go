@@ -108,7 +108,7 @@ func compile(source string) (r *runner, patterns bool, err error) {
 	return &runner{code: code, meter: m}, rewritten.patterns, nil
 }
 
-// begin gives a runner that nobody else uses.
+// begin returns a runner that nobody else uses.
 func (p *Program) begin() (*runner, error) {
 	if r, ok := p.idle.Get().(*runner); ok {
 		return r, nil
@@ -129,7 +129,7 @@ func (p *Program) end(r *runner) {
 // Source is the expression as it was written.
 func (p *Program) Source() string { return p.source }
 
-// Run evaluates the program on input, a value of Decode, which it does not change, and gives its one
+// Run evaluates the program on input, a value of Decode, which it does not change, and returns its one
 // value. It is an error if there is none or a second one. When ctx ends, so does the evaluation, with
 // an error that is that of ctx; every other error is the expression's own.
 func (p *Program) Run(ctx context.Context, input any) (value any, err error) {
@@ -144,7 +144,7 @@ func (p *Program) Run(ctx context.Context, input any) (value any, err error) {
 	return value, err
 }
 
-// one gives the only value of an evaluation.
+// one returns the only value of an evaluation.
 func one(results gojq.Iter) (any, error) {
 	value, ok := results.Next()
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// run evaluates source on input and gives the value as JSON.
+// run evaluates source on input and returns the value as JSON.
 func run(source, input string) (string, error) {
 	program, err := Compile(source)
 	if err != nil {

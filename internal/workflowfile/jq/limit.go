@@ -84,7 +84,7 @@ func (m *meter) limits() ([]gojq.CompilerOption, error) {
 	), nil
 }
 
-// passed gives v, or the error.
+// passed returns v, or the error.
 func passed(v any, err error) any {
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (m *meter) operators() ([]gojq.CompilerOption, error) {
 	}, nil
 }
 
-// native gives an expression of gojq over $a, $b and $c as a function.
+// native returns an expression of gojq over $a, $b and $c as a function.
 func native(source string) (func(a, b, c any) any, error) {
 	query, err := gojq.Parse(source)
 	if err != nil {
@@ -212,7 +212,7 @@ const elementWeight = 8
 // weigh is how much v weighs, up to maxWeight, and more than that where it is over.
 func weigh(v any) int { return maxWeight - lighten(v, maxWeight, 0) }
 
-// lighten takes the weight of v off left, and gives less than 0 as soon as it is used up.
+// lighten takes the weight of v off left, and returns less than 0 as soon as it is used up.
 func lighten(v any, left, depth int) int {
 	if depth > maxNested {
 		return -1

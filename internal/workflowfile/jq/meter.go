@@ -145,7 +145,7 @@ func known(seen map[uintptr]bool, v any) bool {
 	return was
 }
 
-// element gives what an index names in a list. A slice of it is copied with it: nil.
+// element returns what an index names in a list. A slice of it is copied with it: nil.
 func element(list []any, index any) any {
 	i, ok := index.(int)
 	if i < 0 {

@@ -14,7 +14,7 @@ import (
 // fewer bytes than MaxBytes do for tests that use them up.
 const fewer = 4 << 20
 
-// measured evaluates source on input and gives what was counted.
+// measured evaluates source on input and returns what was counted.
 func measured(t *testing.T, source string, input any) (value any, steps, bytes int, err error) {
 	t.Helper()
 	program, err := Compile(source)

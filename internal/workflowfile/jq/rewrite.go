@@ -45,7 +45,7 @@ func group(query *gojq.Query) *gojq.Query {
 	return &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeQuery, Query: query}}
 }
 
-// looked gives query with a look at its values. Constants are as long as the source at most.
+// looked returns query with a look at its values. Constants are as long as the source at most.
 func looked(look string, query *gojq.Query) *gojq.Query {
 	if isConstant(query) {
 		return query
@@ -141,7 +141,7 @@ func (r *rewriter) operator(q *gojq.Query) *gojq.Query {
 	return q
 }
 
-// withDefs gives instead what q defined for itself.
+// withDefs returns instead what q defined for itself.
 func withDefs(q, instead *gojq.Query) *gojq.Query {
 	instead.FuncDefs = q.FuncDefs
 	return instead
@@ -158,7 +158,7 @@ func (r *rewriter) update(q *gojq.Query) *gojq.Query {
 	return bind(q.Right, operand, modify)
 }
 
-// assigned gives the left side of an assignment so that what is copied for it is counted: the paths of left,
+// assigned returns the left side of an assignment so that what is copied for it is counted: the paths of left,
 // each after a look at what lies along it.
 func assigned(left *gojq.Query) *gojq.Query {
 	paths := pipe(call("path", left), call(copied, call(copiesMade)))
@@ -258,7 +258,7 @@ func (r *rewriter) suffixes(t *gojq.Term) {
 	}
 }
 
-// countedTerm gives t with what it gives counted.
+// countedTerm returns t with what it yields counted.
 func countedTerm(t *gojq.Term, count string) gojq.Term {
 	inner := *t
 	return gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &inner}, call(count))}

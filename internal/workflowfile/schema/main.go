@@ -127,7 +127,7 @@ func duration(format string, most any) *schema {
 	return &schema{Type: "string", Pattern: durationPattern, Description: fmt.Sprintf(format, most)}
 }
 
-// or gives the schema of a duration that has a default.
+// or returns the schema of a duration that has a default.
 func (s *schema) or(d makegood.Duration) *schema {
 	s.Default = d.String()
 	return s

@@ -48,12 +48,12 @@ type Key struct {
 	Denied bool
 }
 
-// ErrThrottled is what Invoke gives when no code was run, and may be later.
+// ErrThrottled is what Invoke returns when no code was run, and may be later.
 var ErrThrottled = errors.New("the invocation was throttled")
 
 // URL is a function's URL.
 type URL struct {
-	// Invoke runs the function on an event and gives its answer. Any error but ErrThrottled is one of the function.
+	// Invoke runs the function on an event and returns its answer. Any error but ErrThrottled is one of the function.
 	Invoke func(ctx context.Context, event []byte) ([]byte, error)
 	Region string
 	// Keys are the access keys that there are, by their ids.
@@ -151,7 +151,7 @@ const (
 	mismatched = "The request signature we calculated does not match the signature you provided."
 )
 
-// signer gives the id of the key that signed a request, or why it is refused: it signs the request again, and
+// signer returns the id of the key that signed a request, or why it is refused: it signs the request again, and
 // compares.
 func (u *URL) signer(r *http.Request, body []byte) (id, refusal string) {
 	said, ok := readAuthorization(r.Header.Get("Authorization"))

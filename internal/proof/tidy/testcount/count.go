@@ -45,7 +45,7 @@ type counter struct {
 }
 
 // count reads the events of go test until they end, writes a line to out for each package that
-// ended, and gives the sum. What is not an event is passed on as it is.
+// ended, and returns the sum. What is not an event is passed on as it is.
 func count(events io.Reader, out io.Writer) (tally, error) {
 	c := counter{out: out, packages: map[string]*running{}, builds: map[string][]string{}}
 	reader := bufio.NewReader(events)

@@ -15,7 +15,7 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// run gives the exit code of go test, or 1 when that could not be run or understood, or ended well
+// run returns the exit code of go test, or 1 when that could not be run or understood, or ended well
 // without there having been a test.
 func run(args []string, stdout, stderr io.Writer) int {
 	test := exec.Command("go", append([]string{"test", "-json"}, args...)...)
