@@ -51,7 +51,7 @@ and http. The other verbs find it at --addr; GET /api/openapi.json describes the
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
 Without --data nothing is kept. A workflow file that changes is read again: new jobs go by it, those that are
-there keep theirs; one that is wrong changes nothing, and says why. The API asks nobody who he is, so it listens on loopback unless
+there keep theirs; one that is wrong changes nothing, and says why. The API asks nobody who they are, so it listens on loopback unless
 --addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent
 that does not stop within %s is given up and named. A second signal ends it at once.
 
@@ -113,7 +113,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		return exit(codeUsage, err)
 	}
 	if !isLoopback(listener.Addr()) {
-		logger.Warn("the API asks nobody who he is, and is open to whoever reaches this address", "addr", listener.Addr().String())
+		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files)
 	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller()})

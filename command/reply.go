@@ -40,7 +40,7 @@ func checkAlert(address string) error {
 	return nil
 }
 
-// newDevListener tells whoever is registered of the jobs that name him.
+// newDevListener tells whoever is registered of the jobs that name them.
 func newDevListener(replies map[string]string) notify.Notifier {
 	send := func(ctx context.Context, address, body, _ string) error { return webhook.Post(ctx, address, body) }
 	return replynotify.Replies{Queues: replies, Send: send}

@@ -33,7 +33,7 @@ func TestRepliesAreNamesAndURLs(t *testing.T) {
 	}
 }
 
-// Who is registered is told of the jobs that name him, and of no other.
+// Who is registered is told of the jobs that name them, and of no other.
 func TestWhoIsRegisteredIsToldOfHisJobs(t *testing.T) {
 	var got []string
 	status := http.StatusAccepted

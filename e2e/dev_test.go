@@ -103,7 +103,7 @@ func freeAddr(t *testing.T) string {
 }
 
 // 500 jobs are submitted over HTTP while the server is killed three times. Whatever was answered is a
-// job, every job ends, the shop's ledger agrees, and nobody was answered twice that he made the job.
+// job, every job ends, the shop's ledger agrees, and nobody was answered twice that they made the job.
 func TestJobsSubmittedToAServerThatIsKilledAllEnd(t *testing.T) {
 	const jobs, submitters, kills = 500, 16, 3
 	seed := rand.Uint64()
@@ -249,7 +249,7 @@ func TestTheVerbsOverASubmittedJob(t *testing.T) {
 	}
 }
 
-// Who is registered is told of every change of a job that names him; an address is no name.
+// Who is registered is told of every change of a job that names them; an address is no name.
 func TestWhoIsRegisteredIsTold(t *testing.T) {
 	told := make(chan string, 100)
 	listener := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

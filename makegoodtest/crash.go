@@ -59,7 +59,7 @@ func parseStrike(text string) (strike, error) {
 //	killed-before  the engine dies before the call has its effect
 //	killed-after   the engine dies after it, before anything that follows
 //
-// A dead engine is started again, and the submitter submits again, as he must who was not answered. Each
+// A dead engine is started again, and the submitter submits again, as one must who was not answered. Each
 // run goes to the end of the job and a little further, for what was still under way; then Check is asked.
 // The test fails with the first violation told in full, with the line that replays it, and the names of
 // the others, of which it looks for five. A small workflow takes a second or two.

@@ -1,4 +1,4 @@
-// Package dynamotx submits a job in a DynamoDB transaction of the caller's own, beside his own record:
+// Package dynamotx submits a job in a DynamoDB transaction of the caller's own, beside their own record:
 // the order and its job are there together, or not at all.
 //
 //	submitter, err := dynamotx.New(dynamotx.Config{Client: db, Table: "makegood-jobs", Retention: 30 * 24 * time.Hour})

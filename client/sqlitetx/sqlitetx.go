@@ -1,6 +1,6 @@
-// Package sqlitetx submits a job in an SQLite transaction of the caller's own, beside his own rows: the
+// Package sqlitetx submits a job in an SQLite transaction of the caller's own, beside their own rows: the
 // order and its job are there together, or not at all. It is for tables that live in the same file as
-// Makegood's (DIR/makegood.db of `makegood dev --data DIR`); the caller brings his own SQLite driver.
+// Makegood's (DIR/makegood.db of `makegood dev --data DIR`); the caller brings their own SQLite driver.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	_, err = tx.ExecContext(ctx, `INSERT INTO orders(id, total) VALUES(?, ?)`, order.ID, order.Total)

@@ -202,7 +202,7 @@ func TestOrdersEndAsTheyShouldOnDynamoDBAndSQS(t *testing.T) {
 	}
 }
 
-// A job that was submitted in the caller's own transaction is there if and only if his record is, and
+// A job that was submitted in the caller's own transaction is there if and only if the caller's record is, and
 // runs without a further call.
 func TestAJobInTheCallersOwnTransaction(t *testing.T) {
 	s := open(t, services.Script{Profile: services.FaultsNone})

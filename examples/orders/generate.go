@@ -113,7 +113,7 @@ func gap(random *rand.Rand) int {
 }
 
 // pickCustomer takes one who has ordered before in two cases of five, the more likely the more
-// often he did.
+// often they did.
 func pickCustomer(random *rand.Rand, before []string) string {
 	if len(before) > 0 && random.Float64() < 0.4 {
 		return before[random.IntN(len(before))]

@@ -142,7 +142,7 @@ func TestAWorkflowThatNamesAnAgentThatIsNotThereIsRefused(t *testing.T) {
 	}
 }
 
-// An answer that was lost leaves the submitter in doubt. He submits again, and it is the same job.
+// An answer that was lost leaves the submitter in doubt. They submit again, and it is the same job.
 func TestASubmissionWhoseAnswerWasLostIsMadeAgain(t *testing.T) {
 	var r troupe
 	lossy := &lossyCreate{}

@@ -271,7 +271,7 @@ func (v *voyage) live(t *testing.T, s strike) (ended bool) {
 	return ended
 }
 
-// sail is the submitter: he asks until he is answered, or the process is dead.
+// sail is the submitter: they ask until they are answered, or the process is dead.
 func (v *voyage) sail(t *testing.T, engine *embedded.Engine) (ended bool) {
 	t.Helper()
 	c, err := workflowfile.Parse("order.yaml", []byte(v.yaml))

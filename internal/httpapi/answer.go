@@ -67,7 +67,7 @@ func notFound(id string) *problem {
 }
 
 // problemOf translates the errors of all handlers, in this one place. What is not known to be the
-// caller's is logged, and he is told no more than what to do.
+// caller's is logged, and they are told no more than what to do.
 func (a *api) problemOf(r *http.Request, err error) *problem {
 	var p *problem
 	var mismatch *scheduler.MismatchError

@@ -4,7 +4,7 @@
 // Whatever it answers has been stored. It holds no rule about jobs, keeps nothing, and logs no payload.
 //
 // It has no users and no passwords: whoever reaches it may do everything that it serves, under the name that
-// Config.Caller gives him. So it is made for loopback, or to stand behind what knows its callers,
+// Config.Caller gives them. So it is made for loopback, or to stand behind what knows its callers,
 // and refuses what a web page that somebody reads on the same machine could send: names of hosts that
 // are not its own, bodies that are not declared as JSON, requests from another origin.
 package httpapi

@@ -136,7 +136,7 @@ type turns struct {
 	patient          bool
 }
 
-// race runs a round. Who resubmits asks until his request is granted, or is refused for good.
+// race runs a round. Who resubmits asks until their request is granted, or is refused for good.
 func (r *ring) race(t *testing.T, id string, when turns) (got outcome) {
 	end := make(chan job.Job, 10)
 	r.mu.Lock()

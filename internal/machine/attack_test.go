@@ -146,7 +146,7 @@ func TestAnAgentThatNeverClaimsIsToldOfWhateverItsStartBy(t *testing.T) {
 	}
 }
 
-// An operator who cannot be told is not reminded of what he has not heard: a job would grow for ever.
+// An operator who cannot be told is not reminded of what they have not heard: a job would grow for ever.
 func TestRemindersOfADeafOperatorAreNotKept(t *testing.T) {
 	x := newAttacked(t, makegood.Step{Retry: makegood.Retry{Attempts: 1}})
 	for x.job.ProcessState != makegood.Error {

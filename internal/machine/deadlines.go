@@ -22,8 +22,8 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		return Verdict{Kind: Stale, Reason: "CompleteBy has not passed here"}
 	}
 	if t.job.ProcessState == makegood.Error && !t.now.Before(t.job.RemindAt) {
-		// Still in front of a person: remind him. Whoever listens knows. A job that was parked has no time yet.
-		// What he could not be told yet is kept, and reminds him enough.
+		// Still in front of a person: remind them. Whoever listens knows. A job that was parked has no time yet.
+		// What they could not be told yet is kept, and reminds them enough.
 		if !slices.ContainsFunc(t.job.Untold, func(a job.Announcement) bool { return a.Operator }) {
 			t.announce(true, false)
 		}

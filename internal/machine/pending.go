@@ -54,7 +54,7 @@ func forged(j job.Job, event job.Event) bool {
 }
 
 // untold returns the announcements that are to be made now: an operator is told at every occasion, a listener who could
-// not be told when his time has come.
+// not be told when their time has come.
 func untold(j job.Job, now time.Time) (commands []job.Command) {
 	for _, a := range j.Untold {
 		a.Listener = a.Listener && !now.Before(j.TellAt)

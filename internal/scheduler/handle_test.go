@@ -343,7 +343,7 @@ func TestAnOperatorHearsOfASilentAgentOnceAnHour(t *testing.T) {
 	}
 }
 
-// Whoever listens is told until he hears, and the job notes it with one small save.
+// Whoever listens is told until they hear, and the job notes it with one small save.
 func TestAnAnnouncementIsMadeUntilItWasHeardAndThenNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]"), "j")

@@ -60,7 +60,7 @@ func TestASmallOutputLivesInTheJob(t *testing.T) {
 	}
 }
 
-// The intent that a submitter stores himself has no attempts, and is due at once: whoever does not hear that it is there
+// The intent that a submitter stores themselves has no attempts, and is due at once: whoever does not hear that it is there
 // finds it.
 func TestAnIntentIsDueAtOnceAndHasNoAttempts(t *testing.T) {
 	w := newWorld(t)

@@ -232,8 +232,8 @@ func parked(reason string, loaded job.Job) *parkError {
 
 func (e *parkError) Error() string { return e.reason }
 
-// park puts a job in front of a person by a raw write, so that it never blocks the sweep. What he is to
-// be told cannot be kept in the job, so the key keeps it: it is a minute ahead until he was told.
+// park puts a job in front of a person by a raw write, so that it never blocks the sweep. What they are to
+// be told cannot be kept in the job, so the key keeps it: it is a minute ahead until they were told.
 func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	s.config.Logger.ErrorContext(ctx, "job cannot be decided about", "job", id, "reason", e.reason)
 	if e.seen.IsZero() && !e.keyless {

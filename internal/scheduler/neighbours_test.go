@@ -164,7 +164,7 @@ func TestAJobWhoseDefinitionIsBadIsParked(t *testing.T) {
 	}
 }
 
-// Somebody moves a job between its load and its parking: it is his, and nothing comes again.
+// Somebody moves a job between its load and its parking: it is theirs, and nothing comes again.
 func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 	w := newWorld(t)
 	w.submit(w.define(twoAgents), "j")
@@ -183,7 +183,7 @@ func TestAJobThatMovedMeanwhileIsNotParked(t *testing.T) {
 	}
 }
 
-// A job whose item cannot be read is parked under the key that the Supervisor saw, whatever else comes with his event. A
+// A job whose item cannot be read is parked under the key that the Supervisor saw, whatever else comes with its event. A
 // reply alone parks nothing: the next sweep brings the key.
 func TestAJobThatCannotBeReadIsParkedUnderTheKeyThatWasSeen(t *testing.T) {
 	w := newWorld(t)
@@ -221,7 +221,7 @@ func TestAJobThatIsDeletedMeanwhileIsNotParked(t *testing.T) {
 	}
 }
 
-// A submission that comes again tells the listener what he has not heard, and the job knows it then.
+// A submission that comes again tells the listener what they have not heard, and the job knows it then.
 func TestASubmissionThatComesAgainTellsWhatWasNotHeard(t *testing.T) {
 	w := newWorld(t)
 	w.use(func(c *scheduler.Config) { c.Replies = []string{"shop"} })

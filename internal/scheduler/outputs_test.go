@@ -17,7 +17,7 @@ func text(bytes int, of string) json.RawMessage {
 	return json.RawMessage(`"` + strings.Repeat(of, bytes-2) + `"`)
 }
 
-// says is the success of a claimed attempt, with an output. A stranger never got the task, so he has no token.
+// says is the success of a claimed attempt, with an output. A stranger never got the task, so they have no token.
 func (w *world) says(id, step string, c job.Claim, output json.RawMessage) record {
 	w.t.Helper()
 	by := w.by(id, step, c)

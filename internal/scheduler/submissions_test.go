@@ -219,7 +219,7 @@ func (l limited) Send(ctx context.Context, name string, messages ...queue.Messag
 	return l.Sender.Send(ctx, name, messages...)
 }
 
-// A caller hangs up as soon as the change of his job is stored. What it made due goes out all the same: it
+// A caller hangs up as soon as the change of their job is stored. What it made due goes out all the same: it
 // would else wait until it is found overdue.
 func TestACallerThatHangsUpAfterTheSaveDelaysNoTask(t *testing.T) {
 	w := newWorld(t)

@@ -216,8 +216,8 @@ func (s *Scheduler) same(ctx context.Context, j job.Job) (submitted, error) {
 	if have.InputHash != j.InputHash {
 		return submitted{}, &MismatchError{Job: j.ID, Have: have.InputHash, Got: j.InputHash}
 	}
-	// The first submitter may have died before his tasks were sent, or have stored the job in a
-	// transaction of his own and died then.
+	// The first submitter may have died before their tasks were sent, or have stored the job in a
+	// transaction of their own and died then.
 	again := []job.Event{job.Submitted{}}
 	return submitted{job: have, work: &work{job: j.ID, events: again, next: again}}, nil
 }

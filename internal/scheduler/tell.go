@@ -17,8 +17,8 @@ const tellWithin = 5 * time.Second
 const (
 	// alertEvery is how often an operator is told, at most, that an agent claims nothing.
 	alertEvery = time.Hour
-	// alertAgain is the pause after an alert that did not reach him. The next task that is due again tells
-	// him then.
+	// alertAgain is the pause after an alert that did not reach them. The next task that is due again tells
+	// them then.
 	alertAgain = time.Minute
 )
 
@@ -68,9 +68,9 @@ func toldOf(operator, listener, unheard int) (all []job.Event) {
 
 // announce makes those of the notices that are for one, in their order, until one fails: told is the last that was
 // made, failed the one that was not. Nobody is told of everything at once.
-func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, his func(job.Announcement) bool) (told, failed int) {
+func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, theirs func(job.Announcement) bool) (told, failed int) {
 	for _, a := range w.notices {
-		if !his(a) {
+		if !theirs(a) {
 			continue
 		}
 		if to != nil {

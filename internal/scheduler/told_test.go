@@ -116,7 +116,7 @@ func TestWhatABatchOpensMayBeAnothersWhenItIsTriedAgain(t *testing.T) {
 	}
 }
 
-// hurried is a listener who notes how long he has.
+// hurried is a listener who notes how long they have.
 type hurried struct {
 	notify.Notifier
 	within []time.Duration

@@ -85,7 +85,7 @@ func Start(addr string, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Handler returns a shop without an address, for whoever serves it himself, as a function does. It is never
+// Handler returns a shop without an address, for whoever serves it themselves, as a function does. It is never
 // closed: what hangs ends with its request.
 func Handler(o Options) http.Handler {
 	if o.Late == 0 {

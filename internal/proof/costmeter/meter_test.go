@@ -40,7 +40,7 @@ func TestEveryTryIsCountedAndTheCallerSeesHisOwnAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.Attributes != nil || in.ReturnValues != "" {
-		t.Errorf("the caller sees %v, and his request asks for %q; want nothing of either", out.Attributes, in.ReturnValues)
+		t.Errorf("the caller sees %v, and their request asks for %q; want nothing of either", out.Attributes, in.ReturnValues)
 	}
 	entries := m.Take()
 	if len(entries) != 2 || entries[0].Doubt == "" || entries[1].Doubt != "" {

@@ -215,7 +215,7 @@ func (w *world) known(task makegood.Task) {
 	}
 }
 
-// own: nobody is told that another holds what he holds himself. w.mu is held.
+// own: nobody is told that another holds what they hold themselves. w.mu is held.
 func (w *world) own(slot store.Slot, c job.Claim, err error) {
 	item := w.store.InSlot(slot)
 	if errors.Is(err, store.ErrTaken) && item.Attempt == c.Attempt && item.LockedBy == c.LockedBy {

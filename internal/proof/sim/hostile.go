@@ -28,7 +28,7 @@ const (
 var poison = []string{"Nonsense", "Interrupted", "AttemptClosed", "DispatchRefused", "Requested", "Told"}
 
 // lie writes a claim that cannot be true: of an attempt that was never made, or for much longer than the step allows.
-// What becomes of the liar's own attempt is left to him; the job must come to its end.
+// What becomes of the liar's own attempt is left to them; the job must come to its end.
 func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	a.w.mu.Lock()
 	defer a.w.mu.Unlock()
@@ -46,7 +46,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	if claim.Attempt == task.Attempt {
 		claim.LockedBy = a.w.store.LatestOf(task.Job, task.Step).LockedBy
 		_, err = a.w.store.Heartbeat(context.Background(), slot, claim, task.ClaimUntil)
-		a.w.leases[claim.LockedBy] = lasts{until: a.w.start.Add(2 * endsWithin)} // He keeps to nothing.
+		a.w.leases[claim.LockedBy] = lasts{until: a.w.start.Add(2 * endsWithin)} // It keeps to nothing.
 	} else {
 		err = a.w.store.Claim(context.Background(), slot, claim, task.ClaimUntil)
 	}
@@ -54,7 +54,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	a.w.note(a.name, fmt.Sprintf("lies: attempt %d of %s until %s%s", claim.Attempt, task.Step, claim.CompleteBy.Sub(a.w.start), answer(err)))
 }
 
-// strange lets somebody who is not an agent send what he can think of to the events queue. w.mu is held.
+// strange lets somebody who is not an agent send what they can think of to the events queue. w.mu is held.
 func (w *world) strange() {
 	r := w.chance.of("stranger")
 	at := time.Duration(0)

@@ -167,7 +167,7 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 		return errConflict
 	case Paused:
 		// Whatever its caller thinks by then, the request goes out; or it is the caller who stands still,
-		// when he has been answered.
+		// when they have been answered.
 		away := between(r, time.Second, pick(r, 10*time.Second, 5*time.Minute))
 		if oneIn(r, 2) {
 			defer func() { time.Sleep(away); l.alive() }()

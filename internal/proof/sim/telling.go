@@ -107,7 +107,7 @@ func (l *life) announce(ctx context.Context, who string, n notify.Notice) error 
 	})
 }
 
-// listener is whoever listens to jobs, as a process reaches him.
+// listener is whoever listens to jobs, as a process reaches them.
 type listener struct{ *life }
 
 // Announce is what notify.Notifier says, in a world: to whoever listens.

@@ -254,7 +254,7 @@ func TestASlotThatKeepsChangingIsAnError(t *testing.T) {
 	}
 }
 
-// Who may only put items under job#* may submit in a transaction of his own.
+// Who may only put items under job#* may submit in a transaction of their own.
 func TestASubmissionInATransactionStaysInItsPartition(t *testing.T) {
 	s := against(t, func(_ int64, operation string) (int, string) {
 		t.Errorf("got a request to %s, want none", operation)

@@ -87,7 +87,7 @@ func (f *field) time(from int64) time.Time {
 }
 
 // moment returns the time so many milliseconds after another, and whether it is in a year that JSON can write: no release
-// stores another, but whoever may put new jobs into the table could, and would break every list that shows his.
+// stores another, but whoever may put new jobs into the table could, and would break every list that shows theirs.
 func moment(from, ms int64) (time.Time, bool) {
 	t := time.UnixMilli(from + ms).UTC()
 	return t, t.Year() >= 0 && t.Year() <= 9999

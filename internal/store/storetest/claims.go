@@ -71,7 +71,7 @@ func (s *scene) heartbeats(attempt int, by string, d, now time.Duration, want er
 	}
 }
 
-// over lets somebody ask for an hour, and wants his attempt to be over.
+// over lets somebody ask for an hour, and wants their attempt to be over.
 func (s *scene) over(attempt int, by string) {
 	s.Helper()
 	s.heartbeats(attempt, by, time.Hour, 0, store.ErrTaken)

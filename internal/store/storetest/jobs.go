@@ -143,7 +143,7 @@ func nothingShared(w *world) {
 	w.want("save", w.save(saved), nil)
 	want = w.load(saved.ID).Clone()
 	scribble(saved)
-	w.same("job after its saver scribbled on his", w.load(want.ID), want)
+	w.same("job after its saver scribbled on theirs", w.load(want.ID), want)
 }
 
 func thereAfterReopening(w *world) {

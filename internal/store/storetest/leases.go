@@ -41,7 +41,7 @@ func (w *world) lease(l store.Leases, holder string, now, until time.Duration) e
 	return err
 }
 
-// leases plays rows of who asks when, for until when, and whether he is to get it.
+// leases plays rows of who asks when, for until when, and whether they are to get it.
 func (w *world) leases(l store.Leases, rows []leaseRow) {
 	w.Helper()
 	for i, r := range rows {
