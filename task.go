@@ -28,7 +28,8 @@ type Task struct {
 	// SentAt is when this attempt was sent; StartBy is until when it may wait unclaimed.
 	SentAt  time.Time
 	StartBy time.Time
-	// Timeout counts from the claim. Shared tasks are not claimed, and carry CompleteBy instead.
+	// Timeout counts from the claim. Shared is the opposite of exclusive in the message: such a task is not
+	// claimed, and carries CompleteBy instead.
 	Timeout    Duration
 	Shared     bool
 	CompleteBy time.Time

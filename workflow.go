@@ -40,8 +40,9 @@ type Step struct {
 	StartBy Duration `json:"startBy"`
 	// Timeout is CompleteBy of an attempt, counted from its claim. Default: 30s.
 	Timeout Duration `json:"timeout"`
-	// Shared is "exclusive: false": nobody claims, and an attempt may run more than once. So one that says
-	// that it has not applied anything speaks for itself, and the outcome counts as unknown.
+	// Shared is the opposite of exclusive in a file, true for "exclusive: false", so that the zero value is the
+	// default: nobody claims, and an attempt may run more than once. So one that says that it has not applied
+	// anything speaks for itself, and the outcome counts as unknown.
 	Shared bool `json:"shared,omitempty"`
 	// Retry says how retryable failures are tried again.
 	Retry Retry `json:"retry"`

@@ -56,7 +56,7 @@ func CompleteBy(ctx context.Context) time.Time {
 // ErrWithdrawn: nobody wants the result any more; the context has ended with that as its cause, and
 // CompleteBy was moved all the same, so that there is time to stop tidily. ErrOver: the attempt has
 // run out of time or was replaced; the context has ended. Any other error leaves the deadline where
-// it was, and the next heartbeat may succeed, except on a step that is not exclusive: nobody claims
+// it was, and the next heartbeat may succeed, except on a step with "exclusive: false": nobody claims
 // its attempts, so their CompleteBy cannot move, and the error is final.
 func Heartbeat(ctx context.Context) error {
 	a, _ := attemptOf(ctx)

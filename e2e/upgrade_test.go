@@ -23,7 +23,7 @@ func TestTwoReleasesTakeTurnsOnOneFolder(t *testing.T) {
 	later := built(t, next)
 	for name, pair := range map[string][2]string{"this, then the next": {program, later}, "the next, then this": {later, program}} {
 		t.Run(name, func(t *testing.T) {
-			if marked := takeTurns(t, pair[0], pair[1]); marked == 0 {
+			if marked := alternate(t, pair[0], pair[1]); marked == 0 {
 				t.Error("the next release has written nothing of its own: nothing was shown")
 			}
 		})
@@ -36,8 +36,8 @@ func TestTwoReleasesTakeTurnsOnOneFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	earlier := built(t, before)
-	t.Run("the one before, then this", func(t *testing.T) { takeTurns(t, earlier, program) })
-	t.Run("this, then the one before", func(t *testing.T) { takeTurns(t, program, earlier) })
+	t.Run("the one before, then this", func(t *testing.T) { alternate(t, earlier, program) })
+	t.Run("this, then the one before", func(t *testing.T) { alternate(t, program, earlier) })
 }
 
 func built(t *testing.T, of release.Release) string {
@@ -49,8 +49,8 @@ func built(t *testing.T, of release.Release) string {
 	return file
 }
 
-// takeTurns returns how many jobs had something that only the next release knows, when the last of the two took over.
-func takeTurns(t *testing.T, one, other string) (ofTheNext int) {
+// alternate returns how many jobs had something that only the next release knows, when the last of the two took over.
+func alternate(t *testing.T, one, other string) (ofTheNext int) {
 	const orders, turns = 2000, 8
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

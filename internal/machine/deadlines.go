@@ -80,14 +80,14 @@ func (t *turn) dueAttempt(at side) {
 		}
 	case due && (!t.wanted(at) || !t.going()):
 		t.end(at)
-	case due || t.takenAlong(at):
+	case due || t.lookedAtEarly(at):
 		t.look(at)
 	}
 }
 
-// takenAlong reports whether an attempt that is not known to be claimed is looked at a little early, together with
+// lookedAtEarly reports whether an attempt that is not known to be claimed is looked at a little early, together with
 // another that is due: within a quarter of its wait.
-func (t *turn) takenAlong(at side) bool {
+func (t *turn) lookedAtEarly(at side) bool {
 	a := t.activity(at)
 	waits := a.LookAt.Sub(a.At)
 	if a.Closing || !t.going() || !t.wanted(at) || a.LookAt.Sub(t.now) > waits/4 {

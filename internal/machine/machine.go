@@ -37,7 +37,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	next := j.Clone()
 	t := newTurn(w, &next, facts, event.Cause(), now)
 	t.begin(event)
-	verdict := t.take(event)
+	verdict := t.apply(event)
 	if len(t.asks) > 0 {
 		return j, Verdict{Kind: Wanting, Asks: t.asks}
 	}
@@ -84,8 +84,8 @@ func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now tim
 	return &turn{w: w, job: j, facts: facts, cause: cause, now: makegood.Instant(now), graph: newGraph(w)}
 }
 
-// take says what the event itself changes; what follows from it is advance's.
-func (t *turn) take(event job.Event) Verdict {
+// apply says what the event itself changes; what follows from it is advance's.
+func (t *turn) apply(event job.Event) Verdict {
 	switch e := event.(type) {
 	case job.Submitted:
 		return t.submitted()

@@ -189,7 +189,7 @@ func (t *turn) goOn() {
 	t.job.Transitions = 0
 	// While it is stopped still: what fails now fails for nobody, and is granted fresh attempts with the rest.
 	for i := range t.job.Steps {
-		t.takeUp(i)
+		t.catchUp(i)
 	}
 	t.job.ProcessState = makegood.Undoing
 	if t.forwards() {
@@ -206,10 +206,10 @@ func (t *turn) goOn() {
 	}
 }
 
-// takeUp acts on what came due in a step while the job stood still. The Supervisor would, but not before a minute,
+// catchUp acts on what came due in a step while the job stood still. The Supervisor would, but not before a minute,
 // and when that is longer than the job has, all that it would find is the job's timeout, time after time. A retry
 // that is not due yet gets a reminder of its own.
-func (t *turn) takeUp(i int) {
+func (t *turn) catchUp(i int) {
 	at := t.inDirection(i)
 	a := t.activity(at)
 	if a.State == job.Dispatched && a.Closing {
@@ -265,7 +265,7 @@ func (t *turn) resume() {
 	t.job.PausedAt = time.Time{}
 	for i := range t.job.Steps {
 		if t.active() {
-			t.takeUp(i)
+			t.catchUp(i)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestStories(t *testing.T) {
 			if !strings.HasPrefix(string(text), "# ") {
 				t.Fatalf("%s does not open with what it tells", file)
 			}
-			got := tell(t, string(text))
+			got := play(t, string(text))
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -49,8 +49,8 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// tell runs a story and writes it again, with what was decided.
-func tell(t *testing.T, text string) string {
+// play runs a story and writes it again, with what was decided.
+func play(t *testing.T, text string) string {
 	s := &story{
 		t: t, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{},
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},

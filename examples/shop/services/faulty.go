@@ -41,7 +41,7 @@ func (s *Server) applyAfter(c call, wait time.Duration) {
 func (s *Server) answerTwice(w http.ResponseWriter, a answer) {
 	connection, buffer, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		tell(w, a)
+		respond(w, a)
 		return
 	}
 	defer connection.Close()

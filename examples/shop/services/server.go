@@ -138,19 +138,19 @@ func (s *Server) routes() http.Handler {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, action Action) {
 	c, err := readCall(r, action)
 	if err != nil {
-		tell(w, problem(http.StatusBadRequest, err.Error()))
+		respond(w, problem(http.StatusBadRequest, err.Error()))
 		return
 	}
 	switch fault := s.books.arrive(c); fault {
 	case NoFault:
-		tell(w, s.books.apply(c))
+		respond(w, s.books.apply(c))
 	case Fails:
-		tell(w, problem(http.StatusInternalServerError, "out of order"))
+		respond(w, problem(http.StatusInternalServerError, "out of order"))
 	case Busy:
 		w.Header().Set("Retry-After", strconv.Itoa(retryAfter))
-		tell(w, problem(http.StatusServiceUnavailable, "busy"))
+		respond(w, problem(http.StatusServiceUnavailable, "busy"))
 	case Throttled:
-		tell(w, problem(http.StatusTooManyRequests, "too many requests"))
+		respond(w, problem(http.StatusTooManyRequests, "too many requests"))
 	case Hangs:
 		hang(r)
 		hangUp()
@@ -211,7 +211,7 @@ func readCall(r *http.Request, action Action) (call, error) {
 	return c, nil
 }
 
-func tell(w http.ResponseWriter, a answer) {
+func respond(w http.ResponseWriter, a answer) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
 	// The caller may have gone; its next attempt is told the same.

@@ -203,7 +203,7 @@ func (t *tally) batch(ctx context.Context, w *world, h handling, bodies []string
 	for _, failure := range answer.BatchItemFailures {
 		returned[failure.ItemIdentifier] = true
 	}
-	sent := w.box.takeOut()
+	sent := w.queues.takeOut()
 	kept, err := quarantined(sent["quarantine"])
 	if err != nil {
 		return err

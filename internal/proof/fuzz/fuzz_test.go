@@ -144,7 +144,7 @@ func FuzzBatch(f *testing.F) {
 					t.Errorf("%s failed %q, which is not in %v", name, failure.ItemIdentifier, ids)
 				}
 			}
-			w.box.takeOut()
+			w.queues.takeOut()
 		}
 	})
 }

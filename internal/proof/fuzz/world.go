@@ -50,23 +50,23 @@ type world struct {
 	store     *sqlitestore.Store
 	scheduler *scheduler.Scheduler
 	runner    *agentrun.Runner
-	box       *mailbox
+	queues    *queues
 	// now is the time, in ms since the origin.
 	now *atomic.Int64
 	// corpus are the messages of its jobs, and tasks those of them that are tasks.
 	corpus, tasks []string
 }
 
-// mailbox is every queue. It keeps what was sent until it is taken out, and refuses what SQS refuses.
-type mailbox struct {
+// queues is every queue. It keeps what was sent until it is taken out, and refuses what SQS refuses.
+type queues struct {
 	mu   sync.Mutex
 	sent map[string][]string
 }
 
-var _ queue.Sender = (*mailbox)(nil)
+var _ queue.Sender = (*queues)(nil)
 
 // Send keeps messages.
-func (m *mailbox) Send(_ context.Context, name string, messages ...queue.Message) []error {
+func (m *queues) Send(_ context.Context, name string, messages ...queue.Message) []error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var errs []error
@@ -84,14 +84,14 @@ func (m *mailbox) Send(_ context.Context, name string, messages ...queue.Message
 }
 
 // Depth is how much a queue holds.
-func (m *mailbox) Depth(_ context.Context, name string) (queue.Depth, error) {
+func (m *queues) Depth(_ context.Context, name string) (queue.Depth, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return queue.Depth{Waiting: len(m.sent[name])}, nil
 }
 
 // takeOut empties all queues.
-func (m *mailbox) takeOut() map[string][]string {
+func (m *queues) takeOut() map[string][]string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sent := m.sent
@@ -120,16 +120,16 @@ func newWorld(ctx context.Context, logger *slog.Logger) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{store: file, box: &mailbox{sent: map[string][]string{}}, now: new(atomic.Int64)}
+	w := &world{store: file, queues: &queues{sent: map[string][]string{}}, now: new(atomic.Int64)}
 	w.scheduler = scheduler.New(scheduler.Config{
-		Jobs: file, Closings: file, Payloads: file, Definitions: file, Queue: w.box, Notifier: notify.Log{Logger: logger},
+		Jobs: file, Closings: file, Payloads: file, Definitions: file, Queue: w.queues, Notifier: notify.Log{Logger: logger},
 		Events: eventsQueue, Quarantine: "quarantine", Tasks: func(agent string) string { return "tasks-" + agent },
 		Replies: []string{"shop"}, Reminders: true, Instance: "scheduler", Incarnation: 1,
 		Now: w.clock, Random: func() uint64 { return 1 << 62 }, Bytes: func(n int) []byte { return make([]byte, n) }, Logger: logger,
 	})
 	w.runner = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{worker("inventory"), worker("payments")},
-		Claims:   file, Queue: w.box, Tasks: agentQueue, Quarantine: "quarantine", Instance: "agent", Now: w.clock, Logger: logger,
+		Claims:   file, Queue: w.queues, Tasks: agentQueue, Quarantine: "quarantine", Instance: "agent", Now: w.clock, Logger: logger,
 	})
 	if err := w.begin(ctx); err != nil {
 		return nil, fmt.Errorf("begin jobs: %w", err)
@@ -178,7 +178,7 @@ func (w *world) begin(ctx context.Context) error {
 // that the jobs come to different places.
 func (w *world) work(ctx context.Context, i int) error {
 	for turn := range i % 4 {
-		sent := w.box.takeOut()
+		sent := w.queues.takeOut()
 		for _, body := range append(sent["tasks-inventory"], sent["tasks-payments"]...) {
 			w.corpus, w.tasks = append(w.corpus, body), append(w.tasks, body)
 			task, err := wire.DecodeTask(body)
@@ -214,7 +214,7 @@ func (w *world) work(ctx context.Context, i int) error {
 			}
 		}
 	}
-	sent := w.box.takeOut()
+	sent := w.queues.takeOut()
 	open := append(sent["tasks-inventory"], sent["tasks-payments"]...)
 	w.corpus, w.tasks = append(w.corpus, open...), append(w.tasks, open...)
 	return nil

@@ -157,7 +157,7 @@ func (w *world) maySend(l *life, m queue.Message) {
 			return // Its process was just told so, by no message.
 		}
 	}
-	for _, e := range l.letters[task.Job] {
+	for _, e := range l.batch[task.Job] {
 		if w.causes[name][e.Cause()] {
 			return
 		}

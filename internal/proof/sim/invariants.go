@@ -29,7 +29,7 @@ func (w *world) wrote(before, after job.Job) {
 		return
 	}
 	c.w = w.load.jobs[i].workflow.Workflow
-	c.tell()
+	c.note()
 	c.caused()
 	c.state()
 	c.key()

@@ -32,8 +32,8 @@ type life struct {
 	passedOn map[string]bool
 	// counts numbers the calls of a kind, so that each has a name of its own.
 	counts map[string]int
-	// letters are the events that the process was last given, by job; for the story.
-	letters map[string][]job.Event
+	// batch is the events that the process was last given, by job; for the story.
+	batch map[string][]job.Event
 	// firsts are the attempts that were asked about first since then, by job.
 	firsts map[string]string
 	// looked is what it last saw on its clock, rolled its last random number; for the story.

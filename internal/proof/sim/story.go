@@ -11,8 +11,8 @@ import (
 // tale is what happened to a job, in the words of the stories of internal/machine.
 type tale struct{ lines []string }
 
-// tell notes a write for the story of its job. w.mu is held.
-func (c change) tell() {
+// note adds a write to the story of its job. w.mu is held.
+func (c change) note() {
 	t := c.tales[c.after.ID]
 	if t == nil {
 		t = &tale{}
@@ -51,7 +51,7 @@ func (c change) events() []string {
 		}
 	}
 	var lines []string
-	for _, e := range c.writer.letters[c.after.ID] {
+	for _, e := range c.writer.batch[c.after.ID] {
 		switch e := e.(type) {
 		case job.StepSucceeded:
 			lines = append(lines, fmt.Sprintf("succeed %s attempt=%d by=%s", e.Step, e.Attempt, nick(e.LockedBy)))

@@ -46,7 +46,7 @@ func (w *world) mayTell(l *life, who string, n notify.Notice) {
 	if early := time.Until(j.TellAt); w.exact && who == "listener" && early > 0 && !l.troubled {
 		w.violate(n.Job, "NTF-6: it is tried %s early to tell the listener of job %s", early, n.Job)
 	}
-	for _, e := range l.letters[n.Job] {
+	for _, e := range l.batch[n.Job] {
 		if untrue(j, e) {
 			continue // It makes nothing due, though the true one of the same name does.
 		}

@@ -215,7 +215,7 @@ func TestALogThatCannotBeCopiedGrowsAndLosesNothing(t *testing.T) {
 		for s.Create(t.Context(), benchJob(made)) == nil {
 			made++
 		}
-		s.Seat()()
+		s.HoldWrites()()
 		if size := logSize(t, path); size < 200_000 {
 			t.Errorf("the log has %d bytes, want it to have grown while it could not be copied", size)
 		}
@@ -226,7 +226,7 @@ func TestALogThatCannotBeCopiedGrowsAndLosesNothing(t *testing.T) {
 		for i := range 100 {
 			check(t, s.PutPayload(t.Context(), "order-000001", strconv.Itoa(i), make([]byte, 4000)))
 		}
-		s.Seat()()
+		s.HoldWrites()()
 		if s.Stats().Checkpoints == before {
 			t.Error("the log was not copied though there is room")
 		}

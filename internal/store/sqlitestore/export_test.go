@@ -42,10 +42,10 @@ func (s *Store) WhenSettling(f func()) {
 	}
 }
 
-// Seat takes the writer's seat, so that writes wait, and gives it back by the func returned.
-func (s *Store) Seat() (leave func()) {
-	s.seat <- struct{}{}
-	return func() { <-s.seat }
+// HoldWrites takes the write lock, so that writes wait, until the func returned is called.
+func (s *Store) HoldWrites() (release func()) {
+	s.writing <- struct{}{}
+	return func() { <-s.writing }
 }
 
 // Panic makes a write panic.
@@ -58,8 +58,8 @@ func (s *Store) LimitLog(pages int) { s.logLimit, s.checkpointAt = pages, pages 
 
 // Checkpoint copies the log into the file now.
 func (s *Store) Checkpoint() error {
-	s.seat <- struct{}{}
-	defer func() { <-s.seat }()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
 	return s.checkpoint()
 }
 

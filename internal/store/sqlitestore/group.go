@@ -80,7 +80,7 @@ func (q *queue) withdraw(w *write) bool {
 	return true
 }
 
-// submit puts a write into the next group and waits for its answer. Whoever finds the writer's seat
+// submit puts a write into the next group and waits for its answer. Whoever finds the write lock
 // free takes it and commits for everybody who waits: a lone write wakes nobody and waits for nobody,
 // and under load those who come while a group commits are the next group. When ctx ends before the
 // group begins, nothing is written; after that the answer is waited for.
@@ -96,7 +96,7 @@ func (s *Store) submit(ctx context.Context, bytes int, do func(g *group) (answer
 		select {
 		case err := <-w.done:
 			return err
-		case s.seat <- struct{}{}:
+		case s.writing <- struct{}{}:
 			s.lead()
 		case <-ctx.Done():
 			if s.queue.withdraw(w) {
@@ -107,24 +107,24 @@ func (s *Store) submit(ctx context.Context, bytes int, do func(g *group) (answer
 	}
 }
 
-// lead commits one group and leaves the seat. When the log has become long, the seat is left after it
+// lead commits one group and releases the write lock: when the log has become long, after it
 // was copied, which nobody who has been answered needs to wait for.
 func (s *Store) lead() {
 	defer func() {
 		if !s.checkpointDue() {
-			<-s.seat
+			<-s.writing
 			return
 		}
 		go func() {
 			s.checkpointOrFail()
-			<-s.seat
+			<-s.writing
 		}()
 	}()
 	s.commitWaiting()
 }
 
 // commitWaiting commits one group and answers its writes, and reports whether there were any. Its caller
-// has the seat.
+// has the write lock.
 func (s *Store) commitWaiting() bool {
 	batch := s.queue.take()
 	if len(batch) == 0 {

@@ -21,7 +21,7 @@ import (
 func together(t *testing.T, s *sqlitestore.Store, writes ...func() error) []error {
 	t.Helper()
 	errs := make([]error, len(writes))
-	leave := s.Seat()
+	leave := s.HoldWrites()
 	var all sync.WaitGroup
 	for i, write := range writes {
 		all.Go(func() { errs[i] = write() })
@@ -407,7 +407,7 @@ func fill(t *testing.T, s *sqlitestore.Store, job string, payloads int) {
 		check(t, s.PutPayload(t.Context(), job, fmt.Sprint(i), make([]byte, payloadSize)))
 	}
 	// The last checkpoint may be under way.
-	s.Seat()()
+	s.HoldWrites()()
 }
 
 func logSize(t *testing.T, path string) int64 {

@@ -83,7 +83,7 @@ func (s *Store) heal() {
 		select {
 		case <-s.closing:
 			return
-		case s.seat <- struct{}{}:
+		case s.writing <- struct{}{}:
 		}
 		err := s.reopen()
 		switch {
@@ -97,7 +97,7 @@ func (s *Store) heal() {
 		default:
 			s.logger.Error("the store cannot go on yet", "error", err)
 		}
-		<-s.seat
+		<-s.writing
 		if err == nil || isFinal(err) {
 			return
 		}
@@ -106,7 +106,7 @@ func (s *Store) heal() {
 
 // reopen takes a new connection, and makes something durable. That proves that the disk takes writes, and
 // settles what became of the commit that failed: what it left of itself in the log is written over, or was
-// committed and is flushed now. Its caller has the seat.
+// committed and is flushed now. Its caller has the write lock.
 func (s *Store) reopen() error {
 	err := s.conn.close()
 	if err != nil {

@@ -11,7 +11,7 @@
 //
 // # How
 //
-// One goroutine writes at a time: whoever finds the writer's seat free commits for all who wait. While
+// One goroutine writes at a time: whoever finds the write lock free commits for all who wait. While
 // a group commits the next one collects, so the load makes the groups and a lone write waits for
 // nobody. The file is in WAL mode with synchronous=NORMAL: SQLite itself flushes around checkpoints
 // only, in the order that keeps the file whole, and this package flushes the log, once, after the
@@ -93,8 +93,8 @@ type Store struct {
 	// logPages is how long the log is, checkpointAt how long it may become now, and logLimit how long
 	// when nothing is in the way. Only the writer uses them.
 	logPages, checkpointAt, logLimit int
-	// seat is held by the one goroutine that writes.
-	seat chan struct{}
+	// writing is the write lock: it is held by the one goroutine that writes.
+	writing chan struct{}
 	// path is the file; temporary is its folder, if the store is a private one.
 	path, temporary string
 	logger          *slog.Logger
@@ -132,7 +132,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		steps = defaultCacheSteps
 	}
 	s := &Store{
-		cache: newCache(max(0, steps)), seat: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages,
+		cache: newCache(max(0, steps)), writing: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages,
 		logger: options.Logger, closing: make(chan struct{}), lost: make(chan struct{}),
 	}
 	if s.logger == nil {
@@ -212,8 +212,8 @@ func (s *Store) Shut() error {
 		return ErrClosed
 	}
 	close(s.closing)
-	// The seat is never left again. What waits was begun, so it is ended.
-	s.seat <- struct{}{}
+	// The write lock is never released again. What waits was begun, so it is ended.
+	s.writing <- struct{}{}
 	for s.commitWaiting() {
 	}
 	s.cache.clear()

@@ -297,7 +297,7 @@ func TestWhatIsKeptInMemoryIsWhatIsInTheFile(t *testing.T) {
 
 func TestAWriteWhoseContextEndsBeforeItsGroupBeginsIsNotMade(t *testing.T) {
 	s, _ := openFile(t)
-	leave := s.Seat()
+	leave := s.HoldWrites()
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error)
 	go func() { answered <- s.Create(ctx, benchJob(1)) }()

@@ -8,13 +8,13 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// What a process was given to deal with.
+// What batch a process was given to deal with.
 
 // given notes the events of a batch, for the story.
 func (l *life) given(batch events.SQSEvent) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
-	l.letters, l.firsts = map[string][]job.Event{}, map[string]string{}
+	l.batch, l.firsts = map[string][]job.Event{}, map[string]string{}
 	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
 	l.older = l.w.mixed && !l.newer()
 	for _, answered := range l.w.answered {
@@ -27,7 +27,7 @@ func (l *life) given(batch events.SQSEvent) {
 		case in.Submit != nil:
 			l.submitted[in.Submit.ID] = true
 		default:
-			l.letters[in.Job] = append(l.letters[in.Job], in.Event)
+			l.batch[in.Job] = append(l.batch[in.Job], in.Event)
 		}
 	}
 }
@@ -37,14 +37,14 @@ func (l *life) asked(id string, e job.Event) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.firsts = map[string]string{}
-	l.letters, l.asks = map[string][]job.Event{id: {e}}, true
+	l.batch, l.asks = map[string][]job.Event{id: {e}}, true
 }
 
 // later reports whether a call finds something out about an attempt for a later event of a batch that has several of
 // one job: about another attempt of it was asked before. w.mu is held.
 func (l *life) later(op, on string) bool {
 	job, attempt, found := strings.Cut(on, "/")
-	if !found || op != "close" && op != "look" || len(l.letters[job]) < 2 {
+	if !found || op != "close" && op != "look" || len(l.batch[job]) < 2 {
 		return false
 	}
 	first := l.firsts[job]
