@@ -34,7 +34,7 @@ func TestRepliesAreNamesAndURLs(t *testing.T) {
 }
 
 // Who is registered is told of the jobs that name them, and of no other.
-func TestWhoIsRegisteredIsToldOfHisJobs(t *testing.T) {
+func TestWhoIsRegisteredIsToldOfTheirJobs(t *testing.T) {
 	var got []string
 	status := http.StatusAccepted
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

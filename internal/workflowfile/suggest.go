@@ -19,8 +19,8 @@ func suggest(name string, names []string) string {
 	return ": known are " + strings.Join(names, ", ")
 }
 
-// distance counts the letters that must be put in, taken out or changed to make b of a. Names of more
-// than 40 letters are nobody's typing error.
+// distance counts the characters that must be put in, taken out or changed to make b of a. Names of more
+// than 40 characters are nobody's typing error.
 func distance(a, b string) int {
 	const longest = 40
 	if len(a) > longest {

@@ -192,7 +192,7 @@ func define(w makegood.Workflow) ([]byte, error) {
 	return definition, nil
 }
 
-// complete gives w what WithDefaults leaves to the agents: canonical values, and an action for the
+// complete adds to w what WithDefaults leaves to the agents: canonical values, and an action for the
 // undo of an http step, which has no other name for what it does.
 func (c *check) complete(w makegood.Workflow) makegood.Workflow {
 	for i := range w.Steps {

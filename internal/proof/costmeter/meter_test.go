@@ -15,7 +15,7 @@ import (
 
 // A request that the SDK repeats is paid for each time, so it is counted each time; and who asked sees nothing of what the
 // meter asked for.
-func TestEveryTryIsCountedAndTheCallerSeesHisOwnAnswer(t *testing.T) {
+func TestEveryTryIsCountedAndTheCallerSeesTheirOwnAnswer(t *testing.T) {
 	tries := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body) // What is missing fails the test below.

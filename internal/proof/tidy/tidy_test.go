@@ -167,6 +167,8 @@ func (s source) at(pos token.Pos, format string, args ...any) string {
 
 func (s source) line(pos token.Pos) int { return s.fset.Position(pos).Line }
 
+func (s source) offset(pos token.Pos) int { return s.fset.Position(pos).Offset }
+
 // goFiles returns the Go files; ours those that are no tests.
 func goFiles(sources []source) []source {
 	return slices.DeleteFunc(slices.Clone(sources), func(s source) bool { return s.file == nil })

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
+	"unicode"
 )
 
 // emptyNames say nothing of what a package is for.
@@ -165,6 +167,175 @@ func embeds(g *ast.GenDecl, v *ast.ValueSpec) bool {
 	return false
 }
 
+// fieldWord is a word of our own where the field has one, or one that says something else elsewhere.
+type fieldWord struct {
+	word string // a regular expression of whole words, in lower case
+	say  string
+}
+
+// fieldWords are not said in an identifier, a comment or a document.
+var fieldWords = []fieldWord{
+	{`beats?|beaten|beating`, "heartbeat, or extend"},
+	{`letters?`, "message, batch or envelope"},
+	{`errands?`, "command, task or batch"},
+	{`mailbox(?:es)?|postm[ae]n`, "queue, or outbox"},
+	{`seats?`, "lock"},
+	{`he|him|his|himself|she|her|hers|herself`, "they"},
+	{`tells? (?:\S+ ){1,4}apart|told apart`, "distinguish: to tell is to let somebody know"},
+	{`shared (?:steps?|tasks?|attempts?)`, "exclusive: false"}, // In documents: Go's field is Shared, for the sake of its zero value.
+}
+
+// fieldPhrases are the field's own, with a word in them that is elsewhere ours.
+var fieldPhrases = regexp.MustCompile(`\bdead-?(?:\s|//)*letter(?:s|ed)?\b|\bletters and digits\b`)
+
+// fieldExceptions are the files, or folders, in which a word is meant as anybody means it.
+var fieldExceptions = []struct{ path, word, why string }{
+	{"docs/deploy.md", "letter", "the sample workflow hello writes one"},
+	{"engine/engine_test.go", "letter", "the workflow of the test writes one"},
+	{"engine/engine_test.go", "letters", "the workflow of the test writes them"},
+	{"engine/example_test.go", "seat", "one in an aeroplane"},
+	{"internal/httpagent/request.go", "letter", "one of the alphabet"},
+	{"workflows/hello/", "letter", "the sample workflow writes one"},
+}
+
+func checkFieldWords(sources []source) []string {
+	var found []string
+	for _, s := range sources {
+		if s.path == "CHANGELOG.md" {
+			continue // It tells of the past in the words of then.
+		}
+		if s.file == nil {
+			found = append(found, saidIn(s, s.text, 1)...)
+			continue
+		}
+		for _, group := range s.file.Comments {
+			found = append(found, saidIn(s, s.text[s.offset(group.Pos()):s.offset(group.End())], s.line(group.Pos()))...)
+		}
+		known := map[string]bool{}
+		for _, name := range named(s.file) {
+			if !known[name.Name] {
+				found = append(found, saidIn(s, spaced(name.Name), s.line(name.Pos()))...)
+			}
+			known[name.Name] = true
+		}
+	}
+	return found
+}
+
+// fieldRule finds any of fieldWords; which one it was says the number of its group.
+var fieldRule = regexp.MustCompile(`\b(?:` + strings.Join(fieldPatterns(), "|") + `)\b`)
+
+func fieldPatterns() (patterns []string) {
+	for _, w := range fieldWords {
+		patterns = append(patterns, "("+w.word+")")
+	}
+	return patterns
+}
+
+// saidIn returns what is said in a text that begins in a line of the source.
+func saidIn(s source, text string, line int) []string {
+	text = strings.ToLower(text)
+	if !fieldRule.MatchString(text) {
+		return nil
+	}
+	text = fieldPhrases.ReplaceAllStringFunc(text, func(phrase string) string {
+		return strings.Repeat("\n", strings.Count(phrase, "\n"))
+	})
+	var found []string
+	for _, at := range fieldRule.FindAllStringSubmatchIndex(text, -1) {
+		said, group := text[at[0]:at[1]], 1
+		for at[2*group] < 0 {
+			group++
+		}
+		if !excepted(s, said) {
+			found = append(found, fmt.Sprintf("%s:%d: %q: say %s", s.path, line+strings.Count(text[:at[0]], "\n"), said, fieldWords[group-1].say))
+		}
+	}
+	return found
+}
+
+func excepted(s source, word string) bool {
+	if s.file != nil && strings.HasPrefix(word, "shared ") {
+		return true
+	}
+	for _, e := range fieldExceptions {
+		if e.word == word && strings.HasPrefix(s.path, e.path) {
+			return true
+		}
+	}
+	return false
+}
+
+// No exception is there for a file that has gone, or that says the word no more.
+func TestEveryExceptionOfTheWordsIsNeeded(t *testing.T) {
+	sources := readTree(t)
+	for _, e := range fieldExceptions {
+		if e.why == "" || !slices.ContainsFunc(sources, func(s source) bool {
+			return strings.HasPrefix(s.path, e.path) && strings.Contains(strings.ToLower(s.text), e.word)
+		}) {
+			t.Errorf("%s %q: want a reason, and a file that says it", e.path, e.word)
+		}
+	}
+}
+
+// named returns the identifiers of a file, but for those that stand behind a dot: a thing of ours is declared
+// somewhere.
+func named(f *ast.File) []*ast.Ident {
+	behind := map[*ast.Ident]bool{}
+	var names []*ast.Ident
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			behind[n.Sel] = true
+		case *ast.Ident:
+			if !behind[n] {
+				names = append(names, n)
+			}
+		}
+		return true
+	})
+	return names
+}
+
+// spaced returns the words of an identifier.
+func spaced(identifier string) string {
+	var words strings.Builder
+	for i, c := range identifier {
+		if c == '_' || unicode.IsUpper(c) && i > 0 {
+			words.WriteByte(' ')
+		}
+		if c != '_' {
+			words.WriteRune(c)
+		}
+	}
+	return words.String()
+}
+
+// checkReturns wants of the doc comment of a function what those of the standard library say first.
+func checkReturns(sources []source) []string {
+	var found []string
+	for _, s := range goFiles(sources) {
+		for _, d := range s.file.Decls {
+			f, is := d.(*ast.FuncDecl)
+			if !is || f.Doc == nil || f.Type.Results == nil {
+				continue
+			}
+			doc, has := strings.CutPrefix(f.Doc.Text(), f.Name.Name+" ")
+			switch {
+			case !has:
+			case strings.HasPrefix(doc, "gives ") && !givesAway.MatchString(doc):
+				found = append(found, s.at(f.Pos(), "%s gives: say returns", f.Name.Name))
+			case strings.HasPrefix(doc, "says whether ") || strings.HasPrefix(doc, "tells whether "):
+				found = append(found, s.at(f.Pos(), "%s says whether: say reports whether", f.Name.Name))
+			}
+		}
+	}
+	return found
+}
+
+// givesAway is what gives up, or gives something to somebody.
+var givesAway = regexp.MustCompile(`^gives (up|back|\S+( \S+){0,2} (up|back|free|its|their|to)|an? \S+ (the|its|an?)|every|both)\b`)
+
 func wordRules() []rule {
 	return []rule{
 		{
@@ -178,6 +349,33 @@ func wordRules() []rule {
 				{`"misc"`, tree{"misc/a.go": "package misc\n", "misc/b.go": "package misc\n"}},
 			},
 			good: []tree{{"internal/wire/a.go": "package wire\n", "internal/utility/a.go": "package utility\n"}},
+		},
+		{
+			name:  "the field's words are said",
+			check: checkFieldWords,
+			wrong: []mistake{
+				{`a.go:2: "beat": say heartbeat`, tree{"a.go": "package a\nfunc doBeat() {}\n"}},
+				{`a.go:4: "letters": say message, batch or envelope`, tree{"a.go": "package a\n\n// What is there:\n// letters.\n"}},
+				{`"errand": say command`, tree{"a_test.go": "package a\nfunc f() { errand := 1 }\n"}},
+				{`"mailbox": say queue`, tree{"a.go": "package a\ntype mailbox struct{}\n"}},
+				{`"seat": say lock`, tree{"a.go": "package a\ntype t struct{ writer_seat int }\n"}},
+				{`docs/x.md:2: "him": say they`, tree{"docs/x.md": "An operator:\nask him.\n"}},
+				{`"told apart": say distinguish`, tree{"README.md": "The two are told apart.\n"}},
+				{`"shared step": say exclusive: false`, tree{"docs/x.md": "A shared step.\n"}},
+			},
+			good: []tree{{
+				"a.go":         "package a\n// A heartbeat; the history of others, in letters and digits; dead\n// letters.\nvar deadLetter, x = \"his letter\", unicode.Letter\n",
+				"CHANGELOG.md": "Beat is Heartbeat.\n", "workflows/hello/a.go": "package hello\ntype Letter int\n",
+			}},
+		},
+		{
+			name:  "a function returns and reports",
+			check: checkReturns,
+			wrong: []mistake{
+				{"a.go:3: f gives: say returns", tree{"a.go": "package a\n// f gives one.\nfunc f() int { return 1 }\n"}},
+				{"f says whether: say reports", tree{"a_test.go": "package a\n// f says whether it is.\nfunc (t) f() bool { return true }\n"}},
+			},
+			good: []tree{{"a.go": "package a\n// f gives a lease up.\nfunc f() error { return nil }\n// g gives a reader its text.\nfunc g() {}\n// h returns one.\nfunc h() int { return 1 }\n"}},
 		},
 		{
 			name:  "nothing is left for later in a comment",

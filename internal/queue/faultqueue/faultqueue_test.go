@@ -126,7 +126,7 @@ func TestWhatIsLostDoubledAndDelayedIsAnsweredAsSent(t *testing.T) {
 
 // Of the messages of one Send, those with an error and those without are distinguished correctly,
 // whatever else happens to them.
-func TestAMessageThatFailedIsToldApartFromItsNeighbours(t *testing.T) {
+func TestAMessageThatFailedIsDistinguishedFromItsNeighbours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 2000
 		for _, o := range []Options{{FailBefore: 0.2, Reorder: 1, Duplicate: 0.1}, {FailAfter: 0.2, Reorder: 1}} {

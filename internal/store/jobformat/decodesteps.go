@@ -110,7 +110,7 @@ func (d *decoder) activity(p Place, sum, may uint64) error {
 	return readActivity(a, rest, d.epoch)
 }
 
-// keptOfSteps gives the steps what a later release knows of them.
+// keptOfSteps puts back into the steps what a later release knows of them.
 func (d *decoder) keptOfSteps() error {
 	for _, data := range d.stepsKept {
 		at := -1

@@ -88,7 +88,7 @@ func (g *group) expire(finished time.Time) (deleted int, more bool, err error) {
 	return len(jobs), len(jobs) == expiryJobs, nil
 }
 
-// Shrink gives some of the file's free pages back, beyond what it keeps for the jobs to come, and says
+// Shrink returns to the disk some of the file's free pages, beyond what it keeps for the jobs to come, and reports
 // whether there are more. The file is shorter after the next checkpoint.
 func (s *Store) Shrink(ctx context.Context) (more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {

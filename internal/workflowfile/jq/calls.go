@@ -126,7 +126,7 @@ func withoutZoneName(args []*gojq.Query) bool {
 	}
 	_, rest, found := strings.Cut(args[0].Term.Str.Str, "%")
 	for ; found; _, rest, found = strings.Cut(rest, "%") {
-		// Flags and a width may stand between % and its letter.
+		// Flags and a width may stand between % and its verb.
 		rest = strings.TrimLeft(rest, "-_0123456789^#:+")
 		if strings.HasPrefix(rest, "Z") {
 			return false
