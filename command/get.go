@@ -77,7 +77,7 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (makegood.Job, error)
 	return job, failed(err)
 }
 
-// jobs returns where the jobs are: a folder, or what the flags and the environment name. What it gives beside is called
+// jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called
 // after the last use.
 func (o *remote) jobs(cmd *cobra.Command, data string) (client.Jobs, func(), error) {
 	if data == "" {

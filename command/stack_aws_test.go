@@ -169,7 +169,7 @@ func (s *deployedStack) job(t *testing.T, args ...string) makegood.Job {
 	return job
 }
 
-// ids runs list with --json, until it gives these jobs: an index may lag behind.
+// ids runs list with --json, until it lists these jobs: an index may lag behind.
 func (s *deployedStack) wantListed(t *testing.T, want []string, scan bool, args ...string) {
 	t.Helper()
 	var got struct {

@@ -63,7 +63,7 @@ func write(folder string) error {
 	return nil
 }
 
-// invoker runs one function, named as in template.yaml, on an event, and gives its answer.
+// invoker runs one function, named as in template.yaml, on an event, and returns its answer.
 type invoker func(ctx context.Context, function string, event []byte, variables map[string]string) (string, error)
 
 // runCases runs all cases from the files of a folder, each on a table and queues of its own, and compares.

@@ -135,7 +135,7 @@ func (w *world) listable(name string) job.Job {
 	return j
 }
 
-// list reads a list to its end, holds each page to its limit and no job to come twice, and gives this
+// list reads a list to its end, holds each page to its limit and no job to come twice, and returns this
 // test's jobs.
 func (w *world) list(filter store.Filter, limit int) []store.Listed {
 	w.Helper()
