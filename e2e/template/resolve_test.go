@@ -80,7 +80,7 @@ func (t *template) resolve(v any) any {
 	return v
 }
 
-// call gives what a function gives.
+// call returns what a function of the template returns.
 func (t *template) call(name string, argument any) (value any, known bool) {
 	switch name {
 	case "Ref":
@@ -128,7 +128,7 @@ func (t *template) find(arguments []any) any {
 	return found
 }
 
-// named gives what a name stands for.
+// named returns what a name stands for.
 func (t *template) named(name string) any {
 	if value, ok := t.parameters[name]; ok {
 		return value
