@@ -21,7 +21,7 @@ func three() makegood.Workflow {
 	}}
 }
 
-// broken gives what w breaks of the rules, in a line each: where, and what.
+// broken returns what w breaks of the rules, in a line each: where, and what.
 func broken(w makegood.Workflow) string {
 	c := newCheck(nil)
 	c.rules(w)
