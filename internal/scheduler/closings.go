@@ -95,7 +95,7 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 		m.known.assume(ask)
 		return nil
 	}
-	found, err := s.ask(ctx, m, j, ask)
+	found, err := s.ask(ctx, m, j, ask, m.now)
 	if errors.Is(err, store.ErrConflict) {
 		// The claim that was to be overruled is another one now: nothing that was found still counts.
 		m.known.mu.Lock()
@@ -114,13 +114,14 @@ func (s *Scheduler) answer(ctx context.Context, m *moved, j job.Job, ask machine
 	return nil
 }
 
-func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.Ask) (job.Found, error) {
+// ask asks as of now: for a decision, the moment of it.
+func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.Ask, now time.Time) (job.Found, error) {
 	slot, until := slotOf(m.compiled.Workflow, j, ask.Step, ask.Undo)
 	switch ask.Kind {
 	case machine.AskLook:
-		return s.config.Closings.Look(ctx, slot, ask.Attempt, until, s.now())
+		return s.config.Closings.Look(ctx, slot, ask.Attempt, until, now)
 	case machine.AskClose:
-		c := store.Closing{Attempt: ask.Attempt, Until: until, Now: s.now(), LockedBy: ask.LockedBy}
+		c := store.Closing{Attempt: ask.Attempt, Until: until, Now: now, LockedBy: ask.LockedBy}
 		if ask.Mark {
 			c.Ends = machine.ClosingEnds(m.compiled.Workflow, ask.Step, ask.Undo, c.Now)
 		}
@@ -146,31 +147,27 @@ func slotOf(w makegood.Workflow, j job.Job, step string, undo bool) (slot store.
 	return store.Slot{Agent: agent, Job: j.ID, Birth: j.Birth, Step: step}, activity.ClaimUntil()
 }
 
-// closeAll empties the outbox of its closings.
-func (s *Scheduler) closeAll(ctx context.Context, out *outbox) {
-	inParallel(len(out.closings), func(i int) { s.close(ctx, out.closings[i]) })
-	out.closings = nil
-}
-
-// close closes attempts of a job. The answers move it, all in one move. What could not be closed is an error beside that;
+// close closes the attempts of a job that are unwanted. The answers move it, all in one move. What could not be closed is an error beside that;
 // the event comes again, or the Supervisor does.
-func (s *Scheduler) close(ctx context.Context, c closings) {
-	errs := unanswered(len(c.attempts))
-	answers := make([]job.Event, len(c.attempts))
-	inParallel(len(c.attempts), func(i int) {
-		answers[i], errs[i] = s.closeOne(ctx, &c.work.moved, c.attempts[i])
+func (s *Scheduler) close(ctx context.Context, w *work) {
+	unwanted := w.unwanted
+	w.unwanted = nil
+	errs := unanswered(len(unwanted))
+	answers := make([]job.Event, len(unwanted))
+	inParallel(len(unwanted), func(i int) {
+		answers[i], errs[i] = s.closeOne(ctx, &w.moved, unwanted[i])
 	})
 	for _, e := range answers {
 		if e != nil {
-			c.work.follows(e)
+			w.follows(e)
 		}
 	}
-	c.work.fail(errors.Join(errs...))
+	w.fail(errors.Join(errs...))
 }
 
 func (s *Scheduler) closeOne(ctx context.Context, m *moved, c job.CloseAttempt) (job.Event, error) {
 	ask := machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark}
-	found, err := s.ask(ctx, m, m.job, ask)
+	found, err := s.ask(ctx, m, m.job, ask, s.now())
 	if err != nil {
 		return nil, fmt.Errorf("close attempt %d of step %s of job %s: %w", c.Attempt, c.Step, m.job.ID, err)
 	}

@@ -97,17 +97,24 @@ func (b *batch) event(in wire.Incoming, record events.SQSMessage) {
 
 // handle stores the jobs of submissions, does all work, and settles what becomes of the records.
 func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventResponse {
+	s.putAllAway(ctx, b) // Before the work, which may take all the time there is.
 	s.submitAll(ctx, b)
 	s.workOff(ctx, b.work)
-	for _, u := range b.unfit {
-		s.putAway(ctx, b, u)
-	}
+	s.putAllAway(ctx, b)
 	for _, w := range b.work {
 		b.leaveReplies(w)
 		s.settle(ctx, b, w)
 	}
 	s.leaveAll(ctx, b)
 	return sqsbatch.Response(b.failed)
+}
+
+// putAllAway deals with all records of which nothing could be made so far.
+func (s *Scheduler) putAllAway(ctx context.Context, b *batch) {
+	for _, u := range b.unfit {
+		s.putAway(ctx, b, u)
+	}
+	b.unfit = nil
 }
 
 // putAway deals with a record of which nothing could be made: what a newer release must decide about is left, what is
@@ -122,12 +129,13 @@ func (s *Scheduler) putAway(ctx context.Context, b *batch, u unfit) {
 		s.config.Logger.WarnContext(ctx, "submission goes back to the queue", "job", u.in.Job, "error", u.why)
 		b.failed = append(b.failed, u.record.MessageId)
 	default:
-		s.stats.Add(func(t *Stats) { t.Poisoned++ })
 		// The reason may quote the message, so it is in quarantine beside it, and not in the log.
 		s.config.Logger.WarnContext(ctx, "poison goes into quarantine", "messageId", u.record.MessageId, "bytes", len(u.record.Body))
 		if sqsbatch.Quarantine(ctx, s.config.Queue, s.config.Quarantine, u.record, u.why.Error()) != nil {
 			b.failed = append(b.failed, u.record.MessageId)
+			return
 		}
+		s.stats.Add(func(t *Stats) { t.Poisoned++ })
 	}
 }
 

@@ -245,8 +245,11 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	}
 	s.stats.Add(func(t *Stats) { t.Parked++ })
 	notice := job.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
-	if err := s.config.Notifier.Announce(ctx, notify.Notice{Job: id, Announcement: notice}); err != nil {
-		s.config.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
+	within, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	told := s.patiently(within, func() error { return s.config.Notifier.Announce(within, notify.Notice{Job: id, Announcement: notice}) })
+	if told != nil {
+		s.config.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", told)
 		return nil
 	}
 	_, err := s.parkUntil(ctx, id, again, reason, s.now().Add(makegood.FarKey))

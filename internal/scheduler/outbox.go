@@ -14,14 +14,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// outbox is what a round of moves has made due: messages by their queues, closings by their jobs, and alerts. What a job
-// announces stays with its work: what follows in a later round may change it.
+// outbox is the messages that a round of moves has made due, by their queues. What else is due stays with the work of its
+// job: what follows in a later round may change it.
 type outbox struct {
 	// queues are in the order in which something was first put in for them.
 	queues   []string
 	messages map[string][]envelope
-	closings []closings
-	alerts   []string // the agents that they are about
 }
 
 // envelope is a message on its way.
@@ -45,12 +43,6 @@ type reminder struct {
 	message queue.Message
 }
 
-// closings are the attempts of one job that are to be closed.
-type closings struct {
-	work     *work
-	attempts []job.CloseAttempt
-}
-
 func (o *outbox) put(name string, e envelope) {
 	if o.messages == nil {
 		o.messages = make(map[string][]envelope)
@@ -66,7 +58,7 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	commands := w.moved.commands
 	w.moved.commands = nil
 	var tasks []job.Dispatch
-	unwanted := closings{work: w}
+	w.unwanted = nil
 	for _, c := range commands {
 		switch c := c.(type) {
 		case job.Dispatch:
@@ -74,11 +66,11 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 		case job.Remind:
 			w.fail(s.remind(out, w, c))
 		case job.CloseAttempt:
-			unwanted.attempts = append(unwanted.attempts, c)
+			w.unwanted = append(w.unwanted, c)
 		case job.Announce:
 			w.notices = append(w.notices, c.Announcement)
 		case job.AlertAgent:
-			out.alerts = append(out.alerts, c.Agent)
+			w.alerts = append(w.alerts, c.Agent)
 		default:
 			panic(fmt.Sprintf("scheduler: unknown command %T", c))
 		}
@@ -86,20 +78,20 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	err := s.dispatch(ctx, out, w, tasks)
 	if park := new(parkError); errors.As(err, &park) {
 		park.seen = w.moved.job.CompleteBy
-		w.notices = nil
+		w.notices, w.unwanted = nil, nil
 		w.fail(s.park(ctx, w.job, park))
 		return
 	}
 	w.fail(err)
-	if len(unwanted.attempts) > 0 {
-		out.closings = append(out.closings, unwanted)
-	}
 }
 
 // dispatch puts tasks into the outbox. One whose expressions fail can never be sent: that is our fault, and no time will
 // mend it.
 func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []job.Dispatch) error {
 	for _, d := range tasks {
+		if w.sent[d] {
+			continue // What follows from an event is derived under its cause, and that of its tasks again.
+		}
 		name, message, err := s.message(ctx, w.moved, d)
 		if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
 			w.follows(refused(d, wrong.Reason))
@@ -190,6 +182,7 @@ func (t task) sent(_ context.Context, s *Scheduler, err error) {
 	var never *queue.RefusedError
 	switch {
 	case err == nil:
+		t.work.isSent(t.dispatch)
 		s.stats.Add(func(t *Stats) { t.Tasks++ })
 	case errors.As(err, &never):
 		t.work.follows(refused(t.dispatch, never.Reason))

@@ -33,6 +33,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -51,6 +52,7 @@ type Scheduler struct {
 	definitions sync.Map // hash -> *workflowfile.Compiled
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
+	hanging     atomic.Int64 // the calls of those who are told that have not come back
 }
 
 // New makes a Scheduler. It panics on a configuration that lacks what must be set.

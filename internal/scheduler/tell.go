@@ -3,7 +3,9 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -13,6 +15,13 @@ import (
 // tellWithin is how long telling of one job may take: less than a minute, after which it is tried again anyway, and
 // little enough that a batch has time for it.
 const tellWithin = 5 * time.Second
+
+const (
+	// grace is what those who are told have when the time is over, to come back by themselves.
+	grace = 200 * time.Millisecond
+	// maxHanging is how many calls may hang that nobody waits for any more.
+	maxHanging = 100
+)
 
 const (
 	// alertEvery is how often an operator is told, at most, that an agent claims nothing.
@@ -74,7 +83,8 @@ func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, t
 			continue
 		}
 		if to != nil {
-			err := to.Announce(ctx, notify.Notice{Job: w.job, Workflow: w.moved.job.Workflow, ReplyTo: w.moved.job.ReplyTo, Announcement: a})
+			notice := notify.Notice{Job: w.job, Workflow: w.moved.job.Workflow, ReplyTo: w.moved.job.ReplyTo, Announcement: a}
+			err := s.patiently(ctx, func() error { return to.Announce(ctx, notice) })
 			if errors.Is(err, notify.ErrElsewhere) {
 				return told, 0
 			}
@@ -96,8 +106,50 @@ func (s *Scheduler) alert(ctx context.Context, agent string) {
 	if known && (now.Before(last.(time.Time)) || !s.alerts.CompareAndSwap(agent, last, now.Add(alertEvery))) {
 		return
 	}
-	if err := s.config.Notifier.AgentSilent(ctx, agent); err != nil {
+	within, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	if err := s.patiently(within, func() error { return s.config.Notifier.AgentSilent(within, agent) }); err != nil {
 		s.config.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", agent, "error", err)
 		s.alerts.Store(agent, now.Add(alertAgain))
 	}
+}
+
+// errDeaf: whoever is told does not come back although the time is over.
+var errDeaf = errors.New("who is told does not answer, and ignores that the time is over")
+
+// patiently calls somebody who is told, and gives up on them a little after the time is over: they may be the caller's
+// own code, which may ignore that, or panic. Neither may stop the engine.
+func (s *Scheduler) patiently(ctx context.Context, call func() error) error {
+	if s.hanging.Load() >= maxHanging {
+		return errDeaf
+	}
+	answer := make(chan error, 1)
+	var over atomic.Bool // the call has come back, or was given up
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				answer <- fmt.Errorf("who is told panicked: %v", r)
+			}
+			if !over.CompareAndSwap(false, true) {
+				s.hanging.Add(-1)
+			}
+		}()
+		answer <- call()
+	}()
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	select {
+	case err := <-answer:
+		return err
+	case <-late.Done():
+	}
+	if over.CompareAndSwap(false, true) {
+		s.hanging.Add(1)
+	}
+	return errDeaf
 }

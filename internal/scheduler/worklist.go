@@ -27,8 +27,12 @@ type work struct {
 	// moved is the job as it was moved last, and verdicts are those on all events so far, in their order.
 	moved    moved
 	verdicts []machine.Verdict
-	// notices are what is to be told of the job as it was moved last.
+	// unwanted are the attempts that are to be closed, and sent those whose tasks are out.
+	unwanted []job.CloseAttempt
+	sent     map[job.Dispatch]bool
+	// notices are what is to be told of the job as it was moved last, and alerts are the agents that claim nothing.
 	notices []job.Announcement
+	alerts  []string
 	// err is all that failed: the records must come again.
 	err error
 }
@@ -47,36 +51,50 @@ func (w *work) becomes(m moved) {
 // follows adds an event that says what became of what was carried out.
 func (w *work) follows(e job.Event) { w.next = append(w.next, e) }
 
+// isSent notes that the task of an attempt is out.
+func (w *work) isSent(d job.Dispatch) {
+	if w.sent == nil {
+		w.sent = make(map[job.Dispatch]bool)
+	}
+	w.sent[d] = true
+}
+
 // fail notes what failed, if anything did.
 func (w *work) fail(err error) { w.err = errors.Join(w.err, err) }
 
-// workOff does all work of a list. In rounds, until nothing follows any more, jobs are moved, and what that makes due
-// is carried out: first the tasks of all, then the closings. People are told when all tasks are out: nobody waits for an
-// agent because somebody else is slow to listen.
+// workOff does all work of a list. The jobs are moved, and the tasks of all go out together; what follows for each is
+// its own affair. People are told when all tasks are out: nobody waits for an agent because somebody else is slow to
+// listen.
 func (s *Scheduler) workOff(ctx context.Context, list []*work) {
-	var out outbox
-	for round := list; len(round) > 0; round = following(round) {
-		inParallel(len(round), func(i int) { s.moveNext(ctx, round[i]) })
-		for _, w := range round {
-			s.derive(ctx, &out, w)
-		}
-		s.send(ctx, &out)
-		s.closeAll(ctx, &out)
-	}
+	s.round(ctx, list)
+	inParallel(len(list), func(i int) { s.followUp(ctx, list[i]) })
 	inParallel(len(list), func(i int) { s.tell(ctx, list[i]) })
-	for _, agent := range out.alerts {
-		s.alert(ctx, agent)
+	for _, w := range list {
+		for _, agent := range w.alerts {
+			s.alert(ctx, agent)
+		}
 	}
 }
 
-// following is the work of a round that something followed from.
-func following(round []*work) (next []*work) {
-	for _, w := range round {
+// round moves jobs, and sends what that makes due.
+func (s *Scheduler) round(ctx context.Context, list []*work) {
+	var out outbox
+	inParallel(len(list), func(i int) { s.moveNext(ctx, list[i]) })
+	for _, w := range list {
+		s.derive(ctx, &out, w)
+	}
+	s.send(ctx, &out)
+}
+
+// followUp goes on with one job until nothing follows any more: what is unwanted is closed, and what became of that, and
+// of tasks that were refused, moves it again. A claim item that does not answer holds up its own job alone.
+func (s *Scheduler) followUp(ctx context.Context, w *work) {
+	for len(w.unwanted) > 0 || len(w.next) > 0 {
+		s.close(ctx, w)
 		if len(w.next) > 0 {
-			next = append(next, w)
+			s.round(ctx, []*work{w})
 		}
 	}
-	return next
 }
 
 // workOffSaved carries out what a save has made due for a caller, who may have hung up since: that must

@@ -96,6 +96,10 @@ func (w *world) mayWrite(after store.ClaimItem, taken bool) bool {
 
 // mayOverrule: only what cannot be true is written over.
 func (w *world) mayOverrule(slot store.Slot, j job.Job, before store.ClaimItem) {
+	// Who overrules has loaded the job since they saw the claim; another may have opened an attempt of that number since.
+	if known, ok := w.writer.seen[slot.Job]; ok {
+		j = known
+	}
 	s, _ := j.Step(slot.Step)
 	def, _ := w.stepOf(slot.Job, slot.Step)
 	longest := max(planOf(def, false).timeout, planOf(def, true).timeout) + makegood.MaxClaimAhead
