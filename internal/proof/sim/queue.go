@@ -38,6 +38,17 @@ type message struct {
 	gone      bool
 }
 
+// neverTakes reports whether no queue will ever take the task of an attempt. That is so from the first try on, or never:
+// it is too large, or not. w.mu is held.
+func (w *world) neverTakes(attempt string) bool {
+	never, known := w.never[attempt]
+	if !known {
+		never = w.faults.strikes(TaskRefused, attempt)
+		w.never[attempt] = never
+	}
+	return never
+}
+
 // put takes a message in, or loses it, or doubles it.
 func (q *simQueue) put(sender string, m queue.Message) error {
 	q.sent++
@@ -46,7 +57,7 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 		return errThrottled
 	}
 	if task, err := q.w.reading.task(m.Body); err == nil {
-		if attempt := on(task.Job, task.Step, task.Attempt); q.w.faults.strikes(TaskRefused, attempt) {
+		if attempt := on(task.Job, task.Step, task.Attempt); q.w.neverTakes(attempt) {
 			q.w.referee(task.Job).NotTaken(task.Step, task.Undo != nil)
 			return queue.Refused("the queue does not take %s", attempt)
 		}

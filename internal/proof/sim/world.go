@@ -128,6 +128,7 @@ type world struct {
 	// answered who was told how that went, nobodys those that were closed unclaimed, looked how often each was looked at
 	// since it was last said when, runOf the run of the embedded engine that opened each.
 	tried    map[string]bool
+	never    map[string]bool // see neverTakes
 	closings map[string]bool
 	answered map[string]map[*life]string
 	nobodys  map[string]bool
@@ -167,7 +168,7 @@ func Run(o Options) Result {
 		chance: c, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
-		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
+		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
