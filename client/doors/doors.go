@@ -4,7 +4,7 @@
 //	cfg, err := config.LoadDefaultConfig(ctx)
 //	at, err := doors.Find(ctx, cfg, "shop-prod")
 //	c, err := doors.New(doors.Config{AWS: cfg, Stack: "shop-prod", Addresses: at})
-//	job, created, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
+//	job, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
 //
 // It knows no rule about jobs; what a call promises is said in package client. docs/doors.md has the policies.
 package doors
