@@ -15,9 +15,9 @@ import (
 // Jobs is how a program works with jobs, wherever they are: an engine in its process (engine.Engine), an HTTP address
 // (New), a deployed stack (doors.New), or a folder that no engine needs to run on (folder.Open, which reads).
 //
-// Errors: ErrNotFound, *MismatchError, *RefusedError, *InvalidError, after which nothing has changed; and
-// *UnreachableError, or another, after which it is unknown what became of the request: every one may be made again
-// without harm.
+// Errors are wrapped: use errors.Is and errors.As. After ErrNotFound, *MismatchError, *RefusedError, *InvalidError, and
+// folder.ErrReadOnly of a folder that is asked to change something, nothing has changed. After *UnreachableError, or
+// another, it is unknown what became of the request: every one may be made again without harm.
 type Jobs interface {
 	// Submit stores a job, with its first attempts, before it answers, and returns it without payloads. Where the same id
 	// with the same content was there already, which is the same job, Existed is set.
@@ -25,7 +25,8 @@ type Jobs interface {
 	// Get reads a job with its input and outputs; Look without.
 	Get(ctx context.Context, id string) (makegood.Job, error)
 	Look(ctx context.Context, id string) (makegood.Job, error)
-	// Page returns a page of a list, after the one that gave cursor; empty: the first.
+	// Page returns a page of a list, after the one that gave cursor; empty: the first. A state that there is not, a state
+	// beside Paused, and a cursor of no page of such a list are an *InvalidError.
 	Page(ctx context.Context, filter Filter, cursor string) (Page, error)
 	// List returns jobs, and reads on as far as its caller does. An error ends it.
 	List(ctx context.Context, filter Filter) iter.Seq2[Listed, error]

@@ -140,7 +140,13 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 			t.Errorf("%T: got\n%s\nwant, as the engine says,\n%s", jobs, got, want)
 		}
 	}
+	for _, jobs := range []client.Jobs{eng, api, read} {
+		invalidLists(t, jobs)
+	}
 	for _, jobs := range []client.Jobs{eng, api} {
+		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
+			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
+		}
 		if got := refused(t, jobs); got != "mismatch invalid refused" {
 			t.Errorf("%T: got %q", jobs, got)
 		}
@@ -150,6 +156,28 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	}
 	if _, err := read.Ask(t.Context(), "bad", makegood.Resubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("asked of a folder: got %v, want %v", err, folder.ErrReadOnly)
+	}
+}
+
+func isInvalid(err error) bool {
+	_, is := errors.AsType[*client.InvalidError](err)
+	return is
+}
+
+// invalidLists asks for lists that cannot be, each refused in the same words.
+func invalidLists(t *testing.T, jobs client.Jobs) {
+	t.Helper()
+	for _, c := range []struct {
+		filter       client.Filter
+		cursor, want string
+	}{
+		{client.Filter{State: "foo"}, "", `list jobs: there is no state "foo"; there are [Pending Processing Processed Error Undoing Undone Cancelled]`},
+		{client.Filter{State: makegood.Error, Paused: true}, "", "list jobs: paused: want true, and no state beside it"},
+		{client.Filter{}, "garbage", `list jobs: the cursor "garbage" is of no page of this list`},
+	} {
+		if _, err := jobs.Page(t.Context(), c.filter, c.cursor); !isInvalid(err) || err.Error() != c.want {
+			t.Errorf("%T: %+v: got %v, want %s", jobs, c, err, c.want)
+		}
 	}
 }
 

@@ -72,8 +72,7 @@ func (e *Engine) read(ctx context.Context, id string, show func(job.Job, map[str
 
 // Page returns a page of a list: at most 200 jobs, the newest first.
 func (e *Engine) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
-	page, err := e.inner.ListJobs(ctx, store.Filter(filter), cursor, listPage)
-	return view.Page(page), err
+	return view.List(ctx, e.inner, filter, cursor, listPage)
 }
 
 // List returns jobs, the newest first, and reads on as far as its caller does.
@@ -83,6 +82,9 @@ func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[clien
 
 // Ask asks for a verb, and returns the job as it is stored after it, without payloads.
 func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
+	if !slices.Contains(makegood.Verbs(), verb) {
+		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.InvalidError{Message: fmt.Sprintf("there is no verb %.40q; there are %v", verb, makegood.Verbs())})
+	}
 	j, verdict, err := e.inner.Request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason), By: "engine"})
 	switch {
 	case err != nil:

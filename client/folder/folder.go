@@ -110,8 +110,7 @@ func (f *Folder) held(ctx context.Context, j job.Job) (map[string]job.Claim, err
 
 // Page returns a page of a list.
 func (f *Folder) Page(ctx context.Context, filter client.Filter, cursor string) (client.Page, error) {
-	page, err := f.reader.ListJobs(ctx, store.Filter(filter), cursor, listPage)
-	return view.Page(page), err
+	return view.List(ctx, f.reader, filter, cursor, listPage)
 }
 
 // List returns jobs, the newest first, and reads on as far as its caller does.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/canonical"
-	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // decode reads the body of a request into the struct that into points to, strictly: one object, no
@@ -110,7 +110,7 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 
 // listing is what a list is to show.
 type listing struct {
-	filter store.Filter
+	filter client.Filter
 	cursor string
 	limit  int
 }
@@ -122,13 +122,10 @@ func listQuery(r *http.Request) (listing, error) {
 		return listing{}, err
 	}
 	l := listing{
-		filter: store.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow"), Paused: values.Has("paused")},
+		filter: client.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow"), Paused: values.Has("paused")},
 		cursor: values.Get("cursor"), limit: DefaultLimit,
 	}
-	if l.filter.State != "" && !slices.Contains(makegood.ProcessStates(), l.filter.State) {
-		return l, bad("there is no state %.40q; there are %v", l.filter.State, makegood.ProcessStates())
-	}
-	if l.filter.Paused && (values.Get("paused") != "true" || l.filter.State != "") {
+	if l.filter.Paused && values.Get("paused") != "true" {
 		return l, bad("paused: want true, and no state beside it")
 	}
 	if text := values.Get("limit"); text != "" {

@@ -259,14 +259,14 @@ func (a *api) list(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	page, err := a.Backend.ListJobs(r.Context(), wanted.filter, wanted.cursor, wanted.limit)
-	if errors.Is(err, store.ErrNotFound) {
-		return answer{}, bad("the cursor %.40q is of no page of this list", wanted.cursor)
+	page, err := view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+		return answer{}, bad("%s", invalid.Message)
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(view.Page(page))
+	return ok(page)
 }
 
 // ask asks for a verb.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -77,6 +78,33 @@ func Listed(jobs []store.Listed) []client.Listed {
 // Page returns a page of a list.
 func Page(p store.Page) client.Page {
 	return client.Page{Jobs: Listed(p.Jobs), Cursor: p.Cursor, Scanned: p.Scanned}
+}
+
+// List reads a page of a list. A filter that can match nothing, and a cursor that no page of such a list gave, is a
+// *client.InvalidError.
+func List(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (client.Page, error) {
+	if wrong := wrongFilter(filter); wrong != "" {
+		return client.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: wrong})
+	}
+	page, err := jobs.ListJobs(ctx, store.Filter(filter), cursor, limit)
+	if errors.Is(err, store.ErrNotFound) {
+		return client.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
+	}
+	if err != nil {
+		return client.Page{}, err
+	}
+	return Page(page), nil
+}
+
+// wrongFilter says what is wrong with a filter; empty: nothing.
+func wrongFilter(filter client.Filter) string {
+	switch {
+	case filter.State != "" && !slices.Contains(makegood.ProcessStates(), filter.State):
+		return fmt.Sprintf("there is no state %.40q; there are %v", filter.State, makegood.ProcessStates())
+	case filter.State != "" && filter.Paused:
+		return "paused: want true, and no state beside it"
+	}
+	return ""
 }
 
 // Strays returns those jobs of an audit that are not as they should be.
