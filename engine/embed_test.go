@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -51,10 +52,12 @@ func Example_embedded() {
 	}
 	seen, err := api.Get(ctx, "h-1")
 	fmt.Println(seen.ProcessState, err)
-	stop()
-	fmt.Println(<-ended, eng.Close())
+
+	stop()                                  // ends ctx, and so Run
+	err = errors.Join(<-ended, eng.Close()) // Close once Run has returned
+	fmt.Println(err)
 	// Output:
 	// Processed <nil>
 	// Processed <nil>
-	// <nil> <nil>
+	// <nil>
 }
