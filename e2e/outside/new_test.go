@@ -5,7 +5,11 @@
 package outside
 
 import (
+	"bufio"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -23,22 +27,88 @@ func TestAProjectWorksAsItIsWritten(t *testing.T) {
 	m.does("go", "build", "./...")
 	m.wants(m.does("make", "test"), "ok  \texample.com/trips")
 	m.wants(m.does("make", "demo"), "4 jobs", "Processed       2", "Undone          2", "step hotel failed: it is fully booked")
-	m.wants(m.does("make", "check"), "nothing is lacking, for the agents flights, hotels, cars, http", "trip.yaml: ok, workflow trip, 3 steps")
+	m.wants(m.does("make", "check"), "nothing is lacking, for the agents flights, hotels, cars, http", "workflows/trip.yaml: ok, workflow trip, 3 steps")
 	m.wants(m.does("bin/trips", "--version"), "trips version ")
+	m.readAgain()
 	m.anAgentMore()
 }
 
-// anAgentMore does what the README says: a handler, and a word in the template.
+// anAgentMore types what the README says, the template last.
 func (m module) anAgentMore() {
 	m.t.Helper()
-	m.replace("agents.go", "\t\tbooking(\"cars\", cars),\n", "\t\tbooking(\"cars\", cars),\n\t\tbooking(\"trains\", cars),\n")
+	m.typed("README.md", func(file string) bool { return file != "template.yaml" })
 	out, code := m.says("make", "check-template")
 	if code == 0 {
 		m.t.Error("an agent that the template does not name is not found")
 	}
 	m.wants(out, "lacks Metadata.Agents: the agent trains")
-	m.replace("template.yaml", "[flights, hotels, cars, http]", "[flights, hotels, cars, http, trains]")
-	m.replace("trip.yaml", "agent: cars", "agent: trains")
-	m.wants(m.does("make", "check"), "nothing is lacking, for the agents flights, hotels, cars, trains, http")
-	m.wants(m.does("make", "demo"), "Processed       2")
+	m.typed("README.md", func(file string) bool { return file == "template.yaml" })
+	m.wants(m.does("make", "test"), "ok  \texample.com/trips")
+	m.wants(m.does("make", "check"), "nothing is lacking, for the agents flights, hotels, cars, trains, http", "trip.yaml: ok, workflow trip, 4 steps")
+	m.wants(m.does("make", "demo"), "Processed       2", "Undone          2")
+}
+
+// typed makes the changes that a document there shows, in blocks that begin with the name of the file; an empty line is
+// between two places of it.
+func (m module) typed(document string, chosen func(file string) bool) {
+	m.t.Helper()
+	text, err := os.ReadFile(filepath.Join(m.folder, document))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	changes := 0
+	for _, block := range strings.Split(string(text), "```diff\n--- ")[1:] {
+		block, _, _ = strings.Cut(block, "\n```")
+		file, places, _ := strings.Cut(block, "\n")
+		if !chosen(file) {
+			continue
+		}
+		for _, place := range strings.Split(places, "\n\n") {
+			old, with := change(place)
+			m.replace(file, old, with)
+			changes++
+		}
+	}
+	if changes == 0 {
+		m.t.Fatalf("%s shows no changes", document)
+	}
+}
+
+// change reads a change: what is there, and what takes its place.
+func change(place string) (old, with string) {
+	for line := range strings.SplitSeq(place, "\n") {
+		if line[0] != '+' {
+			old += line[1:] + "\n"
+		}
+		if line[0] != '-' {
+			with += line[1:] + "\n"
+		}
+	}
+	return old, with
+}
+
+// readAgain starts what make dev runs, at a free port, and changes a workflow file.
+func (m module) readAgain() {
+	m.t.Helper()
+	m.wants(m.does("make", "-n", "dev"), "bin/trips dev --data ./data --workflows workflows")
+	dev := exec.CommandContext(m.t.Context(), filepath.Join(m.folder, "bin/trips"), "dev", "--data", "./data", "--workflows", "workflows", "--addr", "127.0.0.1:0")
+	dev.Dir = m.folder
+	out, err := dev.StdoutPipe()
+	if err == nil {
+		err = dev.Start()
+	}
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() {
+		_ = dev.Process.Kill()
+		_ = dev.Wait()
+	}()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.Contains(lines.Text(), "everything is kept") {
+	}
+	m.replace("workflows/trip.yaml", "timeout: 1h", "timeout: 2h")
+	if !lines.Scan() || lines.Text() != "workflow trip, 3 steps, from workflows/trip.yaml: current now, for new jobs" {
+		m.t.Errorf("after a change dev says %q", lines.Text())
+	}
 }

@@ -86,7 +86,7 @@ func TestWhatIsNoProjectIsRefused(t *testing.T) {
 // Nothing at all is written where one file would be in the way.
 func TestNothingIsOverwritten(t *testing.T) {
 	folder := t.TempDir()
-	mine := filepath.Join(folder, "trip.yaml")
+	mine := filepath.Join(folder, "trips.jsonl")
 	if err := os.WriteFile(mine, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
