@@ -147,7 +147,7 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
 			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
 		}
-		if got := refused(t, jobs); got != "mismatch invalid refused" {
+		if got := refused(t, jobs); got != "mismatch invalid unregistered refused" {
 			t.Errorf("%T: got %q", jobs, got)
 		}
 	}
@@ -222,6 +222,10 @@ func refused(t *testing.T, jobs client.Jobs) string {
 	_, err = jobs.Submit(t.Context(), makegood.Submission{Workflow: "poem", ID: "p"})
 	if invalid := new(client.InvalidError); errors.As(err, &invalid) && strings.Contains(invalid.Message, "poem") {
 		said = append(said, "invalid")
+	}
+	_, err = jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "r", Input: json.RawMessage(`"Eve"`), ReplyTo: "shop"})
+	if isInvalid(err) && strings.HasSuffix(err.Error(), "is not registered; none is registered") {
+		said = append(said, "unregistered")
 	}
 	_, err = jobs.Ask(t.Context(), "good", makegood.Resubmit, "")
 	if refusal := new(client.RefusedError); errors.As(err, &refusal) && refusal.Job == "good" {

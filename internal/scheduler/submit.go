@@ -78,7 +78,7 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 		return nil, fmt.Errorf("%w: startAt of job %s: %w", ErrInvalid, sub.ID, err)
 	}
 	if sub.ReplyTo != "" && !slices.Contains(replies, sub.ReplyTo) {
-		return nil, fmt.Errorf("%w: replyTo %q of job %s is not registered; registered are %v", ErrInvalid, sub.ReplyTo, sub.ID, replies)
+		return nil, fmt.Errorf("%w: replyTo %q of job %s is not registered; %s", ErrInvalid, sub.ReplyTo, sub.ID, registered(replies))
 	}
 	input, err = canonical.JSON(sub.Input)
 	if err != nil {
@@ -167,6 +167,14 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 		birth.Input = v.keep(v.inputKey(input), input)
 	}
 	return birth
+}
+
+// registered says which names there are.
+func registered(replies []string) string {
+	if len(replies) == 0 {
+		return "none is registered"
+	}
+	return fmt.Sprintf("registered are %v", replies)
 }
 
 // Intent returns a job as it is to be stored in a transaction of the submitter's own, and the payloads
