@@ -107,7 +107,7 @@ func (c *Client) problemOf(answer *http.Response) error {
 	var p problem
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || json.Unmarshal(text, &p) != nil || p.Error == "" {
-		p = problem{Error: "it answered " + answer.Status + ", and is perhaps not a Makegood"}
+		p = problem{Error: c.stranger(answer)}
 	}
 	switch status := answer.StatusCode; {
 	case status == http.StatusNotFound && p.Job != "":
@@ -127,6 +127,15 @@ func (c *Client) problemOf(answer *http.Response) error {
 	default:
 		return backoff.Permanent(&InvalidError{Message: p.Error, Status: status})
 	}
+}
+
+// stranger says of an answer that is not the API's what may be wrong with the address.
+func (c *Client) stranger(answer *http.Response) string {
+	if answer.StatusCode != http.StatusNotFound {
+		return "it answered " + answer.Status + ", and is perhaps not a Makegood"
+	}
+	return fmt.Sprintf("%s answered %s, and is perhaps not a Makegood; an API that is mounted under a path has it in its address: %s/makegood, for example",
+		c.base, answer.Status, c.base)
 }
 
 func (c *Client) unreachable(err error) error {

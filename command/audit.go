@@ -72,7 +72,7 @@ func audit(cmd *cobra.Command, o auditOptions) error {
 	progress := newBar(cmd.Context(), cmd.ErrOrStderr(), -1)
 	for page, pageErr := range pages {
 		if pageErr != nil {
-			err = failed(pageErr)
+			err = failed(cmd, pageErr)
 			break
 		}
 		found.Audited += page.Audited
@@ -116,7 +116,7 @@ func mend(cmd *cobra.Command, o auditOptions, strays []stray) error {
 	for i := range strays {
 		_, err := c.Wake(cmd.Context(), strays[i].Job)
 		if cmd.Context().Err() != nil {
-			return failed(err)
+			return failed(cmd, err)
 		}
 		if err != nil {
 			fmt.Fprintln(cmd.ErrOrStderr(), err)

@@ -74,7 +74,7 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (makegood.Job, error)
 		fmt.Fprintln(cmd.ErrOrStderr(), "its input and outputs are more than one answer can hold, and left out")
 		job, err = jobs.Look(cmd.Context(), id)
 	}
-	return job, failed(err)
+	return job, failed(cmd, err)
 }
 
 // jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called
@@ -95,7 +95,7 @@ func (o *remote) jobs(cmd *cobra.Command, data string) (client.Jobs, func(), err
 func openData(cmd *cobra.Command, data string) (*folder.Folder, error) {
 	f, err := folder.Open(cmd.Context(), data)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, exit(codeUsage, fmt.Errorf("%w\nis --data the folder that makegood dev or makegood run was given?", err))
+		return nil, exit(codeUsage, fmt.Errorf("%w\nis --data the folder that %[2]s dev or %[2]s run was given?", err, cmd.Root().Name()))
 	}
 	if err != nil {
 		return nil, exit(codeFailed, err)

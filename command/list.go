@@ -72,7 +72,7 @@ func list(cmd *cobra.Command, o listOptions) error {
 	}
 	found, scan, err := readList(cmd, jobs, client.Filter{State: state, Workflow: o.workflow, Paused: o.paused}, o.limit)
 	if err != nil {
-		return failed(err)
+		return failed(cmd, err)
 	}
 	if len(found) == 0 && o.workflow != "" {
 		if err := checkKnown(cmd, o, jobs); err != nil {
@@ -107,7 +107,7 @@ func stateOf(text string) (makegood.ProcessState, error) {
 func checkKnown(cmd *cobra.Command, o listOptions, jobs client.Jobs) error {
 	workflows, err := jobs.Workflows(cmd.Context())
 	if err != nil {
-		return failed(err)
+		return failed(cmd, err)
 	}
 	known := names(workflows)
 	switch {

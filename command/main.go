@@ -90,10 +90,24 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newTemplate(agents),
 	)
 	root.AddCommand(newVerbs()...)
+	rename(root, name)
+	return root
+}
+
+// rename makes the help of all verbs say the name of the command; where it names the program Makegood, it stays.
+func rename(root *cobra.Command, name string) {
+	var names []string
+	for _, verb := range root.Commands() {
+		names = append(names, "makegood "+verb.Name(), name+" "+verb.Name())
+	}
+	renamed := strings.NewReplacer(names...)
 	for _, verb := range append(root.Commands(), root) {
 		verb.Example = strings.ReplaceAll(verb.Example, "makegood ", name+" ")
+		verb.Short, verb.Long = renamed.Replace(verb.Short), renamed.Replace(verb.Long)
+		if addr := verb.Flags().Lookup("addr"); addr != nil {
+			addr.Usage = renamed.Replace(addr.Usage)
+		}
 	}
-	return root
 }
 
 // execute runs a command and returns its exit code. What went wrong is printed to stderr.

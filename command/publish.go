@@ -55,7 +55,7 @@ func publish(cmd *cobra.Command, o remote, file string, agents []agent.Handler) 
 		return err
 	}
 	if _, err := c.Publish(cmd.Context(), source); err != nil {
-		return failed(err)
+		return failed(cmd, err)
 	}
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), map[string]string{"workflow": compiled.Workflow.Name, "definition": compiled.Hash})

@@ -123,7 +123,7 @@ func TestWhoCannotBeReachedIsNamed(t *testing.T) {
 	cause := errors.New("dial: no")
 	for url, want := range map[string]string{"http://127.0.0.1:4777": "is `makegood dev` running?", "https://shop" + doors.HostSuffix: "it may be made again without harm"} {
 		var coded *exitError
-		err := failed(fmt.Errorf("get job j: %w", &client.UnreachableError{URL: url, Err: cause}))
+		err := failed(newRoot("makegood", nil, nil), fmt.Errorf("get job j: %w", &client.UnreachableError{URL: url, Err: cause}))
 		if !errors.As(err, &coded) || coded.code != codeFailed || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dial: no") {
 			t.Errorf("%s: got %v, want code %d and %q", url, err, codeFailed, want)
 		}

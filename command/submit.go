@@ -2,7 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,14 +67,14 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	}
 	job, err := c.Submit(cmd.Context(), s)
 	if err != nil {
-		return failed(err)
+		return failed(cmd, err)
 	}
 	if job.Existed {
 		fmt.Fprintln(cmd.ErrOrStderr(), "it was there already, with the same content")
 	}
 	if o.wait {
 		if job, err = c.Wait(cmd.Context(), job.ID); err != nil {
-			return failed(err)
+			return failed(cmd, err)
 		}
 	}
 	if err := printSubmitted(cmd.OutOrStdout(), job, o); err != nil || !o.wait {
@@ -110,8 +109,8 @@ func readInput(stdin io.Reader, input string) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--input: %w", err)
 	}
-	if !json.Valid(text) {
-		return nil, errors.New("--input is not JSON; @FILE reads a file, - reads standard input")
+	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
+		return nil, fmt.Errorf("--input is not JSON: %w; @FILE reads a file, - reads standard input", err)
 	}
 	return text, nil
 }

@@ -46,7 +46,7 @@ func (o *remote) stackName(cmd *cobra.Command) string {
 func (o *remote) client(cmd *cobra.Command) (*client.Client, error) {
 	if name := o.stackName(cmd); name != "" {
 		c, err := stack.Open(cmd.Context(), name, os.Getenv)
-		return c, failed(err)
+		return c, failed(cmd, err)
 	}
 	base := o.addr
 	if !strings.Contains(base, "://") {
@@ -60,7 +60,7 @@ func (o *remote) client(cmd *cobra.Command) (*client.Client, error) {
 }
 
 // failed returns the exit code of an error of the client, and says what to do next.
-func failed(err error) error {
+func failed(cmd *cobra.Command, err error) error {
 	var unreachable *client.UnreachableError
 	var mismatch *client.MismatchError
 	var coded *exitError
@@ -79,11 +79,11 @@ func failed(err error) error {
 	case errors.As(err, &unreachable) && strings.HasSuffix(unreachable.URL, doors.HostSuffix):
 		return exit(codeFailed, fmt.Errorf("%w\nit is not known what became of the request; it may be made again without harm", err))
 	case errors.As(err, &unreachable):
-		return exit(codeFailed, fmt.Errorf("%w\nis `makegood dev` running? --addr names it", err))
+		return exit(codeFailed, fmt.Errorf("%w\nis `%s dev` running? --addr names it", err, cmd.Root().Name()))
 	case errors.As(err, &mismatch):
 		return exit(codeUsage, fmt.Errorf("%w; give it another --id", err))
 	case errors.Is(err, client.ErrNotFound):
-		return exit(codeUsage, fmt.Errorf("%w; `makegood list` shows what there is", err))
+		return exit(codeUsage, fmt.Errorf("%w; `%s list` shows what there is", err, cmd.Root().Name()))
 	default:
 		return exit(codeUsage, err)
 	}
@@ -126,7 +126,7 @@ or AWS cannot be reached, and it is not known whether it was granted: ask again.
 			}
 			job, err := c.Ask(cmd.Context(), args[0], verb, reason)
 			if err != nil {
-				return failed(err)
+				return failed(cmd, err)
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), job)

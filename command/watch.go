@@ -47,7 +47,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 			return exit(codeFailed, fmt.Errorf("%w; the job goes on", err))
 		}
 		if err != nil {
-			return failed(err)
+			return failed(cmd, err)
 		}
 		if err := draw(job); err != nil {
 			return exit(codeFailed, err)
