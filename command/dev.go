@@ -50,10 +50,11 @@ and http. The other verbs find it at --addr; GET /api/openapi.json describes the
 
 With --data everything is kept in that folder: killed and started again, it goes on where it was cut
 off; jobs are deleted --retention after their end. A disk that is full stops it until there is room.
-Without --data nothing is kept. A workflow file that changes is read again: new jobs go by it, those that are
-there keep theirs; one that is wrong changes nothing, and says why. The API asks nobody who they are, so it listens on loopback unless
---addr says otherwise. SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent
-that does not stop within %s is given up and named. A second signal ends it at once.
+Without --data nothing is kept. A workflow file of the folder that changes is read again: new jobs go by it,
+those that are there keep theirs; one that is wrong changes nothing, and says why. Files that are linked are
+as they were built. The API asks nobody who they are, so it listens on loopback unless --addr says otherwise.
+SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent that does not stop within %s
+is given up and named. A second signal ends it at once.
 
 Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
 3 it failed; 130 it was told to stop twice.`, agentrun.StopPatience),
@@ -115,7 +116,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if !isLoopback(listener.Addr()) {
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
-	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files)
+	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
 	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller()})
 	reload.define = engine.Define
 	for _, f := range files {
@@ -220,11 +221,15 @@ func isLoopback(a net.Addr) bool {
 	return err == nil && address.Addr().IsLoopback()
 }
 
-func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.File) {
+// printServed says what is served where. Of files that are linked it says that they are not read again.
+func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.File, linked bool) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "makegood serves http://%s\n", addr)
 	for _, f := range files {
 		fmt.Fprintf(&text, "  workflow %s, %s, from %s\n", f.Compiled.Workflow.Name, count(len(f.Compiled.Workflow.Steps), "step"), f.Name)
+	}
+	if linked {
+		text.WriteString("  they are linked into this command: build it again to change them, or name their folder with --workflows\n")
 	}
 	switch {
 	case o.data == "":

@@ -52,6 +52,17 @@ func TestAnAddressWithoutItsPathIsNamed(t *testing.T) {
 	}
 }
 
+// Files that are linked are not read again when they change, and dev says so.
+func TestDevSaysThatLinkedFilesAreNotReadAgain(t *testing.T) {
+	for linked, want := range map[bool]int{true: 1, false: 0} {
+		var said strings.Builder
+		printServed(&said, "127.0.0.1:1", devOptions{}, nil, linked)
+		if got := strings.Count(said.String(), "build it again to change them"); got != want {
+			t.Errorf("linked: %v, it says\n%s", linked, &said)
+		}
+	}
+}
+
 // What is not JSON is said with the reason.
 func TestAnInputThatIsNotJSONIsSaidWithTheReason(t *testing.T) {
 	if _, err := readInput(nil, "{a"); err == nil || !strings.Contains(err.Error(), "--input is not JSON: invalid character 'a'") {
