@@ -50,6 +50,10 @@ func (s *Scheduler) submitMessage(ctx context.Context, m wire.Submit) (stored su
 			err = fmt.Errorf("submit job %s: %v", m.ID, r)
 		}
 	}()
+	// In Go nil is null, but a message without an input has more likely lost it.
+	if m.Input == nil {
+		return submitted{}, fmt.Errorf("%w: input of job %s is missing; null is an input", ErrInvalid, m.ID)
+	}
 	definition, err := s.current(ctx, m.Workflow)
 	if err != nil {
 		return submitted{}, err

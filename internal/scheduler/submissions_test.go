@@ -140,6 +140,21 @@ func TestASubmissionByMessageIsStoredAsItSays(t *testing.T) {
 	}
 }
 
+// A message that has lost its input is not taken for one whose input is null.
+func TestASubmissionByMessageSaysItsInput(t *testing.T) {
+	w := newWorld(t)
+	w.define(twoAgents)
+	for id, input := range map[string]string{"none": ``, "null": `,"input":null`} {
+		w.handle(w.raw(fmt.Sprintf(`{"v":1,"type":"Submit","workflow":"two","id":%q%s}`, id, input)))
+	}
+	if _, err := w.file.Load(t.Context(), "none"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("without an input: got %v, want it refused", err)
+	}
+	if got := w.job("null").Input.Inline; string(got) != "null" {
+		t.Errorf("got the input %q, want null", got)
+	}
+}
+
 // Nobody waits for the answer to a submission by message, so its record comes back until its tasks are sent.
 func TestASubmissionByMessageComesBackUntilItsTasksAreSent(t *testing.T) {
 	w := newWorld(t)

@@ -58,8 +58,8 @@ func (s *Scheduler) current(ctx context.Context, workflow string) (string, error
 // Submission is a request for a job.
 type Submission struct {
 	ID         string
-	Definition string // the hash of a definition that is stored
-	Input      json.RawMessage
+	Definition string          // the hash of a definition that is stored
+	Input      json.RawMessage // nil is null
 	// StartAt is when the job may start; zero, or past: at once. At most makegood.MaxStartDelay ahead.
 	StartAt time.Time
 	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
@@ -79,6 +79,9 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 	}
 	if sub.ReplyTo != "" && !slices.Contains(replies, sub.ReplyTo) {
 		return nil, fmt.Errorf("%w: replyTo %q of job %s is not registered; %s", ErrInvalid, sub.ReplyTo, sub.ID, registered(replies))
+	}
+	if sub.Input == nil {
+		return []byte("null"), nil
 	}
 	input, err = canonical.JSON(sub.Input)
 	if err != nil {
