@@ -8,7 +8,8 @@
 //	mux.Handle("/makegood/", http.StripPrefix("/makegood", eng.Handler()))
 //
 // An Engine is a client.Jobs. There is no global state: several engines may run in one process, each on a folder of its
-// own, and none leaves a goroutine behind after Run has returned and Close was called.
+// own, and none leaves a goroutine behind after Close, but those of agents that ignore the end of their context: Run waits
+// ten seconds for such a one, and then returns without it.
 package engine
 
 import (
@@ -34,6 +35,14 @@ import (
 
 // MinRetention is the shortest that Options.Retention may be.
 const MinRetention = embedded.MinRetention
+
+// Errors of Run.
+var (
+	// ErrRunning: another Run of the same engine has not returned. It goes on as if nobody had asked.
+	ErrRunning = embedded.ErrRunning
+	// ErrClosed: the engine was closed, and runs no more.
+	ErrClosed = embedded.ErrClosed
+)
 
 // Options say what an engine is made of. The zero value keeps nothing, knows no workflow, and has the built-in agent
 // http alone.
@@ -140,18 +149,24 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	return c
 }
 
-// Run works until ctx ends, and returns when everything has stopped: nil then, and else why it cannot go on, such as a
-// store that is lost. Attempts that ran are cut off, and made again by the next engine on the folder. A disk that is full
-// for a while is no reason to return. Call it once.
+// Run works until ctx ends or Close is called, and returns when everything has stopped: nil then, and else why it cannot
+// go on, such as a store that is lost. Attempts that ran are cut off, and made again by the next engine on the folder. A disk
+// that is full for a while is no reason to return. While another Run of the engine works it fails at once with ErrRunning,
+// and after Close with ErrClosed. After Run has returned it may be called again: it goes on, and learns of attempts that were
+// cut off by their timeouts at the latest.
 func (e *Engine) Run(ctx context.Context) error { return e.inner.Run(ctx) }
 
-// Close gives the folder free. Run must have returned. A second Close does nothing, and returns what the first gave.
+// Close stops Run, as the end of its ctx does, waits until it has returned, and frees the folder. Every Close waits
+// for that, the first or not, and returns what the first returned: an error means that the store could not be closed well;
+// what was answered is kept all the same. After it what asks for jobs fails, and Run with ErrClosed. What the engine
+// calls (an agent, an Operator, a listener) must not call it, as it would wait for itself.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
-		e.http.Close()
 		if e.inner != nil {
 			e.closed = e.inner.Close()
 		}
+		// Only now does nobody use it any more.
+		e.http.Close()
 	})
 	return e.closed
 }

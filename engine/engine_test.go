@@ -51,7 +51,10 @@ func run(t *testing.T, o engine.Options) *running {
 	if o.Workflows == nil {
 		o.Workflows = fstest.MapFS{"letters/letter.yml": {Data: []byte(letter)}}
 	}
-	o.Agents, o.Logger = []agent.Handler{post()}, slog.New(slog.DiscardHandler)
+	if o.Agents == nil {
+		o.Agents = []agent.Handler{post()}
+	}
+	o.Logger = slog.New(slog.DiscardHandler)
 	ctx, stop := context.WithCancel(t.Context())
 	eng, err := engine.Open(ctx, o)
 	if err != nil {
@@ -177,6 +180,31 @@ func invalidLists(t *testing.T, jobs client.Jobs) {
 	} {
 		if _, err := jobs.Page(t.Context(), c.filter, c.cursor); !isInvalid(err) || err.Error() != c.want {
 			t.Errorf("%T: %+v: got %v, want %s", jobs, c, err, c.want)
+		}
+	}
+}
+
+// A submission that says nothing of its input has null, whoever it is handed to.
+func TestNoInputIsNull(t *testing.T) {
+	eng := run(t, engine.Options{})
+	defer eng.close(t)
+	server := httptest.NewServer(eng.Handler())
+	defer server.Close()
+	api, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, jobs := range []client.Jobs{eng, api} {
+		id := fmt.Sprint("job-", i)
+		if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id}); err != nil {
+			t.Fatalf("%T: %v", jobs, err)
+		}
+		job, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage("null")})
+		if err != nil || !job.Existed {
+			t.Errorf("%T: null again: got %+v, %v, want the same job", jobs, job, err)
+		}
+		if job, err = jobs.Get(t.Context(), id); err != nil || string(job.Input) != "null" {
+			t.Errorf("%T: got the input %q, %v, want null", jobs, job.Input, err)
 		}
 	}
 }

@@ -111,6 +111,7 @@ type Engine struct {
 	local   *localqueue.Queues
 	queues  Queues
 	alarm   *alarm
+	life    life
 	release func()
 
 	scheduler  *scheduler.Scheduler
@@ -330,8 +331,9 @@ func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 	return e.file.Each(ctx, f)
 }
 
-// Close closes the store and frees the folder. Run must have returned.
+// Close stops Run, waits until it has returned, closes the store and frees the folder.
 func (e *Engine) Close() error {
+	e.life.close()
 	defer e.release()
 	if e.file == nil {
 		return nil

@@ -20,11 +20,22 @@ import (
 // recoverPage is how many unfinished jobs are read at a time at start.
 const recoverPage = 1000
 
-// Run lets the engine work until ctx ends, and returns when everything has stopped. Attempts that run
+// Run lets the engine work until ctx ends or Close is called, and returns when everything has stopped. Attempts that run
 // then are over; the next incarnation makes their successors. It returns an error if a part cannot
 // work: a store that has failed for good, for one. A disk that is full for a while is no reason: the
-// engine stands still, and goes on when the disk has room.
+// engine stands still, and goes on when the disk has room. While another Run works it fails at once with ErrRunning, and
+// after Close with ErrClosed; it has done nothing then.
 func (e *Engine) Run(ctx context.Context) error {
+	ctx, end, err := e.life.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	return e.work(ctx)
+}
+
+// work does what Run does, once it may.
+func (e *Engine) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -1,0 +1,59 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+var (
+	// ErrRunning: another Run of the same engine has not returned. It goes on as if nobody had asked.
+	ErrRunning = errors.New("this engine runs already")
+	// ErrClosed: the engine was closed, and runs no more.
+	ErrClosed = errors.New("this engine was closed")
+)
+
+// life lets an engine run once at a time, and no more once it was closed. The zero value runs nothing yet.
+type life struct {
+	mu     sync.Mutex
+	closed bool
+	// stop ends the Run that is there, and ended is closed when it has returned; nil: there is none.
+	stop  context.CancelFunc
+	ended chan struct{}
+}
+
+// begin is what Run does first, and end what it does last; ctx ends with the one given, or by close. It fails with
+// ErrRunning or ErrClosed, and nothing has begun then.
+func (l *life) begin(ctx context.Context) (_ context.Context, end func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.closed:
+		return nil, nil, ErrClosed
+	case l.ended != nil:
+		return nil, nil, ErrRunning
+	}
+	ctx, l.stop = context.WithCancel(ctx)
+	l.ended = make(chan struct{})
+	return ctx, l.end, nil
+}
+
+func (l *life) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stop()
+	close(l.ended)
+	l.stop, l.ended = nil, nil
+}
+
+// close lets nothing begin any more, stops the Run that is there, and waits until it has returned.
+func (l *life) close() {
+	l.mu.Lock()
+	l.closed = true
+	stop, ended := l.stop, l.ended
+	l.mu.Unlock()
+	if ended != nil {
+		stop()
+		<-ended
+	}
+}
