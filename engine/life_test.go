@@ -83,7 +83,7 @@ func TestAnEngineRunsOnceAtATime(t *testing.T) {
 	}
 }
 
-// write lets a letter be written.
+// write submits a job, and waits until it is Processed.
 func write(t *testing.T, eng *running, id string) {
 	t.Helper()
 	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage(`"Ada"`)}); err != nil {
