@@ -55,7 +55,7 @@ type Options struct {
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
-	// Retention is how long a job is kept after its end, at least MinRetention. Zero: for ever.
+	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
 	Retention time.Duration
 	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, or a crash,
 	// means that it is told again; it recognises a second telling by Job and Seq. Nil: Logger hears of it.
@@ -63,7 +63,7 @@ type Options struct {
 	// AgentSilent is told that tasks of an agent wait and nobody claims them. Nil: Logger hears of it.
 	AgentSilent func(ctx context.Context, agent string) error
 	// Listeners are those whom a submission may name as ReplyTo: each is told of every change of ProcessState of the
-	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for three days.
+	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for 24 hours.
 	Listeners map[string]func(context.Context, Notice) error
 	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
 	// as a page whose own name was made to lead to this machine would send them.
@@ -105,10 +105,14 @@ type Engine struct {
 
 var _ client.Jobs = (*Engine)(nil)
 
-// Open takes the folder and reads the workflows. Nothing runs before Run. It fails, and holds nothing, where another
-// engine has the folder (the error names its process), where a workflow file is wrong or names an agent that is not
+// Open takes the folder and reads the workflows. Nothing runs before Run. It fails, and holds nothing, where an option
+// cannot be (an agent that is nil, given twice or called http, a listener that is nil or badly named), where another engine
+// has the folder (the error names its process), where a workflow file is wrong or names an agent that is not
 // there (all that is wrong, FILE:LINE each), or where the folder was written by a release that this one cannot follow.
 func Open(ctx context.Context, o Options) (*Engine, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,55 @@
+package engine_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/engine"
+)
+
+// What an engine could only stumble over later is refused when it is opened, in the words of who wrote it.
+func TestOptionsThatCannotBeAreRefused(t *testing.T) {
+	desk := agent.New("desk", agent.Do("write", func(context.Context, any) (any, error) { return nil, nil }))
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listen := func(context.Context, engine.Notice) error { return nil }
+	for name, c := range map[string]struct {
+		options engine.Options
+		want    string
+	}{
+		"no agent":        {engine.Options{Agents: []agent.Handler{nil}}, "Options.Agents: the agent at 0 is nil"},
+		"a nil agent":     {engine.Options{Agents: []agent.Handler{desk, (*agent.Agent)(nil)}}, "Options.Agents: the agent at 1 is nil"},
+		"twice":           {engine.Options{Agents: []agent.Handler{desk, desk}}, `Options.Agents: the agent "desk" is given twice`},
+		"built in":        {engine.Options{Agents: []agent.Handler{named{desk, "http"}}}, `Options.Agents: "http" is built in`},
+		"a bad name":      {engine.Options{Agents: []agent.Handler{named{desk, "a b"}}}, `Options.Agents: "a b" cannot be the name of an agent`},
+		"a nil listener":  {engine.Options{Listeners: map[string]func(context.Context, engine.Notice) error{"shop": nil}}, `Options.Listeners: "shop" is nil`},
+		"a listener's":    {engine.Options{Listeners: map[string]func(context.Context, engine.Notice) error{"Bad Name": listen}}, `Options.Listeners: "Bad Name" cannot be the name of`},
+		"no such folder":  {engine.Options{Workflows: os.DirFS("/nonexistent")}, "Options.Workflows: "},
+		"dir is a file":   {engine.Options{Dir: file}, "Options.Dir: "},
+		"short retention": {engine.Options{Dir: t.TempDir(), Retention: 1}, "etention"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eng, err := engine.Open(t.Context(), c.options)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if eng != nil {
+				_ = eng.Close()
+			}
+		})
+	}
+}
+
+// named is an agent under another name.
+type named struct {
+	agent.Handler
+	name string
+}
+
+func (n named) Name() string { return n.name }
