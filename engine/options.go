@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"reflect"
 	"slices"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 )
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
@@ -36,32 +36,10 @@ func checkWorkflows(files fs.FS) error {
 }
 
 func checkAgents(agents []agent.Handler) error {
-	var wrong []error
-	seen := map[string]bool{}
-	for i, h := range agents {
-		if isNil(h) {
-			wrong = append(wrong, fmt.Errorf("Options.Agents: the agent at %d is nil", i))
-			continue
-		}
-		name := h.Name()
-		err := makegood.AgentName.Check(name)
-		switch {
-		case err != nil:
-			wrong = append(wrong, fmt.Errorf("Options.Agents: %w", err))
-		case name == makegood.HTTPAgent:
-			wrong = append(wrong, fmt.Errorf("Options.Agents: %q is built in; give yours another name", name))
-		case seen[name]:
-			wrong = append(wrong, fmt.Errorf("Options.Agents: the agent %q is given twice", name))
-		}
-		seen[name] = true
+	if err := agentrun.Check(agents); err != nil {
+		return fmt.Errorf("Options.Agents: %w", err)
 	}
-	return errors.Join(wrong...)
-}
-
-// isNil reports whether there is no agent: none at all, or a nil pointer to one.
-func isNil(h agent.Handler) bool {
-	v := reflect.ValueOf(h)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+	return nil
 }
 
 func checkListeners(o Options) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
@@ -159,6 +160,9 @@ type agentConfig struct {
 }
 
 func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig, error) {
+	if err := agentrun.Check(agents); err != nil {
+		return agentConfig{}, err
+	}
 	e := &environment{getenv: getenv}
 	names := []string{makegood.HTTPAgent}
 	for _, a := range agents {

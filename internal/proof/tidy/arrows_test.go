@@ -140,7 +140,7 @@ var arrows = []arrow{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
 	{"engine", []string{
-		".", "internal/job", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
+		".", "internal/agentrun", "internal/job", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
 		"internal/notify", "internal/scheduler", "internal/store", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},

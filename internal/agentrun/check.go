@@ -1,0 +1,41 @@
+package agentrun
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+)
+
+// Check refuses agents of a user's own that could never be asked: nil, badly named, given twice, or under the name of the
+// one that is built in.
+func Check(handlers []agent.Handler) error {
+	var wrong []error
+	seen := map[string]bool{}
+	for i, h := range handlers {
+		if isNil(h) {
+			wrong = append(wrong, fmt.Errorf("the agent at %d is nil", i))
+			continue
+		}
+		name := h.Name()
+		err := makegood.AgentName.Check(name)
+		switch {
+		case err != nil:
+			wrong = append(wrong, err)
+		case name == makegood.HTTPAgent:
+			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
+		case seen[name]:
+			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))
+		}
+		seen[name] = true
+	}
+	return errors.Join(wrong...)
+}
+
+// isNil reports whether there is no agent: none at all, or a nil pointer to one.
+func isNil(h agent.Handler) bool {
+	v := reflect.ValueOf(h)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
