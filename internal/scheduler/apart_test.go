@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,23 +164,23 @@ func TestOnlySoManyCallsHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		release := make(chan struct{})
-		calls := 0
-		w.use(func(c *scheduler.Config) { c.Notifier = told{do: func() { calls++; <-release }} })
+		var calls atomic.Int64
+		w.use(func(c *scheduler.Config) { c.Notifier = told{do: func() { calls.Add(1); <-release }} })
 		c := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]")
 		for i := range 120 {
 			id := fmt.Sprint("j", i)
 			w.submit(c, id)
 			w.handle(w.failed(id, "first", w.claim(id, "first"), job.StepError{Message: "no"}))
 		}
-		if calls != 100 {
-			t.Errorf("got %d calls, want 100 at most", calls)
+		if calls.Load() != 100 {
+			t.Errorf("got %d calls, want 100 at most", calls.Load())
 		}
 		close(release)
 		synctest.Wait()
 		w.submit(c, "last")
 		w.handle(w.failed("last", "first", w.claim("last", "first"), job.StepError{Message: "no"}))
-		if j := w.job("last"); calls != 101 || len(j.Untold) != 0 {
-			t.Errorf("got %d calls, %d untold, want one more, who was told", calls, len(j.Untold))
+		if j := w.job("last"); calls.Load() != 101 || len(j.Untold) != 0 {
+			t.Errorf("got %d calls, %d untold, want one more, who was told", calls.Load(), len(j.Untold))
 		}
 	})
 }
