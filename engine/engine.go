@@ -57,13 +57,15 @@ type Options struct {
 	Agents []agent.Handler
 	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
 	Retention time.Duration
-	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, or a crash,
-	// means that it is told again; it recognises a second telling by Job and Seq. Nil: Logger hears of it.
+	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, a panic, or a
+	// crash means that it is told again; it recognises a second telling by Job and Seq. It has 5 seconds, at whose end its
+	// context ends: then nobody waits for it any more. Nil: Logger hears of it.
 	Operator func(context.Context, Notice) error
 	// AgentSilent is told that tasks of an agent wait and nobody claims them. Nil: Logger hears of it.
 	AgentSilent func(ctx context.Context, agent string) error
 	// Listeners are those whom a submission may name as ReplyTo: each is told of every change of ProcessState of the
-	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for 24 hours.
+	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for 24 hours; each has
+	// the time that Operator has.
 	Listeners map[string]func(context.Context, Notice) error
 	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
 	// as a page whose own name was made to lead to this machine would send them.

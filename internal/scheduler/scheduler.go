@@ -4,10 +4,11 @@
 // # The worklist
 //
 // A batch is decoded into work, an entry a job (handle.go); submissions are stored, and what is due of them is work, too
-// (submissions.go). Then come rounds (worklist.go): each job that has events is moved by them, which is one load and one
-// save (move.go); what that makes due goes into an outbox (outbox.go); the tasks of all jobs are sent, and then attempts
-// closed that nobody wants (closings.go). What became of them are events of the next round, until none is left. At last
-// people are told (tell.go), and the records of what failed are given back.
+// (submissions.go). Then (worklist.go) each job that has events is moved by them, which is one load and one save (move.go);
+// what that makes due goes into an outbox (outbox.go), and the tasks of all jobs go out together. What follows is each job's
+// own affair: attempts that nobody wants are closed (closings.go), and what became of that, and of tasks that were refused,
+// are events that move it again, until none is left. At last people are told (tell.go), and the records of what failed are
+// given back.
 //
 // # Write first, then send
 //

@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
 )
 
@@ -36,19 +37,7 @@ type Line struct {
 }
 
 // Error is something that is wrong with a line; Line is 0 where it is with the file as a whole.
-type Error struct {
-	File    string
-	Line    int
-	Message string
-}
-
-// Error writes FILE:LINE: message.
-func (e Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %s", e.File, e.Message)
-	}
-	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
-}
+type Error = workflowfile.Error
 
 // Errors is what is wrong with a file, by line.
 type Errors struct {
@@ -135,7 +124,7 @@ func (r *reader) add(number int, format string, args ...any) {
 		r.errors.More++
 		return
 	}
-	r.errors.First = append(r.errors.First, Error{r.file, number, fmt.Sprintf(format, args...)})
+	r.errors.First = append(r.errors.First, Error{File: r.file, Line: number, Message: fmt.Sprintf(format, args...)})
 }
 
 func (r *reader) line(number int, text []byte, long bool) {
