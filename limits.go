@@ -73,6 +73,19 @@ const (
 
 	// MaxStartDelay is how far ahead the start of a job may lie.
 	MaxStartDelay = 365 * 24 * time.Hour
+	// MinScheduleEvery and MaxScheduleEvery bound the rate of a schedule.
+	MinScheduleEvery = 10 * time.Second
+	MaxScheduleEvery = 365 * 24 * time.Hour
+	// MaxSchedules is how many schedules a store keeps.
+	MaxSchedules = 1000
+	// MaxScheduleInputBytes is how large the input of a schedule may be as it is written, expressions and all.
+	MaxScheduleInputBytes = 16 << 10
+	// MaxCronBytes is how long a cron may be.
+	MaxCronBytes = 256
+	// MaxMissed is how many missed fires of a schedule are made up for at most.
+	MaxMissed = 100
+	// MissedAfter is how late a fire may be before it counts as missed.
+	MissedAfter = 5 * time.Minute
 	// RemindWithin is how near something due must be for the Scheduler to send itself a delayed event
 	// for it, where the Supervisor's schedule is too coarse.
 	RemindWithin = 3 * time.Minute

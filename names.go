@@ -21,6 +21,8 @@ const (
 	ProjectName NameOf = "a project"
 	// ReplyName is that of who is registered for replies.
 	ReplyName NameOf = "a reply queue"
+	// ScheduleName is that of a schedule; it begins the ids of its jobs.
+	ScheduleName NameOf = "a schedule"
 )
 
 // nameClasses are the characters that a name may begin with, and those that may follow.
@@ -32,6 +34,7 @@ var nameClasses = map[NameOf][2]string{
 	FunctionName: {"[a-z]", "[a-z0-9]"},
 	ProjectName:  {"[a-z]", "[a-z0-9]"},
 	ReplyName:    {"[a-z]", "[a-z0-9-]"},
+	ScheduleName: {"[a-z]", "[a-z0-9-]"},
 }
 
 // Pattern is the regular expression of such a name, without ^ and $. It panics for what is none of these kinds.

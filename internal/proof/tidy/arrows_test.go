@@ -45,6 +45,9 @@ var arrows = []arrow{
 	{"internal/pause", nil, nil},
 	{"internal/tally", nil, nil},
 
+	// When a schedule fires: times, and no clock.
+	{"internal/schedule", []string{"."}, nil},
+
 	// Ports know the words; an adapter knows its port, the wire and its vendor; suites know the port.
 	{"internal/store", []string{".", "internal/job"}, nil},
 	// In memory: it knows from the stored format only which jobs a release must leave alone.
