@@ -30,6 +30,10 @@ const (
 	// MaxOutputsBytes is how much of the outputs of other steps the expressions of a step may read together,
 	// as JSON; a value counts as 8 bytes at least. Only the paths that they name are read.
 	MaxOutputsBytes = 8 << 20
+	// MaxTaskSecrets is how many places for secrets the with of a step may have, and MaxSecretBytes how large the value
+	// of one may be (Secrets Manager: 64 KB).
+	MaxTaskSecrets = 50
+	MaxSecretBytes = 64 << 10
 	// MaxMessageBytes is how large a message on a queue may be (SQS: 1 MiB, attributes included).
 	MaxMessageBytes = 1 << 20
 	// MaxBatch is how many messages one send or one receive may carry (SQS).

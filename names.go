@@ -19,6 +19,8 @@ const (
 	FunctionName NameOf = "an agent with a function"
 	// ProjectName is that of a Go package, of a command and of stacks at once.
 	ProjectName NameOf = "a project"
+	// SecretName is that of a secret, in an expression.
+	SecretName NameOf = "a secret"
 	// ReplyName is that of who is registered for replies.
 	ReplyName NameOf = "a reply queue"
 	// ScheduleName is that of a schedule; it begins the ids of its jobs.
@@ -33,6 +35,7 @@ var nameClasses = map[NameOf][2]string{
 	ActionName:   {"[A-Za-z]", "[A-Za-z0-9_-]"},
 	FunctionName: {"[a-z]", "[a-z0-9]"},
 	ProjectName:  {"[a-z]", "[a-z0-9]"},
+	SecretName:   {"[a-z]", "[a-z0-9_]"},
 	ReplyName:    {"[a-z]", "[a-z0-9-]"},
 	ScheduleName: {"[a-z]", "[a-z0-9-]"},
 }

@@ -14,8 +14,11 @@ type Task struct {
 	Attempt  int
 	Agent    string
 	Action   string
-	// Input is the value of the step's with.
+	// Input is the value of the step's with. Where secrets belong they are left out, until the agent's runner has put
+	// them in, just before the agent works.
 	Input json.RawMessage
+	// Secrets are those that belong into Input; at most MaxTaskSecrets.
+	Secrets []TaskSecret `json:",omitempty"`
 	// Key is the idempotency key JOB/STEP/ROUND, with "/undo" behind it for an undo: the same over
 	// all attempts, to be passed on to the remote service.
 	Key string
@@ -37,6 +40,17 @@ type Task struct {
 	Undo *UndoTask
 	// ReplyTo is the queue that waits for the reply.
 	ReplyTo string
+}
+
+// TaskSecret says which secret belongs where into the input of a task. It stands beside the input and never in it, so
+// that nothing that a submitter writes can be taken for one.
+type TaskSecret struct {
+	// Path is the place of a text in the input, as a JSON pointer (RFC 6901); empty: the input itself.
+	Path string
+	// At is how many characters (Unicode code points) of that text, as it came, stand before the secret.
+	At int
+	// Name is a SecretName.
+	Name string
 }
 
 // UndoTask is what an undo is told of the step that it undoes.

@@ -55,6 +55,9 @@ type Options struct {
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
+	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent works: never stored, never
+	// logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
+	Secrets agent.Secrets
 	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
 	Retention time.Duration
 	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, a panic, or a
@@ -146,7 +149,7 @@ func (o Options) logger() *slog.Logger {
 
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
-		Dir: o.Dir, Retention: o.Retention, Agents: agents, Logger: o.logger(), Saved: w.saved,
+		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
 	}
 	if o.Operator != nil || o.AgentSilent != nil {

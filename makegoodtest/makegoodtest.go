@@ -97,6 +97,8 @@ type Services struct {
 	// HTTP, if set, is whatever the built-in http agent reaches, at any address; the Host of a request
 	// says which was meant. The request is made, and its answer read, by that agent.
 	HTTP http.Handler
+	// Secrets are the values of ${ secret("name") }, by name.
+	Secrets map[string]string
 	// Check, if set, says what is wrong with the services, and with the job, at the end of a run.
 	Check func(job Job) error
 	// Ledger, if set, says what the services did. It stands in the report of a violation.

@@ -127,7 +127,7 @@ func (w *world) open(f faults) {
 func (w *world) config() embedded.Config {
 	quiet := slog.New(slog.DiscardHandler)
 	return embedded.Config{
-		Dir: w.dir, Agents: w.agents(), Logger: quiet, Notifier: notify.Log{Logger: quiet}, Visibility: visibility,
+		Dir: w.dir, Agents: w.agents(), Secrets: w.services.secret, Logger: quiet, Notifier: notify.Log{Logger: quiet}, Visibility: visibility,
 		WrapStore: func(inner store.Store) store.Store {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -138,6 +138,15 @@ func (w *world) config() embedded.Config {
 			return &watchedQueues{Queues: faultqueue.New(inner, w.faults.queues), life: w.life}
 		},
 	}
+}
+
+// secret is the agent.Secrets of a case.
+func (s Services) secret(_ context.Context, name string) (string, error) {
+	value, there := s.Secrets[name]
+	if !there {
+		return "", fmt.Errorf("%w: Services.Secrets has none of this name", agent.ErrNoSecret)
+	}
+	return value, nil
 }
 
 // close ends the life that runs, if any.

@@ -39,6 +39,7 @@ func grants() map[string][]string {
 		"XAgentRole": slices.Concat(
 			each(table, "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), send("${XTasksQueue.Arn}"),
 			send(events), send(quarantine), usual("XAgentLogs"),
+			each("arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/makegood/${AWS::StackName}/X/*", "ssm:GetParameter"),
 		),
 		"submitDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
@@ -133,7 +134,7 @@ func (t *template) allowed(role string) map[string]bool {
 			kind = "XAgentRole"
 		}
 		for _, grant := range grants()[kind] {
-			allowed[strings.NewReplacer("${XTasks", "${"+agent+"Tasks", "${XAgent", "${"+agent+"Agent").Replace(grant)] = true
+			allowed[strings.NewReplacer("${XTasks", "${"+agent+"Tasks", "${XAgent", "${"+agent+"Agent", "/X/", "/"+agent+"/").Replace(grant)] = true
 		}
 	}
 	return allowed

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -216,15 +217,23 @@ func (a *attempt) work() (worked result, returned bool) {
 	}
 }
 
-// call calls the agent. A panic is its failure, and nobody else's.
+// call calls the agent, with its secrets. A panic is its failure, and nobody else's.
 func (a *attempt) call() (worked result) {
+	var hider secret.Hider
 	defer func() {
 		if value := recover(); value != nil {
 			worked = result{err: fmt.Errorf("panic: %v", value)}
 			a.note(slog.LevelError, "the agent panicked", "panicked", "stack", string(debug.Stack()))
 		}
+		// What an agent says of its secrets is neither told nor kept.
+		worked = result{hider.Output(worked.output), hider.Error(worked.err)}
 	}()
-	worked.output, worked.err = a.handler.Handle(agent.NewContext(a.lease, a.task, a.lease), a.task)
+	task, h, err := secret.Fill(a.lease, a.task, a.config.Secrets)
+	if err != nil {
+		return result{err: err}
+	}
+	hider = h
+	worked.output, worked.err = a.handler.Handle(agent.NewContext(a.lease, task, a.lease), task)
 	return worked
 }
 

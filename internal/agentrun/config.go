@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"log/slog"
@@ -28,6 +29,8 @@ type Config struct {
 	Now func() time.Time
 	// Nonce distinguishes a claim from every other of this instance. Default: rand.Text, 128 random bits.
 	Nonce func(makegood.Task) string
+	// Secrets gives what tasks ask for by name. Default: there are none.
+	Secrets agent.Secrets
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
 }
@@ -50,6 +53,9 @@ func (c Config) complete() Config {
 	}
 	if c.Nonce == nil {
 		c.Nonce = func(makegood.Task) string { return rand.Text() }
+	}
+	if c.Secrets == nil {
+		c.Secrets = func(context.Context, string) (string, error) { return "", agent.ErrNoSecret }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

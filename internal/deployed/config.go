@@ -39,6 +39,9 @@ const (
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
 	VarHTTPAllow = "MAKEGOOD_HTTP_ALLOW"
+	// VarSecrets says where an agent's secrets are, and what stands before their names: ssm:/makegood/STACK/AGENT/ or
+	// secretsmanager:makegood/STACK/AGENT/. Empty: in the environment, MAKEGOOD_SECRET_NAME.
+	VarSecrets = "MAKEGOOD_SECRETS"
 	// VarAgents lists the agents that have a tasks queue, with commas between; a workflow that names another
 	// is refused. Empty: not looked at, or those that VarQueues has a queue of.
 	VarAgents = "MAKEGOOD_AGENTS"
@@ -157,6 +160,7 @@ type agentConfig struct {
 	agent      string
 	allow      []string
 	runtimeAPI string
+	secrets    secretsPlace
 }
 
 func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig, error) {
@@ -170,7 +174,7 @@ func readAgent(getenv func(string) string, agents []agent.Handler) (agentConfig,
 	}
 	c := agentConfig{
 		parts: e.parts(), agent: e.oneOf(VarAgent, "the agent that runs here", names),
-		allow: e.list(VarHTTPAllow), runtimeAPI: getenv(varRuntimeAPI),
+		allow: e.list(VarHTTPAllow), runtimeAPI: getenv(varRuntimeAPI), secrets: e.secrets(VarSecrets),
 	}
 	e.needs(c.place, EventsQueue, QuarantineQueue, TasksQueue(c.agent))
 	return c, e.err()

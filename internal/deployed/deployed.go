@@ -209,7 +209,7 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 	}
 	runner := agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{runs}, Claims: s.store, Queue: s.queues,
-		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Logger: s.log,
+		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Secrets: s.secrets(c), Logger: s.log,
 	})
 	s.meter.agent = c.agent
 	s.meter.count(func() []total { return agentTotals(runner.Stats()) })

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -82,6 +83,8 @@ type Config struct {
 	Retention time.Duration
 	// Agents do the steps.
 	Agents []agent.Handler
+	// Secrets gives agents what their tasks ask for. Default: MAKEGOOD_SECRET_NAME of the environment.
+	Secrets agent.Secrets
 	// Notifier is told of Errors. Default: the log. Listener, if set, is told of what jobs announce to who listens.
 	Notifier, Listener notify.Notifier
 	// Replies are the registered names that a submission may give as replyTo; Listener knows them.
@@ -145,6 +148,9 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Secrets == nil {
+		c.Secrets = secret.Environment(os.LookupEnv)
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -229,7 +235,7 @@ func (e *Engine) wire(incarnation int) {
 	for _, a := range e.config.Agents {
 		e.runners[a.Name()] = agentrun.New(agentrun.Config{
 			Handlers: []agent.Handler{a}, Claims: e.store, Queue: e.queues,
-			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Logger: e.config.Logger,
+			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Secrets: e.config.Secrets, Logger: e.config.Logger,
 		})
 	}
 }

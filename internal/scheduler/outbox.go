@@ -116,7 +116,7 @@ func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (strin
 	if err != nil {
 		return "", queue.Message{}, err
 	}
-	t.Input = input
+	t.Input, t.Secrets = input.Value, input.Secrets
 	if d.Undo {
 		forward, _ := m.job.Step(d.Step)
 		if t.Undo.Output, err = m.values.get(ctx, m.job.ID, forward.Forward.Output); err != nil {

@@ -27,7 +27,7 @@ type values struct {
 	// readBytes is how much read holds.
 	readBytes int
 	// inputs are task inputs that were evaluated already.
-	inputs map[machine.Want]json.RawMessage
+	inputs map[machine.Want]workflowfile.TaskInput
 	// turns bounds how many evaluations there are at a time.
 	turns turns
 }
@@ -167,7 +167,7 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, j job.Job, wan
 	}
 	for _, w := range wants {
 		var fact machine.Fact
-		var input json.RawMessage
+		var input workflowfile.TaskInput
 		err := v.evaluation(ctx, j, w, func(data workflowfile.Data) (err error) {
 			fact, input, err = evaluate(ctx, v.compiled, w, data)
 			return err
@@ -179,33 +179,34 @@ func (v *values) learn(ctx context.Context, facts *machine.Facts, j job.Job, wan
 			}
 		}
 		facts.Values[w] = fact
-		if input != nil {
+		if input.Value != nil {
 			v.remember(w, input)
 		}
 	}
 	return nil
 }
 
-func (v *values) remember(w machine.Want, input json.RawMessage) {
+func (v *values) remember(w machine.Want, input workflowfile.TaskInput) {
 	if v.inputs == nil {
-		v.inputs = make(map[machine.Want]json.RawMessage)
+		v.inputs = make(map[machine.Want]workflowfile.TaskInput)
 	}
 	v.inputs[w] = input
 }
 
-func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, json.RawMessage, error) {
+func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, workflowfile.TaskInput, error) {
+	var none workflowfile.TaskInput
 	if !w.Undo {
 		run, err := c.When(ctx, w.Step, data)
 		if err != nil || !run {
-			return machine.Fact{}, nil, err
+			return machine.Fact{}, none, err
 		}
 	}
 	input, err := c.Input(ctx, w.Step, w.Undo, data)
 	if err != nil {
-		return machine.Fact{}, nil, err
+		return machine.Fact{}, none, err
 	}
-	if len(input) > makegood.MaxPayloadBytes {
-		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", len(input), makegood.MaxPayloadBytes)}, nil, nil
+	if n := len(input.Value); n > makegood.MaxPayloadBytes {
+		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", n, makegood.MaxPayloadBytes)}, none, nil
 	}
 	return machine.Fact{Run: true}, input, nil
 }
@@ -220,11 +221,11 @@ func fault(err error) (machine.Fact, error) {
 }
 
 // input returns the input of the task of an attempt that was opened.
-func (v *values) input(ctx context.Context, j job.Job, w machine.Want) (json.RawMessage, error) {
+func (v *values) input(ctx context.Context, j job.Job, w machine.Want) (workflowfile.TaskInput, error) {
 	if input, ok := v.inputs[w]; ok {
 		return input, nil
 	}
-	var input json.RawMessage
+	var input workflowfile.TaskInput
 	err := v.evaluation(ctx, j, w, func(data workflowfile.Data) (err error) {
 		input, err = v.compiled.Input(ctx, w.Step, w.Undo, data)
 		return err
@@ -232,7 +233,7 @@ func (v *values) input(ctx context.Context, j job.Job, w machine.Want) (json.Raw
 	if err != nil {
 		// It gave a value when the step was opened, and its data has not changed: our own time has ended, and
 		// the event comes again; or the step was opened by a version of this code with other limits.
-		return nil, fmt.Errorf("input of step %s of job %s: %w", w.Step, j.ID, err)
+		return input, fmt.Errorf("input of step %s of job %s: %w", w.Step, j.ID, err)
 	}
 	return input, nil
 }

@@ -20,7 +20,7 @@ var errNewerDeadline = fmt.Errorf("%w: a deadline", ErrNewer)
 
 // known are the types of message that this release knows. One of them where it does not belong is poison.
 var known = []string{
-	typeTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, TypeSubmit,
+	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, TypeSubmit,
 	typeAnnouncement, typeAgentSilent, "Quarantined",
 }
 

@@ -32,7 +32,10 @@ var ErrPoison = errors.New("poison message")
 
 // The types of message that are read here.
 const (
-	typeTask           = "Task"
+	typeTask = "Task"
+	// typeSecretTask is a task that has secrets. A release of before does not know it, and leaves it: it would run the
+	// task without them.
+	typeSecretTask     = "SecretTask"
 	typeSubmitted      = "Submitted"
 	typeStepSucceeded  = "StepSucceeded"
 	typeStepFailed     = "StepFailed"
@@ -58,6 +61,7 @@ type task struct {
 	Agent      string          `json:"agent"`
 	Action     string          `json:"action"`
 	Input      json.RawMessage `json:"input"`
+	Secrets    []taskSecret    `json:"secrets,omitempty"`
 	Key        string          `json:"key"`
 	SentAt     time.Time       `json:"sentAt"`
 	StartBy    time.Time       `json:"startBy"`
@@ -70,6 +74,12 @@ type task struct {
 	Birth      string    `json:"birth"`
 	ClaimUntil time.Time `json:"claimUntil"`
 	Token      string    `json:"token"`
+}
+
+type taskSecret struct {
+	Path string `json:"path"`
+	At   int    `json:"at"`
+	Name string `json:"name"`
 }
 
 type undoTask struct {
@@ -157,6 +167,10 @@ func EncodeTask(t makegood.Task) (string, error) {
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
 		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token,
 	}
+	for _, s := range t.Secrets {
+		m.Type = typeSecretTask
+		m.Secrets = append(m.Secrets, taskSecret(s))
+	}
 	if t.Undo != nil {
 		m.Undo = &undoTask{ForwardKey: t.Undo.ForwardKey, Outcome: t.Undo.Outcome, Output: t.Undo.Output}
 	}
@@ -166,7 +180,7 @@ func EncodeTask(t makegood.Task) (string, error) {
 // DecodeTask reads what EncodeTask writes. ErrPoison, ErrNewer.
 func DecodeTask(body string) (makegood.Task, error) {
 	var m task
-	if err := decode(body, &m, typeTask); err != nil {
+	if err := decode(body, &m, typeTask, typeSecretTask); err != nil {
 		return makegood.Task{}, err
 	}
 	switch {
@@ -183,6 +197,9 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
 	case m.Birth == "" || m.Token == "" || m.ClaimUntil.IsZero():
 		return makegood.Task{}, poison("a task must carry birth, claimUntil and token")
+	case len(m.Secrets) > makegood.MaxTaskSecrets || (len(m.Secrets) > 0) != (m.Type == typeSecretTask):
+		return makegood.Task{}, poison("%d secrets of a %s: want 1 to %d of a %s, and none else",
+			len(m.Secrets), m.Type, makegood.MaxTaskSecrets, typeSecretTask)
 	}
 	t := makegood.Task{
 		Job: m.Job, Workflow: m.Workflow, Step: m.Step, Round: m.Round, Attempt: m.Attempt,
@@ -191,6 +208,12 @@ func DecodeTask(body string) (makegood.Task, error) {
 		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
 		Shared:  !m.Exclusive, CompleteBy: makegood.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
 		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token,
+	}
+	for _, s := range m.Secrets {
+		if err := makegood.SecretName.Check(s.Name); err != nil {
+			return makegood.Task{}, poison("%v", err)
+		}
+		t.Secrets = append(t.Secrets, makegood.TaskSecret(s))
 	}
 	if m.Undo != nil {
 		t.Undo = &makegood.UndoTask{ForwardKey: m.Undo.ForwardKey, Outcome: m.Undo.Outcome, Output: m.Undo.Output}

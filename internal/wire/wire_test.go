@@ -43,7 +43,7 @@ func TestTheExamplesInTheDocsAreTheMessages(t *testing.T) {
 // again reads a message and writes it.
 func again(t *testing.T, body string) string {
 	t.Helper()
-	if strings.Contains(body, `"Task"`) {
+	if strings.Contains(body, `"Task"`) || strings.Contains(body, `"SecretTask"`) {
 		task, err := DecodeTask(body)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, body)

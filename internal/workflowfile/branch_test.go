@@ -49,12 +49,12 @@ func TestWhatIsNotReadIsNotMissed(t *testing.T) {
 		whole := &Compiled{Workflow: compiled.Workflow, plans: map[string]*plan{"d": &uncut}}
 		for _, output := range outputs {
 			data := Data{Outputs: map[string]json.RawMessage{"a": json.RawMessage(output)}}
-			want, wantErr := whole.Input(context.Background(), "d", false, data)
+			want, wantErr := inputOf(context.Background(), whole, "d", false, data)
 			var gathered Data
 			if err := compiled.Gather(&gathered, "d", false, "a", json.RawMessage(output)); err != nil {
 				t.Fatal(err)
 			}
-			got, err := compiled.Input(context.Background(), "d", false, gathered)
+			got, err := inputOf(context.Background(), compiled, "d", false, gathered)
 			if string(got) != string(want) || message(err) != message(wantErr) {
 				t.Errorf("%s on %s\n got %s, %v\nwant %s, %v", expression, output, got, err, want, wantErr)
 			}
@@ -95,7 +95,7 @@ func TestALargeFanInTakesLittleMoreThanItReads(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := compiled.Input(context.Background(), "last", false, data)
+	got, err := inputOf(context.Background(), compiled, "last", false, data)
 	runtime.ReadMemStats(&after)
 	const most = 8 << 20
 	if made := after.TotalAlloc - before.TotalAlloc; string(got) != "100" || err != nil || made > most {
@@ -139,7 +139,7 @@ func TestWhatIsNotJSONIsGathered(t *testing.T) {
 		if err := compiled.Gather(&data, "last", false, "s0", json.RawMessage(output)); err != nil {
 			t.Errorf("%q: %v", output, err)
 		}
-		if _, err := compiled.Input(context.Background(), "last", false, data); output != "" && err == nil {
+		if _, err := inputOf(context.Background(), compiled, "last", false, data); output != "" && err == nil {
 			t.Errorf("%q: no error", output)
 		}
 	}

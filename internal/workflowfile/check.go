@@ -15,6 +15,8 @@ type check struct {
 	offers map[string]offering
 	// stored: jobs run by this workflow already, so what was taken once is taken again.
 	stored bool
+	// level is the lowest that can run the workflow; see knownLevel.
+	level int
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
 	lines map[string]int
 	// spoiled are the paths of which no more can be said, because they could not be read.

@@ -150,41 +150,48 @@ func preview(value any) string {
 
 // Input returns the input of a step's task, or of its undo's: the value of with, or the job's input,
 // compact and of at most makegood.MaxPayloadBytes. For the http agent it is a complete request: method,
-// url, headers and, but for GET and HEAD that say none, body. The caller may not change the result. An
-// *EvalError says that an expression is at fault; any other error is that of ctx, and nothing is known.
-func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data) (json.RawMessage, error) {
+// url, headers and, but for GET and HEAD that say none, body. Secrets are left out of it; TaskSecrets say where they
+// belong. The caller may not change the result. An *EvalError says that an expression is at fault; any other error is
+// that of ctx, and nothing is known.
+func (c *Compiled) Input(ctx context.Context, step string, undo bool, data Data) (TaskInput, error) {
 	p := c.plans[step]
 	if p == nil {
-		return nil, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("the workflow has no step %q", step)}
+		return TaskInput{}, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("the workflow has no step %q", step)}
 	}
 	r := p.request(undo)
 	if r == nil {
-		return nil, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("step %q has no undo", step)}
+		return TaskInput{}, &EvalError{Step: step, Undo: undo, Reason: fmt.Sprintf("step %q has no undo", step)}
 	}
 	if r.with == nil {
-		return data.input(), nil
+		return TaskInput{Value: data.input()}, nil
 	}
 	if r.with.constant != nil && !r.http {
-		return r.with.constant, nil
+		return TaskInput{Value: r.with.constant}, nil
 	}
 	root, err := data.root(r.reads, p.names(r.reads, undo))
 	if err != nil {
-		return nil, p.fault(ctx, undo, "with", err)
+		return TaskInput{}, p.fault(ctx, undo, "with", err)
 	}
-	value := func(e *expression) (any, error) { return e.value(ctx, root) }
+	f := &filling{value: func(e *expression) (any, error) { return e.value(ctx, root) }}
 	var out []byte
 	if r.http {
-		out, err = r.httpRequest(data, value)
+		out, err = r.httpRequest(data, f)
 	} else {
-		out, err = r.with.append(nil, value)
+		out, err = r.with.append(nil, f)
 	}
 	if err == nil && len(out) > makegood.MaxPayloadBytes {
 		err = fmt.Errorf("%d bytes as JSON, the limit is %d", len(out), makegood.MaxPayloadBytes)
 	}
 	if err != nil {
-		return nil, p.fault(ctx, undo, "with", err)
+		return TaskInput{}, p.fault(ctx, undo, "with", err)
 	}
-	return out, nil
+	return TaskInput{out, f.secrets}, nil
+}
+
+// TaskInput is the input of a task, and which secrets belong where in it.
+type TaskInput struct {
+	Value   json.RawMessage
+	Secrets []makegood.TaskSecret
 }
 
 // fault makes the error of an expression, unless it was the caller's time that ended.

@@ -76,7 +76,7 @@ func TestAWholeExpressionTakesTheTypeOfItsValue(t *testing.T) {
 		{`$$${ .input.s } 5$`, `"$${ .input.s } 5$"`},
 		{``, `""`},
 	} {
-		got, err := one(t, quoted(c.with), "", "").Input(context.Background(), "d", false, sample)
+		got, err := inputOf(context.Background(), one(t, quoted(c.with), "", ""), "d", false, sample)
 		if string(got) != c.want || err != nil {
 			t.Errorf("with %s gives %s, %v; want %s", c.with, got, err, c.want)
 		}
@@ -86,7 +86,7 @@ func TestAWholeExpressionTakesTheTypeOfItsValue(t *testing.T) {
 func TestExpressionsStandAnywhereInAWith(t *testing.T) {
 	const with = `{"z": [1.0, "${ .input.n }", {"k": "x${ .job.id }"}], "a": {"b": {"c": "plain"}}, "e": {}, "f": []}`
 	const want = `{"a":{"b":{"c":"plain"}},"e":{},"f":[],"z":[1.0,12345678901234567890,{"k":"xjob-1"}]}`
-	got, err := one(t, with, "", "").Input(context.Background(), "d", false, sample)
+	got, err := inputOf(context.Background(), one(t, with, "", ""), "d", false, sample)
 	if string(got) != want || err != nil {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}
@@ -109,12 +109,12 @@ func TestDefaultsOfWith(t *testing.T) {
 		{"an undo of unknown outcome has null for the output", ``, `"${ .steps.d.output }"`, true, Data{}, `null`},
 		{"a missing output is null", `"${ .steps.a.output.id }"`, ``, false, Data{}, `null`},
 	} {
-		got, err := one(t, c.with, "", c.undo).Input(ctx, "d", c.isUndo, c.data)
+		got, err := inputOf(ctx, one(t, c.with, "", c.undo), "d", c.isUndo, c.data)
 		if string(got) != c.want || err != nil {
 			t.Errorf("%s: got %s, %v; want %s", c.name, got, err, c.want)
 		}
 	}
-	if got, _ := one(t, "", "", "").Input(ctx, "d", false, sample); &got[0] != &sample.Input[0] {
+	if got, _ := inputOf(ctx, one(t, "", "", ""), "d", false, sample); &got[0] != &sample.Input[0] {
 		t.Error("without a with, Input copies the job's input; want the same bytes")
 	}
 }
@@ -173,7 +173,7 @@ func TestAnEvaluationErrorSaysWhichExpressionWhereAndWhy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := one(t, string(with), "", "").Input(context.Background(), "d", false, sample)
+		got, err := inputOf(context.Background(), one(t, string(with), "", ""), "d", false, sample)
 		var eval *EvalError
 		if got != nil || !errors.As(err, &eval) || eval.Reason != c.want || eval.Step != "d" || eval.Undo {
 			t.Errorf("with %.80s gives %.40s, %v\nwant %s", with, got, err, c.want)
@@ -183,7 +183,7 @@ func TestAnEvaluationErrorSaysWhichExpressionWhereAndWhy(t *testing.T) {
 
 func TestAReasonIsKeptShortAndWhole(t *testing.T) {
 	compiled := one(t, quoted(`${ error("ä" * 5000) }`), "", "")
-	_, err := compiled.Input(context.Background(), "d", false, sample)
+	_, err := inputOf(context.Background(), compiled, "d", false, sample)
 	reason := message(err)
 	if len(reason) > makegood.MaxReasonBytes || !strings.HasSuffix(reason, "ä...") {
 		t.Errorf("a reason of %d bytes that ends in %q; want at most %d, with whole characters", len(reason), reason[len(reason)-8:], makegood.MaxReasonBytes)
@@ -206,7 +206,7 @@ func TestErrorsOfAnUndoAndOfDataAreTold(t *testing.T) {
 		{"no such step", "z", false, sample, `the workflow has no step "z"`},
 		{"no undo", "b", true, sample, `step "b" has no undo`},
 	} {
-		_, err := compiled.Input(ctx, c.step, c.undo, c.data)
+		_, err := inputOf(ctx, compiled, c.step, c.undo, c.data)
 		var eval *EvalError
 		if !errors.As(err, &eval) || eval.Reason != c.want || eval.Undo != c.undo || eval.Step != c.step {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
@@ -219,7 +219,7 @@ func TestTheEndOfTheCallersContextIsNoEvaluationError(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	compiled := one(t, quoted(`${ last(repeat(1)) }`), `${ last(repeat(true)) }`, "")
-	_, inputErr := compiled.Input(ctx, "d", false, sample)
+	_, inputErr := inputOf(ctx, compiled, "d", false, sample)
 	_, whenErr := compiled.When(ctx, "d", sample)
 	for _, err := range []error{inputErr, whenErr} {
 		var eval *EvalError
@@ -254,7 +254,7 @@ func TestAnHTTPStepGetsACompleteRequest(t *testing.T) {
 			t.Errorf("with %s: %v", c.with, err)
 			continue
 		}
-		input, err := compiled.Input(context.Background(), "a", false, data)
+		input, err := inputOf(context.Background(), compiled, "a", false, data)
 		got := string(input)
 		if err != nil {
 			got = err.Error()
@@ -267,7 +267,7 @@ func TestAnHTTPStepGetsACompleteRequest(t *testing.T) {
 
 func TestACompiledWorkflowIsUsedByManyAtOnce(t *testing.T) {
 	compiled := one(t, `{"a": "${ .input.list | map(. + 1) | add }", "b": "x${ .steps.a.output.id }", "c": "${ .input.s | gsub(\"t\"; \"T\") }"}`, `${ .input.n > 1 }`, "")
-	want, err := compiled.Input(context.Background(), "d", false, sample)
+	want, err := inputOf(context.Background(), compiled, "d", false, sample)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -275,7 +275,7 @@ func TestACompiledWorkflowIsUsedByManyAtOnce(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 50 {
-				got, err := compiled.Input(context.Background(), "d", false, sample)
+				got, err := inputOf(context.Background(), compiled, "d", false, sample)
 				run, whenErr := compiled.When(context.Background(), "d", sample)
 				if string(got) != string(want) || err != nil || !run || whenErr != nil {
 					t.Errorf("got %s, %v, %t, %v; want %s, true", got, err, run, whenErr, want)
@@ -306,8 +306,8 @@ func TestADefinitionWithMoreThanIsKnownIsOfANewerRelease(t *testing.T) {
 	for name, definition := range map[string]string{
 		"a field":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"from":"the future"}`,
 		"a field of a step": `{"name":"a","steps":[{"name":"a","agent":"x","map":"${ .input }"}]}`,
-		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":1}`,
-		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":1}`,
+		"a level":           `{"name":"a","steps":[{"name":"a","agent":"x"}],"needs":2}`,
+		"another kind":      `{"name":"a","steps":{"a":{"agent":"x"}},"needs":2}`,
 	} {
 		compiled, err := Load([]byte(definition))
 		if compiled != nil || !errors.Is(err, ErrNewer) || errors.Is(err, ErrInvalid) {
@@ -389,7 +389,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, s := range compiled.Workflow.Steps {
 			for _, undo := range []bool{false, true} {
-				input, err := compiled.Input(context.Background(), s.Name, undo, Data{})
+				input, err := inputOf(context.Background(), compiled, s.Name, undo, Data{})
 				if err == nil && !json.Valid(input) {
 					t.Fatalf("the input of %s is %q, want JSON", s.Name, input)
 				}
@@ -401,7 +401,7 @@ func FuzzParse(f *testing.F) {
 func BenchmarkInput(b *testing.B) {
 	compiled := one(b, `{"sku": "${ .input.s }", "quantity": "${ .input.n }", "note": "for ${ .job.id }"}`, "", "")
 	for b.Loop() {
-		if _, err := compiled.Input(context.Background(), "d", false, sample); err != nil {
+		if _, err := inputOf(context.Background(), compiled, "d", false, sample); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -51,6 +51,9 @@ func (c compiler) request(path, agent string, with json.RawMessage) *request {
 		return r
 	}
 	r.with = c.template(path, decodeWith(with))
+	if n := r.with.secrets(); n > makegood.MaxTaskSecrets {
+		c.add(path, "%d places for secrets, the limit is %d", n, makegood.MaxTaskSecrets)
+	}
 	r.reads = r.with.reads()
 	return r
 }
@@ -61,6 +64,8 @@ func (c compiler) when(path, text string) *expression {
 	switch {
 	case err != nil:
 		c.add(path, "%q: %v", clip(text), err)
+	case len(parts) == 1 && isSecret(parts[0]):
+		c.add(path, "%q: %v", clip(text), errSecret)
 	case len(parts) != 1 || !parts[0].expression:
 		c.add(path, `when must be one expression, such as "${ .input.express }": got %q`, clip(text))
 	default:

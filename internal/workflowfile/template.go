@@ -3,11 +3,14 @@ package workflowfile
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
@@ -46,9 +49,11 @@ type template struct {
 	items  []*template
 }
 
+// piece is a literal, an expression, or the place of a secret, whose name it has.
 type piece struct {
 	literal    string
 	expression *expression
+	secret     string
 }
 
 type namedTemplate struct {
@@ -117,7 +122,7 @@ func (c compiler) object(path string, members map[string]any) *template {
 
 // fold makes a constant of a template whose parts are constant.
 func (t *template) fold() *template {
-	out, err := t.append(nil, func(*expression) (any, error) { panic("workflowfile: an expression in a constant") })
+	out, err := t.append(nil, &filling{value: func(*expression) (any, error) { panic("workflowfile: an expression in a constant") }})
 	if err != nil {
 		panic(fmt.Sprintf("workflowfile: fold a constant: %v", err))
 	}
@@ -129,22 +134,31 @@ func (c compiler) text(path, text string) *template {
 	if err != nil {
 		c.add(path, "%q: %v", clip(text), err)
 	}
-	if len(parts) == 1 && parts[0].expression {
-		return &template{whole: c.expression(path, parts[0].text)}
-	}
 	t := &template{texts: []piece{}}
 	for _, p := range parts {
-		if p.expression {
+		secret, is := secretIn(p)
+		switch {
+		case is:
+			c.secret(path, secret)
+			t.texts = append(t.texts, piece{secret: secret})
+		case p.expression && len(parts) == 1:
+			return &template{whole: c.expression(path, p.text)}
+		case p.expression:
 			t.texts = append(t.texts, piece{expression: c.expression(path, p.text)})
-		} else {
+		default:
 			c.otherNotation(path, p.text)
 			t.texts = append(t.texts, piece{literal: p.text})
 		}
 	}
-	if len(parts) == 0 || len(parts) == 1 {
+	if t.isLiteral() {
 		return t.fold()
 	}
 	return t
+}
+
+// isLiteral reports whether a text has nothing in it that is known later.
+func (t *template) isLiteral() bool {
+	return !slices.ContainsFunc(t.texts, func(p piece) bool { return p.expression != nil || p.secret != "" })
 }
 
 // otherNotation is how other tools write what would be an expression here.
@@ -165,6 +179,9 @@ func (c compiler) expression(path, source string) *expression {
 		return &expression{}
 	}
 	query, err := jq.Parse(source)
+	if errors.Is(err, jq.UnknownFunction(secretFunction)) {
+		return fail(errSecret)
+	}
 	if err != nil {
 		return fail(err)
 	}
@@ -200,24 +217,39 @@ func (t *template) reads() (all reads) {
 	return all
 }
 
-// append appends the template to out as JSON, with the values that value gives for its expressions.
-func (t *template) append(out []byte, value func(*expression) (any, error)) (_ []byte, err error) {
+// filling is a template being filled: what its expressions give, and which secrets belong where.
+type filling struct {
+	value   func(*expression) (any, error)
+	secrets []makegood.TaskSecret
+	// path leads to what is being written.
+	path []string
+}
+
+// within goes into a member or an element, as long as do takes.
+func (f *filling) within(key string, do func() error) error {
+	f.path = append(f.path, key)
+	defer func() { f.path = f.path[:len(f.path)-1] }()
+	return do()
+}
+
+// append appends the template to out as JSON, with the values of its expressions; secrets are left out, and noted.
+func (t *template) append(out []byte, f *filling) (_ []byte, err error) {
 	switch {
 	case t.constant != nil:
 		return append(out, t.constant...), nil
 	case t.whole != nil:
-		return t.whole.append(out, value)
+		return t.whole.append(out, f.value)
 	case t.texts != nil:
-		return appendTexts(out, t.texts, value)
+		return appendTexts(out, t.texts, f)
 	case t.fields != nil:
 		out = append(out, '{')
-		for i, f := range t.fields {
+		for i, field := range t.fields {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(canonical.AppendString(out, f.key), ':')
-			if out, err = f.value.append(out, value); err != nil {
-				return nil, at(f.key, err)
+			out = append(canonical.AppendString(out, field.key), ':')
+			if err := f.within(field.key, func() error { out, err = field.value.append(out, f); return err }); err != nil {
+				return nil, at(field.key, err)
 			}
 		}
 		return append(out, '}'), nil
@@ -227,7 +259,7 @@ func (t *template) append(out []byte, value func(*expression) (any, error)) (_ [
 			if i > 0 {
 				out = append(out, ',')
 			}
-			if out, err = item.append(out, value); err != nil {
+			if err := f.within(strconv.Itoa(i), func() error { out, err = item.append(out, f); return err }); err != nil {
 				return nil, at(fmt.Sprintf("[%d]", i), err)
 			}
 		}
@@ -249,14 +281,17 @@ func (e *expression) append(out []byte, value func(*expression) (any, error)) ([
 }
 
 // appendTexts splices values into a text: strings as they are, others as compact JSON.
-func appendTexts(out []byte, texts []piece, value func(*expression) (any, error)) ([]byte, error) {
+func appendTexts(out []byte, texts []piece, f *filling) ([]byte, error) {
 	var text []byte
 	for _, p := range texts {
 		text = append(text, p.literal...)
+		if p.secret != "" {
+			f.secrets = append(f.secrets, makegood.TaskSecret{Path: pointer(f.path), At: utf8.RuneCount(text), Name: p.secret})
+		}
 		if p.expression == nil {
 			continue
 		}
-		v, err := value(p.expression)
+		v, err := f.value(p.expression)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (p *plan) undoWithoutOutput(mayBeNull func(step string) bool) error {
 	if !p.undo.http {
 		return nil
 	}
-	_, err := p.undo.httpRequest(Data{}, value)
+	_, err := p.undo.httpRequest(Data{}, &filling{value: value})
 	return err
 }
 

@@ -34,8 +34,12 @@ var ErrInvalid = errors.New("invalid workflow")
 var ErrNewer = errors.New("definition of a newer release")
 
 // knownLevel is the highest level of definition that this release knows. One that cannot be run without knowing more than
-// its fields, such as another value or kind of one, says a higher one as needs.
-const knownLevel = 0
+// its fields, such as another value or kind of one, says a higher one as needs. One that needs nothing new says none, so
+// that its hash stays what it was.
+const knownLevel = 1
+
+// levelExpressions is the level of what expressions can say since level 1: secrets.
+const levelExpressions = 1
 
 // Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.
 type Compiled struct {
@@ -136,7 +140,8 @@ func decodeDefinition(definition []byte) (w makegood.Workflow, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(definition))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil {
+	var s stored
+	if err := d.Decode(&s); err != nil {
 		if json.Unmarshal(definition, &makegood.Workflow{}) == nil {
 			return w, fmt.Errorf("%w: %w", ErrNewer, err)
 		}
@@ -145,7 +150,14 @@ func decodeDefinition(definition []byte) (w makegood.Workflow, err error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return w, errors.New("something follows the workflow")
 	}
-	return w, nil
+	return s.Workflow, nil
+}
+
+// stored is a workflow as its definition has it.
+type stored struct {
+	makegood.Workflow
+	// Needs is the lowest level that can run it; see knownLevel.
+	Needs int `json:"needs,omitempty"`
 }
 
 // compile completes, checks and compiles a workflow as it was read.
@@ -160,7 +172,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	if len(c.found) == 0 && !c.stored {
 		c.undosWithoutOutput(w, compiled.plans)
 	}
-	definition, err := define(w)
+	definition, err := define(w, c.level)
 	switch {
 	case err != nil:
 		c.add("", "%v", err)
@@ -179,9 +191,9 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	return compiled, nil
 }
 
-// define writes a complete workflow as its definition.
-func define(w makegood.Workflow) ([]byte, error) {
-	definition, err := json.Marshal(w)
+// define writes a complete workflow as its definition, which needs a level.
+func define(w makegood.Workflow, level int) ([]byte, error) {
+	definition, err := json.Marshal(stored{w, level})
 	if err != nil {
 		return nil, fmt.Errorf("write the definition: %w", err)
 	}

@@ -59,7 +59,7 @@ func TestARequestIsCompletedOrSaysWhatIsWrong(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.values), &values); err != nil {
 			t.Fatal(err)
 		}
-		got, wrong := Request(values, json.RawMessage(`{"n":1}`))
+		got, wrong := Request(values, json.RawMessage(`{"n":1}`), false)
 		said := ""
 		if wrong != nil {
 			said = wrong.Path + ": " + wrong.Message

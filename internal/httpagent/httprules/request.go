@@ -9,8 +9,8 @@ import (
 
 // Request writes the request that the http agent is given: the values of the members of a with, and what they leave out.
 // Without a body it is input, but for GET and HEAD. It gives the first thing that Check could not see to be wrong, because
-// an expression made it.
-func Request(values map[string]json.RawMessage, input json.RawMessage) (json.RawMessage, *Problem) {
+// an expression made it. A url that is known later, because a secret belongs into it, may be empty.
+func Request(values map[string]json.RawMessage, input json.RawMessage, urlLater bool) (json.RawMessage, *Problem) {
 	fields := map[string]json.RawMessage{
 		"method": json.RawMessage(`"POST"`), "headers": json.RawMessage(`{}`), "body": nil,
 	}
@@ -19,7 +19,7 @@ func Request(values map[string]json.RawMessage, input json.RawMessage) (json.Raw
 	if json.Unmarshal(fields["method"], &method) != nil || !slices.Contains(Methods(), method) {
 		return nil, &Problem{"method", "a method must be one of " + strings.Join(Methods(), ", ")}
 	}
-	if json.Unmarshal(fields["url"], &url) != nil || url == "" {
+	if json.Unmarshal(fields["url"], &url) != nil || url == "" && !urlLater {
 		return nil, &Problem{"url", "a url must be a string that is not empty"}
 	}
 	if !stringsOnly(fields["headers"]) {

@@ -99,6 +99,7 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
 		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", makegood.MaxEvaluationSteps, makegood.MaxEvaluationBytes),
 		fmt.Sprintf("| what the expressions of a step read of outputs, together | %d bytes of JSON", makegood.MaxOutputsBytes),
+		fmt.Sprintf("| places for secrets in the `with` of a step; a secret | %d; %d bytes |", makegood.MaxTaskSecrets, makegood.MaxSecretBytes),
 		fmt.Sprintf("| timeout of a step | %s |", makegood.MaxTimeout),
 		fmt.Sprintf("| startBy | %s |", makegood.MaxStartBy),
 		fmt.Sprintf("| timeout of a job | %s |", makegood.MaxJobTimeout),

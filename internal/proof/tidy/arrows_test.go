@@ -81,8 +81,10 @@ var arrows = []arrow{
 	}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
+	// Secrets are put in by who runs agents, and by nobody else.
+	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
-		".", "internal/job", "agent", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally",
+		".", "internal/job", "agent", "internal/secret", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
 	// What a request must be, for the agent and for what reads workflows.

@@ -48,6 +48,11 @@ type Program struct {
 	patterns bool
 }
 
+// UnknownFunction is the error of an expression that calls a function of this name, which there is not.
+type UnknownFunction string
+
+func (e UnknownFunction) Error() string { return "there is no function " + string(e) }
+
 // runner is the code of a program, and the meter that is compiled into it: for one evaluation at a time.
 type runner struct {
 	code  *gojq.Code

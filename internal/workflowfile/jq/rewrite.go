@@ -367,7 +367,7 @@ func (r *rewriter) function(t *gojq.Term) {
 	case isRefused:
 		r.refuse("%s is refused: %s", f.Name, reason)
 	case !known:
-		r.refuse("there is no function %s", f.Name)
+		r.refuse("%w", UnknownFunction(f.Name))
 	default:
 		r.builtin(t, care)
 	}
