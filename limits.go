@@ -64,6 +64,19 @@ const (
 	// CloseAgain is when a closing that was not answered is asked for again.
 	CloseAgain = time.Minute
 
+	// MaxWait is how far ahead the deadline of a step that waits may lie, however often it is moved.
+	MaxWait = 365 * 24 * time.Hour
+	// MaxReminders is how many reminders a step that waits may have, and MaxAsked how many names are asked at once.
+	MaxReminders = 10
+	MaxAsked     = 10
+	// MaxChoices is how many answers an approval may offer, and MaxChoiceBytes how long each may be.
+	MaxChoices     = 10
+	MaxChoiceBytes = 64
+	// MaxQuestionBytes is how long the question of an approval may be.
+	MaxQuestionBytes = 4 << 10
+	// MaxCompletedByBytes is how much is kept of who completed a step.
+	MaxCompletedByBytes = 100
+
 	// MinTimeout is the shortest timeout, startBy and wait; backoffs may be shorter.
 	MinTimeout = 10 * time.Millisecond
 	// MaxTimeout is the longest timeout of a step: an hour; a longer one needs heartbeats.
@@ -119,6 +132,8 @@ const (
 	DefaultAttempts = 5
 	DefaultBackoff  = 1 * Second
 	DefaultMax      = 1 * Minute
+	// DefaultApproval is how long an approval waits for its answer.
+	DefaultApproval = 7 * 24 * Hour
 )
 
 // Clip shortens a text to MaxReasonBytes at a character's edge, and replaces what no queue carries:

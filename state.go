@@ -59,12 +59,14 @@ type StepState string
 
 // The states of a step.
 const (
-	// Waiting: it waits for the steps that it needs, or, an undo, for being wanted.
-	Waiting StepState = "waiting"
+	// NotStarted: it waits for the steps that it needs, or, an undo, for being wanted.
+	NotStarted StepState = "notStarted"
 	// Dispatched: an attempt is with its agent. Nobody is known to have claimed it.
 	Dispatched StepState = "dispatched"
 	// Claimed: an agent is at work on it.
 	Claimed StepState = "claimed"
+	// Waiting: somebody or something outside will complete it, or its deadline ends it. Nobody works on it.
+	Waiting StepState = "waiting"
 	// Backoff: the next attempt is made when its time has come.
 	Backoff StepState = "backoff"
 	// Done: it succeeded. Of an undo: it was undone.
@@ -81,5 +83,5 @@ const (
 
 // StepStates are all of them, in the order in which a reader meets them.
 func StepStates() []StepState {
-	return []StepState{Waiting, Dispatched, Claimed, Backoff, Done, Skipped, Failed, Withdrawn, Irreversible}
+	return []StepState{NotStarted, Dispatched, Claimed, Waiting, Backoff, Done, Skipped, Failed, Withdrawn, Irreversible}
 }

@@ -26,6 +26,10 @@ type Task struct {
 	Birth string
 	// Token is what the reply must carry.
 	Token string
+	// Completion is the step's completion token: whoever holds it may complete, fail or heartbeat this step in this round
+	// and direction, whichever attempt is under way, and nothing else. It is to be handed to who completes the step
+	// when the agent answers that it waits, and to be logged nowhere.
+	Completion string `json:",omitempty"`
 	// ClaimUntil is until when the attempt can be claimed.
 	ClaimUntil time.Time
 	// SentAt is when this attempt was sent; StartBy is until when it may wait unclaimed.

@@ -48,7 +48,45 @@ type Step struct {
 	Retry Retry `json:"retry"`
 	// Undo is the step's compensation. Nil: the step says nothing of it.
 	Undo *Undo `json:"undo,omitempty"`
+	// Waiting says what holds while the step waits. Nil: nobody is asked, and its deadline is a failure.
+	Waiting *WaitRules `json:"waiting,omitempty"`
 }
+
+// WaitRules say who is told that a step waits to be completed, and what its deadline means.
+type WaitRules struct {
+	// Ask are registered names of who is told that it waits, when it begins; at most MaxAsked. They get its completion
+	// token, and so may answer.
+	Ask []string `json:"ask,omitempty"`
+	// Remind says how long after it began they are reminded; at most MaxReminders, each later than the one before.
+	Remind []Duration `json:"remind,omitempty"`
+	// Escalate, if set, says when others are asked, too, and reminded from then on.
+	Escalate *Escalate `json:"escalate,omitempty"`
+	// OnTimeout says what its deadline means. Nil: the attempt has failed, and may be tried again.
+	OnTimeout *OnTimeout `json:"onTimeout,omitempty"`
+}
+
+// Escalate says who else is asked to complete a step, and how long after it began to wait.
+type Escalate struct {
+	After Duration `json:"after"`
+	Ask   []string `json:"ask"`
+}
+
+// OnTimeout is what the deadline of a step that waits means: it is done, with an output.
+type OnTimeout struct {
+	// Output is JSON of at most MaxInlineBytes.
+	Output json.RawMessage `json:"output"`
+}
+
+// The agents that are built in and that nothing is ever sent to: the step waits, and nobody works on it.
+const (
+	// AgentWait waits: for a time, or until one.
+	AgentWait = "wait"
+	// AgentApproval waits for an answer, one of several.
+	AgentApproval = "approval"
+)
+
+// WaitsByItself reports whether an agent is one of the built-in ones that nothing is ever sent to.
+func WaitsByItself(agent string) bool { return agent == AgentWait || agent == AgentApproval }
 
 // Undo is the compensation of a step. What it leaves out it takes from its step, but for the action.
 type Undo struct {
@@ -60,6 +98,8 @@ type Undo struct {
 	StartBy Duration        `json:"startBy,omitzero"`
 	Timeout Duration        `json:"timeout,omitzero"`
 	Retry   Retry           `json:"retry,omitzero"`
+	// Waiting says what holds while the undo waits. It is not that of its step.
+	Waiting *WaitRules `json:"waiting,omitempty"`
 }
 
 // Retry is exponential backoff with full jitter: the n-th retry comes after a random part of

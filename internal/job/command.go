@@ -36,6 +36,15 @@ type AlertAgent struct{ Agent string }
 // spares the job the wait for the next sweep.
 type Remind struct{ Key time.Time }
 
+// Ask: tell those who are asked that a step waits for somebody to complete it, at the N-th moment.
+type Ask struct {
+	Step    string
+	Attempt int
+	Undo    bool
+	N       int
+}
+
+func (Ask) isCommand()          {}
 func (Remind) isCommand()       {}
 func (Dispatch) isCommand()     {}
 func (CloseAttempt) isCommand() {}

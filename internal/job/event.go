@@ -1,7 +1,10 @@
 package job
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -40,6 +43,57 @@ type StepSucceeded struct {
 type StepFailed struct {
 	Reply
 	Error StepError
+}
+
+// StepWaiting: an agent's reply. Somebody or something else will complete the step, until Deadline.
+type StepWaiting struct {
+	Reply
+	Deadline time.Time
+}
+
+// Place is a step in a round and a direction, and how the one who speaks of it knows it.
+type Place struct {
+	Step string
+	Undo bool
+	// Round is that of the job; 0, which a token never has: whichever it is in.
+	Round int
+	// Token is the completion token; empty where whoever asks is known, and named the step by its address.
+	Token string
+}
+
+// StepCompleted: somebody or something outside says how a step has ended.
+type StepCompleted struct {
+	Place
+	// Output is what it gave; Error, if set, why it failed.
+	Output Payload
+	Error  *StepError
+	// Request names the asking; empty: its content does.
+	Request string
+	// By is who asks, as whoever took the request knows.
+	By string
+	// Early: a step that does not wait yet takes it when it does. Of one named by its address only.
+	Early bool
+}
+
+// WaitExtended: a step that waits is to wait longer.
+type WaitExtended struct {
+	Place
+	// Until is its new deadline; zero: as far ahead again as it was when the wait began.
+	Until time.Time
+}
+
+// Asked: those who are asked to complete the step were told, at the N-th moment.
+type Asked struct {
+	Step    string
+	Attempt int
+	N       int
+}
+
+// NotAsked: they could not be told.
+type NotAsked struct {
+	Step    string
+	Attempt int
+	N       int
 }
 
 // AttemptClosed: an attempt that is not wanted any more was asked to end, and this is the answer.
@@ -89,6 +143,11 @@ type Requested struct {
 func (Submitted) isEvent()       {}
 func (StepSucceeded) isEvent()   {}
 func (StepFailed) isEvent()      {}
+func (StepWaiting) isEvent()     {}
+func (StepCompleted) isEvent()   {}
+func (WaitExtended) isEvent()    {}
+func (Asked) isEvent()           {}
+func (NotAsked) isEvent()        {}
 func (AttemptClosed) isEvent()   {}
 func (DispatchRefused) isEvent() {}
 func (DeadlinePassed) isEvent()  {}
@@ -102,6 +161,50 @@ func (Submitted) Cause() string { return "submit" }
 
 // Cause is STEP#ATTEMPT: an attempt has one reply.
 func (r Reply) Cause() string { return fmt.Sprintf("%s#%d", r.Step, r.Attempt) }
+
+// Cause is completed:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of what was
+// answered.
+func (e StepCompleted) Cause() string { return "completed:" + e.Place.String() + ":" + e.Asking() }
+
+// Asking names who asks, or, where that has no name, what was answered.
+func (e StepCompleted) Asking() string {
+	if e.Request != "" {
+		return ShortHash("request\n" + e.Request)
+	}
+	return e.Answer()
+}
+
+// Answer names what was answered, by its content.
+func (e StepCompleted) Answer() string {
+	if e.Error != nil {
+		return ShortHash(fmt.Sprintf("failed\n%t\n%s\n%s", e.Error.Retryable, e.Error.Applied, e.Error.Message))
+	}
+	return ShortHash("done\n" + e.Output.Ref + "\n" + string(e.Output.Inline))
+}
+
+// String is STEP/ROUND, with /undo behind it for an undo.
+func (p Place) String() string {
+	text := p.Step + "/" + strconv.Itoa(p.Round)
+	if p.Undo {
+		text += "/undo"
+	}
+	return text
+}
+
+// ShortHash names a text in eleven characters, for what a job remembers.
+func ShortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:8])
+}
+
+// Cause is extended:STEP/ROUND. It makes nothing due.
+func (e WaitExtended) Cause() string { return "extended:" + e.Place.String() }
+
+// Cause is asked:STEP#ATTEMPT/N.
+func (e Asked) Cause() string { return fmt.Sprintf("asked:%s#%d/%d", e.Step, e.Attempt, e.N) }
+
+// Cause is unasked:STEP#ATTEMPT/N.
+func (e NotAsked) Cause() string { return fmt.Sprintf("unasked:%s#%d/%d", e.Step, e.Attempt, e.N) }
 
 // Cause is that of the event that asked.
 func (e AttemptClosed) Cause() string { return e.Asked }

@@ -86,6 +86,13 @@ type Job struct {
 	Kept string `json:"-"`
 }
 
+// The levels of Job.Needs that this release gives. A job that uses nothing of a level does not need it, so that the release
+// before can go on with it.
+const (
+	// LevelWaits: its workflow has what came with steps that wait, or one of its steps was completed from outside.
+	LevelWaits = 2
+)
+
 // Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
 type Announcement struct {
 	Seq          int                   `json:"seq"`
@@ -160,6 +167,8 @@ const (
 	Failed                     = ActivityState(makegood.Failed)
 	Withdrawn                  = ActivityState(makegood.Withdrawn)
 	Irreversible               = ActivityState(makegood.Irreversible)
+	// Waiting: nobody works on it. Whoever holds its completion token completes it, or its deadline ends it.
+	Waiting = ActivityState(makegood.Waiting)
 )
 
 // Activity is a step going forward, or its undo.
@@ -194,8 +203,53 @@ type Activity struct {
 	Error      *StepError `json:"error,omitempty"`
 	StartedAt  time.Time  `json:"startedAt,omitzero"`
 	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+	// Wait is what is known of its waiting, while it does. It is never changed in place.
+	Wait *Wait `json:"wait,omitempty"`
+	// Completion is the last that was given to it from outside, in this round. It is never changed in place.
+	Completion *Completion `json:"completion,omitempty"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
+}
+
+// Wait is how long an activity waits, and who was asked to complete it. It began at the activity's At, which moves with
+// its deadline when the job was paused meanwhile.
+type Wait struct {
+	// Deadline is when it ends, if nobody completes it.
+	Deadline time.Time `json:"deadline"`
+	// Asked counts the moments that came at which somebody is to be asked or reminded, Heard those of them at which
+	// they were.
+	Asked int `json:"asked,omitempty"`
+	Heard int `json:"heard,omitempty"`
+	// Tries is how often in a row they could not be told, and AskAt when that is tried again; zero: at once.
+	Tries int       `json:"tries,omitempty"`
+	AskAt time.Time `json:"askAt,omitzero"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// Completion is an answer from outside: by whoever holds the completion token of a step, or by its address.
+type Completion struct {
+	// Answer names what was answered, Request the asking: the same one again is the same.
+	Answer  string `json:"answer"`
+	Request string `json:"request,omitempty"`
+	// By is who completed it, as whoever took the request knows; at most MaxCompletedByBytes.
+	By string `json:"by,omitempty"`
+	// Held: it is taken when the attempt that is out has ended. Early: it is taken when the activity begins to wait.
+	Held  bool `json:"held,omitempty"`
+	Early bool `json:"early,omitempty"`
+	// Output and Error are what it says, until it is taken: a success, or with Error a failure.
+	Output Payload    `json:"output,omitzero"`
+	Error  *StepError `json:"error,omitempty"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// Held reports whether an answer was given that ends the attempt which is out: nobody wants that any more.
+func (a Activity) Held() bool { return a.Completion != nil && a.Completion.Held }
+
+// Taken is what is remembered of a completion when it was taken.
+func (c Completion) Taken() *Completion {
+	return &Completion{Answer: c.Answer, Request: c.Request, By: c.By, Kept: c.Kept}
 }
 
 // Opened is when the latest attempt was made.

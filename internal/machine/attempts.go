@@ -10,25 +10,38 @@ import (
 
 // openAttempt makes the next attempt of an activity that rests: its number has never been used, and never will be again.
 func (t *turn) openAttempt(at side) {
-	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
-		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
+	a := t.activity(at)
+	if t.waitsByItself(at) {
+		// What it waits for is a fact, for which it is asked like a step that begins.
+		t.rest(a, job.NotStarted)
 		return
 	}
-	t.job.Transitions++
-	s := &t.job.Steps[at.step]
-	a := t.activity(at)
-	s.Attempt++
-	a.Attempt = s.Attempt
+	if !t.number(at) {
+		return
+	}
 	a.State = job.Dispatched
-	a.Tries++
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
 	a.LookAt = t.nextLook(at)
+}
+
+// number gives an activity the number of its next attempt. It reports whether it may have one.
+func (t *turn) number(at side) bool {
+	if limit := maxTransitions(t.w); t.job.Transitions >= limit {
+		t.stop(fmt.Sprintf("%d attempts and no end: the job goes in circles", limit))
+		return false
+	}
+	t.job.Transitions++
+	s, a := &t.job.Steps[at.step], t.activity(at)
+	s.Attempt++
+	a.Attempt = s.Attempt
+	a.Tries++
+	return true
 }
 
 // rest leaves an activity in a state in which no attempt of it is out.
 func (t *turn) rest(a *job.Activity, state job.ActivityState) {
 	a.State = state
-	a.OpenedAt, a.LookAt, a.Closing = time.Time{}, time.Time{}, false
+	a.OpenedAt, a.LookAt, a.Closing, a.Wait = time.Time{}, time.Time{}, false, nil
 }
 
 // succeeded takes a success of the attempt under way, or of the last one that ended in silence, while the newer one can
@@ -44,7 +57,9 @@ func (t *turn) succeeded(e job.StepSucceeded) Verdict {
 		return verdict
 	}
 	noteStart(t.activity(at), e.StartedAt)
-	t.done(at, e.Output)
+	if !t.conclude(at) {
+		t.done(at, e.Output)
+	}
 	return verdict
 }
 
@@ -148,7 +163,7 @@ func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 		return Verdict{}, false
 	}
 	switch a.State {
-	case job.Backoff, job.NotStarted:
+	case job.Backoff, job.NotStarted, job.Waiting:
 	case job.Dispatched:
 		if t.shared(at) {
 			return Verdict{}, false
@@ -190,6 +205,9 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 			return t.learn(at, found)
 		}
 	}
+	if t.conclude(at) {
+		return Verdict{Kind: Applied}
+	}
 	a := t.activity(at)
 	t.rest(a, job.NotStarted)
 	a.Error = &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
@@ -199,6 +217,10 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 
 // attemptFailed counts the failure of an attempt that had started, and tries again or gives up.
 func (t *turn) attemptFailed(at side, failure job.StepError) {
+	if t.conclude(at) {
+		// How it ended was said before, and by whoever completed the step.
+		return
+	}
 	a := t.activity(at)
 	a.FailureCount++
 	t.job.FailureCount++

@@ -162,6 +162,9 @@ func (t *turn) held(at side, claim job.Claim) {
 func (t *turn) nobody(at side) {
 	a := t.activity(at)
 	a.Tries--
+	if t.conclude(at) {
+		return
+	}
 	if !t.wanted(at) {
 		t.rest(a, job.Withdrawn)
 		return

@@ -65,6 +65,8 @@ func (t *turn) dueStep(i int) {
 			}
 		case job.Dispatched:
 			t.dueAttempt(at)
+		case job.Waiting:
+			t.dueWait(at)
 		}
 	}
 }
@@ -203,6 +205,9 @@ func (t *turn) interrupt(at side) {
 	}
 	a.Unknown = true
 	a.Tries--
+	if t.conclude(at) {
+		return
+	}
 	t.rest(a, job.NotStarted)
 	if !t.wanted(at) {
 		a.State = job.Withdrawn
@@ -222,12 +227,15 @@ func (t *turn) interrupt(at side) {
 // told is not: the next attempt would only lower the key again.
 func (t *turn) mayRaise(event job.Event) bool {
 	switch event.(type) {
-	case job.DeadlinePassed, job.AttemptClosed:
+	case job.DeadlinePassed:
+		// What follows a wait has often ended before the next sweep, and then its key need never be set.
+		return !t.overdueWait || t.facts.Period == 0
+	case job.AttemptClosed, job.Asked, job.NotAsked:
 		return true
 	case job.Told, job.NotHeard:
 		return !t.active() || t.job.Paused()
 	default:
-		return false
+		return t.farKey
 	}
 }
 
@@ -285,8 +293,11 @@ func (t *turn) due() time.Time {
 	}
 	for i := range t.job.Steps {
 		for _, at := range sides(i) {
-			if a := t.activity(at); a.State == job.Backoff {
+			switch a := t.activity(at); a.State {
+			case job.Backoff:
 				sooner(a.At)
+			case job.Waiting:
+				sooner(a.LookAt)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"strings"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -52,9 +53,19 @@ func (t *turn) start(at side) {
 	case !fact.Run:
 		a := t.activity(at)
 		a.State, a.FinishedAt = job.Skipped, t.now
+	case t.waitsByItself(at):
+		t.openWait(at, t.untilOf(fact))
 	default:
 		t.openAttempt(at)
 	}
+}
+
+// untilOf is the deadline of a step that waits by itself.
+func (t *turn) untilOf(fact Fact) time.Time {
+	if fact.Until.IsZero() {
+		return t.now.Add(fact.For.Std())
+	}
+	return fact.Until
 }
 
 // turnRound makes the job want to be undone, and to end in state want.
@@ -64,9 +75,11 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.job.ProcessState = makegood.Undoing
 	t.job.Reason = makegood.Clip(reason)
 	for i := range t.job.Steps {
-		a := &t.job.Steps[i].Forward
-		if a.State == job.Backoff {
+		switch a := &t.job.Steps[i].Forward; a.State {
+		case job.Backoff:
 			a.State = job.Withdrawn
+		case job.Waiting:
+			t.leaveWait(side{i, false})
 		}
 	}
 }
@@ -112,6 +125,9 @@ func (t *turn) settle(i int) bool {
 	}
 	switch {
 	case s.Forward.State != job.Done && !s.Forward.Unknown:
+		s.Undo.State = job.Skipped
+		return true
+	case !t.w.Steps[i].CanUndo() && t.waitsByItself(side{i, false}):
 		s.Undo.State = job.Skipped
 		return true
 	case !t.w.Steps[i].CanUndo():

@@ -65,6 +65,7 @@ func (t *turn) touch() {
 		t.job.Secret = t.facts.Secret
 	}
 	t.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)
+	t.job.Needs = max(t.job.Needs, t.needs())
 }
 
 // turn is one decision under way. job is its own copy.
@@ -78,6 +79,9 @@ type turn struct {
 
 	wants []Want
 	asks  []Ask
+
+	// farKey: something began to wait, and may do so for long. overdueWait: the deadline of a wait has ended it.
+	farKey, overdueWait bool
 }
 
 func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
@@ -93,6 +97,16 @@ func (t *turn) apply(event job.Event) Verdict {
 		return t.succeeded(e)
 	case job.StepFailed:
 		return t.failed(e)
+	case job.StepWaiting:
+		return t.waiting(e)
+	case job.StepCompleted:
+		return t.completed(e)
+	case job.WaitExtended:
+		return t.extended(e)
+	case job.Asked:
+		return t.asked(e)
+	case job.NotAsked:
+		return t.notAsked(e)
 	case job.AttemptClosed:
 		return t.attemptClosed(e)
 	case job.DispatchRefused:
@@ -115,7 +129,7 @@ func (t *turn) apply(event job.Event) Verdict {
 // begin notes that the job is under way: something other than a request has happened to it.
 func (t *turn) begin(event job.Event) {
 	switch event.(type) {
-	case job.Told, job.NotHeard, job.Requested, job.Submitted, job.AttemptClosed:
+	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Submitted, job.AttemptClosed:
 		return
 	}
 	if t.job.ProcessState == makegood.Pending {

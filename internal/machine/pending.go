@@ -25,13 +25,16 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 		commands = append(commands, job.Remind{Key: key})
 	}
 	for i, s := range j.Steps {
+		if ask, ok := askOf(j, s, cause); ok {
+			commands = append(commands, ask)
+		}
 		a, undo, ok := dispatched(s)
 		switch {
 		case !ok || a.Cause != cause:
 		case a.Closing:
-			unwanted := undo == (j.Desired == makegood.Processed)
+			unwanted := undo == (j.Desired == makegood.Processed) || a.Held()
 			commands = append(commands, job.CloseAttempt{Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: unwanted, Asked: cause})
-		case wanted(j, undo):
+		case wanted(j, undo) && !a.Held():
 			commands = append(commands, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo})
 			if a.Resent >= alertFrom {
 				commands = append(commands, job.AlertAgent{Agent: agentOf(w.Steps[i], undo)})
@@ -48,9 +51,27 @@ func forged(j job.Job, event job.Event) bool {
 		return !Genuine(j, e.Reply)
 	case job.StepFailed:
 		return !Genuine(j, e.Reply)
+	case job.StepWaiting:
+		return !Genuine(j, e.Reply)
+	case job.StepCompleted:
+		return e.Token != "" && !genuineCompletion(j, e.Place)
 	default:
 		return false
 	}
+}
+
+// askOf returns the command to ask somebody to complete a step that waits, if this event made it due.
+func askOf(j job.Job, s job.StepState, cause string) (job.Ask, bool) {
+	for _, undo := range []bool{false, true} {
+		a := s.Forward
+		if undo {
+			a = s.Undo
+		}
+		if a.State == job.Waiting && a.Cause == cause && a.Wait.Heard < a.Wait.Asked && wanted(j, undo) {
+			return job.Ask{Step: s.Name, Attempt: a.Attempt, Undo: undo, N: a.Wait.Asked}, true
+		}
+	}
+	return job.Ask{}, false
 }
 
 // untold returns the announcements that are to be made now: an operator is told at every occasion, a listener who could
@@ -73,7 +94,10 @@ func remind(j job.Job, event job.Event) (time.Time, bool) {
 	}
 	for _, s := range j.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			if a.State == job.Backoff && a.Cause == cause && a.At.Equal(key) {
+			if a.Cause != cause {
+				continue
+			}
+			if a.State == job.Backoff && a.At.Equal(key) || a.State == job.Waiting && a.LookAt.Equal(key) {
 				return key, true
 			}
 		}

@@ -204,6 +204,11 @@ func (t *turn) goOn() {
 			a.Tries, a.Interruptions = 0, 0
 		}
 	}
+	for i := range t.job.Steps {
+		if at := t.inDirection(i); t.activity(at).State == job.Waiting {
+			t.dueWait(at)
+		}
+	}
 }
 
 // catchUp acts on what came due in a step while the job stood still. The Supervisor would, but not before a minute,
@@ -212,7 +217,7 @@ func (t *turn) goOn() {
 func (t *turn) catchUp(i int) {
 	at := t.inDirection(i)
 	a := t.activity(at)
-	if a.State == job.Dispatched && a.Closing {
+	if a.State == job.Dispatched && a.Closing && t.wanted(at) {
 		// Its end was asked for when the job came to stand still. It is wanted again, if it was not closed.
 		t.look(at)
 	} else {
@@ -262,8 +267,10 @@ func (t *turn) resume() {
 		}
 		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))
 	}
+	paused := t.job.PausedAt
 	t.job.PausedAt = time.Time{}
 	for i := range t.job.Steps {
+		t.stoodStill(t.inDirection(i), paused)
 		if t.active() {
 			t.catchUp(i)
 		}

@@ -17,8 +17,9 @@ func sides(step int) [2]side { return [2]side{{step, false}, {step, true}} }
 // inDirection is the side of a step that the job is on, forwards or back.
 func (t *turn) inDirection(step int) side { return side{step, !t.forwards()} }
 
-// wanted reports whether a side is the one that the job is on: the other is given up, or not begun.
-func (t *turn) wanted(at side) bool { return at.undo != t.forwards() }
+// wanted reports whether what is under way on a side is wanted. Of the direction that the job is not on nothing is: it is
+// given up, or not begun. Nor is an attempt of a step that was completed from outside meanwhile.
+func (t *turn) wanted(at side) bool { return at.undo != t.forwards() && !t.activity(at).Held() }
 
 func (t *turn) activity(at side) *job.Activity {
 	if at.undo {
@@ -49,13 +50,14 @@ type plan struct {
 	startBy, timeout makegood.Duration
 	retry            makegood.Retry
 	shared           bool
+	waiting          *makegood.WaitRules
 }
 
 func planOf(s makegood.Step, undo bool) plan {
 	if undo {
-		return plan{s.Undo.StartBy, s.Undo.Timeout, s.Undo.Retry, s.Shared}
+		return plan{s.Undo.StartBy, s.Undo.Timeout, s.Undo.Retry, s.Shared, s.Undo.Waiting}
 	}
-	return plan{s.StartBy, s.Timeout, s.Retry, s.Shared}
+	return plan{s.StartBy, s.Timeout, s.Retry, s.Shared, s.Waiting}
 }
 
 // dispatched returns the activity of a step that is with its agent. A step and its undo never are at

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func (s *story) describe() []string {
 
 func (s *story) activity(step string, undo bool) []string {
 	a, name := s.activityOf(step, undo), named(step, undo)
-	if a.State == job.NotStarted && a.Attempt == 0 {
+	if a.State == job.NotStarted && a.Attempt == 0 && a.Completion == nil {
 		return nil
 	}
 	state := string(a.State)
@@ -89,6 +90,8 @@ func (s *story) activity(step string, undo bool) []string {
 		line += " until " + s.when(a.At)
 	case job.Dispatched:
 		line += s.attempt(a, s.items[s.slotOf(step, undo)])
+	case job.Waiting:
+		line += s.wait(a)
 	}
 	if a.Interruptions > 0 {
 		line += fmt.Sprintf(", cut off %d times", a.Interruptions)
@@ -97,6 +100,18 @@ func (s *story) activity(step string, undo bool) []string {
 		line += ", outcome unknown"
 	}
 	return []string{line + s.past(a)}
+}
+
+// wait says how long an activity waits, and who was asked.
+func (s *story) wait(a job.Activity) string {
+	line := fmt.Sprintf(" #%d until %s", a.Attempt, s.when(a.Wait.Deadline))
+	if a.Wait.Asked > 0 {
+		line += fmt.Sprintf(", asked %d, told %d", a.Wait.Asked, a.Wait.Heard)
+	}
+	if !a.Wait.AskAt.IsZero() {
+		line += fmt.Sprintf(", not told %d times, again at %s", a.Wait.Tries, s.when(a.Wait.AskAt))
+	}
+	return line + ", due at " + s.when(a.LookAt)
 }
 
 // past says of an activity what it has behind it. Of one that goes well there is little to say.
@@ -113,6 +128,21 @@ func (s *story) past(a job.Activity) string {
 	}
 	if !a.FinishedAt.IsZero() {
 		line += ", finished at " + s.when(a.FinishedAt)
+	}
+	if c := a.Completion; c != nil {
+		line += ", completed from outside"
+		if c.By != "" {
+			line += " by " + c.By
+		}
+		if c.Held {
+			line += ", taken when #" + strconv.Itoa(a.Attempt) + " has ended"
+		}
+		if c.Early {
+			line += ", taken when it waits"
+		}
+	}
+	if len(a.Output.Inline) > 0 {
+		line += ", output " + string(a.Output.Inline)
 	}
 	if a.Silent.Attempt > 0 {
 		line += fmt.Sprintf(", #%d was silent (%s)", a.Silent.Attempt, a.Silent.LockedBy)

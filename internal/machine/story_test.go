@@ -168,7 +168,11 @@ func (s *story) do(line string) string {
 	case "period":
 		s.period = s.duration(a.words[1]).Std()
 	case "fact":
-		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo")}] = machine.Fact{Run: !a.has("skip"), Err: a.or("error", "")}
+		fact := machine.Fact{Run: !a.has("skip"), Err: a.or("error", ""), For: s.duration(a.or("for", "0s"))}
+		if until, ok := a.values["until"]; ok {
+			fact.Until = s.start.Add(s.duration(until).Std())
+		}
+		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo")}] = fact
 	case "restart":
 		s.run++
 	case "lose":
@@ -219,9 +223,14 @@ func (s *story) step(a args) makegood.Step {
 			step.Needs = strings.Split(needs, ",")
 		}
 	}
+	step.Waiting = s.rules(a, "")
+	if choices, ok := a.values["choices"]; ok {
+		step.With = jsonOf(s.t, map[string]any{"choices": strings.Split(choices, ",")})
+	}
 	switch {
 	case a.has("undo"):
 		step.Undo = &makegood.Undo{Agent: a.or("undoAgent", ""), Action: "undo_" + step.Name, Retry: makegood.Retry{Attempts: s.number(a.or("undoAttempts", "5"))}}
+		step.Undo.Waiting = s.rules(a, "undo")
 	case a.or("undo", "") == "none":
 		step.Undo = &makegood.Undo{None: true}
 	}
@@ -270,8 +279,11 @@ func (s *story) event(verb string, a args) job.Event {
 		s.requests++
 		return job.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
 	}
-	s.t.Fatalf("a story knows no %q", verb)
-	return nil
+	e, ok := s.waits(verb, a)
+	if !ok {
+		s.t.Fatalf("a story knows no %q", verb)
+	}
+	return e
 }
 
 // reply comes from the claim that is held, of the step's latest attempt and with its token, unless said otherwise.
@@ -401,6 +413,16 @@ func (s *story) commands(events ...job.Event) string {
 				to = append(to, "listener")
 			}
 			fmt.Fprintf(&out, "  -> announce %d %s to %s: %s\n", c.Seq, c.ProcessState, strings.Join(to, " and "), c.Reason)
+		case job.Ask:
+			q, ok := machine.QuestionOf(s.w, s.job, c)
+			if !ok {
+				s.t.Fatalf("%+v asks nothing", c)
+			}
+			fmt.Fprintf(&out, "  -> ask %s to complete %s#%d, %d", strings.Join(q.To, " and "), named(c.Step, c.Undo), c.Attempt, c.N)
+			if q.Choices != nil {
+				fmt.Fprintf(&out, ": %s", strings.Join(q.Choices, " or "))
+			}
+			fmt.Fprintf(&out, ", until %s\n", s.when(q.Deadline))
 		case job.Remind:
 			fmt.Fprintf(&out, "  -> remind at %s\n", s.when(c.Key))
 		case job.AlertAgent:

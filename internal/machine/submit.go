@@ -43,6 +43,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	}
 	if s.Later {
 		j.CompleteBy = t.now
+		j.Needs = t.needs()
 		return j, Verdict{Kind: Applied}
 	}
 	t.advance()

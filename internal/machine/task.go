@@ -21,8 +21,9 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	task := makegood.Task{
 		Job: j.ID, Workflow: j.Workflow, Step: d.Step, Round: j.Round, Attempt: d.Attempt,
 		Agent: s.Agent, Action: s.Action, Key: forward,
-		Birth: j.Birth, Token: Token(j, d.Step, d.Attempt), ClaimUntil: a.ClaimUntil(),
-		SentAt: a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout,
+		Birth: j.Birth, Token: Token(j, d.Step, d.Attempt), Completion: CompletionToken(j, d.Step, d.Undo),
+		ClaimUntil: a.ClaimUntil(),
+		SentAt:     a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout,
 	}
 	if p.shared {
 		task.Shared = true

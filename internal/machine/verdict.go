@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -39,6 +40,9 @@ type Want struct {
 type Fact struct {
 	// Run is the value of when; true where there is none, and for an undo.
 	Run bool
+	// Until is when a step ends that waits by itself; zero: For is how long it waits.
+	Until time.Time
+	For   makegood.Duration
 	// Err says why when or with could not be evaluated; empty if they could.
 	Err string
 }

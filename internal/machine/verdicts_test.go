@@ -102,12 +102,12 @@ func TestATaskSaysAllOfItsAttempt(t *testing.T) {
 	step := j.Steps[0]
 	forward := makegood.Task{
 		Job: "j", Workflow: "w", Step: "a", Round: 3, Attempt: 4, Agent: "x", Action: "go", Key: "j/a/3", Birth: "b",
-		Token: machine.Token(j, "a", 4), ClaimUntil: step.Forward.ClaimUntil(), SentAt: now, StartBy: now.Add(2 * time.Minute),
+		Token: machine.Token(j, "a", 4), Completion: machine.CompletionToken(j, "a", false), ClaimUntil: step.Forward.ClaimUntil(), SentAt: now, StartBy: now.Add(2 * time.Minute),
 		Timeout: 20 * makegood.Second,
 	}
 	back := makegood.Task{
 		Job: "j", Workflow: "w", Step: "a", Round: 3, Attempt: 5, Agent: "y", Action: "back", Key: "j/a/3/undo", Birth: "b",
-		Token: machine.Token(j, "a", 5), ClaimUntil: step.Undo.ClaimUntil(), SentAt: now.Add(time.Second),
+		Token: machine.Token(j, "a", 5), Completion: machine.CompletionToken(j, "a", true), ClaimUntil: step.Undo.ClaimUntil(), SentAt: now.Add(time.Second),
 		StartBy: now.Add(time.Second + 10*time.Minute), Timeout: makegood.Minute,
 		Undo: &makegood.UndoTask{ForwardKey: "j/a/3", Outcome: makegood.OutcomeUnknown},
 	}

@@ -136,7 +136,7 @@ func activity(a job.Activity, claim job.Claim) makegood.Activity {
 		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt),
 	}
 	if a.State == job.NotStarted {
-		v.State = makegood.Waiting
+		v.State = makegood.NotStarted
 	}
 	if a.Error != nil {
 		v.Error = &makegood.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Applied: a.Error.Applied}

@@ -74,6 +74,7 @@ type task struct {
 	Birth      string    `json:"birth"`
 	ClaimUntil time.Time `json:"claimUntil"`
 	Token      string    `json:"token"`
+	Completion string    `json:"completion,omitempty"`
 }
 
 type taskSecret struct {
@@ -165,7 +166,7 @@ func EncodeTask(t makegood.Task) (string, error) {
 		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
 		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Timeout.Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
-		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token,
+		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token, Completion: t.Completion,
 	}
 	for _, s := range t.Secrets {
 		m.Type = typeSecretTask
@@ -207,7 +208,7 @@ func DecodeTask(body string) (makegood.Task, error) {
 		SentAt: makegood.Instant(m.SentAt), StartBy: makegood.Instant(m.StartBy),
 		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
 		Shared:  !m.Exclusive, CompleteBy: makegood.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
-		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token,
+		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token, Completion: m.Completion,
 	}
 	for _, s := range m.Secrets {
 		if err := makegood.SecretName.Check(s.Name); err != nil {

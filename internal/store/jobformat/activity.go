@@ -10,7 +10,7 @@ import (
 // readActivity reads what writer.details wrote, and what a later release keeps beside it, into a.
 func readActivity(a *job.Activity, data []byte, epoch int64) error {
 	r := activityReader{Activity: a}
-	kept, err := readFields(data, func(f *field) bool { return r.times(f, epoch) || r.output(f) || r.ending(f) })
+	kept, err := readFields(data, func(f *field) bool { return r.times(f, epoch) || r.output(f) || r.ending(f) || r.waits(f, epoch) })
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,27 @@ func corpusJobs() map[string]job.Job {
 		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
-	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full()}
+	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full()}
+}
+
+// waiting is a job with a step that waits and one that was completed from outside.
+func waiting(j job.Job) job.Job {
+	j = j.Clone()
+	at := j.CreatedAt
+	j.Needs = job.LevelWaits
+	j.Steps[0].Forward = job.Activity{
+		State: job.Done, Attempt: 1, Tries: 1, At: at, StartedAt: at, FinishedAt: at.Add(time.Hour),
+		Completion: &job.Completion{Answer: "AAECAwQFBgc", Request: "CAkKCwwNDg8", By: "anna"},
+	}
+	j.Steps[1].Attempt = 2
+	j.Steps[1].Forward = job.Activity{
+		State: job.Waiting, Attempt: 2, Tries: 2, FailureCount: 1, At: at, StartedAt: at, Cause: "charge#2", LookAt: at.Add(time.Minute),
+		Wait: &job.Wait{Deadline: at.Add(48 * time.Hour), Asked: 2, Heard: 1, Tries: 3, AskAt: at.Add(time.Minute)},
+	}
+	j.Steps[2].Forward = job.Activity{
+		Completion: &job.Completion{Answer: "AAECAwQFBgc", Early: true, Output: job.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}},
+	}
+	return j
 }
 
 // kept is what a job keeps of a later release, which its JSON does not show.
@@ -90,6 +110,15 @@ func show(t testing.TB, j job.Job) []byte {
 			add(fmt.Sprint(name, " ", i), a.Kept)
 			if a.Error != nil {
 				add(fmt.Sprint(name, " error ", i), a.Error.Kept)
+			}
+			if a.Wait != nil {
+				add(fmt.Sprint(name, " wait ", i), a.Wait.Kept)
+			}
+			if a.Completion != nil {
+				add(fmt.Sprint(name, " completion ", i), a.Completion.Kept)
+				if a.Completion.Error != nil {
+					add(fmt.Sprint(name, " completion error ", i), a.Completion.Error.Kept)
+				}
 			}
 		}
 	}

@@ -187,6 +187,7 @@ func (e *encoder) activity(step string, a *job.Activity, held bool) uint64 {
 	} else {
 		w.details(a, rest, detailKept, e.epoch)
 	}
+	w.waits(a, e.epoch)
 	w.kept(hotKept)
 	if len(w.out) > 0 {
 		sum |= sumRest

@@ -61,7 +61,25 @@ const (
 	actSilentStarted  = 16
 	actSilentComplete = 17
 	// Fields of an activity from here on stay with the job when its details move to an item of their own.
-	actHot = 64
+	actHot        = 64
+	actWait       = 64
+	actCompletion = 65
+
+	waitDeadline = 1
+	waitAsked    = 2
+	waitHeard    = 3
+	waitTries    = 4
+	waitAskAt    = 5
+
+	completionAnswer  = 1
+	completionRequest = 2
+	completionBy      = 3
+	completionHeld    = 4
+	completionEarly   = 5
+	completionInline  = 6
+	completionRef     = 7
+	completionBytes   = 8
+	completionError   = 9
 
 	errorMessage    = 1
 	errorApplied    = 2

@@ -138,7 +138,7 @@ func TestEveryFieldOfAJobIsStored(t *testing.T) {
 
 // What is unknown of an activity's details goes where they go; what is not, stays where every decision reads it.
 func TestWhatIsKeptOfAnActivityLiesWhereItBelongs(t *testing.T) {
-	detail, hot := unknown(63, "a detail"), unknown(64, "what decides")
+	detail, hot := unknown(63, "a detail"), unknown(400, "what decides")
 	j := job.Job{Steps: []job.StepState{{Name: "ship", Forward: job.Activity{State: job.Done, Attempt: 1, Tries: 1, Kept: detail + hot}, Attempt: 1}}}
 	same(t, "in parts", apart(t, j), j)
 	data := string(jobformat.Encode(j, jobformat.Apart{Held: map[jobformat.Place]bool{{Step: 0}: true}}))

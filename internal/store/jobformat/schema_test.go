@@ -50,6 +50,18 @@ func nothingKept(j job.Job) job.Job {
 				e := *a.Error
 				e.Kept, a.Error = "", &e
 			}
+			if a.Wait != nil {
+				w := *a.Wait
+				w.Kept, a.Wait = "", &w
+			}
+			if a.Completion != nil {
+				c := *a.Completion
+				if c.Error != nil {
+					e := *c.Error
+					e.Kept, c.Error = "", &e
+				}
+				c.Kept, a.Completion = "", &c
+			}
 		}
 	}
 	return j
@@ -90,7 +102,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 		}
 	}
 	unknownTo(t, speaks(t, "Job", jobformat.Encode(j, jobformat.Apart{})))
-	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "StepError", "Announcement", "Details", "Names"} {
+	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "Wait", "Completion", "StepError", "Announcement", "Details", "Names"} {
 		fields := schema(t, name).Fields()
 		for i := range fields.Len() {
 			if f := fields.Get(i).FullName(); !seen[f] {

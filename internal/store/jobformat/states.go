@@ -21,7 +21,7 @@ func processStates() []makegood.ProcessState {
 func activityStates() []job.ActivityState {
 	return []job.ActivityState{
 		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
-		job.Failed, job.Withdrawn, job.Irreversible,
+		job.Failed, job.Withdrawn, job.Irreversible, job.Waiting,
 	}
 }
 

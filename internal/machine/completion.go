@@ -1,0 +1,359 @@
+package machine
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// completionScheme is the number of the way in which completion tokens are made. What stands before it tells them from
+// those of attempts.
+const completionScheme = 1
+
+// CompletionToken returns the completion token of a step in the job's round, in one direction. It says by itself what it
+// is for, and behind that an HMAC of it under the job's secret. No attempt's token can be made from it, nor the other way
+// round. Empty for a job that has no secret.
+func CompletionToken(j job.Job, step string, undo bool) string {
+	if len(j.Secret) == 0 {
+		return ""
+	}
+	says := completionSays(j.ID, step, undo, j.Round)
+	return fmt.Sprintf("c%d.%s.%s", completionScheme, base64.RawURLEncoding.EncodeToString([]byte(says)), completionMAC(j, says))
+}
+
+// completionSays is what a completion token is for. Neither ids nor names of steps have such a byte between them.
+func completionSays(id, step string, undo bool, round int) string {
+	direction := "forward"
+	if undo {
+		direction = "undo"
+	}
+	return strings.Join([]string{id, step, strconv.Itoa(round), direction}, "\x00")
+}
+
+// completionMAC begins with a byte that no name of a step begins with, so it is never the MAC of an attempt.
+func completionMAC(j job.Job, says string) string {
+	mac := hmac.New(sha256.New, j.Secret)
+	mac.Write([]byte("\x00completion\x00" + says))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tokenBytes])
+}
+
+// ErrCompletionToken: a text is no completion token. ErrLaterCompletionToken: it is one that only a later release can read.
+var (
+	ErrCompletionToken      = errors.New("is no completion token")
+	ErrLaterCompletionToken = errors.New("is a completion token of a later release")
+)
+
+// maxCompletionToken is how long a completion token can be.
+const maxCompletionToken = 512
+
+// ReadCompletionToken says of which job and step a completion token speaks. Whether it is genuine only the job can tell.
+func ReadCompletionToken(token string) (id string, at job.Place, err error) {
+	parts := strings.Split(token, ".")
+	if len(token) > maxCompletionToken || len(parts) < 2 || !strings.HasPrefix(parts[0], "c") {
+		return "", job.Place{}, ErrCompletionToken
+	}
+	scheme, err := strconv.Atoi(parts[0][1:])
+	if err != nil || scheme < completionScheme || strconv.Itoa(scheme) != parts[0][1:] {
+		return "", job.Place{}, ErrCompletionToken
+	}
+	if scheme > completionScheme {
+		return "", job.Place{}, ErrLaterCompletionToken
+	}
+	says, err := base64.RawURLEncoding.Strict().DecodeString(parts[1])
+	fields := strings.Split(string(says), "\x00")
+	if err != nil || len(parts) != 3 || len(fields) != 4 {
+		return "", job.Place{}, ErrCompletionToken
+	}
+	round, err := strconv.Atoi(fields[2])
+	if err != nil || round < 1 || makegood.CheckJobID(fields[0]) != nil || fields[1] == "" || fields[3] != "forward" && fields[3] != "undo" {
+		return "", job.Place{}, ErrCompletionToken
+	}
+	return fields[0], job.Place{Step: fields[1], Undo: fields[3] == "undo", Round: round, Token: token}, nil
+}
+
+// place is the fence of completions: it says which side of which step one speaks of, and whether it may speak.
+func (t *turn) place(p job.Place) (at side, v Verdict) {
+	i, ok := t.indexOf(p.Step)
+	if !ok {
+		return side{}, Verdict{Kind: Refused, Reason: fmt.Sprintf("there is no step %s", p.Step)}
+	}
+	at = side{i, p.Undo}
+	if p.Token != "" && !genuineCompletion(*t.job, p) {
+		return side{}, Verdict{Kind: Refused, Reason: "this is not the completion token of a step of this job"}
+	}
+	switch {
+	case p.Round != 0 && p.Round != t.job.Round:
+		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("it is of round %d, the job is in round %d", p.Round, t.job.Round)}
+	case p.Undo && !t.w.Steps[i].CanUndo():
+		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s has no undo", p.Step)}
+	}
+	return at, Verdict{Kind: Applied}
+}
+
+// genuineCompletion reports whether the token of a place is the one that was made for it.
+func genuineCompletion(j job.Job, p job.Place) bool {
+	if len(j.Secret) == 0 {
+		return false
+	}
+	_, mac, _ := strings.Cut(strings.TrimPrefix(p.Token, "c"), ".")
+	_, mac, _ = strings.Cut(mac, ".")
+	return hmac.Equal([]byte(completionMAC(j, completionSays(j.ID, p.Step, p.Undo, p.Round))), []byte(mac))
+}
+
+// completed takes an answer from outside. The first wins, the same again is the same, and a later one is told what stands.
+func (t *turn) completed(e job.StepCompleted) Verdict {
+	at, verdict := t.place(e.Place)
+	if verdict.Kind != Applied {
+		return verdict
+	}
+	a := t.activity(at)
+	c, wrong := t.completionOf(at, e)
+	if isSame(a, c) {
+		return Verdict{Kind: Duplicate, Reason: "this answer was given before"}
+	}
+	if why := or(t.closedTo(at, e), wrong); why != "" {
+		return Verdict{Kind: Refused, Reason: why}
+	}
+	if e.Token == "" && a.State != job.Waiting {
+		c.Early = true
+		a.Completion = &c
+		return Verdict{Kind: Applied}
+	}
+	switch a.State {
+	case job.Dispatched:
+		return t.completeOpen(at, c)
+	case job.Backoff:
+		return t.completeBackoff(at, c)
+	default:
+		t.take(at, c)
+		return Verdict{Kind: Applied}
+	}
+}
+
+// isSame reports whether an answer is the one that was given last: by its asking, or, of what is done or held, by its
+// content. After a failure that was tried again, the same content is another answer.
+func isSame(a *job.Activity, c job.Completion) bool {
+	last := a.Completion
+	switch {
+	case last == nil:
+		return false
+	case c.Request != "" && last.Request == c.Request:
+		return true
+	default:
+		return last.Answer == c.Answer && (a.State == job.Done || a.State == job.Failed || last.Held || last.Early)
+	}
+}
+
+// or returns the first of two texts that says something.
+func or(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// closedTo says why a step takes no answer now; empty: it does.
+func (t *turn) closedTo(at side, e job.StepCompleted) string {
+	a, name := t.activity(at), named(t.name(at), at.undo)
+	switch {
+	case a.Held():
+		return name + " was completed" + by(a) + " with another answer, which counts when its attempt has ended"
+	case a.State == job.Done && a.Completion != nil:
+		return fmt.Sprintf("%s was completed%s at %s with another answer", name, by(a), a.FinishedAt.UTC().Format(time.RFC3339))
+	case a.State == job.Done:
+		return fmt.Sprintf("%s is done", name)
+	case t.job.ProcessState.Finished():
+		return fmt.Sprintf("the job is %s", t.job.ProcessState)
+	case at.undo == t.forwards():
+		if at.undo {
+			return fmt.Sprintf("%s: the job is not being undone", name)
+		}
+		return fmt.Sprintf("%s: the job is being undone", name)
+	case a.State == job.Waiting:
+		return ""
+	case e.Token != "" && (a.State == job.Dispatched || a.State == job.Backoff):
+		return ""
+	case e.Token == "" && e.Early && (a.State == job.NotStarted || a.State == job.Dispatched || a.State == job.Backoff):
+		if a.Completion != nil && a.Completion.Early {
+			return fmt.Sprintf("another answer is kept for when %s waits", name)
+		}
+		return ""
+	case e.Token == "" && (a.State == job.NotStarted || a.State == job.Dispatched || a.State == job.Backoff):
+		return fmt.Sprintf("%s does not wait yet; an early answer can be kept for when it does", name)
+	case a.State == job.NotStarted:
+		return fmt.Sprintf("%s has not begun", name)
+	default:
+		return fmt.Sprintf("%s is %s", name, a.State)
+	}
+}
+
+// by says who completed an activity, if that is known.
+func by(a *job.Activity) string {
+	if a.Completion.By == "" {
+		return ""
+	}
+	return " by " + a.Completion.By
+}
+
+// named is how a person is told of a step or its undo.
+func named(step string, undo bool) string {
+	if undo {
+		return "undo of step " + step
+	}
+	return "step " + step
+}
+
+// completionOf is what is kept of an answer. An approval takes one of its choices.
+func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, refused string) {
+	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, makegood.MaxCompletedByBytes), Output: e.Output, Error: e.Error}
+	if e.Request != "" {
+		c.Request = e.Asking()
+	}
+	if e.Error != nil {
+		failure := *e.Error
+		failure.Message = makegood.Clip(failure.Message)
+		c.Error, c.Output = &failure, job.Payload{}
+		return c, ""
+	}
+	allowed := choices(t.w.Steps[at.step], at.undo)
+	if allowed == nil {
+		return c, ""
+	}
+	answer, ok := answerIn(e.Output)
+	if !ok || !slices.Contains(allowed, answer) {
+		return c, fmt.Sprintf("%s takes one of these answers: %s", named(t.name(at), at.undo), strings.Join(allowed, ", "))
+	}
+	c.Answer = job.ShortHash("approval\n" + answer)
+	output, err := json.Marshal(approval{answer, c.By, t.now.UTC().Format(time.RFC3339)})
+	if err != nil {
+		panic(fmt.Sprintf("machine: an approval that is no JSON: %v", err))
+	}
+	c.Output = job.Payload{Inline: output, Bytes: len(output)}
+	return c, ""
+}
+
+// approval is the output of an approval.
+type approval struct {
+	Answer string `json:"answer"`
+	By     string `json:"by"`
+	At     string `json:"at"`
+}
+
+// answerIn reads the answer to an approval: a string, or an object with one.
+func answerIn(output job.Payload) (string, bool) {
+	var answer string
+	if json.Unmarshal(output.Inline, &answer) == nil {
+		return answer, answer != ""
+	}
+	var says approval
+	if json.Unmarshal(output.Inline, &says) != nil {
+		return "", false
+	}
+	return says.Answer, says.Answer != ""
+}
+
+// clipBytes shortens a text that is kept.
+func clipBytes(text string, limit int) string {
+	text = makegood.Clip(text)
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "")
+}
+
+// completeOpen takes an answer while an attempt is out: at once, if that can be closed; else when it has ended. It is not
+// wanted any more, and who holds it is told so.
+func (t *turn) completeOpen(at side, c job.Completion) Verdict {
+	a := t.activity(at)
+	if t.shared(at) {
+		// Nobody can be asked whether it runs. It ends by a reply, or when its time has passed.
+		c.Held = true
+		a.Completion = &c
+		return Verdict{Kind: Applied}
+	}
+	found, known := t.ask(t.question(AskClose, at))
+	if !known {
+		return Verdict{Kind: Applied}
+	}
+	c.Held = true
+	a.Completion = &c
+	if found.Finding == job.FoundHeld && !t.lie(at, found) {
+		a.Closing, a.Cause = true, t.cause
+		a.LookAt = t.now.Add(makegood.CloseAgain)
+		return Verdict{Kind: Applied}
+	}
+	return t.learn(at, found)
+}
+
+// completeBackoff takes an answer between two attempts. A failure that may be tried again says nothing new: it will be.
+func (t *turn) completeBackoff(at side, c job.Completion) Verdict {
+	switch {
+	case c.Error == nil:
+		t.take(at, c)
+	case c.Error.Retryable:
+		return Verdict{Kind: Duplicate, Reason: "it has failed, and will be tried again"}
+	default:
+		a := t.activity(at)
+		a.Completion = c.Taken()
+		a.Error = c.Error
+		a.Unknown = a.Unknown || c.Error.Applied != makegood.AppliedNo
+		t.giveUp(at, c.Error.Message)
+	}
+	return Verdict{Kind: Applied}
+}
+
+// conclude ends an activity whose attempt has ended, if its answer was given before. It reports whether it was.
+func (t *turn) conclude(at side) bool {
+	a := t.activity(at)
+	if !a.Held() {
+		return false
+	}
+	t.take(at, *a.Completion)
+	return true
+}
+
+// take ends an activity of which no attempt is out with an answer from outside.
+func (t *turn) take(at side, c job.Completion) {
+	a := t.activity(at)
+	a.Completion = c.Taken()
+	if c.Error != nil {
+		t.attemptFailed(at, *c.Error)
+		return
+	}
+	t.done(at, c.Output)
+}
+
+// extended moves the deadline of a wait. It is never moved back.
+func (t *turn) extended(e job.WaitExtended) Verdict {
+	at, verdict := t.place(e.Place)
+	if verdict.Kind != Applied {
+		return verdict
+	}
+	a := t.activity(at)
+	if a.State != job.Waiting {
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("%s does not wait", named(e.Step, e.Undo))}
+	}
+	until := e.Until
+	if until.IsZero() {
+		until = t.now.Add(a.Wait.Deadline.Sub(a.At))
+	}
+	until = t.waitUntil(until)
+	if !until.After(a.Wait.Deadline) {
+		return Verdict{Kind: Duplicate, Reason: "it waits that long already"}
+	}
+	wait := *a.Wait
+	wait.Deadline = until
+	a.Wait = &wait
+	a.LookAt = t.nextMoment(at)
+	return Verdict{Kind: Applied}
+}

@@ -1,0 +1,68 @@
+package machine_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// A completion token says by itself of which job, step, round and direction it is, and nothing else is one.
+func TestACompletionTokenSaysWhatItIsFor(t *testing.T) {
+	j := job.Job{ID: "trip-1", Round: 3, Secret: []byte("sixteen bytes ok")}
+	for _, undo := range []bool{false, true} {
+		token := machine.CompletionToken(j, "charge", undo)
+		id, at, err := machine.ReadCompletionToken(token)
+		if want := (job.Place{Step: "charge", Undo: undo, Round: 3, Token: token}); err != nil || id != "trip-1" || at != want {
+			t.Errorf("got %s, %+v, %v, want trip-1, %+v", id, at, err, want)
+		}
+	}
+	if token := machine.CompletionToken(job.Job{ID: "trip-1", Round: 1}, "charge", false); token != "" {
+		t.Errorf("a job without a secret: got %q, want none", token)
+	}
+	good := machine.CompletionToken(j, "charge", false)
+	for _, text := range []string{
+		"", "c", "c1", "c1.", "c1..", "1." + good[3:], good + ".x", "c01" + good[2:], "c0" + good[2:], "c-1" + good[2:], good[:10],
+		"c1.dHJpcC0xAGNoYXJnZQAwAGZvcndhcmQ.AAAAAAAAAAAAAAAAAAAAAA", // round 0
+		"c1.dHJpcC0xAGNoYXJnZQAxAHVw.AAAAAAAAAAAAAAAAAAAAAA",        // direction "up"
+	} {
+		if _, _, err := machine.ReadCompletionToken(text); !errors.Is(err, machine.ErrCompletionToken) {
+			t.Errorf("%q: got %v, want that it is none", text, err)
+		}
+	}
+	if _, _, err := machine.ReadCompletionToken("c2.anything"); !errors.Is(err, machine.ErrLaterCompletionToken) {
+		t.Errorf("of a later scheme: got %v", err)
+	}
+}
+
+// The token of an attempt completes nothing, and a completion token replies to nothing: they are made apart.
+func TestTokensAreForOneThing(t *testing.T) {
+	j := job.Job{ID: "j", Round: 1, Secret: []byte("sixteen bytes ok")}
+	token := machine.CompletionToken(j, "charge", false)
+	if machine.Genuine(j, job.Reply{Step: "charge", Attempt: 1, Token: token}) {
+		t.Error("a completion token counts as that of an attempt")
+	}
+	if _, _, err := machine.ReadCompletionToken(machine.Token(j, "charge", 1)); err == nil {
+		t.Error("the token of an attempt counts as a completion token")
+	}
+	seen := map[string]string{}
+	for _, other := range []struct {
+		what string
+		job  job.Job
+		step string
+		undo bool
+	}{
+		{"forward", j, "charge", false}, {"undo", j, "charge", true}, {"another step", j, "ship", false},
+		{"another round", job.Job{ID: "j", Round: 2, Secret: j.Secret}, "charge", false},
+		{"another job", job.Job{ID: "k", Round: 1, Secret: j.Secret}, "charge", false},
+		{"another secret", job.Job{ID: "j", Round: 1, Secret: []byte("sixteen bytes no")}, "charge", false},
+	} {
+		token := machine.CompletionToken(other.job, other.step, other.undo)
+		mac := token[len(token)-22:]
+		if same, ok := seen[mac]; ok {
+			t.Errorf("%s and %s have the same code", other.what, same)
+		}
+		seen[mac] = other.what
+	}
+}

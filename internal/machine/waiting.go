@@ -1,0 +1,347 @@
+package machine
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// waiting takes an agent's answer that somebody or something else will complete the step. It ends the attempt, as a
+// success does; one of an attempt that has ended is stale.
+func (t *turn) waiting(e job.StepWaiting) Verdict {
+	at, verdict := t.replyTo(e.Reply)
+	if verdict.Kind != Applied {
+		return verdict
+	}
+	noteStart(t.activity(at), e.StartedAt)
+	t.beginWait(at, e.Deadline)
+	return verdict
+}
+
+// openWait begins a step that waits by itself: it has an attempt, which is with nobody.
+func (t *turn) openWait(at side, until time.Time) {
+	if !t.number(at) {
+		return
+	}
+	a := t.activity(at)
+	noteStart(a, t.now)
+	if agentOf(t.w.Steps[at.step], at.undo) == makegood.AgentWait && passed(until, t.now) {
+		t.done(at, job.Payload{})
+		return
+	}
+	t.beginWait(at, until)
+}
+
+// beginWait leaves an activity waiting until a deadline, unless an answer is there already, or nobody wants it any more:
+// then its outcome is unknown.
+func (t *turn) beginWait(at side, deadline time.Time) {
+	a := t.activity(at)
+	if t.conclude(at) {
+		return
+	}
+	if !t.wanted(at) {
+		t.leaveWait(at)
+		return
+	}
+	if c := a.Completion; c != nil && c.Early {
+		t.take(at, *c)
+		return
+	}
+	t.rest(a, job.Waiting)
+	a.At, a.Cause, a.Resent = t.now, t.cause, 0
+	a.Wait = &job.Wait{Deadline: t.waitUntil(deadline), Asked: t.momentsPast(at)}
+	a.LookAt = t.nextMoment(at)
+	t.farKey = true
+}
+
+// waitUntil bounds the deadline of a wait. One that was not given is as late as can be.
+func (t *turn) waitUntil(deadline time.Time) time.Time {
+	latest := t.now.Add(makegood.MaxWait)
+	if deadline.IsZero() || deadline.After(latest) {
+		return latest
+	}
+	return makegood.Instant(deadline)
+}
+
+// leaveWait ends a wait that nobody wants any more. What was handed to somebody else may have had its effect.
+func (t *turn) leaveWait(at side) {
+	a := t.activity(at)
+	a.Unknown = a.Unknown || !t.waitsByItself(at)
+	t.rest(a, job.Withdrawn)
+}
+
+func (t *turn) waitsByItself(at side) bool {
+	return makegood.WaitsByItself(agentOf(t.w.Steps[at.step], at.undo))
+}
+
+// dueWait acts on what is due of an activity that waits: its deadline, or that somebody is to be asked.
+func (t *turn) dueWait(at side) {
+	a := t.activity(at)
+	if !t.going() || !t.wanted(at) || !passed(a.LookAt, t.now) {
+		return
+	}
+	if passed(a.Wait.Deadline, t.now) {
+		t.waitOver(at)
+		return
+	}
+	wait := *a.Wait
+	if past := t.momentsPast(at); past > wait.Asked {
+		wait.Asked, wait.Tries, wait.AskAt = past, 0, time.Time{}
+	}
+	if wait.Heard < wait.Asked && !t.now.Before(wait.AskAt) {
+		a.Cause = t.cause
+	}
+	a.Wait = &wait
+	a.LookAt = t.nextMoment(at)
+}
+
+// waitOver ends a wait that nobody has completed in time.
+func (t *turn) waitOver(at side) {
+	a := t.activity(at)
+	t.overdueWait = true
+	rules := t.plan(at).waiting
+	switch {
+	case agentOf(t.w.Steps[at.step], at.undo) == makegood.AgentWait:
+		t.done(at, job.Payload{})
+	case rules != nil && rules.OnTimeout != nil:
+		output := rules.OnTimeout.Output
+		if len(output) == 0 || string(output) == "null" {
+			t.done(at, job.Payload{})
+			return
+		}
+		t.done(at, job.Payload{Inline: output, Bytes: len(output)})
+	default:
+		failure := job.StepError{
+			Message:   "nobody completed it by " + a.Wait.Deadline.UTC().Format(time.RFC3339),
+			Retryable: true, Applied: makegood.AppliedUnknown,
+		}
+		if t.waitsByItself(at) {
+			failure.Applied = makegood.AppliedNo
+		}
+		t.attemptFailed(at, failure)
+	}
+}
+
+// stoodStill moves the times of a wait by a pause: its deadline and its reminders stand still meanwhile.
+func (t *turn) stoodStill(at side, paused time.Time) {
+	a := t.activity(at)
+	if a.State != job.Waiting {
+		return
+	}
+	from := paused
+	if a.At.After(from) {
+		from = a.At // It began to wait during the pause.
+	}
+	stood := t.now.Sub(from)
+	wait := *a.Wait
+	wait.Deadline = wait.Deadline.Add(stood)
+	a.At = a.At.Add(stood)
+	a.Wait = &wait
+	a.LookAt = t.nextMoment(at)
+}
+
+// needs is the level that a release must know to decide about the job: law 12.
+func (t *turn) needs() int {
+	for i, s := range t.w.Steps {
+		if needsWaits(s) {
+			return job.LevelWaits
+		}
+		for _, at := range sides(i) {
+			if a := t.activity(at); a.State == job.Waiting || a.Completion != nil {
+				return job.LevelWaits
+			}
+		}
+	}
+	return 0
+}
+
+// needsWaits reports whether a step has what only a release knows that has steps which wait.
+func needsWaits(s makegood.Step) bool {
+	return s.Waiting != nil || makegood.WaitsByItself(s.Agent) || s.CanUndo() && (s.Undo.Waiting != nil || makegood.WaitsByItself(s.Undo.Agent))
+}
+
+// moment is a time at which somebody is asked to complete a step.
+type moment struct {
+	after time.Duration // since the step began to wait
+	ask   []string
+}
+
+// moments are the times at which somebody is asked, in their order. The first is the beginning, if anybody is asked then.
+func moments(rules *makegood.WaitRules) []moment {
+	if rules == nil {
+		return nil
+	}
+	var all []moment
+	if len(rules.Ask) > 0 {
+		all = append(all, moment{0, rules.Ask})
+	}
+	for _, after := range rules.Remind {
+		all = append(all, moment{after.Std(), rules.Ask})
+	}
+	if rules.Escalate == nil {
+		return all
+	}
+	others := slices.Clone(rules.Ask)
+	for _, name := range rules.Escalate.Ask {
+		if !slices.Contains(others, name) {
+			others = append(others, name)
+		}
+	}
+	at := rules.Escalate.After.Std()
+	all = slices.DeleteFunc(all, func(m moment) bool { return m.after == at })
+	for i := range all {
+		if all[i].after > at {
+			all[i].ask = others
+		}
+	}
+	i, _ := slices.BinarySearchFunc(all, at, func(m moment, at time.Duration) int { return int(m.after - at) })
+	return slices.Insert(all, i, moment{at, others})
+}
+
+// momentsPast counts the moments that have come.
+func (t *turn) momentsPast(at side) int {
+	began := t.activity(at).At
+	n := 0
+	for _, m := range moments(t.plan(at).waiting) {
+		if !t.now.Before(began.Add(m.after)) {
+			n++
+		}
+	}
+	return n
+}
+
+// nextMoment is when something is due of an activity that waits: its deadline, or that somebody is asked, again or not.
+func (t *turn) nextMoment(at side) time.Time {
+	a := t.activity(at)
+	next := a.Wait.Deadline
+	all := moments(t.plan(at).waiting)
+	if n := a.Wait.Asked; n < len(all) {
+		next = earlier(next, a.At.Add(all[n].after))
+	}
+	if a.Wait.Heard < a.Wait.Asked {
+		again := t.now.Add(makegood.TellAgain)
+		if a.Wait.AskAt.After(t.now) {
+			again = a.Wait.AskAt
+		}
+		next = earlier(next, again)
+	}
+	return next
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// asked notes that those who are asked to complete a step were told.
+func (t *turn) asked(e job.Asked) Verdict {
+	at, verdict := t.waitOf(e.Step, e.Attempt)
+	if verdict.Kind != Applied {
+		return verdict
+	}
+	a := t.activity(at)
+	if e.N <= a.Wait.Heard || e.N > a.Wait.Asked {
+		return Verdict{Kind: Duplicate, Reason: "they were told already"}
+	}
+	wait := *a.Wait
+	wait.Heard, wait.Tries, wait.AskAt = e.N, 0, time.Time{}
+	a.Wait = &wait
+	a.LookAt = t.nextMoment(at)
+	return verdict
+}
+
+// notAsked waits longer each time those who are asked cannot be told.
+func (t *turn) notAsked(e job.NotAsked) Verdict {
+	at, verdict := t.waitOf(e.Step, e.Attempt)
+	if verdict.Kind != Applied {
+		return verdict
+	}
+	a := t.activity(at)
+	if e.N <= a.Wait.Heard || e.N != a.Wait.Asked || t.now.Before(a.Wait.AskAt) {
+		return Verdict{Kind: Duplicate, Reason: "it is known that they could not be told"}
+	}
+	wait := *a.Wait
+	wait.AskAt = t.now.Add(doubled[time.Duration](makegood.TellAgain, wait.Tries, makegood.MaxTellAgain))
+	wait.Tries++
+	a.Wait = &wait
+	a.LookAt = t.nextMoment(at)
+	return verdict
+}
+
+// waitOf returns the side of a step that waits in this attempt.
+func (t *turn) waitOf(step string, attempt int) (side, Verdict) {
+	i, ok := t.indexOf(step)
+	if !ok {
+		return side{}, Verdict{Kind: Stale, Reason: fmt.Sprintf("there is no step %s", step)}
+	}
+	for _, at := range sides(i) {
+		if a := t.activity(at); a.State == job.Waiting && a.Attempt == attempt {
+			return at, Verdict{Kind: Applied}
+		}
+	}
+	return side{}, Verdict{Kind: Duplicate, Reason: fmt.Sprintf("attempt %d of step %s waits no more", attempt, step)}
+}
+
+// Question is what those are told who are asked to complete a step.
+type Question struct {
+	Job, Workflow, Step string
+	Undo                bool
+	Round               int
+	// To are registered names, N the number of the moment: the same one again may be told twice.
+	To []string
+	N  int
+	// Since is when the step began to wait, Deadline when it ends without an answer.
+	Since, Deadline time.Time
+	// Choices are the answers that an approval takes; none: any.
+	Choices []string
+	// Completion is the step's completion token.
+	Completion string
+}
+
+// QuestionOf writes what a command asks, but for what takes evaluating expressions. ok is false where the step waits no
+// more.
+func QuestionOf(w makegood.Workflow, j job.Job, c job.Ask) (q Question, ok bool) {
+	t := turn{w: w, job: &j}
+	at, v := t.waitOf(c.Step, c.Attempt)
+	all := moments(t.planIf(v, at))
+	if v.Kind != Applied || c.N < 1 || c.N > len(all) {
+		return Question{}, false
+	}
+	a := t.activity(at)
+	return Question{
+		Job: j.ID, Workflow: j.Workflow, Step: c.Step, Undo: at.undo, Round: j.Round, To: all[c.N-1].ask, N: c.N,
+		Since: a.At, Deadline: a.Wait.Deadline, Choices: choices(w.Steps[at.step], at.undo),
+		Completion: CompletionToken(j, c.Step, at.undo),
+	}, true
+}
+
+func (t *turn) planIf(v Verdict, at side) *makegood.WaitRules {
+	if v.Kind != Applied {
+		return nil
+	}
+	return t.plan(at).waiting
+}
+
+// choices are the answers that an approval takes; none for another agent.
+func choices(s makegood.Step, undo bool) []string {
+	with := s.With
+	if undo {
+		with = s.Undo.With
+	}
+	if agentOf(s, undo) != makegood.AgentApproval {
+		return nil
+	}
+	var says struct {
+		Choices []string `json:"choices"`
+	}
+	if err := json.Unmarshal(with, &says); err != nil {
+		panic(fmt.Sprintf("machine: the approval of step %s was not checked: %v", s.Name, err))
+	}
+	return says.Choices
+}
