@@ -25,7 +25,7 @@ func bugs() []planted.Bug {
 		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
 		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.job.PausedAt = time.Time{}\n\tt.job.RemindAt", "\tt.job.RemindAt"},
 		{"a job that ends while paused stays paused", machine, "\tt.job.FinishedAt = t.now\n\tt.job.PausedAt = time.Time{}\n", "\tt.job.FinishedAt = t.now\n"},
-		{"an attempt that was taken back uses up one of those granted", "machine/closing.go", "\ta.Tries--\n\tif !t.wanted(at) {", "\tif !t.wanted(at) {"},
+		{"an attempt that was taken back uses up one of those granted", "machine/closing.go", "\ta.Tries--\n\tif t.conclude(at) {", "\tif t.conclude(at) {"},
 		{"an interruption uses up an attempt", deadlines, "\ta.Tries--\n", ""},
 		{"an interruption is not known to have begun", deadlines, "\ta.Unknown = true\n", ""},
 		{"a resubmit grants nothing", requests, "a.Tries, a.Interruptions = 0, 0", "a.Interruptions = 0"},
