@@ -38,6 +38,12 @@ const (
 	MaxMessageBytes = 1 << 20
 	// MaxBatch is how many messages one send or one receive may carry (SQS).
 	MaxBatch = 10
+	// MaxTaskWait is how long a request of an agent outside may wait for tasks, and MaxTaskPolls how many requests of one
+	// agent may wait at once on an engine.
+	MaxTaskWait  = 20 * time.Second
+	MaxTaskPolls = 256
+	// MaxAgentTokenBytes is how long the token may be that an agent outside shows.
+	MaxAgentTokenBytes = 1024
 	// MaxReasonBytes is how much of an error's text is kept.
 	MaxReasonBytes = 1024
 	// MaxInterruptions is how often a claimed attempt of a step may be cut off by a restart of the

@@ -34,6 +34,7 @@ const defaultAddr = "127.0.0.1:4777"
 type devOptions struct {
 	data, addr, workflows string
 	replies               []string
+	outside               []string
 	alert                 string
 	retention             retention
 	verbose               bool
@@ -60,6 +61,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 3 it failed; 130 it was told to stop twice.`, agentrun.StopPatience),
 		Example: `  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
+  makegood dev --outside payments --outside shipping=./shipping.token
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, linked, agents) },
@@ -69,6 +71,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	addRetention(cmd, &o.retention, devRetention)
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml and *.yml files, also in folders below, are served; where there is none of that name, those that are linked")
+	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
@@ -79,16 +82,18 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 
 // dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
-	reload := &reloader{folder: o.workflows, agents: agents, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]string{}}
+	outside, agents, outsideErr := parseOutside(o.outside, agents)
+	named := embedded.Config{Agents: agents, Outside: outside}.Named()
+	reload := &reloader{folder: o.workflows, agents: named, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]string{}}
 	reload.read = lookOf(o.workflows)
-	files, from, err := loadWorkflows(cmd, o.workflows, linked, agents)
+	files, from, err := loadWorkflows(cmd, o.workflows, linked, named)
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := checkAlert(o.alert)
 	host, _, addrErr := net.SplitHostPort(o.addr)
 	if addrErr != nil {
 		addrErr = fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
 	}
-	if err := errors.Join(err, replyErr, alertErr, addrErr); err != nil {
+	if err := errors.Join(err, outsideErr, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
 	}
 	for _, f := range files {
@@ -102,7 +107,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	defer http.Close()
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
-		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Logger: logger,
+		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Outside: outside, Logger: logger,
 		Notifier: newDevNotifier(logger, o.alert), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
@@ -117,7 +122,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
-	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller(), Outside: engine.Door()})
 	reload.define = engine.Define
 	for _, f := range files {
 		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
@@ -182,6 +187,8 @@ func serve(ctx context.Context, engine *embedded.Engine, api func(context.Contex
 		defer stopServing()
 		ran <- engine.Run(running)
 	}()
+	// Whoever waits for tasks need not wait for the end of the API's patience.
+	defer context.AfterFunc(serving, engine.Door().Close)()
 	err := api(serving)
 	stopRunning()
 	return errors.Join(err, <-ran)
@@ -200,7 +207,7 @@ func withAdvice(err error, data string) error {
 
 // loadWorkflows reads the workflow files to serve, and says where they are from: those of a folder or, where none was
 // asked for and there is none of the usual name, those that are linked.
-func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []agent.Handler) (files []workflowfile.File, from string, err error) {
+func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []workflowfile.Named) (files []workflowfile.File, from string, err error) {
 	_, err = os.Stat(folder)
 	if errors.Is(err, fs.ErrNotExist) && !cmd.Flags().Changed("workflows") && linked != nil {
 		files, err = workflowfile.ReadAll(linked, "", workflowfile.WithAgents(agents...))

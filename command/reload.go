@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -25,7 +24,7 @@ const lookEvery = 500 * time.Millisecond
 // It looks at times and sizes; that needs no library, and works on every file system.
 type reloader struct {
 	folder         string
-	agents         []agent.Handler
+	agents         []workflowfile.Named
 	define         func(context.Context, *workflowfile.Compiled) error
 	stdout, stderr io.Writer
 	// read is the look of the folder when its files were read, and last that of the look before.

@@ -55,9 +55,12 @@ type Options struct {
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
-	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent works: never stored, never
+	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent of Agents works: never stored, never
 	// logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
 	Secrets agent.Secrets
+	// Outside are agents that do their steps in other processes, in any language: they come to Handler, or AgentHandler, for
+	// their tasks.
+	Outside []Outside
 	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
 	Retention time.Duration
 	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, a panic, or a
@@ -77,6 +80,16 @@ type Options struct {
 	Caller func(*http.Request) string
 	// Logger hears of what goes wrong, the same once a minute. It never hears a payload. Nil: slog.Default().
 	Logger *slog.Logger
+}
+
+// Outside is an agent that runs in other processes. A task that one of them has taken is its own until its time has run
+// out: its claim is on the disk before the task is given, and a restart of the engine does not end it.
+type Outside struct {
+	// Name is the agent's name in workflows, which may ask it for anything.
+	Name string
+	// Token is what a request must show in order to speak as this agent: "Authorization: Bearer TOKEN". At most
+	// makegood.MaxAgentTokenBytes. Empty: whoever reaches the handler may.
+	Token string
 }
 
 // Notice is what is told of a job: a change of its ProcessState. It carries no payload. Whoever is told of one twice
@@ -102,7 +115,8 @@ type Engine struct {
 	inner   *embedded.Engine
 	http    *httpagent.Agent
 	handler http.Handler
-	agents  []agent.Handler
+	outside http.Handler
+	agents  []workflowfile.Named
 	waiting waiting
 	closing sync.Once
 	closed  error
@@ -122,13 +136,14 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	agents := append([]agent.Handler{http}, o.Agents...)
-	e := &Engine{http: http, agents: agents, waiting: newWaiting()}
-	files, err := workflowfile.ReadAll(o.Workflows, "", workflowfile.WithAgents(agents...))
+	e := &Engine{http: http, waiting: newWaiting()}
+	config := o.config(append([]agent.Handler{http}, o.Agents...), &e.waiting)
+	e.agents = config.Named()
+	files, err := workflowfile.ReadAll(o.Workflows, "", workflowfile.WithAgents(e.agents...))
 	if err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	if e.inner, err = embedded.Open(ctx, o.config(agents, &e.waiting)); err != nil {
+	if e.inner, err = embedded.Open(ctx, config); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
 	for _, f := range files {
@@ -136,7 +151,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	e.handler = httpapi.New(httpapi.Config{Backend: e.inner, Names: o.Hosts, Logger: o.logger(), Caller: o.Caller})
+	api := httpapi.Config{Backend: e.inner, Names: o.Hosts, Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door()}
+	e.handler = httpapi.New(api)
+	api.Door = httpapi.Agents
+	e.outside = httpapi.New(api)
 	return e, nil
 }
 
@@ -151,6 +169,9 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
 		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
+	}
+	for _, a := range o.Outside {
+		c.Outside = append(c.Outside, embedded.Outside(a))
 	}
 	if o.Operator != nil || o.AgentSilent != nil {
 		c.Notifier = operator{o}
@@ -197,3 +218,8 @@ func (e *Engine) Define(ctx context.Context, name string, source []byte) (client
 // nobody who they are: whoever reaches it may do everything, so put it behind what knows your callers, and tell Caller
 // who they are. Strip the prefix under which it is mounted.
 func (e *Engine) Handler() http.Handler { return e.handler }
+
+// AgentHandler answers the part of the HTTP API that agents outside need, and no other: each of them is known by its
+// Token. Give it to a listener that other machines reach, with TLS before it, and keep Handler to yourself. A request
+// for tasks may be held for makegood.MaxTaskWait, so a server's WriteTimeout must be longer.
+func (e *Engine) AgentHandler() http.Handler { return e.outside }

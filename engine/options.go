@@ -15,7 +15,7 @@ import (
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkListeners(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o))
 }
 
 func checkDir(dir string) error {
@@ -40,6 +40,21 @@ func checkAgents(agents []agent.Handler) error {
 		return fmt.Errorf("Options.Agents: %w", err)
 	}
 	return nil
+}
+
+func checkOutside(o Options) error {
+	var names []string
+	var wrong []error
+	for _, a := range o.Outside {
+		names = append(names, a.Name)
+		if len(a.Token) > makegood.MaxAgentTokenBytes {
+			wrong = append(wrong, fmt.Errorf("Options.Outside: the token of %q has %d bytes, the limit is %d", a.Name, len(a.Token), makegood.MaxAgentTokenBytes))
+		}
+	}
+	if err := agentrun.CheckOutside(names, o.Agents); err != nil {
+		wrong = append(wrong, fmt.Errorf("Options.Outside: %w", err))
+	}
+	return errors.Join(wrong...)
 }
 
 func checkListeners(o Options) error {

@@ -34,6 +34,31 @@ func Check(handlers []agent.Handler) error {
 	return errors.Join(wrong...)
 }
 
+// CheckOutside refuses names of agents in other processes that could never be asked: badly named, given twice, built in,
+// or those of agents that are here.
+func CheckOutside(names []string, here []agent.Handler) error {
+	var wrong []error
+	seen := map[string]bool{}
+	for _, h := range here {
+		if !isNil(h) {
+			seen[h.Name()] = true
+		}
+	}
+	for _, name := range names {
+		err := makegood.AgentName.Check(name)
+		switch {
+		case err != nil:
+			wrong = append(wrong, err)
+		case name == makegood.HTTPAgent:
+			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
+		case seen[name]:
+			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))
+		}
+		seen[name] = true
+	}
+	return errors.Join(wrong...)
+}
+
 // isNil reports whether there is no agent: none at all, or a nil pointer to one.
 func isNil(h agent.Handler) bool {
 	v := reflect.ValueOf(h)

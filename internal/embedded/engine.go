@@ -22,6 +22,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -81,9 +82,10 @@ type Config struct {
 	Dir string
 	// Retention is how long a job is kept after its end, at least MinRetention. Zero: for ever.
 	Retention time.Duration
-	// Agents do the steps.
-	Agents []agent.Handler
-	// Secrets gives agents what their tasks ask for. Default: MAKEGOOD_SECRET_NAME of the environment.
+	// Agents do the steps here, Outside those in other processes, which come to the Door.
+	Agents  []agent.Handler
+	Outside []Outside
+	// Secrets gives the agents here what their tasks ask for. Default: MAKEGOOD_SECRET_NAME of the environment.
 	Secrets agent.Secrets
 	// Notifier is told of Errors. Default: the log. Listener, if set, is told of what jobs announce to who listens.
 	Notifier, Listener notify.Notifier
@@ -120,6 +122,7 @@ type Engine struct {
 	scheduler  *scheduler.Scheduler
 	supervisor *supervisor.Supervisor
 	runners    map[string]*agentrun.Runner
+	door       *agentdoor.Door
 
 	mu sync.Mutex
 	// defined are the hashes of what Define made known, by name.
@@ -201,7 +204,7 @@ func (e *Engine) openQueues() error {
 		{Name: quarantineQueue},
 		{Name: deadQueue},
 	}
-	for _, a := range e.config.Agents {
+	for _, a := range e.config.Named() {
 		queues = append(queues, localqueue.Queue{
 			Name: tasksPrefix + a.Name(), Visibility: e.config.TaskVisibility,
 			MaxReceives: maxReceives, DeadLetter: deadQueue,
@@ -238,6 +241,7 @@ func (e *Engine) wire(incarnation int) {
 			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Secrets: e.config.Secrets, Logger: e.config.Logger,
 		})
 	}
+	e.door = e.config.door(e)
 }
 
 func (e *Engine) saved(j job.Job) {
@@ -250,7 +254,7 @@ func (e *Engine) saved(j job.Job) {
 // Define makes a workflow known, and the current one of its name. It refuses, with
 // workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not.
 func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
-	if err := c.Check(workflowfile.WithExactly(e.config.Agents...)); err != nil {
+	if err := c.Check(workflowfile.WithExactly(e.config.Named()...)); err != nil {
 		return err
 	}
 	if err := e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
@@ -339,6 +343,9 @@ func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 
 // Close stops Run, waits until it has returned, closes the store and frees the folder.
 func (e *Engine) Close() error {
+	if e.door != nil {
+		e.door.Close()
+	}
 	e.life.close()
 	defer e.release()
 	if e.file == nil {

@@ -102,7 +102,7 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 }
 
 func (a *api) refuse(w http.ResponseWriter, p *problem) {
-	if p.status == http.StatusServiceUnavailable {
+	if p.status == http.StatusServiceUnavailable || p.status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", strconv.Itoa(cmp.Or(p.retryAfter, retryAfter)))
 	}
 	write(w, p.status, p.body)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -163,6 +164,23 @@ func (b broken) ListJobs(context.Context, store.Filter, string, int) (store.Page
 	return store.Page{}, b.err
 }
 
+// brokenDoor is a door whose store fails.
+type brokenDoor struct{ err error }
+
+func (brokenDoor) Allow(string, string) error { return nil }
+
+func (b brokenDoor) Take(context.Context, string, agentdoor.Ask) ([]agentdoor.Task, error) {
+	return nil, b.err
+}
+
+func (b brokenDoor) Reply(context.Context, string) (machine.Verdict, error) {
+	return machine.Verdict{}, b.err
+}
+
+func (b brokenDoor) Heartbeat(context.Context, string, job.Reply) (agentdoor.Standing, error) {
+	return agentdoor.Standing{}, b.err
+}
+
 var errSecret = errors.New("disk /dev/secret is full")
 
 // publication publishes a workflow.
@@ -215,6 +233,21 @@ func conversations() []conversation {
 		{"GET", "/api/openapi.json", "/api/openapi.json", "", "", 200},
 		{"GET", "/healthz", "/healthz", "", "", 200},
 	}
+	for name, body := range map[string]string{
+		"tasks": `{"instance":"p-1","wait":10,"max":10,"request":"r-1"}`, "replies": `{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1}`,
+		"heartbeats": `{"job":"j","step":"s","attempt":1,"token":"t","lockedBy":"l"}`,
+	} {
+		route, at := "/api/agents/{agent}/"+name, func(agent string) string { return "/api/agents/" + agent + "/" + name }
+		all = append(all,
+			conversation{"POST", route, at("pilot"), body, "", 200},
+			conversation{"POST", route, at("pilot"), `{}`, "", 400},
+			conversation{"POST", route, at("guarded"), body, "", 401},
+			conversation{"POST", route, at("pilot"), body, "Sec-Fetch-Site: cross-site", 403},
+			conversation{"POST", route, at("nobody"), body, "", 404},
+			conversation{"POST", route, at("pilot"), strings.Repeat(" ", 2<<20), "", 413},
+			conversation{"POST", route, at("pilot"), body, "Content-Type: text/plain", 415},
+		)
+	}
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
 		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]
@@ -265,6 +298,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.submit("stop", "cancelled", `{"reserve":"fail"}`)
 	w.submit("order", "undone", `{"charge":"fail"}`)
 	w.submit("order", "held", `{"charge":"hold"}`)
+	w.submit("voyage", "sails", `{}`)
 	w.until("failed", in(makegood.Error))
 	w.until("cancelled", in(makegood.Error))
 	w.until("undone", in(makegood.Undone))
@@ -275,6 +309,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
+		Outside: brokenDoor{errSecret},
 	})
 	damaged := listen(t, httpapi.Config{Backend: broken{fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)}, Logger: quiet})
 
@@ -313,6 +348,11 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	}
 	// Only a deployed stack has workflows published.
 	talk(damaged, conversation{"POST", "/api/workflows", "/api/workflows", publication, "", http.StatusNotFound})
+	busy := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet, Outside: brokenDoor{agentdoor.ErrBusy}})
+	r := talk(busy, conversation{"POST", "/api/agents/{agent}/tasks", "/api/agents/pilot/tasks", `{"instance":"p-1"}`, "", http.StatusTooManyRequests})
+	if r.header.Get("Retry-After") == "" {
+		t.Errorf("too many who wait: got %v, want Retry-After", r.header)
+	}
 	// The document itself needs no store.
 	got["GET /api/openapi.json 503"] = true
 	for _, missing := range d.missing(got) {

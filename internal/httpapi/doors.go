@@ -18,9 +18,11 @@ const (
 	Read Door = "read"
 	// Operate takes the verbs, and workflow files.
 	Operate Door = "operate"
+	// Agents gives agents that run outside of an engine their tasks, and takes what they reply. No function serves it.
+	Agents Door = "agents"
 )
 
-// Doors are all of them.
+// Doors are those of a deployed stack.
 func Doors() []Door { return []Door{Submit, Read, Operate} }
 
 // Local is who makes a request where nobody can know better.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -43,7 +44,7 @@ const (
 	readTimeout       = 30 * time.Second
 	writeTimeout      = time.Minute
 	idleTimeout       = 2 * time.Minute
-	// handleTimeout is how long the store may take.
+	// handleTimeout is how long the store may take; longer than makegood.MaxTaskWait, so that who waits for tasks may.
 	handleTimeout = 30 * time.Second
 	// stopTimeout is how long requests that run may take after Serve was told to stop.
 	stopTimeout = 5 * time.Second
@@ -71,6 +72,17 @@ type Backend interface {
 	Workflows(ctx context.Context) (map[string]string, error)
 }
 
+// Outside is where agents that run in other processes get their tasks, and reply: an agentdoor.Door, whose methods say
+// what they do and which errors they give.
+type Outside interface {
+	Allow(agent, token string) error
+	Take(ctx context.Context, agent string, ask agentdoor.Ask) ([]agentdoor.Task, error)
+	Reply(ctx context.Context, body string) (machine.Verdict, error)
+	Heartbeat(ctx context.Context, id string, r job.Reply) (agentdoor.Standing, error)
+}
+
+var _ Outside = (*agentdoor.Door)(nil)
+
 // Config is what an API is made of.
 type Config struct {
 	Backend Backend
@@ -79,6 +91,8 @@ type Config struct {
 	Host string
 	// Names are others under which it may be asked: those of a server that it is mounted in.
 	Names []string
+	// Outside serves agents that run in other processes. Nil: there are none.
+	Outside Outside
 	// Door is the part of the API that is served here. Empty: all of it.
 	Door Door
 	// Caller says who makes a request, for what is kept of it. Nil: Local, whoever it is.

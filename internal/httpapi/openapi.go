@@ -61,6 +61,9 @@ func (d drawing) operation(r route) object {
 	if strings.Contains(r.path, "{id}") {
 		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "pattern": namePattern.String()}})
 	}
+	if strings.Contains(r.path, "{agent}") {
+		parameters = append(parameters, object{"name": "agent", "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
 	for _, p := range r.parameters {
 		parameters = append(parameters, object{"name": p.name, "in": "query", "description": p.says, "schema": p.schema()})
 	}

@@ -149,6 +149,7 @@ func routes() []route {
 		},
 	}
 	all = append(all, auditRoutes()...)
+	all = append(all, agentRoutes()...)
 	for _, verb := range makegood.Verbs() {
 		all = append(all, route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},

@@ -37,6 +37,13 @@ steps:
   - {name: reserve, agent: actor, retry: {attempts: 1}, undo: {action: release}}
 `
 
+// voyage is a workflow whose agent runs in another process.
+const voyage = `
+name: voyage
+steps:
+  - {name: sail, agent: pilot, timeout: 1m}
+`
+
 // actor does what the input of the job says: {"STEP": "fail"} gives up, {"STEP": "hold"} waits until
 // the test's end, anything else succeeds with the input as its output.
 type actor struct {
@@ -116,10 +123,12 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, actor: &actor{open: make(chan struct{})}, log: &logs{}}
 	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	engine, err := embedded.Open(t.Context(), embedded.Config{Agents: []agent.Handler{w.actor}, Logger: logger})
+	engine, err := embedded.Open(t.Context(), embedded.Config{
+		Agents: []agent.Handler{w.actor}, Outside: []embedded.Outside{{Name: "pilot"}, {Name: "guarded", Token: "s3cret"}}, Logger: logger,
+	})
 	check(t, err)
 	w.engine = engine
-	for _, yaml := range []string{order, stop} {
+	for _, yaml := range []string{order, stop, voyage} {
 		compiled, err := workflowfile.Parse("test.yaml", []byte(yaml))
 		check(t, err)
 		check(t, engine.Define(t.Context(), compiled))
@@ -133,7 +142,7 @@ func newWorld(t testing.TB) *world {
 		check(t, <-ran)
 		check(t, engine.Close())
 	})
-	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define})
+	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door()})
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w

@@ -33,6 +33,9 @@ type Reply struct {
 	StartedAt time.Time
 }
 
+// Said returns the reply, of whatever event holds one.
+func (r Reply) Said() Reply { return r }
+
 // StepSucceeded: an agent's reply.
 type StepSucceeded struct {
 	Reply

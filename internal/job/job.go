@@ -6,6 +6,7 @@ package job
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -115,6 +116,14 @@ type Claim struct {
 	StartedAt  time.Time `json:"startedAt"`
 	CompleteBy time.Time `json:"completeBy"`
 }
+
+// OutsidePrefix begins the LockedBy of a claim that an embedded engine has given to another process. The engine alone
+// writes it: no instance of its own is called so.
+const OutsidePrefix = "outside:"
+
+// Outside reports whether the claim was given to another process by the engine. Such a claim is flushed before its task
+// is handed out, and it survives the engine: a restart does not interrupt its attempt.
+func (c Claim) Outside() bool { return strings.HasPrefix(c.LockedBy, OutsidePrefix) }
 
 // Finding is what was found out about an attempt by looking at its claim, or by closing it.
 type Finding string

@@ -188,13 +188,17 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 }
 
 // interrupt is no failure: the attempt is not counted against those granted, and the next is made at
-// once. But a step that is running whenever the engine dies may be what kills it.
+// once. But a step that is running whenever the engine dies may be what kills it. An attempt that another process has
+// claimed did not die with the engine, and goes on.
 func (t *turn) interrupt(at side) {
 	a := t.activity(at)
 	var found job.Found
 	if !t.shared(at) {
 		var ok bool
 		if found, ok = t.ask(t.question(AskLook, at)); !ok {
+			return
+		}
+		if found.Finding == job.FoundHeld && found.Claim.Outside() {
 			return
 		}
 	}

@@ -39,6 +39,20 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	return task
 }
 
+// TaskOut writes the task of the attempt that a reply speaks of, as TaskOf does. ok is false if that attempt is not out,
+// or the reply does not carry its token.
+func TaskOut(w makegood.Workflow, j job.Job, r job.Reply) (task makegood.Task, ok bool) {
+	if !Genuine(j, r) {
+		return makegood.Task{}, false
+	}
+	for _, s := range j.Steps {
+		if a, undo, out := dispatched(s); out && s.Name == r.Step && a.Attempt == r.Attempt {
+			return TaskOf(w, j, job.Dispatch{Step: s.Name, Attempt: a.Attempt, Undo: undo}), true
+		}
+	}
+	return makegood.Task{}, false
+}
+
 // AgentOf returns the agent that an attempt of a step, or of its undo, belongs to.
 func AgentOf(w makegood.Workflow, step string, undo bool) string {
 	for _, s := range w.Steps {

@@ -3,9 +3,12 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"fmt"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Request does what an operator or submitter asks of a job, where the table of verbs allows it. It
@@ -19,6 +22,31 @@ func (s *Scheduler) Request(ctx context.Context, id string, r job.Requested) (jo
 // none, it leaves alone. It answers after that is saved.
 func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
 	return s.moveAtOnce(ctx, id, job.DeadlinePassed{})
+}
+
+// Reply moves a job by the reply of an agent that waits for the answer. It answers after that is saved: that it changed
+// nothing is in the verdict, and no error.
+func (s *Scheduler) Reply(ctx context.Context, id string, reply job.Event) (machine.Verdict, error) {
+	_, verdict, err := s.moveAtOnce(ctx, id, reply)
+	return verdict, err
+}
+
+// TaskOut returns the task of the attempt that a reply speaks of, but for what takes reading payloads. ok is false if
+// that attempt is not out, or the reply does not carry its token.
+func (s *Scheduler) TaskOut(ctx context.Context, id string, r job.Reply) (task makegood.Task, ok bool, err error) {
+	j, err := s.config.Jobs.Load(ctx, id)
+	if errors.Is(err, store.ErrNewer) || err == nil && machine.OfLaterScheme(r) {
+		return makegood.Task{}, false, errNewerJob
+	}
+	if err != nil {
+		return makegood.Task{}, false, fmt.Errorf("load job %s: %w", id, err)
+	}
+	compiled, err := s.definition(ctx, j.Definition)
+	if err != nil {
+		return makegood.Task{}, false, fmt.Errorf("definition %s of job %s: %w", j.Definition, id, err)
+	}
+	task, ok = machine.TaskOut(compiled.Workflow, j, r)
+	return task, ok, nil
 }
 
 // moveAtOnce moves a job by one event for somebody who waits for the answer.

@@ -102,7 +102,7 @@ type Claims interface {
 	// is not after until, the ClaimUntil of the attempt. A claim that finds its own LockedBy, not closed, has been
 	// made already, by an earlier try, and succeeds. ErrTaken: another holds the attempt. ErrWithdrawn: it is closed,
 	// or a newer one was claimed, or until has passed. The write survives the death of the process; it need not
-	// survive the loss of power on an embedded store.
+	// survive the loss of power on an embedded store, unless claim.Outside(): then, as its heartbeats, it must.
 	Claim(ctx context.Context, slot Slot, claim job.Claim, until time.Time) error
 
 	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, and returns the one that stands now, which

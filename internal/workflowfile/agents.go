@@ -15,6 +15,12 @@ import (
 // as agent.Agent does, is asked for no other action; any other agent may be asked for anything.
 type Named interface{ Name() string }
 
+// Anything is an agent of which only the name is known: it may be asked for anything.
+type Anything string
+
+// Name is the agent's name.
+func (a Anything) Name() string { return string(a) }
+
 // offering is an agent that knows what it can be asked for.
 type offering interface {
 	Actions() []string

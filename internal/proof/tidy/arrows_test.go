@@ -86,6 +86,10 @@ var arrows = []arrow{
 	{"internal/agentrun", []string{
 		".", "internal/job", "agent", "internal/secret", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
+	// The agents outside: what agentrun does for those here, but for the work.
+	{"internal/agentdoor", []string{
+		".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire",
+	}, []string{lambdaEvents}},
 	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
 	// What a request must be, for the agent and for what reads workflows.
 	{"internal/httpagent/httprules", nil, nil},
@@ -108,6 +112,7 @@ var arrows = []arrow{
 	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
 		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
+		"internal/agentdoor", "internal/wire",
 	}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.

@@ -15,7 +15,7 @@ import (
 // Claims are rows of their own, a slot a row, in the order of their jobs, so that those of one job share a page.
 // What a slot becomes is said by package store; here it is read and written.
 //
-// Nothing here asks for a flush. All groups are in one log, which a crash cuts off at one place: a Save that is on the
+// Nothing here asks for a flush but what is written for a process outside, which lives on when this one dies. All groups are in one log, which a crash cuts off at one place: a Save that is on the
 // disk has every Close there that was answered before it. So no job outlives a closing that it rests on, and a claim
 // that the power took is one of an engine that died: interrupted.
 const (
@@ -48,6 +48,7 @@ func (g *group) claim(slot store.Slot, claim job.Claim, until time.Time) (answer
 			return nil, err
 		}
 		if n, err := result.RowsAffected(); err != nil || n > 0 {
+			g.durable = g.durable || claim.Outside()
 			return nil, errors.Join(err, g.sweep.claimed(g.conn, claim.StartedAt))
 		}
 	}
@@ -71,6 +72,7 @@ func (s *Store) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim,
 		}
 		next, answer := store.Extended(item, claim, until)
 		completeBy = next.CompleteBy
+		g.durable = g.durable || next != item && claim.Outside()
 		return answer, g.put(slot, item, next)
 	})
 	if err == nil {

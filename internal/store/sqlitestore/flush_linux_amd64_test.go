@@ -60,6 +60,19 @@ func phases(temporary *sqlitestore.Store) []phase {
 				}
 			}
 		}},
+		{"a claim that another process holds, and 3 heartbeats of it", 4, func(t *testing.T, s *sqlitestore.Store) {
+			j := load(t, s, benchJob(2).ID)
+			claim := job.Claim{Attempt: 1, LockedBy: job.OutsidePrefix + "x", StartedAt: j.CreatedAt, CompleteBy: j.CompleteBy}
+			check(t, s.Claim(ctx, slotOf(j.ID), claim, j.CompleteBy))
+			if err := s.Claim(ctx, slotOf(j.ID), job.Claim{Attempt: 1, LockedBy: job.OutsidePrefix + "y", StartedAt: j.CreatedAt}, j.CompleteBy); !errors.Is(err, store.ErrTaken) {
+				t.Errorf("another's claim: %v", err)
+			}
+			for range 3 {
+				claim.CompleteBy = claim.CompleteBy.Add(time.Second)
+				_, err := s.Heartbeat(ctx, slotOf(j.ID), claim, j.CompleteBy)
+				check(t, err)
+			}
+		}},
 		{"20 saves together", 1, func(t *testing.T, s *sqlitestore.Store) {
 			var writes []func() error
 			for i := range 20 {

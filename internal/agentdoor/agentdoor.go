@@ -1,0 +1,128 @@
+// Package agentdoor serves agents that run in other processes: it gives them tasks that are claimed already, and takes
+// their heartbeats and replies. It speaks no HTTP (that is internal/httpapi), runs no agent, and decides nothing about jobs.
+//
+// # What is durable when
+//
+// A claim is flushed before its task is handed out, a heartbeat before it is answered, and a reply is saved in its job
+// before it is answered. Whoever holds such a claim lives on when the engine dies, so a restart does not interrupt it: its
+// LockedBy begins with job.OutsidePrefix, and by that the core knows it.
+//
+// # What is lost when something fails
+//
+// A task whose claim was written and whose answer was lost looks like silence, and ends at its CompleteBy. To make that
+// rare, what an agent was given is remembered for a while under the name of its request: asked for again under the same
+// name, the same tasks are given again.
+package agentdoor
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var (
+	// ErrUnknown: no agent of this name runs in other processes.
+	ErrUnknown = errors.New("no such agent outside")
+	// ErrToken: the agent has a token, and this is not it.
+	ErrToken = errors.New("not the agent's token")
+	// ErrBusy: makegood.MaxTaskPolls requests of the agent wait for tasks already.
+	ErrBusy = errors.New("too many requests wait for tasks")
+	// ErrClosed: the engine ends.
+	ErrClosed = errors.New("the engine ends")
+)
+
+// Scheduler is what the door needs of the Scheduler. Errors are those of package scheduler.
+type Scheduler interface {
+	// Reply moves a job by what an agent replied, and answers after that is saved.
+	Reply(ctx context.Context, id string, reply job.Event) (machine.Verdict, error)
+	// TaskOut returns the task of the attempt that r speaks of. ok is false if that is not out, or r has not its token.
+	TaskOut(ctx context.Context, id string, r job.Reply) (task makegood.Task, ok bool, err error)
+}
+
+// Store is what the door needs of the store.
+type Store interface {
+	store.Claims
+	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
+}
+
+// Config is what a Door is made of. All but Tokens, Now, Nonce and Logger must be set.
+type Config struct {
+	// Agents are the names of those that run outside, Tokens what each must show; one without a token shows nothing.
+	Agents []string
+	Tokens map[string]string
+	// Tasks gives the queue of an agent.
+	Tasks     func(agent string) string
+	Receiver  queue.Receiver
+	Store     Store
+	Scheduler Scheduler
+	// Now returns the time that is written into claims. Default: time.Now.
+	Now func() time.Time
+	// Nonce distinguishes a claim from every other. Default: rand.Text, 128 random bits.
+	Nonce  func() string
+	Logger *slog.Logger
+}
+
+// Door gives out tasks, and takes what agents say of them. Its methods may be called by many goroutines at once.
+type Door struct {
+	config Config
+	agents map[string]*outside
+	closed chan struct{}
+	once   sync.Once
+}
+
+// outside is an agent that runs in other processes.
+type outside struct {
+	name, token string
+	// polls has room for as many as may wait.
+	polls  chan struct{}
+	recent recent
+}
+
+// New makes a Door.
+func New(c Config) *Door {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Nonce == nil {
+		c.Nonce = rand.Text
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	d := &Door{config: c, agents: map[string]*outside{}, closed: make(chan struct{})}
+	for _, name := range c.Agents {
+		d.agents[name] = &outside{
+			name: name, token: c.Tokens[name], polls: make(chan struct{}, makegood.MaxTaskPolls), recent: newRecent(),
+		}
+	}
+	return d
+}
+
+// Close ends what waits for tasks, with ErrClosed, and lets nothing wait any more.
+func (d *Door) Close() { d.once.Do(func() { close(d.closed) }) }
+
+// Allow reports whether somebody who shows this token may speak as this agent: nil, ErrUnknown or ErrToken.
+func (d *Door) Allow(agent, token string) error {
+	a := d.agents[agent]
+	switch {
+	case a == nil:
+		return ErrUnknown
+	case a.token != "" && subtle.ConstantTimeCompare([]byte(a.token), []byte(token)) != 1:
+		return ErrToken
+	}
+	return nil
+}
+
+func slotOf(task makegood.Task) store.Slot {
+	return store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
+}

@@ -1,0 +1,97 @@
+package agentdoor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// ErrNoReply: what was sent is no reply of an agent.
+var ErrNoReply = errors.New("want the reply of an agent: StepSucceeded or StepFailed, as docs/messages.md has it")
+
+// Reply takes what an agent replied, as it would be on a queue, and answers after it is saved. That a reply changes
+// nothing, because it came before, or too late, or does not carry the task's token, is in the verdict, and no error.
+// wire.ErrPoison and wire.ErrNewer, ErrNoReply; store.ErrNewer for a job that a newer release must decide about.
+func (d *Door) Reply(ctx context.Context, body string) (machine.Verdict, error) {
+	id, event, err := wire.DecodeEvent(body)
+	if err != nil {
+		return machine.Verdict{}, err
+	}
+	if _, is := event.(interface{ Said() job.Reply }); !is {
+		return machine.Verdict{}, ErrNoReply
+	}
+	verdict, err := d.config.Scheduler.Reply(ctx, id, event)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return machine.Verdict{Kind: machine.Stale, Reason: fmt.Sprintf("there is no job %s", id)}, nil
+	case err == nil && verdict.Kind == machine.Newer:
+		return verdict, fmt.Errorf("reply of job %s: %w", id, store.ErrNewer)
+	}
+	return verdict, err
+}
+
+// Held is what a heartbeat is answered.
+type Held string
+
+// The answers to a heartbeat.
+const (
+	// Mine: the attempt goes on.
+	Mine Held = "held"
+	// Withdrawn: nobody wants the result; there is time to stop tidily, and a reply is still taken.
+	Withdrawn Held = "withdrawn"
+	// Over: the attempt has ended. Nothing that is said of it counts.
+	Over Held = "over"
+)
+
+// Standing is what a heartbeat has come to.
+type Standing struct {
+	Held Held
+	// CompleteBy is when silence becomes failure now, and Left how long that was when it was asked; zero with Over.
+	CompleteBy time.Time
+	Left       time.Duration
+}
+
+// Heartbeat moves the CompleteBy of an attempt to its timeout from now, for who holds its claim and has its token.
+// It answers after that is flushed. An error leaves it open whether CompleteBy has moved.
+func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply) (Standing, error) {
+	over := Standing{Held: Over}
+	task, out, err := d.config.Scheduler.TaskOut(ctx, id, r)
+	if errors.Is(err, store.ErrNotFound) || err == nil && !out {
+		return over, nil
+	}
+	if err != nil {
+		return Standing{}, err
+	}
+	now := d.config.Now()
+	found, err := d.config.Store.Look(ctx, slotOf(task), task.Attempt, task.ClaimUntil, now)
+	if err != nil {
+		return Standing{}, err
+	}
+	if found.Finding != job.FoundHeld || found.Claim.LockedBy != r.LockedBy || !found.Claim.Outside() {
+		return over, nil
+	}
+	claim := found.Claim
+	claim.CompleteBy = makegood.Instant(now.Add(task.Timeout.Std()))
+	if claim.CompleteBy.Before(found.Claim.CompleteBy) {
+		// The clock was set back.
+		claim.CompleteBy = found.Claim.CompleteBy
+	}
+	completeBy, err := d.config.Store.Heartbeat(ctx, slotOf(task), claim, task.ClaimUntil)
+	stands := Standing{Held: Mine, CompleteBy: completeBy, Left: max(0, completeBy.Sub(now))}
+	switch {
+	case errors.Is(err, store.ErrTaken):
+		return over, nil
+	case errors.Is(err, store.ErrWithdrawn):
+		stands.Held = Withdrawn
+	case err != nil:
+		return Standing{}, err
+	}
+	return stands, nil
+}

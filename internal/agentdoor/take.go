@@ -1,0 +1,195 @@
+package agentdoor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+const (
+	// claimWithin is how long claiming may take, whether or not the agent still listens.
+	claimWithin = 10 * time.Second
+	// againAfter is when a task comes again whose claim may or may not have been written.
+	againAfter = time.Second
+	// shortestWait lets a request that waits for nothing see what is there.
+	shortestWait = 10 * time.Millisecond
+)
+
+// Ask says what an agent wants.
+type Ask struct {
+	// Instance names the process that asks, in LockedBy.
+	Instance string
+	// Max is how many tasks it can take, 1 to makegood.MaxBatch, and Wait how long it waits for the first, at most
+	// makegood.MaxTaskWait.
+	Max  int
+	Wait time.Duration
+	// Request names the asking: the same one again is given the same tasks. Empty: nothing is remembered of it.
+	Request string
+}
+
+// Task is a task that is the asker's, for as long as Left says.
+type Task struct {
+	// Body is the message as it is on a queue.
+	Body string
+	// Claim is what was claimed. LockedBy is empty for a shared task, which nobody claims.
+	Claim job.Claim
+	// expires is when silence becomes failure, on the monotonic clock.
+	expires time.Time
+}
+
+// Left is how long the task may still run and be replied to.
+func (t Task) Left() time.Duration { return max(0, time.Until(t.expires)) }
+
+// Take waits for tasks of an agent, claims them, and returns those that it got, none if none came in time. An error means
+// that none is the asker's, but that of a claim of which nothing is known one may run out in silence. When ctx ends before
+// a task is claimed, it goes to somebody else.
+func (d *Door) Take(ctx context.Context, agent string, ask Ask) ([]Task, error) {
+	a := d.agents[agent]
+	if a == nil {
+		return nil, ErrUnknown
+	}
+	select {
+	case a.polls <- struct{}{}:
+		defer func() { <-a.polls }()
+	default:
+		return nil, ErrBusy
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(ask.Wait, shortestWait))
+	defer cancel()
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		select {
+		case <-d.closed:
+			cancel()
+		case <-stop:
+		}
+	}()
+	if ask.Request == "" {
+		return d.wait(ctx, a, ask)
+	}
+	return a.recent.once(ctx, ask.Instance+" "+ask.Request, func() ([]Task, error) { return d.wait(ctx, a, ask) })
+}
+
+// wait receives until something could be claimed, or ctx ends.
+func (d *Door) wait(ctx context.Context, a *outside, ask Ask) ([]Task, error) {
+	name := d.config.Tasks(a.name)
+	for {
+		records, err := d.config.Receiver.Receive(ctx, name, ask.Max)
+		if ctx.Err() != nil {
+			d.giveBack(ctx, name, 0, records)
+			return nil, d.ended()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("receive tasks of agent %s: %w", a.name, err)
+		}
+		if tasks := d.claimAll(ctx, name, ask.Instance, records); len(tasks) > 0 {
+			return tasks, nil
+		}
+	}
+}
+
+// ended is ErrClosed where the door was closed, and nothing where somebody waited in vain.
+func (d *Door) ended() error {
+	select {
+	case <-d.closed:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// claimAll claims what was received, all at once, and returns what is the asker's, in the order received.
+func (d *Door) claimAll(ctx context.Context, name, instance string, records []events.SQSMessage) []Task {
+	// A claim that was begun is seen to its end: the asker may ask again for what it was given.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWithin)
+	defer cancel()
+	claims := make([]*Task, len(records))
+	errs := make([]error, len(records))
+	var wg sync.WaitGroup
+	for i, record := range records {
+		wg.Go(func() { claims[i], errs[i] = d.claim(ctx, instance, record) })
+	}
+	wg.Wait()
+	var mine []Task
+	var again, done []events.SQSMessage
+	for i, record := range records {
+		if errs[i] != nil {
+			d.config.Logger.WarnContext(ctx, "a task for an agent outside could not be claimed", "queue", name, "error", errs[i])
+			again = append(again, record)
+			continue
+		}
+		done = append(done, record)
+		if claims[i] != nil {
+			mine = append(mine, *claims[i])
+		}
+	}
+	d.giveBack(ctx, name, againAfter, again)
+	if err := d.config.Receiver.Delete(ctx, name, receipts(done)...); err != nil {
+		// They come again, and are found claimed.
+		d.config.Logger.WarnContext(ctx, "tasks that were given out will come again", "queue", name, "error", err)
+	}
+	return mine
+}
+
+// claim claims the attempt of one task; nil, and no error, where it is another's, or nobody's any more.
+func (d *Door) claim(ctx context.Context, instance string, record events.SQSMessage) (*Task, error) {
+	task, err := wire.DecodeTask(record.Body)
+	if err != nil {
+		return nil, err
+	}
+	began, now := time.Now(), d.config.Now()
+	budget := task.Timeout.Std()
+	if task.Shared {
+		budget = min(budget, task.CompleteBy.Sub(now))
+	}
+	t := &Task{
+		Body:    record.Body,
+		Claim:   job.Claim{Attempt: task.Attempt, StartedAt: makegood.Instant(now), CompleteBy: makegood.Instant(now.Add(budget))},
+		expires: began.Add(budget),
+	}
+	if task.Shared {
+		if budget <= 0 {
+			return nil, nil
+		}
+		return t, nil
+	}
+	t.Claim.LockedBy = job.OutsidePrefix + instance + ":" + d.config.Nonce()
+	err = d.config.Store.Claim(ctx, slotOf(task), t.Claim, task.ClaimUntil)
+	if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// giveBack returns records to their queue. One that could not be returned comes again by itself, later.
+func (d *Door) giveBack(ctx context.Context, name string, after time.Duration, records []events.SQSMessage) {
+	if len(records) == 0 {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := d.config.Receiver.Return(ctx, name, after, receipts(records)...); err != nil {
+		d.config.Logger.WarnContext(ctx, "tasks could not be given back", "queue", name, "error", err)
+	}
+}
+
+func receipts(records []events.SQSMessage) []string {
+	all := make([]string, 0, len(records))
+	for _, r := range records {
+		all = append(all, r.ReceiptHandle)
+	}
+	return slices.Clip(all)
+}

@@ -1,0 +1,42 @@
+package embedded
+
+import (
+	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Outside is an agent that runs in other processes, and comes for its tasks.
+type Outside struct {
+	// Name is the agent's name in workflows.
+	Name string
+	// Token is what whoever speaks as the agent must show; empty: nothing.
+	Token string
+}
+
+// Named are all agents that workflows may name: what those outside can be asked for is not known here.
+func (c Config) Named() []workflowfile.Named {
+	var all []workflowfile.Named
+	for _, a := range c.Agents {
+		all = append(all, a)
+	}
+	for _, o := range c.Outside {
+		all = append(all, workflowfile.Anything(o.Name))
+	}
+	return all
+}
+
+func (c Config) door(e *Engine) *agentdoor.Door {
+	d := agentdoor.Config{
+		Tokens: map[string]string{}, Tasks: func(agent string) string { return tasksPrefix + agent },
+		Receiver: e.queues, Store: e.store, Scheduler: e.scheduler, Logger: c.Logger,
+	}
+	for _, o := range c.Outside {
+		d.Agents = append(d.Agents, o.Name)
+		d.Tokens[o.Name] = o.Token
+	}
+	return agentdoor.New(d)
+}
+
+// Door is where agents that run in other processes get their tasks, and reply. It works as long as the engine is not
+// closed, also while it does not run.
+func (e *Engine) Door() *agentdoor.Door { return e.door }

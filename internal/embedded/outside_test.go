@@ -1,0 +1,113 @@
+package embedded_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// One step that is done outside, and one that waits for it.
+const ferryYAML = `
+name: ferry
+steps:
+  - {name: load, agent: harbour, timeout: 30s, undo: {action: unload}}
+  - {name: sail, agent: harbour, timeout: 30s}
+`
+
+// taken is a task that the test has taken, as an agent outside would read it.
+type taken struct {
+	agentdoor.Task
+	said struct {
+		Step, Token string
+		Attempt     int
+	}
+}
+
+// take takes the one task that waits for the harbour.
+func (w *world) take(instance string) taken {
+	w.t.Helper()
+	tasks, err := w.engine.Door().Take(w.t.Context(), "harbour", agentdoor.Ask{Instance: instance, Max: 10, Wait: makegood.MaxTaskWait})
+	if err != nil || len(tasks) != 1 {
+		w.t.Fatalf("got %v, %v, want one task", tasks, err)
+	}
+	got := taken{Task: tasks[0]}
+	if err := json.Unmarshal([]byte(got.Body), &got.said); err != nil {
+		w.t.Fatal(err)
+	}
+	return got
+}
+
+// replies tells an engine of success, and returns what became of that.
+func (w *world) replies(id string, task taken) machine.Kind {
+	w.t.Helper()
+	verdict, err := w.engine.Door().Reply(w.t.Context(), fmt.Sprintf(`{"v":1,"type":"StepSucceeded","job":%q,"step":%q,"attempt":%d,"token":%q,"lockedBy":%q,"output":1}`,
+		id, task.said.Step, task.said.Attempt, task.said.Token, task.Claim.LockedBy))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return verdict.Kind
+}
+
+// The engine ends and starts again while an agent outside works: the attempt is not interrupted, its heartbeat moves what
+// the new engine reads, and its reply is taken. What was never taken is sent again.
+func TestARestartDoesNotInterruptAnAgentOutside(t *testing.T) {
+	c := embedded.Config{Dir: t.TempDir(), Outside: []embedded.Outside{{Name: "harbour"}}}
+	w := open(t, c)
+	compiled := w.define(ferryYAML)
+	w.submit(compiled, "f-1", `{}`)
+	loading := w.take("h-1")
+	w.stop()
+
+	w = open(t, c)
+	w.until("f-1", func(j job.Job) bool { return j.Incarnation == 2 })
+	stands, err := w.engine.Door().Heartbeat(t.Context(), "f-1", job.Reply{
+		Step: "load", Attempt: loading.said.Attempt, Token: loading.said.Token, LockedBy: loading.Claim.LockedBy,
+	})
+	if err != nil || stands.Held != agentdoor.Mine || stands.CompleteBy.Before(loading.Claim.CompleteBy) {
+		t.Errorf("a heartbeat to the next engine: got %+v, %v, want %s, and no less time than %s", stands, err, agentdoor.Mine, loading.Claim.CompleteBy)
+	}
+	if kind := w.replies("f-1", loading); kind != machine.Applied {
+		t.Errorf("a reply to the next engine: %s, want it applied", kind)
+	}
+	w.stop()
+
+	w = open(t, c)
+	sailing := w.take("h-1")
+	if sailing.said.Step != "sail" {
+		t.Fatalf("got the task of %s, want that of sail", sailing.said.Step)
+	}
+	if kind := w.replies("f-1", sailing); kind != machine.Applied {
+		t.Errorf("the reply to the last task: %s, want it applied", kind)
+	}
+	done := w.ends("f-1", makegood.Processed)
+	load := done.Steps[0].Forward
+	if load.Attempt != 1 || load.Interruptions != 0 || load.FailureCount != 0 || load.Unknown {
+		t.Errorf("got %+v, want one attempt, and nothing cut off", load)
+	}
+}
+
+// While an engine ends, nobody waits for tasks any more.
+func TestAnEngineThatEndsLetsNobodyWaitForTasks(t *testing.T) {
+	w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
+	waits := make(chan error, 1)
+	go func() {
+		_, err := w.engine.Door().Take(t.Context(), "harbour", agentdoor.Ask{Instance: "h-1", Max: 1, Wait: makegood.MaxTaskWait})
+		waits <- err
+	}()
+	w.stop()
+	select {
+	case err := <-waits:
+		if err == nil {
+			t.Error("got no error, want to hear that the engine ends")
+		}
+	case <-time.After(makegood.MaxTaskWait / 2):
+		t.Error("still waiting")
+	}
+}

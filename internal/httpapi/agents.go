@@ -1,0 +1,230 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// TasksAsked is the body of a request for tasks.
+type TasksAsked struct {
+	Instance string `json:"instance"`
+	Max      int    `json:"max,omitempty"`
+	Wait     int    `json:"wait,omitempty"`
+	Request  string `json:"request,omitempty"`
+}
+
+// TasksGiven answers it. HeldMs is how long the request was held here before this was written.
+type TasksGiven struct {
+	HeldMs int         `json:"heldMs"`
+	Tasks  []TaskGiven `json:"tasks"`
+}
+
+// TaskGiven is a task that is the asker's: the message as it would be on a queue, its claim, and how long that holds,
+// counted from when this was written. A shared task has no claim, and so no LockedBy.
+type TaskGiven struct {
+	Task       json.RawMessage `json:"task"`
+	LockedBy   string          `json:"lockedBy,omitempty"`
+	StartedAt  time.Time       `json:"startedAt"`
+	CompleteBy time.Time       `json:"completeBy"`
+	LeftMs     int             `json:"leftMs"`
+}
+
+// ReplyTaken answers a reply.
+type ReplyTaken struct {
+	// Status is applied, duplicate (it was before) or stale (it changes nothing), and Reason why.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Heartbeat is the body of a heartbeat.
+type Heartbeat struct {
+	Job      string `json:"job"`
+	Step     string `json:"step"`
+	Attempt  int    `json:"attempt"`
+	Token    string `json:"token"`
+	LockedBy string `json:"lockedBy"`
+}
+
+// HeartbeatTaken answers it. Status is held, withdrawn or over; with over there is no CompleteBy any more.
+type HeartbeatTaken struct {
+	Status     string    `json:"status"`
+	CompleteBy time.Time `json:"completeBy,omitzero"`
+	LeftMs     int       `json:"leftMs,omitempty"`
+}
+
+// agentRoutes are those of agents that run outside.
+func agentRoutes() []route {
+	answers := func(given any) map[int]any {
+		all := map[int]any{http.StatusOK: given}
+		for _, status := range []int{
+			http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+			http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+		} {
+			all[status] = Problem{}
+		}
+		return everywhere(all)
+	}
+	tasks := answers(TasksGiven{})
+	tasks[http.StatusTooManyRequests] = Problem{}
+	return []route{
+		{
+			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*api).takeTasks, body: TasksAsked{}, limit: maxOverhead,
+			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last.",
+				makegood.MaxBatch, int(makegood.MaxTaskWait.Seconds())),
+			answers: tasks,
+		},
+		{
+			method: "POST", path: "/api/agents/{agent}/replies", name: "reply", door: Agents, handle: (*api).reply, body: json.RawMessage{}, limit: maxReply,
+			summary: "Reply to a task: the message that would go to the events queue (docs/messages.md). It is saved before this is answered. One that changes nothing is answered with stale, and why.",
+			answers: answers(ReplyTaken{}),
+		},
+		{
+			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*api).heartbeat, body: Heartbeat{}, limit: maxOverhead,
+			summary: "Say that work on a task goes on: its CompleteBy moves to its timeout from now, and that is flushed before this is answered. withdrawn: nobody wants the result any more, stop soon. over: the attempt has ended, stop and say nothing.",
+			answers: answers(HeartbeatTaken{}),
+		},
+	}
+}
+
+// maxReply is how large the body of a reply may be, in bytes.
+const maxReply = makegood.MaxMessageBytes
+
+// agentOf returns the agent in the path, if the request may speak as it.
+func (a *api) agentOf(r *http.Request) (string, error) {
+	name := r.PathValue("agent")
+	shown, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer {
+		shown = ""
+	}
+	err := agentdoor.ErrUnknown
+	if a.Outside != nil {
+		err = a.Outside.Allow(name, shown)
+	}
+	switch {
+	case errors.Is(err, agentdoor.ErrUnknown):
+		return "", newProblem(http.StatusNotFound, "no agent %.70q runs outside of this engine", name)
+	case errors.Is(err, agentdoor.ErrToken):
+		return "", newProblem(http.StatusUnauthorized, "agent %s has a token: want it in the header Authorization, behind \"Bearer \"", name)
+	}
+	return name, err
+}
+
+// takeTasks gives tasks to an agent.
+func (a *api) takeTasks(r *http.Request) (answer, error) {
+	began := time.Now()
+	name, err := a.agentOf(r)
+	if err != nil {
+		return answer{}, err
+	}
+	var asked TasksAsked
+	if err := decode(r, &asked); err != nil {
+		return answer{}, err
+	}
+	ask, err := asked.check()
+	if err != nil {
+		return answer{}, err
+	}
+	tasks, err := a.Outside.Take(r.Context(), name, ask)
+	switch {
+	case errors.Is(err, agentdoor.ErrBusy):
+		return answer{}, newProblem(http.StatusTooManyRequests, "%d requests of agent %s wait for tasks already, the limit is %d", makegood.MaxTaskPolls, name, makegood.MaxTaskPolls)
+	case errors.Is(err, agentdoor.ErrClosed):
+		return answer{}, newProblem(http.StatusServiceUnavailable, "this engine ends; ask its successor")
+	case err != nil:
+		return answer{}, err
+	}
+	given := TasksGiven{Tasks: []TaskGiven{}, HeldMs: int(time.Since(began).Milliseconds())}
+	for _, t := range tasks {
+		given.Tasks = append(given.Tasks, TaskGiven{
+			Task: json.RawMessage(t.Body), LockedBy: t.Claim.LockedBy, StartedAt: t.Claim.StartedAt, CompleteBy: t.Claim.CompleteBy,
+			LeftMs: int(t.Left().Milliseconds()),
+		})
+	}
+	return ok(given)
+}
+
+func (t TasksAsked) check() (agentdoor.Ask, error) {
+	longest := int(makegood.MaxTaskWait.Seconds())
+	if t.Max == 0 {
+		t.Max = 1
+	}
+	switch {
+	case !namePattern.MatchString(t.Instance):
+		return agentdoor.Ask{}, bad("instance is %.140q: want %s", t.Instance, namePattern)
+	case t.Max < 1 || t.Max > makegood.MaxBatch:
+		return agentdoor.Ask{}, bad("max is %d: want 1 to %d", t.Max, makegood.MaxBatch)
+	case t.Wait < 0 || t.Wait > longest:
+		return agentdoor.Ask{}, bad("wait is %d: want 0 to %d seconds", t.Wait, longest)
+	case t.Request != "" && !namePattern.MatchString(t.Request):
+		return agentdoor.Ask{}, bad("request: want %s", namePattern)
+	}
+	return agentdoor.Ask{Instance: t.Instance, Max: t.Max, Wait: time.Duration(t.Wait) * time.Second, Request: t.Request}, nil
+}
+
+// reply takes the reply of an agent. Unlike other bodies it may have fields that are not known here: it is a message.
+func (a *api) reply(r *http.Request) (answer, error) {
+	if _, err := a.agentOf(r); err != nil {
+		return answer{}, err
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return answer{}, fmt.Errorf("read the body: %w", err)
+	}
+	verdict, err := a.Outside.Reply(r.Context(), string(body))
+	switch {
+	case errors.Is(err, wire.ErrPoison), errors.Is(err, wire.ErrNewer), errors.Is(err, agentdoor.ErrNoReply):
+		return answer{}, bad("%v", err)
+	case errors.Is(err, store.ErrNewer):
+		return answer{}, newerProblem()
+	case err != nil:
+		return answer{}, err
+	}
+	taken := ReplyTaken{Status: string(verdict.Kind), Reason: verdict.Reason}
+	if verdict.Kind == machine.Applied {
+		taken.Reason = ""
+	}
+	return ok(taken)
+}
+
+// heartbeat moves the CompleteBy of an attempt.
+func (a *api) heartbeat(r *http.Request) (answer, error) {
+	if _, err := a.agentOf(r); err != nil {
+		return answer{}, err
+	}
+	var h Heartbeat
+	if err := decode(r, &h); err != nil {
+		return answer{}, err
+	}
+	switch {
+	case makegood.CheckJobID(h.Job) != nil:
+		return answer{}, bad("job %v", makegood.CheckJobID(h.Job))
+	case h.Step == "" || h.Attempt < 1 || h.Token == "" || h.LockedBy == "":
+		return answer{}, bad("a heartbeat must name job, step, attempt, token and lockedBy")
+	}
+	stands, err := a.Outside.Heartbeat(r.Context(), h.Job, job.Reply{Step: h.Step, Attempt: h.Attempt, Token: h.Token, LockedBy: h.LockedBy})
+	if errors.Is(err, store.ErrNewer) {
+		return answer{}, newerProblem()
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(HeartbeatTaken{Status: string(stands.Held), CompleteBy: stands.CompleteBy, LeftMs: int(stands.Left.Milliseconds())})
+}
+
+func newerProblem() error {
+	p := newProblem(http.StatusServiceUnavailable, "a newer release of Makegood wrote this job, and this one must not decide about it; ask again when the deployment is done")
+	p.retryAfter = retryAfterDeployment
+	return p
+}
