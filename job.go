@@ -31,6 +31,9 @@ type Job struct {
 	StartAt    *time.Time `json:"startAt"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	FinishedAt *time.Time `json:"finishedAt"`
+	// NextRoundAt is when a job that is undone is tried again from the start (onFailure: restart); nil: it is not, or
+	// something is still to be undone.
+	NextRoundAt *time.Time `json:"nextRoundAt"`
 	// RequestedBy is who asked for the verb that was granted last: on AWS the ARN of the caller; nil if nobody has.
 	RequestedBy *string `json:"requestedBy"`
 	// Input is what was submitted; null where payloads were not asked for.

@@ -14,6 +14,8 @@ const (
 	MaxSteps = 200
 	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.
 	MaxAttempts = 100
+	// MaxRounds is how many rounds a job may make by itself (onFailure: restart), the first one counted too.
+	MaxRounds = 100
 	// MaxNameBytes is how long the name of a workflow, a step, an agent or an action may be.
 	MaxNameBytes = 63
 	// MaxJobIDBytes is how long a job's id may be.
@@ -89,7 +91,7 @@ const (
 	MaxTimeout = time.Hour
 	// MaxStartBy is the longest startBy.
 	MaxStartBy = 72 * time.Hour
-	// MaxBackoff is the longest retry.backoff, retry.max, and wait of onFailure.
+	// MaxBackoff is the longest retry.backoff, retry.max, and either wait of onFailure.
 	MaxBackoff = 30 * 24 * time.Hour
 	// MaxJobTimeout is the longest timeout of a job.
 	MaxJobTimeout = 365 * 24 * time.Hour
@@ -140,6 +142,8 @@ const (
 	DefaultMax      = 1 * Minute
 	// DefaultApproval is how long an approval waits for its answer.
 	DefaultApproval = 7 * 24 * Hour
+	// DefaultRestartWait is how long a job that was undone waits before its next round (onFailure: restart).
+	DefaultRestartWait = 10 * Second
 )
 
 // Clip shortens a text to MaxReasonBytes at a character's edge, and replaces what no queue carries:

@@ -2,7 +2,9 @@ package makegood
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -116,11 +118,14 @@ type Retry struct {
 // OnFailure is what follows when a step is given up.
 type OnFailure struct {
 	Action FailureAction
-	// Wait is how long FailureWait waits before the step is granted fresh attempts.
+	// Wait is how long FailureWait waits before the step is granted fresh attempts, and FailureRestart before it begins
+	// the next round. The default of the latter is DefaultRestartWait.
 	Wait Duration
+	// Rounds is how many rounds FailureRestart makes at most, the first one counted too; 2 to MaxRounds.
+	Rounds int
 }
 
-// FailureAction is one of undo, stop and wait.
+// FailureAction is one of undo, stop, wait and restart.
 type FailureAction string
 
 // The ways to go on when a step is given up.
@@ -128,20 +133,29 @@ const (
 	FailureUndo FailureAction = "undo" // undo what was done
 	FailureStop FailureAction = "stop" // Error, and an operator is told
 	FailureWait FailureAction = "wait" // wait and try the step again
+	// FailureRestart: undo what was done, then try again from the start in a new round. A job whose rounds are used up
+	// ends Undone.
+	FailureRestart FailureAction = "restart"
 )
 
-// String writes o as a workflow file does: undo, stop, wait 1h0m0s.
+// String writes o as a workflow file does: undo, stop, wait 1h0m0s, restart 3 wait 10s.
 func (o OnFailure) String() string {
-	if o.Action == FailureWait {
-		return string(o.Action) + " " + o.Wait.String()
+	switch {
+	case o.Action == FailureWait:
+		return fmt.Sprintf("%s %s", o.Action, o.Wait)
+	case o.Action == FailureRestart && o.Wait != 0:
+		return fmt.Sprintf("%s %d %s %s", o.Action, o.Rounds, FailureWait, o.Wait)
+	case o.Action == FailureRestart:
+		return fmt.Sprintf("%s %d", o.Action, o.Rounds)
+	default:
+		return string(o.Action)
 	}
-	return string(o.Action)
 }
 
 // MarshalText writes o as a workflow file does.
 func (o OnFailure) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// UnmarshalText reads undo, stop, and wait with a duration.
+// UnmarshalText reads undo, stop, wait with a duration, and restart with a number of rounds and perhaps a wait.
 func (o *OnFailure) UnmarshalText(text []byte) error {
 	word, rest, _ := strings.Cut(string(text), " ")
 	switch action := FailureAction(word); {
@@ -155,9 +169,32 @@ func (o *OnFailure) UnmarshalText(text []byte) error {
 		}
 		*o = OnFailure{Action: action, Wait: wait}
 		return nil
+	case action == FailureRestart && rest != "":
+		again, err := parseRestart(strings.Fields(rest))
+		if err != nil {
+			return fmt.Errorf("%q: %w", text, err)
+		}
+		*o = again
+		return nil
 	default:
-		return fmt.Errorf("%q is not one of undo, stop and wait DURATION", text)
+		return fmt.Errorf("%q is not one of undo, stop, wait DURATION and restart ROUNDS", text)
 	}
+}
+
+// parseRestart reads what stands behind restart: ROUNDS, or ROUNDS wait DURATION.
+func parseRestart(words []string) (OnFailure, error) {
+	o := OnFailure{Action: FailureRestart}
+	if len(words) != 1 && (len(words) != 3 || words[1] != string(FailureWait)) {
+		return o, errors.New("want restart ROUNDS, or restart ROUNDS wait DURATION")
+	}
+	var err error
+	if o.Rounds, err = strconv.Atoi(words[0]); err != nil {
+		return o, fmt.Errorf("%q is not a number of rounds", words[0])
+	}
+	if len(words) == 3 {
+		o.Wait, err = ParseDuration(words[2])
+	}
+	return o, err
 }
 
 // HasUndo reports whether any step can be undone.
@@ -180,6 +217,9 @@ func (w Workflow) WithDefaults() Workflow {
 		if w.HasUndo() {
 			w.OnFailure.Action = FailureUndo
 		}
+	}
+	if w.OnFailure.Action == FailureRestart {
+		w.OnFailure.Wait = or(w.OnFailure.Wait, DefaultRestartWait)
 	}
 	steps := make([]Step, len(w.Steps))
 	for i, s := range w.Steps {

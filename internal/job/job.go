@@ -21,6 +21,12 @@ type Job struct {
 	Definition string `json:"definition"`
 	// Round counts the runs from the start; the first is 1.
 	Round int `json:"round"`
+	// RoundsAgain is how many of them onFailure: restart began since the birth, or since somebody asked for a new round.
+	RoundsAgain int `json:"roundsAgain,omitempty"`
+	// AnotherRound: when everything is undone, the job is tried again from the start (Undoing, or Error on the way).
+	// NextRoundAt is when; zero: something is still to be undone.
+	AnotherRound bool      `json:"anotherRound,omitempty"`
+	NextRoundAt  time.Time `json:"nextRoundAt,omitzero"`
 	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
 	ProcessState makegood.ProcessState `json:"processState"`
 	Desired      makegood.ProcessState `json:"desired"`

@@ -259,6 +259,8 @@ func (t *turn) giveUp(at side, why string) {
 	switch t.w.OnFailure.Action {
 	case makegood.FailureUndo:
 		t.turnRound(makegood.Undone, reason)
+	case makegood.FailureRestart:
+		t.tryAgain(t.name(at), why)
 	case makegood.FailureStop:
 		t.stop(reason)
 	case makegood.FailureWait:

@@ -36,6 +36,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	for i := range t.job.Steps {
 		t.dueStep(i)
 	}
+	t.nextRoundDue()
 	return Verdict{Kind: Applied}
 }
 
@@ -294,6 +295,9 @@ func (t *turn) due() time.Time {
 	}
 	if t.forwards() && t.early() {
 		sooner(t.job.StartAt)
+	}
+	if !t.job.NextRoundAt.IsZero() {
+		sooner(t.job.NextRoundAt)
 	}
 	for i := range t.job.Steps {
 		for _, at := range sides(i) {

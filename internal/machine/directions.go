@@ -74,6 +74,7 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.job.Desired = want
 	t.job.ProcessState = makegood.Undoing
 	t.job.Reason = makegood.Clip(reason)
+	t.noMoreRounds()
 	for i := range t.job.Steps {
 		switch a := &t.job.Steps[i].Forward; a.State {
 		case job.Backoff:
@@ -103,8 +104,7 @@ func (t *turn) goBack() {
 		all = all && settled[i]
 	}
 	if all {
-		t.finish(t.job.Desired)
-		t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone())
+		t.undone()
 	}
 }
 

@@ -86,10 +86,14 @@ func untold(j job.Job, now time.Time) (commands []job.Command) {
 	return commands
 }
 
-// remind returns the job's key if event is what made something due at it: a retry, or the start.
+// remind returns the job's key if event is what made something due at it: a retry, the start, or the next round. Of that
+// any event reminds but those of telling: the key was another before, and a reminder too many does nothing.
 func remind(j job.Job, event job.Event) (time.Time, bool) {
 	key, cause := j.CompleteBy, event.Cause()
 	if _, ok := event.(job.Submitted); ok && !key.IsZero() && key.Equal(j.StartAt) {
+		return key, true
+	}
+	if !key.IsZero() && key.Equal(j.NextRoundAt) && !isTelling(event) {
 		return key, true
 	}
 	for _, s := range j.Steps {
@@ -103,6 +107,15 @@ func remind(j job.Job, event job.Event) (time.Time, bool) {
 		}
 	}
 	return time.Time{}, false
+}
+
+func isTelling(event job.Event) bool {
+	switch event.(type) {
+	case job.Told, job.NotHeard, job.Asked, job.NotAsked:
+		return true
+	default:
+		return false
+	}
 }
 
 // wanted reports whether an attempt in this direction may be sent: a shared one is not withdrawn when

@@ -18,6 +18,7 @@ type Effect string
 const (
 	TurnsRound Effect = "undoes what was done"
 	EndsOther  Effect = "ends Cancelled instead of Undone"
+	EndsUndone Effect = "ends Undone, without another round"
 	GoesOn     Effect = "goes on from what failed"
 	NewRound   Effect = "starts again in a new round"
 	Pauses     Effect = "starts nothing new"
@@ -48,7 +49,7 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 		makegood.Processing: {Effect: TurnsRound},
 		makegood.Processed:  {Effect: TurnsRound},
 		makegood.Error:      {Effect: TurnsRound},
-		makegood.Undoing:    {Effect: Already},
+		makegood.Undoing:    {Effect: EndsUndone},
 		makegood.Undone:     {Effect: Already},
 		makegood.Cancelled:  {Refuses, "it is Cancelled, and undone with that"},
 	},
@@ -123,14 +124,17 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 			return Verdict{Kind: Duplicate, Reason: "it is being cancelled"}
 		}
 		t.job.Desired = makegood.Cancelled
-		t.job.Reason = makegood.Clip(reasonOf(e))
-		if t.job.Paused() {
-			t.resume()
+		t.endInstead(e)
+	case EndsUndone:
+		if !t.job.AnotherRound {
+			return Verdict{Kind: Duplicate, Reason: "it is " + string(t.job.ProcessState)}
 		}
+		t.endInstead(e)
 	case GoesOn:
 		t.goOn()
 	case NewRound:
 		t.newRound()
+		t.renewDeadline()
 	case Pauses:
 		if t.job.Paused() {
 			return Verdict{Kind: Duplicate, Reason: "it is paused"}
@@ -150,6 +154,15 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 		panic(fmt.Sprintf("machine: effect %q", rule.Effect))
 	}
 	return Verdict{Kind: Applied}
+}
+
+// endInstead lets a job that is being undone end otherwise than it would, and ends a pause.
+func (t *turn) endInstead(e job.Requested) {
+	t.noMoreRounds()
+	t.job.Reason = makegood.Clip(reasonOf(e))
+	if t.job.Paused() {
+		t.resume()
+	}
 }
 
 func reasonOf(e job.Requested) string {
@@ -176,6 +189,7 @@ func (t *turn) requestUndo(e job.Requested) Verdict {
 	if !t.forwards() {
 		// It stopped while being undone: the same road, from what failed, perhaps to another end.
 		t.job.Desired = want
+		t.noMoreRounds()
 		t.goOn()
 		return Verdict{Kind: Applied}
 	}
@@ -234,13 +248,14 @@ func (t *turn) catchUp(i int) {
 // newRound starts an undone job again. Attempt numbers and failure counts go on; idempotency keys
 // change with the round, since the old ones were undone.
 func (t *turn) newRound() {
+	t.noMoreRounds()
 	t.job.Round++
+	t.job.RoundsAgain = 0
 	t.job.Desired = makegood.Processed
 	t.job.ProcessState = makegood.Processing
 	t.job.Reason = ""
 	t.job.FinishedAt = time.Time{}
 	t.job.Transitions = 0
-	t.renewDeadline()
 	for i := range t.job.Steps {
 		s := &t.job.Steps[i]
 		s.Forward = job.Activity{FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}
@@ -275,4 +290,5 @@ func (t *turn) resume() {
 			t.catchUp(i)
 		}
 	}
+	t.nextRoundDue()
 }

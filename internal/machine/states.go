@@ -20,7 +20,8 @@ var transitions = map[makegood.ProcessState][]makegood.ProcessState{
 	makegood.Error: {
 		makegood.Processing, makegood.Processed, makegood.Undoing, makegood.Undone, makegood.Cancelled,
 	},
-	makegood.Undoing:   {makegood.Error, makegood.Undone, makegood.Cancelled},
+	// Where onFailure is restart a job that is being undone goes forward again, by itself.
+	makegood.Undoing:   {makegood.Processing, makegood.Processed, makegood.Error, makegood.Undone, makegood.Cancelled},
 	makegood.Undone:    {makegood.Processing, makegood.Processed, makegood.Error, makegood.Undoing},
 	makegood.Cancelled: {},
 }

@@ -56,6 +56,12 @@ func (s *story) describe() []string {
 	if !j.Deadline.IsZero() {
 		lines = append(lines, "its timeout passes at "+s.when(j.Deadline))
 	}
+	switch {
+	case !j.NextRoundAt.IsZero():
+		lines = append(lines, "the next round begins at "+s.when(j.NextRoundAt))
+	case j.AnotherRound:
+		lines = append(lines, "another round follows")
+	}
 	if !j.RemindAt.IsZero() {
 		lines = append(lines, "the operator is reminded at "+s.when(j.RemindAt))
 	}

@@ -50,7 +50,19 @@ func (x *world) check(before job.Job) {
 	if failures != j.FailureCount {
 		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
 	}
+	x.checkRounds()
 	x.checkKey()
+}
+
+// checkRounds: no more rounds begin than the workflow says, and another follows only where the job is being undone.
+func (x *world) checkRounds() {
+	j := x.job
+	if most := max(x.w.OnFailure.Rounds-1, 0); j.RoundsAgain > most {
+		x.t.Fatalf("%d rounds were begun by themselves, at most %d may be", j.RoundsAgain, most)
+	}
+	if j.AnotherRound && (j.Desired != makegood.Undone || j.ProcessState.Finished()) || !j.AnotherRound && !j.NextRoundAt.IsZero() {
+		x.t.Fatalf("another round follows (%v, at %v) in a job that is %s and wanted %s", j.AnotherRound, j.NextRoundAt, j.ProcessState, j.Desired)
+	}
 }
 
 // checkOut holds what must be true of an attempt that is out, and lets its task be claimed.
@@ -144,6 +156,9 @@ func (x *world) checkKey() {
 	}
 	if x.live() && j.Desired == makegood.Processed && !j.Deadline.IsZero() {
 		note(j.Deadline)
+	}
+	if x.live() && !j.NextRoundAt.IsZero() {
+		note(j.NextRoundAt)
 	}
 	if x.live() && j.Desired == makegood.Processed && j.StartAt.After(x.now) {
 		note(j.StartAt)

@@ -72,11 +72,16 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
 		w.Timeout = makegood.Duration(rapid.IntRange(5, 100).Draw(t, "timeout")) * makegood.Second
 	}
-	switch rapid.IntRange(0, 3).Draw(t, "onFailure") {
+	switch rapid.IntRange(0, 4).Draw(t, "onFailure") {
 	case 0:
 		w.OnFailure.Action = makegood.FailureStop
 	case 1:
 		w.OnFailure = makegood.OnFailure{Action: makegood.FailureWait, Wait: 20 * makegood.Second}
+	case 2:
+		if w.HasUndo() {
+			wait := makegood.Duration(rapid.IntRange(1, 60).Draw(t, "wait")) * makegood.Second
+			w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rapid.IntRange(2, 4).Draw(t, "rounds"), Wait: wait}
+		}
 	}
 	return w.WithDefaults()
 }

@@ -26,7 +26,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
-		StartAt: moment(j.StartAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
+		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		RequestedBy: text(j.RequestedBy),
 		Steps:       make([]makegood.JobStep, len(j.Steps)),
 	}

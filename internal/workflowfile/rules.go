@@ -61,14 +61,30 @@ func (r rules) head() {
 
 func (r rules) onFailure(o makegood.OnFailure) {
 	switch {
+	case o.Action == makegood.FailureRestart:
+		r.restart(o)
+	case o.Rounds != 0:
+		r.add("onFailure", "%s makes no rounds: only restart has a number of them", o.Action)
 	case o.Action == makegood.FailureWait:
 		r.duration("onFailure", "wait", o.Wait, makegood.MinTimeout, makegood.MaxBackoff)
 	case o.Action != makegood.FailureUndo && o.Action != makegood.FailureStop:
-		r.add("onFailure", "%q is not one of undo, stop and wait DURATION", o.Action)
+		r.add("onFailure", "%q is not one of undo, stop, wait DURATION and restart ROUNDS", o.Action)
 	case o.Wait != 0:
-		r.add("onFailure", "%s does not wait: only wait has a duration", o.Action)
+		r.add("onFailure", "%s does not wait: only wait and restart have a duration", o.Action)
 	case o.Action == makegood.FailureUndo && !r.workflow.HasUndo():
 		r.add("onFailure", "undo is wanted, but no step has an undo")
+	}
+}
+
+// restart checks an onFailure that undoes and tries again.
+func (r rules) restart(o makegood.OnFailure) {
+	r.level = max(r.level, levelRounds)
+	if o.Rounds < 2 || o.Rounds > makegood.MaxRounds {
+		r.add("onFailure", "%d rounds are out of range: 2 to %d, the first one counted too", o.Rounds, makegood.MaxRounds)
+	}
+	r.duration("onFailure", "wait", o.Wait, makegood.MinTimeout, makegood.MaxBackoff)
+	if !r.workflow.HasUndo() {
+		r.add("onFailure", "restart undoes before it tries again, but no step has an undo")
 	}
 }
 

@@ -88,8 +88,22 @@ func TestARuleThatIsBrokenIsSaidWithItsPlace(t *testing.T) {
 		{"a wait is long enough", func(w *makegood.Workflow) { w.OnFailure = makegood.OnFailure{Action: makegood.FailureWait, Wait: 0} }, `onFailure: wait 0s is out of range: 10ms to 720h`},
 		{"only wait waits", func(w *makegood.Workflow) {
 			w.OnFailure = makegood.OnFailure{Action: makegood.FailureStop, Wait: makegood.Hour}
-		}, `onFailure: stop does not wait: only wait has a duration`},
-		{"a word for a failure", func(w *makegood.Workflow) { w.OnFailure = makegood.OnFailure{Action: "panic"} }, `onFailure: "panic" is not one of undo, stop and wait DURATION`},
+		}, `onFailure: stop does not wait: only wait and restart have a duration`},
+		{"a word for a failure", func(w *makegood.Workflow) { w.OnFailure = makegood.OnFailure{Action: "panic"} }, `onFailure: "panic" is not one of undo, stop, wait DURATION and restart ROUNDS`},
+		{"restart", func(w *makegood.Workflow) { w.OnFailure = restart(2, 0) }, ``},
+		{"restart with a wait", func(w *makegood.Workflow) { w.OnFailure = restart(100, makegood.Hour) }, ``},
+		{"one round is no restart", func(w *makegood.Workflow) { w.OnFailure = restart(1, 0) }, `onFailure: 1 rounds are out of range: 2 to 100, the first one counted too`},
+		{"rounds have a limit", func(w *makegood.Workflow) { w.OnFailure = restart(101, 0) }, `onFailure: 101 rounds are out of range: 2 to 100, the first one counted too`},
+		{"the wait of a restart has a limit", func(w *makegood.Workflow) { w.OnFailure = restart(2, 721*makegood.Hour) }, `onFailure: wait 721h is out of range: 10ms to 720h`},
+		{"only restart has rounds", func(w *makegood.Workflow) {
+			w.OnFailure = makegood.OnFailure{Action: makegood.FailureUndo, Rounds: 3}
+		}, `onFailure: undo makes no rounds: only restart has a number of them`},
+		{"restart needs an undo", func(w *makegood.Workflow) {
+			w.OnFailure = restart(2, 0)
+			for i := range w.Steps {
+				w.Steps[i].Undo = &makegood.Undo{None: true}
+			}
+		}, `onFailure: restart undoes before it tries again, but no step has an undo`},
 		{"undo needs an undo", func(w *makegood.Workflow) {
 			w.OnFailure = makegood.OnFailure{Action: makegood.FailureUndo}
 			for i := range w.Steps {
@@ -215,4 +229,8 @@ func sortable(w makegood.Workflow) bool {
 		}
 	}
 	return len(taken) == len(w.Steps)
+}
+
+func restart(rounds int, wait makegood.Duration) makegood.OnFailure {
+	return makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rounds, Wait: wait}
 }

@@ -41,6 +41,9 @@ const knownLevel = 1
 // levelExpressions is the level of what expressions can say since level 1: secrets.
 const levelExpressions = 1
 
+// levelRounds is the level of rounds that begin by themselves: onFailure: restart.
+const levelRounds = 1
+
 // Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.
 type Compiled struct {
 	// Workflow is complete: it came through WithDefaults, and its values are canonical JSON.

@@ -96,6 +96,8 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 	for _, row := range []string{
 		fmt.Sprintf("| steps | %d |", makegood.MaxSteps),
 		fmt.Sprintf("| attempts | %d |", makegood.MaxAttempts),
+		fmt.Sprintf("| rounds of `restart` | 2 to %d |", makegood.MaxRounds),
+		fmt.Sprintf("the job waits (%s, unless it says", "10s"),
 		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
 		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", makegood.MaxEvaluationSteps, makegood.MaxEvaluationBytes),
 		fmt.Sprintf("| what the expressions of a step read of outputs, together | %d bytes of JSON", makegood.MaxOutputsBytes),

@@ -13,6 +13,7 @@ type shape struct {
 	timeout         makegood.Duration // of the job
 	uneven          bool              // the first step is slower than the others
 	other           bool              // another agent undoes
+	rounds          int               // onFailure is restart, with so many; 0: it is not
 }
 
 func (s shape) workflow() makegood.Workflow {
@@ -38,6 +39,9 @@ func (s shape) workflow() makegood.Workflow {
 	}
 	if s.stop {
 		w.OnFailure.Action = makegood.FailureStop
+	}
+	if s.rounds > 0 {
+		w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: s.rounds, Wait: tick}
 	}
 	return w.WithDefaults()
 }
@@ -87,6 +91,14 @@ func smallJobs() []Config {
 		{
 			Name: "rounds", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
 			Unknown: true, Single: true,
+		},
+		{
+			Name: "two rounds", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, rounds: 2}.workflow(),
+			Fails: true, Single: true,
+		},
+		{
+			Name: "two rounds and a timeout", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, rounds: 2, timeout: 3 * tick}.workflow(),
+			Fails: true, Wipe: true, Single: true,
 		},
 		{
 			Name: "two in a chain", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, other: true}.workflow(),
@@ -161,6 +173,10 @@ func largeJobs() []Config {
 		{
 			Name: "two side by side, two schedulers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true}.workflow(),
 			Final: true,
+		},
+		{
+			Name: "two rounds, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, rounds: 2}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Unknown: true, Single: true,
 		},
 		{
 			Name: "three in a chain", Period: sweep, Workflow: shape{steps: 3, attempts: 1, undo: 3}.workflow(), Verbs: verbs(makegood.Cancel),

@@ -93,6 +93,9 @@ func (m *model) index(s *state) string {
 	if j.live() && j.forwards() {
 		due = min(due, j.deadline)
 	}
+	if j.live() {
+		due = min(due, j.next)
+	}
 	if j.is(makegood.Error) {
 		due = min(due, j.remind)
 	}

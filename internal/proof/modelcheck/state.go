@@ -66,9 +66,11 @@ type step struct {
 // job was saved since it loaded.
 type record struct {
 	state, desired, round, seq, untold, incarnation uint8
+	again                                           uint8 // the rounds that began by themselves
+	another                                         bool  // one more follows
 	requests                                        uint8 // those granted, a bit each
 	paused                                          bool
-	key, deadline, remind                           when
+	key, deadline, remind, next                     when
 	steps                                           [maxSteps]step
 }
 
@@ -233,6 +235,7 @@ func (j *record) times(f func(*when)) {
 	f(&j.key)
 	f(&j.deadline)
 	f(&j.remind)
+	f(&j.next)
 	for i := range j.steps {
 		s := &j.steps[i]
 		f(&s.forward.due)
@@ -418,7 +421,7 @@ func (x *actor) bytes() []byte {
 	j := &x.job
 	b = append(
 		b, j.state, j.desired, j.round, j.seq, j.untold, j.incarnation, j.requests, flag(j.paused),
-		byte(j.key), byte(j.deadline), byte(j.remind),
+		byte(j.key), byte(j.deadline), byte(j.remind), j.again, flag(j.another), byte(j.next),
 	)
 	for _, s := range j.steps {
 		b = append(b, s.attempt, s.age)

@@ -26,6 +26,8 @@ func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	differs("wanted", got.Desired, j.Wanted)
 	differs("paused", got.Paused(), j.Paused)
 	differs("round", got.Round, j.Round)
+	differs("another round", got.AnotherRound, j.Another)
+	differs("nextRoundAt", got.NextRoundAt, j.NextRoundAt)
 	differs("failures", got.FailureCount, j.Failures)
 	differs("finishedAt", got.FinishedAt, j.FinishedAt)
 	if j.forwards() && !j.State.Finished() {

@@ -211,6 +211,7 @@ func (j *Job) Clock(now time.Time, found ...Finding) {
 				j.found(s, side, now, found)
 			}
 		}
+		j.nextRound(now)
 		j.settle(now)
 	})
 }

@@ -43,7 +43,7 @@ func (r *Referee) outOfTime(before job.Job, now time.Time) bool {
 func (r *Referee) granted(before, j job.Job, now time.Time) {
 	timeout, asked := r.workflow.Timeout.Std(), !slices.Equal(before.Requests, j.Requests)
 	from, to := later(r.savedAt, j.StartAt), later(now, j.StartAt)
-	resubmitted := j.Round != before.Round || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
+	resubmitted := j.Round != before.Round && !began(before, j) || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
 	switch {
 	case timeout == 0 || !r.Exact || j.Desired != makegood.Processed:
 	case resubmitted && (j.Deadline.Before(from.Add(timeout)) || j.Deadline.After(to.Add(timeout))):
@@ -64,7 +64,7 @@ func (r *Referee) turned(before, j job.Job, now time.Time) {
 		failed = failed || s.Forward.State == job.Failed && r.usedUp(move{step: s.Name, is: s.Forward})
 	}
 	switch r.workflow.OnFailure.Action {
-	case makegood.FailureUndo:
+	case makegood.FailureUndo, makegood.FailureRestart:
 		if !failed && !r.outOfTime(before, now) {
 			r.wrong("it is undone: no step has used up its attempts or failed for good, its time is not over, and nobody asked for it")
 		}
@@ -74,6 +74,32 @@ func (r *Referee) turned(before, j job.Job, now time.Time) {
 		}
 	case makegood.FailureStop:
 		r.wrong("it is undone, onFailure is stop, and nobody asked for it")
+	}
+}
+
+// began reports whether the rounds between two saves began by themselves: a resubmit makes a round the first of those granted.
+func began(before, j job.Job) bool { return j.RoundsAgain-before.RoundsAgain == j.Round-before.Round }
+
+// round: another one begins by itself only where onFailure is restart, rounds are left, everything was undone, the wait is
+// over, and the job's time is not.
+func (r *Referee) round(before, j job.Job, now time.Time) {
+	if j.Round == before.Round {
+		return
+	}
+	on := r.workflow.OnFailure
+	for _, s := range before.Steps {
+		if d := s.Forward.State; d == job.Dispatched || s.Undo.State == job.Dispatched || s.Undo.State == job.Backoff || s.Undo.State == job.Failed {
+			r.wrong("round %d begins, and %s of the one before is %q, its undo %q", j.Round, s.Name, d, s.Undo.State)
+		}
+	}
+	switch {
+	case !began(before, j):
+	case on.Action != makegood.FailureRestart || j.RoundsAgain >= on.Rounds:
+		r.wrong("round %d begins by itself, the %dth to do so, and onFailure is %s", j.Round, j.RoundsAgain, on)
+	case before.NextRoundAt.IsZero() || r.Exact && now.Before(before.NextRoundAt):
+		r.wrong("round %d begins by itself, and was to begin at %v", j.Round, before.NextRoundAt)
+	case r.Exact && !before.Paused() && !before.Deadline.IsZero() && r.savedAt.After(before.Deadline):
+		r.wrong("round %d begins by itself, and its time was over at %v", j.Round, before.Deadline)
 	}
 }
 

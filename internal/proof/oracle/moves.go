@@ -99,10 +99,39 @@ func (j *Job) beginUndo(now time.Time) bool {
 		}
 		all = all && undone(s)
 	}
+	if all && j.Another {
+		return j.betweenRounds(now)
+	}
 	if all {
 		j.end(j.Wanted, now)
 	}
 	return all
+}
+
+// betweenRounds: the next one is waited for, unless the job's timeout passes before it. A paused job does not know that yet.
+func (j *Job) betweenRounds(now time.Time) bool {
+	if j.Paused {
+		return false
+	}
+	if j.NextRoundAt.IsZero() {
+		j.NextRoundAt = now.Add(j.workflow.OnFailure.Wait.Std())
+	}
+	if j.Deadline.IsZero() || now.Before(j.Deadline) && j.NextRoundAt.Before(j.Deadline) {
+		return false
+	}
+	j.noOther()
+	j.end(j.Wanted, now)
+	return true
+}
+
+// nextRound begins when its time has come, unless that of the job is over.
+func (j *Job) nextRound(now time.Time) {
+	if !j.live() || j.NextRoundAt.IsZero() || now.Before(j.NextRoundAt) || !j.Deadline.IsZero() && !now.Before(j.Deadline) {
+		return
+	}
+	again := j.Again + 1
+	j.newRound()
+	j.State, j.Again = makegood.Processing, again
 }
 
 // undone: nothing more will be done about a step.
@@ -154,6 +183,7 @@ func (j *Job) stop(now time.Time) {
 // turn: what was done is to be undone. What rests is taken back; what is out runs to its end.
 func (j *Job) turn(wanted makegood.ProcessState) {
 	j.Wanted, j.State = wanted, makegood.Undoing
+	j.noOther()
 	for _, s := range j.Steps {
 		if s.Forward.Phase == Resting {
 			s.Forward.Phase = TakenBack
@@ -173,6 +203,9 @@ func (j *Job) giveUp(side *Side, now time.Time) {
 		j.turn(makegood.Undone)
 	case j.workflow.OnFailure.Action == makegood.FailureStop:
 		j.stop(now)
+	case j.workflow.OnFailure.Action == makegood.FailureRestart:
+		j.turn(makegood.Undone)
+		j.Another = j.Again+1 < j.workflow.OnFailure.Rounds
 	default:
 		side.Phase, side.FinishedAt, side.Tries = Resting, time.Time{}, 0
 		side.Earliest = now.Add(j.workflow.OnFailure.Wait.Std())

@@ -72,7 +72,12 @@ type Job struct {
 	Paused        bool
 	Round         int
 	Failures      int
-	Steps         []*Step
+	// Another: a round follows when all is undone. NextRoundAt is when, once it is. Again counts the rounds that began so
+	// since somebody asked for one, or since the birth.
+	Another     bool
+	NextRoundAt time.Time
+	Again       int
+	Steps       []*Step
 	// Deadline is when the job's timeout passes, FinishedAt its end, RemindAt when a person hears again of an Error.
 	Deadline, FinishedAt, RemindAt time.Time
 	// Seq numbers the announcements; Untold are those that somebody has yet to hear of.
@@ -117,6 +122,9 @@ func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
 	j.tell(func() { j.settle(now) })
 	return j
 }
+
+// noOther: the job ends when it is undone.
+func (j *Job) noOther() { j.Another, j.NextRoundAt = false, time.Time{} }
 
 // grantTime: the job's timeout counts from its start, from a resubmit, and from a new round.
 func (j *Job) grantTime(now time.Time) {

@@ -16,11 +16,12 @@ func bugs() []planted.Bug {
 		requests   = "machine/requests.go"
 		machine    = "machine/machine.go"
 		directions = "machine/directions.go"
+		rounds     = "machine/rounds.go"
 	)
 	return planted.Table([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
 		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline", "t.going() && passed(t.job.Deadline"},
-		{"a new round keeps the deadline that passed", requests, "\tt.job.FinishedAt = time.Time{}\n\tt.job.Transitions = 0\n\tt.renewDeadline()\n", "\tt.job.FinishedAt = time.Time{}\n\tt.job.Transitions = 0\n"},
+		{"a new round keeps the deadline that passed", requests, "\t\tt.newRound()\n\t\tt.renewDeadline()\n", "\t\tt.newRound()\n"},
 		{"a resubmit keeps the deadline that passed", requests, "\t\tt.job.Reason = \"\"\n\t\tt.renewDeadline()\n", "\t\tt.job.Reason = \"\"\n"},
 		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
 		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.job.PausedAt = time.Time{}\n\tt.job.RemindAt", "\tt.job.RemindAt"},
@@ -53,6 +54,14 @@ func bugs() []planted.Bug {
 		{"a person hears of an Error once", deadlines, "\t\t\tt.announce(true, false)\n", "\t\t\t_ = t.job.Seq\n"},
 		{"what fails on the way back is not counted", attempts, "\tt.job.FailureCount++\n", "\tif t.wanted(at) {\n\t\tt.job.FailureCount++\n\t}\n"},
 		{"onFailure undo stops", attempts, "\t\tt.turnRound(makegood.Undone, reason)\n", "\t\tt.stop(reason)\n"},
+		{"a round that begins by itself has its own time", rounds, "\tt.newRound()\n", "\tt.newRound()\n\tt.renewDeadline()\n"},
+		{"a round too many", rounds, "t.job.AnotherRound = tried < rounds", "t.job.AnotherRound = tried <= rounds"},
+		{"no round follows", rounds, "t.job.AnotherRound = tried < rounds", "t.job.AnotherRound = false"},
+		{"the rounds are not counted", rounds, "\tt.job.RoundsAgain = again\n", "\t_ = again\n"},
+		{"a resubmit grants no rounds", requests, "\tt.job.RoundsAgain = 0\n", ""},
+		{"the wait before a round is not kept", rounds, "!passed(t.job.NextRoundAt, t.now)", "t.job.NextRoundAt.IsZero()"},
+		{"a round begins in a paused job", rounds, "if !t.going() || ", "if !t.active() || "},
+		{"a cancel lets another round follow", requests, "\tt.noMoreRounds()\n\tt.job.Reason = makegood.Clip(reasonOf(e))", "\tt.job.Reason = makegood.Clip(reasonOf(e))"},
 		{"a cancelled job ends Undone", requests, "\t\tt.job.Desired = makegood.Cancelled\n", "\t\tt.job.Desired = makegood.Undone\n"},
 	})
 }

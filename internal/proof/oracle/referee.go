@@ -148,9 +148,10 @@ func (r *Referee) Saved(j job.Job, now time.Time) {
 		r.born(j)
 		return
 	}
-	if !slices.Equal(before.Requests, j.Requests) {
+	if !slices.Equal(before.Requests, j.Requests) || before.Round != j.Round {
 		r.regrant(before, j)
 	}
+	r.round(before, j, now)
 	r.granted(before, j, now)
 	r.opened(j)
 	r.turned(before, j, now)

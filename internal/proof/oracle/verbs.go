@@ -24,7 +24,7 @@ var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
 	},
 	makegood.UndoJob: {
 		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Granted, makegood.Error: Granted,
-		makegood.Undoing: So, makegood.Undone: So, makegood.Cancelled: Refused,
+		makegood.Undoing: Granted, makegood.Undone: So, makegood.Cancelled: Refused,
 	},
 	makegood.Resubmit: {
 		makegood.Pending: Refused, makegood.Processing: Refused, makegood.Processed: Refused, makegood.Error: Granted,
@@ -62,6 +62,8 @@ func (j *Job) answer(verb makegood.Verb) Answer {
 		return Refused
 	case verb == makegood.Cancel && j.Wanted == makegood.Cancelled && j.State == makegood.Undoing:
 		return So
+	case verb == makegood.UndoJob && j.State == makegood.Undoing && !j.Another:
+		return So
 	}
 	return answers[verb][j.State]
 }
@@ -81,6 +83,7 @@ func (j *Job) grant(verb makegood.Verb, now time.Time) {
 		if from := later(j.pausedAt, j.order.StartAt); !j.Deadline.IsZero() && now.After(from) {
 			j.Deadline = j.Deadline.Add(now.Sub(from))
 		}
+		j.nextRound(now)
 	}
 }
 
@@ -92,6 +95,7 @@ func (j *Job) goBack(wanted makegood.ProcessState) {
 		return
 	}
 	j.State, j.Wanted = makegood.Undoing, wanted
+	j.noOther()
 	j.grantAfresh()
 }
 
@@ -111,7 +115,9 @@ func (j *Job) resubmit(now time.Time) {
 
 // newRound forgets how each step ended; what it counted, and the numbers of its attempts, stay.
 func (j *Job) newRound() {
+	j.noOther()
 	j.Round++
+	j.Again = 0
 	j.Wanted = makegood.Processed
 	for _, s := range j.Steps {
 		s.Forward = Side{Phase: Idle, def: s.def, Failures: s.Forward.Failures}

@@ -99,7 +99,11 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 	if oneIn(t, 3, "job timeout") {
 		w.Timeout = seconds(t, 200, "timeout")
 	}
-	switch rapid.IntRange(0, 3).Draw(t, "onFailure") {
+	switch rapid.IntRange(0, 5).Draw(t, "onFailure") {
+	case 4, 5:
+		if undoes && w.HasUndo() {
+			w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rapid.IntRange(2, 4).Draw(t, "rounds"), Wait: seconds(t, 60, "wait")}
+		}
 	case 0:
 		w.OnFailure.Action = makegood.FailureStop
 	case 1:

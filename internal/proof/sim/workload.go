@@ -53,7 +53,8 @@ func newWorkload(c chance, o Options) workload {
 		steps = min(steps, o.steps)
 	}
 	for i := range workflows {
-		w.workflows = append(w.workflows, rollWorkflow(c.of("workflow", strconv.Itoa(i)), "w"+strconv.Itoa(i), steps))
+		name := strconv.Itoa(i)
+		w.workflows = append(w.workflows, rollRounds(c.of("rounds", name), rollWorkflow(c.of("workflow", name), "w"+name, steps)))
 	}
 	for i := range jobs {
 		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))
@@ -118,6 +119,21 @@ func rollWorkflow(r *rand.Rand, name string, steps int) *workflowfile.Compiled {
 		w.OnFailure = makegood.OnFailure{}
 		c, err = workflowfile.FromWorkflow(w)
 	}
+	if err != nil {
+		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
+	}
+	return c
+}
+
+// rollRounds lets some of the workflows that undo try again from the start.
+func rollRounds(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compiled {
+	if !c.Workflow.HasUndo() || !oneIn(r, 5) {
+		return c
+	}
+	w := c.Workflow
+	wait := makegood.Duration(between(r, 50*time.Millisecond, pick(r, time.Second, 30*time.Second, 4*time.Minute)).Truncate(time.Millisecond))
+	w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: 2 + r.IntN(3), Wait: wait}
+	c, err := workflowfile.FromWorkflow(w)
 	if err != nil {
 		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
 	}

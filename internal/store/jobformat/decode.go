@@ -203,6 +203,12 @@ func (d *decoder) tail(f *field) bool {
 		j.TellAt = f.time(d.epoch)
 	case jobUnheard:
 		j.Unheard = f.int()
+	case jobRoundsAgain:
+		j.RoundsAgain = f.int()
+	case jobAnotherRound:
+		j.AnotherRound = f.flag()
+	case jobNextRoundAt:
+		j.NextRoundAt = f.time(d.epoch)
 	default:
 		return false
 	}

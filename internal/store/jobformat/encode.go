@@ -97,6 +97,9 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	for i, s := range j.Steps {
 		e.keptOfStep(i, s.Kept)
 	}
+	e.int(jobRoundsAgain, j.RoundsAgain)
+	e.flag(jobAnotherRound, j.AnotherRound)
+	e.time(jobNextRoundAt, j.NextRoundAt, e.epoch)
 	e.kept(j.Kept)
 }
 

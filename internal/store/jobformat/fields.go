@@ -40,6 +40,9 @@ const (
 	jobUnheard       = 36
 	jobRequestedBy   = 37
 	jobSteps         = 38
+	jobRoundsAgain   = 39
+	jobAnotherRound  = 40
+	jobNextRoundAt   = 41
 
 	stepIndex = 1
 

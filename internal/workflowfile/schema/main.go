@@ -134,9 +134,10 @@ func (s *schema) or(d makegood.Duration) *schema {
 }
 
 func onFailure() *schema {
+	duration := durationPattern[1 : len(durationPattern)-1]
 	return &schema{
-		Type: "string", Pattern: `^(undo|stop|wait +` + durationPattern[1:len(durationPattern)-1] + `)$`,
-		Description: "What follows when a step is given up: undo, stop, or wait DURATION. Default: undo where any step has one, else stop.",
+		Type: "string", Pattern: `^(undo|stop|wait +` + duration + `|restart +[0-9]+( +wait +` + duration + `)?)$`,
+		Description: fmt.Sprintf("What follows when a step is given up: undo, stop, wait DURATION, or restart ROUNDS (undo, then try again from the start; 2 to %d rounds, the first one counted too) with wait DURATION before each new one (default %v). Default: undo where any step has one, else stop.", makegood.MaxRounds, makegood.DefaultRestartWait),
 	}
 }
 

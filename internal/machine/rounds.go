@@ -1,0 +1,62 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// A round is one run of a job from the start. An undone job gets another one when somebody asks for it (resubmit), or
+// by itself where onFailure is restart. Between two rounds everything is undone, and the job waits: it is Undoing still,
+// with nothing to undo and NextRoundAt as what is due.
+
+// tryAgain turns a job round whose step was given up, and lets another round follow if any are left.
+func (t *turn) tryAgain(step, why string) {
+	rounds, tried := t.w.OnFailure.Rounds, t.job.RoundsAgain+1
+	t.turnRound(makegood.Undone, fmt.Sprintf("step %s failed in round %d of %d: %s", step, tried, rounds, why))
+	t.job.AnotherRound = tried < rounds
+}
+
+// noMoreRounds lets the job end when it is undone: somebody asked for that, or its time is over.
+func (t *turn) noMoreRounds() {
+	t.job.AnotherRound = false
+	t.job.NextRoundAt = time.Time{}
+}
+
+// undone ends a job of which nothing is left to undo, or says when its next round begins. The job's timeout covers all
+// its rounds, so none begins after it.
+func (t *turn) undone() {
+	if t.job.AnotherRound && t.job.Paused() {
+		return // Its timeout stands still, so whether there is time for another round is known when it is resumed.
+	}
+	if t.job.AnotherRound {
+		if t.job.NextRoundAt.IsZero() {
+			t.job.NextRoundAt = t.now.Add(t.w.OnFailure.Wait.Std())
+		}
+		if !passed(t.job.Deadline, later(t.now, t.job.NextRoundAt)) {
+			return
+		}
+		t.noMoreRounds()
+		t.job.Reason += "; its timeout leaves no time for another round"
+	}
+	t.finish(t.job.Desired)
+	t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone())
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// nextRoundDue begins the next round if its time has come and the job's has not passed; else advance ends the job.
+func (t *turn) nextRoundDue() {
+	if !t.going() || !passed(t.job.NextRoundAt, t.now) || passed(t.job.Deadline, t.now) {
+		return
+	}
+	again := t.job.RoundsAgain + 1
+	t.newRound()
+	t.job.RoundsAgain = again
+}
