@@ -73,12 +73,25 @@ type Activity struct {
 type StepError struct {
 	Message   string `json:"message"`
 	Retryable bool   `json:"retryable"`
+	// Kind is the kind of error, an ErrorKind, as the agent gave it, or one of the engine's (KindTimeout and its like);
+	// empty: none was given.
+	Kind string `json:"kind"`
 	// Applied is "no" where it is known that the attempt had no effect, and "unknown" otherwise.
 	Applied Applied `json:"applied"`
 	// RetryAfter is how long the remote asked to be left alone; kept to up to the step's retry.max. Jobs that are shown
 	// do not say it.
 	RetryAfter Duration `json:"-"`
 }
+
+// The kinds of error that the engine gives itself. Agents may give them, too.
+const (
+	// KindTimeout: nothing was said by CompleteBy, or the agent ran out of time.
+	KindTimeout = "timeout"
+	// KindExpression: an expression of the step gave no value.
+	KindExpression = "expression"
+	// KindDispatch: the task could not be sent, and never can be.
+	KindDispatch = "dispatch"
+)
 
 // AtEnd reports whether nothing moves the job on by itself: it is finished, or in Error.
 func (j Job) AtEnd() bool { return j.ProcessState.Finished() || j.ProcessState == Error }

@@ -21,6 +21,8 @@ const (
 	ProjectName NameOf = "a project"
 	// SecretName is that of a secret, in an expression.
 	SecretName NameOf = "a secret"
+	// ErrorKind is a kind of error.
+	ErrorKind NameOf = "a kind of error"
 	// ReplyName is that of who is registered for replies.
 	ReplyName NameOf = "a reply queue"
 	// ScheduleName is that of a schedule; it begins the ids of its jobs.
@@ -35,6 +37,7 @@ var nameClasses = map[NameOf][2]string{
 	ActionName:   {"[A-Za-z]", "[A-Za-z0-9_-]"},
 	FunctionName: {"[a-z]", "[a-z0-9]"},
 	ProjectName:  {"[a-z]", "[a-z0-9]"},
+	ErrorKind:    {"[a-z]", "[a-z0-9_]"},
 	SecretName:   {"[a-z]", "[a-z0-9_]"},
 	ReplyName:    {"[a-z]", "[a-z0-9-]"},
 	ScheduleName: {"[a-z]", "[a-z0-9-]"},

@@ -16,7 +16,7 @@ var (
 	ErrOver = errors.New("the attempt is over")
 )
 
-// The three kinds of knowledge about a failure. Each is a wrapper that errors.Is and errors.As see
+// The kinds of knowledge about a failure. Each is a wrapper that errors.Is and errors.As see
 // through, so they combine in any order.
 type (
 	finalError      struct{ error }
@@ -25,11 +25,16 @@ type (
 		error
 		after time.Duration
 	}
+	kindError struct {
+		error
+		kind string
+	}
 )
 
 func (e finalError) Unwrap() error      { return e.error }
 func (e notAppliedError) Unwrap() error { return e.error }
 func (e retryAfterError) Unwrap() error { return e.error }
+func (e kindError) Unwrap() error       { return e.error }
 
 // Final says that another attempt would fail too: the step is given up. Final(nil) is nil.
 func Final(err error) error {
@@ -57,8 +62,17 @@ func RetryAfter(d time.Duration, err error) error {
 	return retryAfterError{err, d}
 }
 
-// Failure reads what err says: its text, clipped to makegood.MaxReasonBytes, and whether it is Final,
-// NotApplied and RetryAfter; a plain error is retryable, and leaves it unknown whether there was an
+// Kind says what kind of error it is, a makegood.ErrorKind such as "card_declined": what onError of a step goes by. What is
+// no such name is no kind. Where errors are wrapped, the outermost kind counts. Kind(kind, nil) is nil.
+func Kind(kind string, err error) error {
+	if err == nil || makegood.ErrorKind.Check(kind) != nil {
+		return err
+	}
+	return kindError{err, kind}
+}
+
+// Failure reads what err says: its text, clipped to makegood.MaxReasonBytes, and its Kind, and whether it is
+// Final, NotApplied and RetryAfter; a plain error is retryable, and leaves it unknown whether there was an
 // effect. Where several errors are joined or wrapped by one, one that is final suffices, the longest
 // RetryAfter stands, and nothing was applied only if each of them says so. err is not nil.
 func Failure(err error) makegood.StepError {
@@ -67,6 +81,9 @@ func Failure(err error) makegood.StepError {
 		Retryable:  !isFinal(err),
 		Applied:    makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(longestWait(err).Truncate(time.Millisecond)),
+	}
+	if kind := (kindError{}); errors.As(err, &kind) {
+		failure.Kind = kind.kind
 	}
 	if isNotApplied(err) {
 		failure.Applied = makegood.AppliedNo

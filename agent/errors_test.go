@@ -35,6 +35,9 @@ func TestFailureReadsWhatAnErrorSays(t *testing.T) {
 		{"one of two is final", errors.Join(plain, agent.Final(plain)), makegood.StepError{Applied: unknown}},
 		{"one of two is not applied", errors.Join(agent.NotApplied(plain), plain), makegood.StepError{Retryable: true, Applied: unknown}},
 		{"both of two are not applied", errors.Join(agent.NotApplied(plain), fmt.Errorf("b: %w", agent.NotApplied(plain))), makegood.StepError{Retryable: true, Applied: no}},
+		{"a kind", agent.Final(agent.Kind("card_declined", plain)), makegood.StepError{Applied: unknown, Kind: "card_declined"}},
+		{"the outermost kind", agent.Kind("outer", fmt.Errorf("a: %w", agent.Kind("inner", plain))), makegood.StepError{Retryable: true, Applied: unknown, Kind: "outer"}},
+		{"what is no kind", agent.Kind("Card Declined!", agent.Kind("inner", plain)), makegood.StepError{Retryable: true, Applied: unknown, Kind: "inner"}},
 		{"two together are not applied", agent.NotApplied(errors.Join(plain, plain)), makegood.StepError{Retryable: true, Applied: no}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,7 +54,7 @@ func TestFailureReadsWhatAnErrorSays(t *testing.T) {
 
 func TestNoErrorStaysNone(t *testing.T) {
 	for name, err := range map[string]error{
-		"Final": agent.Final(nil), "NotApplied": agent.NotApplied(nil), "RetryAfter": agent.RetryAfter(time.Second, nil),
+		"Final": agent.Final(nil), "NotApplied": agent.NotApplied(nil), "RetryAfter": agent.RetryAfter(time.Second, nil), "Kind": agent.Kind("a", nil),
 	} {
 		if err != nil {
 			t.Errorf("%s(nil) is %v, want nil", name, err)

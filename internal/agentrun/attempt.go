@@ -243,7 +243,7 @@ func (a *attempt) outcome(worked result) job.Event {
 	if err == nil {
 		err = checkOutput(worked.output)
 	} else if errors.Is(a.lease.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("out of time: %w", err)
+		err = outOfTime(err)
 	}
 	if err != nil {
 		return a.failed(err)
@@ -338,5 +338,14 @@ func (a *attempt) send(event job.Event) error {
 // failure is what an error comes to, in the words of the engine.
 func failure(err error) job.StepError {
 	f := agent.Failure(err)
-	return job.StepError{Message: f.Message, Retryable: f.Retryable, Applied: f.Applied, RetryAfter: f.RetryAfter}
+	return job.StepError{Message: f.Message, Retryable: f.Retryable, Kind: f.Kind, Applied: f.Applied, RetryAfter: f.RetryAfter}
+}
+
+// outOfTime says that an error came when time was up; that is its kind where it has none.
+func outOfTime(err error) error {
+	timely := fmt.Errorf("out of time: %w", err)
+	if agent.Failure(err).Kind == "" {
+		return agent.Kind(makegood.KindTimeout, timely)
+	}
+	return timely
 }

@@ -30,7 +30,7 @@ func TestAtTheMarginWorkStopsAndIsStillReported(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		w.wantFailed(w.handle(t.Context(), w.task("pay")))
-		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
+		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown})
 		if got := time.Since(began); got != 9*time.Second {
 			t.Errorf("reported after %v, want 9s", got)
 		}
@@ -189,7 +189,7 @@ func TestTheEndOfTheInvocationEndsTheWork(t *testing.T) {
 		defer cancel()
 		w.wantFailed(w.handle(ctx, w.task("deaf"), w.task("pay")))
 		w.wantCounters(2, 0, 0, 0, 1, 1, 0)
-		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
+		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown})
 		if got := time.Since(began); got != 4500*time.Millisecond {
 			t.Errorf("ended after %v, want 4.5s", got)
 		}

@@ -44,15 +44,20 @@ func (a answer) read() (json.RawMessage, error) {
 		return nil, nil
 	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests,
 		500 <= status && status <= 599:
-		return nil, agent.RetryAfter(retryAfter(a.response.Header, time.Now()), a.failure())
+		return nil, agent.RetryAfter(retryAfter(a.response.Header, time.Now()), a.kind(a.failure()))
 	case 400 <= status && status <= 499:
-		return nil, agent.Final(agent.NotApplied(a.failure()))
+		return nil, agent.Final(agent.NotApplied(a.kind(a.failure())))
 	case 300 <= status && status <= 399:
 		// Not NotApplied: a See Other is how many services say that it is done.
-		return nil, agent.Final(a.about(fmt.Errorf("%s, and redirects are not followed", statusLine(status))))
+		return nil, agent.Final(a.kind(a.about(fmt.Errorf("%s, and redirects are not followed", statusLine(status)))))
 	default:
-		return nil, agent.Final(a.about(fmt.Errorf("%s is no answer to a request", statusLine(status))))
+		return nil, agent.Final(a.kind(a.about(fmt.Errorf("%s is no answer to a request", statusLine(status)))))
 	}
+}
+
+// kind says that an error is of the kind of its status: http_404.
+func (a answer) kind(err error) error {
+	return agent.Kind(fmt.Sprintf("http_%d", a.response.StatusCode), err)
 }
 
 // output reads the body of a success: JSON as it is, nothing as null, all else as a string.

@@ -34,6 +34,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
+// kindConnection is the kind of error of a request that nobody could be sent.
+const kindConnection = "connection"
+
 var _ agent.Handler = (*Agent)(nil)
 
 // Agent is the http agent. It has no actions of its own: whatever a step calls its action, with says
@@ -111,7 +114,7 @@ func unanswered(request *http.Request, err error, connected bool) error {
 		return agent.Final(agent.NotApplied(about(request, refused)))
 	case !connected:
 		// Refused, no such name, no TLS, or out of time before any of that: nothing was sent.
-		return agent.NotApplied(about(request, err))
+		return agent.Kind(kindConnection, agent.NotApplied(about(request, err)))
 	default:
 		return about(request, err)
 	}

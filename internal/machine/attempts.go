@@ -210,7 +210,7 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 	}
 	a := t.activity(at)
 	t.rest(a, job.NotStarted)
-	a.Error = &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Applied: makegood.AppliedNo}
+	a.Error = &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
 	t.giveUp(at, a.Error.Message)
 	return Verdict{Kind: Applied}
 }

@@ -113,7 +113,7 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 	}
 	a.Silent = claim
 	t.attemptFailed(at, job.StepError{
-		Message: makegood.Clip(why), Retryable: true, Applied: makegood.AppliedUnknown,
+		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
 	})
 }
 

@@ -48,7 +48,7 @@ func (t *turn) start(at side) {
 		t.wants = append(t.wants, want)
 	case fact.Err != "":
 		a := t.activity(at)
-		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Applied: makegood.AppliedNo}
+		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedNo}
 		t.giveUp(at, a.Error.Message)
 	case !fact.Run:
 		a := t.activity(at)

@@ -1,10 +1,12 @@
 package scheduler
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
@@ -145,7 +147,7 @@ func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (w
 	if err != nil {
 		return workflowfile.Data{}, err
 	}
-	data := workflowfile.Data{JobID: j.ID, Input: input}
+	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input, Errors: errorsOf(j)}
 	for _, name := range v.compiled.Reads(step, undo) {
 		s, _ := j.Step(name)
 		output, err := v.get(ctx, j.ID, s.Forward.Output)
@@ -157,6 +159,31 @@ func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (w
 		}
 	}
 	return data, nil
+}
+
+// startedAt is when a job was to start, or was born. It never changes once the first step has begun, so a task that is
+// sent again says the same.
+func startedAt(j job.Job) time.Time {
+	if j.StartAt.After(j.CreatedAt) {
+		return j.StartAt
+	}
+	return j.CreatedAt
+}
+
+// errorsOf are the errors of the steps that have ended, and were not done.
+func errorsOf(j job.Job) map[string]makegood.StepError {
+	var all map[string]makegood.StepError
+	for _, s := range j.Steps {
+		e := s.Forward.Error
+		if e == nil || s.Forward.State == job.Dispatched || s.Forward.State == job.Backoff {
+			continue
+		}
+		if all == nil {
+			all = map[string]makegood.StepError{}
+		}
+		all[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
+	}
+	return all
 }
 
 // learn evaluates the expressions that the core wants to know of. An error of an expression is a fact

@@ -139,7 +139,7 @@ func activity(a job.Activity, claim job.Claim) makegood.Activity {
 		v.State = makegood.NotStarted
 	}
 	if a.Error != nil {
-		v.Error = &makegood.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Applied: a.Error.Applied}
+		v.Error = &makegood.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Kind: a.Error.Kind, Applied: a.Error.Applied}
 		if v.Error.Applied == "" {
 			v.Error.Applied = makegood.AppliedUnknown
 		}

@@ -154,6 +154,7 @@ func DecodeIncoming(body string) (Incoming, error) {
 type replyError struct {
 	Message      string           `json:"message"`
 	Retryable    bool             `json:"retryable"`
+	Kind         string           `json:"kind,omitempty"`
 	Applied      makegood.Applied `json:"applied"`
 	RetryAfterMs int64            `json:"retryAfterMs,omitempty"`
 }
@@ -237,7 +238,7 @@ func EncodeEvent(id string, e job.Event) (string, error) {
 		m.Type = typeStepFailed
 		m.reply(e.Reply)
 		m.Error = &replyError{
-			Message: e.Error.Message, Retryable: e.Error.Retryable, Applied: e.Error.Applied,
+			Message: e.Error.Message, Retryable: e.Error.Retryable, Kind: e.Error.Kind, Applied: e.Error.Applied,
 			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
 		}
 	case job.DeadlinePassed:
@@ -297,6 +298,10 @@ func decodeReply(m event) (string, job.Event, error) {
 	failure := job.StepError{
 		Message: makegood.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
+	}
+	if makegood.ErrorKind.Check(m.Error.Kind) == nil {
+		// What is none is left out: for a name nobody should lose what the reply says.
+		failure.Kind = m.Error.Kind
 	}
 	if m.Error.Applied == makegood.AppliedNo {
 		failure.Applied = makegood.AppliedNo

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/workflowfile/jq"
@@ -12,11 +13,15 @@ import (
 // Data is what expressions see of a job.
 type Data struct {
 	JobID string
+	// StartedAt is when the job was to start, or was born: .job.startedAt.
+	StartedAt time.Time
 	// Input is the job's input, .input; none is null.
 	Input json.RawMessage
 	// Outputs are outputs by step, .steps.NAME.output; those that Reads names are enough, and one that
 	// is missing is null.
 	Outputs map[string]json.RawMessage
+	// Errors are why steps failed that were not done in the end, .steps.NAME.error; one that is missing is null.
+	Errors map[string]makegood.StepError
 	// outputsBytes is what those count for that came by Gather.
 	outputsBytes int
 }
@@ -220,7 +225,11 @@ func (d Data) input() json.RawMessage {
 // root makes what expressions see, as far as they look at it: the outputs of names, if any. What they
 // do not look at is left out, because reading it takes time.
 func (d Data) root(r reads, names []string) (any, error) {
-	root := map[string]any{"input": nil, "job": map[string]any{"id": d.JobID}}
+	job := map[string]any{"id": d.JobID}
+	if r.startedAt {
+		job["startedAt"] = d.StartedAt.UTC().Format(time.RFC3339)
+	}
+	root := map[string]any{"input": nil, "job": job}
 	if r.input {
 		input, err := jq.Decode(d.input())
 		if err != nil {
@@ -237,8 +246,21 @@ func (d Data) root(r reads, names []string) (any, error) {
 				return nil, fmt.Errorf("the output of step %q: %w", name, err)
 			}
 		}
-		steps[name] = map[string]any{"output": value}
+		step := map[string]any{"output": value}
+		if r.errors[name] {
+			step["error"] = d.error(name)
+		}
+		steps[name] = step
 	}
 	root["steps"] = steps
 	return root, nil
+}
+
+// error is .steps.NAME.error.
+func (d Data) error(name string) any {
+	e, failed := d.Errors[name]
+	if !failed {
+		return nil
+	}
+	return map[string]any{"message": e.Message, "kind": e.Kind, "retryable": e.Retryable, "applied": string(e.Applied)}
 }

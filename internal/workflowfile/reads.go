@@ -15,10 +15,18 @@ type reads struct {
 	// .steps is used as a whole.
 	steps map[string]*branch
 	all   bool
+	// errors are the steps of which .steps.NAME.error is named; startedAt: .job.startedAt is. Both are there only where
+	// they are: what .steps or .job stand for as a whole stays as it was before there were any.
+	errors    map[string]bool
+	startedAt bool
 }
 
 func (r *reads) add(other reads) {
 	r.input, r.job, r.all = r.input || other.input, r.job || other.job, r.all || other.all
+	r.startedAt = r.startedAt || other.startedAt
+	for name := range other.errors {
+		r.readError(name)
+	}
 	for name, output := range other.steps {
 		r.step(name).add(output)
 	}
@@ -33,6 +41,22 @@ func (r *reads) step(name string) *branch {
 		r.steps[name] = &branch{}
 	}
 	return r.steps[name]
+}
+
+// readError notes that the error of a step is read.
+func (r *reads) readError(name string) {
+	if r.errors == nil {
+		r.errors = map[string]bool{}
+	}
+	r.errors[name] = true
+}
+
+// level is the lowest level that knows what is read; see knownLevel.
+func (r *reads) level() int {
+	if r.startedAt || len(r.errors) > 0 {
+		return levelExpressions
+	}
+	return 0
 }
 
 // output is what is read of the output of a step.
@@ -151,15 +175,23 @@ func (s *scan) field(v shape, name string) shape {
 		if name == "output" {
 			return shape{part: inOutput, output: s.reads.step(v.step)}
 		}
-		s.problem(".steps.%s.%s is unknown: known is .steps.%s.output", v.step, name, v.step)
+		if name == "error" {
+			s.readError(v.step)
+			return shape{}
+		}
+		s.problem(".steps.%s.%s is unknown: known are .steps.%s.output and .steps.%s.error", v.step, name, v.step, v.step)
 	case inOutput:
 		if v.output.depth < maxBranch {
 			return shape{part: inOutput, output: v.output.member(name)}
 		}
 		s.use(v)
 	case theJob:
-		if name != "id" {
-			s.problem(".job.%s is unknown: known is .job.id", name)
+		switch name {
+		case "id":
+		case "startedAt":
+			s.startedAt = true
+		default:
+			s.problem(".job.%s is unknown: known are .job.id and .job.startedAt", name)
 		}
 	}
 	return shape{}

@@ -193,6 +193,7 @@ func (c compiler) expression(path, source string) *expression {
 	for _, problem := range problems {
 		c.add(path, "%s", problem)
 	}
+	c.level = max(c.level, reads.level())
 	return &expression{program: program, reads: reads}
 }
 

@@ -38,7 +38,7 @@ var ErrNewer = errors.New("definition of a newer release")
 // that its hash stays what it was.
 const knownLevel = 1
 
-// levelExpressions is the level of what expressions can say since level 1: secrets.
+// levelExpressions is the level of what expressions can say since level 1: secrets, .steps.NAME.error and .job.startedAt.
 const levelExpressions = 1
 
 // levelRounds is the level of rounds that begin by themselves: onFailure: restart.

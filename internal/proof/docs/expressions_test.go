@@ -1,13 +1,18 @@
 package docs
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/makegoodtest"
 )
 
@@ -45,5 +50,33 @@ func TestTheExampleOfASecretSendsIt(t *testing.T) {
 	job, sent = post(nil)
 	if job.ProcessState != makegood.Error || len(sent) != 0 || !strings.Contains(job.Reason, `secret "chat_token": there is no such secret`) || job.FailureCount != 1 {
 		t.Errorf("without the secret: got %s, %q, after %q and %d failures", job.ProcessState, job.Reason, sent, job.FailureCount)
+	}
+}
+
+// The pick-up is an hour after the start, and an undo says why there is nothing to pick up.
+func TestTheExampleOfAnErrorSaysIt(t *testing.T) {
+	var asked []string
+	began := time.Time{}
+	book := func(_ context.Context, in map[string]string) (string, error) {
+		began = time.Now()
+		asked = append(asked, in["from"])
+		return "", agent.Kind("no_courier", errors.New("nobody is free"))
+	}
+	cancel := func(_ context.Context, in map[string]string, _ *string) error {
+		asked = append(asked, in["why"])
+		return nil
+	}
+	job := makegoodtest.Run(t, makegoodtest.Case{
+		YAML: example(t, "parcel"), Input: map[string]string{"parcel": "p-1"},
+		Services: func() makegoodtest.Services {
+			return makegoodtest.Services{Agents: []agent.Handler{agent.New("courier", agent.Do("book", book), agent.Undo("cancel", cancel))}}
+		},
+	})
+	want := []string{began.Add(time.Hour).UTC().Format(time.RFC3339), "no_courier"}
+	if job.ProcessState != makegood.Undone || !slices.Equal(asked, want) {
+		t.Errorf("got %s after %q, want it undone after %q", job.ProcessState, asked, want)
+	}
+	if got := job.Steps[0].Error; got == nil || got.Kind != "no_courier" {
+		t.Errorf("the job shows the error %+v, want its kind", got)
 	}
 }

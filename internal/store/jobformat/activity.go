@@ -124,6 +124,8 @@ func readError(f *field) *job.StepError {
 			e.Applied = makegood.Applied(f.text())
 		case errorRetryable:
 			e.Retryable = f.flag()
+		case errorKind:
+			e.Kind = f.text()
 		case errorRetryAfter:
 			e.RetryAfter = makegood.Duration(f.uint())
 		default:

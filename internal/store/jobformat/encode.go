@@ -263,6 +263,7 @@ func encodeError(e job.StepError) []byte {
 	w.text(errorApplied, string(e.Applied))
 	w.flag(errorRetryable, e.Retryable)
 	w.uint(errorRetryAfter, uint64(e.RetryAfter))
+	w.text(errorKind, e.Kind)
 	w.kept(e.Kept)
 	return w.out
 }

@@ -88,6 +88,7 @@ const (
 	errorApplied    = 2
 	errorRetryable  = 3
 	errorRetryAfter = 4
+	errorKind       = 5
 
 	toldSeq      = 1
 	toldState    = 2

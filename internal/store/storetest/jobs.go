@@ -107,7 +107,7 @@ func largeJob(w *world) {
 		step.Forward = job.Activity{
 			State: job.Failed, Attempt: 3, Tries: 3, FailureCount: 2, At: w.base, Unknown: true,
 			Output:    job.Payload{Ref: fmt.Sprintf("output#step_%d#3", i), Bytes: 70_000},
-			Error:     &job.StepError{Message: reason, Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute},
+			Error:     &job.StepError{Message: reason, Retryable: true, Kind: "card_declined", Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute},
 			Silent:    w.claim(2, "agent-7/nonce", time.Minute),
 			StartedAt: w.base, FinishedAt: w.at(time.Second),
 		}
