@@ -87,7 +87,8 @@ const (
 
 	// MinTimeout is the shortest timeout, startBy and wait; backoffs may be shorter.
 	MinTimeout = 10 * time.Millisecond
-	// MaxTimeout is the longest timeout of a step: an hour; a longer one needs heartbeats.
+	// MaxTimeout is how long an attempt may be silent at most: the longest heartbeat of a step, and the longest timeout of
+	// one without. With a heartbeat, the longest timeout is MaxClaim.
 	MaxTimeout = time.Hour
 	// MaxStartBy is the longest startBy.
 	MaxStartBy = 72 * time.Hour

@@ -35,9 +35,11 @@ type Task struct {
 	// SentAt is when this attempt was sent; StartBy is until when it may wait unclaimed.
 	SentAt  time.Time
 	StartBy time.Time
-	// Timeout counts from the claim. Shared is the opposite of exclusive in the message: such a task is not
-	// claimed, and carries CompleteBy instead.
-	Timeout    Duration
+	// Timeout is how long the attempt may take, counted from the claim. With a Heartbeat, it is how long it may take in
+	// all, and silence may last no longer than the Heartbeat.
+	Timeout   Duration
+	Heartbeat Duration `json:",omitzero"`
+	// Shared is the opposite of exclusive in the message: such a task is not claimed, and carries CompleteBy instead.
 	Shared     bool
 	CompleteBy time.Time
 	// Undo is set for an undo.
@@ -45,6 +47,10 @@ type Task struct {
 	// ReplyTo is the queue that waits for the reply.
 	ReplyTo string
 }
+
+// Silence is how long the attempt may be silent before that counts as failure: its claim, and each heartbeat, sets
+// CompleteBy to that long from then.
+func (t Task) Silence() Duration { return or(t.Heartbeat, t.Timeout) }
 
 // TaskSecret says which secret belongs where into the input of a task. It stands beside the input and never in it, so
 // that nothing that a submitter writes can be taken for one.

@@ -40,8 +40,12 @@ type Step struct {
 	With json.RawMessage `json:"with,omitempty"`
 	// StartBy is how long a task may wait unclaimed before it is sent again. Default: 10m.
 	StartBy Duration `json:"startBy"`
-	// Timeout is CompleteBy of an attempt, counted from its claim. Default: 30s.
+	// Timeout is CompleteBy of an attempt, counted from its claim. Default: 30s. With a Heartbeat it is how long the
+	// attempt may take in all, up to MaxClaim, which is then the default.
 	Timeout Duration `json:"timeout"`
+	// Heartbeat is how long the agent may be silent while it works on an attempt: each heartbeat moves CompleteBy on to
+	// that long from then, never past Timeout. Zero: Timeout is that, and only MaxClaim bounds how often it is moved.
+	Heartbeat Duration `json:"heartbeat,omitzero"`
 	// Shared is the opposite of exclusive in a file, true for "exclusive: false", so that the zero value is the
 	// default: nobody claims, and an attempt may run more than once. So one that says that it has not applied
 	// anything speaks for itself, and the outcome counts as unknown.
@@ -90,7 +94,8 @@ const (
 // WaitsByItself reports whether an agent is one of the built-in ones that nothing is ever sent to.
 func WaitsByItself(agent string) bool { return agent == AgentWait || agent == AgentApproval }
 
-// Undo is the compensation of a step. What it leaves out it takes from its step, but for the action.
+// Undo is the compensation of a step. What it leaves out it takes from its step, but for the action. Timeout and
+// Heartbeat are one thing here: an undo that says either takes neither from its step.
 type Undo struct {
 	// None is "undo: none": the step is knowingly irreversible, and nothing else is set.
 	None    bool            `json:"none,omitempty"`
@@ -99,7 +104,9 @@ type Undo struct {
 	With    json.RawMessage `json:"with,omitempty"`
 	StartBy Duration        `json:"startBy,omitzero"`
 	Timeout Duration        `json:"timeout,omitzero"`
-	Retry   Retry           `json:"retry,omitzero"`
+	// Heartbeat: as of a step.
+	Heartbeat Duration `json:"heartbeat,omitzero"`
+	Retry     Retry    `json:"retry,omitzero"`
 	// Waiting says what holds while the undo waits. It is not that of its step.
 	Waiting *WaitRules `json:"waiting,omitempty"`
 }
@@ -238,7 +245,7 @@ func (w Workflow) WithDefaults() Workflow {
 func (s Step) withDefaults() Step {
 	s.Action = or(s.Action, s.Name)
 	s.StartBy = or(s.StartBy, DefaultStartBy)
-	s.Timeout = or(s.Timeout, DefaultTimeout)
+	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
 	s.Retry = s.Retry.or(Retry{DefaultAttempts, DefaultBackoff, DefaultMax})
 	if !s.CanUndo() {
 		return s
@@ -249,10 +256,22 @@ func (s Step) withDefaults() Step {
 		u.With = s.With
 	}
 	u.StartBy = or(u.StartBy, s.StartBy)
-	u.Timeout = or(u.Timeout, s.Timeout)
+	inherits := s.Heartbeat == 0 || u.Agent != HTTPAgent && !WaitsByItself(u.Agent) // these do not heartbeat
+	if u.Timeout == 0 && u.Heartbeat == 0 && inherits {
+		u.Timeout, u.Heartbeat = s.Timeout, s.Heartbeat
+	}
+	u.Timeout = or(u.Timeout, defaultTimeout(u.Heartbeat))
 	u.Retry = u.Retry.or(s.Retry)
 	s.Undo = &u
 	return s
+}
+
+// defaultTimeout is how long an attempt may take where nothing is said of it.
+func defaultTimeout(heartbeat Duration) Duration {
+	if heartbeat > 0 {
+		return Duration(MaxClaim)
+	}
+	return DefaultTimeout
 }
 
 func (r Retry) or(rest Retry) Retry {

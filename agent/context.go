@@ -51,7 +51,12 @@ func CompleteBy(ctx context.Context) time.Time {
 }
 
 // Heartbeat says that the work goes on: it moves CompleteBy, and the context's deadline with it, to
-// the step's timeout from now. Work that may take longer than the timeout calls it well before that.
+// the step's heartbeat from now (its timeout, where the workflow says no heartbeat). Work that may take longer than
+// that calls it at least twice in that time, or uses KeepAlive.
+//
+// Where the workflow says heartbeat, CompleteBy is never moved past the step's timeout, and a heartbeat within a quarter
+// of that time after the last one, at most 10 seconds, is not written: it may be called in a loop. Where it says none,
+// each call is a write.
 //
 // ErrWithdrawn: nobody wants the result any more; the context has ended with that as its cause, and
 // CompleteBy was moved all the same, so that there is time to stop tidily. ErrOver: the attempt has

@@ -40,6 +40,8 @@ const (
 	// maxMargin is how long before CompleteBy an attempt is stopped at most; a tenth of its timeout
 	// where that is less.
 	maxMargin = time.Second
+	// maxRest is how long after a heartbeat the next are not written at most.
+	maxRest = 10 * time.Second
 	// reserve is how long before the end of the invocation the work of all attempts is stopped, so
 	// that there is time to reply. An agent that does not stop then is left alone at half of it.
 	reserve = time.Second

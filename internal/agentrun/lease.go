@@ -28,12 +28,17 @@ type lease struct {
 	slot   store.Slot
 	claim  job.Claim
 	margin time.Duration
+	// latest is the CompleteBy that no heartbeat moves it past, and lapses the same moment on the monotonic clock; zero:
+	// only the store says so.
+	latest, lapses time.Time
 	// stop is when work must stop, and silence when nothing can be said any more, because the
 	// invocation ends; zero: it does not.
 	stop, silence time.Time
 
 	// heartbeat lets one go at a time, so that what is stored last is what is kept last.
 	heartbeat sync.Mutex
+	// extended is when the claim was last moved, on the monotonic clock. heartbeat is held.
+	extended time.Time
 
 	mu sync.Mutex
 	// completeBy is the time as it is stored, expires the same moment on the monotonic clock.
@@ -59,7 +64,7 @@ func (r *Runner) lockedBy(task makegood.Task) string {
 // that is written says when it began.
 func newLease(batch context.Context, claims store.Claims, now func() time.Time, task makegood.Task, lockedBy string) *lease {
 	started, wall := time.Now(), now()
-	budget := task.Timeout.Std()
+	budget := task.Silence().Std()
 	if task.Shared {
 		// Both the moment that the Scheduler waits for, and no longer than an attempt may take by
 		// our own clock, in case theirs and ours disagree.
@@ -69,11 +74,14 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 	l := &lease{
 		claims: claims, now: now, task: task,
 		slot:   store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step},
-		margin: min(maxMargin, task.Timeout.Std()/10),
+		margin: min(maxMargin, task.Silence().Std()/10),
 		claim: job.Claim{
 			Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: makegood.Instant(wall), CompleteBy: completeBy,
 		},
-		completeBy: completeBy, expires: started.Add(budget),
+		completeBy: completeBy, expires: started.Add(budget), extended: started,
+	}
+	if task.Heartbeat > 0 {
+		l.latest, l.lapses = makegood.Instant(wall.Add(task.Timeout.Std())), started.Add(task.Timeout.Std())
 	}
 	l.Context, l.end = context.WithCancelCause(batch)
 	if deadline, ok := batch.Deadline(); ok {
@@ -157,8 +165,12 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	if err := l.ended(); err != nil {
 		return err
 	}
-	claim, expires := l.claim, time.Now().Add(l.task.Timeout.Std())
-	claim.CompleteBy = makegood.Instant(l.now().Add(l.task.Timeout.Std()))
+	began, silence := time.Now(), l.task.Silence().Std()
+	if began.Sub(l.extended) < l.rest() {
+		return nil
+	}
+	claim, expires := l.claim, earlier(began.Add(silence), l.lapses)
+	claim.CompleteBy = earlier(makegood.Instant(l.now().Add(silence)), l.latest)
 	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
 		// The clock was set back.
 		claim.CompleteBy = stored
@@ -168,6 +180,7 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	expires = expires.Add(completeBy.Sub(claim.CompleteBy))
 	switch {
 	case err == nil:
+		l.extended = began
 		l.extend(completeBy, expires)
 	case errors.Is(err, store.ErrWithdrawn):
 		l.extend(completeBy, expires)
@@ -179,6 +192,12 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	}
 	// The time may have run out while the store was asked.
 	return l.ended()
+}
+
+// rest is how long after a heartbeat the next is not worth a write: an agent may heartbeat in a loop. Where the workflow
+// says nothing of heartbeats, each is one.
+func (l *lease) rest() time.Duration {
+	return min(maxRest, l.task.Heartbeat.Std()/4)
 }
 
 // ended says why the context has ended, in the words of the agent kit; nil: it has not.

@@ -96,7 +96,8 @@ type Job struct {
 // The levels of Job.Needs that this release gives. A job that uses nothing of a level does not need it, so that the release
 // before can go on with it.
 const (
-	// LevelWaits: its workflow has what came with steps that wait, or one of its steps was completed from outside.
+	// LevelWaits: its workflow has what came with steps that wait or take long, or one of its steps was completed from
+	// outside.
 	LevelWaits = 2
 )
 

@@ -118,12 +118,12 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 }
 
 // waits are how long after it was sent an attempt is looked at that is not known to be claimed, but for its StartBy:
-// after its timeout, or the Supervisor's period if that is longer, then 4, 16, 64 times that.
+// after as long as it may be silent, or the Supervisor's period if that is longer, then 4, 16, 64 times that.
 func (t *turn) waits(at side) []time.Duration {
 	p := t.plan(at)
 	startBy := wait(p.startBy, t.activity(at).Resent).Std()
 	var all []time.Duration
-	for w := max(p.timeout.Std(), t.facts.Period); w < startBy; w *= 4 {
+	for w := max(p.silence(), t.facts.Period); w < startBy; w *= 4 {
 		all = append(all, w)
 	}
 	return all
@@ -152,12 +152,13 @@ func (t *turn) nextLook(at side) time.Time {
 // lives is when an attempt that is claimed is looked at next: at its CompleteBy; one that was extended before, at
 // doubling intervals, up to ten of its heartbeats.
 func (t *turn) lives(at side, claim job.Claim) time.Time {
-	timeout := t.plan(at).timeout.Std()
-	if !claim.CompleteBy.After(claim.StartedAt.Add(timeout)) {
+	p := t.plan(at)
+	silence := p.silence()
+	if !claim.CompleteBy.After(claim.StartedAt.Add(silence)) {
 		return claim.CompleteBy
 	}
 	lived := t.now.Sub(t.activity(at).Opened())
-	look := t.now.Add(min(max(lived, timeout), maxHeartbeats*timeout))
+	look := t.now.Add(min(max(lived, silence), maxHeartbeats*silence))
 	if claim.CompleteBy.After(look) {
 		return claim.CompleteBy
 	}

@@ -15,7 +15,7 @@ import (
 func TestNothingThatIsKeptIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
-		x.job.Needs, x.job.Kept = 1, "of the job"
+		x.job.Needs, x.job.Kept = job.LevelWaits+1, "of the job"
 		for i := range x.job.Steps {
 			s := &x.job.Steps[i]
 			s.Kept = fmt.Sprint("of step ", i)
@@ -34,8 +34,8 @@ func TestNothingThatIsKeptIsLost(t *testing.T) {
 
 func checkKept(t *rapid.T, j job.Job) {
 	t.Helper()
-	if j.Needs != 1 || j.Kept != "of the job" {
-		t.Fatalf("the job needs %d and keeps %q, want 1 and what it had", j.Needs, j.Kept)
+	if want := job.LevelWaits + 1; j.Needs != want || j.Kept != "of the job" {
+		t.Fatalf("the job needs %d and keeps %q, want %d and what it had", j.Needs, j.Kept, want)
 	}
 	for i, s := range j.Steps {
 		for want, got := range map[string]string{"of step ": s.Kept, "of forward ": s.Forward.Kept, "of undo ": s.Undo.Kept} {

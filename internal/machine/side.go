@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"time"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
@@ -47,17 +49,25 @@ func (t *turn) out(step int) (at side, ok bool) {
 
 // plan is what the workflow says of a step, or of its undo.
 type plan struct {
-	startBy, timeout makegood.Duration
-	retry            makegood.Retry
-	shared           bool
-	waiting          *makegood.WaitRules
+	startBy, timeout, heartbeat makegood.Duration
+	retry                       makegood.Retry
+	shared                      bool
+	waiting                     *makegood.WaitRules
+}
+
+// silence is how long an attempt may be silent.
+func (p plan) silence() time.Duration {
+	if p.heartbeat > 0 {
+		return p.heartbeat.Std()
+	}
+	return p.timeout.Std()
 }
 
 func planOf(s makegood.Step, undo bool) plan {
 	if undo {
-		return plan{s.Undo.StartBy, s.Undo.Timeout, s.Undo.Retry, s.Shared, s.Undo.Waiting}
+		return plan{s.Undo.StartBy, s.Undo.Timeout, s.Undo.Heartbeat, s.Undo.Retry, s.Shared, s.Undo.Waiting}
 	}
-	return plan{s.StartBy, s.Timeout, s.Retry, s.Shared, s.Waiting}
+	return plan{s.StartBy, s.Timeout, s.Heartbeat, s.Retry, s.Shared, s.Waiting}
 }
 
 // dispatched returns the activity of a step that is with its agent. A step and its undo never are at

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -115,7 +117,7 @@ func (s *story) claim(a args) string {
 	}
 	name := task.Agent + "/" + task.Step
 	item, err := store.Claimed(s.items[name], job.Claim{
-		Attempt: n, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: s.now.Add(task.Timeout.Std()),
+		Attempt: n, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: longest(task, s.now, s.now),
 	}, task.ClaimUntil)
 	if err != nil {
 		return err.Error() + "\n"
@@ -130,7 +132,7 @@ func (s *story) heartbeat(a args) string {
 	task := s.tasks[fmt.Sprintf("%s#%d", a.words[1], item.Attempt)]
 	claim := item.Claim
 	claim.LockedBy = a.or("by", claim.LockedBy)
-	claim.CompleteBy = s.now.Add(task.Timeout.Std())
+	claim.CompleteBy = longest(task, claim.StartedAt, s.now)
 	next, err := store.Extended(item, claim, task.ClaimUntil)
 	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
 		return err.Error() + "\n"
@@ -142,12 +144,22 @@ func (s *story) heartbeat(a args) string {
 	return s.show()
 }
 
+// longest is the CompleteBy that a good agent asks for, at now, of an attempt that it claimed at started.
+func longest(task makegood.Task, started, now time.Time) time.Time {
+	at := now.Add(task.Silence().Std())
+	if end := started.Add(task.Timeout.Std()); task.Heartbeat > 0 && end.Before(at) {
+		return end
+	}
+	return at
+}
+
 // lie writes a claim as no good agent does: of an attempt that was never made, or far ahead.
 func (s *story) lie(a args) string {
 	state, _ := s.job.Step(a.words[1])
 	s.items[s.slot(state.Name)] = store.ClaimItem{Claim: job.Claim{
 		Attempt: s.number(a.or("attempt", strconv.Itoa(state.Attempt))), LockedBy: a.or("by", "liar"),
-		StartedAt: s.now, CompleteBy: s.now.Add(s.duration(a.or("ahead", "30s")).Std()),
+		StartedAt:  s.start.Add(s.duration(a.or("startedAt", s.when(s.now))).Std()),
+		CompleteBy: s.now.Add(s.duration(a.or("ahead", "30s")).Std()),
 	}}
 	return s.show()
 }
@@ -204,6 +216,10 @@ func (s *story) send(d job.Dispatch) string {
 	if task.Shared {
 		within = fmt.Sprintf("shared, complete by %s", s.when(task.CompleteBy))
 	}
-	return fmt.Sprintf("  -> task %s#%d key %s%s to %s at %s, %s, timeout %s\n",
-		task.Action, task.Attempt, task.Key, outcome, task.Agent, s.when(task.SentAt), within, task.Timeout)
+	heartbeat := ""
+	if task.Heartbeat > 0 {
+		heartbeat = fmt.Sprintf(", heartbeat %s", task.Heartbeat)
+	}
+	return fmt.Sprintf("  -> task %s#%d key %s%s to %s at %s, %s, timeout %s%s\n",
+		task.Action, task.Attempt, task.Key, outcome, task.Agent, s.when(task.SentAt), within, task.Timeout, heartbeat)
 }

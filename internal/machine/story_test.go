@@ -212,7 +212,7 @@ func (s *story) do(line string) string {
 func (s *story) step(a args) makegood.Step {
 	step := makegood.Step{
 		Name: a.words[1], Agent: a.or("agent", "agent"), Shared: a.has("shared"),
-		StartBy: s.duration(a.or("startBy", "10m")), Timeout: s.duration(a.or("timeout", "30s")),
+		StartBy: s.duration(a.or("startBy", "10m")), Timeout: s.duration(a.or("timeout", "30s")), Heartbeat: s.duration(a.or("heartbeat", "0s")),
 		Retry: makegood.Retry{
 			Attempts: s.number(a.or("attempts", "5")), Backoff: s.duration(a.or("backoff", "0s")), Max: s.duration(a.or("max", "0s")),
 		},

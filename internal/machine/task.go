@@ -23,7 +23,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 		Agent: s.Agent, Action: s.Action, Key: forward,
 		Birth: j.Birth, Token: Token(j, d.Step, d.Attempt), Completion: CompletionToken(j, d.Step, d.Undo),
 		ClaimUntil: a.ClaimUntil(),
-		SentAt:     a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout,
+		SentAt:     a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout, Heartbeat: p.heartbeat,
 	}
 	if p.shared {
 		task.Shared = true
@@ -64,11 +64,11 @@ func AgentOf(w makegood.Workflow, step string, undo bool) string {
 }
 
 // ClosingEnds returns the end that is set for an attempt that is unwanted, if it is held until completeBy no longer than
-// that: its timeout from now.
+// that: as long from now as it may be silent.
 func ClosingEnds(w makegood.Workflow, step string, undo bool, now time.Time) time.Time {
 	for _, s := range w.Steps {
 		if s.Name == step {
-			return now.Add(planOf(s, undo).timeout.Std())
+			return now.Add(planOf(s, undo).silence())
 		}
 	}
 	panic(fmt.Sprintf("machine: workflow %s has no step %s", w.Name, step))

@@ -159,9 +159,11 @@ func (t *turn) needs() int {
 	return 0
 }
 
-// needsWaits reports whether a step has what only a release knows that has steps which wait.
+// needsWaits reports whether a step has what only a release knows that has steps which wait, or take long: one that knows no
+// heartbeats would take an attempt that fell silent for one that lives.
 func needsWaits(s makegood.Step) bool {
-	return s.Waiting != nil || makegood.WaitsByItself(s.Agent) || s.CanUndo() && (s.Undo.Waiting != nil || makegood.WaitsByItself(s.Undo.Agent))
+	return s.Waiting != nil || s.Heartbeat > 0 || makegood.WaitsByItself(s.Agent) ||
+		s.CanUndo() && (s.Undo.Waiting != nil || s.Undo.Heartbeat > 0 || makegood.WaitsByItself(s.Undo.Agent))
 }
 
 // moment is a time at which somebody is asked to complete a step.

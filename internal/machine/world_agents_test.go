@@ -38,7 +38,7 @@ func (x *world) claimOf(which string) {
 	}
 	name := task.Agent + "/" + task.Step
 	claim := job.Claim{
-		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std()),
+		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: longest(task, x.now, x.now),
 	}
 	item, err := store.Claimed(x.items[name], claim, task.ClaimUntil)
 	if err != nil {
@@ -74,7 +74,7 @@ func (x *world) heartbeat() {
 			continue
 		}
 		claim := item.Claim
-		claim.CompleteBy = now.Add(task.Timeout.Std())
+		claim.CompleteBy = longest(task, claim.StartedAt, now)
 		x.items[name], _ = store.Extended(item, claim, task.ClaimUntil)
 	}
 }

@@ -79,8 +79,11 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	if !known {
 		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
 	}
-	startBy, timeout := def.StartBy.Std(), def.Timeout.Std()
-	longest := max(10*timeout, timeout+makegood.MaxClaimAhead)
+	startBy, timeout, silence := def.StartBy.Std(), def.Timeout.Std(), def.Timeout.Std()
+	if def.Heartbeat > 0 {
+		silence = def.Heartbeat.Std()
+	}
+	longest := max(10*silence, silence+makegood.MaxClaimAhead)
 	switch item := x.items[x.slot(def.Name, undo)]; {
 	case def.Shared:
 		if !a.LookAt.Equal(a.At.Add(startBy + timeout)) {

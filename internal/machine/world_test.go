@@ -59,8 +59,11 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 		}
 		s.StartBy = makegood.Duration(rapid.IntRange(1, 40).Draw(t, "startBy")) * makegood.Second
 		s.Timeout = makegood.Duration(rapid.IntRange(1, 40).Draw(t, "timeout")) * makegood.Second
+		if heartbeat := makegood.Duration(rapid.IntRange(1, 40).Draw(t, "heartbeat")) * makegood.Second; heartbeat < s.Timeout {
+			s.Heartbeat = heartbeat
+		}
 		s.Retry.Attempts = rapid.IntRange(1, 3).Draw(t, "attempts")
-		s.Shared = rapid.IntRange(0, 5).Draw(t, "shared") == 0
+		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 5).Draw(t, "shared") == 0
 		switch rapid.IntRange(0, 3).Draw(t, "undo") {
 		case 0, 1:
 			s.Undo = &makegood.Undo{Action: "u"}

@@ -53,23 +53,26 @@ func (h head) said() head { return h }
 // task is a task on the wire. Times are RFC 3339 in UTC, durations whole milliseconds.
 type task struct {
 	head
-	Job        string          `json:"job"`
-	Workflow   string          `json:"workflow"`
-	Step       string          `json:"step"`
-	Round      int             `json:"round"`
-	Attempt    int             `json:"attempt"`
-	Agent      string          `json:"agent"`
-	Action     string          `json:"action"`
-	Input      json.RawMessage `json:"input"`
-	Secrets    []taskSecret    `json:"secrets,omitempty"`
-	Key        string          `json:"key"`
-	SentAt     time.Time       `json:"sentAt"`
-	StartBy    time.Time       `json:"startBy"`
-	TimeoutMs  int64           `json:"timeoutMs"`
-	Exclusive  bool            `json:"exclusive"`
-	CompleteBy time.Time       `json:"completeBy,omitzero"`
-	Undo       *undoTask       `json:"undo,omitempty"`
-	ReplyTo    string          `json:"replyTo"`
+	Job      string          `json:"job"`
+	Workflow string          `json:"workflow"`
+	Step     string          `json:"step"`
+	Round    int             `json:"round"`
+	Attempt  int             `json:"attempt"`
+	Agent    string          `json:"agent"`
+	Action   string          `json:"action"`
+	Input    json.RawMessage `json:"input"`
+	Secrets  []taskSecret    `json:"secrets,omitempty"`
+	Key      string          `json:"key"`
+	SentAt   time.Time       `json:"sentAt"`
+	StartBy  time.Time       `json:"startBy"`
+	// TimeoutMs is how long the attempt may be silent, which is all that a release without heartbeats knows; TotalMs, where
+	// it is there, how long it may take in all.
+	TimeoutMs  int64     `json:"timeoutMs"`
+	TotalMs    int64     `json:"totalMs,omitempty"`
+	Exclusive  bool      `json:"exclusive"`
+	CompleteBy time.Time `json:"completeBy,omitzero"`
+	Undo       *undoTask `json:"undo,omitempty"`
+	ReplyTo    string    `json:"replyTo"`
 	// Birth is part of the name of the claim item, and ClaimUntil until when there can be a claim.
 	Birth      string    `json:"birth"`
 	ClaimUntil time.Time `json:"claimUntil"`
@@ -165,13 +168,16 @@ func EncodeTask(t makegood.Task) (string, error) {
 		head: head{Version, typeTask},
 		Job:  t.Job, Workflow: t.Workflow, Step: t.Step, Round: t.Round, Attempt: t.Attempt,
 		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
-		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Timeout.Std().Milliseconds(),
+		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Silence().Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
 		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token, Completion: t.Completion,
 	}
 	for _, s := range t.Secrets {
 		m.Type = typeSecretTask
 		m.Secrets = append(m.Secrets, taskSecret(s))
+	}
+	if t.Heartbeat > 0 {
+		m.TotalMs = t.Timeout.Std().Milliseconds()
 	}
 	if t.Undo != nil {
 		m.Undo = &undoTask{ForwardKey: t.Undo.ForwardKey, Outcome: t.Undo.Outcome, Output: t.Undo.Output}
@@ -195,6 +201,10 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("attempt %d, round %d: both count from 1", m.Attempt, m.Round)
 	case m.TimeoutMs < 1 || m.TimeoutMs > makegood.MaxTimeout.Milliseconds():
 		return makegood.Task{}, poison("timeoutMs %d: want 1 to %d", m.TimeoutMs, makegood.MaxTimeout.Milliseconds())
+	case m.TotalMs != 0 && (m.TotalMs < m.TimeoutMs || m.TotalMs > makegood.MaxClaim.Milliseconds()):
+		return makegood.Task{}, poison("totalMs %d: want timeoutMs to %d", m.TotalMs, makegood.MaxClaim.Milliseconds())
+	case m.TotalMs != 0 && !m.Exclusive:
+		return makegood.Task{}, poison("a task that is not exclusive has no totalMs: nobody heartbeats")
 	case !m.Exclusive && m.CompleteBy.IsZero():
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
 	case m.Birth == "" || m.Token == "" || m.ClaimUntil.IsZero():
@@ -216,6 +226,9 @@ func DecodeTask(body string) (makegood.Task, error) {
 			return makegood.Task{}, poison("%v", err)
 		}
 		t.Secrets = append(t.Secrets, makegood.TaskSecret(s))
+	}
+	if m.TotalMs != 0 {
+		t.Heartbeat, t.Timeout = t.Timeout, makegood.Duration(m.TotalMs)*makegood.Millisecond
 	}
 	if m.Undo != nil {
 		t.Undo = &makegood.UndoTask{ForwardKey: m.Undo.ForwardKey, Outcome: m.Undo.Outcome, Output: m.Undo.Output}

@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -138,6 +139,7 @@ func TestATaskThatSaysTooLittleIsPoison(t *testing.T) {
 		"attempt":    func(t *makegood.Task) { t.Attempt = 0 },
 		"round":      func(t *makegood.Task) { t.Round = 0 },
 		"timeout":    func(t *makegood.Task) { t.Timeout = 0 },
+		"heartbeat":  func(t *makegood.Task) { t.Timeout = 2 * makegood.Hour },
 		"completeBy": func(t *makegood.Task) { t.Shared = true },
 		"birth":      func(t *makegood.Task) { t.Birth = "" },
 		"token":      func(t *makegood.Task) { t.Token = "" },
@@ -153,6 +155,33 @@ func TestATaskThatSaysTooLittleIsPoison(t *testing.T) {
 			t.Errorf("without %s: got %v, want poison", name, err)
 		}
 	}
+}
+
+// A release that knows nothing of heartbeats reads timeoutMs, and moves CompleteBy by that.
+func TestWhatATaskMayBeSilentIsItsTimeoutToWhoeverKnowsNoHeartbeat(t *testing.T) {
+	task, err := DecodeTask(long(60_000, 21_600_000))
+	if err != nil || task.Heartbeat != makegood.Minute || task.Timeout != 6*makegood.Hour || task.Silence() != makegood.Minute {
+		t.Fatalf("got heartbeat %v, timeout %v, silence %v, %v", task.Heartbeat, task.Timeout, task.Silence(), err)
+	}
+	if written := again(t, long(60_000, 21_600_000)); !strings.Contains(written, `"timeoutMs":60000,"totalMs":21600000,`) {
+		t.Errorf("written as %s", written)
+	}
+	for _, bad := range []string{long(60_000, 59_999), long(60_000, 30*86_400_000+1), long(60_000, -1), long(3_600_001, 7_200_000)} {
+		if _, err := DecodeTask(bad); !errors.Is(err, ErrPoison) {
+			t.Errorf("%s: got %v, want poison", bad, err)
+		}
+	}
+	shared := strings.Replace(long(60_000, 21_600_000), `"exclusive":true`, `"exclusive":false,"completeBy":"2026-11-20T10:10:00Z"`, 1)
+	if _, err := DecodeTask(shared); !errors.Is(err, ErrPoison) {
+		t.Errorf("a task that nobody claims: got %v, want poison", err)
+	}
+}
+
+// long is a task of a step that heartbeats.
+func long(timeout, total int64) string {
+	return fmt.Sprintf(`{"v":1,"type":"Task","job":"j","workflow":"w","step":"s","round":1,"attempt":1,"agent":"a","action":"x","input":1,"key":"j/s/1",`+
+		`"sentAt":"2026-11-20T10:00:00Z","startBy":"2026-11-20T10:10:00Z","timeoutMs":%d,"totalMs":%d,"exclusive":true,"replyTo":"events",`+
+		`"birth":"b","claimUntil":"2026-12-04T10:00:00Z","token":"1.t"}`, timeout, total)
 }
 
 func TestAnErrorIsAppliedUnlessItSaysNo(t *testing.T) {

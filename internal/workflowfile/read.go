@@ -151,6 +151,7 @@ func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
 		{"with", func(n *yaml.Node, path string) { s.With = r.with(n, path) }},
 		{"startBy", func(n *yaml.Node, path string) { s.StartBy = r.duration(n, path) }},
 		{"timeout", func(n *yaml.Node, path string) { s.Timeout = r.duration(n, path) }},
+		{"heartbeat", func(n *yaml.Node, path string) { s.Heartbeat = r.duration(n, path) }},
 		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
 		{"undo", func(n *yaml.Node, path string) { s.Undo = r.undo(n, path) }},
@@ -213,6 +214,7 @@ func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {
 		{"with", func(n *yaml.Node, path string) { u.With = r.with(n, path) }},
 		{"startBy", func(n *yaml.Node, path string) { u.StartBy = r.duration(n, path) }},
 		{"timeout", func(n *yaml.Node, path string) { u.Timeout = r.duration(n, path) }},
+		{"heartbeat", func(n *yaml.Node, path string) { u.Heartbeat = r.duration(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { u.Retry = r.retry(n, path) }},
 	})
 	return &u

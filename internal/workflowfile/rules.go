@@ -129,9 +129,42 @@ func (r rules) step(i int, s makegood.Step) {
 	r.needs(path, s)
 	r.with(path+".with", s.Agent, s.With)
 	r.duration(path+".startBy", "startBy", s.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
-	r.duration(path+".timeout", "timeout", s.Timeout, makegood.MinTimeout, makegood.MaxTimeout)
+	r.lasts(path, lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared})
 	r.retry(path+".retry", s.Retry)
 	r.undo(path+".undo", s)
+}
+
+// lasting is what is said of how long an attempt lasts.
+type lasting struct {
+	agent              string
+	timeout, heartbeat makegood.Duration
+	shared             bool
+}
+
+// lasts checks how long an attempt may take, and be silent.
+func (r rules) lasts(path string, l lasting) {
+	if l.heartbeat == 0 {
+		if over := l.timeout.Std(); over > makegood.MaxTimeout && over <= makegood.MaxClaim {
+			r.add(path+".timeout", "timeout %s is over %s, so the agent must heartbeat: say how often, such as heartbeat: 1m",
+				short(l.timeout), short(makegood.Duration(makegood.MaxTimeout)))
+			return
+		}
+		r.duration(path+".timeout", "timeout", l.timeout, makegood.MinTimeout, makegood.MaxTimeout)
+		return
+	}
+	heartbeat := path + ".heartbeat"
+	r.duration(heartbeat, "heartbeat", l.heartbeat, makegood.MinTimeout, makegood.MaxTimeout)
+	r.duration(path+".timeout", "timeout", l.timeout, makegood.MinTimeout, makegood.MaxClaim)
+	switch {
+	case l.agent == makegood.HTTPAgent:
+		r.add(heartbeat, "the agent http makes one request, and does not heartbeat")
+	case makegood.WaitsByItself(l.agent):
+		r.add(heartbeat, "nothing is sent to the agent %s, so nobody heartbeats", l.agent)
+	case l.shared:
+		r.add(heartbeat, "nobody claims what is not exclusive, so there is nothing that a heartbeat could move")
+	case l.heartbeat > l.timeout:
+		r.add(heartbeat, "heartbeat %s is over timeout %s", short(l.heartbeat), short(l.timeout))
+	}
 }
 
 func (r rules) retry(path string, retry makegood.Retry) {
@@ -191,7 +224,7 @@ func (r rules) undo(path string, s makegood.Step) {
 			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
 		}
 	case u.None:
-		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Retry != (makegood.Retry{}) {
+		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Heartbeat != 0 || u.Retry != (makegood.Retry{}) {
 			r.add(path, "an undo is none or says how, not both")
 		}
 	default:
@@ -220,8 +253,8 @@ func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
 	if u.StartBy != s.StartBy {
 		r.duration(path+".startBy", "startBy", u.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
 	}
-	if u.Timeout != s.Timeout {
-		r.duration(path+".timeout", "timeout", u.Timeout, makegood.MinTimeout, makegood.MaxTimeout)
+	if own := (lasting{u.Agent, u.Timeout, u.Heartbeat, s.Shared}); own != (lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared}) {
+		r.lasts(path, own)
 	}
 	if u.Retry != s.Retry {
 		r.retry(path+".retry", u.Retry)

@@ -70,7 +70,7 @@ func TestARuleThatIsBrokenIsSaidWithItsPlace(t *testing.T) {
 		{"a timeout is not negative", func(w *makegood.Workflow) { w.Timeout = -makegood.Second }, `timeout: timeout -1s is out of range: 10ms to 8760h`},
 		{"a duration is whole milliseconds", func(w *makegood.Workflow) { w.Timeout = makegood.Duration(1500*time.Microsecond) * 1000 }, ``},
 		{"a duration is no finer", func(w *makegood.Workflow) { w.Timeout = makegood.Second + 1 }, `timeout: timeout 1.000000001s is finer than a millisecond`},
-		{"a step's timeout", func(w *makegood.Workflow) { w.Steps[0].Timeout = makegood.Hour + makegood.Second }, `steps[0].timeout: timeout 1h0m1s is out of range: 10ms to 1h`},
+		{"a step's timeout", func(w *makegood.Workflow) { w.Steps[0].Timeout = makegood.Hour + makegood.Second }, `steps[0].timeout: timeout 1h0m1s is over 1h, so the agent must heartbeat: say how often, such as heartbeat: 1m`},
 		{"a step's startBy", func(w *makegood.Workflow) { w.Steps[0].StartBy = 73 * makegood.Hour }, `steps[0].startBy: startBy 73h is out of range: 10ms to 72h`},
 		{"attempts are not negative", func(w *makegood.Workflow) { w.Steps[0].Retry.Attempts = -1 }, `steps[0].retry.attempts: attempts -1 is out of range: 1 to 100`},
 		{"attempts are not too many", func(w *makegood.Workflow) { w.Steps[0].Retry.Attempts = 101 }, `steps[0].retry.attempts: attempts 101 is out of range: 1 to 100`},
@@ -125,10 +125,10 @@ func TestARuleThatIsBrokenIsSaidWithItsPlace(t *testing.T) {
 steps[0].undo.action: "?" cannot be the name of an action: want [A-Za-z][A-Za-z0-9_-]{0,62}
 steps[0].undo.with: not JSON
 steps[0].undo.startBy: startBy 100h is out of range: 10ms to 72h
-steps[0].undo.timeout: timeout 2h is out of range: 10ms to 1h
+steps[0].undo.timeout: timeout 2h is over 1h, so the agent must heartbeat: say how often, such as heartbeat: 1m
 steps[0].undo.retry.attempts: attempts 500 is out of range: 1 to 100`},
 		{"what an undo inherits is said once", func(w *makegood.Workflow) { w.Steps[0].Timeout, w.Steps[0].Agent = 2*makegood.Hour, "!" }, `steps[0].agent: "!" cannot be the name of an agent: want [A-Za-z][A-Za-z0-9_-]{0,62}
-steps[0].timeout: timeout 2h is out of range: 10ms to 1h`},
+steps[0].timeout: timeout 2h is over 1h, so the agent must heartbeat: say how often, such as heartbeat: 1m`},
 		{"with is JSON", func(w *makegood.Workflow) { w.Steps[0].With = raw(`{"a"`) }, `steps[0].with: not JSON`},
 		{"with has a limit", func(w *makegood.Workflow) {
 			w.Steps[0].With = raw(`"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"`)

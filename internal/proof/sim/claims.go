@@ -27,13 +27,24 @@ func directions(s job.StepState) iter.Seq2[bool, job.Activity] {
 }
 
 // plan is what the workflow says of a step, or of its undo.
-type plan struct{ startBy, timeout time.Duration }
+type plan struct {
+	startBy, silence time.Duration
+	// total is how long after its claim an attempt may last; zero: it heartbeats as it likes.
+	total time.Duration
+}
 
 func planOf(def makegood.Step, undo bool) plan {
 	if undo && def.CanUndo() {
-		return plan{def.Undo.StartBy.Std(), def.Undo.Timeout.Std()}
+		return lasting(def.Undo.StartBy, def.Undo.Timeout, def.Undo.Heartbeat)
 	}
-	return plan{def.StartBy.Std(), def.Timeout.Std()}
+	return lasting(def.StartBy, def.Timeout, def.Heartbeat)
+}
+
+func lasting(startBy, timeout, heartbeat makegood.Duration) plan {
+	if heartbeat > 0 {
+		return plan{startBy: startBy.Std(), silence: heartbeat.Std(), total: timeout.Std()}
+	}
+	return plan{startBy: startBy.Std(), silence: timeout.Std()}
 }
 
 // wroteClaim looks at every write of a claim item. w.mu is held.
@@ -60,6 +71,8 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 		w.violate(slot.Job, "law 4: %s is marked as unwanted, and its job does not say so", name)
 	case before.Attempt == after.Attempt && !before.Ends.IsZero() && !after.Ends.Equal(before.Ends):
 		w.violate(slot.Job, "law 4: %s is marked as unwanted twice", name)
+	case w.doing != lies && after.Closed == "" && w.outlives(slot, after):
+		w.violate(slot.Job, "law 4: %s goes on past the timeout of its step", name)
 	case !after.Ends.IsZero() && after.CompleteBy.After(after.Ends):
 		w.violate(slot.Job, "law 4: %s goes past the end that was set for it", name)
 	}
@@ -94,6 +107,16 @@ func (w *world) mayWrite(after store.ClaimItem, taken bool) bool {
 	return false
 }
 
+// outlives reports whether a claim that is kept alive by heartbeats is to last longer than its step allows. A liar's goes
+// on as it was written.
+func (w *world) outlives(slot store.Slot, item store.ClaimItem) bool {
+	def, known := w.stepOf(slot.Job, slot.Step)
+	total := max(planOf(def, false).total, planOf(def, true).total)
+	held, claimed := w.leases[item.LockedBy]
+	lied := claimed && held.timeout == 0 || strings.HasPrefix(item.LockedBy, "liar:")
+	return known && total > 0 && !lied && item.CompleteBy.After(item.StartedAt.Add(total))
+}
+
 // mayOverrule: only what cannot be true is written over.
 func (w *world) mayOverrule(slot store.Slot, j job.Job, before store.ClaimItem) {
 	// Who overrules has loaded the job since they saw the claim; another may have opened an attempt of that number since.
@@ -102,7 +125,11 @@ func (w *world) mayOverrule(slot store.Slot, j job.Job, before store.ClaimItem) 
 	}
 	s, _ := j.Step(slot.Step)
 	def, _ := w.stepOf(slot.Job, slot.Step)
-	longest := max(planOf(def, false).timeout, planOf(def, true).timeout) + makegood.MaxClaimAhead
+	forward, undo := planOf(def, false), planOf(def, true)
+	longest := max(forward.silence, undo.silence) + makegood.MaxClaimAhead
+	if total := max(forward.total, undo.total); total > 0 && before.CompleteBy.After(before.StartedAt.Add(total+makegood.MaxClaimAhead)) {
+		return
+	}
 	// A clock that is wrong by an hour and another that is wrong the other way take each other for liars.
 	if w.exact && before.Attempt <= s.Attempt && !before.CompleteBy.After(w.writer.looked.Add(longest)) {
 		w.violate(slot.Job, "law 4: the claim of %s is overruled, and is no lie", on(slot.Job, slot.Step, before.Attempt))
@@ -291,24 +318,24 @@ func (c change) silenceSeen(a job.Activity, step string, p plan) time.Time {
 	switch {
 	case item.Attempt > a.Attempt:
 		// A liar has written over what the job goes by. A clock may be an hour ahead without being one's lie.
-		return latest(at, time.Now().Add(10*p.timeout+makegood.MaxClaimAhead))
+		return latest(at, time.Now().Add(10*p.silence+makegood.MaxClaimAhead))
 	case item.Attempt != a.Attempt || item.LockedBy == "":
 		return at
 	}
 	if !c.exact {
 		// Whose clock was wrong how much is not asked: a Scheduler's may have set the look, and a save by a right one
 		// kept it.
-		return latest(at, item.CompleteBy.Add(10*p.timeout+makegood.MaxClaimAhead))
+		return latest(at, item.CompleteBy.Add(10*p.silence+makegood.MaxClaimAhead))
 	}
 	// A claim may be written long after it was begun: before that there is no silence to be seen.
 	silent := latest(item.CompleteBy, c.written[on(c.after.ID, step, a.Attempt)])
 	// Nobody knew of the claim: the waits are four times as long as the one before, and one may be cut by a quarter.
-	blind := a.At.Add(max(silent.Sub(a.At), p.timeout, c.period) * 16 / 3)
+	blind := a.At.Add(max(silent.Sub(a.At), p.silence, c.period) * 16 / 3)
 	if at.Before(blind) {
 		blind = at
 	}
 	// It was seen alive: as long as it has lived, up to ten heartbeats.
-	lived := min(max(silent.Sub(a.Opened()), p.timeout), 10*p.timeout)
+	lived := min(max(silent.Sub(a.Opened()), p.silence), 10*p.silence)
 	return latest(blind, silent.Add(lived))
 }
 

@@ -147,7 +147,7 @@ func (c change) due() (due time.Time, what string) {
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
 			case a.State == job.Dispatched && def.Shared:
-				sooner(a.At.Add(p.startBy+p.timeout), "the end of "+s.Name)
+				sooner(a.At.Add(p.startBy+p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched:
 				sooner(c.silenceSeen(a, s.Name, p), "a look at "+s.Name)
 			}

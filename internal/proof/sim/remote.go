@@ -103,9 +103,13 @@ func (a remote) hang(ctx context.Context, r *rand.Rand, task makegood.Task) erro
 
 // slow takes longer than the timeout; half the time it says so in time.
 func (a remote) slow(ctx context.Context, r *rand.Rand, task makegood.Task) error {
-	heartbeats := oneIn(r, 2)
-	for range 3 {
-		if err := wait(ctx, task.Timeout.Std()*6/10); err != nil {
+	heartbeats, parts := oneIn(r, 2), 3
+	if task.Heartbeat > 0 && heartbeats {
+		// Now and then longer than the attempt may last in all.
+		parts = 4 + task.Attempt%2*2*int(task.Timeout/task.Heartbeat)
+	}
+	for range parts {
+		if err := wait(ctx, task.Silence().Std()*6/10); err != nil {
 			return err
 		}
 		a.alive()

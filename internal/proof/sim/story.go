@@ -104,6 +104,9 @@ func (w *world) story() string {
 		}
 		fmt.Fprintf(&b, "step %s needs=%s attempts=%d backoff=%s max=%s startBy=%s timeout=%s",
 			s.Name, needs, s.Retry.Attempts, s.Retry.Backoff, s.Retry.Max, s.StartBy, s.Timeout)
+		if s.Heartbeat > 0 {
+			fmt.Fprintf(&b, " heartbeat=%s", s.Heartbeat)
+		}
 		switch {
 		case s.CanUndo():
 			fmt.Fprintf(&b, " undo undoAttempts=%d", s.Undo.Retry.Attempts)

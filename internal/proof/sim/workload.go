@@ -151,6 +151,10 @@ func rollStep(r *rand.Rand, i int, undoes bool) makegood.Step {
 			Max: makegood.Duration(10 * time.Second),
 		},
 	}
+	if s.Timeout%(4*makegood.Millisecond) == 0 && !s.Shared {
+		// Not rolled, so that every seed goes on rolling what it did.
+		s.Heartbeat, s.Timeout = s.Timeout, 4*s.Timeout
+	}
 	for n := range i {
 		if oneIn(r, i) || n == i-1 && oneIn(r, 2) {
 			s.Needs = append(s.Needs, "s"+strconv.Itoa(n))

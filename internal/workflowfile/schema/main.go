@@ -85,10 +85,12 @@ func step() *schema {
 			Type: "array", MaxItems: makegood.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
 			Description: "The steps that must be done or skipped before. Default: the step above; [] starts at once.",
 		},
-		"when":      {Type: "string", Description: `An expression "${ ... }" that gives true or false; false skips the step.`},
-		"with":      {Description: "The task's input; its strings may hold expressions. Default: the job's input."},
-		"startBy":   duration("How long a task may wait unclaimed before it is sent again. At most %v.", makegood.MaxStartBy).or(makegood.DefaultStartBy),
-		"timeout":   duration("How long an attempt may take, counted from its claim. At most %v.", makegood.MaxTimeout).or(makegood.DefaultTimeout),
+		"when":    {Type: "string", Description: `An expression "${ ... }" that gives true or false; false skips the step.`},
+		"with":    {Description: "The task's input; its strings may hold expressions. Default: the job's input."},
+		"startBy": duration("How long a task may wait unclaimed before it is sent again. At most %v.", makegood.MaxStartBy).or(makegood.DefaultStartBy),
+		"timeout": duration("How long an attempt may take, counted from its claim. At most %v; with a heartbeat 720h0m0s, "+
+			"which is then the default.", makegood.MaxTimeout).or(makegood.DefaultTimeout),
+		"heartbeat": duration("How long the agent may be silent while it works. At most %v. Default: the timeout.", makegood.MaxTimeout),
 		"exclusive": {Type: "boolean", Default: true, Description: "Claim before the effect. False: an attempt may run more than once."},
 		"retry":     {Ref: "#/$defs/retry"},
 		"undo": {
@@ -100,12 +102,13 @@ func step() *schema {
 
 func undo() *schema {
 	return object(makegood.Undo{}, map[string]*schema{
-		"agent":   name(makegood.AgentName, "Default: the step's."),
-		"action":  name(makegood.ActionName, "What the agent is asked to do. Only the http agent needs none."),
-		"with":    {Description: "Default: the step's; an http undo must say its own."},
-		"startBy": duration("Default: the step's. At most %v.", makegood.MaxStartBy),
-		"timeout": duration("Default: the step's. At most %v.", makegood.MaxTimeout),
-		"retry":   {Ref: "#/$defs/retry"},
+		"agent":     name(makegood.AgentName, "Default: the step's."),
+		"action":    name(makegood.ActionName, "What the agent is asked to do. Only the http agent needs none."),
+		"with":      {Description: "Default: the step's; an http undo must say its own."},
+		"startBy":   duration("Default: the step's. At most %v.", makegood.MaxStartBy),
+		"timeout":   duration("At most %v; with a heartbeat 720h0m0s. Default: the step's, with its heartbeat.", makegood.MaxTimeout),
+		"heartbeat": duration("At most %v. Default: the step's, where the undo says no timeout.", makegood.MaxTimeout),
+		"retry":     {Ref: "#/$defs/retry"},
 	})
 }
 

@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// KeepAlive heartbeats in the background until stop is called or ctx ends. It is for work that cannot say itself that it
+// goes on, such as one call that takes an hour: it keeps alive also what hangs. Work in parts calls Heartbeat between them.
+//
+// When the attempt is withdrawn, or over, ctx ends, with ErrWithdrawn or ErrOver as its cause. A heartbeat that fails is
+// tried again sooner. stop waits for the one that is under way; call it before the action returns.
+func KeepAlive(ctx context.Context) (stop func()) {
+	a, _ := attemptOf(ctx)
+	if a.lease == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		a.keepAlive(ctx)
+	}()
+	return func() {
+		cancel()
+		<-stopped
+	}
+}
+
+// keepAlive heartbeats three times while the attempt may be silent, so that one may fail.
+func (a attempt) keepAlive(ctx context.Context) {
+	every := max(a.task.Silence().Std()/3, makegood.MinTimeout)
+	next := time.NewTimer(every)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		err := a.lease.Heartbeat(ctx)
+		switch {
+		case err == nil:
+			next.Reset(every)
+		case errors.Is(err, ErrWithdrawn) || errors.Is(err, ErrOver) || !Failure(err).Retryable:
+			return
+		default:
+			next.Reset(every / 4)
+		}
+	}
+}
