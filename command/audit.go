@@ -25,9 +25,10 @@ func newAudit() *cobra.Command {
 		Use:   "audit",
 		Short: "Look for jobs that the index has lost",
 		Long: `Look at all jobs for those of which the index does not say what it should: unfinished jobs that no sweep
-would find, and entries that lead to no job. There should be none. The Supervisor looks for them too, a page
-at a time, and puts them back; this looks at all of them at once: at the process at --addr, at a deployed
-stack, or in the folder that --data names.
+would find, entries that lead to no job, and jobs that stand still, though every step of them is consistent,
+until a sweep that comes too late. There should be none. The Supervisor looks for them too, a page at a time,
+and puts them back; this looks at all of them at once: at the process at --addr, at a deployed stack, or in the
+folder that --data names, of which it does not see what stands still.
 
 --mend puts back what was found: what is due of such a job is done, and it is in the index again. It needs a
 process or a stack; an engine that is started on a folder does it by itself.

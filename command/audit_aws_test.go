@@ -5,12 +5,15 @@ package command
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Through the doors of a stack: a reader sees what was found, and an operator puts it back.
@@ -40,5 +43,31 @@ func TestAnAuditOfAStackFindsAndPutsBack(t *testing.T) {
 	}
 	if !strings.Contains(s.said(), `"job":"lost","verdict":"applied","reason":"","by":"`+operatorARN) {
 		t.Errorf("the door does not say who woke it:\n%s", s.said())
+	}
+}
+
+// A job whose steps are all consistent, and which nobody has moved on, has a key, and so is in the index: it is found all
+// the same, and put back.
+func TestAnAuditOfAStackFindsAJobThatStandsStill(t *testing.T) {
+	s := newDeployedStack(t)
+	s.job(t, "submit", "order", "--id", "still", "--input", `{"id":"still","customer":"c","total":1}`)
+	j, err := s.store.Load(t.Context(), "still")
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := store.Change{Job: j, Seen: j.CompleteBy}
+	change.Job.Steps[0].Forward = job.Activity{}
+	change.Job.CompleteBy = time.Now().Add(30 * 24 * time.Hour)
+	if err := s.store.Save(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	if out, _ := s.run(t, codeOtherwise, "audit", "--mend"); !strings.Contains(out, "still  Pending  unfinished, and nothing is under way or waited for  put back\n1 job looked at, 1 found astray, 1 put back") {
+		t.Errorf("audit --mend: got %q", out)
+	}
+	if out, _ := s.run(t, 0, "audit"); !strings.Contains(out, "1 job looked at, 0 found astray") {
+		t.Errorf("audit, when it was put back: got %q", out)
+	}
+	if j, err = s.store.Load(t.Context(), "still"); err != nil || j.Steps[0].Forward.State != job.Dispatched || j.Steps[0].Attempt != 2 {
+		t.Errorf("its first step: got %+v, %v, want a second attempt", j.Steps[0], err)
 	}
 }

@@ -39,6 +39,7 @@ const (
 	MetricConflicts   = "Conflicts"   // saves that were decided again
 	MetricClosed      = "Closed"      // attempts that were closed because nobody wants them any more
 	MetricLies        = "Lies"        // claims that could not be true, and were overruled
+	MetricStood       = "Stood"       // jobs that stood still, and were moved on
 	MetricSaved       = "Saved"       // saves
 	MetricTasks       = "Tasks"       // tasks sent
 	MetricReminders   = "Reminders"   // delayed events sent for what is due soon
@@ -68,7 +69,7 @@ const (
 // Metrics are the names of all metrics.
 func Metrics() []string {
 	return []string{
-		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricSaved, MetricTasks, MetricReminders,
+		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
 		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded,
 		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
 	}
@@ -149,6 +150,7 @@ func schedulerTotals(s scheduler.Stats) []total {
 		{MetricConflicts, s.Conflicts},
 		{MetricClosed, s.Closed},
 		{MetricLies, s.Lies},
+		{MetricStood, s.Stood},
 		{MetricSaved, s.Saves},
 		{MetricTasks, s.Tasks},
 		{MetricReminders, s.Reminders},

@@ -65,6 +65,13 @@ func (o *operator) Request(ctx context.Context, id string, r job.Requested) (job
 	return o.scheduler.Request(ctx, id, r)
 }
 
+// AuditPage reads a page of all jobs, and says which of them stand still; see httpapi.Backend.
+func (o *operator) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
+	page, next, err := o.Store.AuditPage(ctx, cursor, limit)
+	o.scheduler.Stands(ctx, page)
+	return page, next, err
+}
+
 // Wake puts back what an audit found; see httpapi.Backend.
 func (o *operator) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
 	return o.scheduler.Wake(ctx, id)

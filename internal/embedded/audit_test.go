@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"bytes"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -90,5 +92,56 @@ func TestAKeyThatIsLostWhileTheEngineRunsIsPutBack(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		w.ends("j", makegood.Processed)
+	})
+}
+
+// A job whose steps are all consistent, and which was not moved on: its second step was never begun, nothing is out, and its
+// key lies a month ahead. It has a key, so it is in the index; an audit says that it stands still, and moves it on. One
+// that waits for its start in a month is left alone.
+func TestAJobThatStandsStillIsFoundAndFinishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const month = 30 * 24 * time.Hour
+		var r troupe
+		var log logged
+		var inner store.Store
+		w := open(t, embedded.Config{
+			Agents: r.agents("a"), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			WrapStore: func(s store.Store) store.Store { inner = s; return s },
+		})
+		c := w.define("name: two\nsteps: [{name: first, agent: a}, {name: second, agent: a}]")
+		for _, id := range []string{"still", "later"} {
+			if _, _, err := w.engine.Submit(t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: []byte(`{}`), StartAt: time.Now().Add(month)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		still, err := inner.Load(t.Context(), "still")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := store.Change{Job: still, Seen: still.CompleteBy}
+		change.Job.StartAt = time.Time{}
+		change.Job.ProcessState = makegood.Processing
+		change.Job.Steps[0].Forward = job.Activity{State: job.Done, Attempt: 1, Tries: 1}
+		change.Job.Steps[0].Attempt = 1
+		if err := inner.Save(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+		page, _, err := w.engine.AuditPage(t.Context(), "", 10)
+		found := map[string]store.Stray{}
+		for _, a := range page {
+			found[a.Job] = a.Stray()
+		}
+		if want := map[string]store.Stray{"still": "unfinished, and nothing is under way or waited for", "later": ""}; err != nil || !maps.Equal(found, want) {
+			t.Errorf("an audit found %q, %v, want %q", found, err, want)
+		}
+		time.Sleep(2 * time.Hour)
+		w.ends("still", makegood.Processed)
+		if later, err := w.engine.Job(t.Context(), "later"); err != nil || later.ProcessState != makegood.Pending {
+			t.Errorf("the other: got %s, %v, want it Pending", later.ProcessState, err)
+		}
+		if n := strings.Count(log.String(), `msg="stray job"`); n != 1 || !strings.Contains(log.String(), "job=still") {
+			t.Errorf("the log names %d strays, want still once:\n%s", n, &log.text)
+		}
 	})
 }

@@ -318,9 +318,11 @@ func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor strin
 	return e.file.ListJobs(ctx, filter, cursor, limit)
 }
 
-// AuditPage reads a page of all jobs; see store.Auditor.
+// AuditPage reads a page of all jobs, and says which of them stand still; see store.Auditor.
 func (e *Engine) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
-	return e.auditor().AuditPage(ctx, cursor, limit)
+	page, next, err := e.auditor().AuditPage(ctx, cursor, limit)
+	e.scheduler.Stands(ctx, page)
+	return page, next, err
 }
 
 // auditor is the store that the engine works on, if it has an audit, or else its file.

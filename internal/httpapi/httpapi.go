@@ -61,7 +61,7 @@ type Backend interface {
 	// Request does what is asked of a job where the table of verbs allows it, and answers after that
 	// is stored.
 	Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error)
-	// Wake looks at a job that has lost its key, and gives it one; any other it leaves alone.
+	// Wake looks at a job that has lost its key or stands still, and gives it one that is right; any other it leaves alone.
 	Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error)
 	// Job reads a job, also one that comes with store.ErrNewer, and Payload what is too large for it.
 	Job(ctx context.Context, id string) (job.Job, error)

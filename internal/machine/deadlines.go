@@ -11,11 +11,17 @@ import (
 
 // deadlinePassed acts on everything that is due. It is only a hint that something may be: it acts if
 // the key that the Supervisor saw is still the one stored, and has passed. An audit may have seen none, of a job that
-// must have one: then the job is looked at, and gets one.
+// must have one, or one that is too late, of a job that stands still: then the job is looked at, and gets one that is right.
 func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
+	stands := ""
+	if e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy) && t.now.Before(e.Key) {
+		stands = t.standing()
+	}
 	switch {
 	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && len(t.job.Untold) == 0:
 		return Verdict{Kind: Stale, Reason: "the job has ended, and everybody was told"}
+	case stands != "":
+		// No sweep would come before it is too late.
 	case !e.Key.Equal(t.job.CompleteBy):
 		return Verdict{Kind: Stale, Reason: "CompleteBy has moved since it was seen"}
 	case t.now.Before(e.Key):
@@ -37,7 +43,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		t.dueStep(i)
 	}
 	t.nextRoundDue()
-	return Verdict{Kind: Applied}
+	return Verdict{Kind: Applied, Reason: stands}
 }
 
 // going reports whether the job is being moved on now.

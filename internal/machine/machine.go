@@ -52,7 +52,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	t.tell(j.ProcessState)
 	t.setKey(j.CompleteBy, t.mayRaise(event))
 	mustAllow(j.ProcessState, next.ProcessState)
-	return next, Verdict{Kind: Applied}
+	return next, verdict
 }
 
 // touch notes what every save brings along: a job that has no secret gets one, and nothing that was opened now was

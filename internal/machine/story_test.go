@@ -178,6 +178,9 @@ func (s *story) do(line string) string {
 	case "lose":
 		s.job.CompleteBy = time.Time{}
 		return ""
+	case "forget":
+		s.forget(a)
+		return s.show()
 	case "transitions":
 		s.job.Transitions = s.number(a.words[1])
 	case "submit":
@@ -207,6 +210,22 @@ func (s *story) do(line string) string {
 		return s.deliver(s.event(verb, a))
 	}
 	return ""
+}
+
+// forget is a hand that is not ours: it takes back that steps were begun, or that the job has ended, and moves the key.
+func (s *story) forget(a args) {
+	s.job.Steps = slices.Clone(s.job.Steps)
+	for i := range s.job.Steps {
+		if step := &s.job.Steps[i]; a.has(step.Name) {
+			step.Forward, step.Undo = job.Activity{}, job.Activity{}
+		}
+	}
+	if state, ok := a.values["is"]; ok {
+		s.job.ProcessState, s.job.FinishedAt = makegood.ProcessState(state), time.Time{}
+	}
+	if at, ok := a.values["key"]; ok {
+		s.job.CompleteBy = s.start.Add(s.duration(at).Std())
+	}
 }
 
 func (s *story) step(a args) makegood.Step {

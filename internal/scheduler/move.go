@@ -271,10 +271,15 @@ func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, re
 
 // count counts what became of an event.
 func (s *Scheduler) count(ctx context.Context, id string, e job.Event, v machine.Verdict) {
+	_, isDeadline := e.(job.DeadlinePassed)
+	stood := isDeadline && v.Kind == machine.Applied && v.Reason != ""
 	s.stats.Add(func(t *Stats) {
 		switch v.Kind {
 		case machine.Applied:
 			t.Applied++
+			if stood {
+				t.Stood++
+			}
 		case machine.Duplicate:
 			t.Duplicate++
 		case machine.Stale:
@@ -284,4 +289,7 @@ func (s *Scheduler) count(ctx context.Context, id string, e job.Event, v machine
 		}
 	})
 	s.config.Logger.DebugContext(ctx, "event", "job", id, "event", e.Cause(), "status", v.Kind, "reason", v.Reason)
+	if stood {
+		s.config.Logger.WarnContext(ctx, "stray job", "job", id, "event", e.Cause(), "why", v.Reason)
+	}
 }

@@ -18,10 +18,31 @@ func (s *Scheduler) Request(ctx context.Context, id string, r job.Requested) (jo
 	return s.moveAtOnce(ctx, id, r)
 }
 
-// Wake looks at a job that has lost its key, does what is due, and gives it one again; one that has its key, or needs
-// none, it leaves alone. It answers after that is saved.
+// Wake looks at a job that has lost its key, or stands still, does what is due, and gives it a key that is right; any other
+// it leaves alone. It answers after that is saved.
 func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
 	return s.moveAtOnce(ctx, id, job.DeadlinePassed{})
+}
+
+// Stands says of those jobs of an audit's page that no sweep will look at for long whether they stand still. It loads each
+// of them; one that cannot be loaded, or is a newer release's, is left as it is.
+func (s *Scheduler) Stands(ctx context.Context, page []store.Audited) {
+	now := s.now()
+	var far []*store.Audited
+	for i := range page {
+		if page[i].FarOff(now) {
+			far = append(far, &page[i])
+		}
+	}
+	inParallel(len(far), func(i int) {
+		j, err := s.config.Jobs.Load(ctx, far[i].Job)
+		if err != nil {
+			return
+		}
+		if compiled, err := s.definition(ctx, j.Definition); err == nil {
+			far[i].Standing = store.Stray(machine.Standing(compiled.Workflow, j, now))
+		}
+	})
 }
 
 // Reply moves a job by the reply of an agent that waits for the answer. It answers after that is saved: that it changed

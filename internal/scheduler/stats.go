@@ -14,4 +14,6 @@ type Stats struct {
 	// Closed are the attempts that were closed because they were not wanted any more, Lies the claims that could not
 	// be true.
 	Closed, Lies int64
+	// Stood are the jobs that an audit found standing still, and that were moved on.
+	Stood int64
 }

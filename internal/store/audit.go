@@ -30,6 +30,18 @@ type Audited struct {
 	Told, Untold bool
 	// NoJob: it is an item in the index, and no job.
 	NoJob bool
+	// Standing is in which way it stands still that should not, where somebody who can decide about jobs has looked.
+	Standing Stray
+}
+
+// auditFar is how far ahead a key is that an audit asks about: further than that of a job which waits for a person, and so
+// far that the sweep that finds it may be too late to be of use.
+const auditFar = makegood.FarKey + time.Hour
+
+// FarOff reports whether no sweep will look at the job for long, so that it is worth looking whether it stands still:
+// most such jobs wait for something.
+func (a Audited) FarOff(now time.Time) bool {
+	return a.Indexed && !a.NoJob && !a.ProcessState.Finished() && a.CompleteBy.After(now.Add(auditFar))
 }
 
 // Stray is what is wrong with a job of which the index does not say what it should. Empty: nothing.
@@ -60,7 +72,7 @@ func (a Audited) Stray() Stray {
 	case finished && a.Told && a.Indexed:
 		return StrayKey
 	default:
-		return ""
+		return a.Standing
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *Supervisor) audit(ctx context.Context) (AuditResult, error) {
 	}
 	lost := s.strays(ctx, page)
 	r.Audited, r.Stray = len(page), lost.found
-	if r.Sent, err = s.send(ctx, lost.keyless); err != nil {
+	if r.Sent, err = s.send(ctx, append(lost.keyless, s.farOff(page)...)); err != nil {
 		return r, err
 	}
 	if next == "" {
@@ -112,6 +112,18 @@ func (s *Supervisor) strays(ctx context.Context, page []store.Audited) lost {
 		}
 	}
 	return l
+}
+
+// farOff are those jobs of a page that no sweep will look at for long. Whether one waits or stands still the Scheduler
+// knows: it is told of each, with the key that it has, and leaves alone what waits.
+func (s *Supervisor) farOff(page []store.Audited) []store.Entry {
+	var far []store.Entry
+	for _, a := range page {
+		if a.FarOff(s.config.Now()) {
+			far = append(far, store.Entry{CompleteBy: a.CompleteBy, Job: a.Job})
+		}
+	}
+	return far
 }
 
 // memory keeps places for as long as the process lives.

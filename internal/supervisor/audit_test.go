@@ -180,3 +180,24 @@ func TestTheAuditTellsOfWhatNoSweepFindsWithTheKeyThatItHas(t *testing.T) {
 		t.Errorf("told of %v, want of unfinished with its key and of untold with none", got)
 	}
 }
+
+// Of an unfinished job that no sweep will look at for long the Scheduler is told, with the key that it has: it may stand
+// still. It is counted as no stray, since most such jobs wait.
+func TestTheAuditTellsOfWhatNoSweepWillLookAtForLong(t *testing.T) {
+	w := newWorld(t, 1)
+	far := noon.Add(26 * time.Hour)
+	w.config.Auditor, w.config.Now = page{
+		{Job: "far", ProcessState: makegood.Processing, CompleteBy: far, Indexed: true},
+		{Job: "near", ProcessState: makegood.Processing, CompleteBy: noon.Add(25 * time.Hour), Indexed: true},
+		{Job: "ended", ProcessState: makegood.Processed, CompleteBy: far, Indexed: true, Untold: true},
+		{Job: "nothing", CompleteBy: far, Indexed: true, NoJob: true},
+	}, func() time.Time { return noon }
+	w.walk(supervisor.New(w.config), supervisor.AuditResult{Audited: 4, Stray: 1, Sent: 1})
+	records, err := w.queue.Receive(t.Context(), "events", 10)
+	if err != nil || len(records) != 1 {
+		t.Fatalf("got %d events, %v, want 1", len(records), err)
+	}
+	if id, event, err := wire.DecodeEvent(records[0].Body); err != nil || id != "far" || !event.(job.DeadlinePassed).Key.Equal(far) {
+		t.Errorf("got %s, %#v, %v, want far and its key", id, event, err)
+	}
+}
