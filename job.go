@@ -58,9 +58,12 @@ type Activity struct {
 	// Attempt is the number of the latest attempt; 0 before the first.
 	Attempt      int `json:"attempt"`
 	FailureCount int `json:"failureCount"`
-	// LockedBy and CompleteBy are those of the claim, while an attempt is claimed.
+	// LockedBy and CompleteBy are those of the claim, while an attempt is claimed. While the step waits, CompleteBy is its
+	// deadline.
 	LockedBy   *string    `json:"lockedBy"`
 	CompleteBy *time.Time `json:"completeBy"`
+	// CompletedBy is who completed it from outside, as whoever took that knows; nil: nobody, or nobody who is known.
+	CompletedBy *string `json:"completedBy"`
 	StartedAt  *time.Time `json:"startedAt"`
 	FinishedAt *time.Time `json:"finishedAt"`
 	// Output is what it gave; null where it gave nothing or payloads were not asked for.

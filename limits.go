@@ -52,6 +52,8 @@ const (
 	// embedded engine before the job goes to Error: such a step may be what kills the engine.
 	MaxInterruptions = 20
 
+	// MaxRequestBytes is how long the name of a request or a completion may be.
+	MaxRequestBytes = 128
 	// MaxRequests is how many of the requests that were granted last a job remembers by name.
 	MaxRequests = 16
 	// MaxLockedByBytes is how long the LockedBy of a claim may be: an instance and a nonce.
@@ -82,6 +84,8 @@ const (
 	MaxChoiceBytes = 64
 	// MaxQuestionBytes is how long the question of an approval may be.
 	MaxQuestionBytes = 4 << 10
+	// MaxCompletionTokenBytes is how long a completion token can be.
+	MaxCompletionTokenBytes = 512
 	// MaxCompletedByBytes is how much is kept of who completed a step.
 	MaxCompletedByBytes = 100
 

@@ -10,7 +10,10 @@
 package makegood
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -52,10 +55,10 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// ParseDuration reads a duration such as "500ms", "30s", "1h30m". It refuses negative ones, those
+// ParseDuration reads a duration such as "500ms", "30s", "1h30m", "3d", "1d12h"; a day is 24 hours. It refuses negative ones, those
 // without a unit, and those that are not whole milliseconds, which nothing here could keep.
 func ParseDuration(text string) (Duration, error) {
-	d, err := time.ParseDuration(text)
+	d, err := parseDays(text)
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%q is not a duration: want a number and a unit, such as 500ms, 30s or 1h30m", text)
@@ -65,4 +68,21 @@ func ParseDuration(text string) (Duration, error) {
 		return 0, fmt.Errorf("%q is finer than a millisecond", text)
 	}
 	return Duration(d), nil
+}
+
+// parseDays reads a duration that may begin with whole days.
+func parseDays(text string) (time.Duration, error) {
+	days, rest, found := strings.Cut(text, "d")
+	if !found {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.ParseUint(days, 10, 16)
+	if err != nil || rest == "" {
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	d, err := time.ParseDuration(rest)
+	if err == nil && (d < 0 || strings.HasPrefix(rest, "+")) {
+		err = errors.New("a sign behind the days")
+	}
+	return time.Duration(n)*24*time.Hour + d, err
 }

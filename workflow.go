@@ -246,7 +246,11 @@ func (s Step) withDefaults() Step {
 	s.Action = or(s.Action, s.Name)
 	s.StartBy = or(s.StartBy, DefaultStartBy)
 	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
-	s.Retry = s.Retry.or(Retry{DefaultAttempts, DefaultBackoff, DefaultMax})
+	attempts := DefaultAttempts
+	if WaitsByItself(s.Agent) {
+		attempts = 1 // Who did not answer is not asked again, unless the workflow says so.
+	}
+	s.Retry = s.Retry.or(Retry{attempts, DefaultBackoff, DefaultMax})
 	if !s.CanUndo() {
 		return s
 	}

@@ -74,6 +74,7 @@ type Stats struct {
 	Withdrawn int64 // nobody wanted the attempt any more, or there was no such job
 	Succeeded int64 // a success was replied
 	Failed    int64 // a failure was replied
+	Waiting   int64 // it was replied that the step waits
 	Late      int64 // nothing was said, because CompleteBy had passed or the attempt was replaced
 	Poisoned  int64 // the message went into quarantine
 	Left      int64 // the message was left to a newer release

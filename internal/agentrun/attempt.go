@@ -85,7 +85,7 @@ func (a *attempt) run() error {
 		a.stats.Add(func(t *Stats) { t.Late++ })
 		a.note(slog.LevelWarn, "said nothing past CompleteBy", "late", "returned", returned)
 		return nil
-	case worked.err != nil && a.batch.Err() != nil && agent.Failure(worked.err).Retryable:
+	case worked.err != nil && a.batch.Err() != nil && stopped(worked.err):
 		// We were told to stop, which is no failure of the step. The embedded engine ends the attempt
 		// as interrupted when it starts again, the Supervisor at CompleteBy.
 		a.note(slog.LevelInfo, "stopped at the end of the process", "stopped")
@@ -237,9 +237,18 @@ func (a *attempt) call() (worked result) {
 	return worked
 }
 
+// stopped reports whether an error says nothing but that the agent was told to stop.
+func stopped(err error) bool {
+	_, waits := agent.Waits(err)
+	return !waits && agent.Failure(err).Retryable
+}
+
 // outcome puts what the agent returned into words.
 func (a *attempt) outcome(worked result) job.Event {
 	err := worked.err
+	if deadline, waits := agent.Waits(err); waits {
+		return job.StepWaiting{Reply: a.replies(), Deadline: makegood.Instant(deadline)}
+	}
 	if err == nil {
 		err = checkOutput(worked.output)
 	} else if errors.Is(a.lease.Err(), context.DeadlineExceeded) {
@@ -300,6 +309,9 @@ func (a *attempt) count(event job.Event) {
 	case job.StepSucceeded:
 		a.stats.Add(func(t *Stats) { t.Succeeded++ })
 		a.note(slog.LevelDebug, "told a success", "succeeded")
+	case job.StepWaiting:
+		a.stats.Add(func(t *Stats) { t.Waiting++ })
+		a.note(slog.LevelDebug, "told that the step waits", "waiting", "until", event.Deadline)
 	case job.StepFailed:
 		a.stats.Add(func(t *Stats) { t.Failed++ })
 		// The message may quote a payload; the job keeps it, the log does not.

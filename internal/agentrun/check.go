@@ -24,7 +24,7 @@ func Check(handlers []agent.Handler) error {
 		switch {
 		case err != nil:
 			wrong = append(wrong, err)
-		case name == makegood.HTTPAgent:
+		case name == makegood.HTTPAgent || makegood.WaitsByItself(name):
 			wrong = append(wrong, fmt.Errorf("%q is built in; give yours another name", name))
 		case seen[name]:
 			wrong = append(wrong, fmt.Errorf("the agent %q is given twice", name))

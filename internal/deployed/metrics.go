@@ -51,6 +51,7 @@ const (
 	MetricClaimsLost = "ClaimsLost" // another claim held the attempt
 	MetricWithdrawn  = "Withdrawn"  // nobody wanted the attempt any more
 	MetricSucceeded  = "Succeeded"
+	MetricWaiting    = "Waiting"
 	MetricFailed     = "Failed"
 	MetricLate       = "Late" // nothing was said, past CompleteBy
 	// Of the Supervisor.
@@ -70,7 +71,7 @@ const (
 func Metrics() []string {
 	return []string{
 		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
-		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded,
+		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
 		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
 	}
 }
@@ -167,6 +168,7 @@ func agentTotals(s agentrun.Stats) []total {
 		{MetricClaimsLost, s.Taken},
 		{MetricWithdrawn, s.Withdrawn},
 		{MetricSucceeded, s.Succeeded},
+		{MetricWaiting, s.Waiting},
 		{MetricFailed, s.Failed},
 		{MetricLate, s.Late},
 		{MetricPoison, s.Poisoned},

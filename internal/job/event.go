@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -52,16 +52,6 @@ type StepFailed struct {
 type StepWaiting struct {
 	Reply
 	Deadline time.Time
-}
-
-// Place is a step in a round and a direction, and how the one who speaks of it knows it.
-type Place struct {
-	Step string
-	Undo bool
-	// Round is that of the job; 0, which a token never has: whichever it is in.
-	Round int
-	// Token is the completion token; empty where whoever asks is known, and named the step by its address.
-	Token string
 }
 
 // StepCompleted: somebody or something outside says how a step has ended.
@@ -182,16 +172,8 @@ func (e StepCompleted) Answer() string {
 	if e.Error != nil {
 		return ShortHash(fmt.Sprintf("failed\n%t\n%s\n%s", e.Error.Retryable, e.Error.Applied, e.Error.Message))
 	}
-	return ShortHash("done\n" + e.Output.Ref + "\n" + string(e.Output.Inline))
-}
-
-// String is STEP/ROUND, with /undo behind it for an undo.
-func (p Place) String() string {
-	text := p.Step + "/" + strconv.Itoa(p.Round)
-	if p.Undo {
-		text += "/undo"
-	}
-	return text
+	// The key of a value that is kept elsewhere ends with a hash of it.
+	return ShortHash("done\n" + e.Output.Ref[strings.LastIndexByte(e.Output.Ref, '#')+1:] + "\n" + string(e.Output.Inline))
 }
 
 // ShortHash names a text in eleven characters, for what a job remembers.

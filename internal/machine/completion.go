@@ -5,20 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
-
-// completionScheme is the number of the way in which completion tokens are made. What stands before it tells them from
-// those of attempts.
-const completionScheme = 1
 
 // CompletionToken returns the completion token of a step in the job's round, in one direction. It says by itself what it
 // is for, and behind that an HMAC of it under the job's secret. No attempt's token can be made from it, nor the other way
@@ -27,58 +21,15 @@ func CompletionToken(j job.Job, step string, undo bool) string {
 	if len(j.Secret) == 0 {
 		return ""
 	}
-	says := completionSays(j.ID, step, undo, j.Round)
-	return fmt.Sprintf("c%d.%s.%s", completionScheme, base64.RawURLEncoding.EncodeToString([]byte(says)), completionMAC(j, says))
+	p := job.Place{Step: step, Undo: undo, Round: j.Round}
+	return job.WriteCompletionToken(j.ID, p, completionCode(j, p))
 }
 
-// completionSays is what a completion token is for. Neither ids nor names of steps have such a byte between them.
-func completionSays(id, step string, undo bool, round int) string {
-	direction := "forward"
-	if undo {
-		direction = "undo"
-	}
-	return strings.Join([]string{id, step, strconv.Itoa(round), direction}, "\x00")
-}
-
-// completionMAC begins with a byte that no name of a step begins with, so it is never the MAC of an attempt.
-func completionMAC(j job.Job, says string) string {
+// completionCode begins with a byte that no name of a step begins with, so it is never the code of an attempt.
+func completionCode(j job.Job, p job.Place) string {
 	mac := hmac.New(sha256.New, j.Secret)
-	mac.Write([]byte("\x00completion\x00" + says))
+	mac.Write([]byte("\x00completion\x00" + p.Says(j.ID)))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:tokenBytes])
-}
-
-// ErrCompletionToken: a text is no completion token. ErrLaterCompletionToken: it is one that only a later release can read.
-var (
-	ErrCompletionToken      = errors.New("is no completion token")
-	ErrLaterCompletionToken = errors.New("is a completion token of a later release")
-)
-
-// maxCompletionToken is how long a completion token can be.
-const maxCompletionToken = 512
-
-// ReadCompletionToken says of which job and step a completion token speaks. Whether it is genuine only the job can tell.
-func ReadCompletionToken(token string) (id string, at job.Place, err error) {
-	parts := strings.Split(token, ".")
-	if len(token) > maxCompletionToken || len(parts) < 2 || !strings.HasPrefix(parts[0], "c") {
-		return "", job.Place{}, ErrCompletionToken
-	}
-	scheme, err := strconv.Atoi(parts[0][1:])
-	if err != nil || scheme < completionScheme || strconv.Itoa(scheme) != parts[0][1:] {
-		return "", job.Place{}, ErrCompletionToken
-	}
-	if scheme > completionScheme {
-		return "", job.Place{}, ErrLaterCompletionToken
-	}
-	says, err := base64.RawURLEncoding.Strict().DecodeString(parts[1])
-	fields := strings.Split(string(says), "\x00")
-	if err != nil || len(parts) != 3 || len(fields) != 4 {
-		return "", job.Place{}, ErrCompletionToken
-	}
-	round, err := strconv.Atoi(fields[2])
-	if err != nil || round < 1 || makegood.CheckJobID(fields[0]) != nil || fields[1] == "" || fields[3] != "forward" && fields[3] != "undo" {
-		return "", job.Place{}, ErrCompletionToken
-	}
-	return fields[0], job.Place{Step: fields[1], Undo: fields[3] == "undo", Round: round, Token: token}, nil
 }
 
 // place is the fence of completions: it says which side of which step one speaks of, and whether it may speak.
@@ -102,12 +53,7 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 
 // genuineCompletion reports whether the token of a place is the one that was made for it.
 func genuineCompletion(j job.Job, p job.Place) bool {
-	if len(j.Secret) == 0 {
-		return false
-	}
-	_, mac, _ := strings.Cut(strings.TrimPrefix(p.Token, "c"), ".")
-	_, mac, _ = strings.Cut(mac, ".")
-	return hmac.Equal([]byte(completionMAC(j, completionSays(j.ID, p.Step, p.Undo, p.Round))), []byte(mac))
+	return len(j.Secret) > 0 && hmac.Equal([]byte(completionCode(j, p)), []byte(p.Code()))
 }
 
 // completed takes an answer from outside. The first wins, the same again is the same, and a later one is told what stands.

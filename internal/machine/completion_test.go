@@ -13,7 +13,7 @@ func TestACompletionTokenSaysWhatItIsFor(t *testing.T) {
 	j := job.Job{ID: "trip-1", Round: 3, Secret: []byte("sixteen bytes ok")}
 	for _, undo := range []bool{false, true} {
 		token := machine.CompletionToken(j, "charge", undo)
-		id, at, err := machine.ReadCompletionToken(token)
+		id, at, err := job.ReadCompletionToken(token)
 		if want := (job.Place{Step: "charge", Undo: undo, Round: 3, Token: token}); err != nil || id != "trip-1" || at != want {
 			t.Errorf("got %s, %+v, %v, want trip-1, %+v", id, at, err, want)
 		}
@@ -27,11 +27,11 @@ func TestACompletionTokenSaysWhatItIsFor(t *testing.T) {
 		"c1.dHJpcC0xAGNoYXJnZQAwAGZvcndhcmQ.AAAAAAAAAAAAAAAAAAAAAA", // round 0
 		"c1.dHJpcC0xAGNoYXJnZQAxAHVw.AAAAAAAAAAAAAAAAAAAAAA",        // direction "up"
 	} {
-		if _, _, err := machine.ReadCompletionToken(text); !errors.Is(err, machine.ErrCompletionToken) {
+		if _, _, err := job.ReadCompletionToken(text); !errors.Is(err, job.ErrCompletionToken) {
 			t.Errorf("%q: got %v, want that it is none", text, err)
 		}
 	}
-	if _, _, err := machine.ReadCompletionToken("c2.anything"); !errors.Is(err, machine.ErrLaterCompletionToken) {
+	if _, _, err := job.ReadCompletionToken("c2.anything"); !errors.Is(err, job.ErrLaterCompletionToken) {
 		t.Errorf("of a later scheme: got %v", err)
 	}
 }
@@ -43,7 +43,7 @@ func TestTokensAreForOneThing(t *testing.T) {
 	if machine.Genuine(j, job.Reply{Step: "charge", Attempt: 1, Token: token}) {
 		t.Error("a completion token counts as that of an attempt")
 	}
-	if _, _, err := machine.ReadCompletionToken(machine.Token(j, "charge", 1)); err == nil {
+	if _, _, err := job.ReadCompletionToken(machine.Token(j, "charge", 1)); err == nil {
 		t.Error("the token of an attempt counts as a completion token")
 	}
 	seen := map[string]string{}

@@ -58,7 +58,7 @@ func (s *story) place(a args) job.Place {
 	if a.has("forged") {
 		token = token[:len(token)-4] + "AAAA"
 	}
-	_, p, err := machine.ReadCompletionToken(token)
+	_, p, err := job.ReadCompletionToken(token)
 	if err != nil {
 		s.t.Fatal(err)
 	}

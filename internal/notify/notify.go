@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -32,6 +33,31 @@ type Notice struct {
 	// ReplyTo is the registered name of who listens to the job; empty: only operators, of an Error.
 	ReplyTo string
 	job.Announcement
+}
+
+// Asker tells those who are asked to complete a step that waits. An error means that they are told again; told twice, they
+// recognise it by job, step, round, direction and N.
+type Asker interface {
+	// Ask tells who is registered under a name.
+	Ask(ctx context.Context, name string, q Question) error
+}
+
+// Question is what those are told who are asked. It has the step's completion token: whoever reads it may answer. It is to be
+// written to no log.
+type Question struct {
+	Job, Workflow, Step string
+	// Undo: it is the step's undo that waits. Round is that of the job, N counts the askings.
+	Undo  bool
+	Round int
+	N     int
+	// Since is when the step began to wait, Deadline when it ends without an answer.
+	Since, Deadline time.Time
+	// Text is an approval's question, Choices its answers; none: any output.
+	Text    string
+	Choices []string
+	// Completion is the completion token, Link where a person can answer with it; empty: nowhere.
+	Completion string
+	Link       string
 }
 
 // Log writes to a log.

@@ -22,11 +22,15 @@ type Config struct {
 	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are distinguished.
 	Notifier notify.Notifier
 	Listener notify.Notifier
+	// Asker tells those who are asked to complete a step that waits; nil: a workflow that asks somebody is refused.
+	Asker notify.Asker
+	// Link makes the link of a completion token, under which a person can answer; nil: there is none.
+	Link func(completion string) string
 	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.
 	Events     string
 	Quarantine string
 	Tasks      func(agent string) string
-	// Replies are the registered names that a submission may give as replyTo.
+	// Replies are the registered names that a submission may give as replyTo, and a workflow as those who are asked.
 	Replies []string
 	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
 	Agents []string

@@ -158,7 +158,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
 		}
 	}()
-	e = m.values.spill(e)
+	e = m.values.spill(j, e)
 	facts := s.facts(m.known)
 	for {
 		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, m.now)

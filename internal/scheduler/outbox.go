@@ -67,6 +67,8 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 			w.fail(s.remind(out, w, c))
 		case job.CloseAttempt:
 			w.unwanted = append(w.unwanted, c)
+		case job.Ask:
+			w.asks = append(w.asks, c)
 		case job.Announce:
 			w.notices = append(w.notices, c.Announcement)
 		case job.AlertAgent:
@@ -78,7 +80,7 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	err := s.dispatch(ctx, out, w, tasks)
 	if park := new(parkError); errors.As(err, &park) {
 		park.seen = w.moved.job.CompleteBy
-		w.notices, w.unwanted = nil, nil
+		w.notices, w.unwanted, w.asks = nil, nil, nil
 		w.fail(s.park(ctx, w.job, park))
 		return
 	}

@@ -18,6 +18,16 @@ func (s *Scheduler) Request(ctx context.Context, id string, r job.Requested) (jo
 	return s.moveAtOnce(ctx, id, r)
 }
 
+// Complete takes an answer from outside to a step that waits, or will. It answers after it is saved.
+func (s *Scheduler) Complete(ctx context.Context, id string, e job.StepCompleted) (job.Job, machine.Verdict, error) {
+	return s.moveAtOnce(ctx, id, e)
+}
+
+// Extend has a step wait longer. It answers after that is saved.
+func (s *Scheduler) Extend(ctx context.Context, id string, e job.WaitExtended) (job.Job, machine.Verdict, error) {
+	return s.moveAtOnce(ctx, id, e)
+}
+
 // Wake looks at a job that has lost its key, or stands still, does what is due, and gives it a key that is right; any other
 // it leaves alone. It answers after that is saved.
 func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {

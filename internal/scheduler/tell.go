@@ -35,12 +35,13 @@ const (
 // job who was told. What could not be told holds up neither the job nor its events: it stays in the job, which
 // stays in the index, and the Supervisor comes to it.
 func (s *Scheduler) tell(ctx context.Context, w *work) {
-	if len(w.notices) == 0 {
+	if len(w.notices) == 0 && len(w.asks) == 0 {
 		return
 	}
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	var told, heard, unheard int
+	var asked []job.Event
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		told, _ = s.announce(within, w, s.config.Notifier, func(a job.Announcement) bool { return a.Operator })
@@ -48,8 +49,9 @@ func (s *Scheduler) tell(ctx context.Context, w *work) {
 	wg.Go(func() {
 		heard, unheard = s.announce(within, w, s.config.Listener, func(a job.Announcement) bool { return a.Listener })
 	})
+	wg.Go(func() { asked = s.askAll(within, w) })
 	wg.Wait()
-	if e := toldOf(told, heard, unheard); len(e) > 0 {
+	if e := append(toldOf(told, heard, unheard), asked...); len(e) > 0 {
 		// Nothing follows from who was told; what was not told now is told in its time.
 		_, err := s.moveOrPark(ctx, w.job, e)
 		w.fail(err)

@@ -40,7 +40,10 @@ func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
 // turns one that is too large for anything into a failure.
-func (v *values) spill(e job.Event) job.Event {
+func (v *values) spill(j job.Job, e job.Event) job.Event {
+	if c, ok := e.(job.StepCompleted); ok {
+		return v.spillCompleted(j, c)
+	}
 	success, ok := e.(job.StepSucceeded)
 	if !ok || len(success.Output.Inline) <= makegood.MaxInlineBytes {
 		return e
@@ -56,6 +59,21 @@ func (v *values) spill(e job.Event) job.Event {
 	}
 	success.Output = v.keep(v.outputKey(success.Step, success.Attempt, success.Output.Inline), success.Output.Inline)
 	return success
+}
+
+// spillCompleted does so with what somebody outside gave, which was measured at the door. It is kept under the attempt that
+// it completes; one that comes early, before the first, under none.
+func (v *values) spillCompleted(j job.Job, c job.StepCompleted) job.Event {
+	if len(c.Output.Inline) <= makegood.MaxInlineBytes {
+		return c
+	}
+	s, _ := j.Step(c.Step)
+	attempt := s.Forward.Attempt
+	if c.Undo {
+		attempt = s.Undo.Attempt
+	}
+	c.Output = v.keep(v.outputKey(c.Step, attempt, c.Output.Inline), c.Output.Inline)
+	return c
 }
 
 // outputKey names an output by its attempt and by its content. What a reply brought that changed nothing, or a
@@ -94,6 +112,11 @@ func (v *values) write(ctx context.Context, j job.Job) error {
 	refs := []string{j.Input.Ref}
 	for _, s := range j.Steps {
 		refs = append(refs, s.Forward.Output.Ref, s.Undo.Output.Ref)
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.Completion != nil {
+				refs = append(refs, a.Completion.Output.Ref)
+			}
+		}
 	}
 	for _, ref := range refs {
 		value, ok := v.fresh[ref]
@@ -234,6 +257,9 @@ func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, dat
 	}
 	if n := len(input.Value); n > makegood.MaxPayloadBytes {
 		return machine.Fact{Err: fmt.Sprintf("with gives %d bytes, the limit is %d", n, makegood.MaxPayloadBytes)}, none, nil
+	}
+	if agent := machine.AgentOf(c.Workflow, w.Step, w.Undo); makegood.WaitsByItself(agent) {
+		return waitFact(agent, input.Value), input, nil
 	}
 	return machine.Fact{Run: true}, input, nil
 }

@@ -32,7 +32,9 @@ type work struct {
 	sent     map[job.Dispatch]bool
 	// notices are what is to be told of the job as it was moved last, and alerts are the agents that claim nothing.
 	notices []job.Announcement
-	alerts  []string
+	// asks are those who are to be told that a step waits for them.
+	asks   []job.Ask
+	alerts []string
 	// err is all that failed: the records must come again.
 	err error
 }
@@ -44,7 +46,7 @@ func (w *work) came(e job.Event, record events.SQSMessage) {
 
 // becomes takes a job as it was moved. Who is told is told of that, and not of what was to be told before.
 func (w *work) becomes(m moved) {
-	w.moved, w.notices = m, nil
+	w.moved, w.notices, w.asks = m, nil, nil
 	w.verdicts = append(w.verdicts, m.verdicts...)
 }
 

@@ -144,6 +144,12 @@ func activity(a job.Activity, claim job.Claim) makegood.Activity {
 			v.Error.Applied = makegood.AppliedUnknown
 		}
 	}
+	if a.State == job.Waiting {
+		v.CompleteBy = moment(a.Wait.Deadline)
+	}
+	if a.Completion != nil && (a.State == job.Done || a.State == job.Failed) {
+		v.CompletedBy = text(a.Completion.By)
+	}
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
 		v.State, v.LockedBy = makegood.Claimed, text(claim.LockedBy)
 		v.CompleteBy = moment(claim.CompleteBy)

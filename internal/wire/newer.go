@@ -21,11 +21,12 @@ var errNewerDeadline = fmt.Errorf("%w: a deadline", ErrNewer)
 // known are the types of message that this release knows. One of them where it does not belong is poison.
 var known = []string{
 	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, TypeSubmit,
+	typeStepWaiting, typeStepCompleted, typeWaitExtended,
 	typeAnnouncement, typeAgentSilent, "Quarantined",
 }
 
 // inner are the events that the engine tells itself, and no release reads from a message: who sends one is a forger.
-var inner = []string{"AttemptClosed", "DispatchRefused", "Interrupted", "NotHeard", "Requested", "Told"}
+var inner = []string{"AttemptClosed", "Asked", "NotAsked", "DispatchRefused", "Interrupted", "NotHeard", "Requested", "Told"}
 
 // maxVersion is the highest version, and wellFormed what the types of any version look like: what is neither is garbage.
 const maxVersion = 9999

@@ -39,6 +39,9 @@ const (
 	typeSubmitted      = "Submitted"
 	typeStepSucceeded  = "StepSucceeded"
 	typeStepFailed     = "StepFailed"
+	typeStepWaiting    = "StepWaiting"
+	typeStepCompleted  = "StepCompleted"
+	typeWaitExtended   = "WaitExtended"
 	typeDeadlinePassed = "DeadlinePassed"
 )
 
@@ -104,6 +107,11 @@ type event struct {
 	Output    json.RawMessage `json:"output,omitempty"`
 	Error     *replyError     `json:"error,omitempty"`
 	Key       time.Time       `json:"key,omitzero"`
+	// Deadline is that of a step that waits: said by its agent, or moved by whoever completes it.
+	Deadline time.Time `json:"deadline,omitzero"`
+	// Completion is the completion token, which says by itself of which job and step it is; Request names the asking.
+	Completion string `json:"completion,omitempty"`
+	Request    string `json:"request,omitempty"`
 }
 
 // TypeSubmit is the type of a submission by message.
@@ -254,6 +262,16 @@ func EncodeEvent(id string, e job.Event) (string, error) {
 			Message: e.Error.Message, Retryable: e.Error.Retryable, Kind: e.Error.Kind, Applied: e.Error.Applied,
 			RetryAfterMs: e.Error.RetryAfter.Std().Milliseconds(),
 		}
+	case job.StepWaiting:
+		m.Type, m.Deadline = typeStepWaiting, e.Deadline
+		m.reply(e.Reply)
+	case job.StepCompleted:
+		m.Type, m.Completion, m.Request, m.Output = typeStepCompleted, e.Token, e.Request, e.Output.Inline
+		if e.Error != nil {
+			m.Output, m.Error = nil, &replyError{Message: e.Error.Message, Retryable: e.Error.Retryable, Applied: e.Error.Applied}
+		}
+	case job.WaitExtended:
+		m.Type, m.Completion, m.Deadline = typeWaitExtended, e.Token, e.Until
 	case job.DeadlinePassed:
 		m.Type, m.Key = typeDeadlinePassed, e.Key
 	default:
@@ -269,8 +287,11 @@ func (m *event) reply(r job.Reply) {
 // DecodeEvent reads what EncodeEvent writes. ErrPoison, ErrNewer.
 func DecodeEvent(body string) (id string, e job.Event, err error) {
 	var m event
-	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed); err != nil {
+	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepCompleted, typeWaitExtended, typeDeadlinePassed); err != nil {
 		return "", nil, err
+	}
+	if m.Type == typeStepCompleted || m.Type == typeWaitExtended {
+		return decodeCompletion(m)
 	}
 	if m.Job == "" {
 		return "", nil, poison("an event must name its job")
@@ -278,7 +299,7 @@ func DecodeEvent(body string) (id string, e job.Event, err error) {
 	switch m.Type {
 	case typeSubmitted:
 		return m.Job, job.Submitted{}, nil
-	case typeStepSucceeded, typeStepFailed:
+	case typeStepSucceeded, typeStepFailed, typeStepWaiting:
 		return decodeReply(m)
 	case typeDeadlinePassed:
 		return m.Job, job.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
@@ -305,9 +326,59 @@ func decodeReply(m event) (string, job.Event, error) {
 		output := Inline(m.Output)
 		return m.Job, job.StepSucceeded{Reply: reply, Output: output}, nil
 	}
+	if m.Type == typeStepWaiting {
+		deadline, err := instant("deadline", m.Deadline)
+		return m.Job, job.StepWaiting{Reply: reply, Deadline: deadline}, err
+	}
 	if m.Error == nil {
 		return "", nil, poison("StepFailed without an error")
 	}
+	return m.Job, job.StepFailed{Reply: reply, Error: m.failure()}, nil
+}
+
+// decodeCompletion reads what whoever holds a completion token says. The job is the one that the token names.
+func decodeCompletion(m event) (string, job.Event, error) {
+	id, place, err := job.ReadCompletionToken(m.Completion)
+	switch {
+	case errors.Is(err, job.ErrLaterCompletionToken):
+		return "", nil, fmt.Errorf("%w: %w", ErrNewer, err)
+	case err != nil:
+		return "", nil, poison("completion: %v", err)
+	case m.Job != "" && m.Job != id:
+		return "", nil, poison("the completion token is of job %.40q, and the message names %.40q", id, m.Job)
+	case len(m.Output) > makegood.MaxPayloadBytes:
+		return "", nil, poison("output of %d bytes, the limit is %d", len(m.Output), makegood.MaxPayloadBytes)
+	case len(m.Request) > makegood.MaxRequestBytes:
+		return "", nil, poison("request has %d bytes, the limit is %d", len(m.Request), makegood.MaxRequestBytes)
+	}
+	if m.Type == typeWaitExtended {
+		until, err := instant("deadline", m.Deadline)
+		return id, job.WaitExtended{Place: place, Until: until}, err
+	}
+	e := job.StepCompleted{Place: place, Request: m.Request, By: ByToken}
+	if m.Error == nil {
+		e.Output = Inline(m.Output)
+		return id, e, nil
+	}
+	failure := m.failure()
+	e.Error = &failure
+	return id, e, nil
+}
+
+// ByToken is who completed a step where nothing is known of them but that they hold its completion token.
+const ByToken = "completion token"
+
+// instant reads a time that JSON can write again.
+func instant(name string, t time.Time) (time.Time, error) {
+	t = makegood.Instant(t)
+	if _, err := t.MarshalJSON(); err != nil {
+		return t, poison("%s: %v", name, err)
+	}
+	return t, nil
+}
+
+// failure is the error of a reply or a completion.
+func (m event) failure() job.StepError {
 	failure := job.StepError{
 		Message: makegood.Clip(m.Error.Message), Retryable: m.Error.Retryable, Applied: makegood.AppliedUnknown,
 		RetryAfter: makegood.Duration(min(max(0, m.Error.RetryAfterMs), maxMillis)) * makegood.Millisecond,
@@ -319,7 +390,7 @@ func decodeReply(m event) (string, job.Event, error) {
 	if m.Error.Applied == makegood.AppliedNo {
 		failure.Applied = makegood.AppliedNo
 	}
-	return m.Job, job.StepFailed{Reply: reply, Error: failure}, nil
+	return failure
 }
 
 // maxMillis is how many milliseconds a duration can be. One more would make it negative.

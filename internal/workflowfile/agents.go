@@ -103,12 +103,15 @@ func (c *Compiled) Agents() []string {
 	return names
 }
 
-// asked are the agents of a step: of itself, and of its undo.
-func asked(s makegood.Step) []string {
-	if !s.CanUndo() {
-		return []string{s.Agent}
+// asked are the agents of a step that get tasks: of itself, and of its undo.
+func asked(s makegood.Step) (names []string) {
+	if !makegood.WaitsByItself(s.Agent) {
+		names = append(names, s.Agent)
 	}
-	return []string{s.Agent, s.Undo.Agent}
+	if s.CanUndo() && !makegood.WaitsByItself(s.Undo.Agent) {
+		names = append(names, s.Undo.Agent)
+	}
+	return names
 }
 
 // linked checks the agents and actions that w names.
@@ -128,7 +131,7 @@ func (c *check) linked(w makegood.Workflow) {
 }
 
 func (c *check) knownAgent(path, agent string) {
-	if c.agents != nil && agent != "" && !c.said(path) && !slices.Contains(c.agents, agent) {
+	if c.agents != nil && agent != "" && !makegood.WaitsByItself(agent) && !c.said(path) && !slices.Contains(c.agents, agent) {
 		c.add(path, "no agent %q%s", agent, suggest(agent, c.agents))
 	}
 }

@@ -155,6 +155,7 @@ func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
 		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
 		{"undo", func(n *yaml.Node, path string) { s.Undo = r.undo(n, path) }},
+		{"waiting", func(n *yaml.Node, path string) { s.Waiting = r.waiting(n, path) }},
 	})
 	return s
 }
@@ -216,6 +217,7 @@ func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {
 		{"timeout", func(n *yaml.Node, path string) { u.Timeout = r.duration(n, path) }},
 		{"heartbeat", func(n *yaml.Node, path string) { u.Heartbeat = r.duration(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { u.Retry = r.retry(n, path) }},
+		{"waiting", func(n *yaml.Node, path string) { u.Waiting = r.waiting(n, path) }},
 	})
 	return &u
 }

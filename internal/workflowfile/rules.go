@@ -131,7 +131,11 @@ func (r rules) step(i int, s makegood.Step) {
 	r.duration(path+".startBy", "startBy", s.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
 	r.lasts(path, lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared})
 	r.retry(path+".retry", s.Retry)
+	r.waiting(path+".waiting", s.Agent, s.Waiting)
 	r.undo(path+".undo", s)
+	if waitsByItself(s) {
+		r.level = max(r.level, levelWaits)
+	}
 }
 
 // lasting is what is said of how long an attempt lasts.
@@ -220,11 +224,11 @@ func (r rules) known() string {
 func (r rules) undo(path string, s makegood.Step) {
 	switch u := s.Undo; {
 	case u == nil:
-		if r.workflow.HasUndo() && r.followed[s.Name] {
+		if r.workflow.HasUndo() && r.followed[s.Name] && !makegood.WaitsByItself(s.Agent) {
 			r.add(path, "step %q has no undo, and others follow it: say how it is undone, or undo: none", s.Name)
 		}
 	case u.None:
-		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Heartbeat != 0 || u.Retry != (makegood.Retry{}) {
+		if u.Agent+u.Action != "" || u.With != nil || u.StartBy != 0 || u.Timeout != 0 || u.Heartbeat != 0 || u.Waiting != nil || u.Retry != (makegood.Retry{}) {
 			r.add(path, "an undo is none or says how, not both")
 		}
 	default:
@@ -259,6 +263,7 @@ func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
 	if u.Retry != s.Retry {
 		r.retry(path+".retry", u.Retry)
 	}
+	r.waiting(path+".waiting", u.Agent, u.Waiting)
 }
 
 func (r rules) with(path, agent string, with json.RawMessage) {
@@ -267,6 +272,8 @@ func (r rules) with(path, agent string, with json.RawMessage) {
 		r.add(path, "%d bytes as JSON, the limit is %d", len(with), makegood.MaxPayloadBytes)
 	case with != nil && !json.Valid(with):
 		r.add(path, "not JSON")
+	case makegood.WaitsByItself(agent):
+		r.waits(path, agent, with)
 	case agent == makegood.HTTPAgent:
 		for _, p := range httprules.Check(with) {
 			r.add(inside(path, p.Path), "%s", p.Message)

@@ -38,11 +38,15 @@ var ErrNewer = errors.New("definition of a newer release")
 // that its hash stays what it was.
 const knownLevel = 1
 
-// levelExpressions is the level of what expressions can say since level 1: secrets, .steps.NAME.error and .job.startedAt.
-const levelExpressions = 1
-
-// levelRounds is the level of rounds that begin by themselves: onFailure: restart.
-const levelRounds = 1
+// What came with a level.
+const (
+	// levelExpressions: secrets, .steps.NAME.error and .job.startedAt.
+	levelExpressions = 1
+	// levelWaits: agents that wait by themselves. A release before would send their tasks to a queue.
+	levelWaits = 1
+	// levelRounds: rounds that begin by themselves, by onFailure: restart.
+	levelRounds = 1
+)
 
 // Compiled is a workflow that can be run. It is never changed and may be used by many goroutines.
 type Compiled struct {

@@ -72,7 +72,7 @@ func workflowSchema() *schema {
 		},
 	}, "name", "steps")
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "A Makegood workflow"
-	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry()}
+	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting()}
 	return s
 }
 
@@ -97,6 +97,7 @@ func step() *schema {
 			OneOf:       []*schema{{Const: "none"}, {Ref: "#/$defs/undo"}},
 			Description: "How the step is undone. none: it is knowingly irreversible.",
 		},
+		"waiting": {Ref: "#/$defs/waiting"},
 	}, "name", "agent")
 }
 
@@ -109,6 +110,31 @@ func undo() *schema {
 		"timeout":   duration("At most %v; with a heartbeat 720h0m0s. Default: the step's, with its heartbeat.", makegood.MaxTimeout),
 		"heartbeat": duration("At most %v. Default: the step's, where the undo says no timeout.", makegood.MaxTimeout),
 		"retry":     {Ref: "#/$defs/retry"},
+		"waiting":   {Ref: "#/$defs/waiting"},
+	})
+}
+
+// waiting is what holds while a step waits, or its undo.
+func waiting() *schema {
+	names := func(description string) *schema {
+		name := name(makegood.ReplyName, "")
+		return &schema{OneOf: []*schema{name, {Type: "array", MaxItems: makegood.MaxAsked, UniqueItems: true, Items: name}}, Description: description}
+	}
+	moment := duration("At most %v.", makegood.MaxWait)
+	return object(makegood.WaitRules{}, map[string]*schema{
+		"ask": names("Registered names of who is told that the step waits, with its completion token."),
+		"remind": {
+			OneOf:       []*schema{moment, {Type: "array", MaxItems: makegood.MaxReminders, Items: moment}},
+			Description: "How long after it began to wait they are reminded.",
+		},
+		"escalate": object(makegood.Escalate{}, map[string]*schema{
+			"after": duration("How long after it began to wait others are asked, too. At most %v.", makegood.MaxWait),
+			"ask":   names("Who else is asked."),
+		}, "after", "ask"),
+		"onTimeout": {
+			OneOf:       []*schema{{Const: "fail"}, object(makegood.OnTimeout{}, map[string]*schema{"output": {Description: "The output of the step."}}, "output")},
+			Description: "What its deadline means: that the attempt has failed (the default), or that it is done, with an output.",
+		},
 	})
 }
 
@@ -124,7 +150,7 @@ func retry() *schema {
 }
 
 // durationPattern is what makegood.ParseDuration reads; zero is refused in a file, but not here.
-const durationPattern = `^\+?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`
+const durationPattern = `^(([0-9]+d)|([0-9]+d|\+)?(([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
 func duration(format string, most any) *schema {
 	return &schema{Type: "string", Pattern: durationPattern, Description: fmt.Sprintf(format, most)}

@@ -1,0 +1,315 @@
+package workflowfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Wait is what the with of an agent that waits by itself comes to, when its expressions have their values.
+type Wait struct {
+	// Until is when it ends; zero: For is how long it waits.
+	Until time.Time
+	For   makegood.Duration
+	// Question is what those are told who are asked; of an approval.
+	Question string
+}
+
+// waitFields are the members of such a with.
+type waitFields struct {
+	For      *string         `json:"for"`
+	Until    *string         `json:"until"`
+	Choices  json.RawMessage `json:"choices"`
+	Question json.RawMessage `json:"question"`
+}
+
+// WaitOf reads the with of an agent that waits by itself.
+func WaitOf(agent string, with json.RawMessage) (Wait, error) {
+	var f waitFields
+	if err := json.Unmarshal(with, &f); err != nil {
+		return Wait{}, errors.New("with: for and until must be texts")
+	}
+	w, err := f.time(agent)
+	if err != nil {
+		return Wait{}, err
+	}
+	if f.Question != nil && json.Unmarshal(f.Question, &w.Question) != nil {
+		w.Question = string(f.Question)
+	}
+	if len(w.Question) > makegood.MaxQuestionBytes {
+		return Wait{}, fmt.Errorf("with.question: %d bytes, the limit is %d", len(w.Question), makegood.MaxQuestionBytes)
+	}
+	return w, nil
+}
+
+func (f waitFields) time(agent string) (w Wait, err error) {
+	switch {
+	case f.For != nil:
+		if w.For, err = waitFor(*f.For); err != nil {
+			return w, fmt.Errorf("with.for: %w", err)
+		}
+	case f.Until != nil:
+		if w.Until, err = waitUntil(*f.Until); err != nil {
+			return w, fmt.Errorf("with.until: %w", err)
+		}
+	case agent == makegood.AgentApproval:
+		w.For = makegood.DefaultApproval
+	default:
+		return w, errors.New("with says neither for nor until")
+	}
+	return w, nil
+}
+
+func waitFor(text string) (makegood.Duration, error) {
+	d, err := makegood.ParseDuration(text)
+	if err != nil {
+		return 0, err
+	}
+	if d.Std() > makegood.MaxWait {
+		return 0, fmt.Errorf("%s is out of range: at most %s", short(d), short(makegood.Duration(makegood.MaxWait)))
+	}
+	return d, nil
+}
+
+func waitUntil(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not a time: want RFC 3339, such as 2026-12-24T18:00:00Z", clip(text))
+	}
+	return makegood.Instant(t), nil
+}
+
+// waits checks the with of an agent that waits by itself. What holds expressions is checked when they have their values.
+func (r rules) waits(path, agent string, with json.RawMessage) {
+	var members map[string]json.RawMessage
+	if with == nil || json.Unmarshal(with, &members) != nil || members == nil {
+		r.add(path, "agent %s must say in with what it waits for: %s", agent, waitExample(agent))
+		return
+	}
+	known := []string{"for", "until"}
+	if agent == makegood.AgentApproval {
+		known = append(known, "choices", "question")
+	}
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(known, name) {
+			r.add(inside(path, name), "agent %s has no %q%s", agent, name, suggest(name, known))
+		}
+	}
+	r.waitTime(path, agent, members)
+	if agent == makegood.AgentApproval {
+		r.choices(path+".choices", members["choices"])
+	}
+}
+
+func waitExample(agent string) string {
+	if agent == makegood.AgentApproval {
+		return "{choices: [approve, reject]}"
+	}
+	return `{for: 3h} or {until: "${ .input.departure }"}`
+}
+
+// waitTime checks for and until.
+func (r rules) waitTime(path, agent string, members map[string]json.RawMessage) {
+	length, hasFor := members["for"]
+	until, hasUntil := members["until"]
+	switch {
+	case hasFor && hasUntil:
+		r.add(path, "with says both for and until: want one of them")
+	case !hasFor && !hasUntil && agent == makegood.AgentWait:
+		r.add(path, "with says neither for nor until: %s", waitExample(agent))
+	}
+	r.constantText(path+".for", length, func(text string) error { _, err := waitFor(text); return err })
+	r.constantText(path+".until", until, func(text string) error { _, err := waitUntil(text); return err })
+}
+
+// constantText checks a text unless it holds an expression, and that it is one.
+func (r rules) constantText(path string, value json.RawMessage, check func(text string) error) {
+	var text string
+	switch {
+	case value == nil:
+	case json.Unmarshal(value, &text) != nil:
+		r.add(path, "must be a text, got %s", clip(string(value)))
+	case strings.Contains(text, "${"):
+	case check(text) != nil:
+		r.add(path, "%v", check(text))
+	}
+}
+
+// choices checks the answers of an approval. They are constants, so that an answer can be checked without evaluating anything.
+func (r rules) choices(path string, value json.RawMessage) {
+	var choices []string
+	switch {
+	case value == nil:
+		r.add(path, "an approval must say which answers it takes, such as [approve, reject]")
+		return
+	case json.Unmarshal(value, &choices) != nil:
+		r.add(path, "must be a list of texts, such as [approve, reject], got %s", clip(string(value)))
+		return
+	case len(choices) == 0 || len(choices) > makegood.MaxChoices:
+		r.add(path, "%d choices are out of range: 1 to %d", len(choices), makegood.MaxChoices)
+		return
+	}
+	for i, choice := range choices {
+		place := fmt.Sprintf("%s[%d]", path, i)
+		switch {
+		case choice == "" || len(choice) > makegood.MaxChoiceBytes:
+			r.add(place, "a choice of %d bytes is out of range: 1 to %d", len(choice), makegood.MaxChoiceBytes)
+		case strings.Contains(choice, "${"):
+			r.add(place, "a choice cannot be an expression: answers are checked against it")
+		case slices.Index(choices, choice) < i:
+			r.add(place, "%q is there twice", choice)
+		}
+	}
+}
+
+// waiting checks what holds while a step waits.
+func (r rules) waiting(path, agent string, w *makegood.WaitRules) {
+	if w == nil {
+		return
+	}
+	r.asked(path+".ask", w.Ask)
+	if len(w.Remind) > makegood.MaxReminders {
+		r.add(path+".remind", "%d reminders, the limit is %d", len(w.Remind), makegood.MaxReminders)
+	}
+	for i, after := range w.Remind {
+		place := fmt.Sprintf("%s.remind[%d]", path, i)
+		r.duration(place, "remind", after, makegood.MinTimeout, makegood.MaxWait)
+		if i > 0 && after <= w.Remind[i-1] {
+			r.add(place, "remind %s is not after the one before it, %s", short(after), short(w.Remind[i-1]))
+		}
+	}
+	if len(w.Remind) > 0 && len(w.Ask) == 0 {
+		r.add(path+".remind", "nobody is reminded: say who is asked, in ask")
+	}
+	if e := w.Escalate; e != nil {
+		r.duration(path+".escalate.after", "after", e.After, makegood.MinTimeout, makegood.MaxWait)
+		if len(e.Ask) == 0 {
+			r.add(path+".escalate.ask", "say who is asked then")
+		}
+		r.asked(path+".escalate.ask", e.Ask)
+	}
+	if w.OnTimeout == nil {
+		return
+	}
+	switch output := w.OnTimeout.Output; {
+	case agent == makegood.AgentWait:
+		r.add(path+".onTimeout", "agent wait ends at its time: it has no other timeout")
+	case len(output) > makegood.MaxInlineBytes:
+		r.add(path+".onTimeout.output", "%d bytes as JSON, the limit is %d", len(output), makegood.MaxInlineBytes)
+	case strings.Contains(string(output), "${"):
+		r.add(path+".onTimeout.output", "the output of a timeout cannot hold an expression")
+	}
+}
+
+// asked checks the names of who is asked.
+func (r rules) asked(path string, names []string) {
+	if len(names) > makegood.MaxAsked {
+		r.add(path, "%d names, the limit is %d", len(names), makegood.MaxAsked)
+	}
+	for i, name := range names {
+		place := fmt.Sprintf("%s[%d]", path, i)
+		r.name(place, makegood.ReplyName, name)
+		if slices.Index(names, name) < i {
+			r.add(place, "%q is asked twice", name)
+		}
+	}
+}
+
+// waitsByItself reports whether nothing is sent for a step, or for its undo.
+func waitsByItself(s makegood.Step) bool {
+	return makegood.WaitsByItself(s.Agent) || s.CanUndo() && makegood.WaitsByItself(s.Undo.Agent)
+}
+
+// CheckAsked refuses a workflow that asks somebody who is not among these names: nobody would hear of it.
+func (c *Compiled) CheckAsked(registered []string) error {
+	for _, s := range c.Workflow.Steps {
+		rules := []*makegood.WaitRules{s.Waiting}
+		if s.CanUndo() {
+			rules = append(rules, s.Undo.Waiting)
+		}
+		for _, name := range everybodyAsked(rules) {
+			if !slices.Contains(registered, name) {
+				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked; those that are registered here are %v",
+					c.Workflow.Name, s.Name, name, registered)
+			}
+		}
+	}
+	return nil
+}
+
+func everybodyAsked(all []*makegood.WaitRules) (names []string) {
+	for _, w := range all {
+		if w == nil {
+			continue
+		}
+		names = append(names, w.Ask...)
+		if w.Escalate != nil {
+			names = append(names, w.Escalate.Ask...)
+		}
+	}
+	return names
+}
+
+func (r reader) waiting(n *yaml.Node, path string) *makegood.WaitRules {
+	var w makegood.WaitRules
+	r.mapping(n, path, "waiting", []field{
+		{"ask", func(n *yaml.Node, path string) { w.Ask = r.names(n, path) }},
+		{"remind", func(n *yaml.Node, path string) { w.Remind = r.durations(n, path) }},
+		{"escalate", func(n *yaml.Node, path string) { w.Escalate = r.escalate(n, path) }},
+		{"onTimeout", func(n *yaml.Node, path string) { w.OnTimeout = r.onTimeout(n, path) }},
+	})
+	return &w
+}
+
+// names reads one name, or a list of them.
+func (r reader) names(n *yaml.Node, path string) []string {
+	if kindOf(n) == kindText {
+		return []string{r.text(n, path)}
+	}
+	var names []string
+	r.list(n, path, "a name, or a list such as [managers]", func(n *yaml.Node, path string) { names = append(names, r.text(n, path)) })
+	return names
+}
+
+func (r reader) durations(n *yaml.Node, path string) []makegood.Duration {
+	if kindOf(n) == kindText {
+		return []makegood.Duration{r.duration(n, path)}
+	}
+	var all []makegood.Duration
+	r.list(n, path, "a duration, or a list such as [24h, 36h]", func(n *yaml.Node, path string) { all = append(all, r.duration(n, path)) })
+	return all
+}
+
+func (r reader) escalate(n *yaml.Node, path string) *makegood.Escalate {
+	var e makegood.Escalate
+	r.mapping(n, path, "escalate", []field{
+		{"after", func(n *yaml.Node, path string) { e.After = r.duration(n, path) }},
+		{"ask", func(n *yaml.Node, path string) { e.Ask = r.names(n, path) }},
+	})
+	return &e
+}
+
+func (r reader) onTimeout(n *yaml.Node, path string) *makegood.OnTimeout {
+	if kindOf(n) == kindText {
+		if text := r.text(n, path); text != "fail" && text != "" {
+			r.wrong(path, "%q is not what a timeout can mean: want fail, or a mapping such as {output: {answer: reject}}", text)
+		}
+		return nil
+	}
+	var o makegood.OnTimeout
+	r.mapping(n, path, "onTimeout", []field{
+		{"output", func(n *yaml.Node, path string) { o.Output = r.value(nil, n, path, 0) }},
+	})
+	if o.Output == nil {
+		r.wrong(path, "onTimeout says no output: want fail, or a mapping such as {output: null}")
+	}
+	return &o
+}
