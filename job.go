@@ -63,9 +63,9 @@ type Activity struct {
 	LockedBy   *string    `json:"lockedBy"`
 	CompleteBy *time.Time `json:"completeBy"`
 	// CompletedBy is who completed it from outside, as whoever took that knows; nil: nobody, or nobody who is known.
-	CompletedBy *string `json:"completedBy"`
-	StartedAt  *time.Time `json:"startedAt"`
-	FinishedAt *time.Time `json:"finishedAt"`
+	CompletedBy *string    `json:"completedBy"`
+	StartedAt   *time.Time `json:"startedAt"`
+	FinishedAt  *time.Time `json:"finishedAt"`
 	// Output is what it gave; null where it gave nothing or payloads were not asked for.
 	Output json.RawMessage `json:"output"`
 	// Error is why the last failed attempt failed; null again when a later one succeeds.

@@ -48,7 +48,7 @@ func TestAnAttemptLivesByItsHeartbeatsUntilItsTimeout(t *testing.T) {
 		if lasted := time.Since(began); lasted != 6*time.Hour-time.Second {
 			t.Errorf("it went on for %v, want 6h but for the margin", lasted)
 		}
-		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown})
+		w.wantFailure("pay", job.StepError{Message: "out of time: context deadline exceeded", Retryable: true, Applied: makegood.AppliedUnknown, Kind: "timeout"})
 	})
 }
 
