@@ -162,15 +162,16 @@ func (c Closing) Whole() Closing {
 type Index interface {
 	// Shards is how many there are; at least 1.
 	Shards() int
-	// Due lists jobs of a shard whose CompleteBy is not after now, oldest first, at most limit of
+	// Due lists jobs, and schedules, of a shard whose CompleteBy is not after now, oldest first, at most limit of
 	// them, going on after the entry after (zero: from the start).
 	Due(ctx context.Context, shard int, now time.Time, after Entry, limit int) ([]Entry, error)
 }
 
-// Entry is a job in the index.
+// Entry is a job or a schedule in the index.
 type Entry struct {
 	CompleteBy time.Time
-	Job        string
+	// Job is the job's id; empty for a schedule, of which Schedule is the name.
+	Job, Schedule string
 }
 
 // Payloads keeps inputs and outputs that are too large for the hot item, in the job's partition.

@@ -85,7 +85,10 @@ func (s *Store) losePower(r *rand.Rand) int {
 }
 
 // Due is what store.Index says, as of Lag ago.
-func (s *Store) Due(_ context.Context, _ int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	if shard > 0 {
+		return s.Store.Due(ctx, shard, now, after, limit) // of schedules
+	}
 	asOf := time.Now()
 	if s.Lag != nil {
 		asOf = asOf.Add(-s.Lag())

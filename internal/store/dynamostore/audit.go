@@ -47,6 +47,9 @@ func (s *Store) AuditPage(ctx context.Context, page string, limit int) ([]store.
 		if _, err := ofAJob(it); err != nil {
 			return nil, "", fmt.Errorf("audit: %w", err)
 		}
+		if isSchedule(it) {
+			continue
+		}
 		jobs = append(jobs, s.audited(it))
 	}
 	if len(out.LastEvaluatedKey) == 0 {
@@ -84,7 +87,7 @@ func (s *Store) audited(it item) store.Audited {
 	_, expires := it[attrExpiresAt]
 	a := store.Audited{
 		Job: jobOf(it), ProcessState: makegood.ProcessState(asText(it[attrProcessState])), CompleteBy: asTime(it[attrCompleteBy]),
-		Indexed: sharded && keyed && asInt(shard) >= 0 && asInt(shard) < int64(s.config.Shards),
+		Indexed: sharded && keyed && s.isShard(asInt(shard)),
 	}
 	a.Told = a.ProcessState.Finished() && expires
 	a.NoJob = asText(it[attrSK]) != sortJob || !strings.HasPrefix(asText(it[attrPK]), jobPrefix)

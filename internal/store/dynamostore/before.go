@@ -25,3 +25,6 @@ func ofAJob(it item) (bool, error) {
 	}
 	return strings.HasPrefix(pk, jobPrefix), nil
 }
+
+// isSchedule reports whether an item is that of a schedule.
+func isSchedule(it item) bool { return asText(it[attrPK]) == schedulesPK }

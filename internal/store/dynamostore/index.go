@@ -11,17 +11,40 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Shards is how many shards the index has.
-func (s *Store) Shards() int { return s.config.Shards }
+// beginShards is how many shards are for keys at which something begins, beside those of the configuration. Each takes
+// about 500 keys a second that move. Their numbers in the table are negative, so that raising the others changes none.
+const beginShards = 4
+
+// Shards is how many shards the index has: those of the configuration, and behind them those of beginnings.
+func (s *Store) Shards() int { return s.config.Shards + beginShards }
+
+// OfBeginnings reports whether the keys of a shard are times at which something begins; see store.Beginnings.
+func (s *Store) OfBeginnings(shard int) bool { return shard >= s.config.Shards }
+
+// shardNumber is how a shard is called in the table.
+func (s *Store) shardNumber(shard int) int64 {
+	if s.OfBeginnings(shard) {
+		return int64(s.config.Shards - shard - 1)
+	}
+	return int64(shard)
+}
+
+// isShard reports whether a sweep goes through the shard of this number.
+func (s *Store) isShard(number int64) bool {
+	return number >= -beginShards && number < int64(s.config.Shards)
+}
+
+// beginsIn returns the number of the shard in which something of this name begins.
+func beginsIn(name string) int64 { return -1 - int64(spread(name)%beginShards) }
 
 // Due lists what is overdue; see store.Index. It lags behind the items, as every index of DynamoDB.
 func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
-	if shard < 0 || shard >= s.config.Shards {
+	if shard < 0 || shard >= s.Shards() {
 		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)
 	}
 	var from item
 	if !after.CompleteBy.IsZero() {
-		from = indexKey(shard, after)
+		from = s.indexKey(shard, after)
 	}
 	var entries []store.Entry
 	for len(entries) < limit {
@@ -39,9 +62,12 @@ func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.E
 }
 
 // indexKey is where an entry stands in the index, or would stand.
-func indexKey(shard int, e store.Entry) item {
+func (s *Store) indexKey(shard int, e store.Entry) item {
 	key := hotKey(e.Job)
-	key[attrShard], key[attrCompleteBy] = number(int64(shard)), instant(e.CompleteBy)
+	if e.Schedule != "" {
+		key = scheduleKey(e.Schedule)
+	}
+	key[attrShard], key[attrCompleteBy] = number(s.shardNumber(shard)), instant(e.CompleteBy)
 	return key
 }
 
@@ -51,7 +77,7 @@ func (s *Store) queryIndex(ctx context.Context, shard int, now time.Time, from i
 		TableName: &s.config.Table, IndexName: &s.config.Index, Limit: aws.Int32(int32(min(limit, 1000))),
 		KeyConditionExpression:    aws.String("#s = :shard AND #c <= :now"),
 		ExpressionAttributeNames:  map[string]string{"#s": attrShard, "#c": attrCompleteBy},
-		ExpressionAttributeValues: item{":shard": number(int64(shard)), ":now": instant(now)},
+		ExpressionAttributeValues: item{":shard": number(s.shardNumber(shard)), ":now": instant(now)},
 		ExclusiveStartKey:         from, ReturnConsumedCapacity: s.returnConsumed(),
 	}, s.options)
 	if err != nil {
@@ -63,6 +89,8 @@ func (s *Store) queryIndex(ctx context.Context, shard int, now time.Time, from i
 		switch ours, err := ofAJob(it); {
 		case err != nil:
 			return nil, nil, err
+		case isSchedule(it):
+			entries = append(entries, store.Entry{CompleteBy: asTime(it[attrCompleteBy]), Schedule: asText(it[attrSK])})
 		case ours:
 			entries = append(entries, store.Entry{CompleteBy: asTime(it[attrCompleteBy]), Job: jobOf(it)})
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -147,11 +148,19 @@ func besideItem(j job.Job, rev int64) item {
 	return it
 }
 
-// shard returns the shard of a job.
-func (s *Store) shard(job string) int64 {
+// shard returns the number of the shard that a job's key belongs into.
+func (s *Store) shard(j job.Job) int64 {
+	if store.Begins(j) {
+		return beginsIn(j.ID)
+	}
+	return int64(spread(j.ID) % uint32(s.config.Shards))
+}
+
+// spread returns a number by which names are spread over shards.
+func spread(name string) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(job)) // a hash never fails
-	return int64(h.Sum32() % uint32(s.config.Shards))
+	_, _ = h.Write([]byte(name)) // a hash never fails
+	return h.Sum32()
 }
 
 // weight is what an item counts for, in bytes, as DynamoDB's documentation has it.

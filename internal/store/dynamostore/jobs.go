@@ -60,7 +60,7 @@ func (s *Store) birthItem(j job.Job, nonce []byte) item {
 		delete(it, attrLockedBy)
 	}
 	if !j.CompleteBy.IsZero() {
-		it[attrCompleteBy], it[attrShard] = instant(j.CompleteBy), number(s.shard(j.ID))
+		it[attrCompleteBy], it[attrShard] = instant(j.CompleteBy), number(s.shard(j))
 	}
 	return it
 }
@@ -217,7 +217,7 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 func (s *Store) besideData(j job.Job) int {
 	it := besideItem(j, j.Rev+1)
 	if !j.CompleteBy.IsZero() {
-		it[attrCompleteBy], it[attrShard] = instant(j.CompleteBy), number(s.shard(j.ID))
+		it[attrCompleteBy], it[attrShard] = instant(j.CompleteBy), number(s.shard(j))
 	}
 	if end := s.expiry(j); !end.IsZero() {
 		it[attrExpiresAt] = number(end.Unix())
@@ -257,22 +257,24 @@ func (s *Store) saving(change store.Change, data []byte) *update {
 	for _, name := range []string{attrBornBy, attrParked, attrParkedBy} {
 		u.remove(u.attr(name))
 	}
-	if change.MovesKey() {
-		s.move(u, j.ID, j.CompleteBy)
+	// The index of what waits for a person knows no shards of beginnings, and so the shard is said again, which is no
+	// write of the index where it stays.
+	if change.MovesKey() || attention(j) != "" && !j.CompleteBy.IsZero() {
+		s.move(u, j)
 	}
 	u.when(u.attr(attrRev) + " = " + u.value("rev", number(j.Rev)))
 	return u
 }
 
-// move moves the key of a job in the index; to the zero time: out of it.
-func (s *Store) move(u *update, job string, key time.Time) {
-	if key.IsZero() {
+// move moves the key of a job in the index to its CompleteBy; to the zero time: out of it.
+func (s *Store) move(u *update, j job.Job) {
+	if j.CompleteBy.IsZero() {
 		u.remove(u.attr(attrCompleteBy))
 		u.remove(u.attr(attrShard))
 		return
 	}
-	u.set(u.attr(attrCompleteBy), "completeBy", instant(key))
-	u.set(u.attr(attrShard), "shard", number(s.shard(job)))
+	u.set(u.attr(attrCompleteBy), "completeBy", instant(j.CompleteBy))
+	u.set(u.attr(attrShard), "shard", number(s.shard(j)))
 }
 
 // Park puts a job in front of a person; see store.Jobs.
@@ -305,7 +307,7 @@ func (s *Store) parking(id string, seen, completeBy time.Time, reason string, no
 	u.set(u.attr(attrParkedBy), "nonce", blob(nonce))
 	u.set(u.attr(attrAttention), "attention", text(attentionOf(waitsInError, parkedBirth, id)))
 	u.raise(u.attr(attrRev))
-	s.move(u, id, completeBy)
+	s.move(u, job.Job{ID: id, CompleteBy: completeBy})
 	u.when("attribute_exists(" + u.attr(attrPK) + ")")
 	needs := u.attr(attrNeeds)
 	u.when("(attribute_not_exists(" + needs + ") OR " + needs + " <= " + u.value("level", number(jobformat.Level)) + ")")

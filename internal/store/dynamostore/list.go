@@ -63,7 +63,7 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 	for range listRequests {
 		var from item
 		if at.job != "" {
-			from = indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job})
+			from = s.indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job, Schedule: at.sort})
 		}
 		entries, next, err := s.queryIndex(ctx, at.shard, time.UnixMilli(endOfTime), from, min(limit-len(jobs), maxBatchGet))
 		if err != nil {
@@ -81,7 +81,10 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 		switch {
 		case len(next) > 0:
 			at = cursor{shard: at.shard, key: asInt(next[attrCompleteBy]), job: jobOf(next)}
-		case at.shard+1 < s.config.Shards:
+			if isSchedule(next) {
+				at.sort = asText(next[attrSK])
+			}
+		case at.shard+1 < s.Shards():
 			at = cursor{shard: at.shard + 1}
 		default:
 			return jobs, cursor{}, nil
@@ -96,6 +99,7 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 // look reads what a list shows of the jobs of entries, in their order; those that are gone, it leaves
 // out.
 func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed, error) {
+	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Schedule != "" })
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -220,7 +224,7 @@ func readCursor(text string) (cursor, error) {
 	key, err2 := strconv.ParseInt(parts[1], 10, 64)
 	job, err3 := url.QueryUnescape(parts[2])
 	sort, err4 := url.QueryUnescape(parts[3])
-	if errors.Join(err1, err2, err3, err4) != nil || shard < 0 || shard >= maxShards || sort != "" && job == "" {
+	if errors.Join(err1, err2, err3, err4) != nil || shard < 0 || shard >= maxShards+beginShards || sort != "" && job == "" {
 		return cursor{}, fmt.Errorf("there is no page %q: %w", text, store.ErrNotFound)
 	}
 	return cursor{shard: shard, key: key, job: job, sort: sort}, nil

@@ -154,14 +154,14 @@ func TestJobsAreSpreadOverTheShards(t *testing.T) {
 	s := &Store{config: Config{Shards: DefaultShards}}
 	count := make([]int, DefaultShards)
 	for i := range 16_000 {
-		count[s.shard(fmt.Sprintf("order-%06d", i))]++
+		count[s.shard(job.Job{ID: fmt.Sprintf("order-%06d", i)})]++
 	}
 	for shard, n := range count {
 		if n < 700 || n > 1300 {
 			t.Errorf("shard %d has %d of 16000 jobs, want about 1000", shard, n)
 		}
 	}
-	if got := s.shard("order-000001"); got != 1 {
+	if got := s.shard(job.Job{ID: "order-000001"}); got != 1 {
 		t.Errorf("shard of order-000001: got %d, want 1 for ever", got)
 	}
 }

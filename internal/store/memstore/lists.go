@@ -12,13 +12,23 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Shards is 1.
-func (s *Store) Shards() int { return 1 }
+// The shards: of the keys of jobs, and of those of schedules.
+const (
+	jobShard = iota
+	scheduleShard
+	shards
+)
+
+// Shards is 2: one of jobs, one of schedules.
+func (s *Store) Shards() int { return shards }
 
 // Due lists what is overdue; see store.Index. It does not lag.
-func (s *Store) Due(_ context.Context, _ int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+func (s *Store) Due(_ context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if shard == scheduleShard {
+		return Due(s.scheduleKeys(), now, after, limit), nil
+	}
 	return Due(s.keys(), now, after, limit), nil
 }
 
@@ -46,7 +56,7 @@ func Due(keys iter.Seq[store.Entry], now time.Time, after store.Entry, limit int
 }
 
 func compareEntries(a, b store.Entry) int {
-	return cmp.Or(a.CompleteBy.Compare(b.CompleteBy), cmp.Compare(a.Job, b.Job))
+	return cmp.Or(a.CompleteBy.Compare(b.CompleteBy), cmp.Compare(a.Job, b.Job), cmp.Compare(a.Schedule, b.Schedule))
 }
 
 // ListJobs lists jobs by their ids; see store.Lister. The cursor is the last one's.

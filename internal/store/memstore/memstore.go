@@ -20,6 +20,7 @@ var _ interface {
 	store.Lister
 	store.Auditor
 	store.Places
+	store.Schedules
 } = (*Store)(nil)
 
 // Store is a store.Store, and whatever else a store may be.
@@ -43,6 +44,7 @@ type Store struct {
 	current     map[string]string
 	leases      map[string]store.Lease
 	places      map[string]string
+	schedules   map[string]store.Scheduled
 }
 
 // item is a job as it is stored, or one that cannot be decoded.
@@ -73,6 +75,6 @@ func New() *Store {
 		},
 		jobs: map[string]item{}, claims: map[store.Slot]store.ClaimItem{},
 		payloads: map[payloadKey][]byte{}, definitions: map[string][]byte{}, current: map[string]string{},
-		leases: map[string]store.Lease{}, places: map[string]string{},
+		leases: map[string]store.Lease{}, places: map[string]string{}, schedules: map[string]store.Scheduled{},
 	}
 }

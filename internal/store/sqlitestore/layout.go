@@ -11,7 +11,7 @@ import (
 const (
 	// schemaVersion is the layout of the file that this release writes. It opens those of older releases from
 	// firstVersion on, and those of newer ones that say so.
-	schemaVersion = 4
+	schemaVersion = 5
 	// firstVersion is the first that goes on in later releases: jobs are stored as internal/store/jobformat has them.
 	firstVersion = 4
 	// readableFrom is the oldest release, by its schemaVersion, that works on a file of this layout: raised only by a
@@ -31,11 +31,20 @@ type layout struct {
 	migrations            []migration
 }
 
-// ourLayout is that of this release. Its migrations lead from firstVersion to schemaVersion, a version each: none yet. One
+// ourLayout is that of this release. Its migrations lead from firstVersion to schemaVersion, a version each. One
 // that only adds (a table, or a column with a default) leaves readableFrom as it is, since the statements of this package
 // name their columns.
 func ourLayout() layout {
-	return layout{version: schemaVersion, readableFrom: readableFrom}
+	return layout{version: schemaVersion, readableFrom: readableFrom, migrations: []migration{
+		{version: 5, statements: []string{
+			`CREATE TABLE schedules(
+				name        TEXT PRIMARY KEY,
+				rev         INTEGER NOT NULL,
+				complete_by INTEGER,
+				data        BLOB NOT NULL) STRICT`,
+			`CREATE INDEX schedules_due ON schedules(complete_by, name) WHERE complete_by IS NOT NULL`,
+		}},
+	}}
 }
 
 // prepare makes the tables in a new file, brings an older one to this layout, and refuses what is not ours or cannot be

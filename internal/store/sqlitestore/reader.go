@@ -194,15 +194,26 @@ func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]str
 const selectUnfinished = `SELECT id FROM jobs INDEXED BY jobs_unfinished
 	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?`
 
-// Shards is 1.
-func (r *Reader) Shards() int { return 1 }
+// The shards: of the keys of jobs, and of those of schedules.
+const (
+	jobShard = iota
+	scheduleShard
+	shards
+)
+
+// Shards is 2: one of jobs, one of schedules.
+func (r *Reader) Shards() int { return shards }
 
 const selectDue = `SELECT complete_by, id FROM jobs INDEXED BY jobs_due
 	WHERE complete_by <= ? AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?`
 
 // Due lists what is overdue; see store.Index. It does not lag.
 func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
-	if shard != 0 {
+	switch shard {
+	case jobShard:
+	case scheduleShard:
+		return r.dueSchedules(ctx, now, after, limit)
+	default:
 		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)
 	}
 	from := int64(math.MinInt64)
@@ -224,19 +235,29 @@ func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.
 	return entries, nil
 }
 
-const selectNextDue = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by IS NOT NULL`
+const (
+	selectNextDue         = `SELECT min(complete_by) FROM jobs INDEXED BY jobs_due WHERE complete_by IS NOT NULL`
+	selectNextDueSchedule = `SELECT min(complete_by) FROM schedules INDEXED BY schedules_due WHERE complete_by IS NOT NULL`
+)
 
-// NextDue returns the earliest CompleteBy of all jobs; zero when none has one.
+// NextDue returns the earliest key of all jobs and schedules; zero when none has one.
 func (r *Reader) NextDue(ctx context.Context) (time.Time, error) {
-	row := make([]driver.Value, 1)
+	job, schedule := make([]driver.Value, 1), make([]driver.Value, 1)
 	err := r.read(ctx, func(c *conn) error {
-		_, err := c.one(selectNextDue, row)
+		if _, err := c.one(selectNextDue, job); err != nil {
+			return err
+		}
+		_, err := c.one(selectNextDueSchedule, schedule)
 		return err
 	})
 	if err != nil {
 		return time.Time{}, fmt.Errorf("next due job: %w", err)
 	}
-	return asTime(row[0]), nil
+	next, fire := asTime(job[0]), asTime(schedule[0])
+	if next.IsZero() || !fire.IsZero() && fire.Before(next) {
+		return fire, nil
+	}
+	return next, nil
 }
 
 // Payload reads a value; see store.Payloads.

@@ -1,0 +1,127 @@
+package dynamostore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var (
+	_ store.Schedules  = (*Store)(nil)
+	_ store.Beginnings = (*Store)(nil)
+)
+
+// schedulesPK is the partition in which all schedules lie, so that they can be listed; a schedule's name is its sort key.
+// There are few, and each fires seldom.
+const schedulesPK = "schedules#"
+
+// attrWrittenBy is a nonce of each write of a schedule, by which it knows its own.
+const attrWrittenBy = "WrittenBy"
+
+func scheduleKey(name string) item { return keyItem(schedulesPK, name) }
+
+// PutSchedule stores a schedule; see store.Schedules. One that the SDK tries again finds its own nonce, and succeeds.
+func (s *Store) PutSchedule(ctx context.Context, schedule store.Scheduled) error {
+	next, err := schedule.PutOver(store.Scheduled{Rev: schedule.Rev})
+	if err == nil {
+		err = s.putSchedule(ctx, schedule.Rev, next)
+	}
+	if err != nil {
+		return fmt.Errorf("put schedule %s: %w", schedule.Name, err)
+	}
+	return nil
+}
+
+// putSchedule writes next in the place of what has the revision seen.
+func (s *Store) putSchedule(ctx context.Context, seen int64, next store.Scheduled) error {
+	nonce := newNonce()
+	it := scheduleKey(next.Name)
+	it[attrRev], it[attrWrittenBy], it[attrData] = number(next.Rev), blob(nonce), blob(store.EncodeSchedule(next))
+	if !next.Key.IsZero() {
+		it[attrCompleteBy], it[attrShard] = instant(next.Key), number(beginsIn(next.Name))
+	}
+	condition, values := "attribute_not_exists(PK)", item(nil)
+	if seen > 0 {
+		condition, values = "Rev = :seen", item{":seen": number(seen)}
+	}
+	old, err := s.put(ctx, "PutSchedule", it, condition, values)
+	switch {
+	case errors.Is(err, errCondition) && bytes.Equal(asBytes(old[attrWrittenBy]), nonce):
+		return nil
+	case errors.Is(err, errCondition):
+		return store.ErrConflict
+	}
+	return err
+}
+
+// Schedule reads a schedule; see store.Schedules.
+func (s *Store) Schedule(ctx context.Context, name string) (store.Scheduled, error) {
+	it, err := s.get(ctx, "Schedule", scheduleKey(name))
+	if err != nil {
+		return store.Scheduled{}, fmt.Errorf("schedule %s: %w", name, err)
+	}
+	schedule, err := readSchedule(it)
+	if err != nil {
+		return schedule, fmt.Errorf("schedule %s: %w", name, err)
+	}
+	return schedule, nil
+}
+
+// readSchedule returns of one that is damaged what stands beside its data.
+func readSchedule(it item) (store.Scheduled, error) {
+	schedule, err := store.DecodeSchedule(asBytes(it[attrData]))
+	schedule.Name, schedule.Rev, schedule.Key = asText(it[attrSK]), asInt(it[attrRev]), asTime(it[attrCompleteBy])
+	return schedule, err
+}
+
+// RemoveSchedule removes a schedule; see store.Schedules. One that the SDK tries again may find that there is none any
+// more, and says so.
+func (s *Store) RemoveSchedule(ctx context.Context, name string, rev int64) error {
+	key := scheduleKey(name)
+	out, err := s.config.Client.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.config.Table, Key: key, ConditionExpression: aws.String("Rev = :rev"),
+		ExpressionAttributeValues: item{":rev": number(rev)}, ReturnConsumedCapacity: s.returnConsumed(),
+	}, s.options)
+	if err == nil {
+		s.consumed("RemoveSchedule", out.ConsumedCapacity)
+		return nil
+	}
+	old, err := s.whyNot(ctx, key, err)
+	switch {
+	case errors.Is(err, errCondition) && len(old) == 0:
+		err = store.ErrNotFound
+	case errors.Is(err, errCondition):
+		err = store.ErrConflict
+	}
+	return fmt.Errorf("remove schedule %s: %w", name, err)
+}
+
+// ListSchedules returns all schedules; see store.Schedules.
+func (s *Store) ListSchedules(ctx context.Context) ([]store.Scheduled, error) {
+	var all []store.Scheduled
+	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
+		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+		KeyConditionExpression: aws.String("PK = :schedules"), ExpressionAttributeValues: item{":schedules": text(schedulesPK)},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, s.options)
+		if err != nil {
+			return nil, fmt.Errorf("list schedules: %w", err)
+		}
+		s.consumed("ListSchedules", page.ConsumedCapacity)
+		for _, it := range page.Items {
+			schedule, err := readSchedule(it)
+			if errors.Is(err, store.ErrDamaged) {
+				schedule.Problem = err.Error()
+			}
+			all = append(all, schedule)
+		}
+	}
+	return all, nil
+}
