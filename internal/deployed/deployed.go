@@ -47,6 +47,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
 // keptBack is how long before the end of an invocation a handler must be done, a quarter of its time
@@ -126,13 +127,17 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		return nil, err
 	}
 	told := &alerts{Notifier: s.notifier(c)}
+	var fires *timetable.Timetable
 	sched := scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
+		Fire: func(ctx context.Context, name string, key time.Time) error { return fires.Fire(ctx, name, key) },
 	})
+	fires = s.timetable(sched)
 	s.meter.count(func() []total { return append(schedulerTotals(sched.Stats()), total{MetricAlerts, told.told.Load()}) })
+	s.meter.count(func() []total { return timetableTotals(fires.Stats()) })
 	with := func(handle queue.Handler, name string) queue.Handler {
 		return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 			if err := known.publishAll(ctx, s.store); err != nil {
@@ -229,7 +234,7 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 	}
 	sup := supervisor.New(supervisor.Config{
 		Index: s.store, Queue: s.queues, Events: EventsQueue, Leases: s.store, Holder: s.instance(), Auditor: s.store, Places: s.store,
-		Unpolled: time.Second, Logger: s.log,
+		Unpolled: time.Second, Ahead: makegood.RemindWithin, Logger: s.log,
 	})
 	var swept atomic.Int64
 	s.meter.count(func() []total { return append(supervisorTotals(sup.Stats()), total{MetricSwept, swept.Load()}) })
@@ -247,7 +252,7 @@ func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) err
 	if err == nil || cut && ctx.Err() == nil {
 		swept.Add(1)
 	}
-	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "braked", result.Braked, "cut", cut)
+	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "ahead", result.Ahead, "braked", result.Braked, "cut", cut)
 	if cut && ctx.Err() == nil {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
 // Where the metrics are filed: all under DimensionStack, those of agents under DimensionAgent as well.
@@ -46,6 +47,9 @@ const (
 	MetricUnstarted   = "Unstarted"   // tasks due again because nobody had claimed them
 	MetricJobsInError = "JobsInError" // jobs that came into Error
 	MetricAlerts      = "Alerts"      // what an operator was told of
+	MetricFires       = "Fires"       // fires of schedules that made a job
+	MetricFiresMissed = "FiresMissed" // fires that were left out, by what their schedule says of missed ones and of overlaps
+	MetricFiresFailed = "FiresFailed" // fires of which no job can be made
 	// Of agents: how tasks ended.
 	MetricClaimed    = "Claimed"
 	MetricClaimsLost = "ClaimsLost" // another claim held the attempt
@@ -58,6 +62,7 @@ const (
 	MetricSwept           = "Swept"   // sweeps that came to their end
 	MetricOverdue         = "Overdue" // jobs found overdue
 	MetricWoken           = "Woken"   // jobs that the Scheduler was told of
+	MetricAhead           = "Ahead"   // of those, the ones that were not due yet
 	MetricQueueDepthBrake = "QueueDepthBrake"
 	MetricAudited         = "Audited" // jobs that the audit looked at
 	MetricStray           = "Stray"   // jobs of which the index did not say what it should
@@ -71,8 +76,8 @@ const (
 func Metrics() []string {
 	return []string{
 		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
-		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
-		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
+		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricFires, MetricFiresMissed, MetricFiresFailed, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
+		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricAhead, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
 	}
 }
 
@@ -162,6 +167,14 @@ func schedulerTotals(s scheduler.Stats) []total {
 	}
 }
 
+func timetableTotals(s timetable.Stats) []total {
+	return []total{
+		{MetricFires, s.Fired},
+		{MetricFiresMissed, s.Missed},
+		{MetricFiresFailed, s.Failed},
+	}
+}
+
 func agentTotals(s agentrun.Stats) []total {
 	return []total{
 		{MetricClaimed, s.Claimed},
@@ -180,6 +193,7 @@ func supervisorTotals(s supervisor.Stats) []total {
 	return []total{
 		{MetricOverdue, s.Overdue},
 		{MetricWoken, s.Sent},
+		{MetricAhead, s.Ahead},
 		{MetricQueueDepthBrake, s.Braked},
 		{MetricAudited, s.Audited},
 		{MetricStray, s.Stray},

@@ -49,6 +49,7 @@ func TestEveryCounterIsInAMetric(t *testing.T) {
 	every(t, schedulerTotals)
 	every(t, agentTotals)
 	every(t, supervisorTotals)
+	every(t, timetableTotals)
 }
 
 // every checks that each field of some Stats is in a metric.

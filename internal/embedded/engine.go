@@ -36,6 +36,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
+	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -59,9 +60,13 @@ const (
 	// tick is how often the Supervisor looks at what is overdue, woken or not; keys that are
 	// younger than that it has just told of, so nothing is found more than two ticks late.
 	tick = 500 * time.Millisecond
+	// brakedFor is how long the Supervisor waits for the events queue to become shorter.
+	brakedFor = 20 * time.Millisecond
 	// wholeEvery is how often it looks at keys that are older than that themselves, too. They were told of at each tick, in
 	// vain: jobs of a newer release may be many and overdue for ever, and would crowd out the others.
 	wholeEvery = time.Minute
+	// fireAgain is how long a fire that waits for the end of the job before it is left alone.
+	fireAgain = time.Second
 	// auditEvery is how often the Supervisor looks at a page of all jobs, overdue or not.
 	auditEvery = 10 * time.Second
 	// maxReceives is how often a message is tried before it goes to the dead letters. Errors of the
@@ -120,6 +125,7 @@ type Engine struct {
 	release func()
 
 	scheduler  *scheduler.Scheduler
+	timetable  *timetable.Timetable
 	supervisor *supervisor.Supervisor
 	runners    map[string]*agentrun.Runner
 	door       *agentdoor.Door
@@ -229,6 +235,11 @@ func (e *Engine) wire(incarnation int) {
 		Replies:  e.config.Replies,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
+		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
+	})
+	e.timetable = timetable.New(timetable.Config{
+		Schedules: e.schedules(), Jobs: e.store, Submit: e.SubmitCurrent, Knows: e.knows, Again: fireAgain, Logger: e.config.Logger,
+		Stored: func(_ context.Context, _ string, key time.Time) { e.alarm.at(key) },
 	})
 	e.supervisor = supervisor.New(supervisor.Config{
 		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,
@@ -282,15 +293,40 @@ func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (job.Job, b
 // SubmitCurrent submits to the workflow of this name, as it was defined since Open. A name that is not
 // known is scheduler.ErrInvalid; see scheduler.Scheduler.Submit for all else.
 func (e *Engine) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
-	e.mu.Lock()
-	hash, ok := e.defined[workflow]
-	known := slices.Sorted(maps.Keys(e.defined))
-	e.mu.Unlock()
-	if !ok {
-		return job.Job{}, false, fmt.Errorf("%w: there is no workflow %q; there are %v", scheduler.ErrInvalid, workflow, known)
+	hash, err := e.current(workflow)
+	if err != nil {
+		return job.Job{}, false, err
 	}
 	s.Definition = hash
 	return e.scheduler.Submit(ctx, s)
+}
+
+// knows says why there is no workflow of a name; nil: there is one.
+func (e *Engine) knows(_ context.Context, workflow string) error {
+	_, err := e.current(workflow)
+	return err
+}
+
+// current returns the hash of a workflow, as it was defined since Open.
+func (e *Engine) current(workflow string) (hash string, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	hash, ok := e.defined[workflow]
+	if !ok {
+		return "", fmt.Errorf("%w: there is no workflow %q; there are %v", scheduler.ErrInvalid, workflow, slices.Sorted(maps.Keys(e.defined)))
+	}
+	return hash, nil
+}
+
+// Timetable is what keeps the schedules of this engine.
+func (e *Engine) Timetable() *timetable.Timetable { return e.timetable }
+
+// schedules is the store that the engine works on, if it has schedules, or else its file.
+func (e *Engine) schedules() store.Schedules {
+	if s, ok := e.store.(store.Schedules); ok {
+		return s
+	}
+	return e.file
 }
 
 // Request does what is asked of a job, where the table of verbs allows it.

@@ -138,6 +138,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		case <-timer.C:
 		case <-ticker.C:
 			whole = e.sweep(ctx, whole)
+			e.setAlarm(ctx)
 			e.sayHeldBack(ctx, (*quiet.Handler).Say)
 			// It left alone what is younger than a tick: of that the alarm has told, or it rings below.
 			if told := time.Now().Add(-tick); told.After(swept) {
@@ -151,13 +152,29 @@ func (e *Engine) supervise(ctx context.Context) error {
 		now := time.Now()
 		at, set, rang := e.alarm.next(now)
 		if rang {
-			_, err := e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
+			r, err := e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
 			e.noteSweep(ctx, err)
-			swept = now
+			if r.Braked {
+				// There is more than the queue is to hold: it goes on where it held back.
+				e.alarm.at(now.Add(brakedFor))
+				at, set = now.Add(brakedFor), true
+			} else {
+				swept = now
+			}
 		}
 		if set {
 			timer.Reset(time.Until(at))
 		}
+	}
+}
+
+// setAlarm sets the alarm to the next key, if that comes before the next tick: it may have been stored by an engine before
+// this one.
+func (e *Engine) setAlarm(ctx context.Context) {
+	now := time.Now()
+	next, err := e.file.NextDue(ctx)
+	if err == nil && next.After(now) && next.Sub(now) <= 2*tick {
+		e.alarm.at(next)
 	}
 }
 

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -37,6 +38,8 @@ type Config struct {
 	// Submissions is the queue of their own that submissions by message come from (HandleSubmissions); one on the events
 	// queue is poison then: who may send replies may not submit. Empty: they come with the events.
 	Submissions string
+	// Fire, if set, makes the jobs of a schedule that is due by a key that somebody saw (package timetable).
+	Fire func(ctx context.Context, schedule string, key time.Time) error
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what

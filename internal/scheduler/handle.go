@@ -42,6 +42,7 @@ type batch struct {
 	// work is one entry for each job that events came for, and one for each submission whose job is stored.
 	work        []*work
 	submissions []submission
+	schedules   []scheduleDue
 	unfit       []unfit
 	// left are the records that a newer release must decide about, failed the message ids of those that must come again.
 	left   []sqsbatch.Unread
@@ -52,6 +53,12 @@ type batch struct {
 type submission struct {
 	record  events.SQSMessage
 	message wire.Submit
+}
+
+// scheduleDue is the hint that a schedule is due, and the record that carried it.
+type scheduleDue struct {
+	record  events.SQSMessage
+	message wire.ScheduleDue
 }
 
 // unfit is a record of which nothing can be made, now or ever, and why.
@@ -75,6 +82,8 @@ func decode(name string, received events.SQSEvent, takes func(submits bool) bool
 			b.unfit = append(b.unfit, unfit{record, in, errMisplaced})
 		case in.Submit != nil:
 			b.submissions = append(b.submissions, submission{record, *in.Submit})
+		case in.Schedule != nil:
+			b.schedules = append(b.schedules, scheduleDue{record, *in.Schedule})
 		default:
 			b.event(in, record)
 		}
@@ -99,6 +108,7 @@ func (b *batch) event(in wire.Incoming, record events.SQSMessage) {
 func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventResponse {
 	s.putAllAway(ctx, b) // Before the work, which may take all the time there is.
 	s.submitAll(ctx, b)
+	s.fireAll(ctx, b)
 	s.workOff(ctx, b.work)
 	s.putAllAway(ctx, b)
 	for _, w := range b.work {
@@ -107,6 +117,28 @@ func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventRespons
 	}
 	s.leaveAll(ctx, b)
 	return sqsbatch.Response(b.failed)
+}
+
+// fireAll fires the schedules that are due.
+func (s *Scheduler) fireAll(ctx context.Context, b *batch) {
+	failed := make([]error, len(b.schedules))
+	inParallel(len(b.schedules), func(i int) {
+		if due := b.schedules[i].message; s.config.Fire != nil {
+			failed[i] = s.config.Fire(ctx, due.Schedule, due.Key)
+		}
+	})
+	for i, err := range failed {
+		due := b.schedules[i]
+		switch {
+		case err == nil:
+		case isNewer(err):
+			// As with the deadline of a job: each sweep says it again.
+			s.stats.Add(func(t *Stats) { t.Left++ })
+		default:
+			s.config.Logger.WarnContext(ctx, "a schedule that is due goes back to the queue", "schedule", due.message.Schedule, "error", err)
+			b.failed = append(b.failed, due.record.MessageId)
+		}
+	}
 }
 
 // putAllAway deals with all records of which nothing could be made so far.

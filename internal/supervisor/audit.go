@@ -66,7 +66,7 @@ func (s *Supervisor) audit(ctx context.Context) (AuditResult, error) {
 	}
 	lost := s.strays(ctx, page)
 	r.Audited, r.Stray = len(page), lost.found
-	if r.Sent, err = s.send(ctx, append(lost.keyless, s.farOff(page)...)); err != nil {
+	if r.Sent, err = s.send(ctx, append(lost.keyless, s.farOff(page)...), atOnce); err != nil {
 		return r, err
 	}
 	if next == "" {

@@ -41,6 +41,9 @@ type Config struct {
 	// Unpolled is for how long events must wait with none in flight before a sweep takes it that nobody polls
 	// their queue, and adds none. Zero where that cannot be: the pollers are in the same process.
 	Unpolled time.Duration
+	// Ahead is how far ahead a whole Sweep looks at what is about to begin, where the Index keeps that in shards of its own
+	// (store.Beginnings): what sends delayed messages need not come often. Zero: not at all. Places keep how far it has looked.
+	Ahead time.Duration
 	// Auditor, if set, is what Audit walks through, AuditPage items at a time. Places keep how far it has come;
 	// without them only this Supervisor knows. Strays hears of what it finds. Default: Logger.
 	Auditor   store.Auditor

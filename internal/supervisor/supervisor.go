@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -22,6 +23,10 @@ import (
 type Supervisor struct {
 	config Config
 	stats  tally.Of[Stats]
+
+	mu sync.Mutex
+	// braked is how far SweepAfter had come in shards when it held back.
+	braked map[int]store.Entry
 }
 
 // New makes a Supervisor. It panics on a configuration that lacks what must be set.
@@ -29,9 +34,10 @@ func New(c Config) *Supervisor { return &Supervisor{config: c.complete()} }
 
 // Stats are running totals: of all sweeps what Result says of one, and of all pages of the audit what AuditResult says.
 type Stats struct {
-	// Sent are the jobs that sweeps told the Scheduler of, Braked the sweeps that held back.
-	Overdue, Sent, Braked int64
-	Audited, Stray        int64
+	// Sent are the jobs and schedules that sweeps told the Scheduler of, Ahead those of them that were not due yet, Braked
+	// the sweeps that held back.
+	Overdue, Sent, Ahead, Braked int64
+	Audited, Stray               int64
 }
 
 // Stats returns what sweeps and audits have done since the start.
@@ -39,28 +45,41 @@ func (s *Supervisor) Stats() Stats { return s.stats.Snapshot() }
 
 // Result says what a sweep did.
 type Result struct {
-	// Overdue is how many jobs were found, Sent how many the Scheduler was told of.
-	Overdue, Sent int
+	// Overdue is how many jobs and schedules were found, Sent how many the Scheduler was told of, Ahead how many of those
+	// are not due yet.
+	Overdue, Sent, Ahead int
 	// Braked: the events queue was too deep, or nobody took anything from it, and the sweep held back.
 	Braked bool
 }
 
-// Sweep looks once at every shard, in random order, and tells the Scheduler of every job whose
-// CompleteBy has passed. What it could not send, the next sweep finds again.
+// Sweep looks once at every shard, in random order, and tells the Scheduler of every job and schedule whose
+// CompleteBy has passed. What it could not send, the next sweep finds again. Where the configuration says so, it
+// also looks ahead, at what is about to begin, and sends delayed messages.
 func (s *Supervisor) Sweep(ctx context.Context) (Result, error) {
-	return s.count(s.sweep(ctx, time.Time{}, makegood.Instant(s.config.Now().Add(-s.config.Grace))))
+	look, err := s.lookAhead(ctx)
+	if err != nil {
+		return s.count(Result{}, err)
+	}
+	r, err := s.sweep(ctx, since(time.Time{}, s.config.Now().Add(-s.config.Grace)), look, nil)
+	return s.count(r, errors.Join(err, look.keep(ctx)))
 }
 
-// SweepAfter is a Sweep over the keys after since only. A supervisor that is woken often tells the
-// Scheduler of each key once that way, and leaves what is older to its next whole Sweep.
-func (s *Supervisor) SweepAfter(ctx context.Context, since time.Time) (Result, error) {
-	return s.count(s.sweep(ctx, since, makegood.Instant(s.config.Now())))
+// SweepAfter is a Sweep over the keys after a time only. A supervisor that is woken often tells the
+// Scheduler of each key once that way, and leaves what is older to its next whole Sweep. One that held back goes on where it
+// had come to, if it is called with the same time again.
+func (s *Supervisor) SweepAfter(ctx context.Context, after time.Time) (Result, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.braked == nil {
+		s.braked = map[int]store.Entry{}
+	}
+	return s.count(s.sweep(ctx, since(after, s.config.Now()), nil, s.braked))
 }
 
-// SweepRecent is a Sweep over the keys after since only, for a supervisor that sweeps often. What is older was told of
+// SweepRecent is a Sweep over the keys after a time only, for a supervisor that sweeps often. What is older was told of
 // before, in vain: a whole Sweep now and then is enough.
-func (s *Supervisor) SweepRecent(ctx context.Context, since time.Time) (Result, error) {
-	return s.count(s.sweep(ctx, since, makegood.Instant(s.config.Now().Add(-s.config.Grace))))
+func (s *Supervisor) SweepRecent(ctx context.Context, after time.Time) (Result, error) {
+	return s.count(s.sweep(ctx, since(after, s.config.Now().Add(-s.config.Grace)), nil, nil))
 }
 
 // count counts what a sweep did.
@@ -68,6 +87,7 @@ func (s *Supervisor) count(r Result, err error) (Result, error) {
 	s.stats.Add(func(t *Stats) {
 		t.Overdue += int64(r.Overdue)
 		t.Sent += int64(r.Sent)
+		t.Ahead += int64(r.Ahead)
 		if r.Braked {
 			t.Braked++
 		}
@@ -75,17 +95,24 @@ func (s *Supervisor) count(r Result, err error) (Result, error) {
 	return r, err
 }
 
-// sweep tells of the keys after since that are not after now.
-func (s *Supervisor) sweep(ctx context.Context, since, now time.Time) (Result, error) {
+// since is the stretch of the keys after a time that are not after another.
+func since(from, until time.Time) stretch {
+	return stretch{from: store.Entry{CompleteBy: from}, until: makegood.Instant(until)}
+}
+
+// sweep tells of the keys of a stretch, going on where resume, if there is one, says that it held back, and of what look
+// finds ahead.
+func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, resume map[int]store.Entry) (Result, error) {
 	if unpolled, err := s.unpolled(ctx); err != nil || unpolled {
 		return Result{Braked: unpolled}, err
 	}
 	var sum Result
 	var problems []error
 	for _, shard := range rand.Perm(s.config.Index.Shards()) {
-		r, err := s.sweepShard(ctx, shard, since, now)
+		r, err := s.sweepShard(ctx, shard, part, look, resume)
 		sum.Overdue += r.Overdue
 		sum.Sent += r.Sent
+		sum.Ahead += r.Ahead
 		sum.Braked = sum.Braked || r.Braked
 		if err != nil {
 			problems = append(problems, fmt.Errorf("sweep shard %d: %w", shard, err))
@@ -123,35 +150,86 @@ func (s *Supervisor) unpolled(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-func (s *Supervisor) sweepShard(ctx context.Context, shard int, since, now time.Time) (Result, error) {
-	var r Result
-	after := store.Entry{CompleteBy: since}
+// stretch is a part of a shard: the keys after an entry that are not after a time.
+type stretch struct {
+	from  store.Entry
+	until time.Time
+}
+
+// sweepShard goes through what is overdue in a shard, and then through what is about to begin there. The shard is
+// leased meanwhile.
+func (s *Supervisor) sweepShard(ctx context.Context, shard int, overdue stretch, look *lookout, resume map[int]store.Entry) (Result, error) {
 	defer s.release(ctx, shard)
+	var r Result
+	if at, braked := resume[shard]; braked && at.CompleteBy.After(overdue.from.CompleteBy) {
+		overdue.from = at
+	}
+	at, err := s.pages(ctx, shard, overdue, func(page []store.Entry) error {
+		sent, err := s.send(ctx, page, atOnce)
+		r.Overdue, r.Sent = r.Overdue+len(page), r.Sent+sent
+		return err
+	})
+	delete(resume, shard)
+	if resume != nil && errors.Is(err, errBraked) {
+		resume[shard] = at
+	}
+	if ahead, ok := look.stretch(shard); ok && err == nil {
+		ahead.from, err = s.pages(ctx, shard, ahead, func(page []store.Entry) error {
+			sent, err := s.send(ctx, page, s.untilItsKey)
+			r.Ahead, r.Sent = r.Ahead+sent, r.Sent+sent
+			return err
+		})
+		look.reached(shard, ahead.from)
+	}
+	switch {
+	case errors.Is(err, errBraked):
+		r.Braked, err = true, nil
+	case errors.Is(err, errLeased):
+		err = nil
+	}
+	return r, err
+}
+
+// errBraked: the events queue is too deep. errLeased: another Supervisor has the shard.
+var errBraked, errLeased = errors.New("the events queue is deep"), errors.New("the shard is another's")
+
+// pages calls tell with the pages of a stretch, and returns how far it has come: the last entry that was told of, or, where
+// nothing is left, the end of the stretch.
+func (s *Supervisor) pages(ctx context.Context, shard int, part stretch, tell func([]store.Entry) error) (store.Entry, error) {
 	for range s.config.MaxPages {
 		if !s.lease(ctx, shard) {
-			return r, nil
+			return part.from, errLeased
 		}
-		depth, err := s.config.Queue.Depth(ctx, s.config.Events)
+		page, err := s.config.Index.Due(ctx, shard, part.until, part.from, s.config.Page)
 		if err != nil {
-			return r, fmt.Errorf("depth of %s: %w", s.config.Events, err)
+			return part.from, fmt.Errorf("read index: %w", err)
 		}
-		if depth.Waiting > s.config.Depth {
-			r.Braked = true
-			return r, nil
+		if len(page) > 0 {
+			if err := s.brake(ctx); err != nil {
+				return part.from, err
+			}
+			if err := tell(page); err != nil {
+				return part.from, err
+			}
 		}
-		page, err := s.config.Index.Due(ctx, shard, now, after, s.config.Page)
-		if err != nil {
-			return r, fmt.Errorf("read index: %w", err)
+		if len(page) < s.config.Page {
+			return store.Entry{CompleteBy: part.until}, nil
 		}
-		r.Overdue += len(page)
-		sent, err := s.send(ctx, page)
-		r.Sent += sent
-		if err != nil || len(page) < s.config.Page {
-			return r, err
-		}
-		after = page[len(page)-1]
+		part.from = page[len(page)-1]
 	}
-	return r, nil
+	return part.from, nil
+}
+
+// brake fails with errBraked if so many events wait that there must be no more.
+func (s *Supervisor) brake(ctx context.Context) error {
+	depth, err := s.config.Queue.Depth(ctx, s.config.Events)
+	if err != nil {
+		return fmt.Errorf("depth of %s: %w", s.config.Events, err)
+	}
+	if depth.Waiting > s.config.Depth {
+		return errBraked
+	}
+	return nil
 }
 
 // lease reports whether the shard is this Supervisor's to sweep. A lease that cannot be asked for is no
@@ -180,25 +258,37 @@ func (s *Supervisor) release(ctx context.Context, shard int) {
 
 func leaseName(shard int) string { return fmt.Sprintf("sweep-%d", shard) }
 
-// send sends DeadlinePassed for each job of a page.
-func (s *Supervisor) send(ctx context.Context, page []store.Entry) (sent int, err error) {
+// atOnce is the delay of what is overdue.
+func atOnce(store.Entry) time.Duration { return 0 }
+
+// send tells the Scheduler of each entry of a page, after a delay.
+func (s *Supervisor) send(ctx context.Context, page []store.Entry, delay func(store.Entry) time.Duration) (sent int, err error) {
 	if len(page) == 0 {
 		return 0, nil
 	}
 	messages := make([]queue.Message, len(page))
 	for i, entry := range page {
-		body, err := wire.EncodeEvent(entry.Job, job.DeadlinePassed{Key: entry.CompleteBy})
-		if err != nil {
+		if messages[i], err = messageOf(entry); err != nil {
 			return 0, err
 		}
-		messages[i] = queue.Message{Body: body, Group: entry.Job}
+		messages[i].Delay = delay(entry)
 	}
 	sent = len(messages)
 	for _, e := range s.config.Queue.Send(ctx, s.config.Events, messages...) {
 		if e != nil {
 			sent--
-			err = fmt.Errorf("send DeadlinePassed: %w", e)
+			err = fmt.Errorf("send what is due: %w", e)
 		}
 	}
 	return sent, err
+}
+
+// messageOf writes what the Scheduler is told of an entry.
+func messageOf(entry store.Entry) (queue.Message, error) {
+	if entry.Schedule != "" {
+		body, err := wire.EncodeScheduleDue(wire.ScheduleDue{Schedule: entry.Schedule, Key: entry.CompleteBy})
+		return queue.Message{Body: body, Group: entry.Schedule}, err
+	}
+	body, err := wire.EncodeEvent(entry.Job, job.DeadlinePassed{Key: entry.CompleteBy})
+	return queue.Message{Body: body, Group: entry.Job}, err
 }

@@ -52,6 +52,7 @@ func sendable(t *testing.T, body string) {
 
 func FuzzIncoming(f *testing.F) {
 	f.Add(`{"v":1,"type":"Submitted","job":"j"}`)
+	f.Add(`{"v":1,"type":"ScheduleDue","schedule":"s","key":"9999-12-31T23:59:59-01:00"}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		in, err := DecodeIncoming(body)
 		if errors.Is(err, ErrNewer) {
@@ -68,9 +69,12 @@ func FuzzIncoming(f *testing.F) {
 			t.Errorf("%.300q\nwas read as %+v, which is to be tried again before it failed", body, failed)
 		}
 		var written string
-		if in.Submit != nil {
+		switch {
+		case in.Submit != nil:
 			written, err = EncodeSubmit(*in.Submit)
-		} else {
+		case in.Schedule != nil:
+			written, err = EncodeScheduleDue(*in.Schedule)
+		default:
 			written, err = EncodeEvent(in.Job, in.Event)
 		}
 		if err != nil {

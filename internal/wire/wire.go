@@ -43,6 +43,7 @@ const (
 	typeStepCompleted  = "StepCompleted"
 	typeWaitExtended   = "WaitExtended"
 	typeDeadlinePassed = "DeadlinePassed"
+	typeScheduleDue    = "ScheduleDue"
 )
 
 // head is what every message begins with.
@@ -134,23 +135,45 @@ func EncodeSubmit(s Submit) (string, error) {
 	return encode(s)
 }
 
-// Incoming is what a message on the events queue says: an event of a job, or a submission.
+// Incoming is what a message on the events queue says: an event of a job, a submission, or that a schedule is due.
 type Incoming struct {
 	Job    string
 	Event  job.Event
 	Submit *Submit
+	// Schedule is set by the hint that a schedule is due, and nothing else then.
+	Schedule *ScheduleDue
 	// Repeats: with ErrNewer, whoever sent this says it again as long as it is so. To leave it would multiply it.
 	Repeats bool
 }
 
 // DecodeIncoming reads a message of the events queue. ErrPoison, ErrNewer.
 func DecodeIncoming(body string) (Incoming, error) {
-	var kind head
-	// Whatever is wrong with it, the reading below says better.
-	if !strings.Contains(body, TypeSubmit) || json.Unmarshal([]byte(body), &kind) != nil || kind.Type != TypeSubmit {
+	switch typeOf(body) {
+	case TypeSubmit:
+		return decodeSubmit(body)
+	case typeScheduleDue:
+		due, err := decodeScheduleDue(body)
+		if err != nil {
+			return Incoming{Repeats: errors.Is(err, errNewerDeadline)}, err
+		}
+		return Incoming{Schedule: &due}, nil
+	default:
+		// Whatever is wrong with it, this says best.
 		job, e, err := DecodeEvent(body)
 		return Incoming{Job: job, Event: e, Repeats: errors.Is(err, errNewerDeadline)}, err
 	}
+}
+
+// typeOf returns the type of a message that may be no event; empty for one that must be, which is not read twice.
+func typeOf(body string) string {
+	var kind head
+	if !strings.Contains(body, TypeSubmit) && !strings.Contains(body, typeScheduleDue) || json.Unmarshal([]byte(body), &kind) != nil {
+		return ""
+	}
+	return kind.Type
+}
+
+func decodeSubmit(body string) (Incoming, error) {
 	var s Submit
 	if err := decode(body, &s, TypeSubmit); err != nil {
 		return Incoming{}, err

@@ -77,6 +77,13 @@ func again(t *testing.T, body string) string {
 		}
 		return written
 	}
+	if in.Schedule != nil {
+		written, err := EncodeScheduleDue(*in.Schedule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
 	written, err := EncodeEvent(in.Job, in.Event)
 	if err != nil {
 		t.Fatal(err)

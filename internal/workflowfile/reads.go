@@ -70,6 +70,8 @@ func (r *reads) output(name string) *branch {
 // view is what an expression sees: whose it is, and which outputs it may read.
 type view struct {
 	owner string
+	// fields, if any, are all that there is, as of a schedule: no job.
+	fields []string
 	// readable are the steps before it, and for an undo its own; known are all of the workflow.
 	readable, known []string
 }
@@ -198,6 +200,12 @@ func (s *scan) field(v shape, name string) shape {
 }
 
 func (s *scan) top(name string) shape {
+	if s.fields != nil {
+		if !slices.Contains(s.fields, name) {
+			s.problem(".%s is unknown: known are .%s", name, strings.Join(s.fields, " and ."))
+		}
+		return shape{}
+	}
 	switch name {
 	case "input":
 		s.input = true

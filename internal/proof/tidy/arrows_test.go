@@ -79,6 +79,10 @@ var arrows = []arrow{
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
 		"internal/notify", "internal/wire", "internal/sqsbatch", "internal/tally",
 	}, []string{lambdaEvents}},
+	// The only writer of schedules: it fires by submitting, and decides nothing about jobs.
+	{"internal/timetable", []string{
+		".", "internal/job", "internal/schedule", "internal/scheduler", "internal/store", "internal/canonical", "internal/workflowfile", "internal/tally",
+	}, nil},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
 	// Secrets are put in by who runs agents, and by nobody else.

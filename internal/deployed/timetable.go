@@ -1,0 +1,49 @@
+package deployed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/timetable"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// timetable makes what keeps and fires the schedules of a stack.
+func (s *stack) timetable(sched *scheduler.Scheduler) *timetable.Timetable {
+	return timetable.New(timetable.Config{
+		Schedules: s.store, Jobs: s.store, Submit: sched.SubmitCurrent, Knows: s.knows, Stored: s.hint, Logger: s.log,
+	})
+}
+
+// knows says why there is no workflow of a name; nil: there is one.
+func (s *stack) knows(ctx context.Context, workflow string) error {
+	_, err := s.store.CurrentDefinition(ctx, workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
+	}
+	return err
+}
+
+// hint sends the Scheduler a delayed message for a schedule that is due before a sweep looks that far.
+func (s *stack) hint(ctx context.Context, name string, key time.Time) {
+	ahead := max(0, time.Until(key))
+	if ahead > makegood.RemindWithin {
+		return
+	}
+	body, err := wire.EncodeScheduleDue(wire.ScheduleDue{Schedule: name, Key: key})
+	if err == nil {
+		// Rounded up to the seconds of SQS: a message that comes early is stale.
+		delay := (ahead + time.Second - 1).Truncate(time.Second)
+		err = errors.Join(s.queues.Send(ctx, EventsQueue, queue.Message{Body: body, Group: name, Delay: delay})...)
+	}
+	if err != nil {
+		// It spares a wait, and no more: the Supervisor comes anyway.
+		s.log.WarnContext(ctx, "a schedule waits for the Supervisor", "schedule", name, "error", err)
+	}
+}

@@ -1,0 +1,221 @@
+package timetable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/schedule"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Get reads a schedule. store.ErrNotFound; store.ErrNewer, with what is known of it.
+func (t *Timetable) Get(ctx context.Context, name string) (store.Scheduled, error) {
+	return t.config.Schedules.Schedule(ctx, name)
+}
+
+// List returns all schedules by their names.
+func (t *Timetable) List(ctx context.Context) ([]store.Scheduled, error) {
+	return t.config.Schedules.ListSchedules(ctx)
+}
+
+// Create stores a new schedule, whose first fire is the next one from now on. The same again is the same schedule, and
+// created is false then; another of its name is ErrExists. scheduler.ErrInvalid says what is wrong with it.
+func (t *Timetable) Create(ctx context.Context, s makegood.Schedule, by string) (stored store.Scheduled, created bool, err error) {
+	s, rule, err := t.check(ctx, s)
+	if err != nil {
+		return store.Scheduled{}, false, err
+	}
+	have, err := t.config.Schedules.Schedule(ctx, s.Name)
+	if err == nil {
+		return same(have, s)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return have, false, err
+	}
+	if err := t.room(ctx); err != nil {
+		return store.Scheduled{}, false, err
+	}
+	stored, err = t.put(ctx, t.fresh(s, rule, by))
+	if !errors.Is(err, store.ErrConflict) {
+		return stored, err == nil, err
+	}
+	if have, err = t.config.Schedules.Schedule(ctx, s.Name); err != nil {
+		return have, false, err
+	}
+	return same(have, s)
+}
+
+// fresh returns a schedule that is about to be stored for the first time.
+func (t *Timetable) fresh(s makegood.Schedule, rule schedule.Rule, by string) store.Scheduled {
+	now := t.now()
+	next := rule.Next(now)
+	return store.Scheduled{Schedule: s, CreatedAt: now, Next: next, Key: next, ChangedBy: by}
+}
+
+// same returns a schedule that is stored, if it says what was asked for.
+func same(have store.Scheduled, s makegood.Schedule) (store.Scheduled, bool, error) {
+	if !equal(have.Schedule, s) {
+		return have, false, ErrExists
+	}
+	return have, false, nil
+}
+
+// equal reports whether two schedules say the same. Their inputs are in canonical form.
+func equal(a, b makegood.Schedule) bool {
+	inputs := bytes.Equal(a.Input, b.Input)
+	a.Input, b.Input = nil, nil
+	return inputs && a.Name == b.Name && a.Workflow == b.Workflow && a.Cron == b.Cron && a.Every == b.Every && a.Zone == b.Zone &&
+		a.Missed == b.Missed && a.AtMost == b.AtMost && a.Overlap == b.Overlap
+}
+
+// room refuses one schedule too many.
+func (t *Timetable) room(ctx context.Context) error {
+	all, err := t.config.Schedules.ListSchedules(ctx)
+	if err == nil && len(all) >= makegood.MaxSchedules {
+		err = fmt.Errorf("%w: there are %d schedules, which is the limit: remove one, or let one job a fire make the others", scheduler.ErrInvalid, len(all))
+	}
+	return err
+}
+
+// check completes a schedule, and says what is wrong with it: scheduler.ErrInvalid.
+func (t *Timetable) check(ctx context.Context, s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
+	s = s.WithDefaults()
+	rule, err := schedule.Check(s)
+	if err != nil {
+		return s, rule, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
+	}
+	if s.Input, err = canonical.JSON(s.Input); err == nil {
+		_, err = workflowfile.CompileInputs(s.Input)
+	}
+	if err != nil {
+		return s, rule, fmt.Errorf("%w: schedule %s: %w", scheduler.ErrInvalid, s.Name, err)
+	}
+	return s, rule, t.config.Knows(ctx, s.Workflow)
+}
+
+// Change puts a schedule in the place of the one of its name, if seen is its Rev, or 0; its next fire is the next one from now on,
+// and it stays paused if it was. store.ErrConflict: it was changed meanwhile. store.ErrNotFound, scheduler.ErrInvalid. One that comes
+// from a workflow file is changed there: ErrExists.
+func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64, by string) (store.Scheduled, error) {
+	s, rule, err := t.check(ctx, s)
+	if err != nil {
+		return store.Scheduled{}, err
+	}
+	return t.change(ctx, s.Name, func(stored *store.Scheduled) (bool, error) {
+		if seen != 0 && seen != stored.Rev {
+			return false, store.ErrConflict
+		}
+		if stored.From != "" {
+			return false, fmt.Errorf("schedule %s: %w: it comes from %s, so change it there", s.Name, ErrExists, owner(*stored))
+		}
+		if equal(stored.Schedule, s) {
+			return false, nil
+		}
+		t.says(stored, s, rule)
+		stored.ChangedBy = by
+		return true, nil
+	})
+}
+
+// says gives a schedule that is stored something else to say.
+func (t *Timetable) says(stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) {
+	stored.Schedule, stored.Problem = s, ""
+	stored.Next = rule.Next(t.now())
+	stored.Key = stored.Next
+	if stored.Paused() {
+		stored.Key = time.Time{}
+	}
+}
+
+// Pause keeps a schedule from firing until it is resumed. One that is paused stays as it is.
+func (t *Timetable) Pause(ctx context.Context, name, by string) (store.Scheduled, error) {
+	return t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
+		if s.Paused() {
+			return false, nil
+		}
+		s.PausedAt, s.Key, s.ChangedBy = t.now(), time.Time{}, by
+		return true, nil
+	})
+}
+
+// Resume lets a schedule fire again, from now on: what came due while it was paused is not made up for. One that is not
+// paused stays as it is.
+func (t *Timetable) Resume(ctx context.Context, name, by string) (store.Scheduled, error) {
+	return t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
+		if !s.Paused() {
+			return false, nil
+		}
+		rule, err := schedule.Check(s.Schedule)
+		if err != nil {
+			return false, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
+		}
+		s.PausedAt, s.ChangedBy = time.Time{}, by
+		s.Next = rule.Next(t.now())
+		s.Key = s.Next
+		return true, nil
+	})
+}
+
+// Remove removes a schedule, if seen is its Rev, or 0. One that was firing may fire once more. Jobs that it made go on.
+// One that comes from a workflow file is there again when that file is loaded again.
+// store.ErrConflict, store.ErrNotFound.
+func (t *Timetable) Remove(ctx context.Context, name string, seen int64) error {
+	for range maxConflicts {
+		s, err := t.config.Schedules.Schedule(ctx, name)
+		if err != nil && !errors.Is(err, store.ErrNewer) && !errors.Is(err, store.ErrDamaged) {
+			return err
+		}
+		if seen != 0 && seen != s.Rev {
+			return fmt.Errorf("schedule %s: %w", name, store.ErrConflict)
+		}
+		err = t.config.Schedules.RemoveSchedule(ctx, name, s.Rev)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return nil // It was there a moment ago: an earlier try has removed it.
+		case !errors.Is(err, store.ErrConflict):
+			return err
+		}
+	}
+	return fmt.Errorf("schedule %s: %w, %d times in a row", name, store.ErrConflict, maxConflicts)
+}
+
+// runLayout is how the time of a run by hand is written in the id of its job.
+const runLayout = "2006-01-02T15:04:05.000Z"
+
+// Run makes a job of a schedule now, beside its fires: NAME:run:TIME. It moves no fire, and asks neither for a pause nor for an
+// overlap. It returns the id after the job is stored. scheduler.ErrInvalid says why there can be no such job.
+func (t *Timetable) Run(ctx context.Context, name string) (id string, err error) {
+	s, err := t.config.Schedules.Schedule(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	now := t.now()
+	id = name + ":run:" + now.UTC().Format(runLayout)
+	return id, t.make(ctx, s, id, now)
+}
+
+// Next returns the next count fires of a schedule, at most MaxNext, as if it were not paused.
+func (t *Timetable) Next(s makegood.Schedule, count int) ([]time.Time, error) {
+	rule, err := schedule.Check(s.WithDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
+	}
+	var fires []time.Time
+	for at := t.now(); len(fires) < min(count, MaxNext); {
+		if at = rule.Next(at); at.IsZero() {
+			break
+		}
+		fires = append(fires, at)
+	}
+	return fires, nil
+}
+
+// MaxNext is how many of its next fires a schedule tells.
+const MaxNext = 1000

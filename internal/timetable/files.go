@@ -1,0 +1,72 @@
+package timetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// Adopt makes the schedules that come from a workflow's file be those: they are made, or changed, or removed where the file has them no
+// more. What a person has paused stays paused. A schedule of another file, or of a person, is left alone, and is an
+// ErrExists. What was done before an error stays; adopting again goes on.
+func (t *Timetable) Adopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error {
+	all, err := t.config.Schedules.ListSchedules(ctx)
+	if err != nil {
+		return err
+	}
+	said := map[string]bool{}
+	var problems []error
+	for _, s := range schedules {
+		s.Workflow = workflow
+		said[s.Name] = true
+		problems = append(problems, t.adopt(ctx, s))
+	}
+	for _, have := range all {
+		if have.From == workflow && !said[have.Name] {
+			problems = append(problems, t.Remove(ctx, have.Name, 0))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// adopt makes or changes one schedule of a file.
+func (t *Timetable) adopt(ctx context.Context, s makegood.Schedule) error {
+	s, rule, err := t.check(ctx, s)
+	if err != nil {
+		return err
+	}
+	_, err = t.change(ctx, s.Name, func(stored *store.Scheduled) (bool, error) {
+		if stored.From != s.Workflow {
+			return false, fmt.Errorf("schedule %s of workflow %s: %w: %s has it", s.Name, s.Workflow, ErrExists, owner(*stored))
+		}
+		if equal(stored.Schedule, s) {
+			return false, nil
+		}
+		t.says(stored, s, rule)
+		stored.ChangedBy = ""
+		return true, nil
+	})
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	if err := t.room(ctx); err != nil {
+		return err
+	}
+	fresh := t.fresh(s, rule, "")
+	fresh.From = s.Workflow
+	if _, err = t.put(ctx, fresh); errors.Is(err, store.ErrConflict) {
+		return nil // Another process has just loaded the same file.
+	}
+	return err
+}
+
+// owner says whose a schedule is.
+func owner(s store.Scheduled) string {
+	if s.From == "" {
+		return "somebody who made it by hand"
+	}
+	return "the file of workflow " + s.From
+}

@@ -1,0 +1,192 @@
+package timetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/schedule"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Fire makes the jobs of a schedule that are due, if key is its key still, and has come. An error leaves it unknown how far it has come: tell it again. A *scheduler.NewerError, which is a
+// store.ErrNewer, says that a newer release must.
+func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error {
+	s, err := t.config.Schedules.Schedule(ctx, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !s.Key.Equal(key) {
+		return nil
+	}
+	for range maxFires {
+		if s.Key.IsZero() || t.now().Before(s.Key) {
+			return nil
+		}
+		before := s
+		s, err = t.step(ctx, s)
+		if err == nil {
+			t.count(before, s)
+		}
+		if errors.Is(err, store.ErrConflict) {
+			// Somebody else fired it, or changed it.
+			s, err = t.config.Schedules.Schedule(ctx, name)
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count counts what a step has come to.
+func (t *Timetable) count(before, after store.Scheduled) {
+	t.stats.Add(func(all *Stats) {
+		all.Missed += after.Skipped - before.Skipped
+		switch {
+		case after.LastJob != before.LastJob:
+			all.Fired++
+		case after.Problem != before.Problem:
+			all.Failed++
+		}
+	})
+}
+
+// step deals with the fire whose turn it is, and moves the schedule on.
+func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
+	rule, err := schedule.Check(s.Schedule)
+	if err != nil {
+		// It was checked when it was stored: another release takes something else for a schedule, or knows other zones.
+		return t.stop(ctx, s, err)
+	}
+	now := t.now()
+	turn, skipped := whoseTurn(s, rule, now)
+	s.Skipped += skipped
+	if turn.IsZero() {
+		return t.moveOn(ctx, s, rule, now)
+	}
+	s.Next = turn
+	runs, err := t.previousRuns(ctx, s)
+	switch {
+	case err != nil:
+		return s, err
+	case runs && s.Overlap == makegood.OverlapSkip:
+		s.Skipped++
+		return t.moveOn(ctx, s, rule, turn)
+	case runs && s.Overlap == makegood.OverlapQueue:
+		s.Key = now.Add(t.config.Again)
+		return t.put(ctx, s)
+	}
+	if err := t.submit(ctx, &s, turn); err != nil {
+		return s, err
+	}
+	return t.moveOn(ctx, s, rule, turn)
+}
+
+// maxCounted is how many fires that are due at once are looked at: of more than that, those before are not counted.
+const maxCounted = 1000
+
+// whoseTurn returns the fire to be made now, zero if none, and how many before it are left out. More than one may be due: all but
+// the latest are missed, and that one too if it is late, and has not waited for its turn.
+func whoseTurn(s store.Scheduled, rule schedule.Rule, now time.Time) (turn time.Time, skipped int64) {
+	due := rule.Latest(s.Next, now, maxCounted)
+	if len(due) == 0 {
+		return time.Time{}, 0
+	}
+	keep := 1
+	if s.Missed == makegood.MissedAll {
+		keep = s.AtMost
+	}
+	left := max(0, len(due)-keep)
+	due, skipped = due[left:], int64(left)
+	if latest := due[len(due)-1]; s.Missed == makegood.MissedSkip && now.Sub(latest) > makegood.MissedAfter {
+		return time.Time{}, skipped + 1
+	}
+	return due[0], skipped
+}
+
+// previousRuns reports whether the job of the fire before is unfinished, where that matters. A fire whose own job is there
+// was let through by a try before this one.
+func (t *Timetable) previousRuns(ctx context.Context, s store.Scheduled) (bool, error) {
+	if s.Overlap == makegood.OverlapAllow || s.LastJob == "" {
+		return false, nil
+	}
+	if _, there, err := t.state(ctx, makegood.FireID(s.Name, s.Next)); err != nil || there {
+		return false, err
+	}
+	state, there, err := t.state(ctx, s.LastJob)
+	return there && !state.Finished(), err
+}
+
+// state returns the state of a job; none, of one that is damaged.
+func (t *Timetable) state(ctx context.Context, id string) (state makegood.ProcessState, there bool, err error) {
+	j, err := t.config.Jobs.Load(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "", false, nil
+	case err == nil, errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrNewer):
+		return j.ProcessState, true, nil
+	default:
+		return "", false, fmt.Errorf("job %s of a schedule: %w", id, err)
+	}
+}
+
+// submit makes the job of a fire. Where that can never be made, the schedule says why, and goes on.
+func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Time) error {
+	id := makegood.FireID(s.Name, fire)
+	err := t.make(ctx, *s, id, fire)
+	mismatch := new(scheduler.MismatchError)
+	switch {
+	case err == nil, errors.As(err, &mismatch):
+		s.LastFire, s.LastJob, s.Problem = fire, id, ""
+		return nil
+	case errors.Is(err, scheduler.ErrInvalid):
+		t.config.Logger.ErrorContext(ctx, "a fire made no job", "schedule", s.Name, "workflow", s.Workflow, "job", id, "error", err)
+		s.Problem = makegood.Clip(fmt.Sprintf("%s: %v", id, err))
+		return nil
+	default:
+		return fmt.Errorf("fire %s: %w", id, err)
+	}
+}
+
+// make submits a job with the input that a fire gives.
+func (t *Timetable) make(ctx context.Context, s store.Scheduled, id string, fire time.Time) error {
+	inputs, err := workflowfile.CompileInputs(s.Input)
+	if err != nil {
+		return fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
+	}
+	input, err := inputs.At(ctx, s.Name, fire)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
+	}
+	if err != nil {
+		return err
+	}
+	_, _, err = t.config.Submit(ctx, s.Workflow, scheduler.Submission{ID: id, Input: input})
+	return err
+}
+
+// moveOn moves a schedule to the fire after a time.
+func (t *Timetable) moveOn(ctx context.Context, s store.Scheduled, rule schedule.Rule, after time.Time) (store.Scheduled, error) {
+	s.Next = rule.Next(after)
+	s.Key = s.Next
+	return t.put(ctx, s)
+}
+
+// stop takes a schedule that this release cannot read out of the index, and says why.
+func (t *Timetable) stop(ctx context.Context, s store.Scheduled, why error) (store.Scheduled, error) {
+	t.config.Logger.ErrorContext(ctx, "a schedule does not fire any more", "schedule", s.Name, "error", why)
+	s.Problem = makegood.Clip(fmt.Sprintf("it does not fire any more: %v", why))
+	s.Key, s.Next = time.Time{}, time.Time{}
+	return t.put(ctx, s)
+}

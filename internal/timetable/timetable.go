@@ -1,0 +1,127 @@
+// Package timetable keeps schedules and fires them. It is the only writer of schedules, as the Scheduler is of jobs.
+//
+// # A fire
+//
+// is two writes, in this order: the job NAME:TIME is submitted, and then the schedule moves on to its next fire, on its own Rev.
+// A crash between them makes the same job again, which is no other; an id that is taken, by whatever content, counts as fired. So
+// each fire makes one job, whoever fires, however often they are told to. A schedule that is changed, paused or removed
+// between the two may have fired once more.
+//
+// # What tells it
+//
+// A hint, by a message or an alarm: the name of a schedule, and the key that was seen. It is worth nothing by itself: the schedule
+// is read, and fires if that is its key still, and the key has come.
+package timetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tally"
+)
+
+// ErrExists: there is another schedule of this name.
+var ErrExists = errors.New("there is a schedule of this name already, and it says something else")
+
+// Config is what a Timetable needs. Schedules, Jobs and Submit must be set.
+type Config struct {
+	Schedules store.Schedules
+	Jobs      store.Jobs
+	// Submit submits to the workflow that is current for a name; see scheduler.Scheduler.SubmitCurrent.
+	Submit func(ctx context.Context, workflow string, sub scheduler.Submission) (job.Job, bool, error)
+	// Knows says whether there is a workflow of a name, with a reason; default: every one may be made known later.
+	Knows func(ctx context.Context, workflow string) error
+	// Stored, if set, is told of every key that is stored.
+	Stored func(ctx context.Context, name string, key time.Time)
+	// Again is how long a fire that waits for the end of the job before it is left alone; default: DefaultAgain.
+	Again  time.Duration
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// DefaultAgain is how long a fire that waits for the end of the job before it is left alone between two looks.
+const DefaultAgain = time.Minute
+
+// maxFires is how many fires one hint makes at most, and maxConflicts how often a write that lost a race is decided again.
+const (
+	maxFires     = makegood.MaxMissed
+	maxConflicts = 20
+)
+
+// Timetable keeps schedules and fires them. Its methods may be called by many goroutines, and by many processes, at once.
+type Timetable struct {
+	config Config
+	stats  tally.Of[Stats]
+}
+
+// Stats are running totals.
+type Stats struct {
+	// Fired are the fires that made a job, Missed those that were left out, Failed those of which no job can be made.
+	Fired, Missed, Failed int64
+}
+
+// Stats returns what has become of fires since the start.
+func (t *Timetable) Stats() Stats { return t.stats.Snapshot() }
+
+// New makes a Timetable. It panics on a configuration that lacks what must be set.
+func New(c Config) *Timetable {
+	if c.Schedules == nil || c.Jobs == nil || c.Submit == nil {
+		panic("timetable: the configuration must have Schedules, Jobs and Submit")
+	}
+	if c.Knows == nil {
+		c.Knows = func(context.Context, string) error { return nil }
+	}
+	if c.Stored == nil {
+		c.Stored = func(context.Context, string, time.Time) {}
+	}
+	if c.Again == 0 {
+		c.Again = DefaultAgain
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return &Timetable{config: c}
+}
+
+func (t *Timetable) now() time.Time { return makegood.Instant(t.config.Now()) }
+
+// put stores a schedule, and returns it as it is stored then.
+func (t *Timetable) put(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
+	s.Key = makegood.Instant(s.Key)
+	if err := t.config.Schedules.PutSchedule(ctx, s); err != nil {
+		return s, err
+	}
+	s.Rev++
+	if !s.Key.IsZero() {
+		t.config.Stored(ctx, s.Name, s.Key)
+	}
+	return s, nil
+}
+
+// change changes a schedule by f, again and again while others change it too. f returns false to leave it as it is.
+func (t *Timetable) change(ctx context.Context, name string, f func(s *store.Scheduled) (bool, error)) (store.Scheduled, error) {
+	for range maxConflicts {
+		s, err := t.config.Schedules.Schedule(ctx, name)
+		if err != nil {
+			return s, err
+		}
+		if changes, err := f(&s); err != nil || !changes {
+			return s, err
+		}
+		s, err = t.put(ctx, s)
+		if !errors.Is(err, store.ErrConflict) {
+			return s, err
+		}
+	}
+	return store.Scheduled{}, fmt.Errorf("schedule %s: %w, %d times in a row", name, store.ErrConflict, maxConflicts)
+}

@@ -1,0 +1,42 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// ScheduleDue is the hint that a schedule is due: its name, and the key that was seen. Whoever gets it looks at the schedule, so
+// it is worth nothing to who makes it up.
+type ScheduleDue struct {
+	Schedule string
+	Key      time.Time
+}
+
+type scheduleDue struct {
+	head
+	Schedule string    `json:"schedule"`
+	Key      time.Time `json:"key"`
+}
+
+// EncodeScheduleDue writes the hint that a schedule is due.
+func EncodeScheduleDue(s ScheduleDue) (string, error) {
+	return encode(scheduleDue{head{Version, typeScheduleDue}, s.Schedule, s.Key})
+}
+
+// decodeScheduleDue reads what EncodeScheduleDue writes. ErrPoison, ErrNewer.
+func decodeScheduleDue(body string) (ScheduleDue, error) {
+	var m scheduleDue
+	if err := decode(body, &m, typeScheduleDue); err != nil {
+		return ScheduleDue{}, err
+	}
+	if err := makegood.ScheduleName.Check(m.Schedule); err != nil {
+		return ScheduleDue{}, poison("%v", err)
+	}
+	due := ScheduleDue{Schedule: m.Schedule, Key: makegood.Instant(m.Key)}
+	if _, err := due.Key.MarshalJSON(); err != nil {
+		// An offset may carry it out of the years that JSON has.
+		return ScheduleDue{}, poison("key: %v", err)
+	}
+	return due, nil
+}
