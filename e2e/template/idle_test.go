@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+
 	"github.com/makegood-dev/makegood/e2e/prices"
 )
 
@@ -23,6 +25,8 @@ const (
 	secondsPerSweep    = 0.3          // assumed; with MemorySize it makes cents
 	logBytesPerSweep   = 1500         // assumed: two lines of ours, three of Lambda's
 	leaseWrites        = 2            // of a shard: taken, released
+	beginWrites        = 1            // of one of beginnings, beside those: renewed before it is looked at ahead
+	placeWrites        = 1            // how far was looked ahead
 	readsPerEmptyQuery = 0.5          // eventually consistent
 )
 
@@ -51,12 +55,15 @@ func (t *template) idle(shards int) []cost {
 	if text(at(t.globals, "Function", "Tracing")) == "Active" {
 		traces = million(minutes, prices.MillionTraces)
 	}
-	sweep := float64(minutes * shards)
+	const begins = dynamostore.BeginShards
+	leases := float64(minutes * ((shards+begins)*leaseWrites + begins*beginWrites))
+	// A shard of beginnings is asked for what is overdue, and for what is about to begin; and the place is read.
+	queries := float64(minutes * (shards + 2*begins + 1))
 	memory := float64(number(t.property("Supervisor", "MemorySize"))) / 1024
 	return []cost{
 		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), prices.MillionRequests)},
-		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each", shards, leaseWrites), million(sweep*leaseWrites, prices.MillionWrites)},
-		{"sweeps: looking", "a query and a question for the queue's depth for each shard, and one question more", million(sweep*readsPerEmptyQuery, prices.MillionReads) + million(sweep+minutes, prices.MillionRequests)},
+		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each; %d of beginnings, %d each", shards, leaseWrites, begins, leaseWrites+beginWrites), million(leases, prices.MillionWrites)},
+		{"sweeps: looking", "a query for each shard, two for one of beginnings; a question for the queue's depth; how far was looked ahead read and written", million(queries*readsPerEmptyQuery, prices.MillionReads) + million(minutes, prices.MillionRequests) + million(minutes*placeWrites, prices.MillionWrites)},
 		{"audit", "a look at its place a minute, a page and a write an hour", million((minutes+minutes/60)*readsPerEmptyQuery, prices.MillionReads) + million(minutes/60, prices.MillionWrites)},
 		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, prices.MillionInvocations+perMillionTicks) + minutes*secondsPerSweep*memory*prices.GBSecond},
 		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*prices.GBOfLogs + prices.Metric},

@@ -61,7 +61,7 @@ const (
 	// younger than that it has just told of, so nothing is found more than two ticks late.
 	tick = 500 * time.Millisecond
 	// brakedFor is how long the Supervisor waits for the events queue to become shorter.
-	brakedFor = 20 * time.Millisecond
+	brakedFor = 5 * time.Millisecond
 	// wholeEvery is how often it looks at keys that are older than that themselves, too. They were told of at each tick, in
 	// vain: jobs of a newer release may be many and overdue for ever, and would crowd out the others.
 	wholeEvery = time.Minute

@@ -11,12 +11,12 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// beginShards is how many shards are for keys at which something begins, beside those of the configuration. Each takes
+// BeginShards is how many shards are for keys at which something begins, beside those of the configuration. Each takes
 // about 500 keys a second that move. Their numbers in the table are negative, so that raising the others changes none.
-const beginShards = 4
+const BeginShards = 4
 
 // Shards is how many shards the index has: those of the configuration, and behind them those of beginnings.
-func (s *Store) Shards() int { return s.config.Shards + beginShards }
+func (s *Store) Shards() int { return s.config.Shards + BeginShards }
 
 // OfBeginnings reports whether the keys of a shard are times at which something begins; see store.Beginnings.
 func (s *Store) OfBeginnings(shard int) bool { return shard >= s.config.Shards }
@@ -31,11 +31,11 @@ func (s *Store) shardNumber(shard int) int64 {
 
 // isShard reports whether a sweep goes through the shard of this number.
 func (s *Store) isShard(number int64) bool {
-	return number >= -beginShards && number < int64(s.config.Shards)
+	return number >= -BeginShards && number < int64(s.config.Shards)
 }
 
 // beginsIn returns the number of the shard in which something of this name begins.
-func beginsIn(name string) int64 { return -1 - int64(spread(name)%beginShards) }
+func beginsIn(name string) int64 { return -1 - int64(spread(name)%BeginShards) }
 
 // Due lists what is overdue; see store.Index. It lags behind the items, as every index of DynamoDB.
 func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
