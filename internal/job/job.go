@@ -232,6 +232,8 @@ type Activity struct {
 type Wait struct {
 	// Deadline is when it ends, if nobody completes it.
 	Deadline time.Time `json:"deadline"`
+	// For is how long it was to wait when it began.
+	For makegood.Duration `json:"for,omitzero"`
 	// Asked counts the moments that came at which somebody is to be asked or reminded, Heard those of them at which
 	// they were.
 	Asked int `json:"asked,omitempty"`

@@ -56,7 +56,10 @@ func (t *turn) succeeded(e job.StepSucceeded) Verdict {
 	if verdict.Kind != Applied {
 		return verdict
 	}
-	noteStart(t.activity(at), e.StartedAt)
+	a := t.activity(at)
+	noteStart(a, e.StartedAt)
+	// Whoever said first that it failed did not know of this.
+	a.Unknown = a.Unknown || a.Held() && a.Completion.Error != nil
 	if !t.conclude(at) {
 		t.done(at, e.Output)
 	}
@@ -217,15 +220,15 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 
 // attemptFailed counts the failure of an attempt that had started, and tries again or gives up.
 func (t *turn) attemptFailed(at side, failure job.StepError) {
+	a := t.activity(at)
+	a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo
 	if t.conclude(at) {
-		// How it ended was said before, and by whoever completed the step.
+		// How it ended was said before, by whoever completed the step, but not what it may have done.
 		return
 	}
-	a := t.activity(at)
 	a.FailureCount++
 	t.job.FailureCount++
 	a.Error = &failure
-	a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo
 	wanted, retry := t.wanted(at), t.plan(at).retry
 	switch {
 	case wanted && failure.Retryable && a.Tries < retry.Attempts:

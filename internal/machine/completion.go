@@ -291,7 +291,7 @@ func (t *turn) extended(e job.WaitExtended) Verdict {
 	}
 	until := e.Until
 	if until.IsZero() {
-		until = t.now.Add(a.Wait.Deadline.Sub(a.At))
+		until = t.now.Add(a.Wait.For.Std())
 	}
 	until = t.waitUntil(until)
 	if !until.After(a.Wait.Deadline) {

@@ -135,6 +135,8 @@ func (t *turn) settle(i int) bool {
 		return true
 	case !t.job.Paused():
 		t.start(side{i, true})
+		// One that waits may be over at once: its time has passed, or its answer was kept.
+		return through(s.Undo.State)
 	}
 	return false
 }

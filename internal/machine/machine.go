@@ -184,7 +184,7 @@ func (t *turn) stop(reason string) {
 	t.closeOpen()
 	t.job.ProcessState = makegood.Error
 	t.job.Reason = makegood.Clip(reason)
-	t.job.PausedAt = time.Time{}
+	t.endPause()
 	t.job.RemindAt = t.now.Add(makegood.FarKey)
 	t.announce(true, true)
 }

@@ -67,6 +67,10 @@ func TestAFencedReplyChangesNothing(t *testing.T) {
 				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Token += "A" })},
 				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Attempt++ })},
 				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Token = machine.Token(x.job, r.Step, r.Attempt+1) })},
+				job.StepWaiting{Reply: other(func(r *job.Reply) { r.Token = "" })},
+				job.StepWaiting{Reply: other(func(r *job.Reply) { r.Attempt++ })},
+				job.StepWaiting{Reply: other(func(r *job.Reply) { r.Token = task.Completion })},
+				job.StepSucceeded{Reply: other(func(r *job.Reply) { r.Token = task.Completion })},
 				job.StepFailed{Reply: other(func(r *job.Reply) { r.LockedBy = "zombie" })},
 				job.StepFailed{Reply: other(func(r *job.Reply) { r.LockedBy = "" })},
 				job.StepFailed{Reply: other(func(r *job.Reply) { r.Token = "" })},
@@ -79,6 +83,28 @@ func TestAFencedReplyChangesNothing(t *testing.T) {
 				}
 				if item := x.items[task.Agent+"/"+task.Step]; !reflect.DeepEqual(j, x.job) || item.Closed != items.Closed || item.LockedBy != items.LockedBy {
 					t.Fatalf("%#v changed the job or its claim: %+v, %+v", e, x.job, item)
+				}
+			}
+		}
+	})
+}
+
+// An answer that carries another token than the step's, or one of another step, round or direction, changes nothing.
+func TestAFencedAnswerChangesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newWorld(t)
+		x.nested = true
+		for _, s := range x.job.Steps {
+			for _, forged := range []string{
+				"c1", "c1.AAAA.AAAA", machine.Token(x.job, s.Name, s.Attempt), machine.CompletionToken(x.job, s.Name, true),
+				machine.CompletionToken(x.job, s.Name+"2", false), machine.CompletionToken(job.Job{ID: "j", Round: 1, Secret: []byte("another's secret")}, s.Name, false),
+			} {
+				p := job.Place{Step: s.Name, Round: 1, Token: forged}
+				for _, e := range []job.Event{job.StepCompleted{Place: p}, job.WaitExtended{Place: p}} {
+					before := x.job.Clone()
+					if kind, _ := x.try(x.job.Clone(), e, map[machine.Ask]job.Found{}); forged != "" && kind != machine.Refused || !reflect.DeepEqual(before, x.job) {
+						t.Fatalf("%#v was %s, want refused", e, kind)
+					}
 				}
 			}
 		}

@@ -274,6 +274,16 @@ func (t *turn) renewDeadline() {
 	t.job.Deadline = from.Add(t.w.Timeout.Std())
 }
 
+// endPause ends a pause, if there is one. The times of what waits stood still meanwhile.
+func (t *turn) endPause() {
+	if paused := t.job.PausedAt; !paused.IsZero() {
+		for i := range t.job.Steps {
+			t.stoodStill(t.inDirection(i), paused)
+		}
+	}
+	t.job.PausedAt = time.Time{}
+}
+
 // resume takes a pause back. The job's own timeout did not run meanwhile.
 func (t *turn) resume() {
 	if stood := t.job.PausedAt; !t.job.Deadline.IsZero() && !t.early() {
@@ -282,10 +292,8 @@ func (t *turn) resume() {
 		}
 		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))
 	}
-	paused := t.job.PausedAt
-	t.job.PausedAt = time.Time{}
+	t.endPause()
 	for i := range t.job.Steps {
-		t.stoodStill(t.inDirection(i), paused)
 		if t.active() {
 			t.catchUp(i)
 		}

@@ -29,7 +29,8 @@ func (t *turn) openWait(at side, until time.Time) {
 	}
 	a := t.activity(at)
 	noteStart(a, t.now)
-	if agentOf(t.w.Steps[at.step], at.undo) == makegood.AgentWait && passed(until, t.now) {
+	kept := a.Completion != nil && a.Completion.Early
+	if agentOf(t.w.Steps[at.step], at.undo) == makegood.AgentWait && passed(until, t.now) && !kept {
 		t.done(at, job.Payload{})
 		return
 	}
@@ -53,7 +54,8 @@ func (t *turn) beginWait(at side, deadline time.Time) {
 	}
 	t.rest(a, job.Waiting)
 	a.At, a.Cause, a.Resent = t.now, t.cause, 0
-	a.Wait = &job.Wait{Deadline: t.waitUntil(deadline), Asked: t.momentsPast(at)}
+	until := t.waitUntil(deadline)
+	a.Wait = &job.Wait{Deadline: until, For: makegood.Duration(max(0, until.Sub(t.now))), Asked: t.momentsPast(at)}
 	a.LookAt = t.nextMoment(at)
 	t.farKey = true
 }

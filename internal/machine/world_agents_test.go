@@ -52,7 +52,7 @@ func (x *world) claimOf(which string) {
 	}
 	x.items[name] = item
 	x.claimed[which] = claim.LockedBy
-	x.idle[which] = rapid.Bool().Draw(x.t, "idle")
+	x.idle[which] = rapid.Bool().Draw(x.t, "idle") || x.harmless[task.Step]
 	if task.Undo == nil {
 		if task.Round != x.job.Round {
 			x.t.Fatalf("attempt %s of round %d was claimed in round %d", which, task.Round, x.job.Round)
@@ -84,7 +84,7 @@ func (x *world) heartbeat() {
 func (x *world) lie() {
 	s := rapid.SampledFrom(x.job.Steps).Draw(x.t, "lies")
 	undo := s.Undo.State == job.Dispatched
-	if undo && !x.w.Steps[slices.IndexFunc(x.w.Steps, func(d makegood.Step) bool { return d.Name == s.Name })].CanUndo() {
+	if undo && !x.def(s.Name).CanUndo() || machine.AgentOf(x.w, s.Name, undo) != "a" {
 		return
 	}
 	name := x.slot(s.Name, undo)
@@ -119,28 +119,29 @@ func (x *world) expire() {
 }
 
 // reply makes a reply of an attempt that was claimed, or of a shared one that is out; or one by a stranger.
-func (x *world) reply(succeed bool) (job.Event, bool) {
+func (x *world) reply(says string) (job.Event, bool) {
 	ids := sorted(x.tasks)
 	if len(ids) == 0 {
 		return nil, false
 	}
-	return x.replyOf(rapid.SampledFrom(ids).Draw(x.t, "attempt"), succeed), true
+	return x.replyOf(rapid.SampledFrom(ids).Draw(x.t, "attempt"), says), true
 }
 
-func (x *world) replyOf(which string, succeed bool) job.Event {
+func (x *world) replyOf(which, says string) job.Event {
 	task := x.tasks[which]
 	if said, ok := x.said[which]; ok {
 		// An agent says one thing of an attempt, however often it is delivered.
-		succeed = said
+		says = said
 	}
 	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
 	if !task.Shared && r.LockedBy == "" {
 		// Nobody works on it: so nobody has its token, but for who only read the queue of another.
 		r.Token = machine.Token(x.job, task.Step, task.Attempt+1)
 	} else {
-		x.said[which] = succeed
+		x.said[which] = says
 	}
-	if succeed {
+	switch says {
+	case saysDone:
 		if s, _ := x.job.Step(task.Step); s.Forward.Attempt == task.Attempt && x.claimed[which] != "" {
 			x.maybe[task.Step] = true
 		}
@@ -148,6 +149,12 @@ func (x *world) replyOf(which string, succeed bool) job.Event {
 			x.idle[which] = false
 		}
 		return job.StepSucceeded{Reply: r}
+	case saysWaiting:
+		e := job.StepWaiting{Reply: r}
+		if rapid.IntRange(0, 9).Draw(x.t, "deadline") > 0 {
+			e.Deadline = x.drawTime("until")
+		}
+		return e
 	}
 	failure := job.StepError{Message: "no", Retryable: rapid.Bool().Draw(x.t, "retryable"), Applied: makegood.AppliedUnknown}
 	if x.idle[which] {

@@ -42,9 +42,11 @@ type world struct {
 	bad    map[machine.Want]string
 	// idle are the attempts that had no effect; claimed says by whom each was claimed, said whether it succeeded.
 	idle    map[string]bool
-	said    map[string]bool
+	said    map[string]string
 	claimed map[string]string
 	nested  bool
+	// harmless are the steps of which nothing has an effect, unless it is said that it succeeded.
+	harmless map[string]bool
 }
 
 func drawWorkflow(t *rapid.T) makegood.Workflow {
@@ -70,6 +72,7 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 		case 2:
 			s.Undo = &makegood.Undo{None: true}
 		}
+		drawWaits(t, &s)
 		w.Steps = append(w.Steps, s)
 	}
 	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
@@ -93,13 +96,17 @@ func newWorld(t *rapid.T) *world {
 	x := &world{
 		t: t, w: drawWorkflow(t), now: time.UnixMilli(1_000_000).UTC(),
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, over: map[string]bool{}, dead: map[string]bool{},
-		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]bool{},
+		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
+		harmless: map[string]bool{},
 	}
 	x.period = time.Duration(rapid.IntRange(0, 1).Draw(t, "period")) * time.Minute
 	for _, s := range x.w.Steps {
 		x.skip[s.Name] = rapid.IntRange(0, 4).Draw(t, "skip") == 0
+		x.harmless[s.Name] = !s.Shared && rapid.IntRange(0, 3).Draw(t, "harmless") == 0
 		for _, undo := range []bool{false, true} {
-			if rapid.IntRange(0, 14).Draw(t, "bad") == 0 {
+			// A step that waits by itself would try its broken expressions again for ever.
+			forEver := x.w.OnFailure.Action == makegood.FailureWait && s.Agent != "a"
+			if rapid.IntRange(0, 14).Draw(t, "bad") == 0 && !forEver {
 				x.bad[machine.Want{Step: s.Name, Undo: undo}] = "no such field"
 			}
 		}
@@ -147,6 +154,9 @@ func (x *world) values(facts *machine.Facts, wants []machine.Want) {
 			x.t.Fatalf("fact %v was wanted twice", w)
 		}
 		values[w] = machine.Fact{Run: w.Undo || !x.skip[w.Step], Err: x.bad[w]}
+		if makegood.WaitsByItself(machine.AgentOf(x.w, w.Step, w.Undo)) {
+			values[w] = x.untilOf(values[w])
+		}
 	}
 	facts.Values = values
 }
@@ -194,12 +204,8 @@ func (x *world) ask(a machine.Ask) (job.Found, error) {
 
 // wanted reports whether an attempt is out, in the direction that is wanted.
 func (x *world) wanted(a machine.Ask) bool {
-	s, _ := x.job.Step(a.Step)
-	activity := s.Forward
-	if a.Undo {
-		activity = s.Undo
-	}
-	return activity.State == job.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.Processed)
+	activity := activityOf(x.job, a.Step, a.Undo)
+	return activity.State == job.Dispatched && activity.Attempt == a.Attempt && a.Undo == (x.job.Desired != makegood.Processed) && !activity.Held()
 }
 
 // noteClosed: who was closed as never claimed, never was.
@@ -333,14 +339,15 @@ func (x *world) save(j job.Job, e job.Event, found map[machine.Ask]job.Found) {
 	if x.job.Round > stored.Round {
 		x.newRound()
 	}
-	if e, ok := e.(job.StepSucceeded); ok {
-		if s, _ := x.job.Step(e.Step); s.Undo.State == job.Done {
-			x.undone[e.Step] = true
-		}
+	for _, s := range x.job.Steps {
+		// That it is done for a reason is held by checkDone.
+		x.undone[s.Name] = s.Undo.State == job.Done
 	}
 	x.noteShared()
+	x.noteOutside(stored, e)
 	x.check(stored)
-	x.checkOnce(e, found)
+	x.checkWaits(stored, e)
+	x.checkOnce(stored, e, found)
 }
 
 // carryOut notes the closings that an event makes due, and holds Pending to what the job says. Tasks are sent when
@@ -350,7 +357,12 @@ func (x *world) carryOut(e job.Event) {
 		switch c := c.(type) {
 		case job.CloseAttempt:
 			x.closings = append(x.closings, c)
+		case job.Ask:
+			x.checkAsk(c)
 		case job.Dispatch:
+			if a := activityOf(x.job, c.Step, c.Undo); a.State != job.Dispatched || a.Held() {
+				x.t.Fatalf("task %s is sent, and the step is %+v", id(c.Step, c.Attempt), a)
+			}
 			task := machine.TaskOf(x.w, x.job, c)
 			if first := x.tasks[id(c.Step, c.Attempt)]; !task.ClaimUntil.Equal(first.ClaimUntil) || task.Token != first.Token || task.Token == "" {
 				x.t.Fatalf("task %s is sent as %+v, and was as %+v", id(c.Step, c.Attempt), task, first)
@@ -372,11 +384,15 @@ func (x *world) close() {
 }
 
 func (x *world) drawEvent() (job.Event, bool) {
-	switch rapid.IntRange(0, 12).Draw(x.t, "event") {
+	switch rapid.IntRange(0, 18).Draw(x.t, "event") {
 	case 0, 1, 2:
-		return x.reply(true)
+		return x.reply(saysDone)
 	case 3:
-		return x.reply(false)
+		return x.reply(saysFailed)
+	case 13, 14:
+		return x.reply(saysWaiting)
+	case 15, 16, 17, 18:
+		return x.drawCompletion()
 	case 4, 5:
 		return job.DeadlinePassed{Key: x.job.CompleteBy}, !x.job.CompleteBy.IsZero()
 	case 6:
@@ -428,6 +444,7 @@ func (x *world) drawOwn() job.Event {
 func (x *world) drain() {
 	x.nested = true
 	deaf := rapid.Bool().Draw(x.t, "closings are lost")
+	silent := x.w.OnFailure.Action != makegood.FailureWait && rapid.Bool().Draw(x.t, "nobody answers")
 	for range 2000 {
 		if x.job.ProcessState.Finished() || x.job.ProcessState == makegood.Error {
 			return
@@ -437,7 +454,7 @@ func (x *world) drain() {
 			x.move(x.job.Clone(), job.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
 			continue
 		}
-		if x.serve() || !deaf && x.closeAll() {
+		if x.serve() || x.attend(silent) || !deaf && x.closeAll() {
 			continue
 		}
 		if x.now.Before(x.job.CompleteBy) {
@@ -457,7 +474,7 @@ func (x *world) serve() (progress bool) {
 				continue
 			}
 			x.claimOf(which)
-			progress = x.move(x.job.Clone(), x.replyOf(which, true)) == machine.Applied || progress
+			progress = x.move(x.job.Clone(), x.replyOf(which, saysDone)) == machine.Applied || progress
 		}
 	}
 	return progress

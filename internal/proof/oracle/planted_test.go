@@ -24,7 +24,7 @@ func bugs() []planted.Bug {
 		{"a new round keeps the deadline that passed", requests, "\t\tt.newRound()\n\t\tt.renewDeadline()\n", "\t\tt.newRound()\n"},
 		{"a resubmit keeps the deadline that passed", requests, "\t\tt.job.Reason = \"\"\n\t\tt.renewDeadline()\n", "\t\tt.job.Reason = \"\"\n"},
 		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
-		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.job.PausedAt = time.Time{}\n\tt.job.RemindAt", "\tt.job.RemindAt"},
+		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
 		{"a job that ends while paused stays paused", machine, "\tt.job.FinishedAt = t.now\n\tt.job.PausedAt = time.Time{}\n", "\tt.job.FinishedAt = t.now\n"},
 		{"an attempt that was taken back uses up one of those granted", "machine/closing.go", "\ta.Tries--\n\tif t.conclude(at) {", "\tif t.conclude(at) {"},
 		{"an interruption uses up an attempt", deadlines, "\ta.Tries--\n", ""},

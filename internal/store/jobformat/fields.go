@@ -73,6 +73,7 @@ const (
 	waitHeard    = 3
 	waitTries    = 4
 	waitAskAt    = 5
+	waitFor      = 6
 
 	completionAnswer  = 1
 	completionRequest = 2

@@ -1,6 +1,7 @@
 package jobformat
 
 import (
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -22,6 +23,7 @@ func encodeWait(of job.Wait, epoch int64) []byte {
 	w.int(waitHeard, of.Heard)
 	w.int(waitTries, of.Tries)
 	w.time(waitAskAt, of.AskAt, epoch)
+	w.uint(waitFor, uint64(of.For))
 	w.kept(of.Kept)
 	return w.out
 }
@@ -70,6 +72,8 @@ func readWait(f *field, epoch int64) *job.Wait {
 			w.Tries = f.int()
 		case waitAskAt:
 			w.AskAt = f.time(epoch)
+		case waitFor:
+			w.For = makegood.Duration(f.uint())
 		default:
 			return false
 		}
