@@ -66,10 +66,19 @@ type Activity struct {
 	CompletedBy *string    `json:"completedBy"`
 	StartedAt   *time.Time `json:"startedAt"`
 	FinishedAt  *time.Time `json:"finishedAt"`
+	// Progress is what the agent has reported last of the attempt that is claimed; nil: nothing.
+	Progress *Progress `json:"progress"`
 	// Output is what it gave; null where it gave nothing or payloads were not asked for.
 	Output json.RawMessage `json:"output"`
 	// Error is why the last failed attempt failed; null again when a later one succeeds.
 	Error *StepError `json:"error"`
+}
+
+// Progress is how far work has come, as its agent says it.
+type Progress struct {
+	// Value is what the agent reported: JSON of at most MaxProgressBytes.
+	Value json.RawMessage `json:"value"`
+	At    time.Time       `json:"at"`
 }
 
 // StepError is why an attempt failed.

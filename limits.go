@@ -69,6 +69,9 @@ const (
 	KeepClaim = 2 * 24 * time.Hour
 	// MaxUnclaimed is how long an attempt is sent again that nobody claims. Then it gets a successor.
 	MaxUnclaimed = 7 * 24 * time.Hour
+	// MaxProgressBytes is how large the progress may be that an agent reports, as JSON: its claim item stays within 1 KB, and
+	// a heartbeat one write unit.
+	MaxProgressBytes = 512
 	// MaxClaimAhead is how much further ahead than its step allows a claim may be before it is a lie.
 	MaxClaimAhead = time.Hour
 	// CloseAgain is when a closing that was not answered is asked for again.

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -13,6 +15,8 @@ type Lease interface {
 	CompleteBy() time.Time
 	// Heartbeat moves CompleteBy; see the function Heartbeat for what it answers.
 	Heartbeat(ctx context.Context) error
+	// Progress reports a value, of at most makegood.MaxProgressBytes, with a heartbeat; see the function Progress.
+	Progress(ctx context.Context, value json.RawMessage) error
 }
 
 type contextKey struct{}
@@ -69,4 +73,26 @@ func Heartbeat(ctx context.Context) error {
 		return nil
 	}
 	return a.lease.Heartbeat(ctx)
+}
+
+// Progress says how far the work has come, for people to see: value, as JSON, at most makegood.MaxProgressBytes. It is a
+// heartbeat, too. The last one is kept beside the attempt's claim, never in the job; the result of the step belongs into
+// its output. It may be called in a loop: a call within a quarter of the time that the attempt may be silent after the
+// last heartbeat, at most 10 seconds, is written with the next one.
+//
+// What is too large, or no JSON, is refused with an error that is final, and is no heartbeat. Else it returns what
+// Heartbeat does.
+func Progress(ctx context.Context, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return Final(fmt.Errorf("progress: %w", err))
+	}
+	if len(text) > makegood.MaxProgressBytes {
+		return Final(fmt.Errorf("progress: %d bytes as JSON, the limit is %d", len(text), makegood.MaxProgressBytes))
+	}
+	a, _ := attemptOf(ctx)
+	if a.lease == nil {
+		return nil
+	}
+	return a.lease.Progress(ctx, text)
 }

@@ -86,8 +86,50 @@ func ExampleFailure() {
 // withdrawn stands for the runner of an attempt whose job was cancelled meanwhile.
 type withdrawn struct{}
 
-func (withdrawn) CompleteBy() time.Time           { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
-func (withdrawn) Heartbeat(context.Context) error { return agent.ErrWithdrawn }
+func (withdrawn) CompleteBy() time.Time                           { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }
+func (withdrawn) Heartbeat(context.Context) error                 { return agent.ErrWithdrawn }
+func (withdrawn) Progress(context.Context, json.RawMessage) error { return agent.ErrWithdrawn }
+
+// printed stands for a runner that shows what is reported.
+type printed struct{ withdrawn }
+
+func (printed) Progress(_ context.Context, value json.RawMessage) error {
+	fmt.Println(string(value))
+	return nil
+}
+
+func ExampleProgress() {
+	importer := agent.New("importer", agent.Do("import", func(ctx context.Context, pages int) (int, error) {
+		for page := range pages {
+			if err := agent.Progress(ctx, map[string]int{"page": page + 1, "of": pages}); err != nil {
+				return page, err
+			}
+		}
+		return pages, nil
+	}))
+
+	task := makegood.Task{Action: "import", Input: json.RawMessage("2")}
+	_, err := importer.Handle(agent.NewContext(context.Background(), task, printed{}), task)
+	fmt.Println(err)
+	// Output:
+	// {"of":2,"page":1}
+	// {"of":2,"page":2}
+	// <nil>
+}
+
+func ExampleKeepAlive() {
+	render := func(ctx context.Context, film string) (string, error) {
+		stop := agent.KeepAlive(ctx) // the call below takes hours, and cannot say that it goes on
+		defer stop()
+		return "s3://films/" + film, ctx.Err()
+	}
+
+	studio := agent.New("studio", agent.Do("render", render))
+	task := makegood.Task{Action: "render", Input: json.RawMessage(`"voyage"`)}
+	output, err := studio.Handle(context.Background(), task)
+	fmt.Println(string(output), err)
+	// Output: "s3://films/voyage" <nil>
+}
 
 func ExampleHeartbeat() {
 	importer := agent.New("importer", agent.Do("import", func(ctx context.Context, pages int) (int, error) {

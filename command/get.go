@@ -166,6 +166,9 @@ func activityText(a makegood.Activity) string {
 	if a.LockedBy != nil {
 		text += fmt.Sprintf(", by %s until %s", *a.LockedBy, moment(a.CompleteBy))
 	}
+	if a.Progress != nil {
+		text += fmt.Sprintf(", said %s at %s", oneLine(string(a.Progress.Value)), moment(&a.Progress.At))
+	}
 	if a.FailureCount > 0 {
 		text += ", " + count(a.FailureCount, "failure")
 	}

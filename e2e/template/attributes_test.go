@@ -105,6 +105,9 @@ func claims(t *testing.T) []request {
 		_ = jobs.Claim(t.Context(), slot, claim, until)
 		_ = jobs.Claim(t.Context(), slot, claim, time.UnixMilli(1)) // too late
 		_, _ = jobs.Heartbeat(t.Context(), slot, claim, until)
+		reporting := claim
+		reporting.Progress = job.Progress{Value: "1", At: time.UnixMilli(1500)}
+		_, _ = jobs.Heartbeat(t.Context(), slot, reporting, until)
 		asked = append(asked, d.asked...)
 	}
 	return asked

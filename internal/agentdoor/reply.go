@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -58,7 +57,7 @@ type Standing struct {
 	Left       time.Duration
 }
 
-// Heartbeat moves the CompleteBy of an attempt to its timeout from now, for who holds its claim and has its token.
+// Heartbeat moves the CompleteBy of an attempt to its heartbeat, or its timeout, from now, for who holds its claim and has its token.
 // It answers after that is flushed. An error leaves it open whether CompleteBy has moved.
 func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply) (Standing, error) {
 	over := Standing{Held: Over}
@@ -78,7 +77,7 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply) (Standing,
 		return over, nil
 	}
 	claim := found.Claim
-	claim.CompleteBy = makegood.Instant(now.Add(task.Timeout.Std()))
+	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)
 	if claim.CompleteBy.Before(found.Claim.CompleteBy) {
 		// The clock was set back.
 		claim.CompleteBy = found.Claim.CompleteBy

@@ -149,7 +149,7 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 		return nil, err
 	}
 	began, now := time.Now(), d.config.Now()
-	budget := task.Timeout.Std()
+	budget := task.Silence().Std()
 	if task.Shared {
 		budget = min(budget, task.CompleteBy.Sub(now))
 	}

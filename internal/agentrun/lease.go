@@ -2,6 +2,7 @@ package agentrun
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -28,9 +29,8 @@ type lease struct {
 	slot   store.Slot
 	claim  job.Claim
 	margin time.Duration
-	// latest is the CompleteBy that no heartbeat moves it past, and lapses the same moment on the monotonic clock; zero:
-	// only the store says so.
-	latest, lapses time.Time
+	// lapses is when the attempt must end however it heartbeats, on the monotonic clock; zero: only the store says so.
+	lapses time.Time
 	// stop is when work must stop, and silence when nothing can be said any more, because the
 	// invocation ends; zero: it does not.
 	stop, silence time.Time
@@ -39,6 +39,8 @@ type lease struct {
 	heartbeat sync.Mutex
 	// extended is when the claim was last moved, on the monotonic clock. heartbeat is held.
 	extended time.Time
+	// progress was reported and is not written yet. heartbeat is held.
+	progress job.Progress
 
 	mu sync.Mutex
 	// completeBy is the time as it is stored, expires the same moment on the monotonic clock.
@@ -81,7 +83,7 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 		completeBy: completeBy, expires: started.Add(budget), extended: started,
 	}
 	if task.Heartbeat > 0 {
-		l.latest, l.lapses = makegood.Instant(wall.Add(task.Timeout.Std())), started.Add(task.Timeout.Std())
+		l.lapses = started.Add(task.Timeout.Std())
 	}
 	l.Context, l.end = context.WithCancelCause(batch)
 	if deadline, ok := batch.Deadline(); ok {
@@ -157,20 +159,34 @@ func (l *lease) silent() bool {
 
 // Heartbeat is what agent.Heartbeat promises.
 func (l *lease) Heartbeat(ctx context.Context) error {
+	l.heartbeat.Lock()
+	defer l.heartbeat.Unlock()
+	return l.extendAfter(ctx, rest(l.task.Heartbeat))
+}
+
+// Progress is what agent.Progress promises.
+func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
+	l.heartbeat.Lock()
+	defer l.heartbeat.Unlock()
+	l.progress = job.Progress{Value: string(value), At: makegood.Instant(l.now())}
+	return l.extendAfter(ctx, rest(l.task.Silence()))
+}
+
+// extendAfter writes a heartbeat, unless the last one was less than pause ago. l.heartbeat is held.
+func (l *lease) extendAfter(ctx context.Context, pause time.Duration) error {
 	if l.task.Shared {
 		return agent.Final(errShared)
 	}
-	l.heartbeat.Lock()
-	defer l.heartbeat.Unlock()
 	if err := l.ended(); err != nil {
 		return err
 	}
 	began, silence := time.Now(), l.task.Silence().Std()
-	if began.Sub(l.extended) < l.rest() {
+	if began.Sub(l.extended) < pause {
 		return nil
 	}
 	claim, expires := l.claim, earlier(began.Add(silence), l.lapses)
-	claim.CompleteBy = earlier(makegood.Instant(l.now().Add(silence)), l.latest)
+	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
+	claim.Progress = l.progress
 	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
 		// The clock was set back.
 		claim.CompleteBy = stored
@@ -180,7 +196,7 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	expires = expires.Add(completeBy.Sub(claim.CompleteBy))
 	switch {
 	case err == nil:
-		l.extended = began
+		l.extended, l.progress = began, job.Progress{}
 		l.extend(completeBy, expires)
 	case errors.Is(err, store.ErrWithdrawn):
 		l.extend(completeBy, expires)
@@ -194,10 +210,10 @@ func (l *lease) Heartbeat(ctx context.Context) error {
 	return l.ended()
 }
 
-// rest is how long after a heartbeat the next is not worth a write: an agent may heartbeat in a loop. Where the workflow
-// says nothing of heartbeats, each is one.
-func (l *lease) rest() time.Duration {
-	return min(maxRest, l.task.Heartbeat.Std()/4)
+// rest is how long after a heartbeat the next is not worth a write, for one who may be silent so long: an agent may
+// heartbeat in a loop. Where the workflow says nothing of heartbeats, each is one.
+func rest(silence makegood.Duration) time.Duration {
+	return min(maxRest, silence.Std()/4)
 }
 
 // ended says why the context has ended, in the words of the agent kit; nil: it has not.

@@ -99,8 +99,9 @@ func undoOf(t *testing.T, with fields, outcome makegood.Outcome) makegood.Task {
 // lease is an attempt that ends at a time.
 type lease struct{ completeBy time.Time }
 
-func (l lease) CompleteBy() time.Time         { return l.completeBy }
-func (lease) Heartbeat(context.Context) error { return nil }
+func (l lease) CompleteBy() time.Time                         { return l.completeBy }
+func (lease) Heartbeat(context.Context) error                 { return nil }
+func (lease) Progress(context.Context, json.RawMessage) error { return nil }
 
 func call(t *testing.T, a *Agent, task makegood.Task) (string, error) {
 	t.Helper()

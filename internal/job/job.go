@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -122,6 +123,31 @@ type Claim struct {
 	LockedBy   string    `json:"lockedBy"`
 	StartedAt  time.Time `json:"startedAt"`
 	CompleteBy time.Time `json:"completeBy"`
+	// Progress is what was reported last, by this attempt or one before it. No job keeps it.
+	Progress Progress `json:"progress,omitzero"`
+}
+
+// Reported returns the progress that the holder of the claim has reported; the zero value where that is none.
+func (c Claim) Reported() Progress {
+	if c.Progress.At.Before(c.StartedAt) {
+		return Progress{}
+	}
+	return c.Progress
+}
+
+// Progress is how far work has come, as its agent says it.
+type Progress struct {
+	// Value is JSON of at most MaxProgressBytes. It is text so that claims can be compared.
+	Value string    `json:"value"`
+	At    time.Time `json:"at"`
+}
+
+// Fits returns the progress if it may be kept and shown: an agent writes it, so anything may be there.
+func (p Progress) Fits() Progress {
+	if len(p.Value) > makegood.MaxProgressBytes || !utf8.ValidString(p.Value) || !json.Valid([]byte(p.Value)) || p.At.IsZero() {
+		return Progress{}
+	}
+	return p
 }
 
 // OutsidePrefix begins the LockedBy of a claim that an embedded engine has given to another process. The engine alone

@@ -117,6 +117,7 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 		// No agent of ours is called that, and the job keeps it.
 		claim.LockedBy = ""
 	}
+	claim.Progress = job.Progress{}
 	a.Silent = claim
 	t.attemptFailed(at, job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,

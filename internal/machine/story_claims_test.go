@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -117,7 +115,7 @@ func (s *story) claim(a args) string {
 	}
 	name := task.Agent + "/" + task.Step
 	item, err := store.Claimed(s.items[name], job.Claim{
-		Attempt: n, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: longest(task, s.now, s.now),
+		Attempt: n, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: store.Lasting(task, s.now, s.now),
 	}, task.ClaimUntil)
 	if err != nil {
 		return err.Error() + "\n"
@@ -132,7 +130,7 @@ func (s *story) heartbeat(a args) string {
 	task := s.tasks[fmt.Sprintf("%s#%d", a.words[1], item.Attempt)]
 	claim := item.Claim
 	claim.LockedBy = a.or("by", claim.LockedBy)
-	claim.CompleteBy = longest(task, claim.StartedAt, s.now)
+	claim.CompleteBy = store.Lasting(task, claim.StartedAt, s.now)
 	next, err := store.Extended(item, claim, task.ClaimUntil)
 	if err != nil && !errors.Is(err, store.ErrWithdrawn) {
 		return err.Error() + "\n"
@@ -142,15 +140,6 @@ func (s *story) heartbeat(a args) string {
 		return err.Error() + "\n" + s.show()
 	}
 	return s.show()
-}
-
-// longest is the CompleteBy that a good agent asks for, at now, of an attempt that it claimed at started.
-func longest(task makegood.Task, started, now time.Time) time.Time {
-	at := now.Add(task.Silence().Std())
-	if end := started.Add(task.Timeout.Std()); task.Heartbeat > 0 && end.Before(at) {
-		return end
-	}
-	return at
 }
 
 // lie writes a claim as no good agent does: of an attempt that was never made, or far ahead.

@@ -38,7 +38,7 @@ func (x *world) claimOf(which string) {
 	}
 	name := task.Agent + "/" + task.Step
 	claim := job.Claim{
-		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: longest(task, x.now, x.now),
+		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: store.Lasting(task, x.now, x.now),
 	}
 	item, err := store.Claimed(x.items[name], claim, task.ClaimUntil)
 	if err != nil {
@@ -74,7 +74,8 @@ func (x *world) heartbeat() {
 			continue
 		}
 		claim := item.Claim
-		claim.CompleteBy = longest(task, claim.StartedAt, now)
+		claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)
+		claim.Progress = job.Progress{Value: "1", At: now}
 		x.items[name], _ = store.Extended(item, claim, task.ClaimUntil)
 	}
 }

@@ -57,6 +57,7 @@ func (x *world) check(before job.Job) {
 	}
 	x.checkRounds()
 	x.checkKey()
+	x.checkProgress()
 }
 
 // checkRounds: no more rounds begin than the workflow says, and another follows only where the job is being undone.
@@ -115,6 +116,15 @@ func (x *world) noteEnded(before job.Job, s job.StepState) {
 	for _, pair := range [][2]job.Activity{{was.Forward, s.Forward}, {was.Undo, s.Undo}} {
 		if a, now := pair[0], pair[1]; a.State == job.Dispatched && (now.State != job.Dispatched || now.Attempt != a.Attempt) {
 			x.over[id(s.Name, a.Attempt)] = true
+		}
+	}
+}
+
+// checkProgress: what agents report stays in their claims.
+func (x *world) checkProgress() {
+	for _, s := range x.job.Steps {
+		if s.Forward.Silent.Progress != (job.Progress{}) || s.Undo.Silent.Progress != (job.Progress{}) {
+			x.t.Fatalf("the job keeps progress: %+v", s)
 		}
 	}
 }

@@ -67,6 +67,7 @@ func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error
 	case item.Attempt == claim.Attempt:
 		return item, ErrTaken
 	}
+	claim.Progress = item.Progress
 	return ClaimItem{Claim: claim, ExpiresAt: expiry(until, claim.CompleteBy)}, nil
 }
 
@@ -76,6 +77,9 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 		return item, ErrTaken
 	}
 	next := item
+	if p := claim.Progress.Fits(); p != (job.Progress{}) {
+		next.Progress = p
+	}
 	next.CompleteBy = Longest(claim)
 	if !item.Ends.IsZero() {
 		next.CompleteBy = earliest(next.CompleteBy, item.Ends)
@@ -88,6 +92,16 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 		return next, ErrWithdrawn
 	}
 	return next, nil
+}
+
+// Lasting returns the CompleteBy that an attempt of a task asks for at now, which was claimed at started: as long from now as
+// it may be silent, and not past the timeout of one that heartbeats.
+func Lasting(task makegood.Task, started, now time.Time) time.Time {
+	asked := now.Add(task.Silence().Std())
+	if task.Heartbeat > 0 {
+		asked = earliest(asked, started.Add(task.Timeout.Std()))
+	}
+	return makegood.Instant(asked)
 }
 
 // Longest returns the CompleteBy that a claim asks for, not past what any claim may have.
@@ -111,13 +125,13 @@ func Closed(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 		// Its item may have expired; one of an older attempt may have been written since. It is closed all the same: the
 		// clock of an agent may be behind.
 		next := ClaimItem{
-			Claim:  job.Claim{Attempt: c.Attempt},
+			Claim:  job.Claim{Attempt: c.Attempt, Progress: item.Progress},
 			Closed: job.FoundSilent, ExpiresAt: expiry(c.Now, time.Time{}),
 		}
 		return next, next.answer("")
 	}
 	next := ClaimItem{
-		Claim:  job.Claim{Attempt: c.Attempt},
+		Claim:  job.Claim{Attempt: c.Attempt, Progress: item.Progress},
 		Closed: job.FoundNobody, ExpiresAt: expiry(c.Until, time.Time{}),
 	}
 	return next, next.answer("")
@@ -176,7 +190,7 @@ func Overruled(item ClaimItem, attempt int, lie string, until time.Time) (ClaimI
 		return item, ErrConflict
 	}
 	return ClaimItem{
-		Claim: job.Claim{Attempt: attempt}, Closed: job.FoundSilent, ExpiresAt: expiry(until, time.Time{}),
+		Claim: job.Claim{Attempt: attempt, Progress: item.Progress}, Closed: job.FoundSilent, ExpiresAt: expiry(until, time.Time{}),
 	}, nil
 }
 

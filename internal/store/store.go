@@ -105,7 +105,8 @@ type Claims interface {
 	// survive the loss of power on an embedded store, unless claim.Outside(): then, as its heartbeats, it must.
 	Claim(ctx context.Context, slot Slot, claim job.Claim, until time.Time) error
 
-	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, and returns the one that stands now, which
+	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, keeps claim.Progress if there is any (what
+	// does not fit is left out), until a later one of the slot replaces it, and returns the one that stands now, which
 	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
 	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
 	// claim still stands, until the time given, which is not past the end that was set when it became so.
@@ -148,6 +149,7 @@ type Closing struct {
 // Whole returns a claim as every store keeps it: its times are whole milliseconds.
 func Whole(claim job.Claim) job.Claim {
 	claim.StartedAt, claim.CompleteBy = makegood.Instant(claim.StartedAt), makegood.Instant(claim.CompleteBy)
+	claim.Progress.At = makegood.Instant(claim.Progress.At)
 	return claim
 }
 

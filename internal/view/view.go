@@ -153,6 +153,9 @@ func activity(a job.Activity, claim job.Claim) makegood.Activity {
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
 		v.State, v.LockedBy = makegood.Claimed, text(claim.LockedBy)
 		v.CompleteBy = moment(claim.CompleteBy)
+		if p := claim.Reported(); p.Value != "" {
+			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *moment(p.At)}
+		}
 		if v.StartedAt == nil {
 			v.StartedAt = moment(claim.StartedAt)
 		}

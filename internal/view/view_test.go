@@ -31,7 +31,7 @@ func TestAJobInJSON(t *testing.T) {
 	want := `{"id":"j","workflow":"order","definition":"hash","round":1,"processState":"Pending","desired":"Processed",` +
 		`"paused":false,"reason":"","failureCount":0,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
 		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"nextRoundAt":null,"requestedBy":null,"input":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
-		`"failureCount":0,"lockedBy":null,"completeBy":null,"completedBy":null,"startedAt":null,"finishedAt":null,"output":null,"error":null,"undo":null}]}`
+		`"failureCount":0,"lockedBy":null,"completeBy":null,"completedBy":null,"startedAt":null,"finishedAt":null,"progress":null,"output":null,"error":null,"undo":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -68,6 +68,28 @@ func TestAClaimIsShownWhereItIs(t *testing.T) {
 		claimed := held.State == makegood.Claimed
 		if claimed != (held.LockedBy != nil) || claimed && (*held.LockedBy != claim.LockedBy || !held.CompleteBy.Equal(claim.CompleteBy) || !held.StartedAt.Equal(base)) {
 			t.Errorf("%+v: got the claim %+v", test.step, *held)
+		}
+	}
+}
+
+// What an attempt of before has reported is not this one's.
+func TestProgressIsShownOfTheAttemptThatReportedIt(t *testing.T) {
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{
+		{time.Time{}, "null"},
+		{base.Add(-time.Millisecond), "null"},
+		{base.Add(time.Second), `{"value":{"page":3},"at":"` + base.Add(time.Second).Format(time.RFC3339Nano) + `"}`},
+	} {
+		claim := job.Claim{Attempt: 2, LockedBy: "agent:nonce", StartedAt: base, CompleteBy: base.Add(time.Minute)}
+		if !c.at.IsZero() {
+			claim.Progress = job.Progress{Value: `{"page":3}`, At: c.at}
+		}
+		step := job.StepState{Name: "a", Forward: job.Activity{State: job.Dispatched, Attempt: 2}}
+		got, err := json.Marshal(view.Of(job.Job{Steps: []job.StepState{step}}, map[string]job.Claim{"a": claim}).Steps[0].Progress)
+		if err != nil || string(got) != c.want {
+			t.Errorf("reported at %v: got %s, %v, want %s", c.at, got, err, c.want)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func bugs() []planted.Bug {
 		{"fields that are not known are lost", "store/jobformat/encode.go", "\te.kept(j.Kept)\n", ""},
 		{"fields of activities that are not known are lost", "store/jobformat/encode.go", "detailKept, hotKept := splitKept(a.Kept)", "detailKept, hotKept := splitKept(\"\")"},
 		{"a new round forgets what is not known", "machine/requests.go", "FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}", "FailureCount: s.Forward.FailureCount}"},
-		{"heartbeats carry an attempt past its timeout", "agentrun/lease.go", "earlier(makegood.Instant(l.now().Add(silence)), l.latest)", "makegood.Instant(l.now().Add(silence))"},
+		{"heartbeats carry an attempt past its timeout", "store/may.go", "asked = earliest(asked, started.Add(task.Timeout.Std()))", "_ = started"},
 		{"an agent works without a claim", run, "return a.settle(a.claim())", "return a.settle(nil)"},
 		{"a claim whose answer was an error is worked on", run, "\t\treturn false, err\n\t}\n}", "\t\treturn true, nil\n\t}\n}"},
 		{"an agent begins when it is too late", run, "if a.lease.Err() != nil {\n\t\treturn result{err", "if a.lease.Err() != nil && a.task.Shared {\n\t\treturn result{err"},

@@ -257,6 +257,9 @@ func TestAClaimCostsAUnitHoweverLargeTheJobIs(t *testing.T) {
 		claim.CompleteBy = claim.CompleteBy.Add(time.Second)
 		_, err := s.Heartbeat(t.Context(), slot, claim, claimUntil(j))
 		must(t, "heartbeat", err)
+		claim.Progress = largestProgress(j.CreatedAt)
+		_, err = s.Heartbeat(t.Context(), slot, claim, claimUntil(j))
+		must(t, "heartbeat with progress", err)
 		_, err = s.Look(t.Context(), slot, 1, claimUntil(j), j.CreatedAt)
 		must(t, "look", err)
 		closing := store.Closing{Attempt: 1, Until: claimUntil(j), Now: j.CreatedAt, LockedBy: claim.LockedBy}
@@ -269,7 +272,7 @@ func TestAClaimCostsAUnitHoweverLargeTheJobIs(t *testing.T) {
 	for len(got) > 0 && !strings.HasPrefix(got[0], "Claim") {
 		got = got[1:] // birth, with its details
 	}
-	same(t, "what each request cost", got, []string{"Claim 1+0", "Heartbeat 1+0", "Look 1+0", "Close 1+0", "Look 1+0", "Close 1+0"})
+	same(t, "what each request cost", got, []string{"Claim 1+0", "Heartbeat 1+0", "Heartbeat 1+0", "Look 1+0", "Close 1+0", "Look 1+0", "Close 1+0"})
 }
 
 // What the code thinks an item weighs decides what spills, so it must not be less than what is paid

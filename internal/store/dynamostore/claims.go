@@ -35,10 +35,24 @@ func slotOf(it item) store.ClaimItem {
 	slot.Attempt, slot.LockedBy = int(asInt(it[attrAttempt])), asText(it[attrLockedBy])
 	slot.StartedAt, slot.CompleteBy = asClaimTime(it[attrStartedAt]), asClaimTime(it[attrCompleteBy])
 	slot.Closed, slot.Ends = job.Finding(asText(it[attrClosed])), asClaimTime(it[attrEnds])
+	slot.Progress = asProgress(it[attrProgress])
 	if seconds := asInt(it[attrExpiresAt]); seconds > 0 {
 		slot.ExpiresAt = time.Unix(seconds, 0).UTC()
 	}
 	return slot
+}
+
+// asProgress reads a progress: {"Value": JSON as text, "At": Unix ms}.
+func asProgress(v types.AttributeValue) job.Progress {
+	m, ok := v.(*types.AttributeValueMemberM)
+	if !ok {
+		return job.Progress{}
+	}
+	return job.Progress{Value: asText(m.Value["Value"]), At: asClaimTime(m.Value["At"])}.Fits()
+}
+
+func progress(p job.Progress) types.AttributeValue {
+	return &types.AttributeValueMemberM{Value: item{"Value": text(p.Value), "At": instant(p.At)}}
 }
 
 func asClaimTime(v types.AttributeValue) time.Time {
@@ -59,6 +73,9 @@ func slotValues(slot store.ClaimItem) item {
 	}
 	if slot.Closed != "" {
 		values[attrClosed] = text(string(slot.Closed))
+	}
+	if slot.Progress != (job.Progress{}) {
+		values[attrProgress] = progress(slot.Progress)
 	}
 	for name, at := range map[string]time.Time{attrStartedAt: slot.StartedAt, attrCompleteBy: slot.CompleteBy, attrEnds: slot.Ends} {
 		if values[name] = nil; !at.IsZero() {
@@ -152,6 +169,9 @@ func extending(next store.ClaimItem) *update {
 	completeBy := u.attr(attrCompleteBy)
 	u.set(completeBy, "completeBy", instant(next.CompleteBy))
 	u.set(u.attr(attrExpiresAt), "expiresAt", number(next.ExpiresAt.Unix()))
+	if next.Progress != (job.Progress{}) {
+		u.set(u.attr(attrProgress), "progress", progress(next.Progress))
+	}
 	u.holding(next.Claim)
 	u.when("attribute_not_exists(" + u.attr(attrEnds) + ")")
 	u.when(completeBy + " <= :completeBy")
@@ -276,7 +296,7 @@ func replacing(seen item, next store.ClaimItem) *update {
 			u.remove(u.attr(name))
 		}
 	}
-	// StartedAt and ExpiresAt change with these only.
+	// StartedAt, ExpiresAt and Progress change with these only, or are their holder's alone.
 	for _, name := range []string{attrAttempt, attrLockedBy, attrCompleteBy, attrClosed, attrEnds} {
 		if seen[name] == nil {
 			u.when("attribute_not_exists(" + u.attr(name) + ")")

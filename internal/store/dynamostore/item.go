@@ -48,6 +48,7 @@ const (
 	attrStartedAt = "StartedAt"
 	attrClosed    = "Closed"
 	attrEnds      = "Ends"
+	attrProgress  = "Progress"
 
 	// jobPrefix is before a job's id in the partition key of its items, claimPrefix before the agent's name and the
 	// job's id in that of its claims. No name and no id holds a #.
@@ -180,6 +181,8 @@ func weightOf(v types.AttributeValue) int {
 		return len(v.Value)
 	case *types.AttributeValueMemberN:
 		return (len(v.Value)+1)/2 + 1
+	case *types.AttributeValueMemberM:
+		return 3 + len(v.Value) + weight(v.Value)
 	default:
 		panic(fmt.Sprintf("dynamostore: no item of ours holds a %T", v))
 	}

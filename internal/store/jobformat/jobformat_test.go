@@ -47,6 +47,8 @@ func set(v reflect.Value, n *int) {
 	case json.RawMessage, []byte:
 		v.SetBytes(fmt.Appendf(nil, "%d", *n))
 		return
+	case job.Progress:
+		return // No job keeps it.
 	case job.ActivityState:
 		v.SetString(string(job.Done))
 		return

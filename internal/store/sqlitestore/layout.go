@@ -43,6 +43,8 @@ func ourLayout() layout {
 				complete_by INTEGER,
 				data        BLOB NOT NULL) STRICT`,
 			`CREATE INDEX schedules_due ON schedules(complete_by, name) WHERE complete_by IS NOT NULL`,
+			`ALTER TABLE claims ADD COLUMN progress TEXT NOT NULL DEFAULT ''`,
+			`ALTER TABLE claims ADD COLUMN progress_at INTEGER`,
 		}},
 	}}
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -22,7 +23,7 @@ func (r row) name() string { return r.first + ", then " + r.then + ": " + r.happ
 func interleavings() []row {
 	var all []row
 	for _, rows := range [][]row{
-		claimRows(), lateClaimRows(), heartbeatRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
+		claimRows(), lateClaimRows(), heartbeatRows(), progressRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
 	} {
 		all = append(all, rows...)
 	}
@@ -212,6 +213,85 @@ func lateClaimRows() []row {
 			s.claims(1, "x", minute, nil)
 			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 2, "y", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
+		}},
+	}
+}
+
+// progress is what somebody reports d after the base.
+func (s *scene) progress(value string, d time.Duration) job.Progress {
+	return job.Progress{Value: value, At: s.at(d)}
+}
+
+// reports lets somebody ask for an hour, and report a progress.
+func (s *scene) reports(attempt int, by string, p job.Progress, want error) {
+	s.Helper()
+	claim := s.claim(attempt, by, time.Hour)
+	claim.Progress = p
+	_, err := s.store.Heartbeat(s.ctx, s.slot, claim, s.until)
+	s.want("heartbeat of "+by, err, want)
+}
+
+// heldWith is the answer that an attempt is held, with the progress that was reported last.
+func (s *scene) heldWith(attempt int, by string, d time.Duration, p job.Progress) job.Found {
+	found := s.found(job.FoundHeld, attempt, by, d)
+	found.Claim.Progress = p
+	return found
+}
+
+// progressRows are of what is reported with heartbeats.
+func progressRows() []row {
+	return []row{
+		{"claim", "heartbeat with progress", "it is kept", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.reports(1, "x", s.progress(`{"page":1}`, time.Second), nil)
+			s.looks(1, 0, s.heldWith(1, "x", time.Hour, s.progress(`{"page":1}`, time.Second)))
+			s.reports(1, "x", s.progress(`{"page":2}`, 2*time.Second), nil)
+			s.looks(1, 0, s.heldWith(1, "x", time.Hour, s.progress(`{"page":2}`, 2*time.Second)))
+		}},
+		{"claim, heartbeat with progress", "heartbeat without, the same claim again", "the progress stays", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.reports(1, "x", s.progress(`1`, time.Second), nil)
+			s.heartbeats(1, "x", 2*time.Hour, 2*time.Hour, nil)
+			s.claims(1, "x", time.Minute, nil)
+			s.looks(1, 0, s.heldWith(1, "x", 2*time.Hour, s.progress(`1`, time.Second)))
+		}},
+		{"claim, heartbeat with progress", "claim of the next attempt", "the progress stays, as one of before", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.reports(1, "x", s.progress(`1`, time.Second), nil)
+			s.claimsAt(2*time.Second, 2, "y", time.Minute, nil)
+			want := s.heldWith(2, "y", time.Minute, s.progress(`1`, time.Second))
+			want.Claim.StartedAt = s.at(2 * time.Second)
+			s.looks(2, 0, want)
+			s.same("what attempt 2 has reported", want.Claim.Reported(), job.Progress{})
+		}},
+		{"claim, heartbeat with progress, close: silent", "close of attempt 2: nobody, claim of attempt 3", "the progress stays, as one of before", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.reports(1, "x", s.progress(`1`, time.Second), nil)
+			s.closes(s.closing(1, time.Hour), job.Found{Finding: job.FoundSilent, Claim: s.heldWith(1, "x", time.Hour, s.progress(`1`, time.Second)).Claim})
+			s.closes(s.closing(2, time.Hour), job.Found{Finding: job.FoundNobody, Claim: job.Claim{Attempt: 2, Progress: s.progress(`1`, time.Second)}})
+			s.claims(3, "y", time.Minute, nil)
+			s.looks(3, 0, s.heldWith(3, "y", time.Minute, s.progress(`1`, time.Second)))
+		}},
+		{"claim, close: held and unwanted", "heartbeat with progress", "withdrawn, and it is kept", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.closes(s.unwanted(1, 0, 2*time.Minute), s.found(job.FoundHeld, 1, "x", time.Minute))
+			s.reports(1, "x", s.progress(`"half"`, time.Second), store.ErrWithdrawn)
+			s.looks(1, 0, s.heldWith(1, "x", 2*time.Minute, s.progress(`"half"`, time.Second)))
+		}},
+		{"claim, heartbeat with progress", "heartbeat with progress of another", "over, and the progress stays", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.reports(1, "x", s.progress(`1`, time.Second), nil)
+			s.reports(1, "y", s.progress(`2`, 2*time.Second), store.ErrTaken)
+			s.looks(1, 0, s.heldWith(1, "x", time.Hour, s.progress(`1`, time.Second)))
+		}},
+		{"claim", "heartbeat with progress that is too large or no JSON", "CompleteBy moves, and it is left out", func(s *scene) {
+			s.claims(1, "x", time.Minute, nil)
+			s.reports(1, "x", s.progress(`"`+strings.Repeat("x", makegood.MaxProgressBytes)+`"`, time.Second), nil)
+			s.reports(1, "x", s.progress(`{`, time.Second), nil)
+			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", time.Hour))
+			largest := s.progress(`"`+strings.Repeat("x", makegood.MaxProgressBytes-2)+`"`, time.Second)
+			s.reports(1, "x", largest, nil)
+			s.looks(1, 0, s.heldWith(1, "x", time.Hour, largest))
 		}},
 	}
 }
