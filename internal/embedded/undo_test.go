@@ -347,3 +347,54 @@ func TestARequestIsGrantedOnceAndRefusedWithAReason(t *testing.T) {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
 }
+
+// A job goes both ways as often as anybody likes. Each way has keys that no other had, and each round all its attempts.
+func TestAJobGoesBothWaysAnyNumberOfTimes(t *testing.T) {
+	const times = 5
+	var r troupe
+	w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+	w.submit(w.define(order), "j", `{}`)
+	w.ends("j", makegood.Processed)
+	var want []string
+	for range times {
+		w.request("j", makegood.UndoJob)
+		w.until("j", inState(makegood.Undone))
+		w.request("j", makegood.Resubmit)
+		w.until("j", inState(makegood.Processed))
+		want = append(want, "reserve charge ship recall refund release")
+	}
+	want = append(want, "reserve charge ship")
+	if got := r.order(); got != strings.Join(want, " ") {
+		t.Errorf("got the actions %s, want %s", got, want)
+	}
+	keys := map[string]bool{}
+	for _, task := range r.seen("charge") {
+		keys[task.Key] = true
+	}
+	if len(keys) != times+1 || !keys["j/charge/6"] {
+		t.Errorf("charges have the keys %v, want one for each of %d rounds", keys, times+1)
+	}
+}
+
+// Where onFailure is restart, what was done is undone and the job is tried again by itself, after the wait; between two
+// rounds it says when. Whoever waits for it waits on.
+func TestARestartBeginsTheNextRoundAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := troupe{script: map[string]work{"ship": once(finalNotApplied)}}
+		w := open(t, embedded.Config{Agents: r.agents("inventory", "payments", "shipping")})
+		w.patience = 2 * time.Hour
+		began := time.Now()
+		w.submit(w.define(strings.Replace(order, "\nsteps:", "\nonFailure: restart 2 wait 1h\nsteps:", 1)), "j", `{}`)
+		j := w.until("j", func(j job.Job) bool { return !j.NextRoundAt.IsZero() })
+		if wait := j.NextRoundAt.Sub(began); j.ProcessState != makegood.Undoing || wait < time.Hour || wait > time.Hour+time.Minute {
+			t.Errorf("between two rounds: got %s, and the next begins after %s, want Undoing, and about an hour", j.ProcessState, wait)
+		}
+		w.ends("j", makegood.Processed)
+		if took := time.Since(began); took < time.Hour || took > time.Hour+time.Minute {
+			t.Errorf("the job took %s, want about an hour", took)
+		}
+		if got, want := r.order(), "reserve charge ship refund release reserve charge ship"; got != want {
+			t.Errorf("got the actions %s, want %s", got, want)
+		}
+	})
+}
