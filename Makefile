@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstac
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
+
+kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm
+	@go test -tags kits -count=1 -timeout 15m ./e2e/kits
 
 # MiniStack takes most of the time. UPGRADE is how many jobs each deployment has under way.
 upgrade-test: ## Let two releases work on one table and on one folder, rolled forwards and back; needs Python and the history
@@ -144,7 +147,7 @@ check: vet lint format tidy generated test race ## All that must hold before a c
 
 vet:
 	go vet ./...
-	go vet -tags aws,sam,localstack ./...
+	go vet -tags aws,sam,localstack,kits ./...
 
 lint:
 	$(tool) staticcheck ./...

@@ -92,7 +92,7 @@ func agentRoutes() []route {
 		},
 		{
 			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*api).heartbeat, body: Heartbeat{}, limit: maxOverhead,
-			summary: "Say that work on a task goes on: its CompleteBy moves to its timeout from now, and that is flushed before this is answered. withdrawn: nobody wants the result any more, stop soon. over: the attempt has ended, stop and say nothing.",
+			summary: "Say that work on a task goes on: its CompleteBy moves to as long from now as the step may be silent, and that is flushed before this is answered. withdrawn: nobody wants the result any more, stop soon. over: the attempt has ended, stop and say nothing.",
 			answers: answers(HeartbeatTaken{}),
 		},
 	}

@@ -95,9 +95,10 @@ func readTree(t *testing.T) []source {
 			return err
 		}
 		if entry.IsDir() {
-			// A module of its own, such as a project that makegood new has written here, is somebody else's.
+			// A module of its own, such as a project that makegood new has written here, is somebody else's, and so is what
+			// npm has fetched.
 			_, missing := os.Stat(filepath.Join(name, "go.mod"))
-			if name != root && (hidden(entry.Name()) || missing == nil) {
+			if name != root && (hidden(entry.Name()) || entry.Name() == "node_modules" || missing == nil) {
 				return fs.SkipDir
 			}
 			return nil

@@ -1,0 +1,55 @@
+// The agent of the conformance suite, in JavaScript with the kit for TypeScript. Its twins in Go and Python do the same.
+
+import {setTimeout as sleep} from "node:timers/promises";
+
+import {Agent, Failure, Final, HeartbeatError, Wait, Withdrawn, run} from "makegood-agent";
+
+const probe = new Agent("probe")
+  .do("echo", (given) => given)
+  .do("info", (_given, {task}) => ({
+    job: task.job, workflow: task.workflow, step: task.step, round: task.round, attempt: task.attempt, key: task.key,
+    completion: task.completion, shared: task.shared,
+  }))
+  .do("fail", ({message, final, notApplied, retryAfterMs, kind}) => {
+    throw new Failure(message, {final, notApplied, retryAfterMs, kind});
+  })
+  .do("crash", () => {
+    throw new Error("it broke");
+  })
+  .do("sleep", async ({ms}, attempt) => {
+    await attempt.wait(ms);
+    return "slept";
+  })
+  .do("deaf", async ({ms}) => {
+    await sleep(ms);
+    return "slept";
+  })
+  .do("heartbeat", async ({times, ms}, attempt) => {
+    let failed = 0;
+    for (let n = 0; n < times; n++) {
+      await attempt.wait(ms);
+      try {
+        await attempt.heartbeat();
+      } catch (err) {
+        if (err instanceof Withdrawn) throw new Failure("withdrawn", {notApplied: true});
+        if (!(err instanceof HeartbeatError)) throw err;
+        failed++;
+      }
+    }
+    return {failed};
+  })
+  .do("later", ({deadline}) => {
+    throw new Wait(new Date(deadline));
+  })
+  .do("large", ({bytes}) => "x".repeat(bytes))
+  .do("unsayable", () => 1n)
+  .do("parsed", (given) => given, ({must}) => {
+    if (must === undefined) throw new Error("must");
+    return must;
+  })
+  .undo("unecho", (given, done, {task: {undo}}) => {
+    if (given.quiet) return;
+    throw new Final(JSON.stringify({done, forwardKey: undo.forwardKey, outcome: undo.outcome}));
+  });
+
+await run(probe, undefined, {concurrency: Number(process.env.CONCURRENCY), patienceMs: Number(process.env.PATIENCE_MS)});

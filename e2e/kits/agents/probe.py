@@ -1,0 +1,93 @@
+"""The agent of the conformance suite, in Python. Its twins in Go and TypeScript do the same."""
+
+import json
+import logging
+import os
+import time
+from datetime import datetime
+
+from makegood_agent import Agent, Final, Failure, HeartbeatError, Wait, Withdrawn, run
+
+probe = Agent("probe")
+
+
+@probe.do("echo")
+def echo(given, attempt):
+    return given
+
+
+@probe.do("info")
+def info(given, attempt):
+    task = attempt.task
+    return {"job": task.job, "workflow": task.workflow, "step": task.step, "round": task.round, "attempt": task.attempt, "key": task.key,
+            "completion": task.completion, "shared": task.shared}
+
+
+@probe.do("fail")
+def fail(given, attempt):
+    after = given.get("retryAfterMs")
+    raise Failure(given["message"], final=given.get("final", False), not_applied=given.get("notApplied", False),
+                  retry_after=after / 1000 if after else None, kind=given.get("kind", ""))
+
+
+@probe.do("crash")
+def crash(given, attempt):
+    raise RuntimeError("it broke")
+
+
+@probe.do("sleep")
+def sleep(given, attempt):
+    attempt.wait(given["ms"] / 1000)
+    return "slept"
+
+
+@probe.do("deaf")
+def deaf(given, attempt):
+    time.sleep(given["ms"] / 1000)
+    return "slept"
+
+
+@probe.do("heartbeat")
+def heartbeat(given, attempt):
+    failed = 0
+    for n in range(given["times"]):
+        attempt.wait(given["ms"] / 1000)
+        try:
+            attempt.heartbeat()
+        except HeartbeatError:
+            failed += 1
+        except Withdrawn:
+            raise Failure("withdrawn", not_applied=True) from None
+    return {"failed": failed}
+
+
+@probe.do("later")
+def later(given, attempt):
+    raise Wait(datetime.fromisoformat(given["deadline"].replace("Z", "+00:00")))
+
+
+@probe.do("large")
+def large(given, attempt):
+    return "x" * given["bytes"]
+
+
+@probe.do("unsayable")
+def unsayable(given, attempt):
+    return object()
+
+
+@probe.do("parsed", parse=lambda given: given["must"])
+def parsed(given, attempt):
+    return given
+
+
+@probe.undo("unecho")
+def unecho(given, done, attempt):
+    undo = attempt.task.undo
+    if given.get("quiet"):
+        return
+    raise Final(json.dumps({"done": done, "forwardKey": undo.forward_key, "outcome": undo.outcome}, sort_keys=True, separators=(",", ":")))
+
+
+logging.basicConfig(level=logging.INFO)
+run(probe, concurrency=int(os.environ["CONCURRENCY"]), patience=float(os.environ["PATIENCE_MS"]) / 1000)

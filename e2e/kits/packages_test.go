@@ -1,0 +1,155 @@
+//go:build kits
+
+package kits_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mypy is the version that checks the types of the kit for Python.
+const mypy = "mypy==2.4.1"
+
+// built is a folder that outlives the tests, so that what is fetched is fetched once.
+func built(t *testing.T, name string) string {
+	t.Helper()
+	dir := root(t, ".build", "kits", name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// command runs a command in a folder to its end, and returns what it wrote.
+func command(t *testing.T, dir, name string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(arguments, " "), err, out)
+	}
+	return string(out)
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// example returns the first block of code in a kit's README, asking another engine than the one that it names.
+func example(t *testing.T, kit, language string, e *engine) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(read(t, root(t, "kits", kit, "README.md")), "```"+language+"\n")
+	code, _, found := strings.Cut(rest, "\n```")
+	const address = `"http://127.0.0.1:4777"`
+	if !found || !strings.Contains(code, address) {
+		t.Fatalf("the README of the kit for %s has no example of an agent at %s", kit, address)
+	}
+	return strings.Replace(code, address, `"`+e.server.URL+`"`, 1) + "\n"
+}
+
+// pays checks that an agent for payments charges and refunds, as the READMEs have it.
+func pays(t *testing.T, e *engine) {
+	t.Helper()
+	undo := message{"agent": "payments", "undo": message{"forwardKey": "o-1/s/1", "outcome": "unknown", "output": nil}}
+	e.give(
+		task("o-1", "charge", message{"amount": 10}, message{"agent": "payments"}),
+		task("o-2", "charge", message{"amount": 1001}, message{"agent": "payments"}), task("o-3", "refund", message{"amount": 10}, undo),
+	)
+	wants(t, e.answer("o-1")["output"], message{"receipt": "r-o-1/s/1"})
+	failed(t, e.answer("o-2"), false, "no", 0, "more than we may charge")
+	wants(t, e.answer("o-2")["error"].(message)["kind"], "too_much")
+	wants(t, e.answer("o-3")["type"], "StepSucceeded")
+}
+
+// The kit for Python is installed by pip, its types hold under mypy --strict, and the agent of its README works.
+func TestThePythonPackage(t *testing.T) {
+	t.Parallel()
+	venv := built(t, "python")
+	command(t, venv, need(t, "python3"), "-m", "venv", venv)
+	// What pip builds it builds in the folder that it is given.
+	kit := t.TempDir()
+	if err := os.CopyFS(kit, os.DirFS(root(t, "kits", "python"))); err != nil {
+		t.Fatal(err)
+	}
+	bin := func(name string) string { return filepath.Join(venv, "bin", name) }
+	command(t, kit, bin("pip"), "install", "--quiet", "--disable-pip-version-check", "--force-reinstall", mypy, kit)
+	command(t, kit, bin("mypy"), "--strict", "--ignore-missing-imports", "makegood_agent")
+
+	e := newEngine(t)
+	put(t, filepath.Join(kit, "elsewhere", "payments.py"), example(t, "python", "python", e))
+	begin(t, exec.Command(bin("python"), filepath.Join(kit, "elsewhere", "payments.py")))
+	pays(t, e)
+}
+
+// The kit for TypeScript is installed by npm, what is in dist is what tsc makes of src, and the agent of its README
+// compiles and works.
+func TestTheTypeScriptPackage(t *testing.T) {
+	t.Parallel()
+	npm, dir := need(t, "npm"), built(t, "typescript")
+	for _, name := range []string{"src", "dist"} {
+		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"package.json", "tsconfig.json", "README.md"} {
+		put(t, filepath.Join(dir, name), read(t, root(t, "kits", "typescript", name)))
+	}
+	if err := os.CopyFS(filepath.Join(dir, "src"), os.DirFS(root(t, "kits", "typescript", "src"))); err != nil {
+		t.Fatal(err)
+	}
+	command(t, dir, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+	command(t, dir, npm, "run", "build")
+	same(t, filepath.Join(dir, "dist"), root(t, "kits", "typescript", "dist"))
+
+	project := t.TempDir()
+	put(t, filepath.Join(project, "package.json"), `{"type": "module"}`)
+	command(t, project, npm, "install", "--no-audit", "--no-fund", root(t, "kits", "typescript"))
+	e := newEngine(t)
+	put(t, filepath.Join(project, "payments.ts"), example(t, "typescript", "ts", e))
+	tsc := filepath.Join(dir, "node_modules", ".bin", "tsc")
+	command(t, project, tsc, "--strict", "--target", "es2022", "--module", "nodenext", "--typeRoots", filepath.Join(dir, "node_modules", "@types"), "--types", "node", "payments.ts")
+	begin(t, exec.Command(need(t, "node"), filepath.Join(project, "payments.js")))
+	pays(t, e)
+}
+
+// same checks that two folders hold the same files.
+func same(t *testing.T, made, kept string) {
+	t.Helper()
+	for _, dirs := range [][2]string{{made, kept}, {kept, made}} {
+		err := fs.WalkDir(os.DirFS(dirs[0]), ".", func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			one, err := os.ReadFile(filepath.Join(dirs[0], path))
+			if err != nil {
+				return err
+			}
+			if other, err := os.ReadFile(filepath.Join(dirs[1], path)); err != nil || !bytes.Equal(one, other) {
+				t.Errorf("kits/typescript/dist/%s is not what tsc makes of src: run npm install and npm run build there", path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

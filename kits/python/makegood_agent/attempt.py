@@ -1,0 +1,112 @@
+"""One attempt being run: its time, its heartbeats, and when it must be silent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Optional
+
+from .errors import HeartbeatError, Over, Withdrawn
+from .task import Task
+
+if TYPE_CHECKING:
+    from .door import Door, Taken
+
+MAX_MARGIN = 1.0
+MAX_REST = 10.0
+
+
+class Attempt:
+    """What an action is told of the attempt that it is, and how it says that it goes on. It may be used by many threads."""
+
+    def __init__(self, taken: "Taken", door: "Door", task: Task) -> None:
+        self.task = task
+        self._taken = taken
+        self._door = door
+        self._margin = min(MAX_MARGIN, task.timeout / 10)
+        self._heartbeats = threading.Lock()  # one at a time, so that what is stored last is what is kept last
+        self._changed = threading.Condition()
+        self._expires = taken.expires
+        self._extended = taken.began
+        self._lapses = taken.began + task.total if task.total else None
+        self._why: Optional[Exception] = None
+        self._replaced = False
+
+    def left(self) -> float:
+        """How many seconds are left for work, as it stands now; never less than 0. The margin for the reply is taken off."""
+        with self._changed:
+            return 0.0 if self._why else max(0.0, self._expires - self._margin - time.monotonic())
+
+    def ended(self) -> bool:
+        """Whether the work must stop: it has run out of time, or nobody wants its result."""
+        return self.left() <= 0
+
+    def check(self) -> None:
+        """Raises Withdrawn or Over if the work must stop."""
+        with self._changed:
+            if self._why:
+                raise self._why
+            if time.monotonic() >= self._expires - self._margin:
+                raise Over("out of time")
+
+    def wait(self, seconds: float) -> None:
+        """Sleeps, but no longer than there is time for work; then it raises what check raises."""
+        until = time.monotonic() + seconds
+        while True:
+            self.check()
+            now = time.monotonic()
+            if now >= until:
+                return
+            with self._changed:
+                self._changed.wait(max(0.0, min(until, self._expires - self._margin) - now))
+
+    def heartbeat(self, progress: Any = None) -> None:
+        """Says that the work goes on: its time is counted anew from now. progress, a small JSON value, is shown to people.
+
+        Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
+        heartbeat, it may be called in a loop: most calls are not sent then. Withdrawn: nobody wants the result any more;
+        there is still time to stop tidily, and a reply is heeded. Over: the attempt has ended; nothing is.
+        HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
+        """
+        if self.task.shared:
+            raise HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move")
+        with self._heartbeats:
+            self.check()
+            asked = time.monotonic()
+            if self.task.total and progress is None and asked - self._extended < min(MAX_REST, self.task.timeout / 4):
+                return
+            try:
+                held, left = self._door.heartbeat(self._taken, progress)
+            except Exception as err:
+                self.check()
+                raise HeartbeatError(str(err)) from err
+            self._answered(asked, held, left)
+            self.check()
+
+    def _answered(self, asked: float, held: str, left: float) -> None:
+        with self._changed:
+            if held == "over":
+                self._why, self._replaced = Over("another attempt has begun, or nobody wants this one"), True
+            else:
+                expires = asked + left
+                self._expires = expires if self._lapses is None else min(expires, self._lapses)
+                self._extended = asked
+            if held == "withdrawn":
+                self._why = Withdrawn("nobody wants the result any more")
+            self._changed.notify_all()
+
+    def stop(self, why: Exception) -> None:
+        """Tells the action to stop; the runner does so when the process ends."""
+        with self._changed:
+            self._why = self._why or why
+            self._changed.notify_all()
+
+    def silent(self) -> bool:
+        """Whether nothing may be said any more, not even an error: somebody else may have begun."""
+        with self._changed:
+            return self._replaced or time.monotonic() >= self._expires
+
+    def last_word(self) -> float:
+        """Until when the attempt may say something, on the monotonic clock."""
+        with self._changed:
+            return time.monotonic() if self._replaced else self._expires

@@ -1,0 +1,198 @@
+"""Where an agent gets its tasks, and says what became of them: over HTTP from an engine. makegood_agent.sqs is the other way."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import logging
+import socket
+import ssl
+import threading
+import time
+import urllib.parse
+import uuid
+from dataclasses import dataclass
+from typing import Any, Dict, List, Optional, Protocol, Tuple
+
+from .task import Newer, Task, encode
+
+log = logging.getLogger("makegood_agent")
+
+WAIT = 20
+ANSWER_WITHIN = 30.0
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A task that is ours until expires."""
+
+    task: Task
+    locked_by: str
+    """Empty for a shared task, which nobody claims."""
+    started_at: str
+    began: float
+    """When its claim was made, or before, on the monotonic clock."""
+    expires: float
+    """When silence becomes failure, on the monotonic clock; heartbeats move it."""
+    ticket: Any = None
+    """What the door needs in order to be done with the task."""
+
+
+class Refused(Exception):
+    """What was said can never be taken."""
+
+
+class NoAnswer(Exception):
+    """The engine cannot say now what became of what was asked: ask again."""
+
+
+class Door(Protocol):
+    """What a Runner needs. Each method raises where it is not known what became of what was asked."""
+
+    def take(self, agent: str, limit: int) -> List[Taken]:
+        """Waits for tasks, claims them, and returns them; none where none came, or stop was called."""
+
+    def heartbeat(self, taken: Taken, progress: Any) -> Tuple[str, float]:
+        """Extends a claim. Returns "held", "withdrawn" or "over", and the seconds that are left, counted from the call."""
+
+    def reply(self, taken: Taken, message: Dict[str, Any]) -> None:
+        """Says what became of a task. It may be called again. Refused: it can never be taken."""
+
+    def finish(self, taken: Taken) -> None:
+        """Is done with a task, whether or not anything was said of it."""
+
+    def stop(self) -> None:
+        """Ends what waits in take, soon. It is called by another thread."""
+
+    def last(self, agent: str, limit: int) -> List[Taken]:
+        """Returns what was on its way when take was ended. It does not wait."""
+
+
+class HTTPDoor:
+    """The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. token: what the engine asks this agent for."""
+
+    def __init__(self, url: str, *, token: str = "", instance: str = "", wait: int = WAIT) -> None:
+        at = urllib.parse.urlsplit(url)
+        if at.scheme not in ("http", "https") or not at.hostname:
+            raise ValueError(f"{url!r}: want the address of an engine, such as http://127.0.0.1:4777")
+        self._at, self._path = at, at.path.rstrip("/")
+        self._tls = ssl.create_default_context() if at.scheme == "https" else None
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = "Bearer " + token
+        self._instance = instance or "py-" + uuid.uuid4().hex[:12]
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._idle: List[http.client.HTTPConnection] = []
+        self._polling: Optional[http.client.HTTPConnection] = None
+        self._request: Optional[str] = None
+        self._stopping = False
+
+    def take(self, agent: str, limit: int) -> List[Taken]:
+        # The same request again is given the same tasks: what it was given when the connection broke is not lost.
+        self._request = self._request or uuid.uuid4().hex
+        return self._take(agent, limit, self._wait)
+
+    def last(self, agent: str, limit: int) -> List[Taken]:
+        return self._take(agent, limit, 0) if self._request else []
+
+    def _take(self, agent: str, limit: int, wait: int) -> List[Taken]:
+        connection = self._connect(wait + ANSWER_WITHIN)
+        try:
+            connection.connect()
+            with self._lock:
+                if self._stopping and wait > 0:
+                    return []
+                self._polling = connection
+            asked = time.monotonic()
+            given = self._post(connection, f"/api/agents/{agent}/tasks",
+                               {"instance": self._instance, "max": min(limit, 10), "wait": wait, "request": self._request})
+        finally:
+            with self._lock:
+                self._polling = None
+            connection.close()
+        self._request = None
+        # Our clock and the engine's are not compared: its answer left it no earlier than that.
+        answered = asked + given["heldMs"] / 1000
+        taken = []
+        for one in given["tasks"]:
+            try:
+                task = Task.read(one["task"])
+            except (Newer, ValueError) as err:
+                # It ends in silence; those beside it are none the worse.
+                log.error("a task cannot be read: %s", err)
+                continue
+            expires = answered + one["leftMs"] / 1000
+            taken.append(Taken(task, one.get("lockedBy", ""), one["startedAt"], expires - task.timeout, expires))
+        return taken
+
+    def heartbeat(self, taken: Taken, progress: Any) -> Tuple[str, float]:
+        body = {**taken.task.identity(), "lockedBy": taken.locked_by}
+        if progress is not None:
+            body["progress"] = progress
+        said = self._ask(f"/api/agents/{taken.task.agent}/heartbeats", body, taken.task.timeout)
+        return said["status"], said.get("leftMs", 0) / 1000
+
+    def reply(self, taken: Taken, message: Dict[str, Any]) -> None:
+        self._ask(f"/api/agents/{taken.task.agent}/replies", message, ANSWER_WITHIN)
+
+    def finish(self, taken: Taken) -> None:
+        pass
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopping = True
+            polling = self._polling
+        if polling is not None and polling.sock is not None:
+            try:
+                polling.sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has ended by itself
+
+    def _ask(self, path: str, body: Any, within: float) -> Any:
+        """Asks on a connection that is kept. One that the other end has closed meanwhile is not kept."""
+        with self._lock:
+            connection = self._idle.pop() if self._idle else None
+        if connection is not None:
+            connection.timeout = min(within, ANSWER_WITHIN)
+            if connection.sock is not None:
+                connection.sock.settimeout(connection.timeout)
+            try:
+                return self._keep(connection, self._post(connection, path, body))
+            except ConnectionError:
+                # The other end closed it while it was idle; whatever is asked may be asked twice.
+                connection.close()
+            except BaseException:
+                connection.close()
+                raise
+        connection = self._connect(min(within, ANSWER_WITHIN))
+        try:
+            return self._keep(connection, self._post(connection, path, body))
+        except BaseException:
+            connection.close()
+            raise
+
+    def _keep(self, connection: http.client.HTTPConnection, answer: Any) -> Any:
+        with self._lock:
+            self._idle.append(connection)
+        return answer
+
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
+        assert self._at.hostname is not None
+        if self._tls is not None:
+            return http.client.HTTPSConnection(self._at.hostname, self._at.port, timeout=timeout, context=self._tls)
+        return http.client.HTTPConnection(self._at.hostname, self._at.port, timeout=timeout)
+
+    def _post(self, connection: http.client.HTTPConnection, path: str, body: Any) -> Any:
+        connection.request("POST", self._path + path, encode(body).encode("ascii"), self._headers)
+        response = connection.getresponse()
+        text = response.read()
+        if response.status == 200:
+            return json.loads(text)
+        try:
+            why = str(json.loads(text)["error"])
+        except (ValueError, KeyError, TypeError):
+            why = text[:200].decode("utf-8", "replace")
+        if response.status in (400, 413):
+            raise Refused(f"{response.status}: {why}")
+        raise NoAnswer(f"{response.status}: {why}")

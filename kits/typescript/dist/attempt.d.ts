@@ -1,0 +1,34 @@
+import type { Door, Taken } from "./door.js";
+import type { JSONValue, Task } from "./task.js";
+/** What an action is told of the attempt that it is, and how it says that it goes on. */
+export declare class Attempt {
+    #private;
+    /** The task; its input has its secrets in it. */
+    task: Task;
+    constructor(taken: Taken, door: Door);
+    /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */
+    get signal(): AbortSignal;
+    /** How many milliseconds are left for work, as it stands now; never less than 0. The margin for the reply is taken off. */
+    leftMs(): number;
+    /** Throws a Withdrawn or an Over if the work must stop. */
+    check(): void;
+    /** Waits, but no longer than there is time for work; then it throws what check throws. */
+    wait(ms: number): Promise<void>;
+    /**
+     * Says that the work goes on: its time is counted anew from now. progress, a small JSON value, is shown to people.
+     *
+     * Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
+     * heartbeat, it may be called in a loop: most calls are not sent then. It rejects with a Withdrawn: nobody wants the result
+     * any more, there is still time to stop tidily, and a reply is heeded. With an Over: the attempt has ended, nothing is. With
+     * a HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
+     */
+    heartbeat(progress?: JSONValue): Promise<void>;
+    /** Tells the action to stop; the runner does so when the process ends. */
+    stop(why: Error): void;
+    /** Is called when nothing of the attempt runs any more. */
+    close(): void;
+    /** Whether nothing may be said any more, not even an error: somebody else may have begun. */
+    silent(): boolean;
+    /** How long the attempt may still say something, in milliseconds. */
+    lastWordMs(): number;
+}

@@ -1,0 +1,64 @@
+/** A failure, and what is known of it. Any other error is retryable, and leaves it unknown whether there was an effect. */
+export class Failure extends Error {
+    final;
+    notApplied;
+    retryAfterMs;
+    kind;
+    constructor(message, options = {}) {
+        super(message, { cause: options.cause });
+        this.name = new.target.name;
+        this.final = options.final ?? false;
+        this.notApplied = options.notApplied ?? false;
+        this.retryAfterMs = options.retryAfterMs;
+        this.kind = /^[a-z][a-z0-9_]{0,62}$/.test(options.kind ?? "") ? options.kind : "";
+    }
+}
+/** Another attempt would fail too. */
+export class Final extends Failure {
+    constructor(message, options = {}) {
+        super(message, { ...options, final: true });
+    }
+}
+/** The attempt surely had no effect; another may succeed. */
+export class NotApplied extends Failure {
+    constructor(message, options = {}) {
+        super(message, { ...options, notApplied: true });
+    }
+}
+/** The remote asked to be left alone for so many milliseconds. */
+export class RetryAfter extends Failure {
+    constructor(message, milliseconds, options = {}) {
+        super(message, { ...options, retryAfterMs: milliseconds });
+    }
+}
+/**
+ * Thrown by an action whose step somebody or something else will complete: a person, a bank, a webhook. The step waits,
+ * without a claim and without compute, until whoever was given attempt.task.completion completes it, or until the deadline.
+ * Hand the token over before throwing this.
+ */
+export class Wait extends Error {
+    deadline;
+    constructor(deadline) {
+        if (Number.isNaN(deadline.getTime()))
+            throw new RangeError("Wait: the deadline is no time");
+        super(`the step waits until ${deadline.toISOString()}`);
+        this.name = "Wait";
+        this.deadline = deadline;
+    }
+}
+/** Nobody wants the result any more, because the job is to be undone. What is replied until CompleteBy is still heeded. */
+export class Withdrawn extends Error {
+    name = "Withdrawn";
+}
+/** The attempt has run out of time, or was replaced. Another may have begun, and nothing that this one says is heeded. */
+export class Over extends Error {
+    name = "Over";
+}
+/** A heartbeat could not be sent, or its answer was lost. The deadline stays where it was; the next may succeed. */
+export class HeartbeatError extends Error {
+    name = "HeartbeatError";
+}
+/** What was said can never be taken. */
+export class Refused extends Error {
+    name = "Refused";
+}

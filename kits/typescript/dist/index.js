@@ -1,0 +1,11 @@
+/**
+ * Write agents for Makegood: the code that does the steps of jobs by calling a remote service, and undoes them.
+ *
+ * Before an action runs, its attempt has been claimed, so one attempt runs at most once; a step may take several, so an action
+ * passes task.key on to the remote service, which does the same thing once for the same key. It needs nothing but Node;
+ * agents of a stack on AWS need its SDK (makegood-agent/sqs).
+ */
+export { Agent } from "./agent.js";
+export { HTTPDoor } from "./door.js";
+export { Failure, Final, HeartbeatError, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn } from "./errors.js";
+export { Runner, doorFromEnvironment, run } from "./runner.js";

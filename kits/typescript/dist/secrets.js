@@ -1,0 +1,61 @@
+/** Puts secrets into the input of a task just before it is done, and takes them out of what is said of it. */
+import { Final } from "./errors.js";
+/** MAKEGOOD_SECRET_NAME of the environment, the name in capitals. */
+export function fromEnvironment(name) {
+    return process.env["MAKEGOOD_SECRET_" + name.toUpperCase()];
+}
+/** Returns the input with its secrets, and what hides them again. */
+export async function fill(task, source) {
+    const values = [];
+    const added = new Map();
+    let input = structuredClone(task.input);
+    for (const secret of task.secrets) {
+        const value = await source(secret.name);
+        if (value === undefined)
+            throw new Final(`there is no secret ${secret.name} here`, { notApplied: true });
+        values.push(value);
+        const before = added.get(secret.path) ?? 0;
+        added.set(secret.path, before + [...value].length);
+        input = put(input, secret.path, (text) => {
+            const points = [...text]; // at counts code points
+            points.splice(secret.at + before, 0, value);
+            return points.join("");
+        });
+    }
+    return { input, hider: new Hider(values) };
+}
+/** Changes the text at a JSON pointer (RFC 6901). */
+function put(root, path, change) {
+    if (path === "")
+        return change(String(root));
+    const parts = path.split("/").slice(1).map((p) => p.replaceAll("~1", "/").replaceAll("~0", "~"));
+    const last = parts.pop();
+    let at = root;
+    for (const part of parts)
+        at = at[part];
+    at[last] = change(String(at[last]));
+    return root;
+}
+/** Takes values out of what an agent says. */
+export class Hider {
+    #values;
+    constructor(values) {
+        // The longest first: one may be part of another.
+        this.#values = [...new Set(values.filter((v) => v !== ""))].sort((a, b) => b.length - a.length);
+    }
+    text(text) {
+        return this.#values.reduce((shown, value) => shown.replaceAll(value, "***"), text);
+    }
+    output(value) {
+        if (this.#values.length === 0 || value === undefined || value === null)
+            return value;
+        if (typeof value === "string")
+            return this.text(value);
+        if (Array.isArray(value))
+            return value.map((v) => this.output(v) ?? null);
+        if (typeof value === "object") {
+            return Object.fromEntries(Object.entries(value).map(([name, v]) => [this.text(name), this.output(v) ?? null]));
+        }
+        return this.#values.includes(JSON.stringify(value)) ? "***" : value;
+    }
+}

@@ -1,0 +1,136 @@
+import {HeartbeatError, Over, Withdrawn} from "./errors.js";
+import {monotonic} from "./task.js";
+import type {Door, Taken} from "./door.js";
+import type {JSONValue, Task} from "./task.js";
+
+const maxMarginMs = 1000;
+const maxRestMs = 10_000;
+// The longest delay of a timer.
+const longestTimerMs = 2 ** 31 - 1;
+
+/** What an action is told of the attempt that it is, and how it says that it goes on. */
+export class Attempt {
+  /** The task; its input has its secrets in it. */
+  task: Task;
+  readonly #taken: Taken;
+  readonly #door: Door;
+  readonly #marginMs: number;
+  readonly #abort = new AbortController();
+  readonly #lapses: number;
+  #heartbeats: Promise<unknown> = Promise.resolve();
+  #expires: number;
+  #extended: number;
+  #replaced = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(taken: Taken, door: Door) {
+    this.task = taken.task;
+    this.#taken = taken;
+    this.#door = door;
+    this.#marginMs = Math.min(maxMarginMs, taken.task.timeoutMs / 10);
+    this.#expires = taken.expires;
+    this.#extended = taken.began;
+    this.#lapses = taken.task.totalMs === undefined ? Infinity : taken.began + taken.task.totalMs;
+    this.#expire();
+  }
+
+  /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** How many milliseconds are left for work, as it stands now; never less than 0. The margin for the reply is taken off. */
+  leftMs(): number {
+    return this.signal.aborted ? 0 : Math.max(0, this.#expires - this.#marginMs - monotonic());
+  }
+
+  /** Throws a Withdrawn or an Over if the work must stop. */
+  check(): void {
+    if (!this.signal.aborted && this.leftMs() <= 0) this.#end(new Over("out of time"));
+    this.signal.throwIfAborted();
+  }
+
+  /** Waits, but no longer than there is time for work; then it throws what check throws. */
+  async wait(ms: number): Promise<void> {
+    this.check();
+    await new Promise<void>((resolve, reject) => {
+      const stopped = () => { clearTimeout(timer); reject(this.signal.reason as Error); };
+      const timer = setTimeout(() => { this.signal.removeEventListener("abort", stopped); resolve(); }, Math.min(ms, longestTimerMs));
+      this.signal.addEventListener("abort", stopped, {once: true});
+    });
+  }
+
+  /**
+   * Says that the work goes on: its time is counted anew from now. progress, a small JSON value, is shown to people.
+   *
+   * Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
+   * heartbeat, it may be called in a loop: most calls are not sent then. It rejects with a Withdrawn: nobody wants the result
+   * any more, there is still time to stop tidily, and a reply is heeded. With an Over: the attempt has ended, nothing is. With
+   * a HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
+   */
+  heartbeat(progress?: JSONValue): Promise<void> {
+    if (this.task.shared) {
+      return Promise.reject(new HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move"));
+    }
+    // One at a time, so that what is stored last is what is kept last.
+    const mine = this.#heartbeats.then(() => this.#extend(progress));
+    this.#heartbeats = mine.catch(() => {});
+    return mine;
+  }
+
+  async #extend(progress: JSONValue | undefined): Promise<void> {
+    this.check();
+    const asked = monotonic();
+    if (this.#lapses !== Infinity && progress === undefined && asked - this.#extended < Math.min(maxRestMs, this.task.timeoutMs / 4)) return;
+    try {
+      const {status, leftMs} = await this.#door.heartbeat(this.#taken, progress);
+      if (status === "over") {
+        this.#replaced = true;
+        this.#end(new Over("another attempt has begun, or nobody wants this one"));
+      } else {
+        this.#expires = Math.min(asked + leftMs, this.#lapses);
+        this.#extended = asked;
+      }
+      if (status === "withdrawn") this.#end(new Withdrawn("nobody wants the result any more"));
+    } catch (err) {
+      this.check();
+      throw new HeartbeatError(String(err), {cause: err});
+    }
+    this.check();
+  }
+
+  /** Tells the action to stop; the runner does so when the process ends. */
+  stop(why: Error): void {
+    this.#end(why);
+  }
+
+  /** Is called when nothing of the attempt runs any more. */
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Whether nothing may be said any more, not even an error: somebody else may have begun. */
+  silent(): boolean {
+    return this.#replaced || monotonic() >= this.#expires;
+  }
+
+  /** How long the attempt may still say something, in milliseconds. */
+  lastWordMs(): number {
+    return this.#replaced ? 0 : Math.max(0, this.#expires - monotonic());
+  }
+
+  #end(why: Error): void {
+    this.#abort.abort(why);
+    clearTimeout(this.#timer);
+  }
+
+  /** Ends the work when its time is up, unless that has moved since the timer was set. */
+  #expire(): void {
+    const left = this.#expires - this.#marginMs - monotonic();
+    if (left <= 0) {
+      this.#end(new Over("out of time"));
+      return;
+    }
+    this.#timer = setTimeout(() => this.#expire(), Math.min(Math.ceil(left), longestTimerMs));
+  }
+}

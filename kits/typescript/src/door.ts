@@ -1,0 +1,156 @@
+/** Where an agent gets its tasks, and says what became of them: over HTTP from an engine. makegood-agent/sqs is the other way. */
+
+import {randomUUID} from "node:crypto";
+
+import {Refused} from "./errors.js";
+import {encode, identity, monotonic, readTask} from "./task.js";
+import type {JSONValue, Task} from "./task.js";
+
+/** A task that is ours until expires. Times are on the monotonic clock, in milliseconds. */
+export interface Taken {
+  readonly task: Task;
+  /** Empty for a shared task, which nobody claims. */
+  readonly lockedBy: string;
+  readonly startedAt: string;
+  /** When its claim was made, or before. */
+  readonly began: number;
+  /** When silence becomes failure; heartbeats move it. */
+  readonly expires: number;
+  /** What the door needs in order to be done with the task. */
+  readonly ticket?: string;
+}
+
+/** What a heartbeat is answered, and the milliseconds that are left, counted from when it was asked. */
+export interface Extended {
+  readonly status: "held" | "withdrawn" | "over";
+  readonly leftMs: number;
+}
+
+export type Message = {[name: string]: JSONValue | undefined};
+
+/** What a runner needs. Each method rejects where it is not known what became of what was asked. */
+export interface Door {
+  /** Waits for tasks, claims them, and gives them; none where none came, or stop was called. */
+  take(agent: string, limit: number): Promise<Taken[]>;
+  /** Extends a claim. */
+  heartbeat(taken: Taken, progress: JSONValue | undefined): Promise<Extended>;
+  /** Says what became of a task. It may be called again. Refused: it can never be taken. */
+  reply(taken: Taken, message: Message): Promise<void>;
+  /** Is done with a task, whether or not anything was said of it. */
+  finish(taken: Taken): Promise<void>;
+  /** Ends what waits in take, soon. */
+  stop(): void;
+  /** Gives what was on its way when take was ended. It does not wait. */
+  last(agent: string, limit: number): Promise<Taken[]>;
+}
+
+export interface HTTPDoorOptions {
+  /** What the engine asks this agent for. */
+  token?: string;
+  /** Names this process, in LockedBy. */
+  instance?: string;
+  /** How many seconds a request waits for tasks, at most 20. */
+  wait?: number;
+  /** Hears of what goes wrong, and never of payloads; standard error unless said. */
+  log?: (line: string) => void;
+}
+
+const answerWithinMs = 30_000;
+
+interface Given {
+  heldMs: number;
+  tasks: {task: JSONValue; lockedBy?: string; startedAt: string; leftMs: number}[];
+}
+
+/** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
+export class HTTPDoor implements Door {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #instance: string;
+  readonly #wait: number;
+  readonly #log: (line: string) => void;
+  readonly #stop = new AbortController();
+  #request: string | undefined;
+
+  constructor(url: string, options: HTTPDoorOptions = {}) {
+    if (!/^https?:$/.test(new URL(url).protocol)) throw new TypeError(`${url}: want the address of an engine, such as http://127.0.0.1:4777`);
+    this.#url = url.replace(/\/+$/, "");
+    this.#headers = {"Content-Type": "application/json", ...(options.token ? {Authorization: `Bearer ${options.token}`} : {})};
+    this.#instance = options.instance ?? "ts-" + randomUUID().slice(0, 12);
+    this.#wait = options.wait ?? 20;
+    this.#log = options.log ?? ((line) => console.error(`makegood-agent: ${line}`));
+  }
+
+  async take(agent: string, limit: number): Promise<Taken[]> {
+    // The same request again is given the same tasks: what it was given when the connection broke is not lost.
+    this.#request ??= randomUUID();
+    return this.#take(agent, limit, this.#wait, this.#stop.signal);
+  }
+
+  async last(agent: string, limit: number): Promise<Taken[]> {
+    return this.#request === undefined ? [] : this.#take(agent, limit, 0);
+  }
+
+  async #take(agent: string, limit: number, wait: number, stop?: AbortSignal): Promise<Taken[]> {
+    const asked = monotonic();
+    const given = await this.#post(`/api/agents/${agent}/tasks`,
+      {instance: this.#instance, max: Math.min(limit, 10), wait, request: this.#request}, wait * 1000 + answerWithinMs, stop) as unknown as Given;
+    this.#request = undefined;
+    // Our clock and the engine's are not compared: its answer left it no earlier than that.
+    const answered = asked + given.heldMs;
+    return given.tasks.flatMap((one) => {
+      try {
+        const task = readTask(one.task), expires = answered + one.leftMs;
+        return [{task, lockedBy: one.lockedBy ?? "", startedAt: one.startedAt, began: expires - task.timeoutMs, expires}];
+      } catch (err) {
+        // It ends in silence; those beside it are none the worse.
+        this.#log(`a task cannot be read: ${String(err)}`);
+        return [];
+      }
+    });
+  }
+
+  async heartbeat(taken: Taken, progress: JSONValue | undefined): Promise<Extended> {
+    const said = await this.#post(`/api/agents/${taken.task.agent}/heartbeats`,
+      {...identity(taken.task), lockedBy: taken.lockedBy, progress}, Math.min(taken.task.timeoutMs, answerWithinMs)) as unknown as
+      {status: Extended["status"]; leftMs?: number};
+    return {status: said.status, leftMs: said.leftMs ?? 0};
+  }
+
+  async reply(taken: Taken, message: Message): Promise<void> {
+    await this.#post(`/api/agents/${taken.task.agent}/replies`, message, answerWithinMs);
+  }
+
+  async finish(_taken: Taken): Promise<void> {}
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #post(path: string, body: unknown, withinMs: number, stop?: AbortSignal): Promise<JSONValue> {
+    const {status, answer} = await this.#exchange(path, encode(body), withinMs, stop);
+    if (status === 200) return JSON.parse(answer) as JSONValue;
+    let why = answer.slice(0, 200);
+    try {
+      why = String((JSON.parse(answer) as {error?: unknown}).error ?? why);
+    } catch {
+      // It was no answer of ours.
+    }
+    if (status === 400 || status === 413) throw new Refused(`${status}: ${why}`);
+    throw new Error(`${status}: ${why}`);
+  }
+
+  async #exchange(path: string, body: string, withinMs: number, stop?: AbortSignal): Promise<{status: number; answer: string}> {
+    const end = new AbortController(), abort = () => end.abort(stop?.reason ?? new Error(`no answer within ${withinMs} ms`));
+    const timer = setTimeout(abort, withinMs);
+    stop?.addEventListener("abort", abort);
+    if (stop?.aborted) abort();
+    try {
+      const response = await fetch(this.#url + path, {method: "POST", headers: this.#headers, body, signal: end.signal});
+      return {status: response.status, answer: await response.text()};
+    } finally {
+      clearTimeout(timer);
+      stop?.removeEventListener("abort", abort);
+    }
+  }
+}
