@@ -101,6 +101,8 @@ const (
 	KindTimeout = "timeout"
 	// KindExpression: an expression of the step gave no value.
 	KindExpression = "expression"
+	// KindNotReady: a step was repeated, and was not ready in time.
+	KindNotReady = "not_ready"
 	// KindDispatch: the task could not be sent, and never can be.
 	KindDispatch = "dispatch"
 )

@@ -16,6 +16,10 @@ const (
 	MaxAttempts = 100
 	// MaxRounds is how many rounds a job may make by itself (onFailure: restart), the first one counted too.
 	MaxRounds = 100
+	// MaxRoutes is how many routes the onError of a step may have.
+	MaxRoutes = 20
+	// MaxRepeats is how often a step may succeed without being ready, and be repeated.
+	MaxRepeats = 10_000
 	// MaxNameBytes is how long the name of a workflow, a step, an agent or an action may be.
 	MaxNameBytes = 63
 	// MaxJobIDBytes is how long a job's id may be.
@@ -148,6 +152,8 @@ const (
 	DefaultAttempts = 5
 	DefaultBackoff  = 1 * Second
 	DefaultMax      = 1 * Minute
+	DefaultEvery    = 10 * Second
+	DefaultFor      = 1 * Hour
 	// DefaultApproval is how long an approval waits for its answer.
 	DefaultApproval = 7 * 24 * Hour
 	// DefaultRestartWait is how long a job that was undone waits before its next round (onFailure: restart).

@@ -34,6 +34,12 @@ type Step struct {
 	// Needs names the steps that must be done or skipped before this one starts. Nil means the step
 	// above (WithDefaults fills it in); empty means none.
 	Needs []string `json:"needs"`
+	// Any: one of Needs suffices, the first that is done. The others go on, and end before the job does. Where none is done
+	// when all have ended, the step is skipped.
+	Any bool `json:"any,omitempty"`
+	// Only says how else a step begins than by what it needs: OnlyOnError, when the onError of another goes to it. Empty: by
+	// what it needs.
+	Only string `json:"only,omitempty"`
 	// When is an expression "${ ... }" that gives true or false; false skips the step. Empty: always.
 	When string `json:"when,omitempty"`
 	// With is the task's input: JSON whose strings may hold expressions. Empty: the job's input.
@@ -52,6 +58,11 @@ type Step struct {
 	Shared bool `json:"shared,omitempty"`
 	// Retry says how retryable failures are tried again.
 	Retry Retry `json:"retry"`
+	// OnError says what follows from errors of the step, not of its undo, by their kind; at most MaxRoutes. What none of
+	// them is for ends as the workflow's OnFailure says.
+	OnError []ErrorRoute `json:"onError,omitempty"`
+	// Repeat, if set, does the step again until it is ready.
+	Repeat *Repeat `json:"repeat,omitempty"`
 	// Undo is the step's compensation. Nil: the step says nothing of it.
 	Undo *Undo `json:"undo,omitempty"`
 	// Waiting says what holds while the step waits. Nil: nobody is asked, and its deadline is a failure.
@@ -232,7 +243,7 @@ func (w Workflow) WithDefaults() Workflow {
 	for i, s := range w.Steps {
 		if s.Needs == nil {
 			s.Needs = []string{}
-			if i > 0 {
+			if i > 0 && s.Only == "" {
 				s.Needs = []string{w.Steps[i-1].Name}
 			}
 		}
@@ -251,6 +262,15 @@ func (s Step) withDefaults() Step {
 		attempts = 1 // Who did not answer is not asked again, unless the workflow says so.
 	}
 	s.Retry = s.Retry.or(Retry{attempts, DefaultBackoff, DefaultMax})
+	s.OnError = append([]ErrorRoute(nil), s.OnError...)
+	for i := range s.OnError {
+		if r := &s.OnError[i]; r.Do.Action == RouteRetry {
+			r.Retry = r.Retry.or(s.Retry)
+		}
+	}
+	if s.Repeat != nil {
+		s.Repeat = s.Repeat.withDefaults()
+	}
 	if !s.CanUndo() {
 		return s
 	}

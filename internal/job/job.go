@@ -240,11 +240,20 @@ type Activity struct {
 	Unknown bool `json:"unknown,omitempty"`
 	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
 	// the latest can be closed.
-	Silent     Claim      `json:"silent,omitzero"`
-	Output     Payload    `json:"output,omitzero"`
-	Error      *StepError `json:"error,omitempty"`
-	StartedAt  time.Time  `json:"startedAt,omitzero"`
-	FinishedAt time.Time  `json:"finishedAt,omitzero"`
+	Silent Claim `json:"silent,omitzero"`
+	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
+	By string `json:"by,omitempty"`
+	// WentTo is the step that its onError went to; the step itself is Skipped.
+	WentTo string `json:"wentTo,omitempty"`
+	// Repeats counts the successes after which the step was not ready, RepeatTries those of them since repetitions were
+	// granted afresh. RepeatSince is when the first attempt since then was made.
+	Repeats     int        `json:"repeats,omitempty"`
+	RepeatTries int        `json:"repeatTries,omitempty"`
+	RepeatSince time.Time  `json:"repeatSince,omitzero"`
+	Output      Payload    `json:"output,omitzero"`
+	Error       *StepError `json:"error,omitempty"`
+	StartedAt   time.Time  `json:"startedAt,omitzero"`
+	FinishedAt  time.Time  `json:"finishedAt,omitzero"`
 	// Wait is what is known of its waiting, while it does. It is never changed in place.
 	Wait *Wait `json:"wait,omitempty"`
 	// Completion is the last that was given to it from outside, in this round. It is never changed in place.

@@ -19,6 +19,7 @@ func (t *turn) openAttempt(at side) {
 	if !t.number(at) {
 		return
 	}
+	t.repeats(at)
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
 	a.LookAt = t.nextLook(at)
@@ -61,7 +62,7 @@ func (t *turn) succeeded(e job.StepSucceeded) Verdict {
 	// Whoever said first that it failed did not know of this.
 	a.Unknown = a.Unknown || a.Held() && a.Completion.Error != nil
 	if !t.conclude(at) {
-		t.done(at, e.Output)
+		t.succeed(at, e.Output)
 	}
 	return verdict
 }
@@ -183,7 +184,7 @@ func (t *turn) lateSuccess(i int, e job.StepSucceeded) (v Verdict, ok bool) {
 	default:
 		return Verdict{}, false
 	}
-	t.done(at, e.Output)
+	t.succeed(at, e.Output)
 	return Verdict{Kind: Applied}, true
 }
 
@@ -229,16 +230,17 @@ func (t *turn) attemptFailed(at side, failure job.StepError) {
 	a.FailureCount++
 	t.job.FailureCount++
 	a.Error = &failure
-	wanted, retry := t.wanted(at), t.plan(at).retry
+	wanted := t.wanted(at)
+	retry, retryable := t.again(at, failure)
 	switch {
-	case wanted && failure.Retryable && a.Tries < retry.Attempts:
+	case wanted && retryable && a.Tries < retry.Attempts:
 		t.rest(a, job.Backoff)
 		a.Cause = t.cause
 		a.At = t.now.Add(t.delay(at.step, a.Tries, a.Attempt, retry, failure.RetryAfter))
 		if !a.At.After(t.now) && t.active() && !t.job.Paused() {
 			t.openAttempt(at)
 		}
-	case failure.Retryable && wanted && retry.Attempts > 1:
+	case retryable && wanted && retry.Attempts > 1:
 		t.giveUp(at, fmt.Sprintf("%s (attempt %d of %d)", failure.Message, a.Tries, retry.Attempts))
 	default:
 		t.giveUp(at, failure.Message)
@@ -258,6 +260,9 @@ func (t *turn) giveUp(at side, why string) {
 		t.stop(fmt.Sprintf("undo of %s failed: %s", t.name(at), why))
 		return
 	}
+	if t.passBy(at) {
+		return
+	}
 	reason := fmt.Sprintf("step %s failed: %s", t.name(at), why)
 	switch t.w.OnFailure.Action {
 	case makegood.FailureUndo:
@@ -270,7 +275,7 @@ func (t *turn) giveUp(at side, why string) {
 		a.State, a.FinishedAt = job.Backoff, time.Time{}
 		a.Cause = t.cause
 		a.At = t.now.Add(t.w.OnFailure.Wait.Std())
-		a.Tries = 0
+		grant(a)
 		// Waiting is no circle: it takes its time.
 		t.job.Transitions = 0
 	default:

@@ -13,8 +13,8 @@ func (t *turn) goForward() {
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
-		if s.Forward.State == job.NotStarted && t.ready(i) && !t.job.Paused() && !t.early() {
-			t.start(side{i, false})
+		if s.Forward.State == job.NotStarted && !t.job.Paused() && !t.early() {
+			t.begins(i)
 		}
 		if !t.forwards() || !t.active() {
 			// Starting it failed, and that turned or stopped the job.
@@ -30,15 +30,6 @@ func (t *turn) goForward() {
 
 func through(s job.ActivityState) bool { return s == job.Done || s == job.Skipped }
 
-func (t *turn) ready(i int) bool {
-	for _, n := range t.graph.needs[i] {
-		if !through(t.job.Steps[n].Forward.State) {
-			return false
-		}
-	}
-	return true
-}
-
 // start opens the first attempt of a step or undo, if its expressions allow it.
 func (t *turn) start(at side) {
 	want := Want{Step: t.name(at), Undo: at.undo}
@@ -51,8 +42,7 @@ func (t *turn) start(at side) {
 		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedNo}
 		t.giveUp(at, a.Error.Message)
 	case !fact.Run:
-		a := t.activity(at)
-		a.State, a.FinishedAt = job.Skipped, t.now
+		t.skip(at.step)
 	case t.waitsByItself(at):
 		t.openWait(at, t.untilOf(fact))
 	default:

@@ -10,7 +10,7 @@ import (
 // graph is the order of a workflow's steps, by their index.
 type graph struct {
 	order     []int   // every step behind those that it needs
-	needs     [][]int // whom each step needs
+	needs     [][]int // whom each step needs, or who may go to it
 	followers [][]int // who needs each step
 }
 
@@ -24,7 +24,8 @@ func newGraph(w makegood.Workflow) graph {
 	g := graph{order: make([]int, 0, n), needs: make([][]int, n), followers: make([][]int, n)}
 	missing := make([]int, n)
 	for i, s := range w.Steps {
-		for _, name := range s.Needs {
+		before := w.Before(s)
+		for _, name := range before {
 			need, ok := index[name]
 			if !ok {
 				panic(fmt.Sprintf("machine: step %s needs %s, which is not there", s.Name, name))
@@ -32,7 +33,7 @@ func newGraph(w makegood.Workflow) graph {
 			g.needs[i] = append(g.needs[i], need)
 			g.followers[need] = append(g.followers[need], i)
 		}
-		missing[i] = len(s.Needs)
+		missing[i] = len(before)
 		if missing[i] == 0 {
 			g.order = append(g.order, i)
 		}

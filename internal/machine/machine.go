@@ -44,7 +44,9 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	if verdict.Kind != Applied {
 		return j, verdict
 	}
-	t.advance()
+	if len(t.wants) == 0 {
+		t.advance()
+	}
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}
 	}
@@ -143,7 +145,11 @@ func (t *turn) begin(event job.Event) {
 func maxTransitions(w makegood.Workflow) int {
 	n := 50
 	for _, s := range w.Steps {
-		n += 10 * s.Retry.Attempts
+		attempts := s.Retry.Attempts
+		for _, r := range s.OnError {
+			attempts = max(attempts, r.Retry.Attempts)
+		}
+		n += 10 * attempts
 		if s.CanUndo() {
 			n += 10 * s.Undo.Retry.Attempts
 		}

@@ -215,7 +215,8 @@ func (t *turn) goOn() {
 		a := t.activity(t.inDirection(i))
 		if a.State == job.Failed {
 			a.State, a.FinishedAt = job.NotStarted, time.Time{}
-			a.Tries, a.Interruptions = 0, 0
+			a.Interruptions = 0
+			grant(a)
 		}
 	}
 	for i := range t.job.Steps {

@@ -135,6 +135,15 @@ func (s *story) past(a job.Activity) string {
 	if !a.FinishedAt.IsZero() {
 		line += ", finished at " + s.when(a.FinishedAt)
 	}
+	if a.By != "" {
+		line += ", by " + a.By
+	}
+	if a.WentTo != "" {
+		line += ", went to " + a.WentTo
+	}
+	if a.Repeats > 0 {
+		line += fmt.Sprintf(", %d times not ready", a.Repeats)
+	}
 	if c := a.Completion; c != nil {
 		line += ", completed from outside"
 		if c.By != "" {

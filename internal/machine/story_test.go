@@ -172,7 +172,7 @@ func (s *story) do(line string) string {
 		if until, ok := a.values["until"]; ok {
 			fact.Until = s.start.Add(s.duration(until).Std())
 		}
-		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo")}] = fact
+		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo"), Ready: a.has("ready")}] = fact
 	case "restart":
 		s.run++
 	case "lose":
@@ -242,6 +242,11 @@ func (s *story) step(a args) makegood.Step {
 			step.Needs = strings.Split(needs, ",")
 		}
 	}
+	step.Any = a.has("any")
+	if a.has("only") {
+		step.Only = makegood.OnlyOnError
+	}
+	step.OnError, step.Repeat = s.routes(a), s.repeat(a)
 	step.Waiting = s.rules(a, "")
 	if choices, ok := a.values["choices"]; ok {
 		step.With = jsonOf(s.t, map[string]any{"choices": strings.Split(choices, ",")})
@@ -263,7 +268,7 @@ func (s *story) event(verb string, a args) job.Event {
 		return job.StepSucceeded{Reply: s.reply(a)}
 	case "fail":
 		return job.StepFailed{Reply: s.reply(a), Error: job.StepError{
-			Message: a.or("message", "it broke"), Retryable: !a.has("final"),
+			Message: a.or("message", "it broke"), Retryable: !a.has("final"), Kind: a.or("kind", ""),
 			Applied:    makegood.Applied(a.or("applied", "unknown")),
 			RetryAfter: s.duration(a.or("after", "0s")),
 		}}
@@ -350,6 +355,11 @@ func (s *story) known() machine.Facts {
 			if fact, ok := s.facts[w]; ok {
 				values[w] = fact
 			}
+		}
+		ready := machine.Want{Step: step.Name, Ready: true}
+		values[ready] = machine.Fact{Run: true}
+		if fact, ok := s.facts[ready]; ok {
+			values[ready] = fact
 		}
 	}
 	return machine.Facts{

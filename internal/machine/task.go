@@ -20,7 +20,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	forward := fmt.Sprintf("%s/%s/%d", j.ID, d.Step, j.Round)
 	task := makegood.Task{
 		Job: j.ID, Workflow: j.Workflow, Step: d.Step, Round: j.Round, Attempt: d.Attempt,
-		Agent: s.Agent, Action: s.Action, Key: forward,
+		Agent: s.Agent, Action: s.Action, Key: forward + repetition(*a),
 		Birth: j.Birth, Token: Token(j, d.Step, d.Attempt), Completion: CompletionToken(j, d.Step, d.Undo),
 		ClaimUntil: a.ClaimUntil(),
 		SentAt:     a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout, Heartbeat: p.heartbeat,
@@ -51,6 +51,15 @@ func TaskOut(w makegood.Workflow, j job.Job, r job.Reply) (task makegood.Task, o
 		}
 	}
 	return makegood.Task{}, false
+}
+
+// repetition is what stands behind the key of a step that is repeated: each success is another effect. The first has
+// nothing, so all keys of a step begin with that of its undo's ForwardKey.
+func repetition(a job.Activity) string {
+	if a.Repeats == 0 {
+		return ""
+	}
+	return fmt.Sprintf("/%d", a.Repeats+1)
 }
 
 // AgentOf returns the agent that an attempt of a step, or of its undo, belongs to.

@@ -34,11 +34,14 @@ type Verdict struct {
 type Want struct {
 	Step string
 	Undo bool
+	// Ready: what its repeat.until gives, over the output that it has now.
+	Ready bool
 }
 
 // Fact is what the expressions of a step gave.
 type Fact struct {
-	// Run is the value of when; true where there is none, and for an undo.
+	// Run is the value of when; true where there is none, and for an undo. Of a Want that asks whether a step is Ready it
+	// is the value of repeat.until.
 	Run bool
 	// Until is when a step ends that waits by itself; zero: For is how long it waits.
 	Until time.Time

@@ -119,7 +119,7 @@ func (t *turn) waitOver(at side) {
 	default:
 		failure := job.StepError{
 			Message:   "nobody completed it by " + a.Wait.Deadline.UTC().Format(time.RFC3339),
-			Retryable: true, Applied: makegood.AppliedUnknown,
+			Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
 		}
 		if t.waitsByItself(at) {
 			failure.Applied = makegood.AppliedNo
@@ -131,6 +131,12 @@ func (t *turn) waitOver(at side) {
 // stoodStill moves the times of a wait by a pause: its deadline and its reminders stand still meanwhile.
 func (t *turn) stoodStill(at side, paused time.Time) {
 	a := t.activity(at)
+	if since := a.RepeatSince; !since.IsZero() {
+		if paused.After(since) {
+			since = paused
+		}
+		a.RepeatSince = a.RepeatSince.Add(t.now.Sub(since))
+	}
 	if a.State != job.Waiting {
 		return
 	}
@@ -164,6 +170,9 @@ func (t *turn) needs() int {
 // needsWaits reports whether a step has what only a release knows that has steps which wait, or take long: one that knows no
 // heartbeats would take an attempt that fell silent for one that lives.
 func needsWaits(s makegood.Step) bool {
+	if len(s.OnError) > 0 || s.Any || s.Only != "" || s.Repeat != nil {
+		return true
+	}
 	return s.Waiting != nil || s.Heartbeat > 0 || makegood.WaitsByItself(s.Agent) ||
 		s.CanUndo() && (s.Undo.Waiting != nil || s.Undo.Heartbeat > 0 || makegood.WaitsByItself(s.Undo.Agent))
 }

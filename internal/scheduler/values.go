@@ -170,9 +170,14 @@ func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (w
 	if err != nil {
 		return workflowfile.Data{}, err
 	}
-	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input, Errors: errorsOf(j)}
+	data := workflowfile.Data{JobID: j.ID, StartedAt: startedAt(j), Input: input, Errors: map[string]makegood.StepError{}}
+	of, _ := j.Step(step)
 	for _, name := range v.compiled.Reads(step, undo) {
+		if !v.compiled.Sees(step, of.Forward.By, name) {
+			continue
+		}
 		s, _ := j.Step(name)
+		noteError(data.Errors, s)
 		output, err := v.get(ctx, j.ID, s.Forward.Output)
 		if err != nil {
 			return data, err
@@ -193,20 +198,13 @@ func startedAt(j job.Job) time.Time {
 	return j.CreatedAt
 }
 
-// errorsOf are the errors of the steps that have ended, and were not done.
-func errorsOf(j job.Job) map[string]makegood.StepError {
-	var all map[string]makegood.StepError
-	for _, s := range j.Steps {
-		e := s.Forward.Error
-		if e == nil || s.Forward.State == job.Dispatched || s.Forward.State == job.Backoff {
-			continue
-		}
-		if all == nil {
-			all = map[string]makegood.StepError{}
-		}
-		all[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
+// noteError notes why a step failed that has ended, and was not done.
+func noteError(errors map[string]makegood.StepError, s job.StepState) {
+	e := s.Forward.Error
+	if e == nil || s.Forward.State == job.Dispatched || s.Forward.State == job.Backoff || s.Forward.State == job.NotStarted {
+		return
 	}
-	return all
+	errors[s.Name] = makegood.StepError{Message: e.Message, Kind: e.Kind, Retryable: e.Retryable, Applied: cmp.Or(e.Applied, makegood.AppliedUnknown)}
 }
 
 // learn evaluates the expressions that the core wants to know of. An error of an expression is a fact
@@ -245,6 +243,10 @@ func (v *values) remember(w machine.Want, input workflowfile.TaskInput) {
 
 func evaluate(ctx context.Context, c *workflowfile.Compiled, w machine.Want, data workflowfile.Data) (machine.Fact, workflowfile.TaskInput, error) {
 	var none workflowfile.TaskInput
+	if w.Ready {
+		ready, err := c.Ready(ctx, w.Step, data)
+		return machine.Fact{Run: ready}, none, err
+	}
 	if !w.Undo {
 		run, err := c.When(ctx, w.Step, data)
 		if err != nil || !run {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -42,9 +43,10 @@ func (e *EvalError) Error() string { return e.Reason }
 type plan struct {
 	step    string
 	when    *expression
+	until   *expression
 	forward *request
 	undo    *request
-	// reads is what when and forward read.
+	// reads is what when, forward and until read.
 	reads reads
 	// readable are the steps whose outputs the step may read, in the order of the workflow.
 	readable []string
@@ -115,7 +117,7 @@ func (p *plan) names(r reads, undo bool) []string {
 			names = append(names, name)
 		}
 	}
-	if undo && (r.all || r.steps[p.step] != nil) {
+	if r.own || undo && (r.all || r.steps[p.step] != nil) {
 		names = append(names, p.step)
 	}
 	return names
@@ -132,16 +134,51 @@ func (c *Compiled) When(ctx context.Context, step string, data Data) (bool, erro
 	if err != nil {
 		return false, p.fault(ctx, false, "when", err)
 	}
-	value, err := p.when.value(ctx, root)
+	return p.condition(ctx, "when", p.when, root)
+}
+
+// Ready reports what the until of a step that is repeated gives, over its own output as data has it; without one it is
+// ready. Its errors are those of When.
+func (c *Compiled) Ready(ctx context.Context, step string, data Data) (bool, error) {
+	p := c.plans[step]
+	if p == nil || p.until == nil {
+		return true, nil
+	}
+	root, err := data.root(p.until.reads, p.names(p.until.reads, false))
 	if err != nil {
-		return false, p.fault(ctx, false, "when", err)
+		return false, p.fault(ctx, false, "repeat.until", err)
 	}
-	run, ok := value.(bool)
+	steps := root["steps"].(map[string]any)
+	if own, read := steps[step].(map[string]any); read {
+		root["output"] = own["output"]
+		delete(steps, step)
+	}
+	return p.condition(ctx, "repeat.until", p.until, root)
+}
+
+// condition returns the value of an expression that gives true or false, and stands at place.
+func (p *plan) condition(ctx context.Context, place string, e *expression, root map[string]any) (bool, error) {
+	value, err := e.value(ctx, root)
+	if err != nil {
+		return false, p.fault(ctx, false, place, err)
+	}
+	is, ok := value.(bool)
 	if !ok {
-		err := p.when.fault(fmt.Errorf("gives %s, want true or false", preview(value)))
-		return false, p.fault(ctx, false, "when", err)
+		err := e.fault(fmt.Errorf("gives %s, want true or false", preview(value)))
+		return false, p.fault(ctx, false, place, err)
 	}
-	return run, nil
+	return is, nil
+}
+
+// Sees reports whether a step, or its undo, reads the output of another that Reads names: where it needs any of several, it
+// sees the one that it began by and none else, so that what it reads stays what it was.
+func (c *Compiled) Sees(step, beganBy, other string) bool {
+	for _, s := range c.Workflow.Steps {
+		if s.Name == step && s.Any {
+			return other == beganBy || !slices.Contains(s.Needs, other)
+		}
+	}
+	return true
 }
 
 // preview writes a value for a message.
@@ -224,7 +261,7 @@ func (d Data) input() json.RawMessage {
 
 // root makes what expressions see, as far as they look at it: the outputs of names, if any. What they
 // do not look at is left out, because reading it takes time.
-func (d Data) root(r reads, names []string) (any, error) {
+func (d Data) root(r reads, names []string) (map[string]any, error) {
 	job := map[string]any{"id": d.JobID}
 	if r.startedAt {
 		job["startedAt"] = d.StartedAt.UTC().Format(time.RFC3339)

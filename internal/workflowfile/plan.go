@@ -2,6 +2,7 @@ package workflowfile
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -21,12 +22,19 @@ func (c *check) plans(w makegood.Workflow) map[string]*plan {
 		k := compiler{c, view{owner: s.Name, readable: readable, known: known}}
 		p := &plan{step: s.Name, readable: readable}
 		if s.When != "" {
-			p.when = k.when(path+".when", s.When)
+			p.when = k.condition(path+".when", s.When, `"${ .input.express }"`)
+		}
+		if s.Repeat != nil && s.Repeat.Until != "" {
+			k.view.repeated = true
+			p.until = k.condition(path+".repeat.until", s.Repeat.Until, `"${ .output.ready }"`)
+			k.view.repeated = false
 		}
 		p.forward = k.request(path+".with", s.Agent, s.With)
 		p.reads.add(p.forward.reads)
-		if p.when != nil {
-			p.reads.add(p.when.reads)
+		for _, e := range []*expression{p.when, p.until} {
+			if e != nil {
+				p.reads.add(e.reads)
+			}
 		}
 		if s.CanUndo() {
 			k.view.readable = append(readable[:len(readable):len(readable)], s.Name)
@@ -51,15 +59,19 @@ func (c compiler) request(path, agent string, with json.RawMessage) *request {
 		return r
 	}
 	r.with = c.template(path, decodeWith(with))
-	if n := r.with.secrets(); n > makegood.MaxTaskSecrets {
+	n := r.with.secrets()
+	if n > 0 && makegood.WaitsByItself(agent) {
+		c.add(path, "nothing is sent to agent %s: nobody could put a secret in", agent)
+	}
+	if n > makegood.MaxTaskSecrets {
 		c.add(path, "%d places for secrets, the limit is %d", n, makegood.MaxTaskSecrets)
 	}
 	r.reads = r.with.reads()
 	return r
 }
 
-// when compiles an expression that must be the whole of its text.
-func (c compiler) when(path, text string) *expression {
+// condition compiles an expression that must be the whole of its text, as such is.
+func (c compiler) condition(path, text, such string) *expression {
 	parts, err := split(strings.TrimSpace(text))
 	switch {
 	case err != nil:
@@ -67,25 +79,25 @@ func (c compiler) when(path, text string) *expression {
 	case len(parts) == 1 && isSecret(parts[0]):
 		c.add(path, "%q: %v", clip(text), errSecret)
 	case len(parts) != 1 || !parts[0].expression:
-		c.add(path, `when must be one expression, such as "${ .input.express }": got %q`, clip(text))
+		c.add(path, `%s must be one expression, such as %s: got %q`, last(path), such, clip(text))
 	default:
 		return c.expression(path, parts[0].text)
 	}
 	return nil
 }
 
-// ancestors returns for each step those that come before it by needs, in the order of the workflow.
+// ancestors returns for each step whose outputs it may read, in the order of the workflow: those that have surely ended when
+// it begins, and those of which one did where any of them suffices.
 func ancestors(w makegood.Workflow) map[string][]string {
-	needs := make(map[string][]string, len(w.Steps))
+	o := order{steps: make(map[string]makegood.Step, len(w.Steps)), w: w, sure: map[string]map[string]bool{}}
 	for _, s := range w.Steps {
-		needs[s.Name] = s.Needs
+		o.steps[s.Name] = s
 	}
 	all := make(map[string][]string, len(w.Steps))
 	for _, s := range w.Steps {
-		reached := map[string]bool{}
-		reach(s.Name, needs, reached)
+		sure := o.surelyBefore(s.Name)
 		for _, other := range w.Steps {
-			if reached[other.Name] && other.Name != s.Name {
+			if other.Name != s.Name && (sure[other.Name] || s.Any && slices.Contains(s.Needs, other.Name)) {
 				all[s.Name] = append(all[s.Name], other.Name)
 			}
 		}
@@ -93,11 +105,35 @@ func ancestors(w makegood.Workflow) map[string][]string {
 	return all
 }
 
-func reach(name string, needs map[string][]string, reached map[string]bool) {
-	for _, need := range needs[name] {
-		if !reached[need] {
-			reached[need] = true
-			reach(need, needs, reached)
+// order finds what comes before what.
+type order struct {
+	w     makegood.Workflow
+	steps map[string]makegood.Step
+	sure  map[string]map[string]bool
+}
+
+// surelyBefore are the steps that have ended when one begins, whichever it begins by.
+func (o order) surelyBefore(name string) map[string]bool {
+	if sure, known := o.sure[name]; known {
+		return sure
+	}
+	sure := map[string]bool{}
+	o.sure[name] = sure // of a circle, which is refused elsewhere
+	s := o.steps[name]
+	ways := map[string]int{}
+	before := o.w.Before(s)
+	for _, need := range before {
+		ways[need]++
+		for other := range o.surelyBefore(need) {
+			if other != need {
+				ways[other]++
+			}
 		}
 	}
+	for other, n := range ways {
+		if !s.Any || n == len(before) {
+			sure[other] = true
+		}
+	}
+	return sure
 }

@@ -2,6 +2,7 @@ package workflowfile
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -146,32 +147,102 @@ func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
 		{"name", func(n *yaml.Node, path string) { s.Name = r.text(n, path) }},
 		{"agent", func(n *yaml.Node, path string) { s.Agent = r.text(n, path) }},
 		{"action", func(n *yaml.Node, path string) { s.Action = r.text(n, path) }},
-		{"needs", func(n *yaml.Node, path string) { s.Needs = r.needs(n, path) }},
-		{"when", func(n *yaml.Node, path string) { s.When = r.when(n, path) }},
+		{"needs", func(n *yaml.Node, path string) { s.Needs, s.Any = r.needs(n, path) }},
+		{"only", func(n *yaml.Node, path string) { s.Only = r.text(n, path) }},
+		{"when", func(n *yaml.Node, path string) { s.When = r.expressionText(n, path) }},
 		{"with", func(n *yaml.Node, path string) { s.With = r.with(n, path) }},
 		{"startBy", func(n *yaml.Node, path string) { s.StartBy = r.duration(n, path) }},
 		{"timeout", func(n *yaml.Node, path string) { s.Timeout = r.duration(n, path) }},
 		{"heartbeat", func(n *yaml.Node, path string) { s.Heartbeat = r.duration(n, path) }},
 		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
+		{"onError", func(n *yaml.Node, path string) { s.OnError = r.onError(n, path) }},
+		{"repeat", func(n *yaml.Node, path string) { s.Repeat = r.repeat(n, path) }},
 		{"undo", func(n *yaml.Node, path string) { s.Undo = r.undo(n, path) }},
 		{"waiting", func(n *yaml.Node, path string) { s.Waiting = r.waiting(n, path) }},
 	})
 	return s
 }
 
-func (r reader) needs(n *yaml.Node, path string) []string {
-	needs := []string{}
-	r.list(n, path, "a list, such as [reserve]", func(n *yaml.Node, path string) {
-		// What cannot be read stays in its place, so that the paths of the others are right.
-		needs = append(needs, r.text(n, path))
-	})
-	return needs
+// needs reads a list, or {any: a list}.
+func (r reader) needs(n *yaml.Node, path string) (needs []string, anyOf bool) {
+	if n.Kind == yaml.MappingNode {
+		r.mapping(n, path, "needs", []field{
+			{"any", func(n *yaml.Node, path string) { needs, anyOf = r.needed(n, path), true }},
+		})
+		if !anyOf {
+			r.wrong(path, "needs is a list, such as [reserve], or {any: [reserve, order]}")
+		}
+		return needs, anyOf
+	}
+	return r.needed(n, path), false
 }
 
-func (r reader) when(n *yaml.Node, path string) string {
+func (r reader) needed(n *yaml.Node, path string) []string {
+	names := []string{}
+	r.list(n, path, "a list, such as [reserve]", func(n *yaml.Node, path string) {
+		// What cannot be read stays in its place, so that the paths of the others are right.
+		names = append(names, r.text(n, path))
+	})
+	return names
+}
+
+func (r reader) onError(n *yaml.Node, path string) []makegood.ErrorRoute {
+	routes := []makegood.ErrorRoute{}
+	r.list(n, path, "a list, such as [{kind: timeout, do: skip}]", func(n *yaml.Node, path string) {
+		var e makegood.ErrorRoute
+		r.mapping(n, path, "a route of onError", []field{
+			{"kind", func(n *yaml.Node, path string) { e.Kind = r.text(n, path) }},
+			{"do", func(n *yaml.Node, path string) { e.Do = r.errorDo(n, path) }},
+			{"retry", func(n *yaml.Node, path string) { e.Retry = r.retry(n, path) }},
+			{"output", func(n *yaml.Node, path string) { e.Output = r.output(n, path) }},
+		})
+		routes = append(routes, e)
+	})
+	return routes
+}
+
+func (r reader) errorDo(n *yaml.Node, path string) (do makegood.ErrorDo) {
+	text := r.text(n, path)
+	if text == "" {
+		return do
+	}
+	if err := do.UnmarshalText([]byte(text)); err != nil {
+		r.wrong(path, "do: %v", err)
+	}
+	return do
+}
+
+// output reads a constant as JSON.
+func (r reader) output(n *yaml.Node, path string) json.RawMessage {
+	before := len(r.found)
+	value := r.value(nil, n, path, 0)
+	if len(r.found) > before {
+		r.spoil(path)
+		return nil
+	}
+	return value
+}
+
+func (r reader) repeat(n *yaml.Node, path string) *makegood.Repeat {
+	var repeat makegood.Repeat
+	r.mapping(n, path, "repeat", []field{
+		{"until", func(n *yaml.Node, path string) { repeat.Until = r.expressionText(n, path) }},
+		{"every", func(n *yaml.Node, path string) { repeat.Every = r.duration(n, path) }},
+		{"for", func(n *yaml.Node, path string) { repeat.For = r.duration(n, path) }},
+		{"attempts", func(n *yaml.Node, path string) { repeat.Attempts = r.repeats(n, path) }},
+	})
+	return &repeat
+}
+
+func (r reader) repeats(n *yaml.Node, path string) int {
+	return r.count(n, path, func(n int, written string) { r.check.repeats(path, n, written) })
+}
+
+// expressionText reads a text that must be an expression.
+func (r reader) expressionText(n *yaml.Node, path string) string {
 	if n.Kind == yaml.ScalarNode && kindOf(n) != kindText {
-		r.wrong(path, `when must be an expression, such as "${ .input.express }", got %s`, describe(n))
+		r.wrong(path, `%s must be an expression, such as "${ .input.express }", got %s`, last(path), describe(n))
 		return ""
 	}
 	return r.text(n, path)
@@ -187,18 +258,23 @@ func (r reader) retry(n *yaml.Node, path string) (retry makegood.Retry) {
 }
 
 func (r reader) attempts(n *yaml.Node, path string) int {
+	return r.count(n, path, func(n int, written string) { r.check.attempts(path, n, written) })
+}
+
+// count reads a number of attempts, and checks it as it was written, because 0 would mean the default further on. What no int
+// holds is out of range, too.
+func (r reader) count(n *yaml.Node, path string, check func(n int, written string)) int {
 	if !r.plain(n, path) {
 		return 0
 	}
-	attempts, err := strconv.Atoi(n.Value)
+	count, err := strconv.Atoi(n.Value)
 	if kindOf(n) != kindNumber || err != nil && !errors.Is(err, strconv.ErrRange) {
 		r.wrong(path, "attempts must be a whole number, got %s", describe(n))
-		return attempts
+		return count
 	}
-	// Checked here, as it was written, because 0 would mean the default further on. What no int holds is out of range, too.
-	r.check.attempts(path, attempts, n.Value)
+	check(count, n.Value)
 	r.spoil(path)
-	return attempts
+	return count
 }
 
 func (r reader) undo(n *yaml.Node, path string) *makegood.Undo {

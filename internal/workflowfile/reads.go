@@ -19,11 +19,13 @@ type reads struct {
 	// they are: what .steps or .job stand for as a whole stays as it was before there were any.
 	errors    map[string]bool
 	startedAt bool
+	// own: the output of the step itself is read, which until may.
+	own bool
 }
 
 func (r *reads) add(other reads) {
 	r.input, r.job, r.all = r.input || other.input, r.job || other.job, r.all || other.all
-	r.startedAt = r.startedAt || other.startedAt
+	r.startedAt, r.own = r.startedAt || other.startedAt, r.own || other.own
 	for name := range other.errors {
 		r.readError(name)
 	}
@@ -74,6 +76,8 @@ type view struct {
 	fields []string
 	// readable are the steps before it, and for an undo its own; known are all of the workflow.
 	readable, known []string
+	// repeated: it is the until of a step that is repeated, and sees the output of its owner as .output.
+	repeated bool
 }
 
 // shape is what is known of a value before it is there: that it is the data as a whole, a part of it
@@ -147,6 +151,7 @@ func (s *scan) use(v shape) {
 	switch v.part {
 	case wholeData:
 		s.input, s.job, s.all = true, true, true
+		s.reads.own = s.reads.own || s.repeated
 	case allSteps:
 		s.all = true
 	case oneStep:
@@ -212,6 +217,11 @@ func (s *scan) top(name string) shape {
 		return shape{}
 	case "steps":
 		return shape{part: allSteps}
+	case "output":
+		if s.repeated {
+			s.reads.own = true
+			return shape{part: inOutput, output: s.reads.step(s.owner)}
+		}
 	case "job":
 		s.job = true
 		return shape{part: theJob}

@@ -34,8 +34,8 @@ func (c *check) rules(w makegood.Workflow) {
 		if _, known := r.first[s.Name]; !known {
 			r.first[s.Name] = i
 		}
-		for _, need := range s.Needs {
-			r.followed[need] = true
+		for _, before := range w.Before(s) {
+			r.followed[before] = true
 		}
 	}
 	for i, s := range w.Steps {
@@ -127,6 +127,10 @@ func (r rules) step(i int, s makegood.Step) {
 		r.name(path+".action", makegood.ActionName, s.Action)
 	}
 	r.needs(path, s)
+	r.anyOf(path, s)
+	r.only(path, s)
+	r.onError(path+".onError", s)
+	r.repeat(path+".repeat", s)
 	r.with(path+".with", s.Agent, s.With)
 	r.duration(path+".startBy", "startBy", s.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
 	r.lasts(path, lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared})
@@ -305,13 +309,18 @@ func (r rules) follow(name string, trail []string, done map[string]bool) bool {
 	}
 	done[name] = true
 	trail = append(trail, name)
-	for j, need := range r.workflow.Steps[i].Needs {
+	step := r.workflow.Steps[i]
+	for j, need := range r.workflow.Before(step) {
 		if need == name {
 			continue
 		}
 		if at := slices.Index(trail, need); at >= 0 {
 			circle := strings.Join(append(slices.Clone(trail[at:]), need), " -> ")
-			r.add(fmt.Sprintf("steps[%d].needs[%d]", i, j), "steps wait for each other in a circle: %s", circle)
+			place := fmt.Sprintf("steps[%d].needs[%d]", i, j)
+			if step.Only != "" {
+				place = fmt.Sprintf("steps[%d].only", i)
+			}
+			r.add(place, "steps wait for each other in a circle: %s", circle)
 			return true
 		}
 		if r.follow(need, trail, done) {

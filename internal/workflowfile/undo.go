@@ -3,6 +3,7 @@ package workflowfile
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -17,10 +18,7 @@ const maxTried = 200
 // since it is undone also where nobody knows its outcome, and those of steps that may be skipped. An undo that
 // reads nothing else, and gives no input then, would put every such job in front of a person.
 func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) {
-	certain := map[string]bool{}
-	for _, s := range w.Steps {
-		certain[s.Name] = s.When == ""
-	}
+	certain := surelyDone(w)
 	tried := 0
 	for i, s := range w.Steps {
 		p := plans[s.Name]
@@ -36,6 +34,22 @@ func (c *check) undosWithoutOutput(w makegood.Workflow, plans map[string]*plan) 
 				s.Name, makegood.Clip(err.Error()))
 		}
 	}
+}
+
+// surelyDone are the steps that have given an output when one begins that reads it: no when skips them, no error passes them
+// by, and no way leads past them.
+func surelyDone(w makegood.Workflow) map[string]bool {
+	goes := slices.ContainsFunc(w.Steps, func(s makegood.Step) bool { return s.Only != "" })
+	certain := map[string]bool{}
+	for _, s := range w.Steps {
+		certain[s.Name] = s.When == "" && len(s.OnError) == 0 && !goes
+	}
+	for _, s := range w.Steps {
+		for _, need := range s.Needs {
+			certain[need] = certain[need] && !s.Any
+		}
+	}
+	return certain
 }
 
 // undoWithoutOutput returns the error that an undo ends in when the outputs that may be null are.

@@ -32,7 +32,7 @@ func blocks(text, language string) []string {
 }
 
 func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/workflow-file.md"} {
+	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md"} {
 		found := blocks(read(t, file), "yaml")
 		if len(found) == 0 {
 			t.Errorf("%s shows no workflow", file)
@@ -101,6 +101,8 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
 		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", makegood.MaxEvaluationSteps, makegood.MaxEvaluationBytes),
 		fmt.Sprintf("| what the expressions of a step read of outputs, together | %d bytes of JSON", makegood.MaxOutputsBytes),
+		fmt.Sprintf("| routes of `onError`, and the output of one | %d, %d bytes |", makegood.MaxRoutes, makegood.MaxInlineBytes),
+		fmt.Sprintf("| repetitions of a step | %d |", makegood.MaxRepeats),
 		fmt.Sprintf("| places for secrets in the `with` of a step; a secret | %d; %d bytes |", makegood.MaxTaskSecrets, makegood.MaxSecretBytes),
 		fmt.Sprintf("| timeout of a step, and its heartbeat | %s |", makegood.MaxTimeout),
 		fmt.Sprintf("| timeout of a step that has a heartbeat | %s |", makegood.MaxClaim),

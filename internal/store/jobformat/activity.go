@@ -10,7 +10,9 @@ import (
 // readActivity reads what writer.details wrote, and what a later release keeps beside it, into a.
 func readActivity(a *job.Activity, data []byte, epoch int64) error {
 	r := activityReader{Activity: a}
-	kept, err := readFields(data, func(f *field) bool { return r.times(f, epoch) || r.output(f) || r.ending(f) || r.waits(f, epoch) })
+	kept, err := readFields(data, func(f *field) bool {
+		return r.times(f, epoch) || r.output(f) || r.ending(f) || r.routes(f) || r.waits(f, epoch)
+	})
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,7 @@ type activityReader struct {
 	*job.Activity
 	// after are the times that are counted from At, late of them: At may be read after them. One that is there again takes
 	// the place of the first.
-	after [6]after
+	after [7]after
 	late  int
 	// sized: the size of the output is not that of its inline value.
 	sized bool
@@ -74,6 +76,25 @@ func (r *activityReader) times(f *field, epoch int64) bool {
 		r.fromAt(&r.Silent.StartedAt, f)
 	case actSilentComplete:
 		r.fromAt(&r.Silent.CompleteBy, f)
+	case actRepeatSince:
+		r.fromAt(&r.RepeatSince, f)
+	default:
+		return false
+	}
+	return true
+}
+
+// routes reads how the step began, and where it went.
+func (r *activityReader) routes(f *field) bool {
+	switch f.num {
+	case actBy:
+		r.By = f.text()
+	case actWentTo:
+		r.WentTo = f.text()
+	case actRepeats:
+		r.Repeats = f.int()
+	case actRepeatTries:
+		r.RepeatTries = f.int()
 	default:
 		return false
 	}

@@ -254,6 +254,11 @@ func (w *writer) details(a *job.Activity, rest, kept string, epoch int64) {
 	w.text(actSilentLockedBy, a.Silent.LockedBy)
 	w.time(actSilentStarted, a.Silent.StartedAt, epoch)
 	w.time(actSilentComplete, a.Silent.CompleteBy, epoch)
+	w.text(actBy, a.By)
+	w.text(actWentTo, a.WentTo)
+	w.int(actRepeats, a.Repeats)
+	w.time(actRepeatSince, a.RepeatSince, epoch)
+	w.int(actRepeatTries, a.RepeatTries)
 	w.kept(kept)
 }
 

@@ -63,6 +63,11 @@ const (
 	actSilentLockedBy = 15
 	actSilentStarted  = 16
 	actSilentComplete = 17
+	actBy             = 18
+	actWentTo         = 19
+	actRepeats        = 20
+	actRepeatSince    = 21
+	actRepeatTries    = 22
 	// Fields of an activity from here on stay with the job when its details move to an item of their own.
 	actHot        = 64
 	actWait       = 64

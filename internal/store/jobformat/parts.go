@@ -120,6 +120,8 @@ func Complete(a *job.Activity, details job.Activity) {
 	a.At, a.StartedAt, a.FinishedAt = details.At, details.StartedAt, details.FinishedAt
 	a.Cause, a.Error, a.Silent = details.Cause, details.Error, details.Silent
 	a.OpenedAt, a.LookAt, a.Closing = details.OpenedAt, details.LookAt, details.Closing
+	a.By, a.WentTo = details.By, details.WentTo
+	a.Repeats, a.RepeatTries, a.RepeatSince = details.Repeats, details.RepeatTries, details.RepeatSince
 	a.Kept = details.Kept + a.Kept
 	if a.Output.Ref == "" {
 		a.Output = details.Output

@@ -72,19 +72,17 @@ func workflowSchema() *schema {
 		},
 	}, "name", "steps")
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "A Makegood workflow"
-	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting()}
+	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting(), "route": route()}
 	return s
 }
 
 func step() *schema {
 	return object(makegood.Step{}, map[string]*schema{
-		"name":   name(makegood.StepName, "Unique in the workflow."),
-		"agent":  name(makegood.AgentName, "Whose queue gets the task; http is built in."),
-		"action": name(makegood.ActionName, "What the agent is asked to do. Default: the step's name."),
-		"needs": {
-			Type: "array", MaxItems: makegood.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
-			Description: "The steps that must be done or skipped before. Default: the step above; [] starts at once.",
-		},
+		"name":    name(makegood.StepName, "Unique in the workflow."),
+		"agent":   name(makegood.AgentName, "Whose queue gets the task; http is built in."),
+		"action":  name(makegood.ActionName, "What the agent is asked to do. Default: the step's name."),
+		"needs":   needs(),
+		"only":    {Const: makegood.OnlyOnError, Description: "The step begins when the onError of another goes to it, and else is skipped."},
 		"when":    {Type: "string", Description: `An expression "${ ... }" that gives true or false; false skips the step.`},
 		"with":    {Description: "The task's input; its strings may hold expressions. Default: the job's input."},
 		"startBy": duration("How long a task may wait unclaimed before it is sent again. At most %v.", makegood.MaxStartBy).or(makegood.DefaultStartBy),
@@ -93,12 +91,62 @@ func step() *schema {
 		"heartbeat": duration("How long the agent may be silent while it works. At most %v. Default: the timeout.", makegood.MaxTimeout),
 		"exclusive": {Type: "boolean", Default: true, Description: "Claim before the effect. False: an attempt may run more than once."},
 		"retry":     {Ref: "#/$defs/retry"},
+		"onError": {
+			Type: "array", MaxItems: makegood.MaxRoutes, Items: &schema{Ref: "#/$defs/route"},
+			Description: fmt.Sprintf("What follows from errors, by their kind; the first route that is for one counts. At most %d.", makegood.MaxRoutes),
+		},
+		"repeat": repeat(),
 		"undo": {
 			OneOf:       []*schema{{Const: "none"}, {Ref: "#/$defs/undo"}},
 			Description: "How the step is undone. none: it is knowingly irreversible.",
 		},
 		"waiting": {Ref: "#/$defs/waiting"},
 	}, "name", "agent")
+}
+
+func needs() *schema {
+	list := &schema{
+		Type: "array", MaxItems: makegood.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
+		Description: "The steps that must be done or skipped before. Default: the step above; [] starts at once.",
+	}
+	closed := false
+	anyOf := &schema{
+		Type: "object", Required: []string{"any"}, Closed: &closed,
+		Properties: map[string]*schema{"any": {
+			Type: "array", MinItems: 2, MaxItems: makegood.MaxSteps, UniqueItems: true, Items: &schema{Type: "string"},
+			Description: "The first of them that is done suffices; the others go on.",
+		}},
+	}
+	return &schema{OneOf: []*schema{list, anyOf}}
+}
+
+func route() *schema {
+	return object(makegood.ErrorRoute{}, map[string]*schema{
+		"kind": {
+			Type: "string", Pattern: `^(\*|` + makegood.ErrorKind.Pattern() + `)$`,
+			Description: "The kind of error, such as timeout or http_404; * is every error.",
+		},
+		"do": {
+			Type: "string", Pattern: `^(fail|skip|retry|goto +` + makegood.StepName.Pattern() + `)$`,
+			Description: "fail: give the step up at once. retry: try again, also what is final. skip, goto STEP: pass it by when it is given up.",
+		},
+		"retry":  {Ref: "#/$defs/retry"},
+		"output": {Description: fmt.Sprintf("Of skip: the step's output, without expressions; at most %d bytes as JSON. Default: null.", makegood.MaxInlineBytes)},
+	}, "kind", "do")
+}
+
+func repeat() *schema {
+	s := object(makegood.Repeat{}, map[string]*schema{
+		"until": {Type: "string", Description: `An expression "${ ... }" that gives true when the step is ready; .output is what the latest attempt gave.`},
+		"every": duration("How long after a success that is not ready the next attempt begins. At most %v.", makegood.MaxBackoff).or(makegood.DefaultEvery),
+		"for":   duration("How long after the first attempt another may begin. At most %v.", makegood.MaxJobTimeout).or(makegood.DefaultFor),
+		"attempts": {
+			Type: "integer", Minimum: 1, Maximum: makegood.MaxRepeats, Default: makegood.MaxRepeats,
+			Description: "How many successes there may be.",
+		},
+	}, "until")
+	s.Description = "Do the step again until it is ready."
+	return s
 }
 
 func undo() *schema {

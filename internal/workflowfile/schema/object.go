@@ -23,14 +23,14 @@ func object(of any, properties map[string]*schema, required ...string) *schema {
 }
 
 // fields are the names that a type's fields have in a workflow file, which are those that they have
-// in JSON but for two: a file says exclusive where the type says shared, and an undo that is none is
-// no object.
+// in JSON but for three: a file says exclusive where the type says shared, an undo that is none is no
+// object, and needs says whether any of them suffices.
 func fields(t reflect.Type) []string {
 	var names []string
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		switch name {
-		case "none":
+		case "none", "any":
 			continue
 		case "shared":
 			name = "exclusive"
