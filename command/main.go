@@ -88,6 +88,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newAudit(),
 		newNew(),
 		newTemplate(agents),
+		newAgent(agents),
 	)
 	root.AddCommand(newVerbs()...)
 	rename(root, name)

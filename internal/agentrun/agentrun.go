@@ -123,7 +123,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 		return r.poisoned(ctx, record, err)
 	}
 	a := &attempt{
-		Runner: r, batch: ctx, task: task, handler: handler, worker: worker,
+		Runner: r, batch: ctx, record: record, task: task, handler: handler, worker: worker,
 		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)),
 	}
 	defer a.lease.close()

@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/makegood-dev/makegood"
@@ -43,6 +44,7 @@ var (
 type attempt struct {
 	*Runner
 	batch   context.Context
+	record  events.SQSMessage
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
@@ -72,6 +74,9 @@ func (a *attempt) run() error {
 	mine, err := a.begin()
 	if err != nil || !mine {
 		return err
+	}
+	if a.config.Begun != nil {
+		a.config.Begun(a.batch, a.record, a.task)
 	}
 	worked, returned := a.work()
 	switch {

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -23,6 +25,9 @@ type Config struct {
 	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
+	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
+	// needed any more, unless the task is shared.
+	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
 	// Instance names this process in LockedBy; a nonce follows it.
 	Instance string
 	// Now returns the time that is written into claims. Default: time.Now.

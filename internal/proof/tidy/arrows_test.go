@@ -158,6 +158,9 @@ var arrows = []arrow{
 		"internal/notify", "internal/scheduler", "internal/store", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
+	{"onqueue", []string{
+		".", "agent", "internal/agentrun", "internal/deployed", "internal/pause", "internal/queue", "internal/sqsbatch", "internal/stack",
+	}, []string{lambdaEvents}},
 	{"functions/*", []string{"*", "workflows", "workflows/order"}, []string{lambda, awsSDK, smithy}},
 
 	// What stands for our users' code: the public packages, as they have them.

@@ -53,8 +53,13 @@ func (q *Queues) poll(ctx context.Context, name string, limit int) ([]types.Mess
 	if err != nil {
 		return nil, "", err
 	}
-	for {
+	for waited := false; ; waited = true {
 		wait := waitFor(ctx)
+		if waited && wait == 0 {
+			// What is left is not worth requests that do not wait.
+			<-ctx.Done()
+			return nil, "", ctx.Err()
+		}
 		out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &url, MaxNumberOfMessages: int32(limit), WaitTimeSeconds: int32(wait / time.Second),
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},

@@ -1,0 +1,92 @@
+package deployed
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
+	"github.com/makegood-dev/makegood/internal/secret"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+)
+
+// receiveTimeout is how long one try of a request to SQS may take where somebody polls: a long poll, and a request.
+const receiveTimeout = 20*time.Second + requestTimeout
+
+// Queues are those of a stack, for who takes tasks and replies.
+type Queues interface {
+	queue.Sender
+	queue.Receiver
+}
+
+// Place is where an agent runs that no function runs.
+type Place struct {
+	Claims  store.Claims
+	Queues  Queues
+	Secrets agent.Secrets
+	// Instance names the process in LockedBy.
+	Instance string
+}
+
+// OutsideConfig says where a stack keeps its claims and its tasks.
+type OutsideConfig struct {
+	AWS                       aws.Config
+	Table, Index, QueuePrefix string
+	Agent                     string
+}
+
+// Outside makes the clients of an agent outside Lambda, and asks its queue and its claims whether it may use them. It
+// makes nothing there, and changes nothing.
+func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (Place, error) {
+	e := &environment{getenv: getenv}
+	at := e.secrets(VarSecrets)
+	if err := e.err(); err != nil {
+		return Place{}, err
+	}
+	table, err := dynamostore.New(dynamostore.Config{Client: dynamodb.NewFromConfig(c.AWS), Table: c.Table, Index: c.Index})
+	if err != nil {
+		return Place{}, err
+	}
+	polling := c.AWS.Copy()
+	polling.HTTPClient = awshttp.NewBuildableClient().WithTimeout(receiveTimeout)
+	queues := sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(polling), Prefix: c.QueuePrefix})
+	if _, err := queues.Depth(ctx, TasksQueue(c.Agent)); err != nil {
+		return Place{}, fmt.Errorf("agent %s: %w", c.Agent, err)
+	}
+	// A claim that nobody has: what is found does not matter, that it may be asked does.
+	now := time.Now()
+	if _, err := table.Look(ctx, store.Slot{Agent: c.Agent, Job: "-", Birth: "-", Step: "-"}, 1, now, now); err != nil {
+		return Place{}, fmt.Errorf("agent %s: its claims in table %s: %w", c.Agent, c.Table, err)
+	}
+	p := Place{Claims: table, Queues: queues, Instance: outsideInstance(c.Agent), Secrets: secret.Environment(os.LookupEnv)}
+	if at != "" {
+		p.Secrets = secret.Kept(parameterStore(ssm.NewFromConfig(c.AWS), at), time.Now)
+	}
+	return p, nil
+}
+
+// longestHost is how much of a host's name is in an instance.
+const longestHost = 100
+
+// outsideInstance names this process: the agent, the host, and what distinguishes its processes.
+func outsideInstance(agentName string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown-host"
+	}
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // never fails, says its documentation
+	return fmt.Sprintf("%s@%.*s-%s", agentName, longestHost, host, hex.EncodeToString(id[:]))
+}

@@ -1,0 +1,129 @@
+// Package onqueue runs an agent of a deployed stack anywhere: on ECS, on EC2, on a laptop, for work that takes longer than a
+// Lambda function may, or that needs a machine of its own.
+//
+//	err := onqueue.Run(ctx, trips.Render, onqueue.Options{Stack: "trips-prod"})
+//
+// It polls the agent's tasks queue, claims attempts, works on them, and replies: the same code that runs in a function. The
+// stack's own function of that agent must not poll the queue (docs/long-steps.md says how that is switched off).
+//
+// # When the process dies
+//
+// The message of a task is deleted once its attempt is claimed, so no time that SQS hides messages bounds the work, and what
+// it does not bring back nobody misses: the claim's CompleteBy passes, and the job makes the next attempt. A process that is
+// killed therefore costs as much time as its step may be silent (heartbeat, in the workflow), and one look. What was received
+// and not claimed comes back by itself.
+package onqueue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/stack"
+)
+
+const (
+	// DefaultConcurrency is how many attempts run at once where the options say nothing.
+	DefaultConcurrency = 10
+	// MaxConcurrency is how many may.
+	MaxConcurrency = 1000
+	// DefaultGrace is how long work may go on after the process was asked to stop, where the options say nothing.
+	DefaultGrace = 30 * time.Second
+	// MaxGrace is how long it may at most.
+	MaxGrace = 30 * 24 * time.Hour
+)
+
+// ErrCutOff: when the process was asked to stop, some work was not done within the grace time, and was told to stop. Its
+// attempts end by silence, and the jobs make the next ones.
+var ErrCutOff = errors.New("work was cut off at the end of the grace time")
+
+// ErrOptions: nothing was begun, because an option cannot be, or no stack can be found. Its message says which.
+var ErrOptions = errors.New("cannot begin")
+
+// Options are the options of Run. Only Stack must be set, and not even that where the environment names the table and the
+// queues.
+type Options struct {
+	// Stack is the name of the stack; CloudFormation is asked where its table and queues are. MAKEGOOD_TABLE and
+	// MAKEGOOD_QUEUE_PREFIX, where they are set, stand instead, and CloudFormation is not asked.
+	Stack string
+	// Concurrency is how many attempts run at once. Default: DefaultConcurrency. Nothing is received that could not begin.
+	Concurrency int
+	// Grace is how long work may go on after ctx has ended. Default: DefaultGrace.
+	Grace time.Duration
+	// Health is the address, HOST:PORT, at which GET /health answers 200 while tasks are taken, and 503 when the queue
+	// could not be reached for a minute or the process is stopping; empty: nowhere.
+	Health string
+	// Logger hears of decisions, and never of payloads. Default: slog.Default().
+	Logger *slog.Logger
+	// Secrets gives ${ secret("name") } its values. Default: the environment, MAKEGOOD_SECRET_NAME; or what
+	// MAKEGOOD_SECRETS says, as in a function.
+	Secrets agent.Secrets
+}
+
+func (o Options) complete() (Options, error) {
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	o.Grace = cmp.Or(o.Grace, DefaultGrace)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Concurrency < 1 || o.Concurrency > MaxConcurrency {
+		return o, fmt.Errorf("%w: concurrency %d is out of range: 1 to %d", ErrOptions, o.Concurrency, MaxConcurrency)
+	}
+	if o.Grace < 0 || o.Grace > MaxGrace {
+		return o, fmt.Errorf("%w: grace %v is out of range: 0 to %v", ErrOptions, o.Grace, MaxGrace)
+	}
+	return o, nil
+}
+
+// Run takes tasks of an agent until ctx ends. Then it takes no more, hands back what it has received and not begun, lets what
+// runs go on for Grace, and returns nil; or tells what still runs to stop, and returns ErrCutOff. An error that is
+// ErrOptions means that nothing was begun: the options, the credentials, the stack or its queue cannot be. While it runs,
+// what AWS refuses is tried again, at most every half minute, and logged.
+func Run(ctx context.Context, a agent.Handler, o Options) error {
+	o, err := o.complete()
+	if err != nil {
+		return err
+	}
+	if err := agentrun.Check([]agent.Handler{a}); err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	parts, err := stack.FindParts(ctx, o.Stack, os.Getenv)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	at, err := deployed.Outside(ctx, os.Getenv, deployed.OutsideConfig{
+		AWS: parts.AWS, Table: parts.Table, Index: parts.Index, QueuePrefix: parts.QueuePrefix, Agent: a.Name(),
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOptions, err)
+	}
+	p := newPoller(at.Queues, deployed.TasksQueue(a.Name()), o)
+	secrets := o.Secrets
+	if secrets == nil {
+		secrets = at.Secrets
+	}
+	runner := agentrun.New(agentrun.Config{
+		Handlers: []agent.Handler{a}, Claims: at.Claims, Queue: at.Queues, Tasks: p.queue, Quarantine: deployed.QuarantineQueue,
+		Begun: p.begun, Instance: at.Instance, Secrets: secrets, Logger: o.Logger,
+	})
+	p.handler = runner.HandleSQS
+	if o.Health != "" {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Health)
+		if err != nil {
+			return fmt.Errorf("%w: health: %w", ErrOptions, err)
+		}
+		defer serveHealth(listener, a.Name(), p, runner, o.Logger)()
+	}
+	o.Logger.InfoContext(ctx, "taking tasks", "agent", a.Name(), "queue", p.queue, "instance", at.Instance, "concurrency", o.Concurrency)
+	err = p.run(ctx)
+	o.Logger.InfoContext(ctx, "stopped", "agent", a.Name(), "cut", err != nil)
+	return err
+}
