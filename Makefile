@@ -40,8 +40,9 @@ cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for
 
 localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
 
-e2e: ## Deploy with sam to MiniStack, and send orders through the functions there; needs Python
+e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; needs Python and Node
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
+	@go test -tags kits -count=1 -v -timeout 15m -run Orders ./e2e/kits
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 
 kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm

@@ -140,6 +140,15 @@ var behaviours = []behaviour{
 		}
 		wants(t, len(e.heartbeats["h1"]), 5)
 	}},
+	{"progress is reported with a heartbeat, and is small", func(t *testing.T, e *engine) {
+		e.give(task("g1", "report", message{"progress": message{"page": 3}}), task("g2", "report", message{"progress": strings.Repeat("x", 511)}))
+		wants(t, e.answer("g1")["output"], "reported")
+		failed(t, e.answer("g2"), false, "unknown", 0, "513", "512")
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		wants(t, len(e.heartbeats["g1"]), 1)
+		wants(t, e.heartbeats["g1"][0]["progress"], message{"page": 3.0})
+	}},
 	{"a heartbeat that fails changes nothing, and the next may do", func(t *testing.T, e *engine) {
 		e.happen(func() { e.answers["h2"] = []string{"error", "held", "error"} })
 		e.give(task("h2", "heartbeat", message{"times": 3, "ms": 300}, message{"timeoutMs": 4000}))

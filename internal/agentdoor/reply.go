@@ -2,10 +2,12 @@ package agentdoor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -58,8 +60,8 @@ type Standing struct {
 }
 
 // Heartbeat moves the CompleteBy of an attempt to its heartbeat, or its timeout, from now, for who holds its claim and has its token.
-// It answers after that is flushed. An error leaves it open whether CompleteBy has moved.
-func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply) (Standing, error) {
+// progress, if there is any, is kept beside the claim, for people to see. It answers after that is flushed. An error leaves it open whether CompleteBy has moved.
+func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress json.RawMessage) (Standing, error) {
 	over := Standing{Held: Over}
 	task, out, err := d.config.Scheduler.TaskOut(ctx, id, r)
 	if errors.Is(err, store.ErrNotFound) || err == nil && !out {
@@ -81,6 +83,9 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply) (Standing,
 	if claim.CompleteBy.Before(found.Claim.CompleteBy) {
 		// The clock was set back.
 		claim.CompleteBy = found.Claim.CompleteBy
+	}
+	if len(progress) > 0 {
+		claim.Progress = job.Progress{Value: string(progress), At: makegood.Instant(now)}
 	}
 	completeBy, err := d.config.Store.Heartbeat(ctx, slotOf(task), claim, task.ClaimUntil)
 	stands := Standing{Held: Mine, CompleteBy: completeBy, Left: max(0, completeBy.Sub(now))}

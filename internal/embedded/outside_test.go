@@ -69,7 +69,7 @@ func TestARestartDoesNotInterruptAnAgentOutside(t *testing.T) {
 	w.until("f-1", func(j job.Job) bool { return j.Incarnation == 2 })
 	stands, err := w.engine.Door().Heartbeat(t.Context(), "f-1", job.Reply{
 		Step: "load", Attempt: loading.said.Attempt, Token: loading.said.Token, LockedBy: loading.Claim.LockedBy,
-	})
+	}, nil)
 	if err != nil || stands.Held != agentdoor.Mine || stands.CompleteBy.Before(loading.Claim.CompleteBy) {
 		t.Errorf("a heartbeat to the next engine: got %+v, %v, want %s, and no less time than %s", stands, err, agentdoor.Mine, loading.Claim.CompleteBy)
 	}

@@ -55,6 +55,8 @@ type Heartbeat struct {
 	Attempt  int    `json:"attempt"`
 	Token    string `json:"token"`
 	LockedBy string `json:"lockedBy"`
+	// Progress is how far the work has come, for people to see.
+	Progress json.RawMessage `json:"progress,omitempty"`
 }
 
 // HeartbeatTaken answers it. Status is held, withdrawn or over; with over there is no CompleteBy any more.
@@ -212,8 +214,10 @@ func (a *api) heartbeat(r *http.Request) (answer, error) {
 		return answer{}, bad("job %v", makegood.CheckJobID(h.Job))
 	case h.Step == "" || h.Attempt < 1 || h.Token == "" || h.LockedBy == "":
 		return answer{}, bad("a heartbeat must name job, step, attempt, token and lockedBy")
+	case len(h.Progress) > makegood.MaxProgressBytes:
+		return answer{}, bad("progress has %d bytes as JSON, the limit is %d", len(h.Progress), makegood.MaxProgressBytes)
 	}
-	stands, err := a.Outside.Heartbeat(r.Context(), h.Job, job.Reply{Step: h.Step, Attempt: h.Attempt, Token: h.Token, LockedBy: h.LockedBy})
+	stands, err := a.Outside.Heartbeat(r.Context(), h.Job, job.Reply{Step: h.Step, Attempt: h.Attempt, Token: h.Token, LockedBy: h.LockedBy}, h.Progress)
 	if errors.Is(err, store.ErrNewer) {
 		return answer{}, newerProblem()
 	}

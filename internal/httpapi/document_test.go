@@ -177,7 +177,7 @@ func (b brokenDoor) Reply(context.Context, string) (machine.Verdict, error) {
 	return machine.Verdict{}, b.err
 }
 
-func (b brokenDoor) Heartbeat(context.Context, string, job.Reply) (agentdoor.Standing, error) {
+func (b brokenDoor) Heartbeat(context.Context, string, job.Reply, json.RawMessage) (agentdoor.Standing, error) {
 	return agentdoor.Standing{}, b.err
 }
 

@@ -11,6 +11,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -78,7 +79,7 @@ type Outside interface {
 	Allow(agent, token string) error
 	Take(ctx context.Context, agent string, ask agentdoor.Ask) ([]agentdoor.Task, error)
 	Reply(ctx context.Context, body string) (machine.Verdict, error)
-	Heartbeat(ctx context.Context, id string, r job.Reply) (agentdoor.Standing, error)
+	Heartbeat(ctx context.Context, id string, r job.Reply, progress json.RawMessage) (agentdoor.Standing, error)
 }
 
 var _ Outside = (*agentdoor.Door)(nil)

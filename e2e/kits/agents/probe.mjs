@@ -38,6 +38,10 @@ const probe = new Agent("probe")
     }
     return {failed};
   })
+  .do("report", async ({progress}, attempt) => {
+    await attempt.heartbeat(progress);
+    return "reported";
+  })
   .do("later", ({deadline}) => {
     throw new Wait(new Date(deadline));
   })

@@ -61,6 +61,12 @@ def heartbeat(given, attempt):
     return {"failed": failed}
 
 
+@probe.do("report")
+def report(given, attempt):
+    attempt.heartbeat(given["progress"])
+    return "reported"
+
+
 @probe.do("later")
 def later(given, attempt):
     raise Wait(datetime.fromisoformat(given["deadline"].replace("Z", "+00:00")))

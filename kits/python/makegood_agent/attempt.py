@@ -6,14 +6,15 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Optional
 
-from .errors import HeartbeatError, Over, Withdrawn
-from .task import Task
+from .errors import Final, HeartbeatError, Over, Withdrawn
+from .task import Task, encode
 
 if TYPE_CHECKING:
     from .door import Door, Taken
 
 MAX_MARGIN = 1.0
 MAX_REST = 10.0
+MAX_PROGRESS_BYTES = 512
 
 
 class Attempt:
@@ -61,7 +62,7 @@ class Attempt:
                 self._changed.wait(max(0.0, min(until, self._expires - self._margin) - now))
 
     def heartbeat(self, progress: Any = None) -> None:
-        """Says that the work goes on: its time is counted anew from now. progress, a small JSON value, is shown to people.
+        """Says that the work goes on: its time is counted anew from now. progress, at most 512 bytes of JSON, is shown to people.
 
         Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
         heartbeat, it may be called in a loop: most calls are not sent then. Withdrawn: nobody wants the result any more;
@@ -70,6 +71,8 @@ class Attempt:
         """
         if self.task.shared:
             raise HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move")
+        if progress is not None and len(encode(progress)) > MAX_PROGRESS_BYTES:
+            raise Final(f"progress: {len(encode(progress))} bytes as JSON, the limit is {MAX_PROGRESS_BYTES}")
         with self._heartbeats:
             self.check()
             asked = time.monotonic()

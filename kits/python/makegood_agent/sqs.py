@@ -73,7 +73,7 @@ class SQSDoor:
         by = min(now + round(task.timeout * 1000), started + (round(task.total * 1000) if task.total else MAX_CLAIM_MS))
         try:
             self._extend(taken, by, "Attempt = :n AND LockedBy = :me AND attribute_not_exists(Closed)"
-                                    " AND attribute_not_exists(Ends) AND CompleteBy <= :by")
+                                    " AND attribute_not_exists(Ends) AND CompleteBy <= :by", progress, now)
             return "held", (by - now) / 1000
         except self._dynamodb.exceptions.ConditionalCheckFailedException as err:
             old = err.response.get("Item") or self._read(task)
@@ -152,12 +152,14 @@ class SQSDoor:
             old = err.response.get("Item") or self._read(task)
             return old.get("LockedBy") == me and old.get("Attempt") == {"N": str(task.attempt)} and "Closed" not in old
 
-    def _extend(self, taken: Taken, by: int, condition: str) -> None:
+    def _extend(self, taken: Taken, by: int, condition: str, progress: Any = None, now: int = 0) -> None:
         task = taken.task
+        said = {} if progress is None else {":progress": {"M": {"Value": {"S": encode(progress)}, "At": {"N": str(now)}}}}
         self._dynamodb.update_item(
             TableName=self._table, Key=_key(task), ConditionExpression=condition,
-            UpdateExpression="SET CompleteBy = :by, ExpiresAt = :expires",
+            UpdateExpression="SET CompleteBy = :by, ExpiresAt = :expires" + (", Progress = :progress" if said else ""),
             ExpressionAttributeValues={
+                **said,
                 ":n": {"N": str(task.attempt)}, ":me": {"S": taken.locked_by}, ":by": {"N": str(by)},
                 ":expires": {"N": str(max(to_millis(task.claim_until), by) // 1000 + KEEP_CLAIM + 1)}},
             ReturnValuesOnConditionCheckFailure="ALL_OLD")

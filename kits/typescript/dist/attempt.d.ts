@@ -15,7 +15,7 @@ export declare class Attempt {
     /** Waits, but no longer than there is time for work; then it throws what check throws. */
     wait(ms: number): Promise<void>;
     /**
-     * Says that the work goes on: its time is counted anew from now. progress, a small JSON value, is shown to people.
+     * Says that the work goes on: its time is counted anew from now. progress, at most 512 bytes of JSON, is shown to people.
      *
      * Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
      * heartbeat, it may be called in a loop: most calls are not sent then. It rejects with a Withdrawn: nobody wants the result

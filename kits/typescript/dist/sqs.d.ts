@@ -23,7 +23,7 @@ export declare class SQSDoor implements Door {
     constructor(table: string, prefix: string, options?: SQSDoorOptions);
     take(agent: string, limit: number): Promise<Taken[]>;
     last(): Promise<Taken[]>;
-    heartbeat(taken: Taken, _progress: JSONValue | undefined): Promise<Extended>;
+    heartbeat(taken: Taken, progress: JSONValue | undefined): Promise<Extended>;
     reply(taken: Taken, message: Message): Promise<void>;
     finish(taken: Taken): Promise<void>;
     stop(): void;

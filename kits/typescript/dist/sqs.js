@@ -59,12 +59,12 @@ export class SQSDoor {
     async last() {
         return [];
     }
-    async heartbeat(taken, _progress) {
+    async heartbeat(taken, progress) {
         const { task } = taken, now = Date.now();
         const by = Math.min(now + task.timeoutMs, readTime(taken.startedAt) + (task.totalMs ?? maxClaimMs));
         let old;
         try {
-            await this.#extend(taken, by, "Attempt = :n AND LockedBy = :me AND attribute_not_exists(Closed) AND attribute_not_exists(Ends) AND CompleteBy <= :by");
+            await this.#extend(taken, by, "Attempt = :n AND LockedBy = :me AND attribute_not_exists(Closed) AND attribute_not_exists(Ends) AND CompleteBy <= :by", progress, now);
             return { status: "held", leftMs: by - now };
         }
         catch (err) {
@@ -171,13 +171,14 @@ export class SQSDoor {
             throw err;
         return item;
     }
-    async #extend(taken, by, condition) {
-        const { task } = taken;
+    async #extend(taken, by, condition, progress, now = 0) {
+        const { task } = taken, reports = progress !== undefined;
         await this.#dynamodb.send(new UpdateItemCommand({
             TableName: this.#table, Key: key(task), ConditionExpression: condition,
-            UpdateExpression: "SET CompleteBy = :by, ExpiresAt = :expires",
+            UpdateExpression: "SET CompleteBy = :by, ExpiresAt = :expires" + (reports ? ", Progress = :progress" : ""),
             ExpressionAttributeValues: {
                 ":n": { N: String(task.attempt) }, ":me": { S: taken.lockedBy }, ":by": { N: String(by) }, ":expires": expires(task, by),
+                ...(reports ? { ":progress": { M: { Value: { S: encode(progress) }, At: { N: String(now) } } } } : {}),
             },
             ReturnValuesOnConditionCheckFailure: "ALL_OLD",
         }));

@@ -1,10 +1,11 @@
-import {HeartbeatError, Over, Withdrawn} from "./errors.js";
-import {monotonic} from "./task.js";
+import {Final, HeartbeatError, Over, Withdrawn} from "./errors.js";
+import {encode, monotonic} from "./task.js";
 import type {Door, Taken} from "./door.js";
 import type {JSONValue, Task} from "./task.js";
 
 const maxMarginMs = 1000;
 const maxRestMs = 10_000;
+const maxProgressBytes = 512;
 // The longest delay of a timer.
 const longestTimerMs = 2 ** 31 - 1;
 
@@ -61,7 +62,7 @@ export class Attempt {
   }
 
   /**
-   * Says that the work goes on: its time is counted anew from now. progress, a small JSON value, is shown to people.
+   * Says that the work goes on: its time is counted anew from now. progress, at most 512 bytes of JSON, is shown to people.
    *
    * Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
    * heartbeat, it may be called in a loop: most calls are not sent then. It rejects with a Withdrawn: nobody wants the result
@@ -72,6 +73,8 @@ export class Attempt {
     if (this.task.shared) {
       return Promise.reject(new HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move"));
     }
+    const bytes = progress === undefined ? 0 : encode(progress).length;
+    if (bytes > maxProgressBytes) return Promise.reject(new Final(`progress: ${bytes} bytes as JSON, the limit is ${maxProgressBytes}`));
     // One at a time, so that what is stored last is what is kept last.
     const mine = this.#heartbeats.then(() => this.#extend(progress));
     this.#heartbeats = mine.catch(() => {});

@@ -83,12 +83,12 @@ export class SQSDoor implements Door {
     return [];
   }
 
-  async heartbeat(taken: Taken, _progress: JSONValue | undefined): Promise<Extended> {
+  async heartbeat(taken: Taken, progress: JSONValue | undefined): Promise<Extended> {
     const {task} = taken, now = Date.now();
     const by = Math.min(now + task.timeoutMs, readTime(taken.startedAt) + (task.totalMs ?? maxClaimMs));
     let old: Item;
     try {
-      await this.#extend(taken, by, "Attempt = :n AND LockedBy = :me AND attribute_not_exists(Closed) AND attribute_not_exists(Ends) AND CompleteBy <= :by");
+      await this.#extend(taken, by, "Attempt = :n AND LockedBy = :me AND attribute_not_exists(Closed) AND attribute_not_exists(Ends) AND CompleteBy <= :by", progress, now);
       return {status: "held", leftMs: by - now};
     } catch (err) {
       old = await this.#old(err, task);
@@ -188,13 +188,14 @@ export class SQSDoor implements Door {
     return item;
   }
 
-  async #extend(taken: Taken, by: number, condition: string): Promise<void> {
-    const {task} = taken;
+  async #extend(taken: Taken, by: number, condition: string, progress?: JSONValue, now = 0): Promise<void> {
+    const {task} = taken, reports = progress !== undefined;
     await this.#dynamodb.send(new UpdateItemCommand({
       TableName: this.#table, Key: key(task), ConditionExpression: condition,
-      UpdateExpression: "SET CompleteBy = :by, ExpiresAt = :expires",
+      UpdateExpression: "SET CompleteBy = :by, ExpiresAt = :expires" + (reports ? ", Progress = :progress" : ""),
       ExpressionAttributeValues: {
         ":n": {N: String(task.attempt)}, ":me": {S: taken.lockedBy}, ":by": {N: String(by)}, ":expires": expires(task, by),
+        ...(reports ? {":progress": {M: {Value: {S: encode(progress)}, At: {N: String(now)}}}} : {}),
       },
       ReturnValuesOnConditionCheckFailure: "ALL_OLD",
     }));
