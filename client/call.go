@@ -24,11 +24,13 @@ const (
 
 // problem is the body of an answer that is no success.
 type problem struct {
-	Error  string `json:"error"`
-	Job    string `json:"job"`
-	Reason string `json:"reason"`
-	Have   string `json:"have"`
-	Got    string `json:"got"`
+	Error string `json:"error"`
+	Job   string `json:"job"`
+	// Schedule is the schedule that it is about.
+	Schedule string `json:"schedule"`
+	Reason   string `json:"reason"`
+	Have     string `json:"have"`
+	Got      string `json:"got"`
 }
 
 // encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within
@@ -112,6 +114,10 @@ func (c *Client) problemOf(answer *http.Response) error {
 	switch status := answer.StatusCode; {
 	case status == http.StatusNotFound && p.Job != "":
 		return backoff.Permanent(ErrNotFound)
+	case status == http.StatusNotFound && p.Schedule != "":
+		return backoff.Permanent(ErrNoSchedule)
+	case status == http.StatusConflict && p.Schedule != "":
+		return backoff.Permanent(&RefusedError{Schedule: p.Schedule, Reason: p.Reason})
 	case status == http.StatusConflict && p.Have != "":
 		return backoff.Permanent(&MismatchError{Job: p.Job, Have: p.Have, Got: p.Got})
 	case status == http.StatusConflict:

@@ -20,9 +20,9 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("job %s exists with other content: hash %s is stored, %s was submitted", e.Job, e.Have, e.Got)
 }
 
-// RefusedError: what was asked for cannot be granted in the state in which the job is. Nothing was
+// RefusedError: what was asked for cannot be granted in the state in which the job, or the schedule, is. Nothing was
 // changed.
-type RefusedError struct{ Job, Reason string }
+type RefusedError struct{ Job, Schedule, Reason string }
 
 // Error is the reason.
 func (e *RefusedError) Error() string { return "refused: " + e.Reason }

@@ -122,7 +122,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
-	api := httpapi.New(httpapi.Config{Backend: engine, Host: host, Logger: logger, Caller: localCaller(), Outside: engine.Door()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Host: host, Logger: logger, Caller: localCaller(), Outside: engine.Door()})
 	reload.define = engine.Define
 	for _, f := range files {
 		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash

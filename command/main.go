@@ -86,6 +86,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newList(),
 		newWatch(),
 		newAudit(),
+		newSchedule(),
 		newNew(),
 		newTemplate(agents),
 		newAgent(agents),

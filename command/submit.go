@@ -35,7 +35,7 @@ again with the same --id.`,
 		Example: `  makegood submit order --id order-17 --input '{"id":"order-17","customer":"c-1","total":9.5}'
   makegood submit order --input @order.json --wait
   makegood submit order --input @order.json --stack shop-prod
-  jq '.order' message.json | makegood submit order --input - --start-at 2026-12-24T18:00:00Z`,
+  jq '.order' message.json | makegood submit order --input - --at 2026-12-24T18:00:00Z`,
 		Args: one("WORKFLOW"),
 		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd, args[0], o) },
 	}
@@ -43,7 +43,8 @@ again with the same --id.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.id, "id", "", "the job's `id`; without it one is made")
 	flags.StringVar(&o.input, "input", "null", "the job's input: `JSON`, @FILE, or - for standard input")
-	flags.StringVar(&o.startAt, "start-at", "", "when the job may start: a `time` as in RFC 3339")
+	flags.StringVar(&o.startAt, "at", "", "when the job may start: a `time` as in RFC 3339")
+	flags.StringVar(&o.startAt, "start-at", "", "the same as --at: a `time` as in RFC 3339")
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
 	cmd.ValidArgsFunction = completeWorkflows(&o.remote)
@@ -58,7 +59,7 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	}
 	if o.startAt != "" {
 		if s.StartAt, err = time.Parse(time.RFC3339, o.startAt); err != nil {
-			return exit(codeUsage, fmt.Errorf("--start-at %s: want a time as in RFC 3339, such as 2026-12-24T18:00:00Z", o.startAt))
+			return exit(codeUsage, fmt.Errorf("--at %s: want a time as in RFC 3339, such as 2026-12-24T18:00:00Z", o.startAt))
 		}
 	}
 	c, err := o.client(cmd)

@@ -204,7 +204,7 @@ func TestTheVerbsOverASubmittedJob(t *testing.T) {
 		{"", "submit order --id o-1 --input 7", 1, "", "give it another --id"},
 		{"", "submit nobody", 1, "", `there is no workflow "nobody"; there are [order]`},
 		{"", "submit order --input {", 1, "", "--input is not JSON"},
-		{"", "submit order --start-at tomorrow", 1, "", "--start-at tomorrow: want a time as in RFC 3339"},
+		{"", "submit order --start-at tomorrow", 1, "", "--at tomorrow: want a time as in RFC 3339"},
 		{"", "get o-1", 0, "  charge   done, attempt 1\n", ""},
 		{"", "get o-2", 1, "", "there is no such job; `makegood list` shows what there is"},
 		{"", "list --state Processed --workflow order", 0, "o-1  order     Processed  0", ""},

@@ -160,3 +160,12 @@ func (f *Folder) Audit(ctx context.Context) iter.Seq2[client.AuditPage, error] {
 		}
 	}
 }
+
+// Schedules reads the schedules of the folder, by their names.
+func (f *Folder) Schedules(ctx context.Context) ([]client.Scheduled, error) {
+	all, err := f.reader.ListSchedules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return view.Schedules(all), nil
+}

@@ -31,7 +31,7 @@ func grants() map[string][]string {
 	}
 	return map[string][]string{
 		"SchedulerRole": slices.Concat(
-			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
 			take(events), take(submissions), send(events), send(submissions), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
 			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
 			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
@@ -46,7 +46,7 @@ func grants() map[string][]string {
 			send(events), send("${XTasksQueue.Arn}"), usual("submitDoorLogs"),
 		),
 		"operateDoorRole": slices.Concat(
-			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
 			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"),
 		),
 		// It shows, and can change nothing: not one action that writes.

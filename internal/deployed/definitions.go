@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -33,17 +34,31 @@ func newDefinitions(files fs.FS) (*definitions, error) {
 	return d, nil
 }
 
-// publish makes one of them the definition of its name; of another name it does nothing.
-func (d *definitions) publish(ctx context.Context, to store.Definitions, name string) error {
+// publish makes one of them the definition of its name, and its schedules those of the stack; of another name it does nothing.
+func (d *definitions) publish(ctx context.Context, to store.Definitions, schedules adopter, name string) error {
 	c, ok := d.byName[name]
 	if !ok {
 		return nil
 	}
-	return to.PutDefinition(ctx, name, c.Hash, c.Definition)
+	return publish(ctx, to, schedules, c)
+}
+
+// adopter makes the schedules of a workflow's file those that are kept.
+type adopter interface {
+	Adopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error
+}
+
+// publish makes a definition the current one of its name, and then its schedules those of the stack. After an error it may be made
+// again, and goes on.
+func publish(ctx context.Context, to store.Definitions, schedules adopter, c *workflowfile.Compiled) error {
+	if err := to.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
+		return err
+	}
+	return schedules.Adopt(ctx, c.Workflow.Name, c.Schedules)
 }
 
 // publishAll makes those known that are not, once. It is done when it has succeeded.
-func (d *definitions) publishAll(ctx context.Context, to store.Definitions) error {
+func (d *definitions) publishAll(ctx context.Context, to store.Definitions, schedules adopter) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.done {
@@ -52,7 +67,7 @@ func (d *definitions) publishAll(ctx context.Context, to store.Definitions) erro
 	for name := range d.byName {
 		_, err := to.CurrentDefinition(ctx, name)
 		if errors.Is(err, store.ErrNotFound) {
-			err = d.publish(ctx, to, name)
+			err = d.publish(ctx, to, schedules, name)
 		}
 		if err != nil {
 			return err

@@ -135,12 +135,15 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		Instance: s.instance(), Logger: s.log,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return fires.Fire(ctx, name, key) },
 	})
-	fires = s.timetable(sched)
+	fires = s.timetable(sched.SubmitCurrent, func(ctx context.Context, workflow string) error {
+		_, err := s.store.CurrentDefinition(ctx, workflow)
+		return err
+	})
 	s.meter.count(func() []total { return append(schedulerTotals(sched.Stats()), total{MetricAlerts, told.told.Load()}) })
 	s.meter.count(func() []total { return timetableTotals(fires.Stats()) })
 	with := func(handle queue.Handler, name string) queue.Handler {
 		return s.handler(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-			if err := known.publishAll(ctx, s.store); err != nil {
+			if err := known.publishAll(ctx, s.store, fires); err != nil {
 				// Only submissions to a workflow that is new rest on it; the next batch tries again.
 				s.log.WarnContext(ctx, "definitions were not published", "error", err)
 			}

@@ -104,6 +104,8 @@ func (k *known) PutDefinition(_ context.Context, name, hash string, _ []byte) er
 
 func (k *known) Definition(context.Context, string) ([]byte, error) { return nil, store.ErrNotFound }
 
+func (k *known) Adopt(context.Context, string, []makegood.Schedule) error { return nil }
+
 func (k *known) CurrentDefinition(_ context.Context, name string) (string, error) {
 	if k.err != nil {
 		return "", k.err
@@ -121,11 +123,11 @@ func TestAKnownDefinitionIsNotReplacedAndAFailureIsTriedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	stack := &known{current: map[string]string{}, err: errors.New("throttled")}
-	if err := d.publishAll(t.Context(), stack); err == nil || len(stack.current) != 0 {
+	if err := d.publishAll(t.Context(), stack, stack); err == nil || len(stack.current) != 0 {
 		t.Errorf("throttled: got %v and %v, want an error and nothing known", err, stack.current)
 	}
 	stack.err = nil
-	if err := d.publishAll(t.Context(), stack); err != nil || len(stack.current["order"]) == 0 {
+	if err := d.publishAll(t.Context(), stack, stack); err != nil || len(stack.current["order"]) == 0 {
 		t.Errorf("got %v and %v, want order known", err, stack.current)
 	}
 	stack.current["order"] = "newer"
@@ -133,7 +135,7 @@ func TestAKnownDefinitionIsNotReplacedAndAFailureIsTriedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.publishAll(t.Context(), stack); err != nil || stack.current["order"] != "newer" {
+	if err := again.publishAll(t.Context(), stack, stack); err != nil || stack.current["order"] != "newer" {
 		t.Errorf("another process: got %v and %v, want the newer one kept", err, stack.current)
 	}
 	if _, err := newDefinitions(fstest.MapFS{"bad.yaml": {Data: []byte("name: Bad")}}); err == nil || !strings.Contains(err.Error(), "bad.yaml") {

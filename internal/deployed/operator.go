@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -25,6 +26,7 @@ import (
 type operator struct {
 	*dynamostore.Store
 	scheduler *scheduler.Scheduler
+	timetable *timetable.Timetable
 	published *definitions
 	agents    []string
 }
@@ -32,32 +34,40 @@ type operator struct {
 // newOperator makes an operator on a stack. replies are the registered reply queues; published are workflow files
 // that it makes known to a stack in which nobody has done so yet.
 func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
-	return &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
+	o := &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue, Replies: slices.Sorted(maps.Keys(replies)),
 		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
+	o.timetable = s.timetable(o.SubmitCurrent, o.known)
+	return o
+}
+
+// known sees to it that a workflow that is linked here is known to the stack. store.ErrNotFound.
+func (o *operator) known(ctx context.Context, workflow string) error {
+	_, err := o.CurrentDefinition(ctx, workflow)
+	if _, linked := o.published.byName[workflow]; linked && errors.Is(err, store.ErrNotFound) {
+		err = o.published.publish(ctx, o.Store, o.timetable, workflow)
+	}
+	return err
 }
 
 // SubmitCurrent submits a job; see httpapi.Backend.
 func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
-	_, err := o.CurrentDefinition(ctx, workflow)
-	if errors.Is(err, store.ErrNotFound) {
-		err = o.published.publish(ctx, o.Store, workflow)
-	}
-	if err != nil {
+	if err := o.known(ctx, workflow); err != nil && !errors.Is(err, store.ErrNotFound) {
 		return job.Job{}, false, err
 	}
 	return o.scheduler.SubmitCurrent(ctx, workflow, s)
 }
 
-// Publish makes a definition the current one of its workflow's name; jobs that are there keep theirs. It refuses,
+// Publish makes a definition the current one of its workflow's name, and its schedules those of the stack; jobs that are there keep
+// theirs. It refuses,
 // with scheduler.ErrInvalid, one with an agent that has no queue.
 func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := c.CheckQueues(o.agents); err != nil {
 		return fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
 	}
-	return o.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition)
+	return publish(ctx, o.Store, o.timetable, c)
 }
 
 // Request does what is asked of a job; see httpapi.Backend.

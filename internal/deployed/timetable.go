@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -14,21 +15,23 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// timetable makes what keeps and fires the schedules of a stack.
-func (s *stack) timetable(sched *scheduler.Scheduler) *timetable.Timetable {
+// timetable makes what keeps and fires the schedules of a stack. current says why there is no workflow of a name; nil: there
+// is one.
+func (s *stack) timetable(submit submitter, current func(ctx context.Context, workflow string) error) *timetable.Timetable {
 	return timetable.New(timetable.Config{
-		Schedules: s.store, Jobs: s.store, Submit: sched.SubmitCurrent, Knows: s.knows, Stored: s.hint, Logger: s.log,
+		Schedules: s.store, Jobs: s.store, Submit: submit, Stored: s.hint, Logger: s.log,
+		Knows: func(ctx context.Context, workflow string) error {
+			err := current(ctx, workflow)
+			if errors.Is(err, store.ErrNotFound) {
+				return fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
+			}
+			return err
+		},
 	})
 }
 
-// knows says why there is no workflow of a name; nil: there is one.
-func (s *stack) knows(ctx context.Context, workflow string) error {
-	_, err := s.store.CurrentDefinition(ctx, workflow)
-	if errors.Is(err, store.ErrNotFound) {
-		return fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
-	}
-	return err
-}
+// submitter submits to the workflow that is current for a name.
+type submitter = func(ctx context.Context, workflow string, sub scheduler.Submission) (job.Job, bool, error)
 
 // hint sends the Scheduler a delayed message for a schedule that is due before a sweep looks that far.
 func (s *stack) hint(ctx context.Context, name string, key time.Time) {

@@ -62,6 +62,8 @@ const (
 	tick = 500 * time.Millisecond
 	// brakedFor is how long the Supervisor waits for the events queue to become shorter.
 	brakedFor = 5 * time.Millisecond
+	// retoldBelow is how many events may wait for the Supervisor to tell of anything again.
+	retoldBelow = 1000
 	// wholeEvery is how often it looks at keys that are older than that themselves, too. They were told of at each tick, in
 	// vain: jobs of a newer release may be many and overdue for ever, and would crowd out the others.
 	wholeEvery = time.Minute
@@ -262,7 +264,7 @@ func (e *Engine) saved(j job.Job) {
 	}
 }
 
-// Define makes a workflow known, and the current one of its name. It refuses, with
+// Define makes a workflow known, and the current one of its name, and its schedules those that are kept. It refuses, with
 // workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not.
 func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := c.Check(workflowfile.WithExactly(e.config.Named()...)); err != nil {
@@ -272,9 +274,9 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 		return err
 	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	e.defined[c.Workflow.Name] = c.Hash
-	return nil
+	e.mu.Unlock()
+	return e.timetable.Adopt(ctx, c.Workflow.Name, c.Schedules)
 }
 
 // Workflows returns what Define made known since Open: the hashes by the names. What an earlier engine

@@ -180,6 +180,10 @@ func (e *Engine) setAlarm(ctx context.Context) {
 
 // sweep looks at what is overdue, all of it if the last whole sweep was long ago, and returns when there was one.
 func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
+	if depth, err := e.queues.Depth(ctx, eventsQueue); err == nil && depth.Waiting > retoldBelow {
+		// What was told of is in the queue still, which is in this process: to say it again would only make it longer.
+		return whole
+	}
 	now := time.Now()
 	if now.Sub(whole) < wholeEvery {
 		_, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))

@@ -36,6 +36,8 @@ type Problem struct {
 	Error string `json:"error"`
 	// Job is the job that it is about.
 	Job string `json:"job,omitempty"`
+	// Schedule is the schedule that it is about.
+	Schedule string `json:"schedule,omitempty"`
 	// Reason is that of the table of verbs.
 	Reason string `json:"reason,omitempty"`
 	// Have and Got are the hashes of the content that is stored and of that submitted.

@@ -273,6 +273,7 @@ func conversations() []conversation {
 			conversation{"POST", route, at("held"), large, "", 413},
 		)
 	}
+	all = append(all, scheduleConversations()...)
 	// Pause comes before resume, and what turns a job round comes last.
 	slices.SortStableFunc(all, func(a, b conversation) int { return rank(a.route) - rank(b.route) })
 	return all
@@ -284,7 +285,7 @@ func rank(route string) int {
 		return 1
 	case strings.HasSuffix(route, "/undo"):
 		return 2
-	case strings.HasSuffix(route, "/cancel"):
+	case strings.HasSuffix(route, "/cancel"), strings.HasSuffix(route, "/remove"):
 		return 3
 	}
 	return 0
@@ -309,9 +310,10 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
-		Outside: brokenDoor{errSecret},
+		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret),
 	})
-	damaged := listen(t, httpapi.Config{Backend: broken{fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)}, Logger: quiet})
+	errDamaged := fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)
+	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged)})
 
 	d := readDocument(t, w)
 	got := map[string]bool{}

@@ -61,5 +61,5 @@ func apiOverAnIdleEngine(f *testing.F) http.Handler {
 		check(f, err)
 		check(f, engine.Define(f.Context(), compiled))
 	}
-	return httpapi.New(httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: quiet})
+	return httpapi.New(httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: quiet, Schedules: engine.Timetable()})
 }

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -24,6 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -87,6 +89,8 @@ var _ Outside = (*agentdoor.Door)(nil)
 // Config is what an API is made of.
 type Config struct {
 	Backend Backend
+	// Schedules keeps the schedules; nil: there are none here.
+	Schedules *timetable.Timetable
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
 	Host string
@@ -126,6 +130,9 @@ func New(c Config) http.Handler {
 	a := &api{Config: c, document: Document()}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
+		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") {
+			continue
+		}
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { a.serve(w, req, r) })
 	}
 	return a.guard(a.strangers(mux))

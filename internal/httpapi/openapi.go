@@ -104,6 +104,8 @@ func (d drawing) schema(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[makegood.Duration]():
+		return object{"type": "string", "description": "such as 15m or 1h30m"}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"description": "any JSON value"}
 	case reflect.TypeFor[makegood.ProcessState]():
@@ -120,7 +122,7 @@ func (d drawing) schema(t reflect.Type) object {
 		return object{"type": "array", "items": d.schema(t.Elem())}
 	case reflect.String:
 		return object{"type": "string"}
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		return object{"type": "integer"}
 	case reflect.Bool:
 		return object{"type": "boolean"}

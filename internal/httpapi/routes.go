@@ -149,6 +149,7 @@ func routes() []route {
 		},
 	}
 	all = append(all, auditRoutes()...)
+	all = append(all, scheduleRoutes()...)
 	all = append(all, agentRoutes()...)
 	for _, verb := range makegood.Verbs() {
 		all = append(all, route{

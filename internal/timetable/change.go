@@ -186,19 +186,20 @@ func (t *Timetable) Remove(ctx context.Context, name string, seen int64) error {
 	return fmt.Errorf("schedule %s: %w, %d times in a row", name, store.ErrConflict, maxConflicts)
 }
 
-// runLayout is how the time of a run by hand is written in the id of its job.
-const runLayout = "2006-01-02T15:04:05.000Z"
-
-// Run makes a job of a schedule now, beside its fires: NAME:run:TIME. It moves no fire, and asks neither for a pause nor for an
-// overlap. It returns the id after the job is stored. scheduler.ErrInvalid says why there can be no such job.
-func (t *Timetable) Run(ctx context.Context, name string) (id string, err error) {
+// Run makes a job of a schedule now, beside its fires: NAME:run:REQUEST, where request distinguishes this run from others, so that
+// the same again is the same job. It moves no fire, and asks neither for a pause nor for an overlap. It returns the id after the job is
+// stored. scheduler.ErrInvalid says why there can be no such job.
+func (t *Timetable) Run(ctx context.Context, name, request string) (id string, err error) {
 	s, err := t.config.Schedules.Schedule(ctx, name)
 	if err != nil {
 		return "", err
 	}
-	now := t.now()
-	id = name + ":run:" + now.UTC().Format(runLayout)
-	return id, t.make(ctx, s, id, now)
+	id = name + ":run:" + request
+	err = t.make(ctx, s, id, t.now())
+	if mismatch := new(scheduler.MismatchError); errors.As(err, &mismatch) {
+		return id, nil // It was made a moment ago, and its input says when.
+	}
+	return id, err
 }
 
 // Next returns the next count fires of a schedule, at most MaxNext, as if it were not paused.

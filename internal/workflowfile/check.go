@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // check collects what is wrong with one workflow.
@@ -17,6 +19,8 @@ type check struct {
 	stored bool
 	// level is the lowest that can run the workflow; see knownLevel.
 	level int
+	// schedules are those that a file says.
+	schedules []makegood.Schedule
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.
 	lines map[string]int
 	// spoiled are the paths of which no more can be said, because they could not be read.

@@ -119,8 +119,43 @@ func (r reader) workflow(n *yaml.Node) (w makegood.Workflow) {
 		{"timeout", func(n *yaml.Node, path string) { w.Timeout = r.duration(n, path) }},
 		{"onFailure", func(n *yaml.Node, path string) { w.OnFailure = r.onFailure(n, path) }},
 		{"steps", func(n *yaml.Node, path string) { w.Steps = r.steps(n, path) }},
+		{"schedules", func(n *yaml.Node, path string) { r.check.schedules = r.schedules(n, path) }},
 	})
 	return w
+}
+
+func (r reader) schedules(n *yaml.Node, path string) []makegood.Schedule {
+	schedules := []makegood.Schedule{}
+	r.list(n, path, "a list", func(n *yaml.Node, path string) {
+		schedules = append(schedules, r.schedule(n, path))
+	})
+	return schedules
+}
+
+func (r reader) schedule(n *yaml.Node, path string) (s makegood.Schedule) {
+	r.mapping(n, path, "a schedule", []field{
+		{"name", func(n *yaml.Node, path string) { s.Name = r.text(n, path) }},
+		{"cron", func(n *yaml.Node, path string) { s.Cron = r.text(n, path) }},
+		{"every", func(n *yaml.Node, path string) { s.Every = r.duration(n, path) }},
+		{"zone", func(n *yaml.Node, path string) { s.Zone = r.text(n, path) }},
+		{"input", func(n *yaml.Node, path string) { s.Input = r.with(n, path) }},
+		{"missed", func(n *yaml.Node, path string) { s.Missed = makegood.Missed(r.text(n, path)) }},
+		{"atMost", func(n *yaml.Node, path string) { s.AtMost = r.whole(n, path) }},
+		{"overlap", func(n *yaml.Node, path string) { s.Overlap = makegood.Overlap(r.text(n, path)) }},
+	})
+	return s
+}
+
+// whole reads a whole number.
+func (r reader) whole(n *yaml.Node, path string) int {
+	if !r.plain(n, path) {
+		return 0
+	}
+	number, err := strconv.Atoi(n.Value)
+	if kindOf(n) != kindNumber || err != nil {
+		r.wrong(path, "%s must be a whole number, got %s", last(path), describe(n))
+	}
+	return number
 }
 
 func (r reader) onFailure(n *yaml.Node, path string) (o makegood.OnFailure) {

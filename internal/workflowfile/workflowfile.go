@@ -56,6 +56,9 @@ type Compiled struct {
 	Definition []byte
 	// Hash names the definition: 32 hex digits.
 	Hash string
+	// Schedules are those that the file says, complete. They are no part of the definition, so that a job does not keep them,
+	// and changing one changes no hash.
+	Schedules []makegood.Schedule
 	// Warnings are what is right, and probably not what was meant, by line.
 	Warnings []Error
 
@@ -105,6 +108,7 @@ func Parse(file string, source []byte, options ...Option) (*Compiled, error) {
 	if !ok {
 		return nil, c.errors(file)
 	}
+	c.checkSchedules(w.Name)
 	return c.compile(file, w)
 }
 
@@ -189,7 +193,7 @@ func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
 	if len(c.found) > 0 {
 		return nil, c.errors(file)
 	}
-	compiled.Warnings = c.byLine(file, c.doubts)
+	compiled.Warnings, compiled.Schedules = c.byLine(file, c.doubts), c.schedules
 	// Read back, so that the workflow shares nothing with the caller, and is the one that Load returns.
 	if err := json.Unmarshal(definition, &compiled.Workflow); err != nil {
 		return nil, Errors{{File: file, Message: fmt.Sprintf("read the definition: %v", err)}}

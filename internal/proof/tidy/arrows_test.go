@@ -70,7 +70,7 @@ var arrows = []arrow{
 
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
-	{"internal/workflowfile", []string{".", "internal/canonical", "internal/httpagent/httprules", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	{"internal/workflowfile", []string{".", "internal/canonical", "internal/httpagent/httprules", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
 	{"internal/workflowfile/*", []string{".", "internal/canonical"}, []string{"github.com/itchyny/gojq"}},
 	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
 
@@ -115,7 +115,7 @@ var arrows = []arrow{
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
 	{"internal/httpapi", []string{
-		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/workflowfile",
+		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/timetable", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire",
 	}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
@@ -155,7 +155,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		".", "internal/agentrun", "internal/job", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/notify", "internal/scheduler", "internal/store", "internal/view", "internal/workflowfile",
+		"internal/notify", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	{"onqueue", []string{

@@ -71,8 +71,29 @@ func workflowSchema() *schema {
 			Description: fmt.Sprintf("At most %d.", makegood.MaxSteps),
 		},
 	}, "name", "steps")
+	// They are in a file, and no part of the workflow that a job keeps.
+	s.Properties["schedules"] = &schema{
+		Type: "array", MaxItems: makegood.MaxSchedules, Items: &schema{Ref: "#/$defs/schedule"},
+		Description: "When jobs of the workflow begin by themselves.",
+	}
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "A Makegood workflow"
-	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting(), "route": route()}
+	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting(), "route": route(), "schedule": schedule()}
+	return s
+}
+
+func schedule() *schema {
+	s := object(makegood.Schedule{}, map[string]*schema{
+		"name":     name(makegood.ScheduleName, "Unique where it is kept; it begins the ids of its jobs, NAME:TIME."),
+		"workflow": {},
+		"cron":     {Type: "string", Description: "Minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly, @monthly, @yearly."},
+		"every":    duration("A rate, in the place of cron, counted from 1970-01-01T00:00:00Z. 10s to %v.", makegood.MaxScheduleEvery),
+		"zone":     {Type: "string", Description: "The time zone of cron, as Europe/Berlin. Default: UTC."},
+		"input":    {Description: "The input of the jobs; its strings may hold expressions over .time and .schedule. Default: {time: \"${ .time }\"}."},
+		"missed":   {Type: "string", Pattern: "^(skip|one|all)$", Description: "What becomes of fires that are missed: none, the latest, or the latest atMost are made up for. Default: one."},
+		"atMost":   {Type: "integer", Minimum: 1, Maximum: makegood.MaxMissed, Description: "How many fires missed: all makes up for."},
+		"overlap":  {Type: "string", Pattern: "^(allow|skip|queue)$", Description: "What becomes of a fire while the job of the one before is unfinished. Default: allow."},
+	}, "name")
+	delete(s.Properties, "workflow") // It is that of the file.
 	return s
 }
 

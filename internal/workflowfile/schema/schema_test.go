@@ -165,6 +165,8 @@ func TestWhatASchemaCanSayOfBadWorkflowsItSays(t *testing.T) {
 		"step_name_dash", "step_name_missing", "step_name_number", "step_name_upper", "step_text", "steps_empty", "steps_mapping",
 		"steps_null", "text_at_top", "texts_empty", "too_many_steps", "undo_list", "undo_word", "unknown_field",
 		"unknown_field_nearly", "unknown_in_retry", "unknown_in_undo",
+		"schedules_text", "schedule_unknown_field", "schedule_no_name", "schedule_name_bad", "schedule_missed_bad", "schedule_at_most_bad",
+		"schedule_at_most_text", "schedule_overlap_bad",
 	} {
 		if wrong := problems(t, "../testdata/bad/"+name+".yaml"); len(wrong) == 0 {
 			t.Errorf("%s: got nothing, want something wrong", name)
