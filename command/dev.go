@@ -109,6 +109,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
 		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Outside: outside, Logger: logger,
 		Notifier: newDevNotifier(logger, o.alert), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
+		Asker: newDevListener(replies), Asked: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
 		return exit(codeUsage, err)

@@ -40,8 +40,8 @@ func checkAlert(address string) error {
 	return nil
 }
 
-// newDevListener tells whoever is registered of the jobs that name them.
-func newDevListener(replies map[string]string) notify.Notifier {
+// newDevListener tells whoever is registered of the jobs that name them, and asks those whom a workflow asks.
+func newDevListener(replies map[string]string) replynotify.Replies {
 	send := func(ctx context.Context, address, body, _ string) error { return webhook.Post(ctx, address, body) }
 	return replynotify.Replies{Queues: replies, Send: send}
 }

@@ -73,6 +73,10 @@ type Options struct {
 	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for 24 hours; each has
 	// the time that Operator has.
 	Listeners map[string]func(context.Context, Notice) error
+	// Ask are those whom a workflow may name as who is asked to complete a step that waits (waiting.ask): each is told when it
+	// begins to wait, and reminded, at least once. One that fails is tried again with backoff, until the step waits no more;
+	// each has the time that Operator has. What they are told lets them answer: it is to be written to no log.
+	Ask map[string]func(context.Context, Question) error
 	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
 	// as a page whose own name was made to lead to this machine would send them.
 	Hosts []string
@@ -107,6 +111,23 @@ type Notice struct {
 	At time.Time
 	// ReplyTo is the name under which the listener is registered; empty: nobody listens to the job.
 	ReplyTo string
+}
+
+// Question is what those are told who are asked to complete a step. Whoever has its Completion may answer. Who is asked
+// twice knows it by Job, Step, Undo, Round and N.
+type Question struct {
+	// Job is the job's id, Workflow the name of its workflow, Step the step that waits; Undo: its undo does.
+	Job, Workflow, Step string
+	Undo                bool
+	// Round is that of the job; N counts the askings of a wait, the first is 1.
+	Round, N int
+	// Since is when it began to wait, Deadline when it ends without an answer.
+	Since, Deadline time.Time
+	// Text is the question of an approval, Choices are its answers; none: any output.
+	Text    string
+	Choices []string
+	// Completion is the completion token. Link is where a person can answer with it; empty: nowhere.
+	Completion, Link string
 }
 
 // Engine runs jobs in this process. Make it with Open, let it Run, and Close it. Its methods may be called by many
@@ -169,6 +190,7 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
 		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
+		Asked: slices.Sorted(maps.Keys(o.Ask)), Asker: askers(o.Ask),
 	}
 	for _, a := range o.Outside {
 		c.Outside = append(c.Outside, embedded.Outside(a))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,7 +16,7 @@ import (
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o), checkAsk(o))
 }
 
 func checkDir(dir string) error {
@@ -57,14 +58,19 @@ func checkOutside(o Options) error {
 	return errors.Join(wrong...)
 }
 
-func checkListeners(o Options) error {
+func checkListeners(o Options) error { return checkNamed("Options.Listeners", o.Listeners) }
+
+func checkAsk(o Options) error { return checkNamed("Options.Ask", o.Ask) }
+
+// checkNamed refuses those who are told under a name that cannot be, or who are nil.
+func checkNamed[T any](option string, told map[string]func(context.Context, T) error) error {
 	var wrong []error
-	for _, name := range slices.Sorted(maps.Keys(o.Listeners)) {
+	for _, name := range slices.Sorted(maps.Keys(told)) {
 		if err := makegood.ReplyName.Check(name); err != nil {
-			wrong = append(wrong, fmt.Errorf("Options.Listeners: %w", err))
+			wrong = append(wrong, fmt.Errorf("%s: %w", option, err))
 		}
-		if o.Listeners[name] == nil {
-			wrong = append(wrong, fmt.Errorf("Options.Listeners: %q is nil", name))
+		if told[name] == nil {
+			wrong = append(wrong, fmt.Errorf("%s: %q is nil", option, name))
 		}
 	}
 	return errors.Join(wrong...)

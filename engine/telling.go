@@ -50,3 +50,15 @@ func noticeOf(n notify.Notice) Notice {
 
 // AgentSilent is nothing that a listener hears of.
 func (listeners) AgentSilent(context.Context, string) error { return nil }
+
+// askers tells who is registered under the names of those who are asked.
+type askers map[string]func(context.Context, Question) error
+
+// Ask is what notify.Asker says.
+func (a askers) Ask(ctx context.Context, name string, q notify.Question) error {
+	tell, ok := a[name]
+	if !ok {
+		return fmt.Errorf("nobody is registered as %q in this engine", name)
+	}
+	return tell(ctx, Question(q))
+}

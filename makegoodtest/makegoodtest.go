@@ -64,6 +64,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -85,8 +86,8 @@ type Case struct {
 	// Services makes the services as they are before the job. It is called at the start of every run, and
 	// must give new ones each time.
 	Services func() Services
-	// Within is how long the job may take, in the time that is skipped. A week or more takes a while even
-	// so, because the Supervisor looks round twice a second. Default: DefaultWithin.
+	// Within is how long the job may take, in the time that is skipped. Of much more than the default, the Supervisor looks
+	// round less often than twice a second. Default: DefaultWithin.
 	Within time.Duration
 }
 
@@ -99,10 +100,28 @@ type Services struct {
 	HTTP http.Handler
 	// Secrets are the values of ${ secret("name") }, by name.
 	Secrets map[string]string
+	// Ask, if set, is told what a workflow asks those whom it names, at least once; an error has them told again. Name is who
+	// is asked.
+	Ask func(name string, q engine.Question) error
+	// Completions, if set, are what somebody outside says about steps that wait. Each is told until the engine has answered,
+	// over its deaths, as a remote service would; what it answers is nobody's to know. Make the channel in Services.
+	Completions <-chan Completion
 	// Check, if set, says what is wrong with the services, and with the job, at the end of a run.
 	Check func(job Job) error
 	// Ledger, if set, says what the services did. It stands in the report of a violation.
 	Ledger func() string
+}
+
+// Completion is an answer from outside to a step that waits.
+type Completion struct {
+	// Token is the step's completion token, as its task had it, or the question.
+	Token string
+	// Output is what the step gave: whatever encoding/json writes. Err, if set, is why it failed; see agent.Final and the
+	// others.
+	Output any
+	Err    error
+	// Request names the asking; empty: its content does.
+	Request string
 }
 
 // Job is what became of a job.

@@ -141,6 +141,8 @@ func change(of string, was, is job.Activity) []string {
 		clause = fmt.Sprintf("attempt %d of %s is to be made", is.Attempt, of)
 	case job.Backoff:
 		clause = of + " failed and is to be tried again"
+	case job.Waiting:
+		clause = of + " waits"
 	case job.Done:
 		clause = of + " is done"
 	case job.Skipped:

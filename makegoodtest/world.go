@@ -27,8 +27,10 @@ import (
 )
 
 const (
-	// look is how often it is looked whether the job has ended.
+	// look is how often it is looked whether the job has ended, where its time is not long.
 	look = time.Second
+	// looks is how often that is, and the Supervisor looks round, in a long one: what is due wakes it in any case.
+	looks = 40
 	// visibility is after how long an event comes again that was received and lost.
 	visibility = 5 * time.Second
 	// calm is how long is waited after the end of a job for what is still under way: longer than a message
@@ -89,6 +91,9 @@ func newWorld(t *testing.T, c Case) *world {
 	w := &world{t: t, c: c, compiled: compiled, input: input, dir: memoryDir(t), start: time.Now()}
 	w.services = c.Services()
 	t.Cleanup(w.close)
+	if w.services.Completions != nil {
+		w.answer()
+	}
 	return w
 }
 
@@ -118,7 +123,9 @@ func (w *world) open(f faults) {
 		kill()
 		w.t.Fatalf("open the engine: %v", err)
 	}
+	w.mu.Lock()
 	w.engine, w.done = engine, make(chan error, 1)
+	w.mu.Unlock()
 	go func() { w.done <- engine.Run(ctx) }()
 	// What a start does comes before what the submitter does, so that the n-th call is the same in every run.
 	synctest.Wait()
@@ -128,6 +135,7 @@ func (w *world) config() embedded.Config {
 	quiet := slog.New(slog.DiscardHandler)
 	return embedded.Config{
 		Dir: w.dir, Agents: w.agents(), Secrets: w.services.secret, Logger: quiet, Notifier: notify.Log{Logger: quiet}, Visibility: visibility,
+		Tick: w.look() / 2, Asker: asker{w.services}, Asked: w.compiled.Asked(),
 		WrapStore: func(inner store.Store) store.Store {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -160,7 +168,9 @@ func (w *world) close() {
 	if err := w.engine.Close(); err != nil {
 		w.t.Errorf("close the engine: %v", err)
 	}
+	w.mu.Lock()
 	w.engine = nil
+	w.mu.Unlock()
 }
 
 // submit makes the workflow and the job known; it asks until it is answered, as a submitter must. False:
@@ -192,7 +202,7 @@ func (w *world) insist(ask func() error) bool {
 // untilEnd waits for the end of the job, for at most so long. False: the engine died before, or the time
 // has passed.
 func (w *world) untilEnd(within time.Duration) bool {
-	for deadline := time.Now().Add(within); ; time.Sleep(look) {
+	for deadline := time.Now().Add(within); ; time.Sleep(w.look()) {
 		synctest.Wait()
 		switch j, err := w.load(); {
 		case w.life.isDead():
@@ -204,6 +214,9 @@ func (w *world) untilEnd(within time.Duration) bool {
 		}
 	}
 }
+
+// look is how often it is looked whether the job has ended.
+func (w *world) look() time.Duration { return max(look, w.c.within()/looks) }
 
 // rest lets come in what is still under way when the job has ended.
 func (w *world) rest() {

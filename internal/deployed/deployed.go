@@ -131,7 +131,8 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 	sched := scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
-		Replies: slices.Sorted(maps.Keys(c.replies)), Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
+		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
+		Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
 		Instance: s.instance(), Logger: s.log,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return fires.Fire(ctx, name, key) },
 	})

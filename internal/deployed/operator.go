@@ -36,7 +36,8 @@ type operator struct {
 func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
 	o := &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
-		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue, Replies: slices.Sorted(maps.Keys(replies)),
+		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
+		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
 		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
 	o.timetable = s.timetable(o.SubmitCurrent, o.known)
@@ -114,6 +115,9 @@ func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 type silent struct{}
 
 func (silent) Announce(context.Context, notify.Notice) error { return notify.ErrElsewhere }
+
+// Ask leaves it to the stack's own Scheduler, too.
+func (silent) Ask(context.Context, string, notify.Question) error { return notify.ErrElsewhere }
 
 func (silent) AgentSilent(context.Context, string) error {
 	return fmt.Errorf("alert: %w", notify.ErrElsewhere)

@@ -96,6 +96,11 @@ type Config struct {
 	Secrets agent.Secrets
 	// Notifier is told of Errors. Default: the log. Listener, if set, is told of what jobs announce to who listens.
 	Notifier, Listener notify.Notifier
+	// Asker tells those who are asked to complete steps that wait; Asked are their registered names. Link makes the link
+	// under which a person can answer with a completion token.
+	Asker notify.Asker
+	Asked []string
+	Link  func(completion string) string
 	// Replies are the registered names that a submission may give as replyTo; Listener knows them.
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
@@ -110,6 +115,9 @@ type Config struct {
 	// TaskVisibility is that of the tasks queues. Default: an hour, the longest timeout: a task comes
 	// again only if its agent's goroutine was lost, and is claimed by then.
 	TaskVisibility time.Duration
+	// Tick is how often the Supervisor looks round, woken or not, at least twice a second. Default: that; tests in which
+	// months pass look less often.
+	Tick time.Duration
 	// WrapStore and WrapQueues put something between the engine and its parts; tests put faults there.
 	WrapStore  func(store.Store) store.Store
 	WrapQueues func(Queues) Queues
@@ -234,7 +242,7 @@ func (e *Engine) wire(incarnation int) {
 	e.scheduler = scheduler.New(scheduler.Config{
 		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
-		Replies:  e.config.Replies,
+		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
 		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
@@ -334,6 +342,16 @@ func (e *Engine) schedules() store.Schedules {
 // Request does what is asked of a job, where the table of verbs allows it.
 func (e *Engine) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
 	return e.scheduler.Request(ctx, id, r)
+}
+
+// Complete takes an answer from outside to a step that waits; see scheduler.Complete.
+func (e *Engine) Complete(ctx context.Context, id string, c job.StepCompleted) (job.Job, machine.Verdict, error) {
+	return e.scheduler.Complete(ctx, id, c)
+}
+
+// Extend has a step wait longer; see scheduler.Extend.
+func (e *Engine) Extend(ctx context.Context, id string, w job.WaitExtended) (job.Job, machine.Verdict, error) {
+	return e.scheduler.Extend(ctx, id, w)
 }
 
 // Job reads a job.

@@ -123,7 +123,7 @@ func (e *Engine) unfinished(ctx context.Context, after string) ([]string, error)
 // supervise sweeps: what has just become overdue when the alarm rings, what has been for a while once a
 // tick, and everything once a minute.
 func (e *Engine) supervise(ctx context.Context) error {
-	ticker := time.NewTicker(tick)
+	ticker := time.NewTicker(max(e.config.Tick, tick))
 	defer ticker.Stop()
 	timer := time.NewTimer(tick)
 	defer timer.Stop()

@@ -47,17 +47,15 @@ type Asker interface {
 type Question struct {
 	Job, Workflow, Step string
 	// Undo: it is the step's undo that waits. Round is that of the job, N counts the askings.
-	Undo  bool
-	Round int
-	N     int
+	Undo     bool
+	Round, N int
 	// Since is when the step began to wait, Deadline when it ends without an answer.
 	Since, Deadline time.Time
 	// Text is an approval's question, Choices its answers; none: any output.
 	Text    string
 	Choices []string
 	// Completion is the completion token, Link where a person can answer with it; empty: nowhere.
-	Completion string
-	Link       string
+	Completion, Link string
 }
 
 // Log writes to a log.

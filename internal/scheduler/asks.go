@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
@@ -20,7 +21,11 @@ func (s *Scheduler) askAll(ctx context.Context, w *work) (became []job.Event) {
 		if !ok {
 			continue // It waits no more.
 		}
-		if err := s.askOne(ctx, w, q); err != nil {
+		err := s.askOne(ctx, w, q)
+		if errors.Is(err, notify.ErrElsewhere) {
+			continue
+		}
+		if err != nil {
 			s.config.Logger.WarnContext(ctx, "who is asked is told again later", "job", w.job, "step", c.Step, "error", err)
 			became = append(became, job.NotAsked{Step: c.Step, Attempt: c.Attempt, N: c.N})
 			continue

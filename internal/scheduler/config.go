@@ -31,7 +31,9 @@ type Config struct {
 	Events     string
 	Quarantine string
 	Tasks      func(agent string) string
-	// Replies are the registered names that a submission may give as replyTo, and a workflow as those who are asked.
+	// Asked are the registered names of those whom a workflow may ask; Asker knows them.
+	Asked []string
+	// Replies are the registered names that a submission may give as replyTo.
 	Replies []string
 	// Agents are those that have a queue; a workflow with another is refused. Empty: nothing is known of them.
 	Agents []string

@@ -126,7 +126,7 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err := compiled.CheckQueues(s.config.Agents); err != nil {
 		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	if err := compiled.CheckAsked(s.config.Replies); err != nil {
+	if err := compiled.CheckAsked(s.config.Asked); err != nil {
 		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	j, v, err := s.birth(ctx, compiled, sub, input)

@@ -22,7 +22,7 @@ var errNewerDeadline = fmt.Errorf("%w: a deadline", ErrNewer)
 var known = []string{
 	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, typeScheduleDue, TypeSubmit,
 	typeStepWaiting, typeStepCompleted, typeWaitExtended,
-	typeAnnouncement, typeAgentSilent, "Quarantined",
+	typeAnnouncement, typeAgentSilent, typeQuestion, "Quarantined",
 }
 
 // inner are the events that the engine tells itself, and no release reads from a message: who sends one is a forger.

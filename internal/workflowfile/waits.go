@@ -231,11 +231,7 @@ func waitsByItself(s makegood.Step) bool {
 // CheckAsked refuses a workflow that asks somebody who is not among these names: nobody would hear of it.
 func (c *Compiled) CheckAsked(registered []string) error {
 	for _, s := range c.Workflow.Steps {
-		rules := []*makegood.WaitRules{s.Waiting}
-		if s.CanUndo() {
-			rules = append(rules, s.Undo.Waiting)
-		}
-		for _, name := range everybodyAsked(rules) {
+		for _, name := range askedBy(s) {
 			if !slices.Contains(registered, name) {
 				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked; those that are registered here are %v",
 					c.Workflow.Name, s.Name, name, registered)
@@ -245,8 +241,25 @@ func (c *Compiled) CheckAsked(registered []string) error {
 	return nil
 }
 
-func everybodyAsked(all []*makegood.WaitRules) (names []string) {
-	for _, w := range all {
+// Asked names those whom a workflow asks, each once, in the order of its steps.
+func (c *Compiled) Asked() (names []string) {
+	for _, s := range c.Workflow.Steps {
+		for _, name := range askedBy(s) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// askedBy are those whom a step asks, and its undo.
+func askedBy(s makegood.Step) (names []string) {
+	rules := []*makegood.WaitRules{s.Waiting}
+	if s.CanUndo() {
+		rules = append(rules, s.Undo.Waiting)
+	}
+	for _, w := range rules {
 		if w == nil {
 			continue
 		}

@@ -44,3 +44,21 @@ func (r Replies) Announce(ctx context.Context, n notify.Notice) error {
 
 // AgentSilent does nothing: it is for operators.
 func (Replies) AgentSilent(context.Context, string) error { return nil }
+
+var _ notify.Asker = Replies{}
+
+// Ask sends the question to the queue of a registered name. It holds the completion token: who reads that queue may answer.
+func (r Replies) Ask(ctx context.Context, name string, q notify.Question) error {
+	queue, ok := r.Queues[name]
+	if !ok {
+		return fmt.Errorf("question of job %s: nobody is registered as %q", q.Job, name)
+	}
+	body, err := wire.EncodeQuestion(wire.Question(q))
+	if err != nil {
+		return err
+	}
+	if err := r.Send(ctx, queue, body, q.Job); err != nil {
+		return fmt.Errorf("question of job %s to %s: %w", q.Job, name, err)
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package makegoodtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/makegoodtest"
+)
+
+const day = 24 * time.Hour
+
+// A bank takes a transfer in, and says days later that it was made: by the completion token that it was given.
+type transfers struct {
+	mu   sync.Mutex
+	made map[string]int
+	says chan makegoodtest.Completion
+}
+
+func newTransfers() *transfers {
+	return &transfers{made: map[string]int{}, says: make(chan makegoodtest.Completion, 1000)}
+}
+
+// transfer takes the order in, once for each key, and answers that it takes its time.
+func (b *transfers) transfer(after time.Duration, answer makegoodtest.Completion) func(context.Context, struct{}) (any, error) {
+	return func(ctx context.Context, _ struct{}) (any, error) {
+		task := agent.TaskOf(ctx)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.made[task.Key]++; b.made[task.Key] == 1 {
+			answer.Token = task.Completion
+			time.AfterFunc(after, func() {
+				b.says <- answer
+				b.says <- answer // a webhook that comes twice
+			})
+		}
+		return nil, agent.Wait(time.Now().Add(30 * day))
+	}
+}
+
+// revoke takes an order back.
+func (b *transfers) revoke(ctx context.Context, _ struct{}, _ *any) error {
+	task := agent.TaskOf(ctx)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.made[task.Undo.ForwardKey] = -1000
+	return nil
+}
+
+const paying = `
+name: paying
+steps:
+  - name: pay
+    agent: bank
+    undo: {action: revoke}
+  - name: ship
+    agent: warehouse
+`
+
+// services are a bank and a warehouse. Nothing may be shipped before the bank has said that it was paid.
+func payingServices(after time.Duration, answer makegoodtest.Completion) func() makegoodtest.Services {
+	return func() makegoodtest.Services {
+		b := newTransfers()
+		begun := time.Now()
+		var early error
+		ship := func(context.Context, struct{}) (string, error) {
+			if time.Since(begun) < after {
+				early = fmt.Errorf("shipped after %v, paid after %v", time.Since(begun), after)
+			}
+			return "shipped", nil
+		}
+		return makegoodtest.Services{
+			Agents: []agent.Handler{
+				agent.New("bank", agent.Do("pay", b.transfer(after, answer)).Undo("revoke", b.revoke)),
+				agent.New("warehouse", agent.Do("ship", ship)),
+			},
+			Completions: b.says,
+			Check: func(job makegoodtest.Job) error {
+				want := makegood.Processed
+				if answer.Err != nil {
+					want = makegood.Undone
+				}
+				if job.ProcessState != want {
+					return fmt.Errorf("it is %s, want %s: %s", job.ProcessState, want, job.Reason)
+				}
+				return early
+			},
+		}
+	}
+}
+
+// A step is completed from outside days later, and whatever dies meanwhile, nothing that follows begins before, and the
+// answer is never lost.
+func TestACompletionDaysLaterSurvivesEveryCrash(t *testing.T) {
+	c := makegoodtest.Case{YAML: []byte(paying), Within: 5 * day, Services: payingServices(3*day, makegoodtest.Completion{Output: "paid"})}
+	if job := makegoodtest.Run(t, c); string(job.Output("pay")) != `"paid"` {
+		t.Errorf("output %s, want what the bank said", job.Output("pay"))
+	}
+	makegoodtest.CrashEverywhere(t, c)
+}
+
+// One that comes before the step was stored as waiting is taken all the same.
+func TestACompletionThatIsQuickerThanTheAnswerSurvivesEveryCrash(t *testing.T) {
+	makegoodtest.CrashEverywhere(t, makegoodtest.Case{
+		YAML: []byte(paying), Services: payingServices(0, makegoodtest.Completion{Output: "paid"}),
+	})
+}
+
+// One that says that it failed for good has the job undone.
+func TestAFailureFromOutsideSurvivesEveryCrash(t *testing.T) {
+	makegoodtest.CrashEverywhere(t, makegoodtest.Case{
+		YAML: []byte(paying), Within: 3 * day, Services: payingServices(day, makegoodtest.Completion{Err: agent.Final(errors.New("no such account"))}),
+	})
+}
+
+const cooling = `
+name: cooling
+steps:
+  - name: order
+    agent: shop
+    undo: {action: cancel}
+  - name: cool
+    agent: wait
+    with: {for: 7d}
+  - name: ship
+    agent: shop
+`
+
+func shopping(check func(makegoodtest.Job) error) func() makegoodtest.Services {
+	return func() makegoodtest.Services {
+		does := func(context.Context, struct{}) (string, error) { return "ok", nil }
+		undoes := func(context.Context, struct{}, *string) error { return nil }
+		return makegoodtest.Services{
+			Agents: []agent.Handler{agent.New("shop", agent.Do("order", does).Undo("cancel", undoes), agent.Do("ship", does))},
+			Check:  check,
+		}
+	}
+}
+
+// A wait of seven days ends when they have passed, whenever the engine dies.
+func TestAWaitOfAWeekSurvivesEveryCrash(t *testing.T) {
+	c := makegoodtest.Case{YAML: []byte(cooling), Within: 8 * day, Services: shopping(func(job makegoodtest.Job) error {
+		ship := job.Attempts[len(job.Attempts)-1]
+		if job.ProcessState != makegood.Processed || ship.Action != "ship" {
+			return fmt.Errorf("it is %s, and its last attempt is %s", job.ProcessState, ship.Action)
+		}
+		if ship.At < 7*day || ship.At > 7*day+6*time.Hour {
+			return fmt.Errorf("shipped after %v, want 7 days", ship.At)
+		}
+		return nil
+	})}
+	makegoodtest.CrashEverywhere(t, c)
+}
+
+// Cancelled while it waits, a job is undone at once, and its wait is no obstacle.
+func TestAJobThatWaitsIsCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		job := makegoodtest.Start(t, makegoodtest.Case{YAML: []byte(cooling), Services: shopping(nil)})
+		job.AdvanceTime(2 * day)
+		job.Cancel()
+		if end := job.Wait(); end.ProcessState != makegood.Cancelled || end.Order() != "order cancel" {
+			t.Errorf("it is %s after %s", end.ProcessState, end.Order())
+		}
+	})
+}
+
+const approving = `
+name: approving
+steps:
+  - name: ok
+    agent: approval
+    with: {choices: [approve, reject], question: "Ship ${ .job.id }?", for: 2d}
+    waiting:
+      ask: clerk
+      remind: [12h]
+      escalate: {after: 1d, ask: boss}
+      onTimeout: {output: {answer: reject}}
+  - name: ship
+    agent: shop
+    when: ${ .steps.ok.output.answer == "approve" }
+`
+
+// asked is who was asked, in order, each asking once.
+type asked struct {
+	mu   sync.Mutex
+	all  []string
+	seen map[string]bool
+}
+
+func (a *asked) note(name string, q engine.Question) (first bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	key := fmt.Sprintf("%s %d", name, q.N)
+	if a.seen[key] {
+		return false
+	}
+	a.seen[key] = true
+	a.all = append(a.all, key)
+	return true
+}
+
+// An approval of two days: the clerk is asked and reminded, the boss is asked after a day, and answers. Everybody is asked at
+// every moment, whenever the engine dies, and the boss's answer counts once.
+func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
+	c := makegoodtest.Case{YAML: []byte(approving), Within: 3 * day, Services: func() makegoodtest.Services {
+		a := &asked{seen: map[string]bool{}}
+		says := make(chan makegoodtest.Completion, 100)
+		services := shopping(nil)()
+		services.Completions = says
+		services.Ask = func(name string, q engine.Question) error {
+			if q.Text != "Ship job?" || fmt.Sprint(q.Choices) != "[approve reject]" || q.Completion == "" {
+				return fmt.Errorf("asked %+v", q)
+			}
+			if a.note(name, q) && name == "boss" {
+				time.AfterFunc(time.Hour, func() { says <- makegoodtest.Completion{Token: q.Completion, Output: "approve", Request: "boss"} })
+			}
+			return nil
+		}
+		services.Check = func(job makegoodtest.Job) error {
+			want := "[clerk 1 clerk 2 clerk 3 boss 3]"
+			if got := fmt.Sprint(a.all); got != want {
+				return fmt.Errorf("asked %s, want %s", got, want)
+			}
+			if job.ProcessState != makegood.Processed || len(job.Attempts) == 0 {
+				return fmt.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))
+			}
+			return nil
+		}
+		return services
+	}}
+	makegoodtest.CrashEverywhere(t, c)
+}
+
+// Nobody answers: the timeout says no.
+func TestAnApprovalThatNobodyGives(t *testing.T) {
+	services := shopping(nil)
+	job := makegoodtest.Run(t, makegoodtest.Case{YAML: []byte(approving), Within: 3 * day, Services: services})
+	if job.ProcessState != makegood.Processed || job.Order() != "" || string(job.Output("ok")) != `{"answer":"reject"}` {
+		t.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))
+	}
+}
