@@ -31,7 +31,9 @@ func (j *Job) Succeeded(step string, attempt int, began, now time.Time) {
 	}
 	j.tell(func() {
 		j.answered(side, began)
-		side.Phase, side.FinishedAt, side.Claimed = Done, now, false
+		if !j.repeated(side, now) {
+			side.Phase, side.FinishedAt, side.Claimed = Done, now, false
+		}
 		j.settle(now)
 	})
 }
@@ -74,7 +76,7 @@ func (j *Job) Failed(step string, attempt int, failure job.StepError, began, now
 		j.answered(side, began)
 		// A shared attempt may have run twice: one run speaks for itself alone.
 		j.count(side, failure.Applied != makegood.AppliedNo || side.def.Shared)
-		j.after(side, failure.Retryable, failure.RetryAfter.Std(), now)
+		j.after(side, failure.Kind, failure.Retryable, failure.RetryAfter.Std(), now)
 		j.settle(now)
 	})
 }
@@ -88,14 +90,15 @@ func (j *Job) count(side *Side, unknown bool) {
 }
 
 // after a failure: another attempt, while one is left.
-func (j *Job) after(side *Side, again bool, asked time.Duration, now time.Time) {
+func (j *Job) after(side *Side, kind string, again bool, asked time.Duration, now time.Time) {
+	retry, again := triedAgain(side, kind, again)
 	switch {
 	case !side.undo && !j.forwards():
 		side.Phase, side.FinishedAt = TakenBack, now
-	case again && side.Tries < side.retry().Attempts:
-		side.rest(asked, now)
+	case again && side.Tries < retry.Attempts:
+		side.rest(retry, asked, now)
 	default:
-		j.giveUp(side, now)
+		j.giveUp(side, kind, now)
 	}
 }
 
@@ -115,7 +118,7 @@ func (j *Job) silence(side *Side, began, now time.Time) {
 	j.answered(side, began)
 	j.count(side, true)
 	side.Silent = side.Attempt
-	j.after(side, true, 0, now)
+	j.after(side, makegood.KindTimeout, true, 0, now)
 }
 
 // Unclaimed: the attempt is over, and nobody had begun it. So it does not count, and is made again where it is wanted.
@@ -146,7 +149,12 @@ func (j *Job) Refused(step string, attempt int, now time.Time) {
 	}
 	j.tell(func() {
 		j.heeded()
-		j.after(side, false, 0, now)
+		// Nobody tried, so there is nothing to try again.
+		if !side.undo && !j.forwards() {
+			side.Phase, side.FinishedAt = TakenBack, now
+		} else {
+			j.giveUp(side, makegood.KindDispatch, now)
+		}
 		j.settle(now)
 	})
 }

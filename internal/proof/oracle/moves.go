@@ -35,9 +35,16 @@ func (j *Job) beginForward(now time.Time) bool {
 	}
 	all := true
 	for _, s := range j.Steps {
-		if s.Forward.Phase == Idle && j.live() && j.needsAreMet(s) {
-			j.startForward(s, now)
-			return true
+		if s.Forward.Phase == Idle && j.live() {
+			begins, never := j.mayBegin(s)
+			switch {
+			case begins:
+				j.startForward(s, now)
+				return true
+			case never:
+				s.Forward.Phase, s.Forward.FinishedAt = Skipped, now
+				return true
+			}
 		}
 		all = all && (s.Forward.Phase == Done || s.Forward.Phase == Skipped)
 	}
@@ -47,20 +54,10 @@ func (j *Job) beginForward(now time.Time) bool {
 	return all
 }
 
-// needsAreMet: a skipped step counts as done.
-func (j *Job) needsAreMet(s *Step) bool {
-	for _, need := range s.def.Needs {
-		if p := j.step(need).Forward.Phase; p != Done && p != Skipped {
-			return false
-		}
-	}
-	return true
-}
-
 func (j *Job) startForward(s *Step, now time.Time) {
 	switch name := s.def.Name; {
 	case j.order.Broken[name]:
-		j.giveUp(&s.Forward, now)
+		j.giveUp(&s.Forward, makegood.KindExpression, now)
 	case j.order.Skips[name]:
 		s.Forward.Phase, s.Forward.FinishedAt = Skipped, now
 	default:
@@ -73,6 +70,9 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 	s.Numbers++
 	side.Phase, side.Attempt, side.Claimed = Out, s.Numbers, false
 	side.Tries++
+	if side.Since.IsZero() {
+		side.Since = now
+	}
 	side.SentAt, side.Resent = now, 0
 	side.Earliest, side.Latest, side.At = time.Time{}, time.Time{}, time.Time{}
 	j.send(s, side)
@@ -144,7 +144,7 @@ func (j *Job) mayUndo(s *Step) bool {
 		return false
 	}
 	for _, follower := range j.Steps {
-		if slices.Contains(follower.def.Needs, s.def.Name) && !undone(follower) {
+		if slices.Contains(j.before(follower), s.def.Name) && !undone(follower) {
 			return false
 		}
 	}
@@ -161,7 +161,7 @@ func (j *Job) startUndo(s *Step, now time.Time) bool {
 	case !j.live():
 		return false
 	case j.order.BrokenUndo[s.def.Name]:
-		j.giveUp(&s.Undo, now)
+		j.giveUp(&s.Undo, makegood.KindExpression, now)
 	default:
 		j.open(s, &s.Undo, now)
 	}
@@ -191,14 +191,15 @@ func (j *Job) turn(wanted makegood.ProcessState) {
 	}
 }
 
-// giveUp: onFailure says what follows. An undo that is given up puts the job in Error.
-func (j *Job) giveUp(side *Side, now time.Time) {
+// giveUp: a route says what follows, or else onFailure. An undo that is given up puts the job in Error.
+func (j *Job) giveUp(side *Side, kind string, now time.Time) {
 	side.Phase, side.FinishedAt = GivenUp, now
 	switch {
 	case j.State == makegood.Error || !j.wants(side):
 		// Its job was turned round, or has stopped, already.
 	case side.undo:
 		j.stop(now)
+	case j.passedBy(side, kind, now):
 	case j.workflow.OnFailure.Action == makegood.FailureUndo:
 		j.turn(makegood.Undone)
 	case j.workflow.OnFailure.Action == makegood.FailureStop:
@@ -207,9 +208,10 @@ func (j *Job) giveUp(side *Side, now time.Time) {
 		j.turn(makegood.Undone)
 		j.Another = j.Again+1 < j.workflow.OnFailure.Rounds
 	default:
-		side.Phase, side.FinishedAt, side.Tries = Resting, time.Time{}, 0
+		side.Phase, side.FinishedAt = Resting, time.Time{}
+		side.whole()
 		side.Earliest = now.Add(j.workflow.OnFailure.Wait.Std())
-		side.Latest = side.Earliest
+		side.Latest, side.At = side.Earliest, time.Time{}
 	}
 }
 
@@ -235,9 +237,9 @@ func Longest(r makegood.Retry, n int) time.Duration {
 }
 
 // rest: the next attempt comes after a random wait; what a remote asked for is kept to, up to max.
-func (s *Side) rest(asked time.Duration, now time.Time) {
-	least := min(asked, s.retry().Max.Std())
+func (s *Side) rest(retry makegood.Retry, asked time.Duration, now time.Time) {
+	least := min(asked, retry.Max.Std())
 	s.Phase = Resting
 	s.Earliest = now.Add(least)
-	s.Latest = now.Add(max(least, Longest(s.retry(), s.Tries)))
+	s.Latest = now.Add(max(least, Longest(retry, s.Tries)))
 }

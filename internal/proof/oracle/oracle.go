@@ -47,6 +47,12 @@ type Side struct {
 	StartedAt, FinishedAt time.Time
 	// BeganAt is when the attempt that is out was begun.
 	BeganAt time.Time
+	// WentTo is the step that its onError went to.
+	WentTo string
+	// Repeats are the successes after which it was not ready, Repetitions those since all was granted; Since is when the
+	// first attempt since then was made.
+	Repeats, Repetitions int
+	Since                time.Time
 
 	def  makegood.Step
 	undo bool
@@ -107,6 +113,8 @@ type Order struct {
 	Listens bool
 	// Skips are the steps whose when is false, Broken and BrokenUndo those whose expressions fail.
 	Skips, Broken, BrokenUndo map[string]bool
+	// ReadyAfter says with which success a step that is repeated is ready.
+	ReadyAfter map[string]int
 }
 
 // Submitted: the job is stored. Its first attempts are out, unless it starts later.

@@ -155,6 +155,7 @@ func (x *world) reply(succeeds bool) {
 	var e job.Event = job.StepSucceeded{Reply: r}
 	if !succeeds {
 		failure := job.StepError{Message: "no", Retryable: !oneIn(x.t, 4, "final"), Applied: makegood.AppliedUnknown}
+		failure.Kind = rapid.SampledFrom(kinds()).Draw(x.t, "kind")
 		if oneIn(x.t, 2, "not applied") {
 			failure.Applied = makegood.AppliedNo
 		}

@@ -17,6 +17,9 @@ func bugs() []planted.Bug {
 		machine    = "machine/machine.go"
 		directions = "machine/directions.go"
 		rounds     = "machine/rounds.go"
+		joins      = "machine/joins.go"
+		routes     = "machine/routes.go"
+		repeat     = "machine/repeat.go"
 	)
 	return planted.Table([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
@@ -29,11 +32,11 @@ func bugs() []planted.Bug {
 		{"an attempt that was taken back uses up one of those granted", "machine/closing.go", "\ta.Tries--\n\tif t.conclude(at) {", "\tif t.conclude(at) {"},
 		{"an interruption uses up an attempt", deadlines, "\ta.Tries--\n", ""},
 		{"an interruption is not known to have begun", deadlines, "\ta.Unknown = true\n", ""},
-		{"a resubmit grants nothing", requests, "a.Tries, a.Interruptions = 0, 0", "a.Interruptions = 0"},
-		{"after a wait nothing is granted", attempts, "\t\ta.Tries = 0\n", ""},
+		{"a resubmit grants nothing", requests, "\t\t\tgrant(a)\n", ""},
+		{"after a wait nothing is granted", attempts, "\t\tgrant(a)\n", ""},
 		{"one attempt too many", attempts, "a.Tries < retry.Attempts:", "a.Tries <= retry.Attempts:"},
 		{"one attempt too few", attempts, "a.Tries < retry.Attempts:", "a.Tries+1 < retry.Attempts:"},
-		{"a final failure is tried again", attempts, "wanted && failure.Retryable && a.Tries", "wanted && a.Tries"},
+		{"a final failure is tried again", attempts, "wanted && retryable && a.Tries", "wanted && a.Tries"},
 		{"a backoff is not kept", deadlines, "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
 		{"a backoff doubles too soon", attempts, "doubled(retry.Backoff, tries-1, retry.Max)", "doubled(retry.Backoff, tries, retry.Max)"},
 		{"a backoff is longer than max", attempts, "doubled(retry.Backoff, tries-1, retry.Max)", "doubled(retry.Backoff, tries-1, 2*retry.Max)"},
@@ -56,6 +59,23 @@ func bugs() []planted.Bug {
 		{"onFailure undo stops", attempts, "\t\tt.turnRound(makegood.Undone, reason)\n", "\t\tt.stop(reason)\n"},
 		{"a round that begins by itself has its own time", rounds, "\tt.newRound()\n", "\tt.newRound()\n\tt.renewDeadline()\n"},
 		{"a round too many", rounds, "t.job.AnotherRound = tried < rounds", "t.job.AnotherRound = tried <= rounds"},
+		{"a step that was skipped begins a join of any", joins, "need.Forward.State == job.Done {", "through(need.Forward.State) {"},
+		{"a join of any waits for all", joins, "\tcase a.By != \"\":\n", "\tcase a.By != \"\" && t.allThrough(i):\n"},
+		{"a join of any is done though none is", joins, "\tcase t.allThrough(i):\n\t\tt.skip(i)", "\tcase t.allThrough(i):\n\t\tt.start(side{i, false})"},
+		{"a step that others go to begins with the first", joins, "\tcase !t.allThrough(i):\n\tcase slices", "\tcase slices"},
+		{"nothing is left out", routes, "\t\tt.leaveOut(at.step)\n", ""},
+		{"what follows both is left out, too", routes, "if behind[i] || s.Any", "if i == to || s.Any"},
+		{"a route that says fail tries again", routes, "return retry, false", "return retry, failure.Retryable"},
+		{"a retry by kind keeps to what is final", routes, "return again.Retry, true", "return again.Retry, failure.Retryable"},
+		{"a retry by kind waits as the step does", routes, "return again.Retry, true", "return retry, true"},
+		{"an undo has routes", routes, "\tif at.undo {\n\t\treturn retry, failure.Retryable\n\t}\n", ""},
+		{"what was passed by was not done", routes, "\tt.rest(a, job.Skipped)\n", "\tt.rest(a, job.Skipped)\n\ta.Unknown = false\n"},
+		{"a repetition uses up an attempt", repeat, "a.Tries, a.Unknown, a.Error = 0, true, nil", "a.Unknown, a.Error = true, nil"},
+		{"what was repeated is not undone", repeat, "a.Tries, a.Unknown, a.Error = 0, true, nil", "a.Tries, a.Error = 0, nil"},
+		{"a repetition too many", repeat, "a.RepeatTries >= repeat.Attempts", "a.RepeatTries > repeat.Attempts"},
+		{"a step is repeated beyond its time", repeat, " || next.After(a.RepeatSince.Add(repeat.For.Std()))", ""},
+		{"a step is repeated at once", repeat, "next := t.now.Add(repeat.Every.Std())", "next := t.now"},
+		{"the time to become ready runs on in a pause", "machine/waiting.go", "a.RepeatSince = a.RepeatSince.Add(t.now.Sub(since))", "_ = since"},
 		{"no round follows", rounds, "t.job.AnotherRound = tried < rounds", "t.job.AnotherRound = false"},
 		{"the rounds are not counted", rounds, "\tt.job.RoundsAgain = again\n", "\t_ = again\n"},
 		{"a resubmit grants no rounds", requests, "\tt.job.RoundsAgain = 0\n", ""},

@@ -83,6 +83,11 @@ func (j *Job) grant(verb makegood.Verb, now time.Time) {
 		if from := later(j.pausedAt, j.order.StartAt); !j.Deadline.IsZero() && now.After(from) {
 			j.Deadline = j.Deadline.Add(now.Sub(from))
 		}
+		for _, s := range j.Steps {
+			if from := later(j.pausedAt, s.Forward.Since); !s.Forward.Since.IsZero() && now.After(from) {
+				s.Forward.Since = s.Forward.Since.Add(now.Sub(from))
+			}
+		}
 		j.nextRound(now)
 	}
 }
@@ -133,7 +138,8 @@ func (j *Job) grantAfresh() {
 			side = &s.Undo
 		}
 		if side.Phase == GivenUp {
-			side.Phase, side.Tries, side.FinishedAt, side.Interrupted = Idle, 0, time.Time{}, 0
+			side.Phase, side.FinishedAt, side.Interrupted = Idle, time.Time{}, 0
+			side.whole()
 		}
 	}
 }

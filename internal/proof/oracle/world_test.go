@@ -88,6 +88,11 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 		}
 		s.Timeout = seconds(t, 40, "timeout")
 		s.Shared = oneIn(t, 6, "shared")
+		s.Any = len(s.Needs) > 1 && oneIn(t, 3, "any")
+		s.OnError = drawRoutes(t)
+		if oneIn(t, 6, "repeat") {
+			s.Repeat = &makegood.Repeat{Until: "${ .output }", Every: seconds(t, 20, "every"), For: seconds(t, 100, "for"), Attempts: rapid.IntRange(1, 4).Draw(t, "repeats")}
+		}
 		switch {
 		case undoes && !oneIn(t, 4, "none"):
 			s.Undo = &makegood.Undo{Action: "u", Retry: drawRetry(t), Timeout: seconds(t, 40, "timeout"), StartBy: seconds(t, 40, "startBy")}
@@ -96,6 +101,7 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 		}
 		w.Steps = append(w.Steps, s)
 	}
+	drawGoto(t, w.Steps)
 	if oneIn(t, 3, "job timeout") {
 		w.Timeout = seconds(t, 200, "timeout")
 	}
@@ -112,9 +118,39 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 	return w.WithDefaults()
 }
 
+// kinds are those of the errors of agents.
+func kinds() []string { return []string{"", "busy", "declined"} }
+
+func drawRoutes(t *rapid.T) (routes []makegood.ErrorRoute) {
+	for oneIn(t, 3, "route") && len(routes) < 4 {
+		r := makegood.ErrorRoute{Kind: rapid.SampledFrom([]string{"*", "busy", "declined", "timeout", "dispatch", "expression", "not_ready"}).Draw(t, "kind")}
+		r.Do.Action = rapid.SampledFrom([]makegood.RouteAction{makegood.RouteFail, makegood.RouteSkip, makegood.RouteRetry}).Draw(t, "do")
+		if r.Do.Action == makegood.RouteRetry {
+			r.Retry = drawRetry(t)
+		}
+		routes = append(routes, r)
+	}
+	return routes
+}
+
+// drawGoto makes a step one that others go to.
+func drawGoto(t *rapid.T, steps []makegood.Step) {
+	if len(steps) < 2 || !oneIn(t, 3, "goto") {
+		return
+	}
+	to := rapid.IntRange(1, len(steps)-1).Draw(t, "to")
+	steps[to].Only, steps[to].Any, steps[to].Needs = makegood.OnlyOnError, false, []string{}
+	for range rapid.IntRange(1, 2).Draw(t, "routers") {
+		from := &steps[rapid.IntRange(0, to-1).Draw(t, "from")]
+		from.OnError = append([]makegood.ErrorRoute{{
+			Kind: rapid.SampledFrom([]string{"*", "busy", "timeout"}).Draw(t, "kind"), Do: makegood.ErrorDo{Action: makegood.RouteGoto, Step: steps[to].Name},
+		}}, from.OnError...)
+	}
+}
+
 func isChain(w makegood.Workflow) bool {
 	for i, s := range w.Steps[1:] {
-		if !slices.Contains(s.Needs, w.Steps[i].Name) {
+		if s.Any || !slices.Contains(s.Needs, w.Steps[i].Name) {
 			return false
 		}
 	}
@@ -126,11 +162,12 @@ func newWorld(t *rapid.T) *world {
 		t: t, w: drawWorkflow(t), now: epoch, items: map[string]store.ClaimItem{},
 		tasks: map[string]makegood.Task{}, over: map[string]bool{}, refuses: map[string]bool{},
 		order: oracle.Order{
-			Listens: oneIn(t, 2, "listens"), Skips: map[string]bool{}, Broken: map[string]bool{}, BrokenUndo: map[string]bool{},
+			Listens: oneIn(t, 2, "listens"), Skips: map[string]bool{}, Broken: map[string]bool{}, BrokenUndo: map[string]bool{}, ReadyAfter: map[string]int{},
 		},
 	}
 	for _, s := range x.w.Steps {
 		x.order.Skips[s.Name] = oneIn(t, 6, "skip")
+		x.order.ReadyAfter[s.Name] = rapid.IntRange(1, 4).Draw(t, "ready after")
 		// Which of several that could begin at one moment is first to fail is promised nowhere.
 		x.order.Broken[s.Name] = isChain(x.w) && oneIn(t, 20, "broken")
 		x.order.BrokenUndo[s.Name] = isChain(x.w) && oneIn(t, 20, "broken undo")
@@ -174,6 +211,11 @@ func (x *world) facts() machine.Facts {
 
 func (x *world) values(facts machine.Facts, v machine.Verdict) {
 	for _, want := range v.Wants {
+		if want.Ready {
+			s, _ := x.job.Step(want.Step)
+			facts.Values[want] = machine.Fact{Run: s.Forward.Repeats+1 >= x.order.ReadyAfter[want.Step]}
+			continue
+		}
 		fact := machine.Fact{Run: want.Undo || !x.order.Skips[want.Step]}
 		if x.order.Broken[want.Step] && !want.Undo || x.order.BrokenUndo[want.Step] && want.Undo {
 			fact.Err = "no such field"
