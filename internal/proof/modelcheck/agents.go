@@ -77,13 +77,37 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 	for k := range m.w.Steps {
 		ledger := s.remote[k][round]
 		switch {
-		case !undo && m.needs[i][k] && (ledger&ledgerApplied == 0 || s.job.steps[k].forward.state != stDone):
+		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && !m.through(s, uint8(k), round):
 			return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)
 		case undo && m.needs[k][i] && m.w.Steps[k].CanUndo() && ledger&(ledgerApplied|ledgerUndone) == ledgerApplied:
 			return fmt.Sprintf("the undo of s%d starts before s%d, which needs it, is undone", i, k)
 		}
 	}
+	if !undo && m.w.Steps[i].Any && !m.anyDone(s, i, round) {
+		return fmt.Sprintf("s%d starts, but none of those is done of which it needs any", i)
+	}
 	return ""
+}
+
+// through reports whether a step is done, or was passed by, as a step of which another needs all.
+func (m *model) through(s *state, k, round uint8) bool {
+	switch s.job.steps[k].forward.state {
+	case stDone:
+		return s.remote[k][round]&ledgerApplied != 0
+	case stSkipped:
+		return len(m.w.Steps[k].OnError) > 0
+	}
+	return false
+}
+
+// anyDone reports whether any of those is done that a step needs.
+func (m *model) anyDone(s *state, i, round uint8) bool {
+	for k := range m.w.Steps {
+		if m.needs[i][k] && s.job.steps[k].forward.state == stDone && s.remote[k][round]&ledgerApplied != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // become gives an attempt another life.

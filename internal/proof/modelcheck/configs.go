@@ -14,6 +14,9 @@ type shape struct {
 	uneven          bool              // the first step is slower than the others
 	other           bool              // another agent undoes
 	rounds          int               // onFailure is restart, with so many; 0: it is not
+	skips           bool              // the first step is passed by when it is given up
+	elsewhere       bool              // the first step goes to the last when it is given up, and to it alone
+	anyOf           bool              // the last step begins by any of the others
 }
 
 func (s shape) workflow() makegood.Workflow {
@@ -37,6 +40,7 @@ func (s shape) workflow() makegood.Workflow {
 		}
 		w.Steps = append(w.Steps, step)
 	}
+	s.ways(w.Steps)
 	if s.stop {
 		w.OnFailure.Action = makegood.FailureStop
 	}
@@ -44,6 +48,25 @@ func (s shape) workflow() makegood.Workflow {
 		w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: s.rounds, Wait: tick}
 	}
 	return w.WithDefaults()
+}
+
+// ways are how steps are passed by, and begin otherwise than behind the one above.
+func (s shape) ways(steps []makegood.Step) {
+	first, last := &steps[0], &steps[len(steps)-1]
+	route := makegood.ErrorRoute{Kind: makegood.AnyKind, Do: makegood.ErrorDo{Action: makegood.RouteSkip}}
+	if s.elsewhere {
+		route.Do = makegood.ErrorDo{Action: makegood.RouteGoto, Step: last.Name}
+		last.Only = makegood.OnlyOnError
+	}
+	if s.skips || s.elsewhere {
+		first.OnError = []makegood.ErrorRoute{route}
+	}
+	if s.anyOf {
+		last.Any, last.Needs = true, nil
+		for _, other := range steps[:len(steps)-1] {
+			last.Needs = append(last.Needs, other.Name)
+		}
+	}
 }
 
 // sweep is a Supervisor's period that is longer than any StartBy here: nothing is looked at before that.
@@ -111,6 +134,18 @@ func smallJobs() []Config {
 		{
 			Name: "slow and fast side by side", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1, parallel: true, uneven: true}.workflow(),
 			Final: true, Single: true,
+		},
+		{
+			Name: "one is passed by", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, skips: true}.workflow(),
+			Final: true, Unknown: true, Wipe: true, Single: true,
+		},
+		{
+			Name: "one goes elsewhere", Period: sweep, Workflow: shape{steps: 3, attempts: 1, undo: 1, elsewhere: true}.workflow(),
+			Final: true, Single: true,
+		},
+		{
+			Name: "any of two", Period: sweep, Workflow: shape{steps: 3, attempts: 1, parallel: true, anyOf: true, stop: true}.workflow(),
+			Single: true,
 		},
 		{
 			Name: "pause", Period: sweep, Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
