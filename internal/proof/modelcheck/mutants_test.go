@@ -41,7 +41,7 @@ func mutants() []planted.Bug {
 		{"the key is the same in every round", "machine/task.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
 		{"the undo does not wait for the attempt that is out", directions, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(at) {"},
 		{"undos run in any order", directions, "behind = behind && settled[f]", "behind = behind && f >= 0"},
-		{"a step does not wait for what it needs", directions, "if !through(t.job.Steps[n].Forward.State) {", "if n < 0 {"},
+		{"a step does not wait for what it needs", "machine/joins.go", "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},
 		{"the key is never lowered", deadlines, "case seen.IsZero() || due.Before(seen):", "case seen.IsZero():"},
 		{
 			"a late success is taken from under a newer claim", attempts,
