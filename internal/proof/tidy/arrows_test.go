@@ -169,6 +169,7 @@ var arrows = []arrow{
 	{"examples/*", []string{".", "agent", "client", "makegoodtest", "workflows", "workflows/order", "examples/shop/services"}, []string{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
+	{"examples/scheduled-items", []string{".", "agent", "engine"}, nil},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
 	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
