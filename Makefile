@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo test test-aws cost e2e kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -134,6 +134,10 @@ mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PAC
 		$(if $(ONLY),-only '$(ONLY)') $(if $(EVERY),-every) $(if $(JSON),-json)
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
+due: ## 100,000 due jobs in virtual time, and 20,000 real ones at one time; minutes
+	DUE=100000 go test ./internal/embedded -count=1 -timeout 60m -run ManyDue -v
+	DUE=20000 go test ./internal/embedded -count=1 -timeout 20m -run RealDue -v
+
 race: export CGO_ENABLED := 1
 race: ## Run all tests under the race detector; needs a C compiler
 	@cc=$$(go env CC); \
