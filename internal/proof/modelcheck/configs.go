@@ -1,6 +1,8 @@
 package modelcheck
 
 import (
+	"slices"
+
 	"github.com/makegood-dev/makegood"
 )
 
@@ -73,7 +75,7 @@ func (s shape) ways(steps []makegood.Step) {
 const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
-func Small() []Config { return append(smallJobs(), smallWorlds()...) }
+func Small() []Config { return slices.Concat(smallJobs(), smallWays(), smallWorlds()) }
 
 // Large are those that only make modelcheck checks.
 func Large() []Config { return append(largeJobs(), largeWorlds()...) }
@@ -136,6 +138,19 @@ func smallJobs() []Config {
 			Final: true, Single: true,
 		},
 		{
+			Name: "pause", Period: sweep, Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
+		},
+		{
+			Name: "the job's timeout", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1, timeout: 2 * tick}.workflow(),
+			Fails: true, Wipe: true, Single: true,
+		},
+	}
+}
+
+// smallWays are small jobs that go another way than from step to step.
+func smallWays() []Config {
+	return []Config{
+		{
 			Name: "one is passed by", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 2, skips: true}.workflow(),
 			Final: true, Unknown: true, Wipe: true, Single: true,
 		},
@@ -146,13 +161,6 @@ func smallJobs() []Config {
 		{
 			Name: "any of two", Period: sweep, Workflow: shape{steps: 3, attempts: 1, parallel: true, anyOf: true, stop: true}.workflow(),
 			Single: true,
-		},
-		{
-			Name: "pause", Period: sweep, Workflow: two.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume), Wipe: true, Single: true,
-		},
-		{
-			Name: "the job's timeout", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1, timeout: 2 * tick}.workflow(),
-			Fails: true, Wipe: true, Single: true,
 		},
 	}
 }
