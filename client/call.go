@@ -29,8 +29,10 @@ type problem struct {
 	// Schedule is the schedule that it is about.
 	Schedule string `json:"schedule"`
 	Reason   string `json:"reason"`
-	Have     string `json:"have"`
-	Got      string `json:"got"`
+	// Token: it is about a completion token.
+	Token bool   `json:"token"`
+	Have  string `json:"have"`
+	Got   string `json:"got"`
 }
 
 // encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within
@@ -118,6 +120,8 @@ func (c *Client) problemOf(answer *http.Response) error {
 		return backoff.Permanent(ErrNoSchedule)
 	case status == http.StatusConflict && p.Schedule != "":
 		return backoff.Permanent(&RefusedError{Schedule: p.Schedule, Reason: p.Reason})
+	case status == http.StatusNotFound && p.Token:
+		return backoff.Permanent(ErrCompletionToken)
 	case status == http.StatusConflict && p.Have != "":
 		return backoff.Permanent(&MismatchError{Job: p.Job, Have: p.Have, Got: p.Got})
 	case status == http.StatusConflict:

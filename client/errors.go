@@ -8,6 +8,10 @@ import (
 // ErrNotFound: there is no such job.
 var ErrNotFound = errors.New("there is no such job")
 
+// ErrCompletionToken: no step of a job that is there has this completion token, or ever had. Of a token that is made up
+// nothing else is said.
+var ErrCompletionToken = errors.New("no step has this completion token")
+
 // MismatchError: there is a job of this id with other content. Nothing was changed.
 type MismatchError struct {
 	Job string

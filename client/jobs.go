@@ -39,6 +39,13 @@ type Jobs interface {
 	// Ask asks for a verb, and returns the job as it is stored after it, without payloads. Asked for what is so already,
 	// it succeeds. reason may be empty.
 	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error)
+	// Complete ends a step that waits, with its output; nil is null. Fail says that it has failed, and why; its RetryAfter
+	// is not looked at. The first answer wins, the same again is the same, and another is refused with what stands. Heartbeat
+	// has it wait longer: until then, or, with the zero time, as long again as it was to wait. Each returns the job as it
+	// is stored after it, without payloads.
+	Complete(ctx context.Context, id string, at Place, output json.RawMessage) (makegood.Job, error)
+	Fail(ctx context.Context, id string, at Place, why makegood.StepError) (makegood.Job, error)
+	Heartbeat(ctx context.Context, id string, at Place, until time.Time) (makegood.Job, error)
 	// Workflows lists what jobs can be submitted to.
 	Workflows(ctx context.Context) ([]Workflow, error)
 }

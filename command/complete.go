@@ -93,6 +93,35 @@ func completeIDs(o *remote, data *string) completion {
 	}
 }
 
+// completeSteps offers the ids of jobs, and then those steps of the job that wait. Of a stack it offers no ids, as
+// completeIDs.
+func completeSteps(o *remote) completion {
+	ids := completeIDs(o, new(string))
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) != 1 {
+			return ids(cmd, args, begun)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		defer cancel()
+		cmd.SetContext(ctx)
+		c, err := o.client(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		job, err := c.Look(ctx, args[0])
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var waiting []string
+		for _, s := range job.Steps {
+			if s.State == makegood.Waiting || s.Undo != nil && s.Undo.State == makegood.Waiting {
+				waiting = append(waiting, s.Name)
+			}
+		}
+		return beginning(waiting, begun), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // completeFiles offers files with these extensions, and folders.
 func completeFiles(extensions ...string) completion {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

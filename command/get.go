@@ -169,6 +169,12 @@ func activityText(a makegood.Activity) string {
 	if a.Progress != nil {
 		text += fmt.Sprintf(", said %s at %s", oneLine(string(a.Progress.Value)), moment(&a.Progress.At))
 	}
+	if a.State == makegood.Waiting {
+		text += ", until " + moment(a.CompleteBy)
+	}
+	if a.CompletedBy != nil {
+		text += ", completed by " + oneLine(*a.CompletedBy)
+	}
 	if a.FailureCount > 0 {
 		text += ", " + count(a.FailureCount, "failure")
 	}

@@ -65,7 +65,7 @@ func TestDevSaysThatLinkedFilesAreNotReadAgain(t *testing.T) {
 
 // What is not JSON is said with the reason.
 func TestAnInputThatIsNotJSONIsSaidWithTheReason(t *testing.T) {
-	if _, err := readInput(nil, "{a"); err == nil || !strings.Contains(err.Error(), "--input is not JSON: invalid character 'a'") {
+	if _, err := readJSON("--input", nil, "{a"); err == nil || !strings.Contains(err.Error(), "--input is not JSON: invalid character 'a'") {
 		t.Errorf("got %v", err)
 	}
 }

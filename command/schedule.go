@@ -106,7 +106,7 @@ func (o scheduleOptions) schedule(name string, stdin io.Reader) (makegood.Schedu
 	if o.input == "" {
 		return s, nil
 	}
-	input, err := readInput(stdin, o.input)
+	input, err := readJSON("--input", stdin, o.input)
 	s.Input = json.RawMessage(input)
 	return s, err
 }

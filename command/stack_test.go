@@ -38,8 +38,15 @@ func someAWS(t *testing.T, status int, contentType, body string) {
 // ask runs the command in this process.
 func ask(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return askWith(t, "", args...)
+}
+
+// askWith runs it with something on standard input.
+func askWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	root := newRoot("makegood", nil, nil)
+	root.SetIn(strings.NewReader(stdin))
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&errs)

@@ -54,7 +54,7 @@ again with the same --id.`,
 func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	s := makegood.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo}
 	var err error
-	if s.Input, err = readInput(cmd.InOrStdin(), o.input); err != nil {
+	if s.Input, err = readJSON("--input", cmd.InOrStdin(), o.input); err != nil {
 		return exit(codeUsage, err)
 	}
 	if o.startAt != "" {
@@ -96,22 +96,22 @@ func printSubmitted(w io.Writer, job makegood.Job, o submitOptions) error {
 	return nil
 }
 
-// readInput returns the JSON that --input names.
-func readInput(stdin io.Reader, input string) (json.RawMessage, error) {
-	text := []byte(input)
+// readJSON returns the JSON that a flag names.
+func readJSON(flag string, stdin io.Reader, given string) (json.RawMessage, error) {
+	text := []byte(given)
 	var err error
-	file, isFile := strings.CutPrefix(input, "@")
+	file, isFile := strings.CutPrefix(given, "@")
 	switch {
-	case input == "-":
+	case given == "-":
 		text, err = io.ReadAll(io.LimitReader(stdin, 2*makegood.MaxPayloadBytes))
 	case isFile:
 		text, err = os.ReadFile(file)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--input: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("--input is not JSON: %w; @FILE reads a file, - reads standard input", err)
+		return nil, fmt.Errorf("%s is not JSON: %w; @FILE reads a file, - reads standard input", flag, err)
 	}
 	return text, nil
 }

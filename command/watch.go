@@ -84,13 +84,21 @@ func newPicture(w io.Writer, asJSON bool) func(makegood.Job) error {
 func changes(job makegood.Job) string {
 	var steps []string
 	for _, s := range job.Steps {
-		text := s.Name + " " + string(s.State)
+		text := s.Name + " " + stateText(s.Activity)
 		if s.Undo != nil {
-			text += ", undo " + string(s.Undo.State)
+			text += ", undo " + stateText(*s.Undo)
 		}
 		steps = append(steps, text)
 	}
 	return "  [" + strings.Join(steps, "; ") + "]"
+}
+
+// stateText is a state, and of what waits until when.
+func stateText(a makegood.Activity) string {
+	if a.State == makegood.Waiting {
+		return string(a.State) + " until " + moment(a.CompleteBy)
+	}
+	return string(a.State)
 }
 
 // redraw draws a job over the picture before, lines cut to the terminal's width so that each is one.

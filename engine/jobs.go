@@ -85,7 +85,7 @@ func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 	if !slices.Contains(makegood.Verbs(), verb) {
 		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.InvalidError{Message: fmt.Sprintf("there is no verb %.40q; there are %v", verb, makegood.Verbs())})
 	}
-	j, verdict, err := e.inner.Request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason), By: "engine"})
+	j, verdict, err := e.inner.Request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason), By: byEngine})
 	switch {
 	case err != nil:
 		return v, fmt.Errorf("%s job %s: %w", verb, id, plain(id, err))

@@ -4,6 +4,7 @@ package folder
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -59,6 +60,21 @@ func (f *Folder) Submit(context.Context, makegood.Submission) (makegood.Job, err
 
 // Ask is refused with ErrReadOnly.
 func (f *Folder) Ask(context.Context, string, makegood.Verb, string) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
+}
+
+// Complete is refused with ErrReadOnly.
+func (f *Folder) Complete(context.Context, string, client.Place, json.RawMessage) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
+}
+
+// Fail is refused with ErrReadOnly.
+func (f *Folder) Fail(context.Context, string, client.Place, makegood.StepError) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
+}
+
+// Heartbeat is refused with ErrReadOnly.
+func (f *Folder) Heartbeat(context.Context, string, client.Place, time.Time) (makegood.Job, error) {
 	return makegood.Job{}, ErrReadOnly
 }
 

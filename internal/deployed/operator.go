@@ -76,6 +76,16 @@ func (o *operator) Request(ctx context.Context, id string, r job.Requested) (job
 	return o.scheduler.Request(ctx, id, r)
 }
 
+// Complete takes an answer from outside; see httpapi.Backend.
+func (o *operator) Complete(ctx context.Context, id string, e job.StepCompleted) (job.Job, machine.Verdict, error) {
+	return o.scheduler.Complete(ctx, id, e)
+}
+
+// Extend has a step wait longer; see httpapi.Backend.
+func (o *operator) Extend(ctx context.Context, id string, e job.WaitExtended) (job.Job, machine.Verdict, error) {
+	return o.scheduler.Extend(ctx, id, e)
+}
+
 // AuditPage reads a page of all jobs, and says which of them stand still; see httpapi.Backend.
 func (o *operator) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	page, next, err := o.Store.AuditPage(ctx, cursor, limit)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -40,6 +41,8 @@ type Problem struct {
 	Schedule string `json:"schedule,omitempty"`
 	// Reason is that of the table of verbs.
 	Reason string `json:"reason,omitempty"`
+	// Token: it is a completion token that is of no step which is there.
+	Token bool `json:"token,omitempty"`
 	// Have and Got are the hashes of the content that is stored and of that submitted.
 	Have string `json:"have,omitempty"`
 	Got  string `json:"got,omitempty"`
@@ -74,6 +77,8 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 	var p *problem
 	var mismatch *scheduler.MismatchError
 	var newer *scheduler.NewerError
+	var refused *client.RefusedError
+	var invalid *client.InvalidError
 	var tooLarge *http.MaxBytesError
 	id := r.PathValue("id")
 	switch {
@@ -86,6 +91,14 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 	case errors.As(err, &newer):
 		p = newProblem(http.StatusServiceUnavailable, "%v", newer)
 		p.body.Job, p.retryAfter = id, retryAfterDeployment
+		return p
+	case errors.As(err, &refused):
+		return refusalOf(r, refused)
+	case errors.As(err, &invalid):
+		return newProblem(cmp.Or(invalid.Status, http.StatusBadRequest), "%s", invalid.Message)
+	case errors.Is(err, client.ErrCompletionToken):
+		p = newProblem(http.StatusNotFound, "%v", client.ErrCompletionToken)
+		p.body.Token = true
 		return p
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "the body has more than %d bytes", tooLarge.Limit)
@@ -101,6 +114,16 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 		return p
 	}
 	return newProblem(http.StatusServiceUnavailable, "the store does not answer as it should; it is not known what became of this request: send it again")
+}
+
+// refusalOf says what of a step was refused, and why.
+func refusalOf(r *http.Request, refused *client.RefusedError) *problem {
+	p := newProblem(http.StatusConflict, "refused: %s", refused.Reason)
+	if refused.Job != "" {
+		p = newProblem(http.StatusConflict, "step %s of job %s: refused: %s", r.PathValue("step"), refused.Job, refused.Reason)
+	}
+	p.body.Job, p.body.Reason = refused.Job, refused.Reason
+	return p
 }
 
 func (a *api) refuse(w http.ResponseWriter, p *problem) {

@@ -78,7 +78,7 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		`{"workflow":"order","input":1,"id":"a b"}`:                                `the id "a b"`,
 		`{"workflow":"order","input":1,"id":".."}`:                                 "cannot be a job's id",
 		`{"workflow":"order","input":1,"replyTo":"nobody"}`:                        `replyTo "nobody"`,
-		`{"workflow":"nobody","input":1}`:                                          `there is no workflow "nobody"; there are [order stop voyage]`,
+		`{"workflow":"nobody","input":1}`:                                          `there is no workflow "nobody"; there are [order send sign stop voyage]`,
 	} {
 		r := ask(t, "POST", w.url+"/api/jobs", body)
 		if r.status != 400 || !strings.Contains(r.problem(t).Error, want) {

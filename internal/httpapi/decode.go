@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -33,23 +34,35 @@ func decode(r *http.Request, into any) error {
 	if err != nil {
 		return bad("the body is not JSON as it must be: %v", err)
 	}
+	return decodeObject(body, reflect.ValueOf(into).Elem(), "")
+}
+
+// decodeObject reads an object into a struct, and those in it into theirs. at is its name with a dot behind; that of the
+// body is empty.
+func decodeObject(body []byte, target reflect.Value, at string) error {
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(body, &given); err != nil || given == nil {
-		return bad("the body must be one JSON object")
+		return bad("%s must be one JSON object", cmp.Or(strings.TrimSuffix(at, "."), "the body"))
 	}
-	target := reflect.ValueOf(into).Elem()
 	for _, f := range fieldsOf(target.Type()) {
 		value, ok := given[f.name]
 		delete(given, f.name)
 		if !ok {
 			continue
 		}
-		if err := json.Unmarshal(value, target.Field(f.index).Addr().Interface()); err != nil {
-			return bad("%s: want %s", f.name, wanted(f.kind))
+		into := target.Field(f.index)
+		if f.kind.Kind() == reflect.Struct && f.kind != reflect.TypeFor[time.Time]() {
+			if err := decodeObject(value, into, at+f.name+"."); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := json.Unmarshal(value, into.Addr().Interface()); err != nil {
+			return bad("%s%s: want %s", at, f.name, wanted(f.kind))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		return bad("there is no field %.40q; there are %s", name, strings.Join(names(target.Type()), ", "))
+		return bad("there is no field %.40q; there are %s", at+name, strings.Join(names(target.Type()), ", "))
 	}
 	return nil
 }

@@ -142,6 +142,14 @@ func (b broken) Request(context.Context, string, job.Requested) (job.Job, machin
 	return job.Job{}, machine.Verdict{}, b.err
 }
 
+func (b broken) Complete(context.Context, string, job.StepCompleted) (job.Job, machine.Verdict, error) {
+	return job.Job{}, machine.Verdict{}, b.err
+}
+
+func (b broken) Extend(context.Context, string, job.WaitExtended) (job.Job, machine.Verdict, error) {
+	return job.Job{}, machine.Verdict{}, b.err
+}
+
 func (b broken) Wake(context.Context, string) (job.Job, machine.Verdict, error) {
 	return job.Job{}, machine.Verdict{}, b.err
 }
@@ -248,6 +256,7 @@ func conversations() []conversation {
 			conversation{"POST", route, at("pilot"), body, "Content-Type: text/plain", 415},
 		)
 	}
+	all = append(all, completions()...)
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
 		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]
@@ -279,6 +288,43 @@ func conversations() []conversation {
 	return all
 }
 
+// completions are the conversations about steps that wait. TOKEN(job) stands for the completion token of the job's step sign.
+func completions() (all []conversation) {
+	large := `{"output":"` + strings.Repeat("x", 2*makegood.MaxPayloadBytes) + `"}`
+	type says struct{ verb, job, takes, refused string }
+	address, token := "/api/jobs/{id}/steps/{step}/", "/api/completions/"
+	for _, s := range []says{
+		{"complete", "sign-1", `"output":"yes"`, `"output":"no"`},
+		{"fail", "sign-2", `"error":{"message":"nobody is there"}`, `"error":{"message":"and nobody comes"}`},
+		{"heartbeat", "sign-3", `"deadline":"2999-01-01T00:00:00Z"`, ""},
+	} {
+		at := func(id, step string) string { return "/api/jobs/" + id + "/steps/" + step + "/" + s.verb }
+		post := func(route, path, body, header string, status int) {
+			all = append(all, conversation{"POST", route + s.verb, path, body, header, status})
+		}
+		held := func(id, more string) string { return `{"completion":"TOKEN(` + id + `)"` + more + `}` }
+		body := "{" + s.takes + "}"
+		post(address, at(s.job, "sign"), body, "", 200)
+		post(address, at("done", "charge"), body, "", 409)
+		post(address, at("nobody", "sign"), body, "", 404)
+		post(address, at(s.job, "sign"), `{"why":1}`, "", 400)
+		post(address, at(s.job, "sign"), body, "Content-Type: text/plain", 415)
+		post(address, at(s.job, "sign"), body, "Sec-Fetch-Site: cross-site", 403)
+		post(address, at(s.job, "sign"), large, "", 413)
+		post(token, token+s.verb, held("t-"+s.job, ","+s.takes), "", 200)
+		post(token, token+s.verb, held("cancelled-sign", ","+s.takes), "", 409)
+		post(token, token+s.verb, held("nobody", ","+s.takes), "", 404)
+		post(token, token+s.verb, `{"completion":"x",`+s.takes+`}`, "", 400)
+		post(token, token+s.verb, body, "Content-Type: text/plain", 415)
+		post(token, token+s.verb, body, "Sec-Fetch-Site: cross-site", 403)
+		post(token, token+s.verb, large, "", 413)
+		if s.refused != "" {
+			post(token, token+s.verb, held("t-"+s.job, ","+s.refused), "", 409)
+		}
+	}
+	return all
+}
+
 func rank(route string) int {
 	switch {
 	case strings.HasSuffix(route, "/resume"):
@@ -304,9 +350,15 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.until("cancelled", in(makegood.Error))
 	w.until("undone", in(makegood.Undone))
 	w.until("held", func(j makegood.Job) bool { return j.Steps[1].State == makegood.Claimed })
-	_, err := w.client.Cancel(t.Context(), "cancelled", "")
-	check(t, err)
-	w.until("cancelled", in(makegood.Cancelled))
+	for _, id := range []string{"sign-1", "sign-2", "sign-3", "t-sign-1", "t-sign-2", "t-sign-3", "cancelled-sign"} {
+		w.submit("sign", id, `{}`)
+	}
+	tokens := strings.NewReplacer(w.tokens("sign-1", "t-sign-1", "t-sign-2", "t-sign-3", "cancelled-sign")...)
+	for _, id := range []string{"cancelled", "cancelled-sign"} {
+		_, err := w.client.Cancel(t.Context(), id, "")
+		check(t, err)
+		w.until(id, in(makegood.Cancelled))
+	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
@@ -319,7 +371,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	got := map[string]bool{}
 	talk := func(base string, c conversation) reply {
 		t.Helper()
-		r := ask(t, c.method, base+c.path, c.body, c.header)
+		r := ask(t, c.method, base+c.path, tokens.Replace(c.body), c.header)
 		name := fmt.Sprintf("%s %s %d", c.method, c.route, r.status)
 		got[name] = true
 		if r.status != c.status {

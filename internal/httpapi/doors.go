@@ -18,6 +18,8 @@ const (
 	Read Door = "read"
 	// Operate takes the verbs, and workflow files.
 	Operate Door = "operate"
+	// Complete takes what is said under the completion token of a step, of whoever holds it.
+	Complete Door = "complete"
 	// Agents gives agents that run outside of an engine their tasks, and takes what they reply. No function serves it.
 	Agents Door = "agents"
 )

@@ -25,6 +25,10 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 		"GET /api/jobs": httpapi.Read, "GET /api/jobs/there": httpapi.Read, "GET /api/workflows": httpapi.Read,
 		"GET /api/audit": httpapi.Read, "POST /api/jobs/there/wake": httpapi.Operate, "GET /api/openapi.json": httpapi.Read, "GET /healthz": httpapi.Read,
 	}
+	for _, verb := range []string{"complete", "fail", "heartbeat"} {
+		belongs["POST /api/jobs/there/steps/charge/"+verb] = httpapi.Operate
+		belongs["POST /api/completions/"+verb] = httpapi.Complete
+	}
 	for _, verb := range makegood.Verbs() {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate
 	}

@@ -20,6 +20,9 @@ import (
 // refusal says why. The engine does not run, so its jobs stay as the requests leave them.
 func FuzzAPI(f *testing.F) {
 	endpoints := []string{"POST /api/jobs", "GET /api/jobs", "GET /api/jobs/ID", "GET /api/workflows", "GET /api/audit", "POST /api/jobs/ID/wake", "GET /api/openapi.json", "GET /healthz"}
+	for _, verb := range []string{"complete", "fail", "heartbeat"} {
+		endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/"+verb, "POST /api/completions/"+verb)
+	}
 	for _, verb := range makegood.Verbs() {
 		endpoints = append(endpoints, "POST /api/jobs/ID/"+string(verb))
 	}

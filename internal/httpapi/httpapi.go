@@ -21,6 +21,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -64,12 +65,14 @@ type Backend interface {
 	// Request does what is asked of a job where the table of verbs allows it, and answers after that
 	// is stored.
 	Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error)
+	// Complete takes an answer from outside to a step that waits, and Extend has one wait longer; both answer after that is
+	// stored.
+	completion.Backend
 	// Wake looks at a job that has lost its key or stands still, and gives it one that is right; any other it leaves alone.
 	Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error)
-	// Job reads a job, also one that comes with store.ErrNewer, and Payload what is too large for it.
-	Job(ctx context.Context, id string) (job.Job, error)
 	// Held returns the claims on those attempts of a job that are out, by step.
 	Held(ctx context.Context, j job.Job) (map[string]job.Claim, error)
+	// Payload reads what is too large for a job.
 	Payload(ctx context.Context, job, key string) ([]byte, error)
 	// Workflows returns the hashes of the current definitions by the names of their workflows.
 	Workflows(ctx context.Context) (map[string]string, error)

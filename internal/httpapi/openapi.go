@@ -64,6 +64,9 @@ func (d drawing) operation(r route) object {
 	if strings.Contains(r.path, "{agent}") {
 		parameters = append(parameters, object{"name": "agent", "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
+	if strings.Contains(r.path, "{step}") {
+		parameters = append(parameters, object{"name": "step", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^" + makegood.StepName.Pattern() + "$"}})
+	}
 	for _, p := range r.parameters {
 		parameters = append(parameters, object{"name": p.name, "in": "query", "description": p.says, "schema": p.schema()})
 	}

@@ -151,6 +151,7 @@ func routes() []route {
 	all = append(all, auditRoutes()...)
 	all = append(all, scheduleRoutes()...)
 	all = append(all, agentRoutes()...)
+	all = append(all, completionRoutes()...)
 	for _, verb := range makegood.Verbs() {
 		all = append(all, route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},

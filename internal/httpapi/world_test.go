@@ -18,6 +18,8 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -44,6 +46,20 @@ steps:
   - {name: sail, agent: pilot, timeout: 1m}
 `
 
+// sign is a workflow that waits for a person, and sends where an agent leaves its step waiting.
+const sign = `
+name: sign
+steps:
+  - {name: sign, agent: approval, with: {choices: ["yes", "no"], question: "Sign ${ .job.id }?", for: 2h}}
+`
+
+// send is a workflow whose agent leaves its step waiting.
+const send = `
+name: send
+steps:
+  - {name: send, agent: actor, retry: {attempts: 2, backoff: 1h}, undo: {action: back}}
+`
+
 // actor does what the input of the job says: {"STEP": "fail"} gives up, {"STEP": "hold"} waits until
 // the test's end, anything else succeeds with the input as its output.
 type actor struct {
@@ -63,6 +79,8 @@ func (a *actor) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	switch script[task.Action] {
 	case "fail":
 		return nil, agent.Final(errFailed)
+	case "wait":
+		return nil, agent.Wait(time.Now().Add(time.Hour))
 	case "hold":
 		select {
 		case <-a.open:
@@ -128,7 +146,7 @@ func newWorld(t testing.TB) *world {
 	})
 	check(t, err)
 	w.engine = engine
-	for _, yaml := range []string{order, stop, voyage} {
+	for _, yaml := range []string{order, stop, voyage, sign, send} {
 		compiled, err := workflowfile.Parse("test.yaml", []byte(yaml))
 		check(t, err)
 		check(t, engine.Define(t.Context(), compiled))
@@ -178,6 +196,25 @@ func (w *world) submit(workflow, id, input string) {
 	if err != nil || job.Existed {
 		w.t.Fatalf("submit %s: existed %v, %v", id, job.Existed, err)
 	}
+}
+
+// token is the completion token of a step of a job.
+func (w *world) token(id, step string, undo bool) string {
+	w.t.Helper()
+	j, err := w.engine.Job(w.t.Context(), id)
+	check(w.t, err)
+	return machine.CompletionToken(j, step, undo)
+}
+
+// tokens are pairs for a replacer: TOKEN(ID), and the token of the job's step sign. That of nobody is another's, of a job
+// that is not there.
+func (w *world) tokens(ids ...string) (pairs []string) {
+	w.t.Helper()
+	for _, id := range ids {
+		pairs = append(pairs, "TOKEN("+id+")", w.token(id, "sign", false))
+	}
+	code := pairs[1][strings.LastIndexByte(pairs[1], '.')+1:]
+	return append(pairs, "TOKEN(nobody)", job.WriteCompletionToken("nobody", job.Place{Step: "sign", Round: 1}, code))
 }
 
 // until waits until a job is as wanted.

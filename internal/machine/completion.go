@@ -39,7 +39,7 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 		return side{}, Verdict{Kind: Refused, Reason: fmt.Sprintf("there is no step %s", p.Step)}
 	}
 	at = side{i, p.Undo}
-	if p.Token != "" && !genuineCompletion(*t.job, p) {
+	if p.Token != "" && !GenuineCompletion(*t.job, p) {
 		return side{}, Verdict{Kind: Refused, Reason: "this is not the completion token of a step of this job"}
 	}
 	switch {
@@ -51,8 +51,8 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 	return at, Verdict{Kind: Applied}
 }
 
-// genuineCompletion reports whether the token of a place is the one that was made for it.
-func genuineCompletion(j job.Job, p job.Place) bool {
+// GenuineCompletion reports whether the completion token of a place is the one that the job made for it, in whichever round that was.
+func GenuineCompletion(j job.Job, p job.Place) bool {
 	return len(j.Secret) > 0 && hmac.Equal([]byte(completionCode(j, p)), []byte(p.Code()))
 }
 
@@ -113,9 +113,9 @@ func (t *turn) closedTo(at side, e job.StepCompleted) string {
 	a, name := t.activity(at), named(t.name(at), at.undo)
 	switch {
 	case a.Held():
-		return name + " was completed" + by(a) + " with another answer, which counts when its attempt has ended"
+		return name + " was completed" + by(a, e) + " with another answer, which counts when its attempt has ended"
 	case a.State == job.Done && a.Completion != nil:
-		return fmt.Sprintf("%s was completed%s at %s with another answer", name, by(a), a.FinishedAt.UTC().Format(time.RFC3339))
+		return fmt.Sprintf("%s was completed%s at %s with another answer", name, by(a, e), a.FinishedAt.UTC().Format(time.RFC3339))
 	case a.State == job.Done:
 		return fmt.Sprintf("%s is done", name)
 	case t.job.ProcessState.Finished():
@@ -143,9 +143,9 @@ func (t *turn) closedTo(at side, e job.StepCompleted) string {
 	}
 }
 
-// by says who completed an activity, if that is known.
-func by(a *job.Activity) string {
-	if a.Completion.By == "" {
+// by says who completed an activity, if that is known, to whoever the door knows. Who holds a token sees nothing else.
+func by(a *job.Activity, e job.StepCompleted) string {
+	if a.Completion.By == "" || e.Token != "" {
 		return ""
 	}
 	return " by " + a.Completion.By

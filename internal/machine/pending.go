@@ -54,7 +54,7 @@ func forged(j job.Job, event job.Event) bool {
 	case job.StepWaiting:
 		return !Genuine(j, e.Reply)
 	case job.StepCompleted:
-		return e.Token != "" && !genuineCompletion(j, e.Place)
+		return e.Token != "" && !GenuineCompletion(j, e.Place)
 	default:
 		return false
 	}

@@ -114,8 +114,13 @@ var arrows = []arrow{
 	{"internal/stack", []string{"client", "client/doors"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
+	// What is said of steps that wait, checked once for the API and for whoever is in the process.
+	{"internal/completion", []string{
+		".", "internal/job", "client", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
+	}, nil},
 	{"internal/httpapi", []string{
-		".", "internal/job", "client", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/timetable", "internal/workflowfile",
+		".", "internal/job", "client", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
+		"internal/timetable", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire",
 	}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
@@ -154,7 +159,7 @@ var arrows = []arrow{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
 	{"engine", []string{
-		".", "internal/agentrun", "internal/job", "agent", "client", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
+		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
 		"internal/notify", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},

@@ -1,0 +1,135 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Place is a step of a job, as whoever completes it names it.
+type Place struct {
+	Step string
+	// Undo: its undo is meant.
+	Undo bool
+	// Round, if it is not 0, must be that of the job: whoever looked at a job completes no step of a later round.
+	Round int
+	// Early: an answer that comes before the step waits is kept for when it does. Else it is refused.
+	Early bool
+}
+
+// Completion is what whoever holds the completion token of a step may do, and all that they may: complete it, say that
+// it has failed, have it wait longer. What Jobs says of these verbs holds, and beside its errors there is
+// ErrCompletionToken. A token is an agent's Task.Completion, or that of a question that somebody was asked.
+type Completion interface {
+	Complete(ctx context.Context, output json.RawMessage) (Standing, error)
+	Fail(ctx context.Context, why makegood.StepError) (Standing, error)
+	Heartbeat(ctx context.Context, until time.Time) (Standing, error)
+}
+
+// Standing is how a step stands after whoever holds its completion token has said something of it.
+type Standing struct {
+	State makegood.StepState `json:"state"`
+	// CompleteBy is until when it waits; nil: it does not wait.
+	CompleteBy *time.Time `json:"completeBy"`
+	// Existed: the same was said before, and nothing has changed.
+	Existed bool `json:"existed"`
+}
+
+// failure is a StepError in the body of a request.
+type failure struct {
+	Message   string           `json:"message"`
+	Kind      string           `json:"kind,omitempty"`
+	Retryable bool             `json:"retryable,omitempty"`
+	Applied   makegood.Applied `json:"applied,omitempty"`
+}
+
+func failureOf(e makegood.StepError) *failure {
+	return &failure{e.Message, e.Kind, e.Retryable, e.Applied}
+}
+
+// saying is the body of what is said of a step. What is empty is left out.
+type saying struct {
+	Completion string          `json:"completion,omitempty"`
+	Output     json.RawMessage `json:"output,omitempty"`
+	Error      *failure        `json:"error,omitempty"`
+	Deadline   time.Time       `json:"deadline,omitzero"`
+	Undo       bool            `json:"undo,omitempty"`
+	Round      int             `json:"round,omitempty"`
+	Early      string          `json:"early,omitempty"`
+	Request    string          `json:"request,omitempty"`
+}
+
+func (s saying) at(p Place) saying {
+	s.Undo, s.Round = p.Undo, p.Round
+	if p.Early {
+		s.Early = "keep"
+	}
+	return s
+}
+
+// newRequest names a request, so that all its tries are one.
+func newRequest() string { return strings.ToLower(rand.Text()) }
+
+// Complete is what Jobs says.
+func (c *Client) Complete(ctx context.Context, id string, at Place, output json.RawMessage) (makegood.Job, error) {
+	return c.say(ctx, "complete", id, at, saying{Output: output, Request: newRequest()}.at(at))
+}
+
+// Fail is what Jobs says.
+func (c *Client) Fail(ctx context.Context, id string, at Place, why makegood.StepError) (makegood.Job, error) {
+	return c.say(ctx, "fail", id, at, saying{Error: failureOf(why), Request: newRequest()}.at(at))
+}
+
+// Heartbeat is what Jobs says.
+func (c *Client) Heartbeat(ctx context.Context, id string, at Place, until time.Time) (makegood.Job, error) {
+	at.Early = false // There is nothing to keep.
+	return c.say(ctx, "heartbeat", id, at, saying{Deadline: until}.at(at))
+}
+
+func (c *Client) say(ctx context.Context, verb, id string, at Place, body saying) (job makegood.Job, err error) {
+	path := pathOf(id) + "/steps/" + url.PathEscape(at.Step) + "/" + verb
+	if _, err := c.call(ctx, http.MethodPost, path, nil, body, &job); err != nil {
+		return makegood.Job{}, fmt.Errorf("%s step %s of job %s: %w", verb, at.Step, id, err)
+	}
+	return job, nil
+}
+
+// Completion returns what whoever holds a completion token may do at this API.
+func (c *Client) Completion(token string) Completion { return holder{c, token} }
+
+// holder holds a completion token.
+type holder struct {
+	client *Client
+	token  string
+}
+
+// Complete is what Completion says.
+func (h holder) Complete(ctx context.Context, output json.RawMessage) (Standing, error) {
+	return h.say(ctx, "complete", saying{Output: output, Request: newRequest()})
+}
+
+// Fail is what Completion says.
+func (h holder) Fail(ctx context.Context, why makegood.StepError) (Standing, error) {
+	return h.say(ctx, "fail", saying{Error: failureOf(why), Request: newRequest()})
+}
+
+// Heartbeat is what Completion says.
+func (h holder) Heartbeat(ctx context.Context, until time.Time) (Standing, error) {
+	return h.say(ctx, "heartbeat", saying{Deadline: until})
+}
+
+// say sends the token in the body: addresses are logged.
+func (h holder) say(ctx context.Context, verb string, body saying) (s Standing, err error) {
+	body.Completion = h.token
+	if _, err := h.client.call(ctx, http.MethodPost, "/api/completions/"+verb, nil, body, &s); err != nil {
+		return Standing{}, fmt.Errorf("%s: %w", verb, err)
+	}
+	return s, nil
+}

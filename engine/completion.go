@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/completion"
+)
+
+// byEngine is who asks where the program that runs the engine does.
+const byEngine = "engine"
+
+// Complete ends a step that waits, with its output. What client.Jobs says of it holds.
+func (e *Engine) Complete(ctx context.Context, id string, at client.Place, output json.RawMessage) (makegood.Job, error) {
+	j, err := e.desk().Complete(ctx, addressOf(id, at), completion.Answer{Output: output})
+	return j, said("complete", id, at, err)
+}
+
+// Fail says that a step that waits has failed. What client.Jobs says of it holds.
+func (e *Engine) Fail(ctx context.Context, id string, at client.Place, why makegood.StepError) (makegood.Job, error) {
+	j, err := e.desk().Complete(ctx, addressOf(id, at), completion.Answer{Error: &why})
+	return j, said("fail", id, at, err)
+}
+
+// Heartbeat has a step wait longer. What client.Jobs says of it holds.
+func (e *Engine) Heartbeat(ctx context.Context, id string, at client.Place, until time.Time) (makegood.Job, error) {
+	j, err := e.desk().Extend(ctx, addressOf(id, at), until)
+	return j, said("heartbeat", id, at, err)
+}
+
+func (e *Engine) desk() completion.Desk { return completion.Desk{Backend: e.inner} }
+
+func addressOf(id string, at client.Place) completion.Address {
+	return completion.Address{Job: id, Place: at, By: byEngine}
+}
+
+func said(verb, id string, at client.Place, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s step %s of job %s: %w", verb, at.Step, id, plain(id, err))
+	}
+	return nil
+}
+
+// Completion returns what whoever holds a completion token may do. The token of an agent's task is its Completion.
+func (e *Engine) Completion(token string) client.Completion { return holder{e, token} }
+
+// holder holds a completion token.
+type holder struct {
+	engine *Engine
+	token  string
+}
+
+// Complete is what client.Completion says.
+func (h holder) Complete(ctx context.Context, output json.RawMessage) (client.Standing, error) {
+	s, err := h.engine.desk().CompleteByToken(ctx, h.token, completion.Answer{Output: output})
+	return h.standing("complete", s, err)
+}
+
+// Fail is what client.Completion says.
+func (h holder) Fail(ctx context.Context, why makegood.StepError) (client.Standing, error) {
+	s, err := h.engine.desk().CompleteByToken(ctx, h.token, completion.Answer{Error: &why})
+	return h.standing("fail", s, err)
+}
+
+// Heartbeat is what client.Completion says.
+func (h holder) Heartbeat(ctx context.Context, until time.Time) (client.Standing, error) {
+	s, err := h.engine.desk().ExtendByToken(ctx, h.token, until)
+	return h.standing("heartbeat", s, err)
+}
+
+func (h holder) standing(verb string, s client.Standing, err error) (client.Standing, error) {
+	if err != nil {
+		return client.Standing{}, fmt.Errorf("%s: %w", verb, err)
+	}
+	return s, nil
+}

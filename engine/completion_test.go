@@ -1,0 +1,147 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/client/folder"
+	"github.com/makegood-dev/makegood/engine"
+)
+
+const transfer = `
+name: transfer
+steps:
+  - {name: send, agent: bank}
+`
+
+// bank leaves its steps waiting, and keeps their completion tokens.
+type bank struct {
+	mu     sync.Mutex
+	tokens map[string]string
+}
+
+func (b *bank) handler() agent.Handler {
+	return agent.New("bank", agent.Do("send", func(ctx context.Context, _ json.RawMessage) (string, error) {
+		task := agent.TaskOf(ctx)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.tokens[task.Job] = task.Completion
+		return "", agent.Wait(time.Now().Add(time.Hour))
+	}))
+}
+
+func (b *bank) token(id string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.tokens[id]
+}
+
+// waitsAt waits until the first step of a job waits.
+func waitsAt(t *testing.T, jobs client.Jobs, id string) {
+	t.Helper()
+	for job, err := range jobs.Watch(t.Context(), id) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if job.Steps[0].State == makegood.Waiting {
+			return
+		}
+	}
+	t.Fatalf("job %s ended before it waited", id)
+}
+
+// What somebody outside says of a step is the same in the process and over HTTP, and so is why it is refused.
+func TestAStepIsCompletedInTheProcessAsOverHTTP(t *testing.T) {
+	b := &bank{tokens: map[string]string{}}
+	dir := t.TempDir()
+	r := run(t, engine.Options{Dir: dir, Workflows: fstest.MapFS{"t.yaml": {Data: []byte(transfer)}}, Agents: []agent.Handler{b.handler()}})
+	defer r.close(t)
+	server := httptest.NewServer(r.Handler())
+	defer server.Close()
+	over, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type door struct {
+		client.Jobs
+		byToken func(string) client.Completion
+	}
+	at := client.Place{Step: "send"}
+	var said [2][]string
+	for i, d := range []door{{r, r.Completion}, {over, over.Completion}} {
+		id, other := []string{"here", "there"}[i], []string{"here-2", "there-2"}[i]
+		for _, id := range []string{id, other} {
+			if _, err := d.Submit(t.Context(), makegood.Submission{Workflow: "transfer", ID: id, Input: json.RawMessage("1")}); err != nil {
+				t.Fatal(err)
+			}
+			waitsAt(t, d, id)
+		}
+		say := func(_ any, err error) {
+			refused, invalid := new(client.RefusedError), new(client.InvalidError)
+			switch {
+			case errors.As(err, &refused):
+				said[i] = append(said[i], "refused: "+refused.Reason)
+			case errors.As(err, &invalid):
+				said[i] = append(said[i], "invalid: "+invalid.Message)
+			case errors.Is(err, client.ErrNotFound), errors.Is(err, client.ErrCompletionToken):
+				said[i] = append(said[i], errors.Unwrap(err).Error())
+			default:
+				t.Errorf("door %d: got %v, want one of the errors of client.Jobs", i, err)
+			}
+		}
+		if j, err := d.Heartbeat(t.Context(), id, at, time.Now().Add(48*time.Hour)); err != nil || j.Steps[0].CompleteBy == nil || time.Until(*j.Steps[0].CompleteBy) < 47*time.Hour {
+			t.Errorf("heartbeat: got %+v, %v, want it to wait two days", j.Steps, err)
+		}
+		say(d.Complete(t.Context(), id, client.Place{Step: "send", Round: 7}, nil))
+		say(d.Complete(t.Context(), id, client.Place{Step: "send", Round: -7}, nil))
+		say(d.Complete(t.Context(), id, client.Place{Step: "nosuch"}, nil))
+		say(d.Complete(t.Context(), id, client.Place{Step: "No Such"}, nil))
+		say(d.Complete(t.Context(), "nobody", at, nil))
+		say(d.Fail(t.Context(), id, at, makegood.StepError{}))
+		say(d.Fail(t.Context(), id, at, makegood.StepError{Message: strings.Repeat("x", makegood.MaxReasonBytes+1)}))
+		say(d.Complete(t.Context(), id, at, json.RawMessage(`"`+strings.Repeat("x", makegood.MaxPayloadBytes)+`"`)))
+		j, err := d.Complete(t.Context(), id, at, json.RawMessage(`{"to": "bank"}`))
+		if err != nil || j.ProcessState != makegood.Processed {
+			t.Errorf("complete: got %+v, %v, want it processed", j, err)
+		}
+		if j, err = d.Get(t.Context(), id); err != nil || string(j.Steps[0].Output) != `{"to":"bank"}` {
+			t.Errorf("get: got %s, %v, want the output", j.Steps[0].Output, err)
+		}
+		holder := d.byToken(b.token(other))
+		if s, err := holder.Heartbeat(t.Context(), time.Time{}); err != nil || s.State != makegood.Waiting {
+			t.Errorf("heartbeat by token: got %+v, %v", s, err)
+		}
+		if s, err := holder.Fail(t.Context(), makegood.StepError{Message: "closed"}); err != nil || s.State != makegood.Failed {
+			t.Errorf("fail by token: got %+v, %v, want it failed", s, err)
+		}
+		say(d.byToken("no token").Complete(t.Context(), nil))
+		say(d.byToken(b.token(other)[:30]+b.token(other)[31:]).Complete(t.Context(), nil))
+		say(d.byToken(b.token(other)[:len(b.token(other))-2]+"AA").Complete(t.Context(), nil))
+	}
+	if got, want := strings.Join(said[1], "\n"), strings.Join(said[0], "\n"); got != want {
+		t.Errorf("over HTTP:\n%s\nin the process:\n%s", got, want)
+	}
+	f, err := folder.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, complete := f.Complete(t.Context(), "here", at, nil)
+	_, fail := f.Fail(t.Context(), "here", at, makegood.StepError{Message: "x"})
+	_, heartbeat := f.Heartbeat(t.Context(), "here", at, time.Time{})
+	for _, err := range []error{complete, fail, heartbeat} {
+		if !errors.Is(err, folder.ErrReadOnly) {
+			t.Errorf("a folder: got %v, want that it is only read", err)
+		}
+	}
+}

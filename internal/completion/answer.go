@@ -1,0 +1,83 @@
+package completion
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// Answer is what somebody says of a step.
+type Answer struct {
+	// Output is what it gave, nothing: null. Error, if set, is why it failed; its RetryAfter is not looked at.
+	Output json.RawMessage
+	Error  *makegood.StepError
+	// Request names the asking: the same one again is the same. Empty: what is answered does.
+	Request string
+}
+
+// event checks an answer, and returns what is told to the Scheduler.
+func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
+	e := job.StepCompleted{Place: p, Request: a.Request, By: by}
+	if len(a.Request) > makegood.MaxRequestBytes {
+		return e, invalid("request has %d bytes, the limit is %d", len(a.Request), makegood.MaxRequestBytes)
+	}
+	if a.Error != nil {
+		failure, err := failure(*a.Error)
+		e.Error = &failure
+		return e, err
+	}
+	if len(a.Output) == 0 {
+		return e, nil
+	}
+	// Canonical, so that the same value in another spelling is the same answer.
+	output, err := canonical.JSON(a.Output)
+	if err != nil {
+		return e, invalid("output is not JSON as it must be: %v", err)
+	}
+	if len(output) > makegood.MaxPayloadBytes {
+		return e, &client.InvalidError{
+			Message: fmt.Sprintf("output has %d bytes, the limit is %d", len(output), makegood.MaxPayloadBytes), Status: http.StatusRequestEntityTooLarge,
+		}
+	}
+	e.Output = wire.Inline(output)
+	return e, nil
+}
+
+// failure checks why a step failed.
+func failure(given makegood.StepError) (job.StepError, error) {
+	f := job.StepError{Message: given.Message, Kind: given.Kind, Retryable: given.Retryable, Applied: given.Applied}
+	if f.Applied == "" {
+		f.Applied = makegood.AppliedUnknown
+	}
+	switch {
+	case f.Message == "":
+		return f, invalid("error.message is missing: say why it failed")
+	case len(f.Message) > makegood.MaxReasonBytes:
+		return f, invalid("error.message has %d bytes, the limit is %d", len(f.Message), makegood.MaxReasonBytes)
+	case f.Applied != makegood.AppliedUnknown && f.Applied != makegood.AppliedNo:
+		return f, invalid("error.applied is %.40q: want %s or %s", f.Applied, makegood.AppliedUnknown, makegood.AppliedNo)
+	case f.Kind != "" && makegood.ErrorKind.Check(f.Kind) != nil:
+		return f, invalid("error.kind: %v", makegood.ErrorKind.Check(f.Kind))
+	}
+	return f, nil
+}
+
+// deadline checks a new deadline; zero says nothing.
+func deadline(until time.Time) (time.Time, error) {
+	until = makegood.Instant(until)
+	if _, err := until.MarshalJSON(); err != nil {
+		return until, invalid("deadline: %v", err)
+	}
+	return until, nil
+}
+
+func invalid(format string, args ...any) error {
+	return &client.InvalidError{Message: fmt.Sprintf(format, args...)}
+}

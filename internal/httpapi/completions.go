@@ -1,0 +1,221 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/completion"
+)
+
+// StepCompletion is the body that completes a step by its address.
+type StepCompletion struct {
+	Output  json.RawMessage `json:"output,omitempty"`
+	Undo    bool            `json:"undo,omitempty"`
+	Round   int             `json:"round,omitempty"`
+	Early   string          `json:"early,omitempty"`
+	Request string          `json:"request,omitempty"`
+}
+
+// StepFailure is the body that says by its address that a step has failed.
+type StepFailure struct {
+	Error   Failure `json:"error"`
+	Undo    bool    `json:"undo,omitempty"`
+	Round   int     `json:"round,omitempty"`
+	Early   string  `json:"early,omitempty"`
+	Request string  `json:"request,omitempty"`
+}
+
+// StepHeartbeat is the body that has a step wait longer, by its address.
+type StepHeartbeat struct {
+	Deadline time.Time `json:"deadline,omitzero"`
+	Undo     bool      `json:"undo,omitempty"`
+	Round    int       `json:"round,omitempty"`
+}
+
+// TokenCompletion, TokenFailure and TokenHeartbeat are the bodies of whoever holds the completion token of a step.
+type (
+	TokenCompletion struct {
+		Completion string          `json:"completion"`
+		Output     json.RawMessage `json:"output,omitempty"`
+		Request    string          `json:"request,omitempty"`
+	}
+	TokenFailure struct {
+		Completion string  `json:"completion"`
+		Error      Failure `json:"error"`
+		Request    string  `json:"request,omitempty"`
+	}
+	TokenHeartbeat struct {
+		Completion string    `json:"completion"`
+		Deadline   time.Time `json:"deadline,omitzero"`
+	}
+)
+
+// Failure is why a step failed, as whoever completes it says.
+type Failure struct {
+	Message   string           `json:"message"`
+	Kind      string           `json:"kind,omitempty"`
+	Retryable bool             `json:"retryable,omitempty"`
+	Applied   makegood.Applied `json:"applied,omitempty"`
+}
+
+func (f Failure) error() *makegood.StepError {
+	return &makegood.StepError{Message: f.Message, Kind: f.Kind, Retryable: f.Retryable, Applied: f.Applied}
+}
+
+// keep is what early says where an answer is kept for a step that does not wait yet.
+const keep = "keep"
+
+// completionRoutes are those of steps that wait: by their address for whoever operates the jobs, by their completion token
+// for whoever holds that.
+func completionRoutes() []route {
+	job := makegood.Job{}
+	addressed := func() map[int]any {
+		return posted(map[int]any{http.StatusOK: job, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}})
+	}
+	held := func() map[int]any {
+		return posted(map[int]any{http.StatusOK: client.Standing{}, http.StatusNotFound: Problem{}})
+	}
+	const at = "/api/jobs/{id}/steps/{step}/"
+	const address = " undo: its undo. round: refused in another round than this; without it, the round that the job is in. early: keep, an answer that comes before the step waits is kept for when it does; else it is refused."
+	const token = " Whoever holds the completion token may do nothing else, and is told nothing else of the job. 404: no job that is here has made this token."
+	const once = " The same again is the same, under the same request at any rate; another answer is refused (409, with the reason)."
+	return []route{
+		{
+			method: "POST", path: at + "complete", name: "completeStep", door: Operate, handle: (*api).completeStep, body: StepCompletion{}, limit: maxBody,
+			summary: "Complete a step that waits, with its output." + once + address + " The answer has no payloads.", answers: addressed(),
+		},
+		{
+			method: "POST", path: at + "fail", name: "failStep", door: Operate, handle: (*api).failStep, body: StepFailure{}, limit: maxOverhead,
+			summary: "Say that a step that waits has failed. retryable: it is tried again, as its workflow says. applied: no, where it is known that it had no effect." + once + address + " The answer has no payloads.", answers: addressed(),
+		},
+		{
+			method: "POST", path: at + "heartbeat", name: "heartbeatStep", door: Operate, handle: (*api).heartbeatStep, body: StepHeartbeat{},
+			summary: fmt.Sprintf("Have a step that waits wait longer: until deadline, at most %d days from now; without it, as long again as it was to wait. No deadline is moved back.", int(makegood.MaxWait.Hours()/24)),
+			answers: addressed(),
+		},
+		{
+			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: (*api).completeByToken, body: TokenCompletion{}, limit: maxBody,
+			summary: "Complete a step under its completion token, with its output." + once + token, answers: held(),
+		},
+		{
+			method: "POST", path: "/api/completions/fail", name: "failByToken", door: Complete, handle: (*api).failByToken, body: TokenFailure{}, limit: maxOverhead,
+			summary: "Say under its completion token that a step has failed." + once + token, answers: held(),
+		},
+		{
+			method: "POST", path: "/api/completions/heartbeat", name: "heartbeatByToken", door: Complete, handle: (*api).heartbeatByToken, body: TokenHeartbeat{}, limit: maxOverhead,
+			summary: "Have a step wait longer under its completion token: until deadline; without it, as long again as it was to wait." + token, answers: held(),
+		},
+	}
+}
+
+// desk takes what is said of steps.
+func (a *api) desk() completion.Desk { return completion.Desk{Backend: a.Backend, Logger: a.Logger} }
+
+// address is the step in a request's path, as its body narrows it.
+func (a *api) address(r *http.Request, at client.Place, early string) (completion.Address, error) {
+	if early != "" && early != keep {
+		return completion.Address{}, bad("early is %.40q: want %s, or nothing", early, keep)
+	}
+	at.Step, at.Early = r.PathValue("step"), early == keep
+	return completion.Address{Job: r.PathValue("id"), Place: at, By: a.Caller(r)}, nil
+}
+
+// checkRequest wants the name of a request to be one.
+func checkRequest(name string) error {
+	if name != "" && !namePattern.MatchString(name) {
+		return bad("request: want %s", namePattern)
+	}
+	return nil
+}
+
+func (a *api) completeStep(r *http.Request) (answer, error) {
+	var said StepCompletion
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
+}
+
+func (a *api) failStep(r *http.Request) (answer, error) {
+	var said StepFailure
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Error: said.Error.error(), Request: said.Request})
+}
+
+func (a *api) endStep(r *http.Request, place client.Place, early string, says completion.Answer) (answer, error) {
+	at, err := a.address(r, place, early)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := checkRequest(says.Request); err != nil {
+		return answer{}, err
+	}
+	return a.completed(r)(a.desk().Complete(r.Context(), at, says))
+}
+
+func (a *api) heartbeatStep(r *http.Request) (answer, error) {
+	var said StepHeartbeat
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	at, err := a.address(r, client.Place{Undo: said.Undo, Round: said.Round}, "")
+	if err != nil {
+		return answer{}, err
+	}
+	return a.completed(r)(a.desk().Extend(r.Context(), at, said.Deadline))
+}
+
+// completed answers with the job that a step belongs to.
+func (a *api) completed(r *http.Request) func(makegood.Job, error) (answer, error) {
+	return func(j makegood.Job, err error) (answer, error) {
+		if err != nil {
+			return answer{}, a.orDamaged(r, r.PathValue("id"), err)
+		}
+		return ok(j)
+	}
+}
+
+func (a *api) completeByToken(r *http.Request) (answer, error) {
+	var said TokenCompletion
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	return a.endByToken(r, said.Completion, completion.Answer{Output: said.Output, Request: said.Request})
+}
+
+func (a *api) failByToken(r *http.Request) (answer, error) {
+	var said TokenFailure
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	return a.endByToken(r, said.Completion, completion.Answer{Error: said.Error.error(), Request: said.Request})
+}
+
+func (a *api) endByToken(r *http.Request, token string, says completion.Answer) (answer, error) {
+	if err := checkRequest(says.Request); err != nil {
+		return answer{}, err
+	}
+	return held(a.desk().CompleteByToken(r.Context(), token, says))
+}
+
+func (a *api) heartbeatByToken(r *http.Request) (answer, error) {
+	var said TokenHeartbeat
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	return held(a.desk().ExtendByToken(r.Context(), said.Completion, said.Deadline))
+}
+
+// held answers whoever holds a token.
+func held(s client.Standing, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(s)
+}
