@@ -1,4 +1,4 @@
-//go:build kits
+//go:build kits || aws
 
 package kits_test
 
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,9 @@ import (
 
 // patience is how long a test waits for what must come; it decides nothing.
 const patience = time.Minute
+
+// slept is how long an agent has slept, in milliseconds, that shows that another has said nothing.
+const slept = 3000
 
 // message is a message in JSON, as an agent would see it or say it.
 type message = map[string]any
@@ -289,4 +293,27 @@ func task(job, action string, input any, rest ...message) given {
 	g := given{task: m}
 	g.leftMs, _ = m["timeoutMs"].(int)
 	return g
+}
+
+func wants(t *testing.T, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// failed checks a reply that tells a failure. says is what its message holds.
+func failed(t *testing.T, reply message, retryable bool, applied string, retryAfter float64, says ...string) {
+	t.Helper()
+	failure, _ := reply["error"].(message)
+	text, _ := failure["message"].(string)
+	after, _ := failure["retryAfterMs"].(float64)
+	if reply["type"] != "StepFailed" || failure["retryable"] != retryable || failure["applied"] != applied || after != retryAfter {
+		t.Errorf("got %v, want a failure, retryable %v, applied %s, retryAfterMs %v", reply, retryable, applied, retryAfter)
+	}
+	for _, part := range says {
+		if !strings.Contains(text, part) {
+			t.Errorf("got the message %.200q, want it to speak of %q", text, part)
+		}
+	}
 }

@@ -1,4 +1,4 @@
-//go:build kits
+//go:build kits || aws
 
 package kits_test
 

@@ -4,7 +4,6 @@ package kits_test
 
 import (
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -40,9 +39,6 @@ type behaviour struct {
 	rule  string
 	shows func(t *testing.T, e *engine)
 }
-
-// slept is how long an agent has slept that shows that another has said nothing.
-const slept = 3000
 
 var behaviours = []behaviour{
 	{"a task is done, and its reply says which", func(t *testing.T, e *engine) {
@@ -263,29 +259,6 @@ var behaviours = []behaviour{
 		wants(t, e.answer("k1")["output"], message{"headers": message{"Authori/zation": "Bearer 😀***; x"}})
 		failed(t, e.answer("k2"), false, "no", 0, "no secret nosuch")
 	}},
-}
-
-func wants(t *testing.T, got, want any) {
-	t.Helper()
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-}
-
-// failed checks a reply that tells a failure. says is what its message holds.
-func failed(t *testing.T, reply message, retryable bool, applied string, retryAfter float64, says ...string) {
-	t.Helper()
-	failure, _ := reply["error"].(message)
-	text, _ := failure["message"].(string)
-	after, _ := failure["retryAfterMs"].(float64)
-	if reply["type"] != "StepFailed" || failure["retryable"] != retryable || failure["applied"] != applied || after != retryAfter {
-		t.Errorf("got %v, want a failure, retryable %v, applied %s, retryAfterMs %v", reply, retryable, applied, retryAfter)
-	}
-	for _, part := range says {
-		if !strings.Contains(text, part) {
-			t.Errorf("got the message %.200q, want it to speak of %q", text, part)
-		}
-	}
 }
 
 // silent checks that nothing was said of a job, to whoever might have listened.
