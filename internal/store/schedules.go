@@ -135,18 +135,18 @@ var everything = Scheduled{
 	LastJob: "j", Skipped: 1, Problem: "p", ChangedBy: "b", Needs: 1,
 }
 
-// Begins reports whether the key of a job is a time at which something of it begins (its start, or an attempt after a
-// backoff), and not one at which silence has lasted too long.
+// Begins reports whether the key of a job is a time at which something of it begins (its start, a round, an attempt
+// after a backoff, what follows a wait), and not one at which silence has lasted too long.
 func Begins(j job.Job) bool {
 	if j.CompleteBy.IsZero() || j.ProcessState.Finished() || j.Paused() {
 		return false
 	}
-	if j.CompleteBy.Equal(j.StartAt) {
+	if j.CompleteBy.Equal(j.StartAt) || j.CompleteBy.Equal(j.NextRoundAt) {
 		return true
 	}
 	for _, s := range j.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			if a.State == job.Backoff && a.At.Equal(j.CompleteBy) {
+			if a.State == job.Backoff && a.At.Equal(j.CompleteBy) || a.State == job.Waiting && a.LookAt.Equal(j.CompleteBy) {
 				return true
 			}
 		}
