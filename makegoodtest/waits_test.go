@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,23 @@ import (
 )
 
 const day = 24 * time.Hour
+
+// page returns a workflow of docs/waiting.md.
+func page(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile("../docs/waiting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(text), "```yaml\n")[1:] {
+		workflow, _, _ := strings.Cut(block, "```")
+		if strings.HasPrefix(workflow, "name: "+name+"\n") {
+			return []byte(workflow)
+		}
+	}
+	t.Fatalf("docs/waiting.md has no workflow %s", name)
+	return nil
+}
 
 // A bank takes a transfer in, and says days later that it was made: by the completion token that it was given.
 type transfers struct {
@@ -54,16 +73,6 @@ func (b *transfers) revoke(ctx context.Context, _ struct{}, _ *any) error {
 	return nil
 }
 
-const paying = `
-name: paying
-steps:
-  - name: pay
-    agent: bank
-    undo: {action: revoke}
-  - name: ship
-    agent: warehouse
-`
-
 // services are a bank and a warehouse. Nothing may be shipped before the bank has said that it was paid.
 func payingServices(after time.Duration, answer makegoodtest.Completion) func() makegoodtest.Services {
 	return func() makegoodtest.Services {
@@ -99,7 +108,7 @@ func payingServices(after time.Duration, answer makegoodtest.Completion) func() 
 // A step is completed from outside days later, and whatever dies meanwhile, nothing that follows begins before, and the
 // answer is never lost.
 func TestACompletionDaysLaterSurvivesEveryCrash(t *testing.T) {
-	c := makegoodtest.Case{YAML: []byte(paying), Within: 5 * day, Services: payingServices(3*day, makegoodtest.Completion{Output: "paid"})}
+	c := makegoodtest.Case{YAML: page(t, "paying"), Within: 5 * day, Services: payingServices(3*day, makegoodtest.Completion{Output: "paid"})}
 	if job := makegoodtest.Run(t, c); string(job.Output("pay")) != `"paid"` {
 		t.Errorf("output %s, want what the bank said", job.Output("pay"))
 	}
@@ -109,29 +118,16 @@ func TestACompletionDaysLaterSurvivesEveryCrash(t *testing.T) {
 // One that comes before the step was stored as waiting is taken all the same.
 func TestACompletionThatIsQuickerThanTheAnswerSurvivesEveryCrash(t *testing.T) {
 	makegoodtest.CrashEverywhere(t, makegoodtest.Case{
-		YAML: []byte(paying), Services: payingServices(0, makegoodtest.Completion{Output: "paid"}),
+		YAML: page(t, "paying"), Services: payingServices(0, makegoodtest.Completion{Output: "paid"}),
 	})
 }
 
 // One that says that it failed for good has the job undone.
 func TestAFailureFromOutsideSurvivesEveryCrash(t *testing.T) {
 	makegoodtest.CrashEverywhere(t, makegoodtest.Case{
-		YAML: []byte(paying), Within: 3 * day, Services: payingServices(day, makegoodtest.Completion{Err: agent.Final(errors.New("no such account"))}),
+		YAML: page(t, "paying"), Within: 3 * day, Services: payingServices(day, makegoodtest.Completion{Err: agent.Final(errors.New("no such account"))}),
 	})
 }
-
-const cooling = `
-name: cooling
-steps:
-  - name: order
-    agent: shop
-    undo: {action: cancel}
-  - name: cool
-    agent: wait
-    with: {for: 7d}
-  - name: ship
-    agent: shop
-`
 
 func shopping(check func(makegoodtest.Job) error) func() makegoodtest.Services {
 	return func() makegoodtest.Services {
@@ -146,7 +142,7 @@ func shopping(check func(makegoodtest.Job) error) func() makegoodtest.Services {
 
 // A wait of seven days ends when they have passed, whenever the engine dies.
 func TestAWaitOfAWeekSurvivesEveryCrash(t *testing.T) {
-	c := makegoodtest.Case{YAML: []byte(cooling), Within: 8 * day, Services: shopping(func(job makegoodtest.Job) error {
+	c := makegoodtest.Case{YAML: page(t, "cooling"), Within: 8 * day, Services: shopping(func(job makegoodtest.Job) error {
 		ship := job.Attempts[len(job.Attempts)-1]
 		if job.ProcessState != makegood.Processed || ship.Action != "ship" {
 			return fmt.Errorf("it is %s, and its last attempt is %s", job.ProcessState, ship.Action)
@@ -162,7 +158,7 @@ func TestAWaitOfAWeekSurvivesEveryCrash(t *testing.T) {
 // Cancelled while it waits, a job is undone at once, and its wait is no obstacle.
 func TestAJobThatWaitsIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		job := makegoodtest.Start(t, makegoodtest.Case{YAML: []byte(cooling), Services: shopping(nil)})
+		job := makegoodtest.Start(t, makegoodtest.Case{YAML: page(t, "cooling"), Services: shopping(nil)})
 		job.AdvanceTime(2 * day)
 		job.Cancel()
 		if end := job.Wait(); end.ProcessState != makegood.Cancelled || end.Order() != "order cancel" {
@@ -170,22 +166,6 @@ func TestAJobThatWaitsIsCancelled(t *testing.T) {
 		}
 	})
 }
-
-const approving = `
-name: approving
-steps:
-  - name: ok
-    agent: approval
-    with: {choices: [approve, reject], question: "Ship ${ .job.id }?", for: 2d}
-    waiting:
-      ask: clerk
-      remind: [12h]
-      escalate: {after: 1d, ask: boss}
-      onTimeout: {output: {answer: reject}}
-  - name: ship
-    agent: shop
-    when: ${ .steps.ok.output.answer == "approve" }
-`
 
 // asked is who was asked, in order, each asking once.
 type asked struct {
@@ -209,7 +189,7 @@ func (a *asked) note(name string, q engine.Question) (first bool) {
 // An approval of two days: the clerk is asked and reminded, the boss is asked after a day, and answers. Everybody is asked at
 // every moment, whenever the engine dies, and the boss's answer counts once.
 func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
-	c := makegoodtest.Case{YAML: []byte(approving), Within: 3 * day, Services: func() makegoodtest.Services {
+	c := makegoodtest.Case{YAML: page(t, "approving"), Within: 3 * day, Services: func() makegoodtest.Services {
 		a := &asked{seen: map[string]bool{}}
 		says := make(chan makegoodtest.Completion, 100)
 		services := shopping(nil)()
@@ -241,7 +221,7 @@ func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
 // Nobody answers: the timeout says no.
 func TestAnApprovalThatNobodyGives(t *testing.T) {
 	services := shopping(nil)
-	job := makegoodtest.Run(t, makegoodtest.Case{YAML: []byte(approving), Within: 3 * day, Services: services})
+	job := makegoodtest.Run(t, makegoodtest.Case{YAML: page(t, "approving"), Within: 3 * day, Services: services})
 	if job.ProcessState != makegood.Processed || job.Order() != "" || string(job.Output("ok")) != `{"answer":"reject"}` {
 		t.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))
 	}

@@ -130,3 +130,23 @@ func TestTheMeterSaysWhatTheServerReports(t *testing.T) {
 		})
 	}
 }
+
+// A wait of a year costs three write units beside the job without it: the save that begins it moves the job's key, which is
+// two, and the one that ends it is a write.
+func TestAWaitOfAYearCostsThreeWriteUnits(t *testing.T) {
+	w, err := open(t.Context(), at(t), load{name: "waiting", steps: 2, output: inlineOutput}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	without, err := w.runWaiting(t.Context(), "wait-000000", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, err := w.runWaiting(t.Context(), "wait-000001", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if extra := with.WriteUnits - without.WriteUnits; extra != 3 {
+		t.Errorf("got %v write units more (%+v and %+v), want 3", extra, with, without)
+	}
+}
