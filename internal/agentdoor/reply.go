@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNoReply: what was sent is no reply of an agent.
-var ErrNoReply = errors.New("want the reply of an agent: StepSucceeded or StepFailed, as docs/messages.md has it")
+var ErrNoReply = errors.New("want the reply of an agent: StepSucceeded, StepFailed or StepWaiting, as docs/messages.md has it")
 
 // Reply takes what an agent replied, as it would be on a queue, and answers after it is saved. That a reply changes
 // nothing, because it came before, or too late, or does not carry the task's token, is in the verdict, and no error.

@@ -75,8 +75,8 @@ type given struct {
 	HeldMs int
 	Tasks  []struct {
 		Task struct {
-			Job, Step, Action, Token, Key string
-			Attempt                       int
+			Job, Step, Action, Token, Key, Completion string
+			Attempt                                   int
 		}
 		LockedBy              string
 		StartedAt, CompleteBy time.Time
@@ -203,6 +203,21 @@ func TestAHeartbeatTellsThatNobodyWantsTheResult(t *testing.T) {
 	check(t, err)
 	if job.ProcessState != makegood.Cancelled {
 		t.Errorf("got %s", job.ProcessState)
+	}
+}
+
+// An agent outside leaves its step to somebody else, and who has the completion token of its task completes it.
+func TestAnAgentOutsideLeavesItsStepToWait(t *testing.T) {
+	w := newOutside(t)
+	w.submit("f-1")
+	g := w.take("harbour", "", `{"instance":"h-1","wait":20}`)
+	if got := w.reply("harbour", "", g, fmt.Sprintf(`"type":"StepWaiting","deadline":%q`, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))); got != "applied" {
+		t.Errorf("got %s", got)
+	}
+	job, err := w.client.Get(t.Context(), "f-1")
+	check(t, err)
+	if job.Steps[0].State != makegood.Waiting || g.Tasks[0].Task.Completion == "" {
+		t.Errorf("got the step %s, and the completion token %q", job.Steps[0].State, g.Tasks[0].Task.Completion)
 	}
 }
 
