@@ -54,7 +54,7 @@ Exit status: 0 it is printed, or nothing is lacking; 1 bad usage, or something i
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVar(&o.agents, "agents", nil, "`names` of agents, with commas between (default: those that are linked, and http)")
+	flags.StringSliceVar(&o.agents, "agents", nil, "`names` of agents, with commas between; NAME:outside for one that runs outside of Lambda (default: those that are linked, and http)")
 	flags.StringVar(&o.check, "check", "", "`file` with a template of yours to compare")
 	completeFlag(cmd, "check", completeFiles("yaml", "yml"))
 	return cmd

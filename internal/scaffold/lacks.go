@@ -43,7 +43,7 @@ func Compare(source []byte, agents []string) (Comparison, error) {
 		return Comparison{}, err
 	}
 	var c Comparison
-	c.agents(listed(has), agents)
+	c.agents(listed(has), namesOf(agents))
 	for i := 0; i < len(want.Content); i += 2 {
 		key := want.Content[i].Value
 		if key == "Metadata" || key == "Description" {

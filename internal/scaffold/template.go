@@ -24,23 +24,41 @@ const (
 )
 
 // row is what an agent begins with; it is the template's default, too.
-const row = "    %s: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10}\n"
+const row = "    %s: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10%s}\n"
 
-// Template returns the template of this version for these agents, in this order, each with a row of its own.
+// outside stands behind the name of an agent that runs outside of Lambda (package onqueue): its function takes no tasks.
+const outside = ":outside"
+
+// Template returns the template of this version for these agents, in this order, each with a row of its own. NAME:outside is
+// one that runs outside of Lambda.
 func Template(agents []string) ([]byte, error) {
 	if len(agents) == 0 {
 		return nil, errors.New("a template has one agent at least")
 	}
 	var rows bytes.Buffer
-	for i, name := range agents {
+	names := namesOf(agents)
+	for i, name := range names {
+		takes := ""
+		if agents[i] != name {
+			takes = ", Takes: false"
+		}
 		if err := makegood.FunctionName.Check(name); err != nil {
 			return nil, err
 		}
-		if slices.Contains(agents[:i], name) {
+		if slices.Contains(names[:i], name) {
 			return nil, fmt.Errorf("the agent %s is named twice", name)
 		}
-		fmt.Fprintf(&rows, row, name)
+		fmt.Fprintf(&rows, row, name, takes)
 	}
-	text := bytes.Replace(deployed, []byte(listMark), []byte(strings.Join(agents, ", ")), 1)
+	text := bytes.Replace(deployed, []byte(listMark), []byte(strings.Join(names, ", ")), 1)
 	return bytes.Replace(text, []byte(rowsMark), rows.Bytes(), 1), nil
+}
+
+// namesOf returns the names of agents, of which some may be said to run outside.
+func namesOf(agents []string) []string {
+	names := make([]string, len(agents))
+	for i, agent := range agents {
+		names[i] = strings.TrimSuffix(agent, outside)
+	}
+	return names
 }

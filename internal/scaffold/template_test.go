@@ -148,3 +148,26 @@ func TestTheMarksAreFilled(t *testing.T) {
 		t.Error("the template has marks left")
 	}
 }
+
+// The function of an agent that runs outside takes no tasks; those of the others do.
+func TestAnAgentOutsideTakesNoTasksOnLambda(t *testing.T) {
+	text, err := Template([]string{"studio:outside", "http"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Agents: &agents [studio, http]\n", "    studio: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10, Takes: false}\n",
+		"    http: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency: 10}\n", "Enabled: !FindInMap [Agents, !Ref Agent, Takes, {DefaultValue: true}]\n",
+	} {
+		if strings.Count(string(text), want) != 1 {
+			t.Errorf("the template has %q %d times, want it once", want, strings.Count(string(text), want))
+		}
+	}
+	if _, err := Template([]string{"studio:outside", "studio"}); err == nil {
+		t.Error("an agent that is named twice is taken")
+	}
+	found, err := Compare(text, []string{"studio:outside", "http"})
+	if err != nil || len(found.Lacks) != 0 {
+		t.Errorf("compared with itself it lacks %v, %v", found.Lacks, err)
+	}
+}
