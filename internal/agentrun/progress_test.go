@@ -47,8 +47,7 @@ func TestTheLastProgressIsWrittenWithTheNextHeartbeat(t *testing.T) {
 // A step that says no heartbeat may report, too. Each of its heartbeats is a write as before, its reports are not.
 func TestProgressNeedsNoHeartbeatInTheWorkflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		w = newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
+		w := newWorld(t, func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
 			for page := range 30 {
 				time.Sleep(time.Second)
 				if err := agent.Progress(ctx, map[string]int{"page": page + 1}); err != nil {

@@ -53,7 +53,9 @@ func TestTokensAreForOneThing(t *testing.T) {
 		step string
 		undo bool
 	}{
-		{"forward", j, "charge", false}, {"undo", j, "charge", true}, {"another step", j, "ship", false},
+		{"forward", j, "charge", false},
+		{"undo", j, "charge", true},
+		{"another step", j, "ship", false},
 		{"another round", job.Job{ID: "j", Round: 2, Secret: j.Secret}, "charge", false},
 		{"another job", job.Job{ID: "k", Round: 1, Secret: j.Secret}, "charge", false},
 		{"another secret", job.Job{ID: "j", Round: 1, Secret: []byte("sixteen bytes no")}, "charge", false},

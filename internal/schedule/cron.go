@@ -40,8 +40,11 @@ var (
 	weekdays = []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}
 	months   = []string{"JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"}
 	fields   = []field{
-		{"minute", 0, 59, nil}, {"hour", 0, 23, nil}, {"day of the month", 1, 31, nil},
-		{"month", 1, 12, months}, {"day of the week", 0, 7, weekdays},
+		{"minute", 0, 59, nil},
+		{"hour", 0, 23, nil},
+		{"day of the month", 1, 31, nil},
+		{"month", 1, 12, months},
+		{"day of the week", 0, 7, weekdays},
 	}
 	words = map[string]string{
 		"@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@weekly": "0 0 * * 0",

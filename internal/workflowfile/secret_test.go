@@ -27,15 +27,19 @@ func TestSecretsStandBesideTheInput(t *testing.T) {
 	}{
 		{"x", `"${ secret(\"key\") }"`, `""`, []makegood.TaskSecret{{Name: "key"}}},
 		{"x", `"Bearer ${ secret(\"key\") }"`, `"Bearer "`, []makegood.TaskSecret{{At: 7, Name: "key"}}},
-		{"x", `{"a/b": ["1", {"~": "${ .input.user }:${ secret(\"key\") }@${ .input.n }${secret(\"k2\")}"}]}`, `{"a/b":["1",{"~":"bär:@7"}]}`,
-			[]makegood.TaskSecret{{Path: "/a~1b/1/~0", At: 4, Name: "key"}, {Path: "/a~1b/1/~0", At: 6, Name: "k2"}}},
+		{
+			"x", `{"a/b": ["1", {"~": "${ .input.user }:${ secret(\"key\") }@${ .input.n }${secret(\"k2\")}"}]}`, `{"a/b":["1",{"~":"bär:@7"}]}`,
+			[]makegood.TaskSecret{{Path: "/a~1b/1/~0", At: 4, Name: "key"}, {Path: "/a~1b/1/~0", At: 6, Name: "k2"}},
+		},
 		{"x", `{"b": "${ .input.body }"}`, `{"b":{"a":"${ secret(\"stolen\") }","secrets":[{"at":0,"name":"stolen","path":""}]}}`, nil},
 		{"x", `{"b": "$${ secret(\"no\") }"}`, `{"b":"${ secret(\"no\") }"}`, nil},
 		{"x", `{"b": "${ \"secret(1)\" }"}`, `{"b":"secret(1)"}`, nil},
 		{"x", `{"b": "${ def secret(x): x + 1; secret(1) }"}`, `{"b":2}`, nil},
-		{"http", `{"url": "https://x/${ secret(\"path\") }", "headers": {"A": "${ secret(\"a\") }"}, "body": {"k": "${ secret(\"b\") }"}}`,
+		{
+			"http", `{"url": "https://x/${ secret(\"path\") }", "headers": {"A": "${ secret(\"a\") }"}, "body": {"k": "${ secret(\"b\") }"}}`,
 			`{"body":{"k":""},"headers":{"A":""},"method":"POST","url":"https://x/"}`,
-			[]makegood.TaskSecret{{Path: "/body/k", Name: "b"}, {Path: "/headers/A", Name: "a"}, {Path: "/url", At: 10, Name: "path"}}},
+			[]makegood.TaskSecret{{Path: "/body/k", Name: "b"}, {Path: "/headers/A", Name: "a"}, {Path: "/url", At: 10, Name: "path"}},
+		},
 		{"http", `{"url": "${ secret(\"url\") }", "method": "GET"}`, `{"headers":{},"method":"GET","url":""}`, []makegood.TaskSecret{{Path: "/url", Name: "url"}}},
 	} {
 		compiled, err := FromWorkflow(makegood.Workflow{Name: "w", Steps: []makegood.Step{{Name: "a", Agent: c.agent, With: raw(c.with)}}})
