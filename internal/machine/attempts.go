@@ -73,6 +73,10 @@ func (t *turn) done(at side, output job.Payload) {
 	a.FinishedAt = t.now
 	a.Output, a.Error = output, nil
 	a.Silent, a.Cause = job.Claim{}, ""
+	if a.Completion != nil && a.Completion.Early {
+		// It never waited: what was kept for that was not what ended it.
+		a.Completion = nil
+	}
 }
 
 // noteStart keeps when an activity was first claimed.

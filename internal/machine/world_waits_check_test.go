@@ -73,12 +73,15 @@ func (x *world) checkFirst(step string, was, is job.Activity, e job.Event) {
 	}
 }
 
-// checkKept: an answer that is held counts when the attempt has ended, and one that is kept stays until it counts, or the
-// holder of the token says another thing.
+// checkKept: an answer that is held counts when the attempt has ended, and one that is kept stays until it counts, the step is
+// done without it, or the holder of the token says another thing.
 func (x *world) checkKept(step string, was, is job.Activity, e job.Event) {
 	c := was.Completion
 	if c == nil {
 		return
+	}
+	if c.Early && is.Completion == nil && is.State == job.Done {
+		return // It was done without waiting: what was kept for that is nothing any more.
 	}
 	if is.Completion == nil {
 		x.t.Fatalf("step %s has lost the answer %+v", step, c)
