@@ -11,9 +11,11 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"os"
 	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +38,7 @@ type devOptions struct {
 	replies               []string
 	outside               []string
 	alert                 string
+	publicURL             string
 	retention             retention
 	verbose               bool
 }
@@ -73,6 +76,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml and *.yml files, also in folders below, are served; where there is none of that name, those that are linked")
 	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
+	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	completeFolder(cmd, "data")
@@ -88,7 +92,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	reload.read = lookOf(o.workflows)
 	files, from, err := loadWorkflows(cmd, o.workflows, linked, named)
 	replies, replyErr := parseReplies(o.replies)
-	alertErr := checkAlert(o.alert)
+	alertErr := errors.Join(checkAlert(o.alert), o.checkPublicURL())
 	host, _, addrErr := net.SplitHostPort(o.addr)
 	if addrErr != nil {
 		addrErr = fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
@@ -106,9 +110,11 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		return exit(codeFailed, err)
 	}
 	defer http.Close()
+	links := o.publicURL
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
 		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Outside: outside, Logger: logger,
 		Notifier: newDevNotifier(logger, o.alert), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
+		Link:  func(token string) string { return links + httpapi.LinkPath(token) },
 		Asker: newDevListener(replies), Asked: slices.Sorted(maps.Keys(replies)),
 	})
 	if err != nil {
@@ -119,11 +125,14 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if err != nil {
 		return exit(codeUsage, err)
 	}
+	if links == "" {
+		links = "http://" + reachable(listener.Addr())
+	}
 	if !isLoopback(listener.Addr()) {
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Host: host, Logger: logger, Caller: localCaller(), Outside: engine.Door()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Host: host, Names: o.names(), Logger: logger, Caller: localCaller(), Outside: engine.Door()})
 	reload.define = engine.Define
 	for _, f := range files {
 		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
@@ -137,6 +146,33 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
+}
+
+// checkPublicURL refuses what no link can begin with, and leaves no slash at its end.
+func (o *devOptions) checkPublicURL() error {
+	u, err := url.Parse(o.publicURL)
+	if o.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
+		return fmt.Errorf("--public-url %s: want a URL such as https://shop.example", o.publicURL)
+	}
+	o.publicURL = strings.TrimSuffix(o.publicURL, "/")
+	return nil
+}
+
+// names are those, beside that of --addr, under which the API may be asked.
+func (o devOptions) names() []string {
+	if u, err := url.Parse(o.publicURL); err == nil && u.Hostname() != "" {
+		return []string{u.Hostname()}
+	}
+	return nil
+}
+
+// reachable is an address that leads to a listener from this machine.
+func reachable(a net.Addr) string {
+	address, err := netip.ParseAddrPort(a.String())
+	if err == nil && address.Addr().IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(int(address.Port())))
+	}
+	return a.String()
 }
 
 // inBackground starts f, and returns what ends it and waits until it has ended.

@@ -27,9 +27,15 @@ type serving struct {
 // startDev starts one whose workflow x has a single step that nobody does before an hour has passed.
 func startDev(t *testing.T) *serving {
 	t.Helper()
+	return startDevWith(t, "name: x\nsteps: [{name: a, agent: deaf}]\n")
+}
+
+// startDevWith starts one with this workflow, and these flags.
+func startDevWith(t *testing.T, workflow string, flags ...string) *serving {
+	t.Helper()
 	s := &serving{t: t, dir: t.TempDir()}
-	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: deaf}]\n")
-	process := exec.CommandContext(t.Context(), os.Args[0], "dev", "--workflows", s.dir, "--addr", "127.0.0.1:0")
+	s.write("x.yaml", workflow)
+	process := exec.CommandContext(t.Context(), os.Args[0], append([]string{"dev", "--workflows", s.dir, "--addr", "127.0.0.1:0"}, flags...)...)
 	process.Env = append(os.Environ(), asCommand+"=1")
 	stdout, outErr := process.StdoutPipe()
 	stderr, errErr := process.StderrPipe()

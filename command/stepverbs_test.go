@@ -3,7 +3,10 @@ package command
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +114,37 @@ func TestATokenIsKeptOutOfTheCommandLine(t *testing.T) {
 		t.Errorf("got %d, %s%s, want how the step stands", code, stdout, stderr)
 	}
 	wants(t, codeUsage, "no step has this completion token", "complete", "--token", token("a")[:len(token("a"))-4]+"AAAA", "--addr", url)
+}
+
+// Who is asked by makegood dev gets a link to its own page.
+func TestDevServesTheLinksOfThoseWhoAreAsked(t *testing.T) {
+	links := make(chan string, 1)
+	boss := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var q struct{ Link string }
+		if body, err := io.ReadAll(r.Body); err == nil && json.Unmarshal(body, &q) == nil && q.Link != "" {
+			links <- q.Link
+		}
+	}))
+	defer boss.Close()
+	s := startDevWith(t, "name: x\nsteps: [{name: a, agent: approval, with: {choices: [approve, reject]}, waiting: {ask: boss}}]\n", "--reply", "boss="+boss.URL)
+	wants(t, 0, "x-1", "submit", "x", "--id", "x-1", "--addr", s.url)
+	link := <-links
+	if !strings.HasPrefix(link, s.url+"/complete/c1.") {
+		t.Fatalf("got the link %s, want one to %s", link, s.url)
+	}
+	for _, give := range []func() (*http.Response, error){
+		func() (*http.Response, error) { return http.Get(link) },
+		func() (*http.Response, error) { return http.PostForm(link, url.Values{"answer": {"approve"}}) },
+	} {
+		answer, err := give()
+		must(t, err)
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("got %s, want the page", answer.Status)
+		}
+	}
+	wants(t, 0, "completed by completion token", "get", "x-1", "--addr", s.url)
+	wants(t, codeUsage, "--public-url shop: want a URL", "dev", "--public-url", "shop")
 }
 
 func TestWhatIsSaidOfAStepIsCheckedBeforeAnybodyIsAsked(t *testing.T) {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -142,6 +145,96 @@ func TestAStepIsCompletedInTheProcessAsOverHTTP(t *testing.T) {
 	for _, err := range []error{complete, fail, heartbeat} {
 		if !errors.Is(err, folder.ErrReadOnly) {
 			t.Errorf("a folder: got %v, want that it is only read", err)
+		}
+	}
+}
+
+const contract = `
+name: contract
+steps:
+  - name: sign
+    agent: approval
+    with: {choices: [approve, reject], question: "Sign ${ .input.title }?", for: 2h}
+    waiting: {ask: boss}
+`
+
+// Whoever is asked gets a link, whose page answers, and leads nowhere else. Opened it changes nothing, pressed twice it is
+// one answer, and another one, or one that is too late, is told what stands.
+func TestAnApprovalByLink(t *testing.T) {
+	asked := make(chan engine.Question, 10)
+	server := httptest.NewUnstartedServer(nil)
+	defer server.Close()
+	r := run(t, engine.Options{
+		Workflows:     fstest.MapFS{"c.yaml": {Data: []byte(contract)}},
+		Ask:           map[string]func(context.Context, engine.Question) error{"boss": func(_ context.Context, q engine.Question) error { asked <- q; return nil }},
+		CompletionURL: "http://" + server.Listener.Addr().String() + "/answers/",
+	})
+	defer r.close(t)
+	server.Config.Handler = http.StripPrefix("/answers", r.CompletionHandler())
+	server.Start()
+	link := func(id string) string {
+		t.Helper()
+		if _, err := r.Submit(t.Context(), makegood.Submission{Workflow: "contract", ID: id, Input: json.RawMessage(`{"title":"<b>it</b>"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		for q := range asked {
+			if q.Job == id {
+				return q.Link
+			}
+		}
+		return ""
+	}
+	visit := func(link string, form url.Values) (int, string) {
+		t.Helper()
+		answer, err := http.Get(link)
+		if form != nil {
+			answer.Body.Close()
+			answer, err = http.PostForm(link, form)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(text)
+	}
+	first, late := link("first"), link("late")
+	want := func(link string, form url.Values, status int, text string) {
+		t.Helper()
+		if got, page := visit(link, form); got != status || !strings.Contains(page, text) {
+			t.Errorf("%v: got %d %s, want %d and %q", form, got, page, status, text)
+		}
+	}
+	want(first, nil, http.StatusOK, "Sign &lt;b&gt;it&lt;/b&gt;?")
+	approve, reject := url.Values{"answer": {"approve"}, "request": {"r"}}, url.Values{"answer": {"reject"}, "request": {"r"}}
+	want(first, approve, http.StatusOK, "Your answer is stored")
+	want(first, approve, http.StatusOK, "Your answer is stored")
+	want(first, reject, http.StatusConflict, "answered with <strong>approve</strong>")
+	if j, err := r.Wait(t.Context(), "first"); err != nil || j.ProcessState != makegood.Processed || !strings.HasPrefix(string(j.Steps[0].Output), `{"answer":"approve","by":"completion token","at":"`) {
+		t.Errorf("got %+v, %v, want it approved", j, err)
+	}
+	if _, err := r.Ask(t.Context(), "late", makegood.Cancel, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Wait(t.Context(), "late"); err != nil {
+		t.Fatal(err)
+	}
+	want(late, approve, http.StatusConflict, "the job is Cancelled")
+	for _, elsewhere := range []string{"/api/jobs/first", "/api/jobs"} {
+		if status, page := visit(server.URL+"/answers"+elsewhere, nil); status != http.StatusForbidden {
+			t.Errorf("%s: got %d %s, want nothing but answers", elsewhere, status, page)
+		}
+	}
+}
+
+func TestALinkBeginsWithAURL(t *testing.T) {
+	for _, text := range []string{"shop.example", "ftp://shop.example", "https://", "https://shop.example?x=1", "https://a:b@shop.example", "://"} {
+		_, err := engine.Open(t.Context(), engine.Options{CompletionURL: text})
+		if err == nil || !strings.Contains(err.Error(), "Options.CompletionURL: ") {
+			t.Errorf("%s: got %v, want it refused", text, err)
 		}
 	}
 }

@@ -77,6 +77,10 @@ type Options struct {
 	// begins to wait, and reminded, at least once. One that fails is tried again with backoff, until the step waits no more;
 	// each has the time that Operator has. What they are told lets them answer: it is to be written to no log.
 	Ask map[string]func(context.Context, Question) error
+	// CompletionURL is what begins the links of those who are asked: the URL under which CompletionHandler, or Handler, is
+	// reached by them, such as https://shop.example/answers. Its host may be asked for without being one of Hosts. Empty: who
+	// is asked gets the completion token, and no link.
+	CompletionURL string
 	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
 	// as a page whose own name was made to lead to this machine would send them.
 	Hosts []string
@@ -137,6 +141,7 @@ type Engine struct {
 	http    *httpagent.Agent
 	handler http.Handler
 	outside http.Handler
+	answers http.Handler
 	agents  []workflowfile.Named
 	waiting waiting
 	closing sync.Once
@@ -172,10 +177,12 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Names: o.Hosts, Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door()}
+	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door()}
 	e.handler = httpapi.New(api)
 	api.Door = httpapi.Agents
 	e.outside = httpapi.New(api)
+	api.Door = httpapi.Complete
+	e.answers = httpapi.New(api)
 	return e, nil
 }
 
@@ -190,6 +197,7 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
 		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
+		Link:  o.link(),
 		Asked: slices.Sorted(maps.Keys(o.Ask)), Asker: askers(o.Ask),
 	}
 	for _, a := range o.Outside {
@@ -245,3 +253,9 @@ func (e *Engine) Handler() http.Handler { return e.handler }
 // Token. Give it to a listener that other machines reach, with TLS before it, and keep Handler to yourself. A request
 // for tasks may be held for makegood.MaxTaskWait, so a server's WriteTimeout must be longer.
 func (e *Engine) AgentHandler() http.Handler { return e.outside }
+
+// CompletionHandler answers the part of the HTTP API that whoever holds the completion token of a step needs, and no
+// other: the page of a link (Options.CompletionURL), and POST /api/completions/. The token alone lets them in, and only to
+// that step. Give it to a listener that those reach who are asked, with TLS before it, and keep Handler to yourself. A log of
+// requests before it has the links: leave their paths out of it.
+func (e *Engine) CompletionHandler() http.Handler { return e.answers }

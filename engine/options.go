@@ -6,17 +6,47 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/httpapi"
 )
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o), checkAsk(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL))
+}
+
+// checkCompletionURL refuses what no link can begin with.
+func checkCompletionURL(text string) error {
+	if text == "" {
+		return nil
+	}
+	if u, err := url.Parse(text); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("Options.CompletionURL: %q is no URL that a link can begin with: want one such as https://shop.example/answers", text)
+	}
+	return nil
+}
+
+// hosts are the names under which requests may ask.
+func (o Options) hosts() []string {
+	if u, err := url.Parse(o.CompletionURL); err == nil && u.Hostname() != "" {
+		return append(slices.Clone(o.Hosts), u.Hostname())
+	}
+	return o.Hosts
+}
+
+// link makes the links of those who are asked; nil: there are none.
+func (o Options) link() func(token string) string {
+	if o.CompletionURL == "" {
+		return nil
+	}
+	return func(token string) string { return strings.TrimSuffix(o.CompletionURL, "/") + httpapi.LinkPath(token) }
 }
 
 func checkDir(dir string) error {

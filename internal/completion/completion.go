@@ -5,6 +5,7 @@ package completion
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,8 @@ type Backend interface {
 	Extend(ctx context.Context, id string, e job.WaitExtended) (job.Job, machine.Verdict, error)
 	// Job reads a job, also one that comes with store.ErrNewer.
 	Job(ctx context.Context, id string) (job.Job, error)
+	// Asks says what is asked of whoever holds a genuine completion token.
+	Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error)
 }
 
 // Desk takes completions. Beside the errors of its Backend it returns *client.InvalidError, *client.RefusedError and, for
@@ -142,6 +145,54 @@ func (d Desk) Holder(ctx context.Context, token string) (job.Job, job.Place, err
 		return job.Job{}, p, client.ErrCompletionToken
 	}
 	return j, p, nil
+}
+
+// Look is what whoever holds a completion token sees of a step.
+type Look struct {
+	// Job is the job's id, Step the step's name; Undo: it is the step's undo.
+	Job, Step string
+	Undo      bool
+	makegood.Activity
+	// Answer is what an approval was answered with; empty: nothing yet, or it is none.
+	Answer string
+	scheduler.Asked
+}
+
+// Look returns what whoever holds a completion token sees. It changes nothing.
+func (d Desk) Look(ctx context.Context, token string) (Look, error) {
+	j, p, err := d.Holder(ctx, token)
+	if err != nil {
+		return Look{}, err
+	}
+	asked, err := d.Backend.Asks(ctx, j, p)
+	if err != nil {
+		return Look{}, err
+	}
+	look := Look{Job: j.ID, Step: p.Step, Undo: p.Undo, Asked: asked}
+	if p.Round != j.Round {
+		return look, nil // What there is to see is of another round.
+	}
+	look.Activity = ActivityOf(j, p)
+	if asked.Choices != nil {
+		look.Answer = answerOf(j, p)
+	}
+	return look, nil
+}
+
+// answerOf is the answer in the output of an approval.
+func answerOf(j job.Job, p job.Place) string {
+	s, _ := j.Step(p.Step)
+	output := s.Forward.Output
+	if p.Undo {
+		output = s.Undo.Output
+	}
+	var says struct {
+		Answer string `json:"answer"`
+	}
+	if json.Unmarshal(output.Inline, &says) != nil {
+		return "" // It has none, or a workflow gave it another output when nobody answered.
+	}
+	return says.Answer
 }
 
 func (at Address) check() (job.Place, error) {

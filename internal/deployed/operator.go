@@ -86,6 +86,11 @@ func (o *operator) Extend(ctx context.Context, id string, e job.WaitExtended) (j
 	return o.scheduler.Extend(ctx, id, e)
 }
 
+// Asks says what is asked of whoever holds a completion token; see httpapi.Backend.
+func (o *operator) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error) {
+	return o.scheduler.Asks(ctx, j, p)
+}
+
 // AuditPage reads a page of all jobs, and says which of them stand still; see httpapi.Backend.
 func (o *operator) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	page, next, err := o.Store.AuditPage(ctx, cursor, limit)

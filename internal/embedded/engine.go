@@ -354,6 +354,11 @@ func (e *Engine) Extend(ctx context.Context, id string, w job.WaitExtended) (job
 	return e.scheduler.Extend(ctx, id, w)
 }
 
+// Asks says what is asked of whoever holds a completion token; see scheduler.Asks.
+func (e *Engine) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error) {
+	return e.scheduler.Asks(ctx, j, p)
+}
+
 // Job reads a job.
 func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 	return e.store.Load(ctx, id)

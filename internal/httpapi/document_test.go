@@ -150,6 +150,10 @@ func (b broken) Extend(context.Context, string, job.WaitExtended) (job.Job, mach
 	return job.Job{}, machine.Verdict{}, b.err
 }
 
+func (b broken) Asks(context.Context, job.Job, job.Place) (scheduler.Asked, error) {
+	return scheduler.Asked{}, b.err
+}
+
 func (b broken) Wake(context.Context, string) (job.Job, machine.Verdict, error) {
 	return job.Job{}, machine.Verdict{}, b.err
 }

@@ -13,6 +13,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
@@ -117,6 +118,9 @@ type Config struct {
 type api struct {
 	Config
 	document []byte
+	// link is the page of a link, linkPolicy what a browser lets it do.
+	link       *template.Template
+	linkPolicy string
 }
 
 // New returns the handler of the API.
@@ -130,13 +134,17 @@ func New(c Config) http.Handler {
 	if c.Caller == nil {
 		c.Caller = func(*http.Request) string { return Local }
 	}
-	a := &api{Config: c, document: Document()}
+	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy()}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") {
 			continue
 		}
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { a.serve(w, req, r) })
+	}
+	if c.Door == "" || c.Door == Complete {
+		mux.HandleFunc("GET "+linkPattern, patiently(a.showLink))
+		mux.HandleFunc("POST "+linkPattern, patiently(a.answerLink))
 	}
 	return a.guard(a.strangers(mux))
 }

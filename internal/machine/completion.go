@@ -100,6 +100,26 @@ func isSame(a *job.Activity, c job.Completion) bool {
 	}
 }
 
+// ClosedTo says why the step of a completion token takes no answer now; empty: it takes one.
+func ClosedTo(w makegood.Workflow, j job.Job, p job.Place) string {
+	t := turn{w: w, job: &j}
+	at, verdict := t.place(p)
+	if verdict.Kind != Applied {
+		return verdict.Reason
+	}
+	return t.closedTo(at, job.StepCompleted{Place: p})
+}
+
+// Choices are the answers that a step, or its undo, takes that is an approval; none: any output.
+func Choices(w makegood.Workflow, step string, undo bool) []string {
+	for _, s := range w.Steps {
+		if s.Name == step {
+			return choices(s, undo)
+		}
+	}
+	return nil
+}
+
 // or returns the first of two texts that says something.
 func or(a, b string) string {
 	if a == "" {

@@ -41,7 +41,7 @@ func (s *Scheduler) askOne(ctx context.Context, w *work, q machine.Question) err
 	if s.config.Asker == nil {
 		return fmt.Errorf("nobody is registered here who could be asked: %v", q.To)
 	}
-	text, err := s.question(ctx, w, q)
+	text, err := s.questionOf(ctx, w.moved, q.Step, q.Undo)
 	if err != nil {
 		return err
 	}
@@ -60,12 +60,12 @@ func (s *Scheduler) askOne(ctx context.Context, w *work, q machine.Question) err
 	return nil
 }
 
-// question is the text of an approval's question; of another step there is none.
-func (s *Scheduler) question(ctx context.Context, w *work, q machine.Question) (string, error) {
-	if machine.AgentOf(w.moved.compiled.Workflow, q.Step, q.Undo) != makegood.AgentApproval {
+// questionOf is the text of an approval's question; of another step there is none.
+func (s *Scheduler) questionOf(ctx context.Context, m moved, step string, undo bool) (string, error) {
+	if machine.AgentOf(m.compiled.Workflow, step, undo) != makegood.AgentApproval {
 		return "", nil
 	}
-	with, err := w.moved.values.input(ctx, w.moved.job, machine.Want{Step: q.Step, Undo: q.Undo})
+	with, err := m.values.input(ctx, m.job, machine.Want{Step: step, Undo: undo})
 	if err != nil {
 		return "", err
 	}

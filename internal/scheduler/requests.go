@@ -28,6 +28,32 @@ func (s *Scheduler) Extend(ctx context.Context, id string, e job.WaitExtended) (
 	return s.moveAtOnce(ctx, id, e)
 }
 
+// Asked is what whoever holds the completion token of a step is asked.
+type Asked struct {
+	// Closed says why the step takes no answer; empty: it takes one.
+	Closed string
+	// Text is an approval's question, as long as it takes an answer; Choices are its answers, none: any output.
+	Text    string
+	Choices []string
+}
+
+// Asks says what is asked of whoever holds a completion token, which must be genuine. It changes nothing. A *NewerError where
+// a newer release must say.
+func (s *Scheduler) Asks(ctx context.Context, j job.Job, p job.Place) (Asked, error) {
+	compiled, err := s.definition(ctx, j.Definition)
+	if err != nil {
+		return Asked{}, fmt.Errorf("definition %s of job %s: %w", j.Definition, j.ID, err)
+	}
+	asked := Asked{Closed: machine.ClosedTo(compiled.Workflow, j, p), Choices: machine.Choices(compiled.Workflow, p.Step, p.Undo)}
+	if asked.Closed != "" {
+		return asked, nil
+	}
+	v := newValues(s.config.Payloads, compiled, s.turns)
+	v.birth = j.Birth
+	asked.Text, err = s.questionOf(ctx, moved{compiled: compiled, values: v, job: j}, p.Step, p.Undo)
+	return asked, err
+}
+
 // Wake looks at a job that has lost its key, or stands still, does what is due, and gives it a key that is right; any other
 // it leaves alone. It answers after that is saved.
 func (s *Scheduler) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {

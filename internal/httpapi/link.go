@@ -1,0 +1,200 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html/template"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/completion"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+const (
+	// linkPattern is where the link of a completion token leads. It shows on GET, and answers on POST only: whoever scans
+	// mail opens links.
+	linkPattern = "/complete/{token}"
+	// maxForm is how large the form of a link may be, in bytes: each byte of an output may become three.
+	maxForm = 3*makegood.MaxPayloadBytes + maxOverhead
+)
+
+// LinkPath is the path of the link of a completion token, below where the API is.
+func LinkPath(token string) string { return strings.Replace(linkPattern, "{token}", token, 1) }
+
+//go:embed link.html
+var linkSource string
+
+//go:embed link.css
+var linkStyle string
+
+// linkPage is what a link shows.
+type linkPage struct {
+	completion.Look
+	// Found: the token is that of a step. Open: it takes an answer.
+	Found, Open bool
+	// Said is what became of an answer; Wrong: it was not taken.
+	Said  string
+	Wrong bool
+	// Output and Reason are what was filled in before.
+	Output, Reason string
+	// Request names the answer: a button that is pressed twice is one.
+	Request string
+	Style   template.CSS
+}
+
+// parseLink reads the page's template. It panics where the template is none: a test would have seen it.
+func parseLink() *template.Template {
+	return template.Must(template.New("link").Funcs(template.FuncMap{
+		"moment": func(t *time.Time) string { return t.UTC().Format("Monday, 2 January 2006, 15:04 UTC") },
+	}).Parse(linkSource))
+}
+
+// linkPolicy lets the page load nothing but its own style, send its form nowhere else, and stand in no other page.
+func linkPolicy() string {
+	sum := sha256.Sum256([]byte(linkStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+}
+
+// patiently bounds how long the store may take.
+func patiently(h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), handleTimeout)
+		defer cancel()
+		h(w, r.WithContext(ctx))
+	}
+}
+
+// showLink shows the step of a link.
+func (a *api) showLink(w http.ResponseWriter, r *http.Request) {
+	a.showStep(w, r, http.StatusOK, linkPage{})
+}
+
+// showStep shows how the step of a link stands now, with what became of an answer.
+func (a *api) showStep(w http.ResponseWriter, r *http.Request, status int, p linkPage) {
+	look, err := a.desk().Look(r.Context(), r.PathValue("token"))
+	if err != nil {
+		problem := a.linkProblem(r, err)
+		status, p.Said, p.Wrong = problem.status, problem.body.Error, true
+		a.writeLink(w, status, p)
+		return
+	}
+	p.Look, p.Found, p.Open = look, true, look.Closed == ""
+	p.Request = rand.Text()
+	a.writeLink(w, status, p)
+}
+
+// answerLink takes the answer that a person gives on the page of a link.
+func (a *api) answerLink(w http.ResponseWriter, r *http.Request) {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		a.showStep(w, r, http.StatusUnsupportedMediaType, linkPage{Said: "this is not the form of this page", Wrong: true})
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		problem := a.linkProblem(r, formError(err))
+		a.showStep(w, r, problem.status, linkPage{Said: problem.body.Error, Wrong: true})
+		return
+	}
+	said, err := readForm(r)
+	if err == nil {
+		_, err = a.desk().CompleteByToken(r.Context(), r.PathValue("token"), said)
+	}
+	if err != nil {
+		problem := a.linkProblem(r, err)
+		a.showStep(w, r, problem.status, linkPage{Said: problem.body.Error, Wrong: true, Output: r.PostForm.Get("output"), Reason: r.PostForm.Get("reason")})
+		return
+	}
+	a.showStep(w, r, http.StatusOK, linkPage{Said: "Your answer is stored. Thank you."})
+}
+
+// formError is what is wrong with a form that could not be read.
+func formError(err error) error {
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		return err
+	}
+	return bad("the form cannot be read")
+}
+
+// readForm reads the answer in a form: that of a button, an output, or a reason why it failed. Each answer on a page has a
+// name of its own: pressed twice it is one, and another button is another.
+func readForm(r *http.Request) (said completion.Answer, err error) {
+	form := r.PostForm
+	name := form.Get("request")
+	if err := checkRequest(name); err != nil {
+		return said, err
+	}
+	switch does := form.Get("do"); {
+	case form.Has("answer"):
+		if said.Output, err = json.Marshal(form.Get("answer")); err != nil {
+			return said, bad("answer: %v", err)
+		}
+	case does == "complete":
+		said.Output = json.RawMessage(strings.TrimSpace(form.Get("output")))
+	case does == "fail":
+		said.Error = &makegood.StepError{Message: strings.TrimSpace(form.Get("reason")), Retryable: true}
+		if said.Error.Message == "" {
+			return said, bad("say why it failed")
+		}
+	default:
+		return said, bad("press one of the buttons")
+	}
+	if name != "" {
+		// As much of it as leaves room for what it answers.
+		content := slices.Concat(said.Output, []byte(form.Get("reason")))
+		said.Request = name[:min(len(name), makegood.MaxRequestBytes/2)] + "." + job.ShortHash(form.Get("do")+"\n"+string(content))
+	}
+	return said, nil
+}
+
+// linkProblem is what a person is told who opened a link.
+func (a *api) linkProblem(r *http.Request, err error) *problem {
+	refused, invalid := new(client.RefusedError), new(client.InvalidError)
+	switch p := a.problemOf(r, err); {
+	case errors.As(err, &refused):
+		return newProblem(http.StatusConflict, "Your answer was not taken: %s.", refused.Reason)
+	case errors.Is(err, client.ErrCompletionToken), errors.As(err, &invalid) && strings.HasPrefix(invalid.Message, "completion: "):
+		return newProblem(http.StatusNotFound, "This link leads to no step: it is not whole, or the job is gone.")
+	case p.status == http.StatusServiceUnavailable:
+		p.body.Error = "This cannot be answered just now. Please try again in a minute; the same answer twice is one answer."
+		return p
+	default:
+		return p
+	}
+}
+
+// writeLink writes the page.
+func (a *api) writeLink(w http.ResponseWriter, status int, p linkPage) {
+	p.Style = template.CSS(linkStyle) //nolint:gosec // it is ours
+	var page bytes.Buffer
+	if err := a.link.Execute(&page, p); err != nil {
+		panic("httpapi: the page of a link cannot be written: " + err.Error())
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(page.Len()))
+	// The address is what lets one answer: no other page may hear of it, and no index.
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Content-Security-Policy", a.linkPolicy)
+	if status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", strconv.Itoa(retryAfterDeployment))
+	}
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes()) // Whoever has gone opens it again.
+}
