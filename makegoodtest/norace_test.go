@@ -1,0 +1,5 @@
+//go:build !race
+
+package makegoodtest_test
+
+const raced = false
