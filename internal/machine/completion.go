@@ -57,7 +57,21 @@ func GenuineCompletion(j job.Job, p job.Place) bool {
 }
 
 // completed takes an answer from outside. The first wins, the same again is the same, and a later one is told what stands.
+// After a failure the step may be tried again, so that it was given is remembered for as long as a request is.
 func (t *turn) completed(e job.StepCompleted) Verdict {
+	name := job.ShortHash(e.Cause())
+	isFailure := e.Error != nil && e.Request != ""
+	if isFailure && slices.Contains(t.job.Requests, name) && (e.Token == "" || GenuineCompletion(*t.job, e.Place)) {
+		return Verdict{Kind: Duplicate, Reason: "this answer was given before"}
+	}
+	verdict := t.answered(e)
+	if isFailure && verdict.Kind == Applied {
+		t.remember(name)
+	}
+	return verdict
+}
+
+func (t *turn) answered(e job.StepCompleted) Verdict {
 	at, verdict := t.place(e.Place)
 	if verdict.Kind != Applied {
 		return verdict

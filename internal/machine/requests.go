@@ -103,10 +103,15 @@ func (t *turn) requested(e job.Requested) Verdict {
 		t.job.RequestedBy = makegood.Clip(e.By)
 	}
 	if verdict.Kind == Applied && e.Request != "" {
-		t.job.Requests = append(t.job.Requests, name)
-		t.job.Requests = t.job.Requests[max(0, len(t.job.Requests)-makegood.MaxRequests):]
+		t.remember(name)
 	}
 	return verdict
+}
+
+// remember keeps the name of what was granted, so that the same again is a duplicate.
+func (t *turn) remember(name string) {
+	t.job.Requests = append(t.job.Requests, name)
+	t.job.Requests = t.job.Requests[max(0, len(t.job.Requests)-makegood.MaxRequests):]
 }
 
 // requestName is what a job remembers of a request: short, whatever name its submitter gave it.

@@ -32,6 +32,8 @@ const (
 	doWipe
 	doRestart
 	doPowerLoss
+	doHand
+	doSay
 )
 
 // found is a state that one action leads to.
@@ -58,6 +60,7 @@ func (m *model) next(s *state) []found {
 		}
 		m.lie(s, uint8(i))
 	}
+	m.words(s)
 	m.world(s)
 	return m.founds
 }
@@ -173,6 +176,12 @@ func (m *model) deliveries(s *state, i uint8) {
 	for seq := uint8(1); seq < 8; seq++ {
 		if s.told&(1<<seq) != 0 {
 			take(event{kind: evTold, n: seq}, false)
+		}
+	}
+	for k := range m.config.Words {
+		// To take it may close an attempt that nobody claimed, which costs a number each time that a Scheduler dies of it.
+		if out, _ := s.job.steps[0].out(); s.said&(1<<k) != 0 && (out == nil || s.burnt(0) < maxBurnt) {
+			take(event{kind: evWord, n: uint8(k)}, false)
 		}
 	}
 	for k := range m.config.Verbs {

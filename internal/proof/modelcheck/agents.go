@@ -24,6 +24,11 @@ func (m *model) agents(s *state, i, n uint8) {
 		m.effect(s, i, n, undo, round)
 		m.failures(s, i, n, undo)
 		m.heartbeat(s, i, n, undo)
+		if !undo {
+			m.hand(s, i, n)
+		}
+	case runHanded:
+		m.answer(s, i, n, replyWaiting, false)
 	case runEffected:
 		m.answer(s, i, n, replySucceeded, false)
 		if m.config.Unknown && (!undo || m.config.UndoFails) {
@@ -67,7 +72,7 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 		return fmt.Sprintf("attempt %d of s%d starts after it was closed", n, i)
 	}
 	for other, run := range s.runs[i] {
-		if life := run & runLife; life >= runClaimed && life <= runRefused && run&ranSilent == 0 {
+		if life := run & runLife; life >= runClaimed && life <= runHanded && run&ranSilent == 0 {
 			return fmt.Sprintf("attempt %d of s%d starts while %d runs, which was not closed", n, i, other)
 		}
 	}
@@ -77,6 +82,8 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 	for k := range m.w.Steps {
 		ledger := s.remote[k][round]
 		switch {
+		case !undo && m.needs[i][k] && s.works(k):
+			return fmt.Sprintf("s%d starts, and an agent works on s%d, which it needs", i, k)
 		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && !m.through(s, uint8(k), round):
 			return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)
 		case undo && m.needs[k][i] && m.w.Steps[k].CanUndo() && ledger&(ledgerApplied|ledgerUndone) == ledgerApplied:
@@ -87,6 +94,16 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 		return fmt.Sprintf("s%d starts, but none of those is done of which it needs any", i)
 	}
 	return ""
+}
+
+// works reports whether an agent works on a step, whose attempt was not closed.
+func (s *state) works(i int) bool {
+	for _, run := range s.runs[i] {
+		if life := run & runLife; life >= runClaimed && life <= runHanded && run&ranSilent == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // through reports whether a step is done, or was passed by, as a step of which another needs all.

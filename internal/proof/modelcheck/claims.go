@@ -65,7 +65,7 @@ func (m *model) misclosed(s *state, a ask, it item, next store.ClaimItem, found 
 	run := &s.runs[i][n]
 	out, undo := s.job.steps[i].out()
 	switch {
-	case a.mark && out != nil && out.attempt == n && undo != s.job.forwards():
+	case a.mark && out != nil && out.attempt == n && undo != s.job.forwards() && (out.word == 0 || out.how != wordHeld):
 		return name + " is marked as unwanted, and is wanted"
 	case it.attempt > n && small(next.Attempt) <= n:
 		return fmt.Sprintf("closing %s writes over attempt %d", name, it.attempt)

@@ -192,6 +192,18 @@ func smallWorlds() []Config {
 			Name: "cancel, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
 			Heartbeats: true, Slow: true, Single: true,
 		},
+		{
+			Name: "waits, two answers", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1}.workflow(),
+			Waits: true, Words: []Word{{}, {}}, Single: true,
+		},
+		{
+			Name: "waits, an answer by address, cancelled", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Waits: true, Words: []Word{{}, {Address: true}}, Single: true,
+		},
+		{
+			Name: "waits, an answer that it failed", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1}.workflow(),
+			Waits: true, Words: []Word{{}, {Fails: true}}, Single: true,
+		},
 	}
 }
 
@@ -258,6 +270,22 @@ func largeJobs() []Config {
 
 func largeWorlds() []Config {
 	return []Config{
+		{
+			Name: "waits, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 1}.workflow(),
+			Waits: true, Words: []Word{{}, {}},
+		},
+		{
+			Name: "waits, tried again", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(),
+			Unknown: true, Waits: true, Words: []Word{{}}, Single: true,
+		},
+		{
+			Name: "waits, paused and cancelled", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(),
+			Verbs: verbs(makegood.Pause, makegood.Resume, makegood.Cancel), Waits: true, Words: []Word{{}}, Single: true,
+		},
+		{
+			Name: "waits, restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Waits: true, Words: []Word{{}}, Restarts: 1, Power: true, Single: true,
+		},
 		{
 			Name: "weeks, undone", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
 			Weeks: 2, Single: true,

@@ -214,11 +214,14 @@ func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) s
 	if d, ok := e.(job.DeadlinePassed); ok && d.Key.Equal(timeOf(staleKey)) {
 		return "DeadlinePassed acted with a key that is not the one stored"
 	}
-	if _, v := m.apply(after, e, facts); v.Kind == machine.Applied && !m.overdue(facts) {
+	if _, v := m.apply(after, e, facts); v.Kind == machine.Applied && !m.overdue(facts) && !keepsKey(before, after, e) {
 		return fmt.Sprintf("%T is applied twice", e)
 	}
 	if before.Desired != makegood.Processed && after.Desired == makegood.Processed && after.Round == before.Round {
 		return "what was given up is wanted again in the same round"
+	}
+	if broken := judgeWords(before, after, e); broken != "" {
+		return broken
 	}
 	failures := 0
 	for i, s := range after.Steps {

@@ -53,7 +53,7 @@ func (m *model) over(s *state) string {
 		out, undo := s.job.steps[i].out()
 		for n := uint8(1); n < maxAttempt; n++ {
 			is := out != nil && out.attempt == n
-			if run := s.runs[i][n]; !is && run&runLife >= runClaimed && run&runLife <= runRefused && run&ranSilent == 0 {
+			if run := s.runs[i][n]; !is && run&runLife >= runClaimed && run&runLife <= runHanded && run&ranSilent == 0 {
 				return fmt.Sprintf("attempt %d of s%d is over, and runs", n, i)
 			}
 			if s.tasks[i][n]&taskSent == 0 || is && (out.closing || s.job.live() && undo != s.job.forwards()) {
@@ -88,6 +88,9 @@ func (m *model) index(s *state) string {
 		due = min(due, st.forward.look, st.undo.look)
 		if j.live() {
 			due = min(due, st.forward.backoff(), st.undo.backoff())
+			if st.forward.state == stWaiting {
+				due = min(due, st.forward.due)
+			}
 		}
 	}
 	if j.live() && j.forwards() {

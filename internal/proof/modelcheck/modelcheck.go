@@ -42,6 +42,9 @@ type Config struct {
 	Lies uint8
 	// Folds lets two messages come in one batch.
 	Folds bool
+	// Waits lets the agent of the first step answer that it waits, and Words are what those outside may say of it then.
+	Waits bool
+	Words []Word
 	// Slow lets time pass, and others write, between loading, each finding out, and deciding.
 	Slow bool
 	// Single leaves one Scheduler, of two.

@@ -40,6 +40,7 @@ const (
 	evTold
 	evClosed // AttemptClosed: what was found is among the facts of the actor
 	evInterrupted
+	evWord // StepCompleted, by those outside
 )
 
 // activity is a job.Activity without what decides nothing.
@@ -53,6 +54,8 @@ type activity struct {
 	unknown   bool
 	closing   bool
 	cause     event
+	// word is the last that was said of it from outside, from 1; how is whether it waits for the end of an attempt.
+	word, how uint8
 }
 
 // step is a job.StepState. age says how long ago its latest attempt was opened, if it is out: 1 is longer than
@@ -159,6 +162,7 @@ const (
 	runClaimed  uint8 = iota + 1
 	runEffected       // the remote did it, or undid it
 	runRefused        // the remote refused it, for it has been undone
+	runHanded         // somebody outside will complete the step
 	runReplied
 	runDead
 	runLife = 7 // the bits of the above
@@ -177,6 +181,7 @@ const (
 	replyFailed          // may be tried again; not applied
 	replyFinal           // final; not applied
 	replyUnknown         // may be tried again; perhaps applied
+	replyWaiting         // somebody outside completes the step
 )
 
 // A task as sent: taskSent, perhaps taskUndo, the round in its key times taskRound, and its age times taskAge.
@@ -216,6 +221,8 @@ type state struct {
 	asked   uint8 // requests that were made
 	// run is which one of the embedded engine this is, weeks how many have passed, lies how often agents lied.
 	run, weeks, lies uint8
+	// handed are the steps that agents have handed to those outside, a bit each, and said the words that those gave.
+	handed, said uint8
 }
 
 // out returns the activity of a step that is with its agent.
@@ -271,7 +278,7 @@ func (j *record) settle() {
 			if a.state != stDispatched {
 				a.look = never
 			}
-			if a.state != stDispatched && a.state != stBackoff {
+			if a.state != stDispatched && a.state != stBackoff && a.state != stWaiting {
 				a.due, a.resent = never, 0
 			}
 		}
@@ -374,6 +381,8 @@ func (e event) String() string {
 		return fmt.Sprintf("request %d", e.n)
 	case evTold:
 		return fmt.Sprintf("Told %d", e.n)
+	case evWord:
+		return fmt.Sprintf("word %d from outside", e.n)
 	case evClosed:
 		return fmt.Sprintf("AttemptClosed of s%d#%d", e.step, e.n)
 	case evInterrupted:
@@ -383,7 +392,7 @@ func (e event) String() string {
 	}
 }
 
-var replyNames = [...]string{"none", "succeeded", "failed, not applied", "failed for good, not applied", "failed, perhaps applied"}
+var replyNames = [...]string{"none", "succeeded", "failed, not applied", "failed for good, not applied", "failed, perhaps applied", "it waits"}
 
 // before sorts Schedulers, for it does not matter which of them is which.
 func (x *actor) before(y *actor) bool {
@@ -428,7 +437,7 @@ func (x *actor) bytes() []byte {
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
 				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
-				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing),
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), a.word, a.how,
 			)
 			b = a.cause.bytes(b)
 		}

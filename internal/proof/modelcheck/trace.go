@@ -53,6 +53,10 @@ func (m *model) describe(a action) string {
 			return fmt.Sprintf("%s announces %d", scheduler, a.n)
 		}
 		return scheduler + " sends the task " + attempt
+	case doHand:
+		return "the agent of " + attempt + " hands it to somebody outside"
+	case doSay:
+		return fmt.Sprintf("somebody outside gives word %d", a.n)
 	case doRefuse:
 		return "the queue refuses the task " + attempt
 	case doCrash:
@@ -137,6 +141,9 @@ func (m *model) say(a activity) string {
 	}
 	if a.look != never {
 		text += " look " + a.look.String()
+	}
+	if a.word > 0 {
+		text += fmt.Sprintf(", word %d %s", a.word-1, [...]string{"taken", "held"}[a.how])
 	}
 	if a.closing {
 		text += ", closing"

@@ -29,12 +29,13 @@ var (
 	states     = makegood.ProcessStates()
 	activities = []job.ActivityState{
 		job.NotStarted, job.Dispatched, job.Backoff, job.Done, job.Skipped,
-		job.Failed, job.Withdrawn, job.Irreversible,
+		job.Failed, job.Withdrawn, job.Irreversible, job.Waiting,
 	}
 	stDispatched   = uint8(slices.Index(activities, job.Dispatched))
 	stBackoff      = uint8(slices.Index(activities, job.Backoff))
 	stDone         = uint8(slices.Index(activities, job.Done))
 	stSkipped      = uint8(slices.Index(activities, job.Skipped))
+	stWaiting      = uint8(slices.Index(activities, job.Waiting))
 	stIrreversible = uint8(slices.Index(activities, job.Irreversible))
 
 	findings = []job.Finding{
@@ -239,6 +240,9 @@ func (m *model) causeOf(text string) event {
 		e = m.causeOf(strings.TrimPrefix(text, "refused:"))
 		e.kind = evRefused
 		return e
+	case strings.HasPrefix(text, "completed:"):
+		e, _ = m.wordOf(text)
+		return e
 	case strings.Contains(text, ":"):
 		for i := range m.config.Verbs {
 			if m.causeText(event{kind: evRequest, n: uint8(i)}) == text {
@@ -280,6 +284,8 @@ func (m *model) event(e, asked event, q question) job.Event {
 			}
 		}
 		panic("modelcheck: nothing is known of a closing")
+	case evWord:
+		return m.completion(e.n)
 	case evReply:
 		return m.reply(e)
 	default:
@@ -291,6 +297,9 @@ func (m *model) event(e, asked event, q question) job.Event {
 func (m *model) reply(e event) job.Event {
 	r := job.Reply{
 		Step: stepName(int(e.step)), Attempt: int(e.n), LockedBy: lockedBy(e.n), Token: token(int(e.step), int(e.n)),
+	}
+	if e.code == replyWaiting {
+		return job.StepWaiting{Reply: r, Deadline: base.Add(waitFor.Std())}
 	}
 	failure := job.StepError{Message: "no", Retryable: e.code != replyFinal, Applied: makegood.AppliedNo}
 	failure.RetryAfter = m.w.Steps[e.step].Retry.Max
@@ -350,7 +359,10 @@ func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 			a.Silent.LockedBy = lockedBy(c.silent)
 		}
 	}
+	a.Completion = m.fullWord(c.word, c.how)
 	switch c.state {
+	case stWaiting:
+		waitingActivity(&a, c.due)
 	case stBackoff:
 		a.At = timeOf(c.due)
 	case stDispatched:
@@ -419,7 +431,10 @@ func (m *model) compactActivity(i int, a job.Activity) activity {
 		unknown: a.Unknown, closing: a.Closing, due: never, look: never,
 	}
 	c.nameless = c.silent > 0 && byOf(a.Silent.LockedBy) != byAgent
+	c.word, c.how = m.compactWord(a.Completion)
 	switch a.State {
+	case job.Waiting:
+		c.due = whenOf(a.Wait.Deadline)
 	case job.Dispatched:
 		if a.Cause != "" {
 			c.cause = m.causeOf(a.Cause)

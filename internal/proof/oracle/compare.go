@@ -29,6 +29,7 @@ func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	differs("another round", got.AnotherRound, j.Another)
 	differs("nextRoundAt", got.NextRoundAt, j.NextRoundAt)
 	differs("failures", got.FailureCount, j.Failures)
+	differs("needs", got.Needs, j.level())
 	differs("finishedAt", got.FinishedAt, j.FinishedAt)
 	if j.forwards() && !j.State.Finished() {
 		differs("deadline", got.Deadline, j.Deadline)
@@ -61,7 +62,7 @@ func (j *Job) throw(s *Step, side *Side, got job.Activity, now time.Time) {
 		return
 	}
 	switch {
-	case got.State == job.Dispatched && got.Attempt == s.Numbers+1 && !now.Before(side.Earliest) && j.live() && j.wants(side):
+	case got.State != job.Backoff && got.Attempt == s.Numbers+1 && !now.Before(side.Earliest) && j.live() && j.wants(side):
 		j.open(s, side, now)
 	case got.State == job.Backoff && !got.At.Before(side.Earliest) && !got.At.After(side.Latest):
 		side.At = got.At
@@ -80,6 +81,7 @@ var words = map[Phase][]job.ActivityState{
 	Idle:         {job.NotStarted},
 	Out:          {job.Dispatched},
 	Resting:      {job.Backoff},
+	Waits:        {job.Waiting},
 	Done:         {job.Done},
 	Skipped:      {job.Skipped},
 	GivenUp:      {job.Failed},
@@ -109,6 +111,18 @@ func (s *Side) differences(got job.Activity) (all []string) {
 		differs("attempt", got.Attempt, s.Attempt)
 		differs("tries", got.Tries, s.Tries)
 		differs("sent", got.At, s.SentAt)
+	case Waits:
+		differs("attempt", got.Attempt, s.Attempt)
+		differs("tries", got.Tries, s.Tries)
+		differs("since", got.At, s.WaitsSince)
+		if got.Wait == nil {
+			return append(all, name+": it does not say until when it waits")
+		}
+		differs("until", got.Wait.Deadline, s.Until)
+		differs("asked", got.Wait.Asked, s.Questions)
+		differs("heard", got.Wait.Heard, s.Heard)
+	case Done:
+		differs("output", string(got.Output.Inline), s.Output)
 	case Resting:
 		if !got.At.Equal(s.At) {
 			differs("next attempt", got.At, fmt.Sprintf("%v to %v", s.Earliest, s.Latest))
@@ -152,6 +166,11 @@ func (j *Job) dues() (all []time.Time) {
 		for _, side := range []*Side{&s.Forward, &s.Undo} {
 			switch {
 			case !j.wants(side):
+			case side.Phase == Waits:
+				all = append(all, side.Until)
+				if n := side.Questions; n < len(side.asks()) {
+					all = append(all, side.WaitsSince.Add(side.asks()[n]))
+				}
 			case side.Phase == Resting && !side.At.IsZero():
 				all = append(all, side.At)
 			case side.Phase == Out && !side.Claimed && !side.def.Shared:

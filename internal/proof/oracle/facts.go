@@ -31,8 +31,9 @@ func (j *Job) Succeeded(step string, attempt int, began, now time.Time) {
 	}
 	j.tell(func() {
 		j.answered(side, began)
-		if !j.repeated(side, now) {
-			side.Phase, side.FinishedAt, side.Claimed = Done, now, false
+		side.Unknown = side.Unknown || side.word != nil && side.word.untilEnded && side.word.Failure != nil
+		if (late || !j.conclude(side, now)) && !j.repeated(side, now) {
+			j.finish(side, "", now)
 		}
 		j.settle(now)
 	})
@@ -44,7 +45,7 @@ func (j *Job) lateSide(s *Step, attempt int) *Side {
 	if !j.forwards() {
 		side = &s.Undo
 	}
-	waits := side.Phase == Resting || side.Phase == Idle || side.Phase == Out && !side.Claimed && !side.def.Shared
+	waits := side.Phase == Resting || side.Phase == Idle || side.Phase == Waits || side.Phase == Out && !side.Claimed && !side.def.Shared
 	if attempt == 0 || side.Silent != attempt || !waits || j.State == makegood.Error || j.State.Finished() {
 		return nil
 	}
@@ -75,8 +76,12 @@ func (j *Job) Failed(step string, attempt int, failure job.StepError, began, now
 	j.tell(func() {
 		j.answered(side, began)
 		// A shared attempt may have run twice: one run speaks for itself alone.
-		j.count(side, failure.Applied != makegood.AppliedNo || side.def.Shared)
-		j.after(side, failure.Kind, failure.Retryable, failure.RetryAfter.Std(), now)
+		unknown := failure.Applied != makegood.AppliedNo || side.def.Shared
+		side.Unknown = side.Unknown || unknown
+		if !j.conclude(side, now) {
+			j.count(side, unknown)
+			j.after(side, failure.Kind, failure.Retryable, failure.RetryAfter.Std(), now)
+		}
 		j.settle(now)
 	})
 }
@@ -116,8 +121,11 @@ func (j *Job) Silent(step string, attempt int, began, now time.Time) {
 
 func (j *Job) silence(side *Side, began, now time.Time) {
 	j.answered(side, began)
+	side.Unknown, side.Silent = true, side.Attempt
+	if j.conclude(side, now) {
+		return
+	}
 	j.count(side, true)
-	side.Silent = side.Attempt
 	j.after(side, makegood.KindTimeout, true, 0, now)
 }
 
@@ -128,13 +136,16 @@ func (j *Job) Unclaimed(step string, attempt int, now time.Time) {
 		return
 	}
 	j.tell(func() {
-		j.unclaimed(side)
+		j.unclaimed(side, now)
 		j.settle(now)
 	})
 }
 
-func (j *Job) unclaimed(side *Side) {
+func (j *Job) unclaimed(side *Side, now time.Time) {
 	side.Tries--
+	if j.conclude(side, now) {
+		return
+	}
 	side.Phase = Idle
 	if !j.wants(side) {
 		side.Phase = TakenBack
@@ -150,9 +161,11 @@ func (j *Job) Refused(step string, attempt int, now time.Time) {
 	j.tell(func() {
 		j.heeded()
 		// Nobody tried, so there is nothing to try again.
-		if !side.undo && !j.forwards() {
+		switch {
+		case j.conclude(side, now):
+		case !side.undo && !j.forwards():
 			side.Phase, side.FinishedAt = TakenBack, now
-		} else {
+		default:
 			j.giveUp(side, makegood.KindDispatch, now)
 		}
 		j.settle(now)
@@ -179,14 +192,18 @@ func (j *Job) Restarted(now time.Time) {
 }
 
 func (j *Job) interrupt(side *Side, now time.Time) {
-	if side.Claimed {
-		side.Interrupted++
-		if side.StartedAt.IsZero() {
-			side.StartedAt = side.BeganAt
-		}
+	claimed := side.Claimed
+	if claimed && side.StartedAt.IsZero() {
+		side.StartedAt = side.BeganAt
 	}
 	side.Unknown, side.Claimed = true, false
 	side.Tries--
+	if j.conclude(side, now) {
+		return
+	}
+	if claimed {
+		side.Interrupted++
+	}
 	side.Phase = Idle
 	switch {
 	case !j.wants(side):
@@ -215,6 +232,7 @@ func (j *Job) Clock(now time.Time, found ...Finding) {
 		}
 		for _, s := range j.Steps {
 			for _, side := range []*Side{&s.Forward, &s.Undo} {
+				j.waitDue(side, now)
 				j.due(s, side, now)
 				j.found(s, side, now, found)
 			}
@@ -237,7 +255,7 @@ func (j *Job) remind(now time.Time) {
 
 func (j *Job) due(s *Step, side *Side, now time.Time) {
 	switch {
-	case side.Phase == Resting && j.wants(side) && j.live() && !now.Before(side.At):
+	case side.Phase == Resting && j.wants(side) && j.live() && !side.At.IsZero() && !now.Before(side.At):
 		j.open(s, side, now)
 	case side.Phase != Out || side.Claimed:
 	case side.def.Shared && !now.Before(side.SentAt.Add(side.startBy()+side.timeout())):
@@ -265,7 +283,7 @@ func (j *Job) found(s *Step, side *Side, now time.Time, all []Finding) {
 // agent from the first time on.
 func (j *Job) replace(s *Step, side *Side, now time.Time) {
 	resent := max(side.Resent, alertFrom)
-	j.unclaimed(side)
+	j.unclaimed(side, now)
 	if side.Phase == Idle && j.live() {
 		j.open(s, side, now)
 		side.Resent = resent

@@ -67,14 +67,23 @@ func (j *Job) startForward(s *Step, now time.Time) {
 
 // open makes an attempt, under a number that the step never had.
 func (j *Job) open(s *Step, side *Side, now time.Time) {
+	if broken := j.order.Broken[s.def.Name] && !side.undo || j.order.BrokenUndo[s.def.Name] && side.undo; broken && side.byItself() {
+		// What it waits for is asked for each time.
+		j.giveUp(side, makegood.KindExpression, now)
+		return
+	}
 	s.Numbers++
 	side.Phase, side.Attempt, side.Claimed = Out, s.Numbers, false
 	side.Tries++
 	if side.Since.IsZero() {
 		side.Since = now
 	}
-	side.SentAt, side.Resent = now, 0
 	side.Earliest, side.Latest, side.At = time.Time{}, time.Time{}, time.Time{}
+	if side.byItself() {
+		j.openWait(side, now)
+		return
+	}
+	side.SentAt, side.Resent = now, 0
 	j.send(s, side)
 }
 
@@ -156,6 +165,9 @@ func (j *Job) startUndo(s *Step, now time.Time) bool {
 	switch {
 	case s.Forward.Phase != Done && !s.Forward.Unknown:
 		s.Undo.Phase = Skipped
+	case !s.def.CanUndo() && s.Forward.byItself():
+		// Nothing was done but waiting.
+		s.Undo.Phase = Skipped
 	case !s.def.CanUndo():
 		s.Undo.Phase = Irreversible
 	case !j.live():
@@ -175,7 +187,8 @@ func (j *Job) end(state makegood.ProcessState, now time.Time) {
 
 // stop puts the job before a person, who is told, as is whoever listens; and once a day again.
 func (j *Job) stop(now time.Time) {
-	j.State, j.Paused = makegood.Error, false
+	j.unpause(now)
+	j.State = makegood.Error
 	j.announce(Notice{State: makegood.Error, Operator: true, Listener: true})
 	j.RemindAt = now.Add(remindEvery)
 }
@@ -187,6 +200,9 @@ func (j *Job) turn(wanted makegood.ProcessState) {
 	for _, s := range j.Steps {
 		if s.Forward.Phase == Resting {
 			s.Forward.Phase = TakenBack
+		}
+		if s.Forward.Phase == Waits {
+			j.leave(&s.Forward)
 		}
 	}
 }

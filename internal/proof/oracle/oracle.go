@@ -21,6 +21,7 @@ const (
 	Idle         Phase = "idle"         // it has not begun, or was taken back and will begin again
 	Out          Phase = "out"          // an attempt is with its agent
 	Resting      Phase = "resting"      // the next attempt is made at a time that is known
+	Waits        Phase = "waits"        // nobody works on it; somebody outside completes it, or its time ends it
 	Done         Phase = "done"         // it succeeded
 	Skipped      Phase = "skipped"      // its when is false; of an undo: there was nothing to undo
 	GivenUp      Phase = "given up"     // a final failure, or no attempt is left
@@ -54,8 +55,18 @@ type Side struct {
 	Repeats, Repetitions int
 	Since                time.Time
 
+	// Until is when it stops waiting, WaitsSince since when it waits, but for pauses. Questions is how often somebody was to be
+	// asked, Heard how often they were.
+	Until, WaitsSince time.Time
+	Questions, Heard  int
+	// Output is what it gave.
+	Output string
+
 	def  makegood.Step
 	undo bool
+	// word is the last that was said from outside in this round.
+	word    *heard
+	waitFor time.Duration
 }
 
 // Step is both sides of a step. Numbers is the highest number an attempt of it ever had.
@@ -96,6 +107,7 @@ type Job struct {
 	workflow makegood.Workflow
 	order    Order
 	pausedAt time.Time
+	needs    int
 }
 
 // Sent is a task that goes out.
@@ -115,6 +127,8 @@ type Order struct {
 	Skips, Broken, BrokenUndo map[string]bool
 	// ReadyAfter says with which success a step that is repeated is ready.
 	ReadyAfter map[string]int
+	// Waits are how long steps and undos wait that wait by themselves.
+	Waits map[string]Lasting
 }
 
 // Submitted: the job is stored. Its first attempts are out, unless it starts later.

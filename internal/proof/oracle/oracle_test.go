@@ -43,7 +43,7 @@ func TestAJobIsWhatTheDocsSay(t *testing.T) {
 
 // happen lets something happen.
 func (x *world) happen() {
-	switch rapid.IntRange(0, 21).Draw(x.t, "happens") {
+	switch rapid.IntRange(0, 29).Draw(x.t, "happens") {
 	case 0, 1, 2, 3:
 		x.pass(time.Duration(rapid.IntRange(0, 40_000).Draw(x.t, "ms")) * time.Millisecond)
 	case 4:
@@ -51,9 +51,17 @@ func (x *world) happen() {
 	case 5, 6, 7:
 		x.claim()
 	case 8, 9, 10, 11:
-		x.reply(true)
+		x.reply(succeeds)
 	case 12, 13, 14:
-		x.reply(false)
+		x.reply(fails)
+	case 22, 23, 24:
+		x.reply(waits)
+	case 25, 26, 27:
+		x.say()
+	case 28:
+		x.extend()
+	case 29:
+		x.tellOfWaits()
 	case 15:
 		x.replyLate()
 	case 16, 17:
@@ -140,7 +148,7 @@ func (x *world) replyOf(task makegood.Task) (job.Reply, bool) {
 }
 
 // reply lets an agent that has begun say how it went.
-func (x *world) reply(succeeds bool) {
+func (x *world) reply(how string) {
 	var held []makegood.Task
 	for _, task := range x.out() {
 		if _, holds := x.replyOf(task); holds {
@@ -153,7 +161,10 @@ func (x *world) reply(succeeds bool) {
 	task := rapid.SampledFrom(held).Draw(x.t, "replies")
 	r, _ := x.replyOf(task)
 	var e job.Event = job.StepSucceeded{Reply: r}
-	if !succeeds {
+	switch how {
+	case waits:
+		e = job.StepWaiting{Reply: r, Deadline: x.drawTime()}
+	case fails:
 		failure := job.StepError{Message: "no", Retryable: !oneIn(x.t, 4, "final"), Applied: makegood.AppliedUnknown}
 		failure.Kind = rapid.SampledFrom(kinds()).Draw(x.t, "kind")
 		if oneIn(x.t, 2, "not applied") {
@@ -170,6 +181,8 @@ func (x *world) reply(succeeds bool) {
 		x.want.Succeeded(r.Step, r.Attempt, r.StartedAt, x.now)
 	case job.StepFailed:
 		x.want.Failed(r.Step, r.Attempt, e.Error, r.StartedAt, x.now)
+	case job.StepWaiting:
+		x.want.Waits(r.Step, r.Attempt, e.Deadline, r.StartedAt, x.now)
 	}
 	x.heard(e, v)
 	x.judge("replied", e, e)
@@ -231,6 +244,9 @@ func (x *world) again() {
 		return
 	}
 	e := rapid.SampledFrom(events).Draw(x.t, "again")
+	if due, ok := e.(job.DeadlinePassed); ok && due.Key.Equal(x.job.CompleteBy) {
+		return // It is what comes next, then: what waits may end as it begins, under the same key.
+	}
 	x.decide(e)
 	x.note("again", e)
 	if wrong := x.want.Differences(x.job, x.now); len(wrong) > 0 {

@@ -16,6 +16,8 @@ func bugs() []planted.Bug {
 		requests   = "machine/requests.go"
 		machine    = "machine/machine.go"
 		directions = "machine/directions.go"
+		completion = "machine/completion.go"
+		waiting    = "machine/waiting.go"
 		rounds     = "machine/rounds.go"
 		joins      = "machine/joins.go"
 		routes     = "machine/routes.go"
@@ -82,6 +84,19 @@ func bugs() []planted.Bug {
 		{"a round begins in a paused job", rounds, "if !t.going() || ", "if !t.active() || "},
 		{"a cancel lets another round follow", requests, "\tt.noMoreRounds()\n\tt.job.Reason = makegood.Clip(reasonOf(e))", "\tt.job.Reason = makegood.Clip(reasonOf(e))"},
 		{"a cancelled job ends Undone", requests, "\t\tt.job.Desired = makegood.Cancelled\n", "\t\tt.job.Desired = makegood.Undone\n"},
+		{"the time of a wait runs on while the job is paused", requests, "\t\t\tt.stoodStill(t.inDirection(i), paused)\n", "\t\t\t_ = t.inDirection(i)\n"},
+		{"an answer is forgotten when the attempt falls silent", attempts, "\tif t.conclude(at) {\n\t\t// How", "\tif t.activity(at) == nil {\n\t\t// How"},
+		{"a second answer takes the place of the first", completion, "\tcase a.Held():\n", "\tcase a.Held() && a.State == job.Done:\n"},
+		{"what follows does not wait for the end of the attempt", completion, "job.FoundHeld && !t.lie(at, found) {", "job.FoundHeld && !t.lie(at, found) && !t.conclude(at) {"},
+		{"an answer by address is kept without being asked to", completion, "\tcase e.Token == \"\" && e.Early && (", "\tcase e.Token == \"\" && ("},
+		{"a kept answer is forgotten when the step waits", waiting, "c != nil && c.Early {\n\t\tt.take", "c != nil && c.Held {\n\t\tt.take"},
+		{"an approval takes any answer", completion, "!ok || !slices.Contains(allowed, answer)", "ok && answer == \"\""},
+		{"the end of a wait is a failure although onTimeout says otherwise", waiting, "case rules != nil && rules.OnTimeout != nil:", "case rules != nil && rules.OnTimeout != nil && t.job.Paused():"},
+		{"nobody is reminded", waiting, "next = earlier(next, a.At.Add(all[n].after))", "next = earlier(next, a.At.Add(all[n].after+makegood.FarKey))"},
+		{"an extension makes a wait shorter", completion, "if !until.After(a.Wait.Deadline) {", "if until.Equal(a.Wait.Deadline) {"},
+		{"an extension is as long as the wait is by now", completion, "t.now.Add(a.Wait.For.Std())", "t.now.Add(a.Wait.Deadline.Sub(a.At))"},
+		{"what waited when the job turned round is not undone", waiting, "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
+		{"a release that knows no waits may decide about them", machine, "\tt.job.Needs = max(t.job.Needs, t.needs())\n", "\t_ = t.needs()\n"},
 	})
 }
 

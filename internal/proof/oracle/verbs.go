@@ -71,15 +71,15 @@ func (j *Job) answer(verb makegood.Verb) Answer {
 func (j *Job) grant(verb makegood.Verb, now time.Time) {
 	switch verb {
 	case makegood.Cancel:
-		j.goBack(makegood.Cancelled)
+		j.goBack(makegood.Cancelled, now)
 	case makegood.UndoJob:
-		j.goBack(makegood.Undone)
+		j.goBack(makegood.Undone, now)
 	case makegood.Resubmit:
 		j.resubmit(now)
 	case makegood.Pause:
 		j.Paused, j.pausedAt = true, now
 	case makegood.Resume:
-		j.Paused = false
+		j.unpause(now)
 		if from := later(j.pausedAt, j.order.StartAt); !j.Deadline.IsZero() && now.After(from) {
 			j.Deadline = j.Deadline.Add(now.Sub(from))
 		}
@@ -88,13 +88,16 @@ func (j *Job) grant(verb makegood.Verb, now time.Time) {
 				s.Forward.Since = s.Forward.Since.Add(now.Sub(from))
 			}
 		}
+		j.overdueWaits(now)
 		j.nextRound(now)
 	}
 }
 
 // goBack undoes what was done. It ends a pause, and the wait for a person.
-func (j *Job) goBack(wanted makegood.ProcessState) {
-	j.Paused, j.FinishedAt = false, time.Time{}
+func (j *Job) goBack(wanted makegood.ProcessState, now time.Time) {
+	stoodStill := j.Paused || j.State == makegood.Error
+	j.unpause(now)
+	j.FinishedAt = time.Time{}
 	if j.forwards() {
 		j.turn(wanted)
 		return
@@ -102,6 +105,10 @@ func (j *Job) goBack(wanted makegood.ProcessState) {
 	j.State, j.Wanted = makegood.Undoing, wanted
 	j.noOther()
 	j.grantAfresh()
+	if stoodStill {
+		j.allRested(now)
+		j.overdueWaits(now)
+	}
 }
 
 // resubmit goes on in the direction that stopped, from what failed; an undone job starts again in a new round.
@@ -116,6 +123,8 @@ func (j *Job) resubmit(now time.Time) {
 		j.grantTime(now)
 	}
 	j.grantAfresh()
+	j.allRested(now)
+	j.overdueWaits(now)
 }
 
 // newRound forgets how each step ended; what it counted, and the numbers of its attempts, stay.
@@ -127,6 +136,13 @@ func (j *Job) newRound() {
 	for _, s := range j.Steps {
 		s.Forward = Side{Phase: Idle, def: s.def, Failures: s.Forward.Failures}
 		s.Undo = Side{Phase: Idle, def: s.def, undo: true, Failures: s.Undo.Failures}
+	}
+}
+
+func (j *Job) allRested(now time.Time) {
+	for _, s := range j.Steps {
+		j.rested(s, &s.Forward, now)
+		j.rested(s, &s.Undo, now)
 	}
 }
 

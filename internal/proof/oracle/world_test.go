@@ -99,6 +99,7 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 		case undoes:
 			s.Undo = &makegood.Undo{None: true}
 		}
+		drawWaits(t, &s)
 		w.Steps = append(w.Steps, s)
 	}
 	drawGoto(t, w.Steps)
@@ -163,9 +164,11 @@ func newWorld(t *rapid.T) *world {
 		tasks: map[string]makegood.Task{}, over: map[string]bool{}, refuses: map[string]bool{},
 		order: oracle.Order{
 			Listens: oneIn(t, 2, "listens"), Skips: map[string]bool{}, Broken: map[string]bool{}, BrokenUndo: map[string]bool{}, ReadyAfter: map[string]int{},
+			Waits: map[string]oracle.Lasting{},
 		},
 	}
 	for _, s := range x.w.Steps {
+		x.order.Waits[s.Name] = x.drawLasting()
 		x.order.Skips[s.Name] = oneIn(t, 6, "skip")
 		x.order.ReadyAfter[s.Name] = rapid.IntRange(1, 4).Draw(t, "ready after")
 		// Which of several that could begin at one moment is first to fail is promised nowhere.
@@ -220,6 +223,8 @@ func (x *world) values(facts machine.Facts, v machine.Verdict) {
 		if x.order.Broken[want.Step] && !want.Undo || x.order.BrokenUndo[want.Step] && want.Undo {
 			fact.Err = "no such field"
 		}
+		lasting := x.order.Waits[want.Step]
+		fact.For, fact.Until = makegood.Duration(lasting.For), lasting.Until
 		facts.Values[want] = fact
 	}
 }
@@ -312,6 +317,8 @@ func (x *world) carryOut(e job.Event, due []oracle.Sent, isNew bool) (closings [
 	var sent []oracle.Sent
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
 		switch c := c.(type) {
+		case job.Ask:
+			x.asked(c)
 		case job.CloseAttempt:
 			closings = append(closings, c)
 		case job.Dispatch:
