@@ -82,7 +82,7 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 	for k := range m.w.Steps {
 		ledger := s.remote[k][round]
 		switch {
-		case !undo && m.needs[i][k] && s.works(k):
+		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && s.works(k):
 			return fmt.Sprintf("s%d starts, and an agent works on s%d, which it needs", i, k)
 		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && !m.through(s, uint8(k), round):
 			return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)

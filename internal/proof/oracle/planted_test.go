@@ -100,7 +100,7 @@ func bugs() []planted.Bug {
 	})
 }
 
-var foundAfter = regexp.MustCompile(`failed after (\d+) tests: ([^\n]+\n[^\n]*)`)
+var foundAfter = regexp.MustCompile(`(?:failed|panic) after (\d+) tests: ([^\n]+\n[^\n]*)`)
 
 // One of the wrong policies; make planted tries them all.
 func TestPlantedPoliciesAreFound(t *testing.T) {

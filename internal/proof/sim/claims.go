@@ -150,7 +150,7 @@ func (w *world) unwanted(j job.Job, step string, attempt int) bool {
 	s, _ := j.Step(step)
 	forwards := j.Desired == makegood.Processed
 	return s.Forward.State != job.Dispatched && s.Undo.State != job.Dispatched ||
-		!forwards && s.Forward.Attempt == attempt || s.Attempt > attempt
+		!forwards && s.Forward.Attempt == attempt || s.Attempt > attempt || s.Forward.Held() || s.Undo.Held()
 }
 
 // attempts: how they end, and that they end once.
@@ -210,6 +210,9 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 	}
 	item := c.store.InSlot(store.Slot{Agent: machine.AgentOf(c.w, step, undo), Job: c.after.ID, Birth: c.after.Birth, Step: step})
 	counted := a.FailureCount > b.FailureCount
+	if c.handed[on(c.after.ID, step, b.Attempt)] || a.Completion != nil {
+		return // It ended by the answer that the step waits, or as somebody outside had said.
+	}
 	switch {
 	case item.Attempt < b.Attempt, item.Attempt == b.Attempt && item.Closed == "":
 		c.wrong("law 4: attempt %d of %s ends as %q, and its claim is not closed", b.Attempt, step, a.State)

@@ -37,6 +37,8 @@ func (w *world) dealt(l *life, m *message) {
 		w.replied(j, e.Reply)
 	case job.StepFailed:
 		w.replied(j, e.Reply)
+	case job.StepWaiting:
+		w.replied(j, e.Reply)
 	}
 	// A stranger's makes nothing due, though the true one of the same name does.
 	if untrue(j, in.Event) || w.another(m, in) {
@@ -54,6 +56,8 @@ func untrue(j job.Job, e job.Event) bool {
 	case job.StepSucceeded:
 		return !machine.Genuine(j, e.Reply)
 	case job.StepFailed:
+		return !machine.Genuine(j, e.Reply)
+	case job.StepWaiting:
 		return !machine.Genuine(j, e.Reply)
 	default:
 		return false

@@ -143,6 +143,8 @@ func (c change) due() (due time.Time, what string) {
 			switch {
 			case a.State == job.Backoff && !still:
 				sooner(a.At, "the next attempt of "+s.Name)
+			case a.State == job.Waiting && !still:
+				sooner(a.Wait.Deadline, "the end of the wait of "+s.Name)
 			case a.State == job.Dispatched && a.Closing:
 				// A minute ahead by the clock of whoever asked for it.
 				sooner(a.LookAt, "the closing of "+s.Name)
@@ -226,8 +228,9 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 		c.outputs[[2]string{c.after.ID, ref}] = stored
 	}
 	var said struct {
-		A      int
-		Forged bool
+		A       int
+		Forged  bool
+		Outside string
 	}
 	if err := json.Unmarshal(output, &said); err != nil || said.A == 0 {
 		c.wrong("I4: %s is done with the output %s", s.Name, output)
@@ -235,6 +238,10 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 	}
 	if said.Forged {
 		c.wrong("I4: SEC-1: %s is done by a reply that a stranger made", s.Name)
+	}
+	if said.Outside != "" {
+		c.fromOutside(s.Name, said.Outside)
+		return
 	}
 	// One that was silent may still speak, and may have been found silent in the same save.
 	if said.A != s.Forward.Attempt && said.A != was.Forward.Silent.Attempt && said.A != was.Forward.Attempt {
@@ -301,6 +308,8 @@ func (w *world) mayReply(l *life, m queue.Message) {
 		by = e.LockedBy
 	case job.StepFailed:
 		by = e.LockedBy
+	case job.StepWaiting:
+		by = e.LockedBy
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -344,6 +353,7 @@ func (w *world) finish() Result {
 	}
 	w.payloads()
 	r := w.result
+	r.Waits, r.Words = len(w.handed), len(w.words)
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck
 	if len(r.Violations) > 0 {
 		r.story = w.story()

@@ -69,6 +69,9 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 			return nil, err
 		}
 	}
+	if a.w.handsOver(task) {
+		return nil, a.handOver(task)
+	}
 	if err := a.w.apply(a.life, task); err != nil {
 		return nil, err
 	}

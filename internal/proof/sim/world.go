@@ -63,6 +63,8 @@ type Options struct {
 	Seed uint64
 	// Trace, if set, gets a line for each event.
 	Trace io.Writer
+	// Waits lets remotes answer that their step waits, and those outside complete it.
+	Waits bool
 
 	// What follows makes a run smaller, to find what a violation needs.
 	off            map[Kind]bool
@@ -79,6 +81,8 @@ type Result struct {
 	// Faults counts the faults by kind, Ends the jobs by the state they ended in.
 	Faults map[Kind]int
 	Ends   map[makegood.ProcessState]int
+	// Waits counts the attempts that handed their step to those outside, Words the answers that those gave.
+	Waits, Words int
 	// Violations say what must not have happened; none is what is hoped for.
 	Violations []string
 	// struck are the names of the faults; story is what happened to the job of the first violation.
@@ -158,6 +162,12 @@ type world struct {
 	tales  map[string]*tale
 	blamed string
 	wg     sync.WaitGroup
+
+	// waits: remotes hand steps to those outside. words are those who said that one is done.
+	waits bool
+	words map[string]bool
+	// handed are the attempts whose agents answered that their step waits.
+	handed map[string]bool
 }
 
 // Run plays a seed. It must be called in a bubble of testing/synctest, which is where its time comes from.
@@ -171,6 +181,7 @@ func Run(o Options) Result {
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
 	}
+	w.waits, w.words, w.handed = o.Waits, map[string]bool{}, map[string]bool{}
 	w.store.Wrote, w.store.WroteClaim = w.wrote, w.wroteClaim
 	w.stale = w.faults.window(StaleIndex, "index", w.start, 10*time.Minute)
 	w.staleBy = between(c.of("stale"), time.Second, 10*time.Minute)

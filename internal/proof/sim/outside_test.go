@@ -1,0 +1,30 @@
+package sim
+
+import (
+	"os"
+	"strconv"
+	"testing"
+)
+
+// waitsInTest is how many seeds every test run plays with steps that wait; WAITS=6000 says another number.
+const waitsInTest = 300
+
+// What holds of steps whose agents answer holds of those that wait, and are completed from outside.
+func TestStepsThatWait(t *testing.T) {
+	seeds := uint64(waitsInTest)
+	if n, err := strconv.ParseUint(os.Getenv("WAITS"), 10, 64); err == nil {
+		seeds = n
+	}
+	waits, words := 0, 0
+	for seed := range seeds {
+		r := run(t, Options{Seed: seed, Waits: true})
+		for _, violation := range r.Violations {
+			t.Errorf("seed %d: %s", seed, violation)
+		}
+		waits, words = waits+r.Waits, words+r.Words
+	}
+	t.Logf("%d seeds: %d attempts handed their step to those outside, who gave %d answers", seeds, waits, words)
+	if waits == 0 || words == 0 {
+		t.Errorf("%d steps waited, and %d answers were given", waits, words)
+	}
+}
