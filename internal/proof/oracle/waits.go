@@ -103,6 +103,9 @@ func (j *Job) take(side *Side, now time.Time) {
 
 func (j *Job) finish(side *Side, output string, now time.Time) {
 	side.Phase, side.FinishedAt, side.Claimed, side.Output = Done, now, false, output
+	if side.word != nil && side.word.forTheWait {
+		side.word = nil // It never waited.
+	}
 }
 
 // outputAt is the output of a side that a word completes. That of an approval says who gave which answer, and when.
