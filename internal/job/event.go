@@ -170,7 +170,7 @@ func (e StepCompleted) Asking() string {
 // Answer names what was answered, by its content.
 func (e StepCompleted) Answer() string {
 	if e.Error != nil {
-		return ShortHash(fmt.Sprintf("failed\n%t\n%s\n%s", e.Error.Retryable, e.Error.Applied, e.Error.Message))
+		return ShortHash(fmt.Sprintf("failed\n%t\n%s\n%s\n%s", e.Error.Retryable, e.Error.Applied, e.Error.Kind, e.Error.Message))
 	}
 	// The key of a value that is kept elsewhere ends with a hash of it.
 	return ShortHash("done\n" + e.Output.Ref[strings.LastIndexByte(e.Output.Ref, '#')+1:] + "\n" + string(e.Output.Inline))

@@ -275,20 +275,21 @@ func (t *turn) completeOpen(at side, c job.Completion) Verdict {
 	return t.learn(at, found)
 }
 
-// completeBackoff takes an answer between two attempts. A failure that may be tried again says nothing new: it will be.
+// completeBackoff takes an answer between two attempts. A failure that may be tried again, by itself or by the route of its
+// kind, says nothing new: it will be.
 func (t *turn) completeBackoff(at side, c job.Completion) Verdict {
-	switch {
-	case c.Error == nil:
+	if c.Error == nil {
 		t.take(at, c)
-	case c.Error.Retryable:
-		return Verdict{Kind: Duplicate, Reason: "it has failed, and will be tried again"}
-	default:
-		a := t.activity(at)
-		a.Completion = c.Taken()
-		a.Error = c.Error
-		a.Unknown = a.Unknown || c.Error.Applied != makegood.AppliedNo
-		t.giveUp(at, c.Error.Message)
+		return Verdict{Kind: Applied}
 	}
+	if _, retryable := t.again(at, *c.Error); retryable {
+		return Verdict{Kind: Duplicate, Reason: "it has failed, and will be tried again"}
+	}
+	a := t.activity(at)
+	a.Completion = c.Taken()
+	a.Error = c.Error
+	a.Unknown = a.Unknown || c.Error.Applied != makegood.AppliedNo
+	t.giveUp(at, c.Error.Message)
 	return Verdict{Kind: Applied}
 }
 

@@ -133,6 +133,10 @@ func (t *turn) begin(event job.Event) {
 	switch event.(type) {
 	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Submitted, job.AttemptClosed:
 		return
+	case job.StepCompleted:
+		if t.early() {
+			return // It is kept, and nothing begins by it.
+		}
 	}
 	if t.job.ProcessState == makegood.Pending {
 		t.job.ProcessState = makegood.Processing

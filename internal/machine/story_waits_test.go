@@ -81,7 +81,7 @@ func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 		}, true
 	case "give":
 		return job.StepCompleted{Place: s.place(a), Request: a.or("request", ""), Early: a.has("early"), Error: &job.StepError{
-			Message: a.or("message", "it was refused"), Retryable: !a.has("final"), Applied: makegood.Applied(a.or("applied", "unknown")),
+			Message: a.or("message", "it was refused"), Kind: a.or("kind", ""), Retryable: !a.has("final"), Applied: makegood.Applied(a.or("applied", "unknown")),
 		}}, true
 	case "extend":
 		e := job.WaitExtended{Place: s.place(a)}
