@@ -105,7 +105,6 @@ func mutants() []planted.Bug {
 		{"a second answer takes the place of the first", completion, "\tcase a.Held():\n", "\tcase a.Held() && a.State == job.Done:\n"},
 		{"what follows does not wait for the end of a completed attempt", completion, "job.FoundHeld && !t.lie(at, found) {", "job.FoundHeld && !t.lie(at, found) && !t.conclude(at) {"},
 		{"an answer is forgotten when the attempt falls silent", attempts, "\tif t.conclude(at) {\n\t\t// How", "\tif t.activity(at) == nil {\n\t\t// How"},
-		{"an answer is lost where the attempt succeeds", attempts, "\tif !t.conclude(at) {\n\t\tt.succeed(at, e.Output)\n\t}", "\tt.succeed(at, e.Output)"},
 		{"what waits is never due", deadlines, "\t\t\tcase job.Waiting:\n\t\t\t\tsooner(a.LookAt)", "\t\t\tcase job.Waiting:\n\t\t\t\tsooner(t.now.Add(makegood.FarKey))"},
 		{"the time of a wait ends nothing", "machine/waiting.go", "\tif passed(a.Wait.Deadline, t.now) {\n\t\tt.waitOver(at)", "\tif passed(a.Wait.Deadline, t.now) && a.Attempt > 9 {\n\t\tt.waitOver(at)"},
 		{"what waited when the job turned round is not undone", "machine/waiting.go", "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
