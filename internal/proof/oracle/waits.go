@@ -127,7 +127,9 @@ func (j *Job) Said(w Word, now time.Time, found ...Finding) Answer {
 		return answer
 	}
 	j.tell(func() {
-		j.heeded()
+		if !now.Before(j.order.StartAt) { // Before its start nothing begins by what is kept.
+			j.heeded()
+		}
 		j.said(side, w, now, found)
 		j.settle(now)
 	})
@@ -187,8 +189,10 @@ func (j *Job) hears(side *Side, w Word) Answer {
 		return Granted
 	case !w.Holds || !underWay:
 		return Refused
-	case side.Phase == Resting && w.Failure != nil && w.Failure.Retryable:
-		return So
+	case side.Phase == Resting && w.Failure != nil:
+		if _, again := triedAgain(side, w.Failure.Kind, w.Failure.Retryable); again {
+			return So
+		}
 	}
 	return Granted
 }

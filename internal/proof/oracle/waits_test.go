@@ -121,7 +121,9 @@ func (x *world) say() {
 	e := job.StepCompleted{Place: p, Request: w.Request, By: w.By, Early: w.Early, Output: job.Payload{Inline: json.RawMessage(w.Output), Bytes: len(w.Output)}}
 	if oneIn(x.t, 3, "failed") {
 		x.requests++
-		w.Failure = &job.StepError{Message: "it was refused", Retryable: !oneIn(x.t, 3, "final"), Applied: makegood.AppliedUnknown}
+		w.Failure = &job.StepError{
+			Message: "it was refused", Kind: rapid.SampledFrom(kinds()).Draw(x.t, "kind"), Retryable: !oneIn(x.t, 3, "final"), Applied: makegood.AppliedUnknown,
+		}
 		if oneIn(x.t, 2, "not applied") {
 			w.Failure.Applied = makegood.AppliedNo
 		}
