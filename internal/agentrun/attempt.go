@@ -238,8 +238,23 @@ func (a *attempt) call() (worked result) {
 		return result{err: err}
 	}
 	hider = h
-	worked.output, worked.err = a.handler.Handle(agent.NewContext(a.lease, task, a.lease), task)
+	worked.output, worked.err = a.handler.Handle(agent.NewContext(a.lease, task, discreet{a.lease, hider}), task)
 	return worked
+}
+
+// discreet is a lease whose progress is told and kept without the secrets of its task.
+type discreet struct {
+	*lease
+	hider secret.Hider
+}
+
+// Progress reports what is left of a value; of one that its secrets' names make too long, nothing.
+func (d discreet) Progress(ctx context.Context, value json.RawMessage) error {
+	value = d.hider.Output(value)
+	if len(value) > makegood.MaxProgressBytes {
+		return d.Heartbeat(ctx)
+	}
+	return d.lease.Progress(ctx, value)
 }
 
 // stopped reports whether an error says nothing but that the agent was told to stop.

@@ -108,3 +108,22 @@ func TestProgressHearsThatTheAttemptIsWithdrawn(t *testing.T) {
 		}
 	})
 }
+
+// What is reported is told and kept without the secrets of its task.
+func TestProgressIsKeptWithoutSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(ctx context.Context, task makegood.Task) (json.RawMessage, error) {
+			time.Sleep(11 * time.Second)
+			return nil, agent.Progress(ctx, map[string]any{"asked": task.Input})
+		})
+		w.secret = "hunter22"
+		task := w.task("pay", long, func(task *makegood.Task) {
+			task.Input = json.RawMessage(`{"key":""}`)
+			task.Secrets = []makegood.TaskSecret{{Name: "key", Path: "/key"}}
+		})
+		w.handle(t.Context(), task)
+		if got := w.table.slot("j/pay").Progress.Value; got != `{"asked":{"key":"[secret key]"}}` {
+			t.Errorf("stored is %s", got)
+		}
+	})
+}

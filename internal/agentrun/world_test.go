@@ -157,6 +157,8 @@ type world struct {
 	outbox *outbox
 	log    *strings.Builder
 	runner *agentrun.Runner
+	// secret, if any, is the value of every secret.
+	secret string
 }
 
 // handler is an agent made of one function.
@@ -182,7 +184,7 @@ func newWorld(t *testing.T, h handler) *world {
 func (w *world) newRunner(h agent.Handler, now func() time.Time) *agentrun.Runner {
 	return agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{h}, Claims: w.table, Queue: w.outbox, Tasks: "tasks-shop", Quarantine: "quarantine", Instance: "i-1",
-		Now: now, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now: now, Secrets: func(context.Context, string) (string, error) { return w.secret, nil }, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 }
 

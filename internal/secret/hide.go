@@ -98,20 +98,39 @@ func (e hiddenError) Unwrap() error { return e.error }
 // Output returns an output without the values: a service that answers with what it was asked must not have it kept. What
 // has none of them stays as it is, byte for byte.
 func (h Hider) Output(output json.RawMessage) json.RawMessage {
-	if !slices.ContainsFunc(h.forms, func(f form) bool { return bytes.Contains(output, []byte(f.text)) }) {
+	if !h.mayHave(output) {
 		return output
 	}
 	root, err := decode(output)
 	if err != nil {
 		return output // which is refused as it is
 	}
+	before := encode(root)
+	hidden := encode(h.value(root))
+	if bytes.Equal(hidden, before) {
+		return output
+	}
+	return hidden
+}
+
+// encode writes a value that was read from JSON.
+func encode(root any) json.RawMessage {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(h.value(root)); err != nil {
+	if err := e.Encode(root); err != nil {
 		return nil
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// mayHave reports whether a value may be in an output. Any character may be escaped in JSON, so only what has no escapes
+// can be searched as it is.
+func (h Hider) mayHave(output json.RawMessage) bool {
+	if len(h.forms) > 0 && bytes.IndexByte(output, '\\') >= 0 {
+		return true
+	}
+	return slices.ContainsFunc(h.forms, func(f form) bool { return bytes.Contains(output, []byte(f.text)) })
 }
 
 // value takes the values out of the texts within a value, and out of its keys.
@@ -119,6 +138,8 @@ func (h Hider) value(value any) any {
 	switch v := value.(type) {
 	case string:
 		return h.Text(v)
+	case json.Number:
+		return h.number(v)
 	case []any:
 		for i := range v {
 			v[i] = h.value(v[i])
@@ -133,4 +154,14 @@ func (h Hider) value(value any) any {
 	default:
 		return v
 	}
+}
+
+// number takes a number out that is the value of a secret; one that has it among its digits has it by chance.
+func (h Hider) number(n json.Number) any {
+	for _, f := range h.forms {
+		if n.String() == f.text {
+			return f.instead
+		}
+	}
+	return n
 }

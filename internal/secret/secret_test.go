@@ -122,6 +122,9 @@ func TestAnOutputThatEchoesASecretIsKeptWithoutIt(t *testing.T) {
 	for output, want := range map[string]string{
 		`{"n": 1.0, "ok":true}`:               `{"n": 1.0, "ok":true}`,
 		`{"n":12345,"k":["a 1234"],"1234":0}`: `{"[secret key]":0,"k":["a [secret key]"],"n":12345}`,
+		`{"n": 1234}`:                         `{"n":"[secret key]"}`,
+		`["\u0031\u00323\u0034 and \/"]`:      `["[secret key] and /"]`,
+		`["nothing of it \/"]`:                `["nothing of it \/"]`,
 		`not JSON 1234`:                       `not JSON 1234`,
 		``:                                    ``,
 	} {
