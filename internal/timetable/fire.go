@@ -147,8 +147,13 @@ func (t *Timetable) submit(ctx context.Context, s *store.Scheduled, fire time.Ti
 	err := t.make(ctx, *s, id, fire)
 	mismatch := new(scheduler.MismatchError)
 	switch {
-	case err == nil, errors.As(err, &mismatch):
+	case err == nil:
 		s.LastFire, s.LastJob, s.Problem = fire, id, ""
+		return nil
+	case errors.As(err, &mismatch):
+		// Made before the schedule said something else; or by somebody who took the id, which must not pass in silence.
+		t.config.Logger.WarnContext(ctx, "the job of a fire is there with other content", "schedule", s.Name, "workflow", s.Workflow, "job", id)
+		s.LastFire, s.LastJob, s.Problem = fire, id, makegood.Clip(id+": a job of this id was there, of another workflow or with another input, and counts as the fire")
 		return nil
 	case errors.Is(err, scheduler.ErrInvalid):
 		t.config.Logger.ErrorContext(ctx, "a fire made no job", "schedule", s.Name, "workflow", s.Workflow, "job", id, "error", err)

@@ -225,7 +225,7 @@ func TestAFireThatWasCutOffIsMadeOnce(t *testing.T) {
 	}
 }
 
-// A job of that id that is another's counts as the fire: two schedules cannot make one job twice.
+// A job of that id that is another's counts as the fire, and the schedule says so: two schedules cannot make one job twice.
 func TestAnIDThatIsTakenCountsAsFired(t *testing.T) {
 	w := newWorld(t)
 	w.make(nil)
@@ -233,7 +233,7 @@ func TestAnIDThatIsTakenCountsAsFired(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want("the fire", w.at(10*time.Minute))
-	if s := w.tick(); s.LastJob != "tick:2026-11-22T13:10:00Z" || s.Problem != "" || !s.Next.Equal(w.now.Add(10*time.Minute)) {
+	if s := w.tick(); s.LastJob != "tick:2026-11-22T13:10:00Z" || !strings.Contains(s.Problem, "of another workflow or with another input") || !s.Next.Equal(w.now.Add(10*time.Minute)) {
 		t.Errorf("got %+v", s)
 	}
 }
