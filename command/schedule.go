@@ -121,7 +121,10 @@ func createSchedule(cmd *cobra.Command, name string, o scheduleOptions) error {
 		return err
 	}
 	stored, err := c.CreateSchedule(cmd.Context(), s)
-	if refused := new(client.RefusedError); o.replace && errors.As(err, &refused) {
+	if refused := new(client.RefusedError); errors.As(err, &refused) {
+		if !o.replace {
+			return failedSchedule(cmd, fmt.Errorf("%w; --replace puts this one in its place", err))
+		}
 		stored, err = c.ChangeSchedule(cmd.Context(), s, 0)
 	}
 	if err != nil {
@@ -222,6 +225,9 @@ func newScheduleNext() *cobra.Command {
 			fires, err := c.NextFires(cmd.Context(), name, count)
 			if err != nil {
 				return failedSchedule(cmd, err)
+			}
+			if s, err := c.GetSchedule(cmd.Context(), name); err == nil && s.PausedAt != nil {
+				fmt.Fprintln(cmd.ErrOrStderr(), "it is paused: none of these comes before it is resumed")
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), struct {

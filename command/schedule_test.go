@@ -44,7 +44,7 @@ func TestASchedulesVerbs(t *testing.T) {
 		{"list", 0, "weekly  x         @weekly UTC"},
 		{"create nightly --workflow x --cron '30 2 * * *' --zone Europe/Berlin", 0, "schedule nightly of workflow x: 30 2 * * * Europe/Berlin"},
 		{"create nightly --workflow x --cron '30 2 * * *' --zone Europe/Berlin", 0, "missed one, overlap allow, 0 left out so far"},
-		{"create nightly --workflow x --cron @daily", codeUsage, "there is a schedule of this name already"},
+		{"create nightly --workflow x --cron @daily", codeUsage, "--replace puts this one in its place"},
 		{"create nightly --workflow x --every 15m --overlap skip --replace", 0, "schedule nightly of workflow x: every 15m"},
 		{"create other --workflow x --cron @noon", codeUsage, `cron "@noon"`},
 		{"create other --workflow nobody --cron @daily", codeUsage, `there is no workflow "nobody"`},

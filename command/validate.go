@@ -10,27 +10,35 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // newValidate checks workflow files. agents are those that are linked, besides http.
 func newValidate(agents []agent.Handler) *cobra.Command {
 	var asJSON bool
+	var outside []string
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check workflow files",
 		Long: `Check workflow files, expressions included, and print everything that is wrong, or
 probably not what was meant: that is a warning, and changes nothing.
-Of the agents that are linked into this command, and http, it knows the names and the actions.
+Of the agents that are linked into this command, and http, it knows the names and the actions;
+of those that run elsewhere, and --outside names, only the names.
 A file of the name - is standard input.
 
 Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 		Example: `  makegood validate workflows/order/order.yaml
   makegood validate --json *.yaml
+  makegood validate --outside payments --outside shipping order.yaml
   makegood validate - < order.yaml`,
 		Args: some("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			v := validator{stdin: cmd.InOrStdin(), agents: agents}
+			elsewhere, here, err := parseOutside(outside, agents)
+			if err != nil {
+				return exit(codeUsage, err)
+			}
+			v := validator{stdin: cmd.InOrStdin(), agents: embedded.Config{Agents: here, Outside: elsewhere}.Named()}
 			var report validation
 			for _, file := range args {
 				report.Files = append(report.Files, v.file(file))
@@ -41,6 +49,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 			return report.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	cmd.Flags().StringArrayVar(&outside, "outside", nil, "`NAME` of an agent that runs in other processes, as makegood dev --outside has it; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
 	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
@@ -72,7 +81,7 @@ type problem struct {
 
 type validator struct {
 	stdin  io.Reader
-	agents []agent.Handler
+	agents []workflowfile.Named
 }
 
 func (v validator) file(name string) validated {

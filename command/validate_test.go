@@ -125,6 +125,19 @@ func TestTheSampleIsRight(t *testing.T) {
 	}
 }
 
+// An agent outside is a linked one no more: what it can be asked for is not known.
+func TestAnAgentOutsideMayBeAskedForAnything(t *testing.T) {
+	const yaml = "name: x\nsteps: [{name: a, agent: elsewhere, undo: none}, {name: pack, agent: shipping, undo: none}]"
+	code, stdout, stderr := command(t, yaml, "validate", "--outside", "elsewhere", "--outside", "shipping", "-")
+	if want := "stdin: ok, workflow x, 2 steps\n"; code != 0 || stdout != want {
+		t.Errorf("got code %d\n%s%s\nwant 0\n%s", code, stdout, stderr, want)
+	}
+	code, _, stderr = command(t, yaml, "validate", "-")
+	if want := `no agent "elsewhere"`; code != codeUsage || !strings.Contains(stderr, want) {
+		t.Errorf("without --outside: got code %d, %s; want %d, %s", code, stderr, codeUsage, want)
+	}
+}
+
 func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"validate", "validate needs a FILE\nmakegood validate --help says how it is used\n"},
