@@ -48,7 +48,7 @@ type language struct {
 
 // languages are all that there is a kit for.
 func languages() []language {
-	return []language{{"python", python}, {"typescript", typescript}}
+	return []language{{"go", golang}, {"python", python}, {"typescript", typescript}}
 }
 
 // need returns a program that the suite cannot do without: it is no pass where it is missing.
@@ -68,6 +68,15 @@ func root(t *testing.T, below ...string) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func golang(t *testing.T) *exec.Cmd {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "probe")
+	if out, err := exec.Command("go", "build", "-o", program, "./agents/probe").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return exec.Command(program)
 }
 
 func python(t *testing.T) *exec.Cmd {

@@ -130,7 +130,7 @@ func sent(id, action string, input any, rest ...message) given {
 
 // Each kit's agent at a queue: it claims, works, heartbeats and replies, and the claim items are what the store in Go reads.
 func TestAllKitsBehaveTheSameAtAQueue(t *testing.T) {
-	for name, start := range map[string]func(*testing.T) *exec.Cmd{"go": goAtQueue, "python": pythonAtQueue, "typescript": typescriptAtQueue} {
+	for name, start := range map[string]func(*testing.T) *exec.Cmd{"go": golang, "python": pythonAtQueue, "typescript": typescriptAtQueue} {
 		t.Run(name, func(t *testing.T) {
 			s := newStack(t)
 			begin(t, start(t), append(s.env, "CONCURRENCY=50", "PATIENCE_MS=20000")...)
@@ -200,15 +200,6 @@ func (s *stack) isSilent() {
 	for _, id := range []string{"closed", "over", "deaf"} {
 		wants(s.t, s.count(id), 0)
 	}
-}
-
-func goAtQueue(t *testing.T) *exec.Cmd {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "probe")
-	if out, err := exec.Command("go", "build", "-o", program, "./agents/probe").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return exec.Command(program)
 }
 
 func pythonAtQueue(t *testing.T) *exec.Cmd {

@@ -256,8 +256,8 @@ var behaviours = []behaviour{
 		}
 		input := message{"headers": message{"Authori/zation": "Bearer 😀; x"}}
 		e.give(task("k1", "echo", input, asks("chat_token")), task("k2", "echo", input, asks("nosuch")))
-		wants(t, e.answer("k1")["output"], message{"headers": message{"Authori/zation": "Bearer 😀***; x"}})
-		failed(t, e.answer("k2"), false, "no", 0, "no secret nosuch")
+		wants(t, e.answer("k1")["output"], message{"headers": message{"Authori/zation": "Bearer 😀[secret chat_token]; x"}})
+		failed(t, e.answer("k2"), false, "no", 0, "secret", "nosuch")
 	}},
 }
 

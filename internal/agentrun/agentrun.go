@@ -123,7 +123,12 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 		return r.poisoned(ctx, record, err)
 	}
 	a := &attempt{
-		Runner: r, batch: ctx, record: record, task: task, handler: handler, worker: worker,
+		Runner: r, batch: ctx, record: record, task: task, handler: handler,
+		say: func(ctx context.Context, body string, until time.Time) error {
+			return worker.send(ctx, &envelope{
+				queue: task.ReplyTo, message: queue.Message{Body: body, Group: task.Job}, until: until, sent: make(chan error, 1),
+			})
+		},
 		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)),
 	}
 	defer a.lease.close()
@@ -135,12 +140,17 @@ func (r *Runner) read(record events.SQSMessage) (makegood.Task, agent.Handler, e
 	if err != nil {
 		return makegood.Task{}, nil, err
 	}
+	handler, err := r.handlerOf(task)
+	return task, handler, err
+}
+
+func (r *Runner) handlerOf(task makegood.Task) (agent.Handler, error) {
 	handler, here := r.handlers[task.Agent]
 	if !here {
 		names := strings.Join(slices.Sorted(maps.Keys(r.handlers)), ", ")
-		return makegood.Task{}, nil, fmt.Errorf("a task for agent %q, but here run only: %s", task.Agent, names)
+		return nil, fmt.Errorf("a task for agent %q, but here run only: %s", task.Agent, names)
 	}
-	return task, handler, nil
+	return handler, nil
 }
 
 // leave leaves records to a newer release, and returns the message ids of those that could not be left: the log says why.

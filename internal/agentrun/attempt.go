@@ -35,7 +35,7 @@ var (
 	// errExited: the agent's goroutine ended without returning, by runtime.Goexit.
 	errExited = errors.New("the agent ended its goroutine")
 	// errNotBegun: when the claim was settled, it was too late to begin.
-	errNotBegun = errors.New("it took too long to claim the attempt")
+	errNotBegun = errors.New("it took too long to get the attempt")
 	// errNoTime: the invocation is about to end, or was ended.
 	errNoTime = errors.New("no time left in this invocation")
 )
@@ -48,7 +48,8 @@ type attempt struct {
 	task    makegood.Task
 	handler agent.Handler
 	lease   *lease
-	worker  *worker
+	// say tells a reply, once; it must not be told after until. Errors are those of queue.Sender.
+	say func(ctx context.Context, body string, until time.Time) error
 }
 
 // note logs a decision about the attempt.
@@ -78,6 +79,11 @@ func (a *attempt) run() error {
 	if a.config.Begun != nil {
 		a.config.Begun(a.batch, a.record, a.task)
 	}
+	return a.do()
+}
+
+// do works on an attempt that is ours, and replies. An error means that nothing could be told.
+func (a *attempt) do() error {
 	worked, returned := a.work()
 	switch {
 	case !returned && a.batch.Err() != nil:
@@ -188,7 +194,7 @@ func (s *scattered) NextBackOff() time.Duration {
 // work lets the agent work until it returns, until nothing may be said any more, or until it was told to
 // stop and did not.
 func (a *attempt) work() (worked result, returned bool) {
-	if a.lease.Err() != nil {
+	if deadline, _ := a.lease.Deadline(); a.lease.Err() != nil || !time.Now().Before(deadline) {
 		return result{err: agent.NotApplied(errNotBegun)}, true
 	}
 	done := make(chan result, 1)
@@ -353,9 +359,7 @@ func (a *attempt) send(event job.Event) error {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(a.batch), until)
 	defer cancel()
 	_, err = backoff.Retry(ctx, func() (struct{}, error) {
-		err := a.worker.send(ctx, &envelope{
-			queue: a.task.ReplyTo, message: queue.Message{Body: body, Group: a.task.Job}, until: until, sent: make(chan error, 1),
-		})
+		err := a.say(ctx, body, until)
 		if refused := new(queue.RefusedError); errors.As(err, &refused) {
 			err = backoff.Permanent(err)
 		}

@@ -154,7 +154,7 @@ func TestAnAttemptClaimedTooLateIsNotBegun(t *testing.T) {
 		w := newWorld(t, counted(&calls))
 		w.table.answer = func(context.Context, string) { time.Sleep(9500 * time.Millisecond) }
 		w.wantFailed(w.handle(t.Context(), w.task("pay")))
-		w.wantFailure("pay", job.StepError{Message: "out of time: it took too long to claim the attempt", Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedNo})
+		w.wantFailure("pay", job.StepError{Message: "out of time: it took too long to get the attempt", Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedNo})
 		if calls.Load() != 0 {
 			t.Error("the agent was called")
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Config is what a Runner needs. Claims and Queue must be set.
+// Config is what a Runner needs. Claims and Queue must be set, unless all tasks come to Do: then neither is.
 type Config struct {
 	// Handlers are the agents that run here, distinguished by their names.
 	Handlers []agent.Handler
@@ -43,7 +43,7 @@ type Config struct {
 // complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
 // mistake.
 func (c Config) complete() Config {
-	if c.Claims == nil || c.Queue == nil {
+	if (c.Claims == nil) != (c.Queue == nil) {
 		panic("agentrun: the configuration must have Claims and Queue")
 	}
 	names := make(map[string]bool)

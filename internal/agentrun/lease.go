@@ -22,7 +22,10 @@ type lease struct {
 	// Context carries the end. It has a cause: context.DeadlineExceeded, agent.ErrWithdrawn,
 	// agent.ErrOver, or that of the batch.
 	context.Context
-	end    context.CancelCauseFunc
+	end context.CancelCauseFunc
+	// move moves CompleteBy where the claim is kept, and returns the one that stands there now, and the same moment on the
+	// monotonic clock, counted from began. Errors are those of store.Claims.Heartbeat. heartbeat is held.
+	move   func(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error)
 	claims store.Claims
 	now    func() time.Time
 	task   makegood.Task
@@ -82,8 +85,15 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 		},
 		completeBy: completeBy, expires: started.Add(budget), extended: started,
 	}
-	if task.Heartbeat > 0 {
-		l.lapses = started.Add(task.Timeout.Std())
+	l.move = l.moveStored
+	l.start(batch)
+	return l
+}
+
+// start begins to watch the clock.
+func (l *lease) start(batch context.Context) {
+	if l.task.Heartbeat > 0 {
+		l.lapses = l.extended.Add(l.task.Timeout.Std())
 	}
 	l.Context, l.end = context.WithCancelCause(batch)
 	if deadline, ok := batch.Deadline(); ok {
@@ -92,7 +102,6 @@ func newLease(batch context.Context, claims store.Claims, now func() time.Time, 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(time.Until(l.deadline()), l.expire)
-	return l
 }
 
 // close ends the context, and with it everything that waits for it.
@@ -180,20 +189,11 @@ func (l *lease) extendAfter(ctx context.Context, pause time.Duration) error {
 	if err := l.ended(); err != nil {
 		return err
 	}
-	began, silence := time.Now(), l.task.Silence().Std()
+	began := time.Now()
 	if began.Sub(l.extended) < pause {
 		return nil
 	}
-	claim, expires := l.claim, earlier(began.Add(silence), l.lapses)
-	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
-	claim.Progress = l.progress
-	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
-		// The clock was set back.
-		claim.CompleteBy = stored
-	}
-	completeBy, err := l.claims.Heartbeat(ctx, l.slot, claim, l.task.ClaimUntil)
-	// It may have moved less far than it was asked to.
-	expires = expires.Add(completeBy.Sub(claim.CompleteBy))
+	completeBy, expires, err := l.move(ctx, began)
 	switch {
 	case err == nil:
 		l.extended, l.progress = began, job.Progress{}
@@ -208,6 +208,21 @@ func (l *lease) extendAfter(ctx context.Context, pause time.Duration) error {
 	}
 	// The time may have run out while the store was asked.
 	return l.ended()
+}
+
+// moveStored moves CompleteBy in the store.
+func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
+	claim := l.claim
+	expires = earlier(began.Add(l.task.Silence().Std()), l.lapses)
+	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
+	claim.Progress = l.progress
+	if stored := l.CompleteBy(); claim.CompleteBy.Before(stored) {
+		// The clock was set back.
+		claim.CompleteBy = stored
+	}
+	completeBy, err = l.claims.Heartbeat(ctx, l.slot, claim, l.task.ClaimUntil)
+	// It may have moved less far than it was asked to.
+	return completeBy, expires.Add(completeBy.Sub(claim.CompleteBy)), err
 }
 
 // rest is how long after a heartbeat the next is not worth a write, for one who may be silent so long: an agent may

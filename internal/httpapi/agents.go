@@ -17,55 +17,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
-// TasksAsked is the body of a request for tasks.
-type TasksAsked struct {
-	Instance string `json:"instance"`
-	Max      int    `json:"max,omitempty"`
-	Wait     int    `json:"wait,omitempty"`
-	Request  string `json:"request,omitempty"`
-}
-
-// TasksGiven answers it. HeldMs is how long the request was held here before this was written.
-type TasksGiven struct {
-	HeldMs int         `json:"heldMs"`
-	Tasks  []TaskGiven `json:"tasks"`
-}
-
-// TaskGiven is a task that is the asker's: the message as it would be on a queue, its claim, and how long that holds,
-// counted from when this was written. A shared task has no claim, and so no LockedBy.
-type TaskGiven struct {
-	Task       json.RawMessage `json:"task"`
-	LockedBy   string          `json:"lockedBy,omitempty"`
-	StartedAt  time.Time       `json:"startedAt"`
-	CompleteBy time.Time       `json:"completeBy"`
-	LeftMs     int             `json:"leftMs"`
-}
-
-// ReplyTaken answers a reply.
-type ReplyTaken struct {
-	// Status is applied, duplicate (it was before) or stale (it changes nothing), and Reason why.
-	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"`
-}
-
-// Heartbeat is the body of a heartbeat.
-type Heartbeat struct {
-	Job      string `json:"job"`
-	Step     string `json:"step"`
-	Attempt  int    `json:"attempt"`
-	Token    string `json:"token"`
-	LockedBy string `json:"lockedBy"`
-	// Progress is how far the work has come, for people to see.
-	Progress json.RawMessage `json:"progress,omitempty"`
-}
-
-// HeartbeatTaken answers it. Status is held, withdrawn or over; with over there is no CompleteBy any more.
-type HeartbeatTaken struct {
-	Status     string    `json:"status"`
-	CompleteBy time.Time `json:"completeBy,omitzero"`
-	LeftMs     int       `json:"leftMs,omitempty"`
-}
-
 // agentRoutes are those of agents that run outside.
 func agentRoutes() []route {
 	answers := func(given any) map[int]any {
@@ -78,11 +29,11 @@ func agentRoutes() []route {
 		}
 		return everywhere(all)
 	}
-	tasks := answers(TasksGiven{})
+	tasks := answers(agentdoor.TasksGiven{})
 	tasks[http.StatusTooManyRequests] = Problem{}
 	return []route{
 		{
-			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*api).takeTasks, body: TasksAsked{}, limit: maxOverhead,
+			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*api).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
 			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last.",
 				makegood.MaxBatch, int(makegood.MaxTaskWait.Seconds())),
 			answers: tasks,
@@ -90,12 +41,12 @@ func agentRoutes() []route {
 		{
 			method: "POST", path: "/api/agents/{agent}/replies", name: "reply", door: Agents, handle: (*api).reply, body: json.RawMessage{}, limit: maxReply,
 			summary: "Reply to a task: the message that would go to the events queue (docs/messages.md). It is saved before this is answered. One that changes nothing is answered with stale, and why.",
-			answers: answers(ReplyTaken{}),
+			answers: answers(agentdoor.ReplyTaken{}),
 		},
 		{
-			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*api).heartbeat, body: Heartbeat{}, limit: maxOverhead,
+			method: "POST", path: "/api/agents/{agent}/heartbeats", name: "heartbeat", door: Agents, handle: (*api).heartbeat, body: agentdoor.Heartbeat{}, limit: maxOverhead,
 			summary: "Say that work on a task goes on: its CompleteBy moves to as long from now as the step may be silent, and that is flushed before this is answered. withdrawn: nobody wants the result any more, stop soon. over: the attempt has ended, stop and say nothing.",
-			answers: answers(HeartbeatTaken{}),
+			answers: answers(agentdoor.HeartbeatTaken{}),
 		},
 	}
 }
@@ -130,11 +81,11 @@ func (a *api) takeTasks(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var asked TasksAsked
+	var asked agentdoor.TasksAsked
 	if err := decode(r, &asked); err != nil {
 		return answer{}, err
 	}
-	ask, err := asked.check()
+	ask, err := checkAsked(asked)
 	if err != nil {
 		return answer{}, err
 	}
@@ -147,9 +98,9 @@ func (a *api) takeTasks(r *http.Request) (answer, error) {
 	case err != nil:
 		return answer{}, err
 	}
-	given := TasksGiven{Tasks: []TaskGiven{}, HeldMs: int(time.Since(began).Milliseconds())}
+	given := agentdoor.TasksGiven{Tasks: []agentdoor.TaskGiven{}, HeldMs: int(time.Since(began).Milliseconds())}
 	for _, t := range tasks {
-		given.Tasks = append(given.Tasks, TaskGiven{
+		given.Tasks = append(given.Tasks, agentdoor.TaskGiven{
 			Task: json.RawMessage(t.Body), LockedBy: t.Claim.LockedBy, StartedAt: t.Claim.StartedAt, CompleteBy: t.Claim.CompleteBy,
 			LeftMs: int(t.Left().Milliseconds()),
 		})
@@ -157,7 +108,7 @@ func (a *api) takeTasks(r *http.Request) (answer, error) {
 	return ok(given)
 }
 
-func (t TasksAsked) check() (agentdoor.Ask, error) {
+func checkAsked(t agentdoor.TasksAsked) (agentdoor.Ask, error) {
 	longest := int(makegood.MaxTaskWait.Seconds())
 	if t.Max == 0 {
 		t.Max = 1
@@ -193,7 +144,7 @@ func (a *api) reply(r *http.Request) (answer, error) {
 	case err != nil:
 		return answer{}, err
 	}
-	taken := ReplyTaken{Status: string(verdict.Kind), Reason: verdict.Reason}
+	taken := agentdoor.ReplyTaken{Status: string(verdict.Kind), Reason: verdict.Reason}
 	if verdict.Kind == machine.Applied {
 		taken.Reason = ""
 	}
@@ -205,7 +156,7 @@ func (a *api) heartbeat(r *http.Request) (answer, error) {
 	if _, err := a.agentOf(r); err != nil {
 		return answer{}, err
 	}
-	var h Heartbeat
+	var h agentdoor.Heartbeat
 	if err := decode(r, &h); err != nil {
 		return answer{}, err
 	}
@@ -224,7 +175,7 @@ func (a *api) heartbeat(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(HeartbeatTaken{Status: string(stands.Held), CompleteBy: stands.CompleteBy, LeftMs: int(stands.Left.Milliseconds())})
+	return ok(agentdoor.HeartbeatTaken{Status: string(stands.Held), CompleteBy: stands.CompleteBy, LeftMs: int(stands.Left.Milliseconds())})
 }
 
 func newerProblem() error {

@@ -163,6 +163,10 @@ var arrows = []arrow{
 		"internal/notify", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
+	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.
+	{"onhttp", []string{
+		".", "agent", "internal/agentdoor", "internal/agentrun", "internal/job", "internal/pause", "internal/queue", "internal/secret", "internal/store", "internal/wire",
+	}, nil},
 	{"onqueue", []string{
 		".", "agent", "internal/agentrun", "internal/deployed", "internal/pause", "internal/queue", "internal/sqsbatch", "internal/stack",
 	}, []string{lambdaEvents}},

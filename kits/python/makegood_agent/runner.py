@@ -112,7 +112,7 @@ class Runner:
 
     def _work(self, taken: Taken, attempt: Attempt) -> Dict[str, Any]:
         """Does the work, and returns what is to be replied."""
-        hider = secret.Hider([])
+        hider = secret.Hider({})
         try:
             if attempt.left() <= 0:
                 raise Failure("it took too long to get the task", not_applied=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 from .errors import Final
 from .task import Task
@@ -21,7 +21,7 @@ def from_environment(name: str) -> str:
 
 def fill(task: Task, source: Source) -> Tuple[Any, "Hider"]:
     """Returns the input with its secrets, and what hides them again."""
-    values: List[str] = []
+    values: Dict[str, str] = {}
     filled = copy.deepcopy(task.input)
     added: Dict[str, int] = {}
     for secret in task.secrets:
@@ -30,7 +30,7 @@ def fill(task: Task, source: Source) -> Tuple[Any, "Hider"]:
             value = source(name)
         except KeyError:
             raise Final(f"there is no secret {name} here", not_applied=True) from None
-        values.append(value)
+        values[name] = value
         at += added.get(path, 0)
         added[path] = added.get(path, 0) + len(value)
         filled = _put(filled, path, lambda text: text[:at] + value + text[at:])
@@ -51,15 +51,15 @@ def _put(root: Any, path: str, change: Callable[[str], str]) -> Any:
 
 
 class Hider:
-    """Takes values out of what an agent says."""
+    """Takes values out of what an agent says; their names stand in their places."""
 
-    def __init__(self, values: List[str]) -> None:
+    def __init__(self, values: Dict[str, str]) -> None:
         # The longest first: one may be part of another.
-        self.values = sorted({v for v in values if v}, key=len, reverse=True)
+        self.values = sorted(((v, f"[secret {name}]") for name, v in values.items() if v), key=lambda v: len(v[0]), reverse=True)
 
     def text(self, text: str) -> str:
-        for value in self.values:
-            text = text.replace(value, "***")
+        for value, instead in self.values:
+            text = text.replace(value, instead)
         return text
 
     def output(self, value: Any) -> Any:
@@ -72,4 +72,4 @@ class Hider:
         if isinstance(value, (list, tuple)):
             return [self.output(v) for v in value]
         shown = json.dumps(value)
-        return "***" if any(v == shown for v in self.values) else value
+        return next((instead for v, instead in self.values if v == shown), value)

@@ -92,7 +92,7 @@ export class Runner {
     }
     /** Does the work, and gives what is to be replied. */
     async #work(taken, attempt) {
-        let hider = new Hider([]);
+        let hider = new Hider(new Map());
         try {
             if (attempt.leftMs() <= 0)
                 throw new NotApplied("it took too long to get the task");

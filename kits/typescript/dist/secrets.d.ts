@@ -9,10 +9,10 @@ export declare function fill(task: Task, source: Secrets): Promise<{
     input: JSONValue;
     hider: Hider;
 }>;
-/** Takes values out of what an agent says. */
+/** Takes values out of what an agent says; their names stand in their places. */
 export declare class Hider {
     #private;
-    constructor(values: string[]);
+    constructor(values: ReadonlyMap<string, string>);
     text(text: string): string;
     output(value: JSONValue | undefined): JSONValue | undefined;
 }

@@ -6,14 +6,14 @@ export function fromEnvironment(name) {
 }
 /** Returns the input with its secrets, and what hides them again. */
 export async function fill(task, source) {
-    const values = [];
+    const values = new Map();
     const added = new Map();
     let input = structuredClone(task.input);
     for (const secret of task.secrets) {
         const value = await source(secret.name);
         if (value === undefined)
             throw new Final(`there is no secret ${secret.name} here`, { notApplied: true });
-        values.push(value);
+        values.set(secret.name, value);
         const before = added.get(secret.path) ?? 0;
         added.set(secret.path, before + [...value].length);
         input = put(input, secret.path, (text) => {
@@ -36,15 +36,16 @@ function put(root, path, change) {
     at[last] = change(String(at[last]));
     return root;
 }
-/** Takes values out of what an agent says. */
+/** Takes values out of what an agent says; their names stand in their places. */
 export class Hider {
     #values;
     constructor(values) {
+        this.#values = [...values].map(([name, value]) => ({ value, instead: `[secret ${name}]` })).filter(({ value }) => value !== "");
         // The longest first: one may be part of another.
-        this.#values = [...new Set(values.filter((v) => v !== ""))].sort((a, b) => b.length - a.length);
+        this.#values.sort((a, b) => b.value.length - a.value.length);
     }
     text(text) {
-        return this.#values.reduce((shown, value) => shown.replaceAll(value, "***"), text);
+        return this.#values.reduce((shown, { value, instead }) => shown.replaceAll(value, () => instead), text);
     }
     output(value) {
         if (this.#values.length === 0 || value === undefined || value === null)
@@ -56,6 +57,7 @@ export class Hider {
         if (typeof value === "object") {
             return Object.fromEntries(Object.entries(value).map(([name, v]) => [this.text(name), this.output(v) ?? null]));
         }
-        return this.#values.includes(JSON.stringify(value)) ? "***" : value;
+        const shown = JSON.stringify(value);
+        return this.#values.find((v) => v.value === shown)?.instead ?? value;
     }
 }

@@ -1,5 +1,5 @@
-// Command probe is the agent of the conformance suite, with the Go kit, at the queue of a stack. Its twins in Python and
-// TypeScript do the same.
+// Command probe is the agent of the conformance suite, with the Go kit, at the door of an engine or the queue of a stack.
+// Its twins in Python and TypeScript do the same.
 package main
 
 import (
@@ -7,42 +7,109 @@ import (
 	"encoding/json"
 	"errors"
 	"log"
+	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/onhttp"
 	"github.com/makegood-dev/makegood/onqueue"
 )
 
-// given is the input of all actions.
+// given is the input of all actions but echo and parsed.
 type given struct {
-	Message    string `json:"message"`
-	Final      bool   `json:"final"`
-	NotApplied bool   `json:"notApplied"`
-	Ms         int    `json:"ms"`
-	Times      int    `json:"times"`
-	Bytes      int    `json:"bytes"`
+	Message      string          `json:"message"`
+	Final        bool            `json:"final"`
+	NotApplied   bool            `json:"notApplied"`
+	RetryAfterMs int             `json:"retryAfterMs"`
+	Kind         string          `json:"kind"`
+	Ms           int             `json:"ms"`
+	Times        int             `json:"times"`
+	Bytes        int             `json:"bytes"`
+	Progress     json.RawMessage `json:"progress"`
+	Deadline     time.Time       `json:"deadline"`
+	Quiet        bool            `json:"quiet"`
 }
 
 func main() {
 	probe := agent.New("probe",
 		agent.Do("echo", func(_ context.Context, in json.RawMessage) (json.RawMessage, error) { return in, nil }),
+		agent.Undo("unecho", unecho),
+		agent.Do("info", info),
+		agent.Do("parsed", func(_ context.Context, in parsed) (int, error) { return *in.Must, nil }),
 		agent.Do("fail", fail),
+		agent.Do("crash", func(context.Context, any) (any, error) { panic("it broke") }),
 		agent.Do("deaf", func(_ context.Context, in given) (string, error) {
 			time.Sleep(in.duration())
 			return "slept", nil
 		}),
 		agent.Do("sleep", func(ctx context.Context, in given) (string, error) { return "slept", wait(ctx, in.duration()) }),
 		agent.Do("heartbeat", heartbeat),
+		agent.Do("report", report),
+		agent.Do("later", func(_ context.Context, in given) (any, error) { return nil, agent.Wait(in.Deadline) }),
 		agent.Do("large", func(_ context.Context, in given) (string, error) { return strings.Repeat("x", in.Bytes), nil }),
+		agent.Do("unsayable", func(context.Context, any) (chan int, error) { return make(chan int), nil }),
 	)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := onqueue.Run(ctx, probe, onqueue.Options{Concurrency: 50}); err != nil {
+	if err := run(ctx, probe); err != nil {
 		log.Fatal(err)
 	}
+}
+
+func run(ctx context.Context, probe *agent.Agent) error {
+	numbers := map[string]int{"CONCURRENCY": 0, "PATIENCE_MS": 0}
+	for name := range numbers {
+		n, err := strconv.Atoi(os.Getenv(name))
+		if err != nil {
+			return err
+		}
+		numbers[name] = n
+	}
+	concurrency, grace := numbers["CONCURRENCY"], time.Duration(numbers["PATIENCE_MS"])*time.Millisecond
+	if url := os.Getenv("MAKEGOOD_URL"); url != "" {
+		return onhttp.Run(ctx, onhttp.Options{URL: url, Token: os.Getenv("MAKEGOOD_TOKEN"), Agent: probe, Concurrency: concurrency, Grace: grace})
+	}
+	return onqueue.Run(ctx, probe, onqueue.Options{Concurrency: concurrency, Grace: grace})
+}
+
+// parsed is an input that must have a number.
+type parsed struct {
+	Must *int `json:"must"`
+}
+
+func (p *parsed) UnmarshalJSON(text []byte) error {
+	type plain parsed
+	if err := json.Unmarshal(text, (*plain)(p)); err != nil {
+		return err
+	}
+	if p.Must == nil {
+		return errors.New("must is missing")
+	}
+	return nil
+}
+
+func info(ctx context.Context, _ any) (map[string]any, error) {
+	t := agent.TaskOf(ctx)
+	return map[string]any{
+		"job": t.Job, "workflow": t.Workflow, "step": t.Step, "round": t.Round, "attempt": t.Attempt, "key": t.Key,
+		"completion": t.Completion, "shared": t.Shared,
+	}, nil
+}
+
+func unecho(ctx context.Context, in given, done *json.RawMessage) error {
+	if in.Quiet {
+		return nil
+	}
+	undo := agent.TaskOf(ctx).Undo
+	text, err := json.Marshal(map[string]any{"done": done, "forwardKey": undo.ForwardKey, "outcome": undo.Outcome})
+	if err != nil {
+		return err
+	}
+	return agent.Final(errors.New(string(text)))
 }
 
 func (in given) duration() time.Duration { return time.Duration(in.Ms) * time.Millisecond }
@@ -55,7 +122,16 @@ func fail(_ context.Context, in given) (any, error) {
 	if in.NotApplied {
 		err = agent.NotApplied(err)
 	}
-	return nil, err
+	err = agent.RetryAfter(time.Duration(in.RetryAfterMs)*time.Millisecond, err)
+	return nil, agent.Kind(in.Kind, err)
+}
+
+// report reports with a heartbeat of its own, since one that comes so soon after the claim is written with the next.
+func report(ctx context.Context, in given) (string, error) {
+	if err := agent.Progress(ctx, in.Progress); err != nil {
+		return "", err
+	}
+	return "reported", agent.Heartbeat(ctx)
 }
 
 func wait(ctx context.Context, d time.Duration) error {

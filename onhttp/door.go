@@ -1,0 +1,186 @@
+package onhttp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+const (
+	// answerWithin is how long an answer may take, beside what the engine was asked to wait.
+	answerWithin = 30 * time.Second
+	// maxAnswer is how much of an answer is read: a batch of messages, and what stands around each.
+	maxAnswer = makegood.MaxBatch * (makegood.MaxMessageBytes + 1<<10)
+	// maxProblem is how much is read of one that says what is wrong.
+	maxProblem = 64 << 10
+)
+
+// door is the engine's door, as an agent sees it.
+type door struct {
+	base     *url.URL
+	http     *http.Client
+	agent    string
+	token    string
+	instance string
+	logger   *slog.Logger
+}
+
+func newDoor(o Options) (*door, error) {
+	base, err := url.Parse(strings.TrimSuffix(o.URL, "/"))
+	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
+		return nil, fmt.Errorf("%q is not the URL of an engine: want one such as http://127.0.0.1:4777", o.URL)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = o.Concurrency + 1
+	return &door{
+		base: base, agent: o.Agent.Name(), token: o.Token, instance: o.Instance, logger: o.Logger,
+		// No redirect is followed: the API has none, and the token is for nobody else.
+		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}, nil
+}
+
+func (d *door) close() { d.http.CloseIdleConnections() }
+
+// take asks for tasks: most at most, waiting so long for the first. A task that cannot be read is left to end in silence,
+// and those beside it are none the worse.
+func (d *door) take(ctx context.Context, request string, most int, wait time.Duration) ([]agentrun.Held, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+answerWithin)
+	defer cancel()
+	asked := time.Now()
+	var given agentdoor.TasksGiven
+	err := d.post(ctx, "tasks", agentdoor.TasksAsked{Instance: d.instance, Max: most, Wait: int(wait.Seconds()), Request: request}, &given)
+	if err != nil {
+		return nil, err
+	}
+	if len(given.Tasks) > most {
+		return nil, fmt.Errorf("the engine gave %d tasks to a request for %d", len(given.Tasks), most)
+	}
+	// The answer was written no earlier than that.
+	answered := asked.Add(millis(given.HeldMs))
+	var taken []agentrun.Held
+	for _, g := range given.Tasks {
+		task, err := wire.DecodeTask(string(g.Task))
+		if err == nil && task.Agent != d.agent {
+			err = fmt.Errorf("a task for agent %.70q", task.Agent)
+		}
+		if err != nil {
+			d.logger.ErrorContext(ctx, "a task cannot be read, and ends in silence", "agent", d.agent, "lockedBy", g.LockedBy, "error", err)
+			continue
+		}
+		taken = append(taken, d.held(task, g, answered.Add(millis(g.LeftMs))))
+	}
+	return taken, nil
+}
+
+// held is a task with its claim, and what can be said of it.
+func (d *door) held(task makegood.Task, g agentdoor.TaskGiven, expires time.Time) agentrun.Held {
+	claim := job.Claim{Attempt: task.Attempt, LockedBy: g.LockedBy, StartedAt: makegood.Instant(g.StartedAt), CompleteBy: makegood.Instant(g.CompleteBy)}
+	return agentrun.Held{
+		Task: task, Claim: claim, Expires: expires, Reply: d.reply,
+		Heartbeat: func(ctx context.Context, progress json.RawMessage) (time.Duration, error) {
+			return d.heartbeat(ctx, task, claim.LockedBy, progress)
+		},
+	}
+}
+
+// heartbeat is what agentrun.Held wants of one.
+func (d *door) heartbeat(ctx context.Context, task makegood.Task, lockedBy string, progress json.RawMessage) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(answerWithin, task.Silence().Std()))
+	defer cancel()
+	var taken agentdoor.HeartbeatTaken
+	err := d.post(ctx, "heartbeats", agentdoor.Heartbeat{
+		Job: task.Job, Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: lockedBy, Progress: progress,
+	}, &taken)
+	if err != nil {
+		return 0, err
+	}
+	left := millis(taken.LeftMs)
+	switch agentdoor.Held(taken.Status) {
+	case agentdoor.Mine:
+		return left, nil
+	case agentdoor.Withdrawn:
+		return left, store.ErrWithdrawn
+	case agentdoor.Over:
+		return 0, store.ErrTaken
+	default:
+		return 0, fmt.Errorf("a heartbeat was answered with status %.40q", taken.Status)
+	}
+}
+
+// reply tells an outcome. That it changes nothing is no error: there is nothing to do about it.
+func (d *door) reply(ctx context.Context, body string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	err := d.post(ctx, "replies", json.RawMessage(body), new(agentdoor.ReplyTaken))
+	if wrong := new(problem); errors.As(err, &wrong) && (wrong.status == http.StatusBadRequest || wrong.status == http.StatusRequestEntityTooLarge) {
+		return queue.Refused("%s", wrong.text)
+	}
+	return err
+}
+
+// problem is an answer that is no success.
+type problem struct {
+	status int
+	text   string
+}
+
+func (p *problem) Error() string { return fmt.Sprintf("%d: %s", p.status, p.text) }
+
+// post asks once, and reads the answer into out. *problem; any other error leaves it open what became of what was asked.
+func (d *door) post(ctx context.Context, what string, in, out any) error {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false) // it would make six bytes of one, and the body larger than it may be
+	if err := e.Encode(in); err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.base.JoinPath("api", "agents", d.agent, what).String(), &body)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if d.token != "" {
+		request.Header.Set("Authorization", "Bearer "+d.token)
+	}
+	answer, err := d.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return problemOf(answer)
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	return nil
+}
+
+func problemOf(answer *http.Response) error {
+	var said struct {
+		Error string `json:"error"`
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
+	if err != nil || json.Unmarshal(text, &said) != nil || said.Error == "" {
+		said.Error = "no engine answers so"
+	}
+	return &problem{answer.StatusCode, said.Error}
+}
+
+func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }
