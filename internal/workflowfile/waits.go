@@ -233,8 +233,8 @@ func (c *Compiled) CheckAsked(registered []string) error {
 	for _, s := range c.Workflow.Steps {
 		for _, name := range askedBy(s) {
 			if !slices.Contains(registered, name) {
-				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked; those that are registered here are %v",
-					c.Workflow.Name, s.Name, name, registered)
+				return fmt.Errorf("workflow %s, step %s: nobody is registered as %q, who is asked: register them (makegood dev --reply %s=URL, "+
+					"engine.Options.Ask, a reply queue of the stack); registered are %q", c.Workflow.Name, s.Name, name, name, registered)
 			}
 		}
 	}
