@@ -40,10 +40,12 @@ const (
 	Resubmit Verb = "resubmit" // go on from what failed, in the direction that stopped
 	Pause    Verb = "pause"    // start nothing new; what runs runs on
 	Resume   Verb = "resume"   // take a pause back
+	// Reschedule moves the start of a job of which nothing has begun. It needs a time, so it is asked for by a method of its own.
+	Reschedule Verb = "reschedule"
 )
 
 // Verbs are all of them.
-func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume} }
+func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume, Reschedule} }
 
 // Applied says whether a failed attempt had its effect.
 type Applied string

@@ -1,5 +1,5 @@
 // Package client talks to the HTTP API of Makegood, as `makegood dev` serves it: submit jobs, look at
-// them, wait for their end, and ask for cancel, undo, resubmit, pause and resume.
+// them, wait for their end, and ask for cancel, undo, resubmit, pause, resume and reschedule.
 //
 //	c, err := client.New("http://127.0.0.1:4777")
 //	job, err := c.Submit(ctx, makegood.Submission{Workflow: "order", ID: "o-1", Input: order})
@@ -12,7 +12,6 @@ package client
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -195,12 +194,25 @@ func (c *Client) Resume(ctx context.Context, id, reason string) (makegood.Job, e
 	return c.Ask(ctx, id, makegood.Resume, reason)
 }
 
-// Ask asks for a verb.
-func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (job makegood.Job, err error) {
-	body := struct {
-		Reason  string `json:"reason,omitempty"`
-		Request string `json:"request"`
-	}{reason, strings.ToLower(rand.Text())}
+// Ask asks for a verb other than Reschedule.
+func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error) {
+	return c.ask(ctx, id, verb, asking{Reason: reason})
+}
+
+// Reschedule is what Jobs says.
+func (c *Client) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
+	return c.ask(ctx, id, makegood.Reschedule, asking{StartAt: startAt})
+}
+
+// asking is the body of a request for a verb.
+type asking struct {
+	Reason  string    `json:"reason,omitempty"`
+	Request string    `json:"request"`
+	StartAt time.Time `json:"startAt,omitzero"`
+}
+
+func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (job makegood.Job, err error) {
+	body.Request = newRequest()
 	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &job); err != nil {
 		return job, fmt.Errorf("%s job %s: %w", verb, id, err)
 	}

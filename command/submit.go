@@ -58,8 +58,8 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 		return exit(codeUsage, err)
 	}
 	if o.startAt != "" {
-		if s.StartAt, err = time.Parse(time.RFC3339, o.startAt); err != nil {
-			return exit(codeUsage, fmt.Errorf("--at %s: want a time as in RFC 3339, such as 2026-12-24T18:00:00Z", o.startAt))
+		if s.StartAt, err = startTime(o.startAt); err != nil {
+			return err
 		}
 	}
 	c, err := o.client(cmd)
@@ -82,6 +82,15 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 		return err
 	}
 	return ended(job)
+}
+
+// startTime reads --at.
+func startTime(text string) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, exit(codeUsage, fmt.Errorf("--at %s: want a time as in RFC 3339, such as 2026-12-24T18:00:00Z", text))
+	}
+	return at, nil
 }
 
 func printSubmitted(w io.Writer, job makegood.Job, o submitOptions) error {

@@ -150,6 +150,10 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 		if _, err := jobs.Ask(t.Context(), "bad", "foo", ""); !isInvalid(err) {
 			t.Errorf("%T: asked for a verb that there is not: got %v", jobs, err)
 		}
+		if _, err := jobs.Ask(t.Context(), "bad", makegood.Reschedule, ""); !isInvalid(err) {
+			t.Errorf("%T: rescheduled without a time: got %v", jobs, err)
+		}
+		reschedules(t, jobs)
 		if got := refused(t, jobs); got != "mismatch invalid unregistered refused" {
 			t.Errorf("%T: got %q", jobs, got)
 		}
@@ -157,8 +161,41 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	if _, err := read.Submit(t.Context(), makegood.Submission{Workflow: "letter"}); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("submitted to a folder: got %v, want %v", err, folder.ErrReadOnly)
 	}
+	if _, err := read.Reschedule(t.Context(), "bad", time.Now()); !errors.Is(err, folder.ErrReadOnly) {
+		t.Errorf("rescheduled in a folder: got %v, want %v", err, folder.ErrReadOnly)
+	}
 	if _, err := read.Ask(t.Context(), "bad", makegood.Resubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("asked of a folder: got %v, want %v", err, folder.ErrReadOnly)
+	}
+}
+
+// reschedules moves a start, there and back, and then to one that has passed: the job begins, and is moved no more.
+func reschedules(t *testing.T, jobs client.Jobs) {
+	t.Helper()
+	id, now := fmt.Sprintf("later-%T", jobs)[len("later-*"):], time.Now()
+	if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage(`"Ada"`), StartAt: now.Add(2 * time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, ahead := range []time.Duration{3 * time.Hour, time.Hour, time.Hour} {
+		want := makegood.Instant(now.Add(ahead))
+		job, err := jobs.Reschedule(t.Context(), id, want)
+		if err != nil || job.StartAt == nil || !job.StartAt.Equal(want) || !job.CompleteBy.Equal(want) || job.ProcessState != makegood.Pending {
+			t.Fatalf("%T: %s ahead: got %+v, %v, want its start and its key at %v", jobs, ahead, job, err, want)
+		}
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{{now.Add(2 * makegood.MaxStartDelay), "the limit is 8760h0m0s"}, {now.Add(-time.Hour), ""}, {now.Add(time.Hour), "it is Processed"}} {
+		_, err := jobs.Reschedule(t.Context(), id, c.at)
+		if refused, is := errors.AsType[*client.RefusedError](err); is != (c.want != "") || is && !strings.Contains(refused.Reason, c.want) {
+			t.Errorf("%T: to %v: got %v, want it refused with %q", jobs, c.at, err, c.want)
+		}
+		if c.want == "" {
+			if job, err := jobs.Wait(t.Context(), id); err != nil || job.ProcessState != makegood.Processed {
+				t.Fatalf("%T: it was to begin at once: got %+v, %v", jobs, job, err)
+			}
+		}
 	}
 }
 

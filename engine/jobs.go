@@ -80,17 +80,30 @@ func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[clien
 	return client.Pages(func(cursor string) (client.Page, error) { return e.Page(ctx, filter, cursor) })
 }
 
-// Ask asks for a verb, and returns the job as it is stored after it, without payloads.
+// Ask asks for a verb other than Reschedule, and returns the job as it is stored after it, without payloads.
 func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
 	if !slices.Contains(makegood.Verbs(), verb) {
 		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.InvalidError{Message: fmt.Sprintf("there is no verb %.40q; there are %v", verb, makegood.Verbs())})
 	}
-	j, verdict, err := e.inner.Request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason), By: byEngine})
+	return e.request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason)})
+}
+
+// Reschedule moves the start of a job of which nothing has begun. What client.Jobs says of it holds.
+func (e *Engine) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
+	return e.request(ctx, id, job.Requested{Verb: makegood.Reschedule, StartAt: startAt})
+}
+
+func (e *Engine) request(ctx context.Context, id string, r job.Requested) (v makegood.Job, err error) {
+	if r.Verb == makegood.Reschedule && r.StartAt.IsZero() {
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.InvalidError{Message: "startAt is missing"})
+	}
+	r.By = byEngine
+	j, verdict, err := e.inner.Request(ctx, id, r)
 	switch {
 	case err != nil:
-		return v, fmt.Errorf("%s job %s: %w", verb, id, plain(id, err))
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, plain(id, err))
 	case verdict.Kind == machine.Refused:
-		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.RefusedError{Job: id, Reason: verdict.Reason})
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.RefusedError{Job: id, Reason: verdict.Reason})
 	}
 	return view.Of(j, nil), nil
 }

@@ -63,6 +63,11 @@ func (f *Folder) Ask(context.Context, string, makegood.Verb, string) (makegood.J
 	return makegood.Job{}, ErrReadOnly
 }
 
+// Reschedule is refused with ErrReadOnly.
+func (f *Folder) Reschedule(context.Context, string, time.Time) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
+}
+
 // Complete is refused with ErrReadOnly.
 func (f *Folder) Complete(context.Context, string, client.Place, json.RawMessage) (makegood.Job, error) {
 	return makegood.Job{}, ErrReadOnly

@@ -272,6 +272,10 @@ func conversations() []conversation {
 			refused = "done"
 		}
 		at := func(id string) string { return "/api/jobs/" + id + "/" + string(verb) }
+		if verb == makegood.Reschedule {
+			all = append(all, rescheduling(route, at)...)
+			continue
+		}
 		all = append(all,
 			conversation{"POST", route, at(granted), `{"reason":"why not","request":"r1"}`, "", 200},
 			conversation{"POST", route, at(granted), `{"request":"r1"}`, "", 200},
@@ -290,6 +294,27 @@ func conversations() []conversation {
 	// Pause comes before resume, and what turns a job round comes last.
 	slices.SortStableFunc(all, func(a, b conversation) int { return rank(a.route) - rank(b.route) })
 	return all
+}
+
+// rescheduling are the conversations about the start of a job.
+func rescheduling(route string, at func(id string) string) []conversation {
+	const body = `{"startAt":"2999-01-01T00:00:00Z","request":"r1"}`
+	soon := `{"startAt":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`
+	large := `{"request":"` + strings.Repeat("x", 2*makegood.MaxPayloadBytes) + `"}`
+	return []conversation{
+		{"POST", route, at("later"), soon, "", 200},
+		{"POST", route, at("later"), soon, "", 200},
+		{"POST", route, at("later"), body, "", 409},
+		{"POST", route, at("held"), soon, "", 409},
+		{"POST", route, at("nobody"), soon, "", 404},
+		{"POST", route, at("later"), `{}`, "", 400},
+		{"POST", route, at("later"), ``, "", 400},
+		{"POST", route, at("later"), `{"startAt":"soon"}`, "", 400},
+		{"POST", route, at("later"), `{"why":1}`, "", 400},
+		{"POST", route, at("later"), soon, "Content-Type: text/plain", 415},
+		{"POST", route, at("later"), soon, "Sec-Fetch-Site: cross-site", 403},
+		{"POST", route, at("later"), large, "", 413},
+	}
 }
 
 // completions are the conversations about steps that wait. TOKEN(job) stands for the completion token of the job's step sign.
@@ -350,6 +375,8 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.submit("order", "undone", `{"charge":"fail"}`)
 	w.submit("order", "held", `{"charge":"hold"}`)
 	w.submit("voyage", "sails", `{}`)
+	_, err := w.client.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "later", Input: json.RawMessage(`{}`), StartAt: time.Now().Add(2 * time.Hour)})
+	check(t, err)
 	w.until("failed", in(makegood.Error))
 	w.until("cancelled", in(makegood.Error))
 	w.until("undone", in(makegood.Undone))

@@ -36,6 +36,12 @@ type Asking struct {
 	Request string `json:"request,omitempty"`
 }
 
+// Rescheduling is the body of a request for another start. One that has passed is at once.
+type Rescheduling struct {
+	StartAt time.Time `json:"startAt"`
+	Request string    `json:"request,omitempty"`
+}
+
 // Publication is the body that publishes a workflow file.
 type Publication struct {
 	Source string `json:"source"`
@@ -153,12 +159,17 @@ func routes() []route {
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
 	for _, verb := range makegood.Verbs() {
-		all = append(all, route{
+		asks := route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
 			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
-			handle:  func(a *api, r *http.Request) (answer, error) { return a.ask(r, verb) },
-		})
+			handle:  func(a *api, r *http.Request) (answer, error) { return a.askFor(r, verb) },
+		}
+		if verb == makegood.Reschedule {
+			asks.body, asks.handle = Rescheduling{}, (*api).reschedule
+			asks.summary += " startAt is its new start, and its timeout counts from there; one that has passed is at once."
+		}
+		all = append(all, asks)
 	}
 	return all
 }
@@ -272,12 +283,30 @@ func (a *api) list(r *http.Request) (answer, error) {
 	return ok(page)
 }
 
-// ask asks for a verb.
-func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
+// askFor asks for a verb.
+func (a *api) askFor(r *http.Request, verb makegood.Verb) (answer, error) {
 	var asking Asking
 	if err := decode(r, &asking); err != nil {
 		return answer{}, err
 	}
+	return a.ask(r, asking, job.Requested{Verb: verb})
+}
+
+// reschedule asks for another start.
+func (a *api) reschedule(r *http.Request) (answer, error) {
+	var asking Rescheduling
+	if err := decode(r, &asking); err != nil {
+		return answer{}, err
+	}
+	if asking.StartAt.IsZero() {
+		return answer{}, bad("startAt is missing")
+	}
+	return a.ask(r, Asking{Request: asking.Request}, job.Requested{Verb: makegood.Reschedule, StartAt: asking.StartAt})
+}
+
+// ask asks for what an event says.
+func (a *api) ask(r *http.Request, asking Asking, event job.Requested) (answer, error) {
+	verb := event.Verb
 	id, err := jobID(r)
 	switch {
 	case err != nil:
@@ -287,7 +316,7 @@ func (a *api) ask(r *http.Request, verb makegood.Verb) (answer, error) {
 	case asking.Request != "" && !namePattern.MatchString(asking.Request):
 		return answer{}, bad("request: want %s", namePattern)
 	}
-	event := job.Requested{Verb: verb, Reason: asking.Reason, By: a.Caller(r)}
+	event.Reason, event.By = asking.Reason, a.Caller(r)
 	if asking.Request != "" {
 		// The core knows requests by their names alone; the same name under another verb is another one.
 		event.Request = string(verb) + ":" + asking.Request

@@ -131,6 +131,8 @@ type Requested struct {
 	// By is who asks, as whoever took the request knows, and never what they say of themselves. It is no part
 	// of the cause.
 	By string
+	// StartAt is when a job that is rescheduled is to start; zero, or past: at once.
+	StartAt time.Time
 }
 
 func (Submitted) isEvent()       {}

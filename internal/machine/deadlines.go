@@ -239,7 +239,7 @@ func (t *turn) interrupt(at side) {
 // Supervisor; moving it costs two index writes, so only those that are about the key do. Of a job that goes on, being
 // told is not: the next attempt would only lower the key again.
 func (t *turn) mayRaise(event job.Event) bool {
-	switch event.(type) {
+	switch e := event.(type) {
 	case job.DeadlinePassed:
 		// What follows a wait has often ended before the next sweep, and then its key need never be set.
 		return !t.overdueWait || t.facts.Period == 0
@@ -247,6 +247,8 @@ func (t *turn) mayRaise(event job.Event) bool {
 		return true
 	case job.Told, job.NotHeard:
 		return !t.active() || t.job.Paused()
+	case job.Requested:
+		return t.farKey || e.Verb == makegood.Reschedule
 	default:
 		return t.farKey
 	}

@@ -21,7 +21,7 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 	}
 	var commands []job.Command
 	cause := event.Cause()
-	if key, ok := remind(j, event); ok {
+	if key, ok := remind(j, event, now); ok {
 		commands = append(commands, job.Remind{Key: key})
 	}
 	for i, s := range j.Steps {
@@ -86,15 +86,15 @@ func untold(j job.Job, now time.Time) (commands []job.Command) {
 	return commands
 }
 
-// remind returns the job's key if event is what made something due at it: a retry, the start, or the next round. Of that
-// any event reminds but those of telling: the key was another before, and a reminder too many does nothing.
-func remind(j job.Job, event job.Event) (time.Time, bool) {
+// remind returns the job's key if event is what made something due at it: a retry, the start, or the next round. Of the
+// last two any event reminds but those of telling: the key was another before, and a reminder too many does nothing.
+func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
 	key, cause := j.CompleteBy, event.Cause()
-	if _, ok := event.(job.Submitted); ok && !key.IsZero() && key.Equal(j.StartAt) {
-		return key, true
-	}
-	if !key.IsZero() && key.Equal(j.NextRoundAt) && !isTelling(event) {
-		return key, true
+	if !key.IsZero() && !isTelling(event) {
+		starts := key.Equal(j.StartAt) && !now.After(key) && !j.Paused()
+		if starts || key.Equal(j.NextRoundAt) {
+			return key, true
+		}
 	}
 	for _, s := range j.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {

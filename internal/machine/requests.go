@@ -23,6 +23,7 @@ const (
 	NewRound   Effect = "starts again in a new round"
 	Pauses     Effect = "starts nothing new"
 	Resumes    Effect = "goes on"
+	MovesStart Effect = "moves its start, while nothing has begun"
 	Already    Effect = "is so already"
 	Refuses    Effect = "refused"
 )
@@ -79,6 +80,15 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 		makegood.Undoing:    {Effect: Resumes},
 		makegood.Undone:     {Refuses, "it is Undone, not paused"},
 		makegood.Cancelled:  {Refuses, "it is Cancelled, not paused"},
+	},
+	makegood.Reschedule: {
+		makegood.Pending:    {Effect: MovesStart},
+		makegood.Processing: {Effect: MovesStart}, // Somebody was told of it, or it was paused at its start.
+		makegood.Processed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.Error:      {Refuses, "it is in Error; resubmit goes on from what failed"},
+		makegood.Undoing:    {Refuses, "it is being undone"},
+		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again"},
+		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
 }
 
@@ -151,6 +161,8 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 			return Verdict{Kind: Refused, Reason: "it is not paused"}
 		}
 		t.resume()
+	case MovesStart:
+		return t.reschedule(e.StartAt)
 	case Already:
 		return Verdict{Kind: Duplicate, Reason: "it is " + string(t.job.ProcessState)}
 	case Refuses:
@@ -159,6 +171,34 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 		panic(fmt.Sprintf("machine: effect %q", rule.Effect))
 	}
 	return Verdict{Kind: Applied}
+}
+
+// reschedule moves the start of a job of which nothing has begun. Its timeout counts from the new one.
+func (t *turn) reschedule(at time.Time) Verdict {
+	ahead := at.Sub(t.now)
+	switch {
+	case t.begun():
+		return Verdict{Kind: Refused, Reason: "it has started"}
+	case ahead > makegood.MaxStartDelay:
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("its new start is %s ahead, the limit is %s", ahead.Round(time.Second), makegood.MaxStartDelay)}
+	case ahead < 0:
+		at = t.now // Never zero: a store may have counted on a later start.
+	}
+	at = makegood.Instant(at)
+	if at.Equal(t.job.StartAt) {
+		return Verdict{Kind: Duplicate, Reason: "it starts then"}
+	}
+	t.job.StartAt = at
+	t.renewDeadline()
+	return Verdict{Kind: Applied}
+}
+
+// begun reports whether anything was made of any step. An attempt that was taken back counts: its agent may have been
+// told.
+func (t *turn) begun() bool {
+	return slices.ContainsFunc(t.job.Steps, func(s job.StepState) bool {
+		return s.Attempt > 0 || s.Forward.State != job.NotStarted
+	})
 }
 
 // endInstead lets a job that is being undone end otherwise than it would, and ends a pause.

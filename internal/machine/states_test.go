@@ -115,6 +115,6 @@ func statesDoc() string {
 	for i, r := range refusals {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, r)
 	}
-	b.WriteString("\nPause of a paused job is so already; resume of one that is not paused is refused. Cancel, undo and\nresubmit end a pause. Undo of a Processed job is refused if no step of its workflow has an undo. The\nsame request (by its id) twice is one request.\n")
+	b.WriteString("\nPause of a paused job is so already; resume of one that is not paused is refused. Cancel, undo and\nresubmit end a pause. Undo of a Processed job is refused if no step of its workflow has an undo.\nReschedule is refused once an attempt of any step was made. The same request (by its id) twice is one request.\n")
 	return b.String()
 }

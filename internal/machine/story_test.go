@@ -301,7 +301,11 @@ func (s *story) event(verb string, a args) job.Event {
 	}
 	if slices.Contains(makegood.Verbs(), makegood.Verb(verb)) {
 		s.requests++
-		return job.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
+		e := job.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
+		if at, ok := a.values["startAt"]; ok {
+			e.StartAt = s.start.Add(s.duration(at).Std())
+		}
+		return e
 	}
 	e, ok := s.waits(verb, a)
 	if !ok {

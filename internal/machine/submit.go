@@ -59,10 +59,8 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 
 // submitted makes the first attempts of a job that was stored without them.
 func (t *turn) submitted() Verdict {
-	for _, s := range t.job.Steps {
-		if s.Attempt > 0 || s.Forward.State != job.NotStarted {
-			return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
-		}
+	if t.begun() {
+		return Verdict{Kind: Duplicate, Reason: "the job was stored with its first attempts"}
 	}
 	if t.job.ProcessState != makegood.Pending || t.job.Paused() || t.early() {
 		return Verdict{Kind: Duplicate, Reason: "nothing is to be started"}

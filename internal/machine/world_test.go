@@ -405,7 +405,11 @@ func (x *world) drawEvent() (job.Event, bool) {
 	case 8:
 		x.requests++
 		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
-		return job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}, true
+		e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
+		if verb == makegood.Reschedule {
+			e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(x.t, "startAt")) * time.Second)
+		}
+		return e, true
 	case 9, 10, 11:
 		x.close()
 		if len(x.answers) == 0 {

@@ -224,8 +224,16 @@ func (x *world) silentSince(task makegood.Task) time.Time {
 func (x *world) request(verb makegood.Verb) {
 	x.requests++
 	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
+	if verb == makegood.Reschedule {
+		e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 120).Draw(x.t, "startAt")) * time.Second)
+	}
 	v, _ := x.decide(e)
-	answer := x.want.Asked(verb, x.now)
+	var answer oracle.Answer
+	if verb == makegood.Reschedule {
+		answer = x.want.Rescheduled(e.StartAt, x.now)
+	} else {
+		answer = x.want.Asked(verb, x.now)
+	}
 	want := map[oracle.Answer]machine.Kind{oracle.Granted: machine.Applied, oracle.So: machine.Duplicate, oracle.Refused: machine.Refused}
 	if v.Kind != want[answer] {
 		x.fail("%s is %s (%s), and should be %s", verb, v.Kind, v.Reason, answer)

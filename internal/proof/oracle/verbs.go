@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -40,7 +41,29 @@ var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
 	},
 }
 
-// Asked: somebody asks for something, for the first time.
+// Rescheduled: somebody asks for another start, for the first time.
+func (j *Job) Rescheduled(to, now time.Time) Answer {
+	to = later(to, now)
+	switch {
+	case j.State != makegood.Pending && j.State != makegood.Processing || j.begun() || to.Sub(now) > makegood.MaxStartDelay:
+		return Refused
+	case to.Equal(j.order.StartAt):
+		return So
+	}
+	j.tell(func() {
+		j.order.StartAt = to
+		j.grantTime(now)
+		j.settle(now)
+	})
+	return Granted
+}
+
+// begun reports whether anything was ever made of a step.
+func (j *Job) begun() bool {
+	return slices.ContainsFunc(j.Steps, func(s *Step) bool { return s.Numbers > 0 || s.Forward.Phase != Idle })
+}
+
+// Asked: somebody asks for something but another start, for the first time.
 func (j *Job) Asked(verb makegood.Verb, now time.Time) Answer {
 	answer := j.answer(verb)
 	if answer == Granted {

@@ -39,7 +39,7 @@ func (w *world) people() {
 			someone(o.other, func(s *scheduler.Scheduler, l *life) bool { return w.submit(s, l, o, other) })
 		}
 		for i, r := range o.requests {
-			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, r.verb, "r"+strconv.Itoa(i)) })
+			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(r, i)) })
 		}
 	}
 	w.mu.Lock()
@@ -129,13 +129,22 @@ func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawM
 	return true
 }
 
+// asking returns the i-th request of a job.
+func (w *world) asking(r request, i int) job.Requested {
+	e := job.Requested{Verb: r.verb, Request: "r" + strconv.Itoa(i), Reason: "sim"}
+	if r.startAt > 0 {
+		e.StartAt = w.start.Add(r.startAt)
+	}
+	return e
+}
+
 // request asks for a verb; a refusal is an answer, and that there is no such job yet as well.
-func (w *world) request(s *scheduler.Scheduler, l *life, id string, verb makegood.Verb, name string) bool {
-	l.asked(id, job.Requested{Verb: verb, Request: name, Reason: "sim"})
+func (w *world) request(s *scheduler.Scheduler, l *life, id string, e job.Requested) bool {
+	l.asked(id, e)
 	w.mu.Lock()
-	w.referee(id).Asks(verb)
+	w.referee(id).Asks(e.Verb)
 	w.mu.Unlock()
-	_, _, err := s.Request(context.Background(), id, job.Requested{Verb: verb, Request: name, Reason: "sim"})
+	_, _, err := s.Request(context.Background(), id, e)
 	return err == nil || l.missing(err)
 }
 
@@ -202,6 +211,6 @@ func (w *world) attend(j job.Job, n int) {
 		return
 	}
 	<-w.process("operator", func(l *life) {
-		w.request(w.scheduler(l), l, j.ID, verb, "op"+strconv.Itoa(n))
+		w.request(w.scheduler(l), l, j.ID, job.Requested{Verb: verb, Request: "op" + strconv.Itoa(n), Reason: "sim"})
 	})
 }

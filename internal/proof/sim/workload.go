@@ -39,6 +39,8 @@ type order struct {
 type request struct {
 	at   time.Duration
 	verb makegood.Verb
+	// startAt is when a job that is rescheduled is to start.
+	startAt time.Duration
 }
 
 // newWorkload rolls workflows, jobs, and what operators and hasty submitters ask for.
@@ -82,11 +84,16 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 		one.other = one.at + between(r, 0, pick(r, 20*time.Millisecond, time.Minute))
 	}
 	for oneIn(r, 2) {
-		verb := pick(r, makegood.Verbs()...)
+		verb := pick(r, makegood.Cancel, makegood.UndoJob, makegood.Resubmit, makegood.Pause, makegood.Resume)
 		at := one.at + between(r, 0, pick(r, 100*time.Millisecond, 10*time.Second, 3*time.Minute))
 		if !o.quietOperators {
 			one.requests = append(one.requests, request{at: at, verb: verb})
 		}
+	}
+	// A stream of its own: what is rolled beside it stays as it is.
+	if r := c.of("reschedule", id); one.startAt > 0 && oneIn(r, 2) && !o.quietOperators {
+		at := one.at + between(r, 0, 3*time.Minute)
+		one.requests = append(one.requests, request{at: at, verb: makegood.Reschedule, startAt: between(r, time.Second, 10*time.Minute)})
 	}
 	if one.once = one.byMessage && c.of("once", id).IntN(2) == 0; one.once {
 		one.again, one.other = nil, 0

@@ -70,7 +70,7 @@ func (s *Store) freeID() (string, item) {
 // it nor without it. The zero time takes their time off. Crashing after it does no harm: the next save of
 // the job does the same.
 func (s *Store) keepParts(ctx context.Context, j job.Job, until time.Time) error {
-	if s.config.Retention == 0 || s.config.Now().Sub(j.CreatedAt) < keptAfter {
+	if s.config.Retention == 0 || s.config.Now().Sub(j.CreatedAt) < keptAfter && !s.startMoved(j, until) {
 		return nil
 	}
 	parts, err := s.parts(ctx, j.ID)
@@ -88,10 +88,16 @@ func (s *Store) keepParts(ctx context.Context, j job.Job, until time.Time) error
 	return nil
 }
 
-// waitsLong reports whether a new job with a payload of its own starts so late that the payload would
+// waitsLong reports whether a job with a payload of its own starts so late that the payload would
 // expire before it.
 func (s *Store) waitsLong(j job.Job) bool {
 	return s.config.Retention > 0 && j.Input.Ref != "" && j.StartAt.Sub(s.config.Now()) > keptAfter
+}
+
+// startMoved reports whether the start of a young job may have been moved so that the time of its payload is wrong: it
+// starts too late for it now, or it has ended, and was to start so late before.
+func (s *Store) startMoved(j job.Job, until time.Time) bool {
+	return s.waitsLong(j) || !until.IsZero() && j.Input.Ref != "" && !j.StartAt.IsZero()
 }
 
 // expirySeconds writes a time as TimeToLive reads it, zero as 0, which no item has.

@@ -111,6 +111,25 @@ func TestAJobThatStartsLateKeepsItsInput(t *testing.T) {
 	same(t, "ExpiresAt", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": {}})
 }
 
+// So it is when its start is moved that far ahead later; and when it is moved back, the input goes with its job.
+func TestAJobWhoseStartIsMovedKeepsItsInput(t *testing.T) {
+	tab, s, clock := keeping(t)
+	j := aJob("a")
+	j.CreatedAt, j.StartAt = *clock, clock.Add(day)
+	j.CompleteBy, j.Input = j.StartAt, job.Payload{Ref: "input#1", Bytes: 300}
+	must(t, "put payload", s.PutPayload(t.Context(), "a", "input#1", []byte("1")))
+	must(t, "create", s.Create(t.Context(), j))
+	same(t, "at birth", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": clock.Add(70 * day)})
+	j.StartAt = clock.Add(300 * day)
+	j = next(t, s, j, makegood.Pending, j.StartAt, *clock)
+	same(t, "moved ahead", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": {}})
+	j.StartAt = *clock
+	j = next(t, s, j, makegood.Processing, clock.Add(time.Minute), *clock)
+	next(t, s, j, makegood.Processed, time.Time{}, *clock)
+	end := clock.Add(10 * day)
+	same(t, "at its end", tab.expires(t, "a"), map[string]time.Time{"job": end, "input#1": end})
+}
+
 // DynamoDB deletes what has expired within days, in no order. The id is free from the moment at which
 // the job expires, and what is left of it is not mistaken for parts of the next job of that id.
 func TestAnIdIsFreeAgainWhenItsJobHasExpired(t *testing.T) {
