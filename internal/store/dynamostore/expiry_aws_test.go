@@ -119,6 +119,7 @@ func TestAJobWhoseStartIsMovedKeepsItsInput(t *testing.T) {
 	j.CompleteBy, j.Input = j.StartAt, job.Payload{Ref: "input#1", Bytes: 300}
 	must(t, "put payload", s.PutPayload(t.Context(), "a", "input#1", []byte("1")))
 	must(t, "create", s.Create(t.Context(), j))
+	j.Rev = 1
 	same(t, "at birth", tab.expires(t, "a"), map[string]time.Time{"job": {}, "input#1": clock.Add(70 * day)})
 	j.StartAt = clock.Add(300 * day)
 	j = next(t, s, j, makegood.Pending, j.StartAt, *clock)
