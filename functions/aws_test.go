@@ -91,7 +91,7 @@ func newWorld(t *testing.T) *world {
 	w.scheduler = scheduler.New(scheduler.Config{
 		Jobs: store, Closings: store, Payloads: store, Definitions: store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
-		Replies: []string{listener},
+		Replies: []string{listener}, Asked: []string{listener},
 	})
 	w.environment = environment(queues.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_DEFAULT_REGION=eu-central-1",
 		"MAKEGOOD_TABLE="+prefix+"jobs", "MAKEGOOD_QUEUE_PREFIX="+prefix)

@@ -39,7 +39,7 @@ func Supervisor() {
 }
 
 // Door answers behind a function URL that asks IAM who knocks. MAKEGOOD_DOOR says what it lets them do: submit, read or
-// operate. files are as for Scheduler, and made known with the first submission that names them.
+// operate; or it is complete, behind a URL that asks nobody: there a completion token says what one may do. files are as for Scheduler, and made known with the first submission that names them.
 func Door(files fs.FS) {
 	start(deployed.Door(context.Background(), os.Getenv, files))
 }

@@ -27,6 +27,8 @@ const (
 	SubmitOutput  = "SubmitUrl"
 	ReadOutput    = "ReadUrl"
 	OperateOutput = "OperateUrl"
+	// CompleteOutput is there where the stack has links (CompletionLinks).
+	CompleteOutput = "CompleteUrl"
 )
 
 // HostSuffix ends the URL by which a *client.UnreachableError names a stack: https://shop-prod.stack. Requests go
@@ -37,7 +39,11 @@ const HostSuffix = ".stack"
 var ErrNoDoors = errors.New("its outputs name no doors")
 
 // Addresses are the URLs of a stack's doors. One that is empty is not knocked at.
-type Addresses struct{ Submit, Read, Operate string }
+type Addresses struct {
+	Submit, Read, Operate string
+	// Complete is the door of whoever holds a completion token. It is open to all, and requests to it are not signed.
+	Complete string
+}
 
 // Find asks CloudFormation where the doors of a stack are. Errors: ErrNoDoors, and those of CloudFormation.
 func Find(ctx context.Context, c aws.Config, stack string) (Addresses, error) {
@@ -51,7 +57,7 @@ func Find(ctx context.Context, c aws.Config, stack string) (Addresses, error) {
 			outputs[aws.ToString(o.OutputKey)] = aws.ToString(o.OutputValue)
 		}
 	}
-	at := Addresses{Submit: outputs[SubmitOutput], Read: outputs[ReadOutput], Operate: outputs[OperateOutput]}
+	at := Addresses{Submit: outputs[SubmitOutput], Read: outputs[ReadOutput], Operate: outputs[OperateOutput], Complete: outputs[CompleteOutput]}
 	if at.Submit == "" || at.Read == "" || at.Operate == "" {
 		return at, fmt.Errorf("%w: want %s, %s and %s", ErrNoDoors, SubmitOutput, ReadOutput, OperateOutput)
 	}
@@ -75,7 +81,7 @@ func New(c Config, options ...client.Option) (*client.Client, error) {
 		return nil, errors.New("requests to a door are signed: the AWS configuration wants a region and credentials")
 	}
 	t := &transport{config: c, doors: map[string]*url.URL{}}
-	for name, address := range map[string]string{submit: c.Submit, read: c.Read, operate: c.Operate} {
+	for name, address := range map[string]string{submit: c.Submit, read: c.Read, operate: c.Operate, complete: c.Complete} {
 		if address == "" {
 			continue
 		}

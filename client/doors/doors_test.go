@@ -28,7 +28,7 @@ func account(key, secret string) aws.Config {
 	return aws.Config{Region: region, Credentials: credentials.NewStaticCredentialsProvider(key, secret, "")}
 }
 
-// stack is three doors that check signatures and answer what the test gives them, in turn, the last for ever.
+// stack is three doors that check signatures, and one that is open, which answer what the test gives them, in turn, the last for ever.
 type stack struct {
 	doors.Addresses
 
@@ -49,13 +49,13 @@ func open(t *testing.T, answers ...events.LambdaFunctionURLResponse) *stack {
 		}
 		s.answers = append(s.answers, body)
 	}
-	s.Submit, s.Read, s.Operate = s.door(t, "submit"), s.door(t, "read"), s.door(t, "operate")
+	s.Submit, s.Read, s.Operate, s.Complete = s.door(t, "submit"), s.door(t, "read"), s.door(t, "operate"), s.door(t, "complete")
 	return s
 }
 
 func (s *stack) door(t *testing.T, name string) string {
 	server := httptest.NewServer(&functionurl.URL{
-		Region: region,
+		Region: region, Public: name == "complete",
 		Keys:   map[string]functionurl.Key{"ADA": {Secret: "secret", ARN: "arn:ada"}, "READER": {Secret: "r", ARN: "arn:reader", Denied: name != "read"}},
 		Invoke: func(_ context.Context, event []byte) ([]byte, error) {
 			var e events.LambdaFunctionURLRequest
@@ -236,5 +236,32 @@ func TestTheDoorsAreFoundInTheOutputs(t *testing.T) {
 	delete(outputs, doors.ReadOutput)
 	if _, err := doors.Find(t.Context(), c, "shop"); !errors.Is(err, doors.ErrNoDoors) {
 		t.Errorf("got %v, want %v", err, doors.ErrNoDoors)
+	}
+}
+
+// By their address steps are completed by operators; by a completion token, by whoever has it, at a door that asks for no
+// signature and gets none.
+func TestCompletionsGoToTheirDoors(t *testing.T) {
+	s := open(t, events.LambdaFunctionURLResponse{StatusCode: http.StatusOK, Body: `{"state":"done","id":"j"}`})
+	c, err := doors.New(doors.Config{AWS: account("ADA", "secret"), Stack: "shop", Addresses: s.Addresses}, client.WithPatience(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Complete(t.Context(), "j", client.Place{Step: "charge"}, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.Completion("c1.x.y").Fail(t.Context(), makegood.StepError{Message: "closed"}); err != nil {
+		t.Error(err)
+	}
+	if got, want := strings.Join(s.seen, ", "), "operate POST /api/jobs/j/steps/charge/complete, complete POST /api/completions/fail"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.Complete = ""
+	none, err := doors.New(doors.Config{AWS: account("ADA", "secret"), Stack: "shop", Addresses: s.Addresses}, client.WithPatience(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := none.Completion("c1.x.y").Complete(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "its parameter CompletionLinks makes one") {
+		t.Errorf("a stack without links: got %v, want what to do", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
@@ -19,6 +20,8 @@ const (
 	submit  = "submit"
 	read    = "read"
 	operate = "operate"
+	// complete is that of whoever holds a completion token.
+	complete = "complete"
 )
 
 const (
@@ -54,6 +57,8 @@ func doorOf(method, path string) string {
 		return read
 	case path == "/api/jobs":
 		return submit
+	case strings.HasPrefix(path, "/api/completions/"):
+		return complete
 	default:
 		return operate
 	}
@@ -64,7 +69,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	name := doorOf(r.Method, r.URL.Path)
 	door := t.doors[name]
 	if door == nil {
-		return t.problem(r, http.StatusForbidden, fmt.Sprintf("stack %s: nobody has said where its door %s is", t.config.Stack, name)), nil
+		return t.problem(r, http.StatusForbidden, t.nowhere(name)), nil
 	}
 	body, err := bodyOf(r)
 	if err != nil {
@@ -79,19 +84,37 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		signed.Header.Set("Content-Type", kind)
 	}
-	credentials, err := t.config.AWS.Credentials.Retrieve(r.Context())
-	if err != nil {
-		return nil, fmt.Errorf("AWS credentials: %w", err)
-	}
-	hash := sha256.Sum256(body)
-	if err := t.signer.SignHTTP(r.Context(), credentials, signed, hex.EncodeToString(hash[:]), service, t.config.AWS.Region, time.Now()); err != nil {
-		return nil, fmt.Errorf("sign: %w", err)
+	if name != complete {
+		if err := t.sign(signed, body); err != nil {
+			return nil, err
+		}
 	}
 	answer, err := t.inner.RoundTrip(signed)
 	if err != nil {
 		return nil, fmt.Errorf("door %s of stack %s: %w", name, t.config.Stack, err)
 	}
 	return t.explained(r, name, answer)
+}
+
+// nowhere says that a door has no address.
+func (t *transport) nowhere(name string) string {
+	if name == complete {
+		return fmt.Sprintf("stack %s has no door for completion tokens: its parameter CompletionLinks makes one", t.config.Stack)
+	}
+	return fmt.Sprintf("stack %s: nobody has said where its door %s is", t.config.Stack, name)
+}
+
+// sign signs a request, with the credentials that stand now.
+func (t *transport) sign(r *http.Request, body []byte) error {
+	credentials, err := t.config.AWS.Credentials.Retrieve(r.Context())
+	if err != nil {
+		return fmt.Errorf("AWS credentials: %w", err)
+	}
+	hash := sha256.Sum256(body)
+	if err := t.signer.SignHTTP(r.Context(), credentials, r, hex.EncodeToString(hash[:]), service, t.config.AWS.Region, time.Now()); err != nil {
+		return fmt.Errorf("sign: %w", err)
+	}
+	return nil
 }
 
 // bodyOf reads the body of a request, which is bounded by what a client sends.

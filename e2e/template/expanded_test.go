@@ -82,8 +82,8 @@ func checkExpanded(resources map[string]resource) []string {
 		}
 	}
 	for kind, want := range map[string]int{
-		"AWS::Lambda::Function": 10, "AWS::Lambda::Url": 3, "AWS::Lambda::EventSourceMapping": 7, "AWS::Scheduler::Schedule": 1,
-		"AWS::Lambda::EventInvokeConfig": 1, "AWS::IAM::Role": 11, "AWS::Lambda::Permission": 0, "AWS::SQS::Queue": 16,
+		"AWS::Lambda::Function": 11, "AWS::Lambda::Url": 4, "AWS::Lambda::EventSourceMapping": 7, "AWS::Scheduler::Schedule": 1,
+		"AWS::Lambda::EventInvokeConfig": 1, "AWS::IAM::Role": 12, "AWS::Lambda::Permission": 2, "AWS::SQS::Queue": 16,
 	} {
 		if count[kind] != want {
 			found = append(found, fmt.Sprintf("%d of %s, want %d", count[kind], kind, want))

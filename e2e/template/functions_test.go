@@ -131,15 +131,47 @@ func checkSchedule(t *template) []string {
 func checkURLs(t *template) []string {
 	var found []string
 	for _, name := range t.of("AWS::Lambda::Url") {
-		if got := text(t.property(name, "AuthType")); got != "AWS_IAM" {
-			found = append(found, fmt.Sprintf("%s: AuthType is %q, want AWS_IAM", name, got))
+		want := "AWS_IAM"
+		if name == publicURL {
+			want = "NONE"
+		}
+		if got := text(t.property(name, "AuthType")); got != want {
+			found = append(found, fmt.Sprintf("%s: AuthType is %q, want %s", name, got, want))
 		}
 		if t.property(name, "Cors") != nil {
 			found = append(found, name+" lets pages of others knock")
 		}
 	}
 	for _, name := range t.of("AWS::Lambda::Permission") {
-		found = append(found, name+" lets others invoke a function")
+		if text(t.property(name, "FunctionName")) != "${completeDoor.Arn}" {
+			found = append(found, name+" lets others invoke a function")
+		}
+		if text(t.property(name, "FunctionUrlAuthType")) != "NONE" && t.property(name, "InvokedViaFunctionUrl") != true {
+			found = append(found, name+" lets others past the URL")
+		}
+	}
+	return append(found, t.checkPublic()...)
+}
+
+// publicURL is the one that asks nobody: a completion token says what one may do there.
+const publicURL = "completeDoorUrl"
+
+// checkPublic: what is open to the world is there only where that was asked for, and can take no more than its share.
+func (t *template) checkPublic() []string {
+	var found []string
+	for _, name := range []string{"completeDoor", publicURL, "completeDoorPublic", "completeDoorInvoked", "completeDoorRole", "completeDoorLogs"} {
+		if text(t.resources[name].attributes["Condition"]) != "HasLinks" {
+			found = append(found, name+" is there although nobody asked for links")
+		}
+	}
+	if pair(pair(pair(t.source.Content[0], "Parameters")[1], "CompletionLinks")[1], "Default")[1].Value != "no" {
+		found = append(found, "links are made where nobody asked for them")
+	}
+	if got := number(t.property("completeDoor", "ReservedConcurrentExecutions")); got < 1 || got > 10 {
+		found = append(found, fmt.Sprintf("completeDoor may use a concurrency of %d, want 1 to 10", got))
+	}
+	if got := t.environment("completeDoor")["MAKEGOOD_DOOR"]; got != "complete" {
+		found = append(found, fmt.Sprintf("completeDoor is the door %q", got))
 	}
 	for _, name := range t.of(functionKind) {
 		if t.property(name, "FunctionUrlConfig") != nil {
@@ -153,6 +185,12 @@ func functionRules() []rule {
 	return []rule{
 		{"a function's URL asks IAM who knocks", checkURLs, []mistake{
 			{"          AuthType: AWS_IAM\n", "          AuthType: NONE\n", `operateDoorUrl: AuthType is "NONE"`},
+			{"      FunctionName: !GetAtt completeDoor.Arn\n      Principal", "      FunctionName: !GetAtt Scheduler.Arn\n      Principal", "completeDoorPublic lets others invoke a function"},
+			{"      InvokedViaFunctionUrl: true\n", "", "completeDoorInvoked lets others past the URL"},
+			{"    Type: AWS::Lambda::Url\n    Condition: HasLinks\n", "    Type: AWS::Lambda::Url\n", "completeDoorUrl is there although nobody asked"},
+			{"who are asked. Reserves a concurrency of 5 for it.\n    Type: String\n    Default: \"no\"", "who are asked.\n    Type: String\n    Default: \"yes\"", "links are made where nobody asked"},
+			{"      ReservedConcurrentExecutions: 5\n", "", "completeDoor may use a concurrency of 0"},
+			{"          MAKEGOOD_DOOR: complete\n", "          MAKEGOOD_DOOR: operate\n", `completeDoor is the door "operate"`},
 			{"          AuthType: AWS_IAM\n", "          AuthType: AWS_IAM\n          Cors: {AllowOrigins: [\"*\"]}\n", "readDoorUrl lets pages of others knock"},
 			{"      CodeUri: functions/scheduler", "      CodeUri: functions/scheduler\n      FunctionUrlConfig: {AuthType: NONE}", "Scheduler has a URL of SAM's making"},
 		}},

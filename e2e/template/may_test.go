@@ -95,7 +95,7 @@ func like(pattern, value string) bool {
 // The roles of a thief. The agent is payments.
 const (
 	agentRole, schedulerRole, supervisorRole, scheduleRole = "paymentsAgentRole", "SchedulerRole", "SupervisorRole", "ScheduleRole"
-	submitRole, operateRole, readRole                      = "submitDoorRole", "operateDoorRole", "readDoorRole"
+	submitRole, operateRole, readRole, completeRole        = "submitDoorRole", "operateDoorRole", "readDoorRole", "completeDoorRole"
 )
 
 // tries are what a thief with a role might like to do, and which of the roles may.
@@ -120,32 +120,32 @@ func claimed(more ...string) []string {
 
 func triesOnClaims() map[string]try {
 	return map[string]try{
-		"claim a step of its own": {onTable("UpdateItem", ownClaims, claimed("Closed", "Ends")...), writers(agentRole)},
-		"put a claim of its own anew, and what else is in its item away": {onTable("PutItem", ownClaims, claimed()...), writers()},
+		"claim a step of its own": {onTable("UpdateItem", ownClaims, claimed("Closed", "Ends")...), writers(completeRole, agentRole)},
+		"put a claim of its own anew, and what else is in its item away": {onTable("PutItem", ownClaims, claimed()...), writers(completeRole)},
 		"heartbeat": {
-			onTable("UpdateItem", ownClaims, "PK", "SK", "CompleteBy", "ExpiresAt", "Attempt", "LockedBy", "Closed", "Ends"), writers(agentRole),
+			onTable("UpdateItem", ownClaims, "PK", "SK", "CompleteBy", "ExpiresAt", "Attempt", "LockedBy", "Closed", "Ends"), writers(completeRole, agentRole),
 		},
-		"read a claim of its own":                       {onTable("GetItem", ownClaims, "PK", "SK"), writers(agentRole, readRole)},
+		"read a claim of its own":                       {onTable("GetItem", ownClaims, "PK", "SK"), writers(completeRole, agentRole, readRole)},
 		"delete a claim of its own":                     {onTable("DeleteItem", ownClaims, "PK", "SK"), nil},
-		"put a claim into the index":                    {onTable("PutItem", ownClaims, claimed("Shard")...), writers()},
-		"move a claim into the index":                   {onTable("UpdateItem", ownClaims, "PK", "SK", "Shard"), writers()},
-		"put a claim into the list of jobs in Error":    {onTable("PutItem", ownClaims, claimed("Attention")...), writers()},
-		"claim another agent's step":                    {onTable("UpdateItem", othersClaims, claimed()...), writers()},
-		"claim a step of an agent whose name is longer": {onTable("UpdateItem", "claim#payments2#order-1", claimed()...), writers()},
-		"end another agent's claim":                     {onTable("UpdateItem", othersClaims, "PK", "SK", "Closed"), writers()},
-		"read another agent's claim":                    {onTable("GetItem", othersClaims, "PK", "SK"), writers(readRole)},
+		"put a claim into the index":                    {onTable("PutItem", ownClaims, claimed("Shard")...), writers(completeRole)},
+		"move a claim into the index":                   {onTable("UpdateItem", ownClaims, "PK", "SK", "Shard"), writers(completeRole)},
+		"put a claim into the list of jobs in Error":    {onTable("PutItem", ownClaims, claimed("Attention")...), writers(completeRole)},
+		"claim another agent's step":                    {onTable("UpdateItem", othersClaims, claimed()...), writers(completeRole)},
+		"claim a step of an agent whose name is longer": {onTable("UpdateItem", "claim#payments2#order-1", claimed()...), writers(completeRole)},
+		"end another agent's claim":                     {onTable("UpdateItem", othersClaims, "PK", "SK", "Closed"), writers(completeRole)},
+		"read another agent's claim":                    {onTable("GetItem", othersClaims, "PK", "SK"), writers(completeRole, readRole)},
 	}
 }
 
 func triesOnTheTable() map[string]try {
 	const job = "job#order-1"
 	return map[string]try{
-		"read a job":                              {onTable("GetItem", job, "PK", "SK"), writers(readRole)},
+		"read a job":                              {onTable("GetItem", job, "PK", "SK"), writers(completeRole, readRole)},
 		"query a job's items":                     {onTable("Query", job, "PK", "SK"), writers(readRole)},
 		"write without naming a key":              {ask{"dynamodb:UpdateItem", "${Table.Arn}", nil}, writers()},
-		"write over a job":                        {onTable("PutItem", job, "PK", "SK"), writers()},
-		"take a job out of the index":             {onTable("UpdateItem", job, "PK", "SK", "CompleteBy"), writers()},
-		"write to a job as a claim is written":    {onTable("UpdateItem", job, claimed()...), writers()},
+		"write over a job":                        {onTable("PutItem", job, "PK", "SK"), writers(completeRole)},
+		"take a job out of the index":             {onTable("UpdateItem", job, "PK", "SK", "CompleteBy"), writers(completeRole)},
+		"write to a job as a claim is written":    {onTable("UpdateItem", job, claimed()...), writers(completeRole)},
 		"delete a job":                            {onTable("DeleteItem", job, "PK", "SK"), nil},
 		"change a definition":                     {onTable("PutItem", "definition#1", "PK", "SK", "Data"), writers()},
 		"make another definition the current one": {onTable("PutItem", "workflow#order", "PK", "SK", "Definition"), writers()},
@@ -173,9 +173,9 @@ func triesBeside() map[string]try {
 		"change a secret":                {ask{"ssm:PutParameter", parameters + "payments/key", nil}, nil},
 		"take a task of its own":         {onQueue("ReceiveMessage", "paymentsTasksQueue"), []string{agentRole}},
 		"take a task of another agent":   {onQueue("ReceiveMessage", "inventoryTasksQueue"), nil},
-		"send a task":                    {onQueue("SendMessage", "paymentsTasksQueue"), writers(agentRole)},
-		"send another agent a task":      {onQueue("SendMessage", "inventoryTasksQueue"), writers()},
-		"send a reply":                   {onQueue("SendMessage", "EventsQueue"), writers(agentRole, supervisorRole)},
+		"send a task":                    {onQueue("SendMessage", "paymentsTasksQueue"), writers(completeRole, agentRole)},
+		"send another agent a task":      {onQueue("SendMessage", "inventoryTasksQueue"), writers(completeRole)},
+		"send a reply":                   {onQueue("SendMessage", "EventsQueue"), writers(completeRole, agentRole, supervisorRole)},
 		"submit by a message":            {onQueue("SendMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take a submission":              {onQueue("ReceiveMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take an event":                  {onQueue("ReceiveMessage", "EventsQueue"), []string{schedulerRole}},
@@ -205,7 +205,7 @@ func checkTries(t *template) []string {
 	var found []string
 	for _, what := range slices.Sorted(maps.Keys(tries())) {
 		tried := tries()[what]
-		for _, role := range writers(agentRole, supervisorRole, scheduleRole, readRole) {
+		for _, role := range writers(agentRole, supervisorRole, scheduleRole, readRole, completeRole) {
 			switch got, want := t.may(role, tried.ask), slices.Contains(tried.may, role); {
 			case got && !want:
 				found = append(found, role+" may "+what)

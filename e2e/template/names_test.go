@@ -228,7 +228,10 @@ func TestEachDoorOfTheCodeHasAURLThatAsksIAM(t *testing.T) {
 			t.Errorf("%sUrl leads to %q, want %q", name, got, want)
 		}
 	}
-	if got := len(whole.of("AWS::Lambda::Url")); got != len(httpapi.Doors()) {
-		t.Errorf("got %d function URLs, want one a door", got)
+	if got := text(at(whole.outputs, doors.CompleteOutput, "Value")); got != "${"+publicURL+".FunctionUrl}" {
+		t.Errorf("output %s: got %q", doors.CompleteOutput, got)
+	}
+	if got := len(whole.of("AWS::Lambda::Url")); got != len(httpapi.Doors())+1 {
+		t.Errorf("got %d function URLs, want one a door, and that of completion tokens", got)
 	}
 }

@@ -49,6 +49,11 @@ func grants() map[string][]string {
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
 			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"),
 		),
+		// What it may write to is narrowed to jobs and claims; see checkNarrow.
+		"completeDoorRole": slices.Concat(
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+			send(events), send("${XTasksQueue.Arn}"), usual("completeDoorLogs"),
+		),
 		// It shows, and can change nothing: not one action that writes.
 		"readDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan"),
@@ -170,6 +175,8 @@ func checkNarrow(t *template) []string {
 			switch {
 			case !writes:
 				continue
+			case role == completeRole:
+				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys job#* claim#*", "Null dynamodb:LeadingKeys false"}
 			case role == "SupervisorRole":
 				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys lease#*", "Null dynamodb:LeadingKeys false"}
 			default:
@@ -295,7 +302,7 @@ func roleRules() []rule {
 		{"each role may do what is listed, and nothing else", checkGrants, []mistake{
 			{"[dynamodb:GetItem, dynamodb:BatchGetItem", "[dynamodb:GetItem, dynamodb:PutItem, dynamodb:BatchGetItem", "readDoorRole may dynamodb:PutItem ${Table.Arn}, which"},
 			{"Roles: [!Ref readDoorRole]", "Roles: [!Ref readDoorRole, !Ref submitDoorRole]", "submitDoorRole may dynamodb:Scan"},
-			{"[!Ref SchedulerRole, !Ref submitDoorRole, !Ref operateDoorRole]", "[!Ref SchedulerRole, !Ref submitDoorRole]", "operateDoorRole may not sqs:SendMessage ${paymentsTasksQueue.Arn}"},
+			{"[!Ref SchedulerRole, !Ref submitDoorRole, !Ref operateDoorRole, ", "[!Ref SchedulerRole, !Ref submitDoorRole, ", "operateDoorRole may not sqs:SendMessage ${paymentsTasksQueue.Arn}"},
 			{"[dynamodb:GetItem, dynamodb:PutItem", "[dynamodb:GetItem, dynamodb:Scan, dynamodb:PutItem", "SchedulerRole may dynamodb:Scan ${Table.Arn}, which"},
 			{"Action: dynamodb:Query", "Action: dynamodb:*", "SupervisorRole may dynamodb:*"},
 			{"${Table.Arn}/index/CompleteBy", "${Table.Arn}/index/*", "SupervisorRole may dynamodb:Query ${Table.Arn}/index/*"},
@@ -310,6 +317,7 @@ func roleRules() []rule {
 			{"Closed, Ends, Progress]", "Closed, Ends, Progress, Shard]", "shippingAgentRole writes to the table if"},
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "httpAgentRole writes"},
 			{`["lease#*"]`, `["*"]`, "SupervisorRole writes to the table if"},
+			{`["job#*", "claim#*"]`, `["*"]`, "completeDoorRole writes to the table if"},
 		}},
 		{"what a thief of a role can do is known", checkTries, []mistake{
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "paymentsAgentRole may read another agent's claim"},

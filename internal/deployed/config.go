@@ -45,7 +45,9 @@ const (
 	// VarAgents lists the agents that have a tasks queue, with commas between; a workflow that names another
 	// is refused. Empty: not looked at, or those that VarQueues has a queue of.
 	VarAgents = "MAKEGOOD_AGENTS"
-	// VarDoor is the door that a door's function is: submit, read or operate.
+	// VarLinks is the URL of the door complete: what begins the links of those who are asked. Empty: they get no link.
+	VarLinks = "MAKEGOOD_LINKS"
+	// VarDoor is the door that a door's function is: submit, read, operate or complete.
 	VarDoor = "MAKEGOOD_DOOR"
 	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
 	VarStack = "MAKEGOOD_STACK"
@@ -135,6 +137,7 @@ type schedulerConfig struct {
 	parts
 	replies             map[string]string
 	topic, webhook, bus string
+	links               string
 }
 
 func readScheduler(getenv func(string) string) (schedulerConfig, error) {
@@ -142,6 +145,7 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 	c := schedulerConfig{
 		parts: e.parts(), replies: e.pairs(VarReplies),
 		topic: getenv(VarAlertTopic), webhook: getenv(VarWebhook), bus: getenv(VarBus),
+		links: getenv(VarLinks),
 	}
 	e.needs(c.place, EventsQueue, QuarantineQueue)
 	for _, queue := range c.replies {
@@ -152,6 +156,14 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 		e.refuse(VarWebhook, "is an address, want the ARN of the SSM parameter that holds it")
 	}
 	return c, e.err()
+}
+
+// link makes the links of those who are asked; nil: there are none.
+func (c schedulerConfig) link() func(token string) string {
+	if c.links == "" {
+		return nil
+	}
+	return func(token string) string { return strings.TrimSuffix(c.links, "/") + httpapi.LinkPath(token) }
 }
 
 // agentConfig is what an agent's function reads beside.
@@ -190,7 +202,7 @@ type doorConfig struct {
 func readDoor(getenv func(string) string) (doorConfig, error) {
 	e := &environment{getenv: getenv}
 	var names []string
-	for _, d := range httpapi.Doors() {
+	for _, d := range append(httpapi.Doors(), httpapi.Complete) {
 		names = append(names, string(d))
 	}
 	c := doorConfig{parts: e.parts(), door: httpapi.Door(e.oneOf(VarDoor, "the door that this function is", names)), replies: e.pairs(VarReplies)}

@@ -51,11 +51,11 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 }
 
 // answer answers a request that somebody signed. One without an identity came another way than through a URL that
-// asks IAM, and is refused.
+// asks IAM, and is refused, but at the door complete: there a token says what one may do.
 func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error) {
 	defer d.meter.write(ctx)
 	by := callerOf(e)
-	if by == "" {
+	if by == "" && d.name != httpapi.Complete {
 		d.log.WarnContext(ctx, "a request without an identity", "door", d.name, "path", e.RawPath)
 		return problem(http.StatusForbidden, "the request has no identity: this door is a function URL whose AuthType must be AWS_IAM"), nil
 	}
@@ -68,9 +68,17 @@ func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (e
 	w := newWritten()
 	d.api.ServeHTTP(w, r)
 	answer := w.response()
-	d.log.InfoContext(ctx, "answered", "door", d.name, "by", by, "method", r.Method, "path", r.URL.Path,
+	d.log.InfoContext(ctx, "answered", "door", d.name, "by", by, "method", r.Method, "path", d.loggedPath(r),
 		"status", answer.StatusCode, "location", w.header.Get("Location"))
 	return answer, nil
+}
+
+// loggedPath is the path of a request for a log: that of a link has the token, and whoever reads it could answer.
+func (d *door) loggedPath(r *http.Request) string {
+	if d.name == httpapi.Complete {
+		return httpapi.WithoutToken(r.URL.Path)
+	}
+	return r.URL.Path
 }
 
 // problem is an answer of the door itself.

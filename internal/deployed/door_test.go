@@ -183,3 +183,23 @@ func TestADoorDoesNotComplainThatItTellsNobody(t *testing.T) {
 		t.Errorf("got %s, want one line, of job c", text)
 	}
 }
+
+// The door of completion tokens asks nobody who they are. Its log has no link: whoever read it could answer.
+func TestTheDoorOfCompletionTokensLogsNoToken(t *testing.T) {
+	var log bytes.Buffer
+	d, all := watched(&log, []byte(`{}`))
+	d.name = httpapi.Complete
+	for path, logged := range map[string]string{"/complete/c1.secret.code": "/complete/{token}", "/api/completions/fail": "/api/completions/fail"} {
+		e := signed("POST", path)
+		e.RequestContext.Authorizer = nil
+		if answer, err := d.answer(t.Context(), e); err != nil || answer.StatusCode != http.StatusCreated {
+			t.Errorf("%s: got %+v, %v, want it handed on", path, answer, err)
+		}
+		if text := log.String(); !strings.Contains(text, `"path":"`+logged+`"`) || strings.Contains(text, "secret") {
+			t.Errorf("%s: the log says %s", path, text)
+		}
+	}
+	if len(*all) != 2 {
+		t.Errorf("the API saw %+v", *all)
+	}
+}

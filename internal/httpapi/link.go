@@ -34,6 +34,14 @@ const (
 // LinkPath is the path of the link of a completion token, below where the API is.
 func LinkPath(token string) string { return strings.Replace(linkPattern, "{token}", token, 1) }
 
+// WithoutToken is a path for a log: without what stands behind that of links.
+func WithoutToken(path string) string {
+	if before := strings.TrimSuffix(linkPattern, "{token}"); strings.HasPrefix(path, before) {
+		return linkPattern
+	}
+	return path
+}
+
 //go:embed link.html
 var linkSource string
 

@@ -25,6 +25,8 @@ const (
 	VarSubmitURL  = "MAKEGOOD_SUBMIT_URL"
 	VarReadURL    = "MAKEGOOD_READ_URL"
 	VarOperateURL = "MAKEGOOD_OPERATE_URL"
+	// VarCompleteURL is that of the door of completion tokens, which not every stack has.
+	VarCompleteURL = "MAKEGOOD_COMPLETE_URL"
 )
 
 const (
@@ -38,7 +40,7 @@ const (
 
 // Outputs returns the key of the output of template.yaml that says the same as a variable of this package.
 func Outputs() map[string]string {
-	return map[string]string{VarSubmitURL: doors.SubmitOutput, VarReadURL: doors.ReadOutput, VarOperateURL: doors.OperateOutput}
+	return map[string]string{VarSubmitURL: doors.SubmitOutput, VarReadURL: doors.ReadOutput, VarOperateURL: doors.OperateOutput, VarCompleteURL: doors.CompleteOutput}
 }
 
 // Open returns a client of a stack. Where the environment says where its doors are, that stands; otherwise the
@@ -54,7 +56,7 @@ func Open(ctx context.Context, name string, getenv func(string) string) (*client
 	if err := ready(ctx, c, name); err != nil {
 		return nil, err
 	}
-	at := doors.Addresses{Submit: getenv(VarSubmitURL), Read: getenv(VarReadURL), Operate: getenv(VarOperateURL)}
+	at := doors.Addresses{Submit: getenv(VarSubmitURL), Read: getenv(VarReadURL), Operate: getenv(VarOperateURL), Complete: getenv(VarCompleteURL)}
 	if at == (doors.Addresses{}) {
 		if at, err = doors.Find(ctx, c, name); err != nil {
 			return nil, explained(err, name, c.Region)

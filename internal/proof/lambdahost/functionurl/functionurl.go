@@ -1,4 +1,4 @@
-// Package functionurl serves the URL of a Lambda function for tests, as Lambda does where its AuthType is AWS_IAM: it
+// Package functionurl serves the URL of a Lambda function for tests, as Lambda does where its AuthType is AWS_IAM, or NONE: it
 // checks the signature and its time, refuses keys that are denied, and hands the function an event of format 2.0
 // with the identity of the key. Only tests import it, and what rehearses on a stand-in.
 //
@@ -58,6 +58,8 @@ type URL struct {
 	Region string
 	// Keys are the access keys that there are, by their ids.
 	Keys map[string]Key
+	// Public: the URL's AuthType is NONE. Nobody is asked, and the function is told of nobody.
+	Public bool
 }
 
 // ServeHTTP answers as Lambda's front end does.
@@ -67,7 +69,10 @@ func (u *URL) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		lambdaSays(w, http.StatusRequestEntityTooLarge, "Request Entity Too Large")
 		return
 	}
-	id, refusal := u.signer(r, body)
+	var id, refusal string
+	if !u.Public {
+		id, refusal = u.signer(r, body)
+	}
 	if refusal == "" && u.Keys[id].Denied {
 		refusal = forbidden
 	}
@@ -215,9 +220,11 @@ func (u *URL) event(r *http.Request, body []byte, id string) events.LambdaFuncti
 	e.RequestContext = events.LambdaFunctionURLRequestContext{
 		DomainName: r.Host,
 		HTTP:       events.LambdaFunctionURLRequestContextHTTPDescription{Method: r.Method, Path: r.URL.Path, Protocol: r.Proto, SourceIP: host, UserAgent: r.UserAgent()},
-		Authorizer: &events.LambdaFunctionURLRequestContextAuthorizerDescription{
+	}
+	if !u.Public {
+		e.RequestContext.Authorizer = &events.LambdaFunctionURLRequestContextAuthorizerDescription{
 			IAM: &events.LambdaFunctionURLRequestContextAuthorizerIAMDescription{AccessKey: id, UserARN: u.Keys[id].ARN},
-		},
+		}
 	}
 	return e
 }
