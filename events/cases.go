@@ -48,6 +48,11 @@ func token(step string) string {
 	return machine.Token(job.Job{Secret: sameBytes(makegood.SecretBytes)}, step, 1)
 }
 
+// completion is the completion token of a step of a job, in its first round.
+func completion(id, step string) string {
+	return machine.CompletionToken(job.Job{ID: id, Round: 1, Secret: sameBytes(makegood.SecretBytes)}, step, false)
+}
+
 // savedCase is a saved event, with what must be there before it and come of it.
 type savedCase struct {
 	name     string
@@ -96,7 +101,7 @@ func cases() []savedCase {
 // submission is of a job that is not there yet: its first task is sent.
 func submission() savedCase {
 	const id = "saved-submission"
-	drawn := []string{"birth", "token"}
+	drawn := []string{"birth", "token", "completion"}
 	body := must(wire.EncodeSubmit(wire.Submit{
 		Workflow: "order", ID: id, Input: json.RawMessage(`{"id":"` + id + `","customer":"c1","total":12.5}`),
 	}))
@@ -121,7 +126,7 @@ func reply() savedCase {
 	second := must(wire.EncodeTask(makegood.Task{
 		Job: id, Workflow: "saved", Step: "second", Round: 1, Attempt: 1, Agent: "shipping", Action: "ship",
 		Input: json.RawMessage(`{"receipt":17}`), Key: id + "/second/1",
-		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, Token: token("second"),
+		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, Token: token("second"), Completion: completion(id, "second"),
 	}))
 	return savedCase{
 		name: "scheduler-reply", function: "Scheduler", event: batch(deployed.EventsQueue, body),
