@@ -188,7 +188,9 @@ func TestWhatAReplyIsAnswered(t *testing.T) {
 
 // A word that a later engine may have is not taken for one that is known.
 func TestAHeartbeatOfUnknownStandingIsAnError(t *testing.T) {
-	d := doorOf(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"status": "perhaps", "leftMs": 1000}`) })
+	d := doorOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status": "perhaps", "leftMs": 1000}`)
+	})
 	if left, err := d.heartbeat(t.Context(), taskOf("crane"), "outside:x", nil); err == nil || left != 0 {
 		t.Errorf("got %v, %v, want an error", left, err)
 	}

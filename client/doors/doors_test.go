@@ -56,7 +56,7 @@ func open(t *testing.T, answers ...events.LambdaFunctionURLResponse) *stack {
 func (s *stack) door(t *testing.T, name string) string {
 	server := httptest.NewServer(&functionurl.URL{
 		Region: region, Public: name == "complete",
-		Keys:   map[string]functionurl.Key{"ADA": {Secret: "secret", ARN: "arn:ada"}, "READER": {Secret: "r", ARN: "arn:reader", Denied: name != "read"}},
+		Keys: map[string]functionurl.Key{"ADA": {Secret: "secret", ARN: "arn:ada"}, "READER": {Secret: "r", ARN: "arn:reader", Denied: name != "read"}},
 		Invoke: func(_ context.Context, event []byte) ([]byte, error) {
 			var e events.LambdaFunctionURLRequest
 			if err := json.Unmarshal(event, &e); err != nil {

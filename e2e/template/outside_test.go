@@ -33,7 +33,8 @@ func TestThePolicyOfAnAgentOutsideIsThatOfItsFunction(t *testing.T) {
 			Sid       string
 			Action    []string
 			Condition map[string]map[string]any
-		}) bool {
+		},
+		) bool {
 			return s.Sid == sid
 		})
 		if i < 0 {
