@@ -49,7 +49,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 			return report.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().StringArrayVar(&outside, "outside", nil, "`NAME` of an agent that runs in other processes, as makegood dev --outside has it; may be repeated")
+	cmd.Flags().StringArrayVar(&outside, "outside", nil, "`NAME` of an agent that runs in other processes, as dev --outside has it; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
 	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
