@@ -135,7 +135,7 @@ mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PAC
 
 # Told apart from a failing race: without a compiler nothing was looked for. In CI that is no pass.
 due: ## 100,000 due jobs in virtual time, and 20,000 real ones at one time; minutes
-	DUE=100000 go test ./internal/embedded -count=1 -timeout 60m -run ManyDue -v
+	DUE=100000 go test ./internal/embedded ./internal/supervisor -count=1 -timeout 60m -run ManyDue -v
 	DUE=20000 go test ./internal/embedded -count=1 -timeout 20m -run RealDue -v
 
 race: export CGO_ENABLED := 1
