@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,6 +71,13 @@ func (b *broken) set(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err = err
+}
+
+// failures is how many requests have failed.
+func (b *broken) failures() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failed
 }
 
 func (b *broken) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {
@@ -329,8 +337,9 @@ func TestAQueueThatIsAwayIsAskedAgainSeldomAndHealthSaysSo(t *testing.T) {
 		}
 		w.broken.set(errors.New("SQS is away"))
 		time.Sleep(time.Hour)
-		if got := p.health(time.Now()).Status; got != "the queue cannot be reached" || w.broken.failed > 130 || w.broken.failed < 110 {
-			t.Errorf("health says %q after %d requests in an hour", got, w.broken.failed)
+		failed := w.broken.failures()
+		if got := p.health(time.Now()).Status; got != "the queue cannot be reached" || failed > 130 || failed < 110 {
+			t.Errorf("health says %q after %d requests in an hour", got, failed)
 		}
 		w.sends(w.task("render", 1))
 		w.broken.set(nil)
@@ -370,9 +379,9 @@ func TestWhoIsBusyIsHealthy(t *testing.T) {
 func TestTheMessageOfASharedTaskStaysHiddenWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		runs := 0
+		var runs atomic.Int32
 		_, stop := w.starts(func(context.Context, makegood.Task) (json.RawMessage, error) {
-			runs++
+			runs.Add(1)
 			time.Sleep(50 * time.Minute)
 			return nil, nil
 		})
@@ -380,12 +389,12 @@ func TestTheMessageOfASharedTaskStaysHiddenWhileItRuns(t *testing.T) {
 		task.Heartbeat, task.Timeout, task.Shared, task.CompleteBy = 0, makegood.Hour, true, task.SentAt.Add(70*time.Minute)
 		w.sends(task)
 		time.Sleep(49 * time.Minute)
-		if got := w.depth(); got.InFlight != 1 || runs != 1 {
-			t.Errorf("after 49 minutes the queue holds %+v after %d runs, want it hidden, and one", got, runs)
+		if got := w.depth(); got.InFlight != 1 || runs.Load() != 1 {
+			t.Errorf("after 49 minutes the queue holds %+v after %d runs, want it hidden, and one", got, runs.Load())
 		}
 		time.Sleep(2 * time.Hour)
-		if got := w.replied(); len(got) != 1 || runs != 1 || w.depth() != (queue.Depth{}) {
-			t.Errorf("%d runs, replies %+v, and the queue holds %+v", runs, got, w.depth())
+		if got := w.replied(); len(got) != 1 || runs.Load() != 1 || w.depth() != (queue.Depth{}) {
+			t.Errorf("%d runs, replies %+v, and the queue holds %+v", runs.Load(), got, w.depth())
 		}
 		if err := stop(); err != nil {
 			t.Error(err)
