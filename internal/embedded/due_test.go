@@ -129,10 +129,12 @@ func TestAFireThatWaitsComesAfterTheEndOfTheOneBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(100 * time.Second)
+		o.mu.Lock()
 		var began []time.Time
 		for _, times := range o.began {
 			began = append(began, times...)
 		}
+		o.mu.Unlock()
 		slices.SortFunc(began, time.Time.Compare)
 		for i := 1; i < len(began); i++ {
 			if gap := began[i].Sub(began[i-1]); gap < 20*time.Second || gap > 22*time.Second {
