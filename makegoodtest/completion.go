@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
@@ -123,5 +124,6 @@ func (r *Running) Complete(c Completion) error {
 	if err == nil && verdict.Kind == machine.Refused {
 		err = fmt.Errorf("the completion is refused: %s", verdict.Reason)
 	}
+	synctest.Wait()
 	return err
 }

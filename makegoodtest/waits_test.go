@@ -228,6 +228,33 @@ func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
 	crashEverywhere(t, c)
 }
 
+// A test answers by hand: another choice is refused, the first answer stands.
+func TestATestAnswersAnApproval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		token := ""
+		job := makegoodtest.Start(t, makegoodtest.Case{YAML: page(t, "approving"), Services: func() makegoodtest.Services {
+			services := shopping(nil)()
+			services.Ask = func(_ string, q engine.Question) error { token = q.Completion; return nil }
+			return services
+		}})
+		if state := job.Job().Steps[0].State; state != makegood.Waiting {
+			t.Errorf("it is %s, want it to wait", state)
+		}
+		if err := job.Complete(makegoodtest.Completion{Token: token, Output: "maybe"}); err == nil {
+			t.Error("an answer that is no choice was taken")
+		}
+		if err := job.Complete(makegoodtest.Completion{Token: token, Output: "reject"}); err != nil {
+			t.Error(err)
+		}
+		if err := job.Complete(makegoodtest.Completion{Token: token, Output: "approve"}); err == nil {
+			t.Error("another answer was taken behind the first")
+		}
+		if end := job.Wait(); end.ProcessState != makegood.Processed || end.Order() != "" {
+			t.Errorf("it is %s after %q, want nothing shipped", end.ProcessState, end.Order())
+		}
+	})
+}
+
 // Nobody answers: the timeout says no.
 func TestAnApprovalThatNobodyGives(t *testing.T) {
 	services := shopping(nil)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -252,18 +253,15 @@ func (a *api) changeSchedule(r *http.Request) (answer, error) {
 }
 
 func (a *api) pauseSchedule(r *http.Request) (answer, error) {
-	name, err := scheduleName(r)
-	if err != nil {
-		return answer{}, err
-	}
-	if err := decode(r, &ScheduleAsking{}); err != nil {
-		return answer{}, err
-	}
-	s, err := a.Schedules.Pause(r.Context(), name, a.Caller(r))
-	return a.shown(r, "pause", name, s, err)
+	return a.askSchedule(r, "pause", a.Schedules.Pause)
 }
 
 func (a *api) resumeSchedule(r *http.Request) (answer, error) {
+	return a.askSchedule(r, "resume", a.Schedules.Resume)
+}
+
+// askSchedule asks something of a schedule that needs no more than its name.
+func (a *api) askSchedule(r *http.Request, what string, do func(ctx context.Context, name, by string) (store.Scheduled, error)) (answer, error) {
 	name, err := scheduleName(r)
 	if err != nil {
 		return answer{}, err
@@ -271,8 +269,8 @@ func (a *api) resumeSchedule(r *http.Request) (answer, error) {
 	if err := decode(r, &ScheduleAsking{}); err != nil {
 		return answer{}, err
 	}
-	s, err := a.Schedules.Resume(r.Context(), name, a.Caller(r))
-	return a.shown(r, "resume", name, s, err)
+	s, err := do(r.Context(), name, a.Caller(r))
+	return a.shown(r, what, name, s, err)
 }
 
 func (a *api) runSchedule(r *http.Request) (answer, error) {

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -81,7 +82,7 @@ func (t *turn) answered(e job.StepCompleted) Verdict {
 	if isSame(a, c) {
 		return Verdict{Kind: Duplicate, Reason: "this answer was given before"}
 	}
-	if why := or(t.closedTo(at, e), wrong); why != "" {
+	if why := cmp.Or(t.closedTo(at, e), wrong); why != "" {
 		return Verdict{Kind: Refused, Reason: why}
 	}
 	if e.Token == "" && a.State != job.Waiting {
@@ -134,14 +135,6 @@ func Choices(w makegood.Workflow, step string, undo bool) []string {
 	return nil
 }
 
-// or returns the first of two texts that says something.
-func or(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
-}
-
 // closedTo says why a step takes no answer now; empty: it does.
 func (t *turn) closedTo(at side, e job.StepCompleted) string {
 	a, name := t.activity(at), named(t.name(at), at.undo)
@@ -159,14 +152,13 @@ func (t *turn) closedTo(at side, e job.StepCompleted) string {
 			return fmt.Sprintf("%s: the job is not being undone", name)
 		}
 		return fmt.Sprintf("%s: the job is being undone", name)
+	case a.Completion != nil && a.Completion.Early:
+		return fmt.Sprintf("another answer%s is kept for when %s waits", by(a, e), name)
 	case a.State == job.Waiting:
 		return ""
 	case e.Token != "" && (a.State == job.Dispatched || a.State == job.Backoff):
 		return ""
 	case e.Token == "" && e.Early && (a.State == job.NotStarted || a.State == job.Dispatched || a.State == job.Backoff):
-		if a.Completion != nil && a.Completion.Early {
-			return fmt.Sprintf("another answer is kept for when %s waits", name)
-		}
 		return ""
 	case e.Token == "" && (a.State == job.NotStarted || a.State == job.Dispatched || a.State == job.Backoff):
 		return fmt.Sprintf("%s does not wait yet; an early answer can be kept for when it does", name)

@@ -73,8 +73,8 @@ func (x *world) checkFirst(step string, was, is job.Activity, e job.Event) {
 	}
 }
 
-// checkKept: an answer that is held counts when the attempt has ended, and one that is kept stays until it counts, the step is
-// done without it, or the holder of the token says another thing.
+// checkKept: an answer that is held counts when the attempt has ended, and one that is kept stays until it counts, or the step
+// is done without it.
 func (x *world) checkKept(step string, was, is job.Activity, e job.Event) {
 	c := was.Completion
 	if c == nil {
@@ -100,9 +100,7 @@ func (x *world) checkKept(step string, was, is job.Activity, e job.Event) {
 			x.t.Fatalf("step %s was said to have failed, its attempt has ended, and it has %d failures", step, is.FailureCount)
 		}
 	case c.Early && is.Completion.Answer != c.Answer:
-		if e, ok := e.(job.StepCompleted); !ok || e.Token == "" {
-			x.t.Fatalf("step %s kept %+v, and has %+v", step, c, is.Completion)
-		}
+		x.t.Fatalf("step %s kept %+v, and has %+v", step, c, is.Completion)
 	}
 }
 

@@ -181,10 +181,10 @@ func (j *Job) hears(side *Side, w Word) Answer {
 		return Refused
 	case side.agent() == makegood.AgentApproval && w.Failure == nil && !slices.Contains(choices, w.Output):
 		return Refused
+	case last != nil && last.forTheWait:
+		return Refused
 	case side.Phase == Waits:
 		return Granted
-	case !w.Holds && last != nil && last.forTheWait:
-		return Refused
 	case !w.Holds && w.Early && (underWay || side.Phase == Idle):
 		return Granted
 	case !w.Holds || !underWay:
