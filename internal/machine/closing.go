@@ -191,21 +191,14 @@ func (t *turn) lie(at side, found job.Found) bool {
 		limit := t.now.Add(p.silence() + makegood.MaxClaimAhead)
 		if started := found.Claim.StartedAt; p.heartbeat > 0 && !started.IsZero() {
 			// No heartbeat moves it past the timeout.
-			limit = sooner(limit, started.Add(p.timeout.Std()+makegood.MaxClaimAhead))
+			limit = earlier(limit, started.Add(p.timeout.Std()+makegood.MaxClaimAhead))
 		}
 		// However often it was moved, and whatever the claim says of when it was made.
-		limit = sooner(limit, t.activity(at).ClaimUntil().Add(makegood.MaxClaim))
+		limit = earlier(limit, t.activity(at).ClaimUntil().Add(makegood.MaxClaim))
 		return found.Claim.CompleteBy.After(limit)
 	default:
 		return false
 	}
-}
-
-func sooner(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // overrule ends an attempt whose agent lies: it counts as silent.

@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"time"
@@ -103,7 +101,7 @@ func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
 
 // requested does what an operator or submitter asks for, where the table allows it.
 func (t *turn) requested(e job.Requested) Verdict {
-	name := requestName(e)
+	name := job.ShortHash(e.Cause()) // short, whatever name its submitter gave it
 	if e.Request != "" && slices.Contains(t.job.Requests, name) {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
@@ -122,12 +120,6 @@ func (t *turn) requested(e job.Requested) Verdict {
 func (t *turn) remember(name string) {
 	t.job.Requests = append(t.job.Requests, name)
 	t.job.Requests = t.job.Requests[max(0, len(t.job.Requests)-makegood.MaxRequests):]
-}
-
-// requestName is what a job remembers of a request: short, whatever name its submitter gave it.
-func requestName(e job.Requested) string {
-	sum := sha256.Sum256([]byte(e.Cause()))
-	return base64.RawURLEncoding.EncodeToString(sum[:8])
 }
 
 func (t *turn) grant(rule Rule, e job.Requested) Verdict {

@@ -245,6 +245,7 @@ func (t *turn) nextMoment(at side) time.Time {
 	return next
 }
 
+// earlier is the one of two times that comes first.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
