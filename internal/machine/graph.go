@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -9,7 +10,7 @@ import (
 
 // graph is the order of a workflow's steps, by their index.
 type graph struct {
-	order     []int   // every step behind those that it needs
+	order     []int   // every step behind those that it needs: by how long the longest way to it is, then as in the workflow
 	needs     [][]int // whom each step needs, or who may go to it
 	followers [][]int // who needs each step
 }
@@ -48,7 +49,20 @@ func newGraph(w makegood.Workflow) graph {
 	if len(g.order) != n {
 		panic(fmt.Sprintf("machine: the steps of %s need each other in a circle", w.Name))
 	}
+	g.byDepth()
 	return g
+}
+
+// byDepth puts the order so that it does not hang on which need was met last: of steps that begin at the same moment, one
+// of which may stop the job as it begins, it says which do begin.
+func (g graph) byDepth() {
+	depth := make([]int, len(g.order))
+	for _, i := range g.order {
+		for _, need := range g.needs[i] {
+			depth[i] = max(depth[i], depth[need]+1)
+		}
+	}
+	slices.SortFunc(g.order, func(a, b int) int { return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b)) })
 }
 
 // backwards is the order with every step behind those that need it.

@@ -56,7 +56,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 // notReady gives up a step that succeeded and is not ready. No attempt of it has failed.
 func (t *turn) notReady(at side, why job.StepError) {
 	a := t.activity(at)
-	a.Error, a.Unknown, a.Output = &why, true, job.Payload{}
+	a.Error, a.Unknown, a.Output, a.Silent = &why, true, job.Payload{}, job.Claim{}
 	t.giveUp(at, why.Message)
 }
 

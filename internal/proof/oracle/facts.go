@@ -255,8 +255,8 @@ func (j *Job) remind(now time.Time) {
 
 func (j *Job) due(s *Step, side *Side, now time.Time) {
 	switch {
-	case side.Phase == Resting && j.wants(side) && j.live() && !side.At.IsZero() && !now.Before(side.At):
-		j.open(s, side, now)
+	case side.Phase == Resting:
+		j.rested(s, side, now)
 	case side.Phase != Out || side.Claimed:
 	case side.def.Shared && !now.Before(side.SentAt.Add(side.startBy()+side.timeout())):
 		j.silence(side, time.Time{}, now)

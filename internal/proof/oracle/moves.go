@@ -34,7 +34,7 @@ func (j *Job) beginForward(now time.Time) bool {
 		return false
 	}
 	all := true
-	for _, s := range j.Steps {
+	for _, s := range j.shallowFirst() {
 		if s.Forward.Phase == Idle && j.live() {
 			begins, never := j.mayBegin(s)
 			switch {
@@ -52,6 +52,19 @@ func (j *Job) beginForward(now time.Time) bool {
 		j.end(makegood.Processed, now)
 	}
 	return all
+}
+
+// shallowFirst are the steps in the order in which they begin that may begin at the same moment: those with the fewest
+// before them on the longest way, as the file has them; undos the other way round.
+func (j *Job) shallowFirst() []*Step {
+	return slices.SortedStableFunc(slices.Values(j.Steps), func(a, b *Step) int { return j.depth(a) - j.depth(b) })
+}
+
+func (j *Job) depth(s *Step) (longest int) {
+	for _, name := range j.before(s) {
+		longest = max(longest, 1+j.depth(j.step(name)))
+	}
+	return longest
 }
 
 func (j *Job) startForward(s *Step, now time.Time) {
@@ -102,7 +115,7 @@ func (j *Job) send(s *Step, side *Side) {
 // beginUndo: each after all steps that need it, and after its own attempts.
 func (j *Job) beginUndo(now time.Time) bool {
 	all := true
-	for _, s := range j.Steps {
+	for _, s := range slices.Backward(j.shallowFirst()) {
 		if s.Undo.Phase == Idle && j.mayUndo(s) && j.startUndo(s, now) {
 			return true
 		}

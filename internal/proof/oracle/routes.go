@@ -113,9 +113,9 @@ func (j *Job) repeated(side *Side, now time.Time) bool {
 	}
 	side.Repeats++
 	side.Repetitions++
-	side.Unknown, side.Claimed = true, false
+	side.Unknown, side.Claimed, side.Silent = true, false, 0 // The same success again is not another.
 	if next := now.Add(r.Every.Std()); side.Repetitions < r.Attempts && !next.After(side.Since.Add(r.For.Std())) {
-		side.Phase, side.Tries, side.Silent = Resting, 0, 0
+		side.Phase, side.Tries = Resting, 0
 		side.Earliest, side.Latest, side.At = next, next, time.Time{}
 		return true
 	}
