@@ -321,6 +321,10 @@ func (t *turn) extended(e job.WaitExtended) Verdict {
 		until = t.now.Add(a.Wait.For.Std())
 	}
 	until = t.waitUntil(until)
+	if t.job.Paused() {
+		// The end of the pause moves the deadline by all that it has lasted, and what it lasted so far is in this one.
+		until = until.Add(-t.stood(a, t.job.PausedAt))
+	}
 	if !until.After(a.Wait.Deadline) {
 		return Verdict{Kind: Duplicate, Reason: "it waits that long already"}
 	}

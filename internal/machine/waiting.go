@@ -140,17 +140,16 @@ func (t *turn) stoodStill(at side, paused time.Time) {
 	if a.State != job.Waiting {
 		return
 	}
-	from := paused
-	if a.At.After(from) {
-		from = a.At // It began to wait during the pause.
-	}
-	stood := t.now.Sub(from)
+	stood := t.stood(a, paused)
 	wait := *a.Wait
 	wait.Deadline = wait.Deadline.Add(stood)
 	a.At = a.At.Add(stood)
 	a.Wait = &wait
 	a.LookAt = t.nextMoment(at)
 }
+
+// stood is how long a wait has stood still since the job was paused: it may have begun during the pause.
+func (t *turn) stood(a *job.Activity, paused time.Time) time.Duration { return t.now.Sub(later(paused, a.At)) }
 
 // needs is the level that a release must know to decide about the job: law 12.
 func (t *turn) needs() int {

@@ -216,6 +216,9 @@ func (j *Job) WaitLonger(step string, undo bool, round int, until, now time.Time
 	if latest := now.Add(makegood.MaxWait); until.After(latest) {
 		until = latest
 	}
+	if j.Paused { // What the pause has lasted is added when it ends.
+		until = until.Add(-now.Sub(later(j.pausedAt, side.WaitsSince)))
+	}
 	if !until.After(side.Until) {
 		return So
 	}
