@@ -16,7 +16,8 @@ import (
 )
 
 // In some runs remotes answer that somebody else will complete a step: it waits, and is completed from outside, by message
-// or by asking a Scheduler, once, twice, late, by several with other answers, or never.
+// or by asking a Scheduler, under the completion token or by the step's address, once, twice, early, late, by several with
+// other answers, or never.
 
 // handsOver reports whether a remote hands a step to those outside.
 func (w *world) handsOver(task makegood.Task) bool {
@@ -56,6 +57,10 @@ func (w *world) completes(l *life, task makegood.Task, by string, again bool) {
 	w.words[by] = true
 	byMessage := w.engine == nil && oneIn(w.chance.of("by message", by), 2)
 	w.mu.Unlock()
+	if r := w.chance.of("by address", by); !byMessage && oneIn(r, 2) {
+		// They are known, and name the step. What they say before it waits is kept for then, if they like.
+		e.Token, e.Early = "", oneIn(r, 2)
+	}
 	says := 1
 	if again {
 		says = 2
