@@ -187,5 +187,9 @@ func (r *Referee) rests(m move, now time.Time) {
 // usedUp: a side is given up when its attempts are used up, or no other can succeed.
 func (r *Referee) usedUp(m move) bool {
 	t := r.tally(m.step, m.undo)
+	if !m.undo && makegood.WaitsByItself(r.def(m.step).Agent) {
+		// Nobody replies: it ends by its deadline, or by an answer that says no more than the job keeps of it.
+		return m.is.Tries >= attempts(r.def(m.step), false) || m.is.Error != nil && !m.is.Error.Retryable
+	}
 	return len(t.claimed) >= attempts(r.def(m.step), m.undo) || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions
 }

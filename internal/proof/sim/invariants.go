@@ -214,6 +214,10 @@ func (c change) undoBegins(s job.StepState) {
 
 // done: what is said to be done was done, by an attempt that may say so.
 func (c change) done(s, was job.StepState, def makegood.Step) {
+	if def.Agent == makegood.AgentApproval {
+		c.approved(s)
+		return
+	}
 	if !c.accountOf(s.Name, c.after.Round).applied {
 		c.wrong("I4: %s is said to be done, and is not", s.Name)
 	}
@@ -264,7 +268,7 @@ func (c change) accountOf(step string, round int) account {
 func (c change) counts() {
 	shared := 0
 	for n, s := range c.after.Steps {
-		if c.w.Steps[n].Shared {
+		if d := c.w.Steps[n]; d.Shared || makegood.WaitsByItself(d.Agent) { // these need no claim
 			shared += s.Attempt
 		}
 	}
@@ -278,6 +282,9 @@ func (c change) ledger() {
 	j := c.after
 	for n, s := range j.Steps {
 		def := c.w.Steps[n]
+		if makegood.WaitsByItself(def.Agent) {
+			continue // It does nothing that a service would know of.
+		}
 		for round := 1; round <= j.Round; round++ {
 			a := c.accountOf(s.Name, round)
 			stands, now := a.applied && !a.undone, round == j.Round

@@ -15,16 +15,16 @@ func TestStepsThatWait(t *testing.T) {
 	if n, err := strconv.ParseUint(os.Getenv("WAITS"), 10, 64); err == nil {
 		seeds = n
 	}
-	waits, words := 0, 0
+	waits, words, approvals := 0, 0, 0
 	for seed := range seeds {
 		r := run(t, Options{Seed: seed, Waits: true})
 		for _, violation := range r.Violations {
 			t.Errorf("seed %d: %s", seed, violation)
 		}
-		waits, words = waits+r.Waits, words+r.Words
+		waits, words, approvals = waits+r.Waits, words+r.Words, approvals+r.Approvals
 	}
-	t.Logf("%d seeds: %d attempts handed their step to those outside, who gave %d answers", seeds, waits, words)
-	if waits == 0 || words == 0 {
-		t.Errorf("%d steps waited, and %d answers were given", waits, words)
+	t.Logf("%d seeds: %d attempts handed their step to those outside, who gave %d answers; people gave %d by address to approvals", seeds, waits, words, approvals)
+	if waits == 0 || words == 0 || approvals == 0 {
+		t.Errorf("%d steps waited, %d answers were given, %d to approvals", waits, words, approvals)
 	}
 }

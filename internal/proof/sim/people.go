@@ -41,6 +41,7 @@ func (w *world) people() {
 		for i, r := range o.requests {
 			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(r, i)) })
 		}
+		w.approvers(o, someone)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -201,6 +202,7 @@ func (w *world) ended(j job.Job) bool {
 
 // attend is what an operator does about a job that waits for one.
 func (w *world) attend(j job.Job, n int) {
+	w.consent(j, n)
 	var verb makegood.Verb
 	switch {
 	case j.Paused():
@@ -213,4 +215,5 @@ func (w *world) attend(j job.Job, n int) {
 	<-w.process("operator", func(l *life) {
 		w.request(w.scheduler(l), l, j.ID, job.Requested{Verb: verb, Request: "op" + strconv.Itoa(n), Reason: "sim"})
 	})
+	w.consent(j, n) // What failed for want of an answer waits again.
 }

@@ -56,7 +56,11 @@ func newWorkload(c chance, o Options) workload {
 	}
 	for i := range workflows {
 		name := strconv.Itoa(i)
-		w.workflows = append(w.workflows, rollRounds(c.of("rounds", name), rollWorkflow(c.of("workflow", name), "w"+name, steps)))
+		rolled := rollRounds(c.of("rounds", name), rollWorkflow(c.of("workflow", name), "w"+name, steps))
+		if o.Waits {
+			rolled = rollApprovals(c.of("approvals", name), rolled)
+		}
+		w.workflows = append(w.workflows, rolled)
 	}
 	for i := range jobs {
 		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))

@@ -83,6 +83,8 @@ type Result struct {
 	Ends   map[makegood.ProcessState]int
 	// Waits counts the attempts that handed their step to those outside, Words the answers that those gave.
 	Waits, Words int
+	// Approvals counts the answers of people that were taken by address.
+	Approvals int
 	// Violations say what must not have happened; none is what is hoped for.
 	Violations []string
 	// struck are the names of the faults; story is what happened to the job of the first violation.
