@@ -37,7 +37,7 @@ func completionCode(j job.Job, p job.Place) string {
 func (t *turn) place(p job.Place) (at side, v Verdict) {
 	i, ok := t.indexOf(p.Step)
 	if !ok {
-		return side{}, Verdict{Kind: Refused, Reason: fmt.Sprintf("there is no step %s", p.Step)}
+		return side{}, Verdict{Kind: Refused, Reason: t.noStep(p)}
 	}
 	at = side{i, p.Undo}
 	if p.Token != "" && !GenuineCompletion(*t.job, p) {
@@ -50,6 +50,18 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s has no undo", p.Step)}
 	}
 	return at, Verdict{Kind: Applied}
+}
+
+// noStep says that a job has no such step. To whoever is known, and may look at the job, it says which it has.
+func (t *turn) noStep(p job.Place) string {
+	if p.Token != "" {
+		return fmt.Sprintf("there is no step %s", p.Step)
+	}
+	names := make([]string, 0, len(t.job.Steps))
+	for _, s := range t.job.Steps {
+		names = append(names, s.Name)
+	}
+	return makegood.Clip(fmt.Sprintf("there is no step %s: the job has %s", p.Step, strings.Join(names, ", ")))
 }
 
 // GenuineCompletion reports whether the completion token of a place is the one that the job made for it, in whichever round that was.
