@@ -40,7 +40,8 @@ type Job struct {
 	Input json.RawMessage `json:"input"`
 	// Steps are in the order of the workflow.
 	Steps []JobStep `json:"steps"`
-	// Existed is set by Submit where the job was there already, with the same content.
+	// Existed is set by Submit where the job was there already, with the same content; and after a verb where it was so
+	// already, or that very request was granted before.
 	Existed bool `json:"-"`
 }
 

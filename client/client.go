@@ -11,6 +11,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -201,7 +202,12 @@ func (c *Client) Ask(ctx context.Context, id string, verb makegood.Verb, reason 
 
 // Reschedule is what Jobs says.
 func (c *Client) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return c.ask(ctx, id, makegood.Reschedule, asking{StartAt: startAt})
+	return c.Request(ctx, id, Request{Verb: makegood.Reschedule, StartAt: startAt})
+}
+
+// Request is what Jobs says.
+func (c *Client) Request(ctx context.Context, id string, r Request) (makegood.Job, error) {
+	return c.ask(ctx, id, r.Verb, asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt})
 }
 
 // asking is the body of a request for a verb.
@@ -211,11 +217,19 @@ type asking struct {
 	StartAt time.Time `json:"startAt,omitzero"`
 }
 
-func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (job makegood.Job, err error) {
-	body.Request = newRequest()
-	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &job); err != nil {
+func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {
+	// Before the first try, so that all tries are one request.
+	body.Request = cmp.Or(body.Request, newRequest())
+	var answer struct {
+		makegood.Job
+		Existed bool `json:"existed"`
+	}
+	_, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &answer)
+	job := answer.Job
+	if err != nil {
 		return job, fmt.Errorf("%s job %s: %w", verb, id, err)
 	}
+	job.Existed = answer.Existed
 	return job, nil
 }
 

@@ -37,12 +37,17 @@ type Jobs interface {
 	// giving it finished or in Error. Changes that follow closely upon each other may be seen as one.
 	Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error]
 	// Ask asks for a verb, and returns the job as it is stored after it, without payloads. Asked for what is so already,
-	// it succeeds. reason may be empty. Reschedule is asked for by the method of that name: here it is an *InvalidError.
+	// it succeeds, and Existed is set. reason may be empty. Reschedule is asked for by the method of that name: here it is an
+	// *InvalidError.
 	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error)
 	// Reschedule moves the start of a job of which nothing has begun, and returns it as it is stored after that, without
 	// payloads; its timeout counts from the new start. One that has passed is at once. The zero time is an *InvalidError; a
 	// job that has begun or ended, and a start more than makegood.MaxStartDelay ahead, are refused.
 	Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error)
+	// Request asks for any verb, under a name of its own: the same name asked for again of the same job is the same
+	// request, as long as it is among the makegood.MaxRequests that were granted last, and Existed is set. An empty name: one
+	// is made. What Ask and Reschedule say of their verbs holds.
+	Request(ctx context.Context, id string, r Request) (makegood.Job, error)
 	// Complete ends a step that waits, with its output; nil is null. Fail says that it has failed, and why; its RetryAfter
 	// is not looked at. The first answer wins, the same again is the same, and another is refused with what stands. Heartbeat
 	// has it wait longer: until then, or, with the zero time, as long again as it was to wait. Each returns the job as it
@@ -55,6 +60,17 @@ type Jobs interface {
 }
 
 var _ Jobs = (*Client)(nil)
+
+// Request is what is asked of a job.
+type Request struct {
+	Verb makegood.Verb
+	// Reason is why; it may be empty.
+	Reason string
+	// Name is the name of the request, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]; empty: one is made.
+	Name string
+	// StartAt is the new start that Reschedule asks for.
+	StartAt time.Time
+}
 
 // Filter narrows a list; empty fields match everything.
 type Filter struct {

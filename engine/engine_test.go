@@ -154,6 +154,7 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 			t.Errorf("%T: rescheduled without a time: got %v", jobs, err)
 		}
 		reschedules(t, jobs)
+		requestsByName(t, jobs)
 		if got := refused(t, jobs); got != "mismatch invalid unregistered refused" {
 			t.Errorf("%T: got %q", jobs, got)
 		}
@@ -163,6 +164,9 @@ func TestJobsAreTheSameWhereverTheyAre(t *testing.T) {
 	}
 	if _, err := read.Reschedule(t.Context(), "bad", time.Now()); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("rescheduled in a folder: got %v, want %v", err, folder.ErrReadOnly)
+	}
+	if _, err := read.Request(t.Context(), "bad", client.Request{Verb: makegood.Resubmit}); !errors.Is(err, folder.ErrReadOnly) {
+		t.Errorf("requested of a folder: got %v, want %v", err, folder.ErrReadOnly)
 	}
 	if _, err := read.Ask(t.Context(), "bad", makegood.Resubmit, ""); !errors.Is(err, folder.ErrReadOnly) {
 		t.Errorf("asked of a folder: got %v, want %v", err, folder.ErrReadOnly)
@@ -196,6 +200,35 @@ func reschedules(t *testing.T, jobs client.Jobs) {
 				t.Fatalf("%T: it was to begin at once: got %+v, %v", jobs, job, err)
 			}
 		}
+	}
+}
+
+// requestsByName pauses a job, takes that back, and asks for the pause again under the name of before: it was granted, and is
+// not granted twice.
+func requestsByName(t *testing.T, jobs client.Jobs) {
+	t.Helper()
+	id := "named-" + strings.TrimPrefix(fmt.Sprintf("%T", jobs), "*")
+	if _, err := jobs.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: id, Input: json.RawMessage(`"Ada"`), StartAt: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		request         client.Request
+		paused, existed bool
+	}{
+		{client.Request{Verb: makegood.Pause, Name: "monday"}, true, false},
+		{client.Request{Verb: makegood.Pause}, true, true},
+		{client.Request{Verb: makegood.Resume, Name: "monday"}, false, false},
+		{client.Request{Verb: makegood.Pause, Name: "monday"}, false, true},
+		{client.Request{Verb: makegood.Pause, Name: "tuesday"}, true, false},
+		{client.Request{Verb: makegood.Cancel}, false, false},
+	} {
+		job, err := jobs.Request(t.Context(), id, c.request)
+		if err != nil || job.Paused != c.paused || job.Existed != c.existed {
+			t.Fatalf("%T: %+v: got paused %t, existed %t, %v, want %t, %t", jobs, c.request, job.Paused, job.Existed, err, c.paused, c.existed)
+		}
+	}
+	if _, err := jobs.Request(t.Context(), id, client.Request{Verb: makegood.Pause, Name: "two words"}); !isInvalid(err) {
+		t.Errorf("%T: a name with a space: got %v", jobs, err)
 	}
 }
 

@@ -82,30 +82,47 @@ func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[clien
 
 // Ask asks for a verb other than Reschedule, and returns the job as it is stored after it, without payloads.
 func (e *Engine) Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (v makegood.Job, err error) {
-	if !slices.Contains(makegood.Verbs(), verb) {
-		return v, fmt.Errorf("%s job %s: %w", verb, id, &client.InvalidError{Message: fmt.Sprintf("there is no verb %.40q; there are %v", verb, makegood.Verbs())})
-	}
-	return e.request(ctx, id, job.Requested{Verb: verb, Reason: makegood.Clip(reason)})
+	return e.Request(ctx, id, client.Request{Verb: verb, Reason: reason})
 }
 
 // Reschedule moves the start of a job of which nothing has begun. What client.Jobs says of it holds.
 func (e *Engine) Reschedule(ctx context.Context, id string, startAt time.Time) (makegood.Job, error) {
-	return e.request(ctx, id, job.Requested{Verb: makegood.Reschedule, StartAt: startAt})
+	return e.Request(ctx, id, client.Request{Verb: makegood.Reschedule, StartAt: startAt})
 }
 
-func (e *Engine) request(ctx context.Context, id string, r job.Requested) (v makegood.Job, err error) {
-	if r.Verb == makegood.Reschedule && r.StartAt.IsZero() {
-		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.InvalidError{Message: "startAt is missing"})
+// Request asks for any verb, under a name of its own. What client.Jobs says of it holds.
+func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v makegood.Job, err error) {
+	if wrong := wrongRequest(r); wrong != "" {
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.InvalidError{Message: wrong})
 	}
-	r.By = byEngine
-	j, verdict, err := e.inner.Request(ctx, id, r)
+	asked := job.Requested{Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, By: byEngine}
+	if r.Name != "" {
+		// As at the API: the core knows requests by their names alone, and the same name under another verb is another one.
+		asked.Request = string(r.Verb) + ":" + r.Name
+	}
+	j, verdict, err := e.inner.Request(ctx, id, asked)
 	switch {
 	case err != nil:
 		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, plain(id, err))
 	case verdict.Kind == machine.Refused:
 		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.RefusedError{Job: id, Reason: verdict.Reason})
 	}
-	return view.Of(j, nil), nil
+	v = view.Of(j, nil)
+	v.Existed = verdict.Kind == machine.Duplicate
+	return v, nil
+}
+
+// wrongRequest says what is wrong with a request; empty: nothing.
+func wrongRequest(r client.Request) string {
+	switch {
+	case !slices.Contains(makegood.Verbs(), r.Verb):
+		return fmt.Sprintf("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
+	case r.Verb == makegood.Reschedule && r.StartAt.IsZero():
+		return "startAt is missing"
+	case r.Name != "" && makegood.CheckJobID(r.Name) != nil:
+		return fmt.Sprintf("the name %.140q of a request is none: want what an id may be", r.Name)
+	}
+	return ""
 }
 
 // Workflows lists what jobs can be submitted to.

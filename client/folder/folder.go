@@ -68,6 +68,11 @@ func (f *Folder) Reschedule(context.Context, string, time.Time) (makegood.Job, e
 	return makegood.Job{}, ErrReadOnly
 }
 
+// Request is refused with ErrReadOnly.
+func (f *Folder) Request(context.Context, string, client.Request) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
+}
+
 // Complete is refused with ErrReadOnly.
 func (f *Folder) Complete(context.Context, string, client.Place, json.RawMessage) (makegood.Job, error) {
 	return makegood.Job{}, ErrReadOnly

@@ -36,9 +36,17 @@ type Asking struct {
 	Request string `json:"request,omitempty"`
 }
 
+// Requested is a job after a request for a verb.
+type Requested struct {
+	makegood.Job
+	// Existed: it was so already, or this very request was granted before, and nothing has changed.
+	Existed bool `json:"existed"`
+}
+
 // Rescheduling is the body of a request for another start. One that has passed is at once.
 type Rescheduling struct {
 	StartAt time.Time `json:"startAt"`
+	Reason  string    `json:"reason,omitempty"`
 	Request string    `json:"request,omitempty"`
 }
 
@@ -162,7 +170,7 @@ func routes() []route {
 		asks := route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
-			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+			answers: posted(map[int]any{http.StatusOK: Requested{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 			handle:  func(a *api, r *http.Request) (answer, error) { return a.askFor(r, verb) },
 		}
 		if verb == makegood.Reschedule {
@@ -301,7 +309,7 @@ func (a *api) reschedule(r *http.Request) (answer, error) {
 	if asking.StartAt.IsZero() {
 		return answer{}, bad("startAt is missing")
 	}
-	return a.ask(r, Asking{Request: asking.Request}, job.Requested{Verb: makegood.Reschedule, StartAt: asking.StartAt})
+	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.Reschedule, StartAt: asking.StartAt})
 }
 
 // ask asks for what an event says.
@@ -331,7 +339,7 @@ func (a *api) ask(r *http.Request, asking Asking, event job.Requested) (answer, 
 		p.body.Job, p.body.Reason = id, verdict.Reason
 		return answer{}, p
 	}
-	return ok(view.Of(j, nil))
+	return ok(Requested{Job: view.Of(j, nil), Existed: verdict.Kind == machine.Duplicate})
 }
 
 // workflows lists what can be submitted to.
