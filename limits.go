@@ -60,6 +60,10 @@ const (
 	MaxRequestBytes = 128
 	// MaxRequests is how many of the requests that were granted last a job remembers by name.
 	MaxRequests = 16
+	// MaxHistoryFirst and MaxHistoryLast are how many of the entries of a job's history are kept, from its beginning and
+	// from its end.
+	MaxHistoryFirst = 100
+	MaxHistoryLast  = 100
 	// MaxLockedByBytes is how long the LockedBy of a claim may be: an instance and a nonce.
 	MaxLockedByBytes = 512
 	// SecretBytes is how many random bytes the secret of a job has.

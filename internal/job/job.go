@@ -86,6 +86,9 @@ type Job struct {
 	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
 	Unheard int `json:"unheard,omitempty"`
 
+	// History is what the job knows of its history, which is kept beside it.
+	History History `json:"history,omitzero"`
+
 	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about this one. A release
 	// that knows less shows it, and leaves it to one that knows enough.
 	Needs int `json:"needs,omitempty"`

@@ -98,7 +98,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	if t.shared(at) {
 		// Nobody claimed it, so its task may run more than once: one run cannot speak for the others.
 		failure.Applied = makegood.AppliedUnknown
-		t.attemptFailed(at, failure)
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: e.StartedAt, Error: &failure})
 		return verdict
 	}
 	if e.LockedBy == "" {
@@ -113,7 +113,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	case job.FoundReplied:
 		a := t.activity(at)
 		noteStart(a, found.Claim.StartedAt)
-		t.attemptFailed(at, failure)
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: found.Claim.StartedAt, Error: &failure})
 		return verdict
 	case job.FoundOpen, job.FoundHeld:
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is not claimed by %q", e.Attempt, e.Step, e.LockedBy)}
@@ -213,27 +213,35 @@ func (t *turn) dispatchRefused(e job.DispatchRefused) Verdict {
 			return t.learn(at, found)
 		}
 	}
+	why := &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
+	t.noteOf(at, job.Entry{Kind: makegood.EntryRefused, Error: why})
 	if t.conclude(at) {
 		return Verdict{Kind: Applied}
 	}
 	a := t.activity(at)
 	t.rest(a, job.NotStarted)
-	a.Error = &job.StepError{Message: makegood.Clip("the task cannot be sent: " + e.Reason), Kind: makegood.KindDispatch, Applied: makegood.AppliedNo}
+	a.Error = why
 	t.giveUp(at, a.Error.Message)
 	return Verdict{Kind: Applied}
 }
 
-// attemptFailed counts the failure of an attempt that had started, and tries again or gives up.
-func (t *turn) attemptFailed(at side, failure job.StepError) {
-	a := t.activity(at)
+// attemptFailed counts the failure of an attempt that had started, and tries again or gives up. ended is what the history
+// says of it.
+func (t *turn) attemptFailed(at side, ended job.Entry) {
+	a, failure := t.activity(at), *ended.Error
 	a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo
+	if a.Held() {
+		t.noteOf(at, ended)
+	}
 	if t.conclude(at) {
 		// How it ended was said before, by whoever completed the step, but not what it may have done.
 		return
 	}
 	a.FailureCount++
 	t.job.FailureCount++
-	a.Error = &failure
+	ended.Failure = t.job.FailureCount
+	t.noteOf(at, ended)
+	a.Error = ended.Error
 	wanted := t.wanted(at)
 	retry, retryable := t.again(at, failure)
 	switch {

@@ -166,6 +166,7 @@ func (t *turn) nobody(at side) {
 		return
 	}
 	if !t.wanted(at) {
+		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
 		t.rest(a, job.Withdrawn)
 		return
 	}

@@ -97,6 +97,7 @@ func (t *turn) answered(e job.StepCompleted) Verdict {
 	if why := cmp.Or(t.closedTo(at, e), wrong); why != "" {
 		return Verdict{Kind: Refused, Reason: why}
 	}
+	t.noteOf(at, job.Entry{Kind: makegood.EntryCompleted, By: c.By, Error: c.Error})
 	if e.Token == "" && a.State != job.Waiting {
 		c.Early = true
 		a.Completion = &c
@@ -312,7 +313,7 @@ func (t *turn) take(at side, c job.Completion) {
 	a := t.activity(at)
 	a.Completion = c.Taken()
 	if c.Error != nil {
-		t.attemptFailed(at, *c.Error)
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, By: c.By, Error: c.Error})
 		return
 	}
 	t.done(at, c.Output)

@@ -119,9 +119,9 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 	}
 	claim.Progress = job.Progress{}
 	a.Silent = claim
-	t.attemptFailed(at, job.StepError{
+	t.attemptFailed(at, job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
-	})
+	}})
 }
 
 // waits are how long after it was sent an attempt is looked at that is not known to be claimed, but for its StartBy:
@@ -216,6 +216,7 @@ func (t *turn) interrupt(at side) {
 	if claimed {
 		noteStart(a, found.Claim.StartedAt)
 	}
+	t.noteInterrupted(at, found.Claim, claimed)
 	a.Unknown = true
 	a.Tries--
 	if t.conclude(at) {

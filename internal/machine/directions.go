@@ -40,6 +40,7 @@ func (t *turn) start(at side) {
 	case fact.Err != "":
 		a := t.activity(at)
 		a.Error = &job.StepError{Message: makegood.Clip(fact.Err), Kind: makegood.KindExpression, Applied: makegood.AppliedNo}
+		t.note(job.Entry{Kind: makegood.EntryFailed, Step: want.Step, Undo: want.Undo, Error: a.Error})
 		t.giveUp(at, a.Error.Message)
 	case !fact.Run:
 		t.skip(at.step)
@@ -64,6 +65,7 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.job.Desired = want
 	t.job.ProcessState = makegood.Undoing
 	t.job.Reason = makegood.Clip(reason)
+	t.note(job.Entry{Kind: makegood.EntryTurned, State: want, Reason: t.job.Reason})
 	t.noMoreRounds()
 	for i := range t.job.Steps {
 		switch a := &t.job.Steps[i].Forward; a.State {

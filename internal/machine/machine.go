@@ -54,6 +54,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	t.tell(j.ProcessState)
 	t.setKey(j.CompleteBy, t.mayRaise(event))
 	mustAllow(j.ProcessState, next.ProcessState)
+	verdict.Entries = t.entries
 	return next, verdict
 }
 
@@ -79,8 +80,9 @@ type turn struct {
 	now   time.Time
 	graph graph
 
-	wants []Want
-	asks  []Ask
+	wants   []Want
+	asks    []Ask
+	entries []job.Entry
 
 	// farKey: something began to wait, and may do so for long. overdueWait: the deadline of a wait has ended it.
 	farKey, overdueWait bool
@@ -197,4 +199,5 @@ func (t *turn) stop(reason string) {
 	t.endPause()
 	t.job.RemindAt = t.now.Add(makegood.FarKey)
 	t.announce(true, true)
+	t.note(job.Entry{Kind: makegood.EntryStopped, Reason: t.job.Reason})
 }

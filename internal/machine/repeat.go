@@ -57,6 +57,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 func (t *turn) notReady(at side, why job.StepError) {
 	a := t.activity(at)
 	a.Error, a.Unknown, a.Output, a.Silent = &why, true, job.Payload{}, job.Claim{}
+	t.noteOf(at, job.Entry{Kind: makegood.EntryFailed, Error: a.Error})
 	t.giveUp(at, why.Message)
 }
 

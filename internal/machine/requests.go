@@ -106,6 +106,7 @@ func (t *turn) requested(e job.Requested) Verdict {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
 	rule := RuleFor(e.Verb, t.job.ProcessState)
+	t.noteRequest(e)
 	verdict := t.grant(rule, e)
 	if verdict.Kind == Applied {
 		t.job.RequestedBy = makegood.Clip(e.By)
@@ -288,6 +289,7 @@ func (t *turn) catchUp(i int) {
 func (t *turn) newRound() {
 	t.noMoreRounds()
 	t.job.Round++
+	t.note(job.Entry{Kind: makegood.EntryRound, Round: t.job.Round})
 	t.job.RoundsAgain = 0
 	t.job.Desired = makegood.Processed
 	t.job.ProcessState = makegood.Processing

@@ -171,3 +171,55 @@ func (s *story) past(a job.Activity) string {
 	}
 	return line
 }
+
+// history writes what the last event added to the job's history.
+func (s *story) history() string {
+	var out strings.Builder
+	for _, e := range s.entries {
+		out.WriteString("  history: " + s.entry(e) + "\n")
+	}
+	return out.String()
+}
+
+func (s *story) entry(e job.Entry) string {
+	if !e.At.Equal(s.now) {
+		s.t.Fatalf("an entry at %s, it is %s", s.when(e.At), s.when(s.now))
+	}
+	line := string(e.Kind)
+	if e.Step != "" {
+		line += " " + named(e.Step, e.Undo)
+	}
+	if e.Attempt > 0 {
+		line += fmt.Sprintf("#%d", e.Attempt)
+	}
+	for _, word := range []string{string(e.Verb), string(e.State)} {
+		if word != "" {
+			line += " " + word
+		}
+	}
+	if e.Round > 0 {
+		line += fmt.Sprintf(" %d", e.Round)
+	}
+	if e.LockedBy != "" {
+		line += " (" + e.LockedBy + ")"
+	}
+	if e.By != "" {
+		line += " by " + e.By
+	}
+	if !e.StartedAt.IsZero() {
+		line += ", started at " + s.when(e.StartedAt)
+	}
+	if !e.StartAt.IsZero() {
+		line += ", to start at " + s.when(e.StartAt)
+	}
+	if e.Failure > 0 {
+		line += fmt.Sprintf(", failure %d", e.Failure)
+	}
+	if e.Reason != "" {
+		line += ": " + e.Reason
+	}
+	if e.Error != nil {
+		line += ": " + e.Error.Message
+	}
+	return line
+}

@@ -101,6 +101,8 @@ type story struct {
 	// closings are those that were derived last, answers what the core was told that it asked for.
 	closings []job.CloseAttempt
 	answers  []string
+	// entries are what the last event added to the history.
+	entries  []job.Entry
 	last     job.Event
 	shown    []string
 	requests int
@@ -381,7 +383,8 @@ func (s *story) submit(a args) string {
 	j, v := machine.Submit(s.w, submission, s.known(), s.now)
 	j.Rev = 1
 	s.job, s.last = j, job.Submitted{}
-	return fmt.Sprintf("%s\n", v.Kind) + s.show() + s.commands(s.last)
+	s.entries = v.Entries
+	return fmt.Sprintf("%s\n", v.Kind) + s.history() + s.show() + s.commands(s.last)
 }
 
 func (s *story) deliver(e job.Event) string {
@@ -411,7 +414,8 @@ func (s *story) apply(e job.Event) string {
 		next.Rev++
 		s.job = next
 	}
-	return out + "\n" + strings.Join(s.answers, "")
+	s.entries = v.Entries
+	return out + "\n" + strings.Join(s.answers, "") + s.history()
 }
 
 // commands writes what is to be done now, each once.

@@ -54,7 +54,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	t.tell(makegood.Pending)
 	t.setKey(time.Time{}, false)
 	mustAllow(makegood.Pending, j.ProcessState)
-	return j, Verdict{Kind: Applied}
+	return j, Verdict{Kind: Applied, Entries: t.entries}
 }
 
 // submitted makes the first attempts of a job that was stored without them.

@@ -28,6 +28,8 @@ type Verdict struct {
 	// Wants and Asks are the facts that Apply must have, if Kind is Wanting.
 	Wants []Want
 	Asks  []Ask
+	// Entries are what the event adds to the job's history, if Kind is Applied: nothing of what simply goes well.
+	Entries []job.Entry
 }
 
 // Want names a fact: what the expressions of a step, or of its undo, give.

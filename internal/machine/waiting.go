@@ -73,6 +73,7 @@ func (t *turn) waitUntil(deadline time.Time) time.Time {
 func (t *turn) leaveWait(at side) {
 	a := t.activity(at)
 	a.Unknown = a.Unknown || !t.waitsByItself(at)
+	t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
 	t.rest(a, job.Withdrawn)
 }
 
@@ -124,7 +125,7 @@ func (t *turn) waitOver(at side) {
 		if t.waitsByItself(at) {
 			failure.Applied = makegood.AppliedNo
 		}
-		t.attemptFailed(at, failure)
+		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, Error: &failure})
 	}
 }
 

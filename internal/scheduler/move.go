@@ -23,6 +23,8 @@ type moved struct {
 	commands []job.Command
 	values   *values
 	known    *knowledge
+	// entries are what the events add to the job's history.
+	entries []job.Entry
 	// loaded is the job as it was before the events.
 	loaded job.Job
 	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
@@ -86,6 +88,9 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		if change.Job, err = s.save(ctx, change, m.values); err != nil {
 			return moved{}, err
 		}
+		if len(m.entries) > 0 {
+			s.shorten(ctx, change.Job)
+		}
 		if loaded.ProcessState != makegood.Error && change.Job.ProcessState == makegood.Error {
 			s.stats.Add(func(t *Stats) { t.Stopped++ })
 		}
@@ -132,6 +137,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		if v.Kind == machine.Applied {
 			applied = true
 			change.Job = next
+			m.entries = append(m.entries, v.Entries...)
 		}
 		return v, nil
 	}
@@ -148,6 +154,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		m.verdicts = append(m.verdicts, v)
 		s.count(ctx, loaded.ID, e, v)
 	}
+	m.values.enter(&change.Job, m.entries)
 	return change, applied, nil
 }
 

@@ -209,6 +209,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	for {
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {
+			v.enter(&j, verdict.Entries)
 			return j, v, v.write(ctx, j)
 		}
 		if err := v.learn(ctx, &facts, j, verdict.Wants); err != nil {

@@ -109,7 +109,7 @@ func (v *values) write(ctx context.Context, j job.Job) error {
 	if len(v.fresh) == 0 {
 		return nil
 	}
-	refs := []string{j.Input.Ref}
+	refs := []string{j.Input.Ref, j.History.HeadKey()}
 	for _, s := range j.Steps {
 		refs = append(refs, s.Forward.Output.Ref, s.Undo.Output.Ref)
 		for _, a := range []job.Activity{s.Forward, s.Undo} {

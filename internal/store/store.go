@@ -184,6 +184,18 @@ type Payloads interface {
 	PutPayload(ctx context.Context, job, key string, value []byte) error
 	// Payload reads a value. ErrNotFound.
 	Payload(ctx context.Context, job, key string) ([]byte, error)
+	Histories
+}
+
+// Histories reads and shortens what is kept of the histories of jobs: the payloads under the keys of pages (job.Page). A page
+// is written as a payload, before the save that names it; what no save names is no part of a history.
+type Histories interface {
+	// HistoryPages reads all pages of a job, by their keys, strongly consistent. Those that were dropped may be among them.
+	HistoryPages(ctx context.Context, job string) (map[string][]byte, error)
+	// DropPages lets go of the pages of a job that lie wholly between entry after and entry before: see job.Falls. They are
+	// deleted then, or a while later, and nothing that keeps the other parts of the job keeps them. Dropping what is gone
+	// succeeds.
+	DropPages(ctx context.Context, job string, after, before int) error
 }
 
 // Definitions keeps workflow definitions by their hash, and which one is current by its name.

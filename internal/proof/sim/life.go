@@ -385,6 +385,16 @@ func (l *life) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return ask(ctx, l, "get", job+" "+key, func() ([]byte, error) { return l.w.store.Payload(ctx, job, key) })
 }
 
+// HistoryPages is what store.Histories says, in a world.
+func (l *life) HistoryPages(ctx context.Context, job string) (map[string][]byte, error) {
+	return ask(ctx, l, "pages", job, func() (map[string][]byte, error) { return l.w.store.HistoryPages(ctx, job) })
+}
+
+// DropPages is what store.Histories says, in a world.
+func (l *life) DropPages(ctx context.Context, job string, after, before int) error {
+	return l.call(ctx, "drop", job, func() error { return l.w.store.DropPages(ctx, job, after, before) })
+}
+
 // PutDefinition is what store.Definitions says; definitions are there before the world begins.
 func (l *life) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	return l.w.store.PutDefinition(ctx, name, hash, definition)

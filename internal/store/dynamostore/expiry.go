@@ -78,7 +78,7 @@ func (s *Store) keepParts(ctx context.Context, j job.Job, until time.Time) error
 		return fmt.Errorf("read the parts of job %s: %w", j.ID, err)
 	}
 	for _, part := range parts {
-		if asInt(part[attrExpiresAt]) == expirySeconds(until) {
+		if asInt(part[attrExpiresAt]) == expirySeconds(until) || s.dropped(part) {
 			continue
 		}
 		if err := s.setExpiry(ctx, keyItem(asText(part[attrPK]), asText(part[attrSK])), until); err != nil {

@@ -245,6 +245,16 @@ func (s *Store) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return ask(ctx, s, "Payload", job, func() ([]byte, error) { return s.inner.Payload(ctx, job, key) })
 }
 
+// HistoryPages is store.Histories' with its fault.
+func (s *Store) HistoryPages(ctx context.Context, job string) (map[string][]byte, error) {
+	return ask(ctx, s, "HistoryPages", job, func() (map[string][]byte, error) { return s.inner.HistoryPages(ctx, job) })
+}
+
+// DropPages is store.Histories' with its fault.
+func (s *Store) DropPages(ctx context.Context, job string, after, before int) error {
+	return s.call(ctx, "DropPages", job, func() error { return s.inner.DropPages(ctx, job, after, before) })
+}
+
 // PutDefinition is store.Definitions' with its fault.
 func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition []byte) error {
 	return s.call(ctx, "PutDefinition", "", func() error { return s.inner.PutDefinition(ctx, name, hash, definition) })

@@ -137,11 +137,12 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 	_, heartbeat := s.Heartbeat(ctx, store.Slot{Job: "f"}, job.Claim{}, time.Time{})
 	_, closed := s.Close(ctx, store.Slot{Job: "i"}, store.Closing{})
 	_, look := s.Look(ctx, store.Slot{Job: "j"}, 1, time.Time{}, time.Time{})
+	_, pages := s.HistoryPages(ctx, "l")
 	errs := []error{
-		load, due, payload, definition, current, heartbeat, closed, look,
+		pages, load, due, payload, definition, current, heartbeat, closed, look,
 		s.Create(ctx, aJob("a")), s.Save(ctx, store.Change{Job: aJob("c")}), s.Park(ctx, "d", time.Time{}, "", time.Time{}),
 		s.Claim(ctx, store.Slot{Job: "e"}, job.Claim{}, time.Time{}), s.Overrule(ctx, store.Slot{Job: "k"}, 1, "x", time.Time{}),
-		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil),
+		s.PutPayload(ctx, "g", "input", nil), s.PutDefinition(ctx, "order", "hash", nil), s.DropPages(ctx, "m", 1, 2),
 	}
 	want := []faultstore.Call{
 		{N: 1, Op: "Load", Job: "b"},
@@ -152,13 +153,15 @@ func TestEveryMethodIsACallWithItsNumberNameAndJob(t *testing.T) {
 		{N: 6, Op: "Heartbeat", Job: "f"},
 		{N: 7, Op: "Close", Job: "i"},
 		{N: 8, Op: "Look", Job: "j"},
-		{N: 9, Op: "Create", Job: "a"},
-		{N: 10, Op: "Save", Job: "c"},
-		{N: 11, Op: "Park", Job: "d"},
-		{N: 12, Op: "Claim", Job: "e"},
-		{N: 13, Op: "Overrule", Job: "k"},
-		{N: 14, Op: "PutPayload", Job: "g"},
-		{N: 15, Op: "PutDefinition"},
+		{N: 9, Op: "HistoryPages", Job: "l"},
+		{N: 10, Op: "Create", Job: "a"},
+		{N: 11, Op: "Save", Job: "c"},
+		{N: 12, Op: "Park", Job: "d"},
+		{N: 13, Op: "Claim", Job: "e"},
+		{N: 14, Op: "Overrule", Job: "k"},
+		{N: 15, Op: "PutPayload", Job: "g"},
+		{N: 16, Op: "PutDefinition"},
+		{N: 17, Op: "DropPages", Job: "m"},
 	}
 	if s.Shards(); !reflect.DeepEqual(got, want) {
 		t.Errorf("calls:\n got %v\nwant %v", got, want)

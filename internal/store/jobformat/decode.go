@@ -209,6 +209,8 @@ func (d *decoder) tail(f *field) bool {
 		j.AnotherRound = f.flag()
 	case jobNextRoundAt:
 		j.NextRoundAt = f.time(d.epoch)
+	case jobHistoryCount:
+		j.History.Count = f.int()
 	default:
 		return false
 	}
@@ -237,6 +239,10 @@ func (d *decoder) texts(f *field) bool {
 		j.Untold = append(j.Untold, d.announcement(f))
 	case jobRequestedBy:
 		j.RequestedBy = f.text()
+	case jobHistoryHead:
+		j.History.Head = f.text()
+	case jobHistoryFirsts:
+		j.History.Firsts = f.text()
 	default:
 		return false
 	}

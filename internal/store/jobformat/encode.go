@@ -100,6 +100,9 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.int(jobRoundsAgain, j.RoundsAgain)
 	e.flag(jobAnotherRound, j.AnotherRound)
 	e.time(jobNextRoundAt, j.NextRoundAt, e.epoch)
+	e.int(jobHistoryCount, j.History.Count)
+	e.text(jobHistoryHead, j.History.Head)
+	e.text(jobHistoryFirsts, j.History.Firsts)
 	e.kept(j.Kept)
 }
 

@@ -43,6 +43,9 @@ const (
 	jobRoundsAgain   = 39
 	jobAnotherRound  = 40
 	jobNextRoundAt   = 41
+	jobHistoryCount  = 42
+	jobHistoryHead   = 43
+	jobHistoryFirsts = 44
 
 	stepIndex = 1
 

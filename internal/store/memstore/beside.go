@@ -2,9 +2,12 @@ package memstore
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -21,6 +24,27 @@ func (s *Store) Payload(_ context.Context, job, key string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return valueOf(s.payloads, payloadKey{job, key})
+}
+
+// HistoryPages reads the pages of a job's history; see store.Histories.
+func (s *Store) HistoryPages(_ context.Context, id string) (map[string][]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pages := map[string][]byte{}
+	for k, value := range s.payloads {
+		if k.job == id && strings.HasPrefix(k.key, job.HistoryPrefix) {
+			pages[k.key] = value
+		}
+	}
+	return pages, nil
+}
+
+// DropPages deletes pages of a job's history; see store.Histories.
+func (s *Store) DropPages(_ context.Context, id string, after, before int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.payloads, func(k payloadKey, _ []byte) bool { return k.job == id && job.Falls(k.key, after, before) })
+	return nil
 }
 
 // PutDefinition stores a definition and makes it current; see store.Definitions.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"fmt"
+
+	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // PutPayload stores a value once; see store.Payloads.
@@ -19,6 +21,34 @@ func (s *Store) PutPayload(ctx context.Context, job, key string, value []byte) e
 		return fmt.Errorf("put payload %s of job %s: %w", key, job, err)
 	}
 	return nil
+}
+
+// DropPages deletes pages of a job's history; see store.Histories. It is not flushed: what comes back with the loss of power
+// is dropped with the next.
+func (s *Store) DropPages(ctx context.Context, id string, after, before int) error {
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) { return nil, g.dropPages(id, after, before) })
+	if err != nil {
+		return fmt.Errorf("drop pages of the history of job %s: %w", id, err)
+	}
+	return nil
+}
+
+func (g *group) dropPages(id string, after, before int) error {
+	var keys []string
+	row := make([]driver.Value, 1)
+	between := []driver.Value{id, job.HistoryFrom(after + 1), job.HistoryFrom(before)}
+	err := g.conn.query(`SELECT key FROM payloads WHERE job = ? AND key >= ? AND key < ?`, between, row, func() error {
+		if key := asText(row[0]); job.Falls(key, after, before) {
+			keys = append(keys, key)
+		}
+		return nil
+	})
+	for _, key := range keys {
+		if err == nil {
+			_, err = g.conn.exec(`DELETE FROM payloads WHERE job = ? AND key = ?`, id, key)
+		}
+	}
+	return err
 }
 
 // PutDefinition stores a definition and makes it current; see store.Definitions. It is durable.

@@ -269,6 +269,23 @@ func (r *Reader) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return asBytes(value), nil
 }
 
+// HistoryPages reads the pages of a job's history; see store.Histories.
+func (r *Reader) HistoryPages(ctx context.Context, id string) (map[string][]byte, error) {
+	pages := map[string][]byte{}
+	row := make([]driver.Value, 2)
+	all := []driver.Value{id, job.HistoryPrefix, job.HistoryPrefix + "~"}
+	err := r.read(ctx, func(c *conn) error {
+		return c.query(`SELECT key, value FROM payloads WHERE job = ? AND key >= ? AND key < ?`, all, row, func() error {
+			pages[asText(row[0])] = asBytes(row[1])
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("pages of the history of job %s: %w", id, err)
+	}
+	return pages, nil
+}
+
 // Definition reads a definition; see store.Definitions.
 func (r *Reader) Definition(ctx context.Context, hash string) ([]byte, error) {
 	value, err := r.value(ctx, `SELECT body FROM definitions WHERE hash = ?`, hash)

@@ -1,0 +1,70 @@
+package machine
+
+import (
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// What happens to a job and does not simply go well is noted, where it happens and before what follows from it. An event
+// that changes nothing leaves no entry, and the same event over the same job leaves the same ones. Of an attempt that nobody
+// claimed there is one only if it is given up: one that is sent again, or gets a successor, has not failed.
+
+// note adds an entry to the job's history.
+func (t *turn) note(e job.Entry) {
+	e.At = t.now
+	e.StartedAt = shown(e.StartedAt)
+	e.LockedBy = holder(e.LockedBy)
+	t.entries = append(t.entries, e)
+}
+
+// noteOf adds an entry about the latest attempt of a side.
+func (t *turn) noteOf(at side, e job.Entry) {
+	e.Step, e.Undo, e.Attempt = t.name(at), at.undo, t.activity(at).Attempt
+	t.note(e)
+}
+
+// noteRequest notes what somebody asked for, before what it brings about.
+func (t *turn) noteRequest(e job.Requested) {
+	entry := job.Entry{Kind: makegood.EntryRequest, Verb: e.Verb, By: makegood.Clip(e.By), Reason: makegood.Clip(e.Reason)}
+	if e.Verb == makegood.Reschedule {
+		entry.StartAt = makegood.Instant(later(e.StartAt, t.now))
+	}
+	t.note(entry)
+}
+
+// noteInterrupted notes that the engine died over an attempt, if somebody had begun it, or may have: nobody claims a shared
+// one. One that was not begun is withdrawn, if it is not wanted any more.
+func (t *turn) noteInterrupted(at side, claim job.Claim, claimed bool) {
+	switch {
+	case claimed:
+		t.noteOf(at, job.Entry{Kind: makegood.EntryInterrupted, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt})
+	case t.shared(at):
+		t.noteOf(at, job.Entry{Kind: makegood.EntryInterrupted})
+	case !t.wanted(at) && !t.activity(at).Held():
+		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
+	}
+}
+
+// shown is a time of a claim, if it can be shown: an agent writes it, and JSON has no other years.
+func shown(at time.Time) time.Time {
+	if at = makegood.Instant(at); at.Year() > 9999 || at.Year() < 1 {
+		return time.Time{}
+	}
+	return at
+}
+
+// holder is who held an attempt, as far as that may be kept: an agent writes it, so anything may be there.
+func holder(lockedBy string) string {
+	if len(lockedBy) > makegood.MaxLockedByBytes {
+		return ""
+	}
+	return strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, lockedBy), "")
+}
