@@ -108,37 +108,35 @@ func printJSON(w io.Writer, v any) error {
 
 // newVerb makes the verb that asks for a verb of the table.
 func newVerb(verb makegood.Verb, short string) *cobra.Command {
-	var o remote
+	var o manyOptions
 	var reason string
 	cmd := &cobra.Command{
-		Use:   string(verb) + " ID",
+		Use:   string(verb) + " ID...",
 		Short: short,
-		Long: short + ".\n\n" + grantedIn(verb) + `
-
-Exit status: 0 it is stored, or was so already; 1 bad usage, refused, or no such job or stack; 3 the API
-or AWS cannot be reached, and it is not known whether it was granted: ask again.`,
-		Example: fmt.Sprintf("  makegood %s order-17 --reason 'the customer called'\n  makegood %s order-17 --json\n  makegood %s order-17 --stack shop-prod", verb, verb, verb),
-		Args:    one("ID"),
+		Long:  short + ".\n\n" + grantedIn(verb) + manyHelp,
+		Example: fmt.Sprintf(`  makegood %[1]s order-17 --reason 'the customer called'
+  makegood %[1]s order-17 order-18 --json
+  makegood %[1]s --state %[2]s --workflow order --dry-run
+  makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, usualState(verb)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := o.client(cmd)
-			if err != nil {
-				return err
-			}
-			job, err := c.Ask(cmd.Context(), args[0], verb, reason)
-			if err != nil {
-				return failed(cmd, err)
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), job)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), headline(job))
-			return nil
+			return o.do(cmd, args, asked{verb, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+				return c.Request(ctx, id, client.Request{Verb: verb, Reason: reason, Name: request})
+			}})
 		},
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(verb))
-	cmd.ValidArgsFunction = completeIDs(&o, new(string))
 	return cmd
+}
+
+// usualState is a state in which a verb is granted, for its example.
+func usualState(verb makegood.Verb) makegood.ProcessState {
+	for _, s := range []makegood.ProcessState{makegood.Error, makegood.Processing} {
+		if machine.RuleFor(verb, s).Effect != machine.Refuses {
+			return s
+		}
+	}
+	panic(fmt.Sprintf("command: %s is granted in neither Error nor Processing", verb))
 }
 
 // reasonKept says what becomes of a verb's reason: a job keeps why it is undone, and no other.

@@ -44,6 +44,7 @@ var arrows = []arrow{
 	// Waiting, and running totals of anything.
 	{"internal/pause", nil, nil},
 	{"internal/tally", nil, nil},
+	{"internal/many", []string{"internal/pause"}, nil},
 
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},

@@ -1,0 +1,332 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/many"
+)
+
+// How fast a verb goes through many jobs where --rate does not say. Each job that it changes is three or four write units
+// of a stack's table and an invocation of its door, beside what the job does then.
+const (
+	defaultRate      = 1000
+	defaultStackRate = 50
+	// maxRate is the highest --rate.
+	maxRate = 10_000
+	// atOnce and stackAtOnce are how many requests are under way at most: embedded they share flushes, and on a stack each
+	// takes a concurrent execution of the account.
+	atOnce      = 32
+	stackAtOnce = 16
+)
+
+// manyOptions are the flags of a verb that takes many jobs.
+type manyOptions struct {
+	remote
+	filter      filterFlags
+	request     string
+	rate        string
+	dryRun, yes bool
+}
+
+// asked is a verb, with all that is asked of each job.
+type asked struct {
+	verb makegood.Verb
+	// one asks it of one job, under the name of the request; empty: one is made.
+	one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)
+}
+
+func (o *manyOptions) flags(cmd *cobra.Command) {
+	o.remote.flags(cmd)
+	o.filter.add(cmd, &o.remote)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what it would do to each job, and change nothing")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask before it goes through the jobs that a filter finds")
+	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
+	flags.StringVar(&o.request, "request", "", "`name` of the request: a job that was granted it before is left as it is")
+	cmd.Args = o.arguments
+	cmd.ValidArgsFunction = completeIDs(&o.remote, new(string))
+}
+
+// manyHelp says how a verb takes many jobs, and its exit status.
+const manyHelp = `
+
+It takes one job, several, - (their ids on standard input, one a line, or what list --json prints), or the filters of
+list. What a filter finds is asked about on a terminal; elsewhere --yes is needed. Cut off, the same command goes on: a
+filter finds what is left, and with --request NAME no job is granted it twice, however often the command is run.
+
+Exit status of one job: 0 it is stored, or was so already; 1 bad usage, refused, or no such job or stack; 3 the API
+or AWS cannot be reached, and it is not known whether it was granted: ask again. Of many: 0 all are stored, or were so
+already; 1 bad usage, nothing was done; 2 some were refused; 3 it was cut off, or of some it is not known.`
+
+// arguments wants an id or more, or -, or a filter.
+func (o *manyOptions) arguments(cmd *cobra.Command, args []string) error {
+	set := o.filter.given(cmd)
+	switch {
+	case len(args) > 0 && set != "":
+		return fmt.Errorf("%s takes ids or a filter, not both: got %s and %s", cmd.Name(), args[0], set)
+	case len(args) > 1 && contains(args, "-"):
+		return fmt.Errorf("%s takes ids, or - for those on standard input, not both", cmd.Name())
+	case len(args) == 0 && set == "":
+		return fmt.Errorf("%s needs an ID, several, - for standard input, or a filter such as --state Error", cmd.Name())
+	}
+	return nil
+}
+
+// do asks for a verb: of one job as ever, and of many with a summary.
+func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
+	pace, err := o.pace(cmd)
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	if o.request != "" && makegood.CheckJobID(o.request) != nil {
+		return exit(codeUsage, fmt.Errorf("--request %.140q: want what the id of a job may be", o.request))
+	}
+	c, err := o.client(cmd)
+	if err != nil {
+		return err
+	}
+	if len(args) == 1 && args[0] != "-" && !o.dryRun {
+		return o.doOne(cmd, c, args[0], a)
+	}
+	targets, err := o.targets(cmd, c, args)
+	if err != nil {
+		return err
+	}
+	run := &manyRun{
+		verb: string(a.verb), asJSON: o.json, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), total: len(targets),
+		tally: newTally(string(a.verb)), lostAfter: pace.AtOnce,
+	}
+	if o.dryRun {
+		return run.through(cmd.Context(), targets, pace, func(ctx context.Context, t target) outcome { return foresee(ctx, c, a.verb, t) })
+	}
+	if err := o.confirm(cmd, a.verb, len(targets)); err != nil {
+		return err
+	}
+	return run.through(cmd.Context(), targets, pace, func(ctx context.Context, t target) outcome {
+		job, err := a.one(ctx, c, t.id, o.request)
+		return outcomeOf(job, err)
+	})
+}
+
+func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a asked) error {
+	job, err := a.one(cmd.Context(), c, id, o.request)
+	if err != nil {
+		return failed(cmd, err)
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), job)
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), headline(job))
+	return nil
+}
+
+// pace reads --rate.
+func (o *manyOptions) pace(cmd *cobra.Command) (many.Pace, error) {
+	return readPace(o.rate, o.stackName(cmd) != "")
+}
+
+func readPace(rate string, deployed bool) (many.Pace, error) {
+	p := many.Pace{AtOnce: atOnce, PerSecond: defaultRate}
+	if deployed {
+		p = many.Pace{AtOnce: stackAtOnce, PerSecond: defaultStackRate}
+	}
+	if rate == "" {
+		return p, nil
+	}
+	n, err := strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64)
+	if err != nil || !(n > 0 && n <= maxRate) {
+		return p, fmt.Errorf("--rate %s: want N/s, such as 20/s, more than 0 and at most %d/s", rate, maxRate)
+	}
+	p.PerSecond = n
+	return p, nil
+}
+
+// confirm asks whether a filter is meant: ids were named one by one.
+func (o *manyOptions) confirm(cmd *cobra.Command, verb makegood.Verb, jobs int) error {
+	if o.yes || o.filter.given(cmd) == "" || jobs == 0 {
+		return nil
+	}
+	question := fmt.Sprintf("%s %s", verb, thousands(jobs, "job"))
+	in, isFile := cmd.InOrStdin().(*os.File)
+	if !isFile || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) {
+		return exit(codeUsage, fmt.Errorf("%s? Nobody can be asked here: --yes does it, --dry-run shows it", question))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s? [y/N] ", question)
+	said, err := readAnswer(cmd.Context(), in)
+	if err != nil {
+		return exit(codeFailed, err)
+	}
+	if said = strings.ToLower(strings.TrimSpace(said)); said != "y" && said != "yes" {
+		return exit(codeUsage, errors.New("nothing was done"))
+	}
+	return nil
+}
+
+// readAnswer reads a line, unless ctx ends before it comes.
+func readAnswer(ctx context.Context, in io.Reader) (string, error) {
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(in).ReadString('\n') // an end without a line is no yes
+		line <- text
+	}()
+	select {
+	case text := <-line:
+		return text, nil
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+// foresee says what a verb would do to a job, as the table of verbs has it for the state that it is in.
+func foresee(ctx context.Context, c *client.Client, verb makegood.Verb, t target) outcome {
+	if t.state == "" {
+		job, err := c.Look(ctx, t.id)
+		if err != nil {
+			return outcomeOf(job, err)
+		}
+		t.state = job.ProcessState
+	}
+	rule := machine.RuleFor(verb, t.state)
+	switch rule.Effect {
+	case machine.Refuses:
+		return outcome{Outcome: refused, Reason: rule.Reason, State: t.state}
+	case machine.Already:
+		return outcome{Outcome: duplicate, State: t.state}
+	}
+	return outcome{Outcome: granted, Would: string(rule.Effect), State: t.state}
+}
+
+// manyRun is a verb on its way through many jobs.
+type manyRun struct {
+	verb           string
+	asJSON         bool
+	stdout, stderr io.Writer
+	total          int
+	tally          *tally
+	// lostAfter is how many failures in a row say that nobody answers any more.
+	lostAfter int
+	lost      int
+}
+
+// errLost: nobody answers any more.
+var errLost = errors.New("the API does not answer")
+
+// through does it to all, prints what came of each and then the summary, and returns the exit code that says so.
+func (r *manyRun) through(ctx context.Context, targets []target, p many.Pace, do func(context.Context, target) outcome) error {
+	began := time.Now()
+	progress := newBar(ctx, r.stderr, r.total)
+	err := many.Do(ctx, each(targets), p, func(ctx context.Context, t target) outcome {
+		o := do(ctx, t)
+		o.Job = t.id
+		return o
+	}, func(_ target, o outcome) error {
+		progress.ended(r.tally.Jobs + 1)
+		return r.hear(o)
+	})
+	progress.close()
+	r.tally.close(time.Since(began).Seconds())
+	if printed := r.summary(); printed != nil {
+		return printed
+	}
+	return r.ended(err)
+}
+
+func each(targets []target) iter.Seq2[target, error] {
+	return func(yield func(target, error) bool) {
+		for _, t := range targets {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
+}
+
+// hear counts and prints what came of a job.
+func (r *manyRun) hear(o outcome) error {
+	r.tally.add(o)
+	if err := r.print(o); err != nil {
+		return err
+	}
+	if o.Outcome != broke {
+		r.lost = 0
+		return nil
+	}
+	if o.all {
+		return errors.New(o.Reason)
+	}
+	if r.lost++; r.lost >= r.lostAfter {
+		return errLost
+	}
+	return nil
+}
+
+func (r *manyRun) print(o outcome) error {
+	switch {
+	case r.asJSON:
+		return printJSON(r.stdout, o)
+	case o.Would != "":
+		fmt.Fprintf(r.stdout, "%s  %s: %s\n", o.Job, o.State, o.Would)
+	}
+	return nil
+}
+
+func (r *manyRun) summary() error {
+	if r.asJSON {
+		return printJSON(r.stdout, struct {
+			Summary *tally `json:"summary"`
+		}{r.tally})
+	}
+	r.tally.print(r.stdout)
+	return nil
+}
+
+// ended returns the exit code of all, and what to do next.
+func (r *manyRun) ended(err error) error {
+	left := r.total - r.tally.Jobs
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		return exit(codeFailed, fmt.Errorf("stopped: %w\n%s", err, goesOn(left)))
+	case err != nil:
+		return exit(codeFailed, fmt.Errorf("stopped\n%s", goesOn(left)))
+	case r.tally.Failed > 0:
+		return exit(codeFailed, fmt.Errorf("of %s it is not known what became of the request; the same command asks again, without harm", thousands(r.tally.Failed, "job")))
+	case r.tally.Refused > 0:
+		return exit(codeOtherwise, nil)
+	}
+	return nil
+}
+
+func goesOn(left int) string {
+	return fmt.Sprintf("%s not asked for; the same command goes on with the rest", thousands(left, "job"))
+}
+
+// thousands counts things: 10,000 jobs.
+func thousands(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return grouped(n) + " " + what + "s"
+}
+
+// grouped writes 10000 as 10,000.
+func grouped(n int) string {
+	text := strconv.Itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}

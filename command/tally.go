@@ -1,0 +1,183 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// What came of one of many.
+const (
+	granted   = "granted"
+	duplicate = "duplicate"
+	refused   = "refused"
+	broke     = "failed"
+)
+
+const (
+	// maxWhys is how many reasons a summary counts; those of others are counted together.
+	maxWhys = 100
+	// maxWhysShown is how many it shows to people, each with maxExamples jobs at most.
+	maxWhysShown = 20
+	maxExamples  = 3
+)
+
+// outcome is what came of a job, or would come of it.
+type outcome struct {
+	Job     string `json:"job"`
+	Outcome string `json:"outcome"`
+	// Reason is why it was refused, or failed.
+	Reason string `json:"reason,omitempty"`
+	// Would is what the verb would do to it.
+	Would string `json:"would,omitempty"`
+	// State is the state that it is in after that.
+	State makegood.ProcessState `json:"processState,omitempty"`
+	// Line is that of the file which it stands on.
+	Line int `json:"line,omitempty"`
+
+	// all: what is wrong is wrong for every job.
+	all bool
+}
+
+// statusForbidden is what a door answers to whoever may not knock at it.
+const statusForbidden = 403
+
+// outcomeOf returns what an answer of the client says.
+func outcomeOf(job makegood.Job, err error) outcome {
+	var no *client.RefusedError
+	var mismatch *client.MismatchError
+	var invalid *client.InvalidError
+	switch {
+	case err == nil && job.Existed:
+		return outcome{Outcome: duplicate, State: job.ProcessState}
+	case err == nil:
+		return outcome{Outcome: granted, State: job.ProcessState}
+	case errors.As(err, &no):
+		return outcome{Outcome: refused, Reason: oneLine(no.Reason)}
+	case errors.As(err, &mismatch):
+		return outcome{Outcome: refused, Reason: "its id is that of another job already"}
+	case errors.Is(err, client.ErrNotFound):
+		return outcome{Outcome: refused, Reason: client.ErrNotFound.Error()}
+	case errors.As(err, &invalid) && invalid.Status != statusForbidden:
+		return outcome{Outcome: refused, Reason: oneLine(invalid.Message)}
+	}
+	return outcome{Outcome: broke, Reason: oneLine(err.Error()), all: invalid != nil}
+}
+
+// tally counts what came of many.
+type tally struct {
+	Verb      string  `json:"verb"`
+	Jobs      int     `json:"jobs"`
+	Granted   int     `json:"granted"`
+	Duplicate int     `json:"duplicate"`
+	Refused   int     `json:"refused"`
+	Failed    int     `json:"failed"`
+	Seconds   float64 `json:"seconds"`
+	// Reasons say why, the most frequent first.
+	Reasons []why `json:"reasons"`
+
+	whys map[whyOf]*why
+}
+
+// whyOf is why something came of a job.
+type whyOf struct{ outcome, reason string }
+
+// why is a reason, and how many jobs have it.
+type why struct {
+	Outcome  string   `json:"outcome"`
+	Reason   string   `json:"reason"`
+	Jobs     int      `json:"jobs"`
+	Examples []string `json:"examples"`
+}
+
+func newTally(verb string) *tally {
+	return &tally{Verb: verb, Reasons: []why{}, whys: map[whyOf]*why{}}
+}
+
+// shortestNamed is how long an id must be to be looked for in a reason: a shorter one may stand in any word.
+const shortestNamed = 4
+
+// add counts what came of one more.
+func (t *tally) add(o outcome) {
+	t.Jobs++
+	switch o.Outcome {
+	case granted:
+		t.Granted++
+	case duplicate:
+		t.Duplicate++
+	case refused:
+		t.Refused++
+	default:
+		t.Failed++
+	}
+	reason := cmp.Or(o.Would, o.Reason)
+	if reason == "" {
+		return
+	}
+	if len(o.Job) >= shortestNamed {
+		reason = strings.ReplaceAll(reason, o.Job, "ID")
+	}
+	of := whyOf{o.Outcome, reason}
+	if t.whys[of] == nil && len(t.whys) >= maxWhys {
+		of.reason = "for other reasons"
+	}
+	if t.whys[of] == nil {
+		t.whys[of] = &why{Outcome: of.outcome, Reason: of.reason, Examples: []string{}}
+	}
+	w := t.whys[of]
+	if w.Jobs++; len(w.Examples) < maxExamples {
+		w.Examples = append(w.Examples, o.Job)
+	}
+}
+
+// close notes how long it took, and puts the reasons in their order.
+func (t *tally) close(seconds float64) {
+	t.Seconds = seconds
+	t.Reasons = []why{}
+	for w := range maps.Values(t.whys) {
+		t.Reasons = append(t.Reasons, *w)
+	}
+	slices.SortFunc(t.Reasons, func(a, b why) int {
+		return cmp.Or(b.Jobs-a.Jobs, strings.Compare(a.Outcome, b.Outcome), strings.Compare(a.Reason, b.Reason))
+	})
+}
+
+// print writes the summary for people.
+func (t *tally) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s in %.1f s\n", t.Verb, thousands(t.Jobs, "job"), t.Seconds)
+	for _, row := range []struct {
+		outcome string
+		count   int
+	}{{granted, t.Granted}, {duplicate, t.Duplicate}, {refused, t.Refused}, {broke, t.Failed}} {
+		if row.count == 0 && row.outcome != granted {
+			continue
+		}
+		fmt.Fprintf(w, "  %-10s %8s\n", row.outcome, grouped(row.count))
+		t.printReasons(w, row.outcome)
+	}
+}
+
+func (t *tally) printReasons(w io.Writer, outcome string) {
+	shown := 0
+	for _, why := range t.Reasons {
+		if why.Outcome != outcome {
+			continue
+		}
+		if shown++; shown > maxWhysShown {
+			fmt.Fprintf(w, "    and more reasons; --json has them\n")
+			return
+		}
+		examples := strings.Join(why.Examples, ", ")
+		if why.Jobs > len(why.Examples) {
+			examples += ", ..."
+		}
+		fmt.Fprintf(w, "    %8s  %s (%s)\n", grouped(why.Jobs), oneLine(why.Reason), examples)
+	}
+}

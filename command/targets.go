@@ -1,0 +1,187 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+const (
+	// maxMany is how many jobs one command takes: their ids are held in memory, so that what was asked about is what is
+	// done, and nothing else.
+	maxMany = 1_000_000
+	// maxIDLine is how long a line of ids may be: one that list --json prints has all its jobs on it.
+	maxIDLine = 64 << 20
+)
+
+// target is a job that a verb is asked of. State is the one that a list saw; empty: nobody has looked.
+type target struct {
+	id    string
+	state makegood.ProcessState
+}
+
+// filterFlags are the filters of list, at a verb.
+type filterFlags struct {
+	state, workflow string
+	paused          bool
+}
+
+func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.state, "state", "", fmt.Sprintf("all jobs in this `state`: %v", makegood.ProcessStates()))
+	flags.StringVar(&f.workflow, "workflow", "", "all jobs of this `workflow`")
+	flags.BoolVar(&f.paused, "paused", false, "all paused jobs")
+	cmd.MarkFlagsMutuallyExclusive("paused", "state")
+	completeFlag(cmd, "state", completeStates)
+	completeFlag(cmd, "workflow", completeWorkflows(o))
+}
+
+// given returns the first filter that is given; empty: none.
+func (f *filterFlags) given(cmd *cobra.Command) string {
+	for _, name := range []string{"state", "workflow", "paused"} {
+		if cmd.Flags().Changed(name) {
+			return "--" + name
+		}
+	}
+	return ""
+}
+
+func (f *filterFlags) read() (client.Filter, error) {
+	state, err := stateOf(f.state)
+	return client.Filter{State: state, Workflow: f.workflow, Paused: f.paused}, err
+}
+
+func contains(args []string, arg string) bool { return slices.Contains(args, arg) }
+
+// targets returns the jobs that are meant, each once. Nothing was asked of any of them where it fails.
+func (o *manyOptions) targets(cmd *cobra.Command, c *client.Client, args []string) ([]target, error) {
+	found := &gathered{seen: map[string]bool{}}
+	switch {
+	case len(args) == 0:
+		return o.found(cmd, c, found)
+	case args[0] == "-":
+		if err := readIDs(cmd.InOrStdin(), found); err != nil {
+			return nil, exit(codeUsage, fmt.Errorf("standard input: %w", err))
+		}
+		return found.all, nil
+	}
+	for _, id := range args {
+		if err := found.add(id, ""); err != nil {
+			return nil, exit(codeUsage, err)
+		}
+	}
+	return found.all, nil
+}
+
+// found reads what a filter finds, to its end, before anything is done.
+func (o *manyOptions) found(cmd *cobra.Command, c *client.Client, found *gathered) ([]target, error) {
+	filter, err := o.filter.read()
+	if err != nil {
+		return nil, exit(codeUsage, err)
+	}
+	for cursor := ""; ; {
+		page, err := c.Page(cmd.Context(), filter, cursor)
+		if err != nil {
+			return nil, failed(cmd, err)
+		}
+		if page.Scanned && cursor == "" {
+			fmt.Fprintln(cmd.ErrOrStderr(), "no index leads to such jobs: the whole table is read, page by page")
+		}
+		for _, job := range page.Jobs {
+			if err := found.add(job.ID, job.ProcessState); err != nil {
+				return nil, exit(codeUsage, fmt.Errorf("%w; narrow the filter", err))
+			}
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return found.all, nil
+		}
+	}
+}
+
+// gathered are jobs, each once.
+type gathered struct {
+	all  []target
+	seen map[string]bool
+}
+
+func (g *gathered) add(id string, state makegood.ProcessState) error {
+	if err := makegood.CheckJobID(id); err != nil {
+		return err
+	}
+	if g.seen[id] {
+		return nil
+	}
+	if len(g.all) == maxMany {
+		return fmt.Errorf("more than %s, which is what one command takes", thousands(maxMany, "job"))
+	}
+	g.seen[id] = true
+	g.all = append(g.all, target{id, state})
+	return nil
+}
+
+// readIDs reads ids, one a line; or JSON: a job of a list, a line that a verb has printed for a job, or what list --json
+// prints, which has its jobs in it. Blank lines are skipped. The error names the line.
+func readIDs(from io.Reader, found *gathered) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxIDLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		ids, err := idsOf(bytes.TrimSpace(lines.Bytes()))
+		for _, id := range ids {
+			if err = found.add(id, ""); err != nil {
+				break
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("line %d: %w", number+1, err)
+	}
+	return nil
+}
+
+// idsOf returns the ids on a line.
+func idsOf(line []byte) ([]string, error) {
+	if len(line) == 0 {
+		return nil, nil
+	}
+	if line[0] != '{' {
+		return []string{string(line)}, nil
+	}
+	var said struct {
+		ID      string          `json:"id"`
+		Job     string          `json:"job"`
+		Summary json.RawMessage `json:"summary"`
+		Jobs    []struct {
+			ID string `json:"id"`
+		} `json:"jobs"`
+	}
+	if err := json.Unmarshal(line, &said); err != nil {
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	var ids []string
+	for _, job := range said.Jobs {
+		ids = append(ids, job.ID)
+	}
+	switch {
+	case said.ID != "":
+		return append(ids, said.ID), nil
+	case said.Job != "":
+		return append(ids, said.Job), nil
+	case said.Jobs == nil && said.Summary == nil:
+		return nil, errors.New("an object with neither id nor jobs in it")
+	}
+	return ids, nil
+}
