@@ -73,6 +73,17 @@ type Activity struct {
 	Output json.RawMessage `json:"output"`
 	// Error is why the last failed attempt failed; null again when a later one succeeds.
 	Error *StepError `json:"error"`
+	// Settled says that a person has dealt with it outside the job, and settled it by hand; nil: nobody has.
+	Settled *Settlement `json:"settled"`
+}
+
+// Settlement is that a person has dealt with a step, or its undo, outside the job. It counts as done or skipped since.
+type Settlement struct {
+	// By is who said so, as whoever took that knows; nil: nobody who is known.
+	By *string `json:"by"`
+	// Reason is why; empty: it was not said.
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
 }
 
 // Progress is how far work has come, as its agent says it.

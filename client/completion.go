@@ -24,6 +24,15 @@ type Place struct {
 	Early bool
 }
 
+// Settling is what a person says of a step, or of its undo, that they have dealt with outside the job.
+type Settling struct {
+	// Skipped: it counts as skipped. Else it counts as done, with Output; nil is null.
+	Skipped bool
+	Output  json.RawMessage
+	// Reason is why, at most makegood.MaxReasonBytes. Of what is skipped it must be given.
+	Reason string
+}
+
 // Completion is what whoever holds the completion token of a step may do, and all that they may: complete it, say that
 // it has failed, have it wait longer. What Jobs says of these verbs holds, and beside its errors there is
 // ErrCompletionToken. A token is an agent's Task.Completion, or that of a question that somebody was asked.
@@ -63,6 +72,8 @@ type saying struct {
 	Undo       bool            `json:"undo,omitempty"`
 	Round      int             `json:"round,omitempty"`
 	Early      string          `json:"early,omitempty"`
+	As         string          `json:"as,omitempty"`
+	Reason     string          `json:"reason,omitempty"`
 	Request    string          `json:"request,omitempty"`
 }
 
@@ -91,6 +102,16 @@ func (c *Client) Fail(ctx context.Context, id string, at Place, why makegood.Ste
 func (c *Client) Heartbeat(ctx context.Context, id string, at Place, until time.Time) (makegood.Job, error) {
 	at.Early = false // There is nothing to keep.
 	return c.say(ctx, "heartbeat", id, at, saying{Deadline: until}.at(at))
+}
+
+// Settle is what Jobs says.
+func (c *Client) Settle(ctx context.Context, id string, at Place, s Settling) (makegood.Job, error) {
+	at.Early = false // There is nothing to keep.
+	as := "done"
+	if s.Skipped {
+		as = "skipped"
+	}
+	return c.say(ctx, "settle", id, at, saying{As: as, Output: s.Output, Reason: s.Reason, Request: newRequest()}.at(at))
 }
 
 func (c *Client) say(ctx context.Context, verb, id string, at Place, body saying) (job makegood.Job, err error) {

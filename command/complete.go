@@ -93,9 +93,12 @@ func completeIDs(o *remote, data *string) completion {
 	}
 }
 
-// completeSteps offers the ids of jobs, and then those steps of the job that wait. Of a stack it offers no ids, as
-// completeIDs.
-func completeSteps(o *remote) completion {
+// waits reports whether a step, or its undo, waits.
+func waits(a makegood.Activity) bool { return a.State == makegood.Waiting }
+
+// completeSteps offers the ids of jobs, and then those steps of the job of which, or of whose undo, something holds. Of a
+// stack it offers no ids, as completeIDs.
+func completeSteps(o *remote, holds func(makegood.Activity) bool) completion {
 	ids := completeIDs(o, new(string))
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) != 1 {
@@ -112,13 +115,13 @@ func completeSteps(o *remote) completion {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		var waiting []string
+		var steps []string
 		for _, s := range job.Steps {
-			if s.State == makegood.Waiting || s.Undo != nil && s.Undo.State == makegood.Waiting {
-				waiting = append(waiting, s.Name)
+			if holds(s.Activity) || s.Undo != nil && holds(*s.Undo) {
+				steps = append(steps, s.Name)
 			}
 		}
-		return beginning(waiting, begun), cobra.ShellCompDirectiveNoFileComp
+		return beginning(steps, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

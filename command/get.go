@@ -175,11 +175,27 @@ func activityText(a makegood.Activity) string {
 	if a.CompletedBy != nil {
 		text += ", completed by " + oneLine(*a.CompletedBy)
 	}
+	if a.Settled != nil {
+		text += settledText(*a.Settled)
+	}
 	if a.FailureCount > 0 {
 		text += ", " + count(a.FailureCount, "failure")
 	}
 	if a.Error != nil {
 		text += "; last error: " + oneLine(a.Error.Message)
+	}
+	return text
+}
+
+// settledText says who settled a step, when and why.
+func settledText(s makegood.Settlement) string {
+	text := ", settled by hand"
+	if s.By != nil {
+		text = ", settled by " + oneLine(*s.By)
+	}
+	text += " at " + moment(&s.At)
+	if s.Reason != "" {
+		text += " (" + oneLine(s.Reason) + ")"
 	}
 	return text
 }

@@ -89,6 +89,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newSchedule(),
 		newComplete(),
 		newFail(),
+		newSettle(),
 		newReschedule(),
 		newHeartbeat(),
 		newNew(),

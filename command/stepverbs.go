@@ -33,7 +33,7 @@ func (o *saying) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.at.Round, "round", 0, "refuse it in another round of the job than this `number`")
 	flags.StringVar(&o.token, "token", "", "completion `token` of the step, in place of JOB and STEP; - reads it from "+tokenVariable+" or else from standard input, and keeps it out of the shell's history")
 	cmd.Args = o.arguments
-	cmd.ValidArgsFunction = completeSteps(&o.remote)
+	cmd.ValidArgsFunction = completeSteps(&o.remote, waits)
 }
 
 // addEarly adds the flag that keeps an answer; a heartbeat has nothing to keep.

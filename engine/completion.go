@@ -32,6 +32,12 @@ func (e *Engine) Heartbeat(ctx context.Context, id string, at client.Place, unti
 	return j, said("heartbeat", id, at, err)
 }
 
+// Settle says that a person has dealt with a step, or its undo. What client.Jobs says of it holds.
+func (e *Engine) Settle(ctx context.Context, id string, at client.Place, s client.Settling) (makegood.Job, error) {
+	j, err := e.desk().Settle(ctx, addressOf(id, at), s, "")
+	return j, said("settle", id, at, err)
+}
+
 func (e *Engine) desk() completion.Desk { return completion.Desk{Backend: e.inner} }
 
 func addressOf(id string, at client.Place) completion.Address {

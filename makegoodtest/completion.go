@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -111,6 +113,15 @@ func (w *world) running() *embedded.Engine {
 		return nil
 	}
 	return engine
+}
+
+// Settle says that a person has dealt with a step of the job, or its undo, as `makegood settle` does, and lets happen what
+// follows at once. The error says why it was refused.
+func (r *Running) Settle(at client.Place, s client.Settling) error {
+	desk := completion.Desk{Backend: r.w.engine}
+	_, err := desk.Settle(context.Background(), completion.Address{Job: JobID, Place: at, By: "test"}, s, "")
+	synctest.Wait()
+	return err
 }
 
 // Complete tells the engine what somebody outside says of a step that waits, and lets happen what follows at once. The error

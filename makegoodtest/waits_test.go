@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/makegoodtest"
 )
@@ -262,4 +263,33 @@ func TestAnApprovalThatNobodyGives(t *testing.T) {
 	if job.ProcessState != makegood.Processed || job.Order() != "" || string(job.Output("ok")) != `{"answer":"reject"}` {
 		t.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))
 	}
+}
+
+// A test settles by hand the undo that can never succeed, and its job ends Undone.
+func TestATestSettlesAnUndo(t *testing.T) {
+	type nothing struct{}
+	ok := func(context.Context, nothing) (nothing, error) { return nothing{}, nil }
+	bank := agent.New("bank",
+		agent.Do("charge", ok).Undo("refund", func(context.Context, nothing, *nothing) error { return agent.Final(errors.New("closed")) }),
+		agent.Do("ship", func(context.Context, nothing) (nothing, error) { return nothing{}, agent.Final(errors.New("lost")) }),
+	)
+	synctest.Test(t, func(t *testing.T) {
+		job := makegoodtest.Start(t, makegoodtest.Case{
+			YAML:     []byte("name: order\nsteps:\n  - {name: charge, agent: bank, undo: {action: refund}}\n  - {name: ship, agent: bank}\n"),
+			Services: func() makegoodtest.Services { return makegoodtest.Services{Agents: []agent.Handler{bank}} },
+		})
+		if end := job.Wait(); end.ProcessState != makegood.Error {
+			t.Fatalf("it is %s, want Error", end.ProcessState)
+		}
+		if err := job.Settle(client.Place{Step: "charge"}, client.Settling{}); err == nil {
+			t.Error("a step was settled whose job is being undone")
+		}
+		if err := job.Settle(client.Place{Step: "charge", Undo: true}, client.Settling{Reason: "by bank transfer"}); err != nil {
+			t.Error(err)
+		}
+		end := job.Wait()
+		if undo := end.Steps[0].Undo; end.ProcessState != makegood.Undone || undo == nil || undo.Settled == nil || undo.Settled.Reason != "by bank transfer" {
+			t.Errorf("it is %s, %+v, want it Undone and settled", end.ProcessState, undo)
+		}
+	})
 }

@@ -88,6 +88,11 @@ func (f *Folder) Heartbeat(context.Context, string, client.Place, time.Time) (ma
 	return makegood.Job{}, ErrReadOnly
 }
 
+// Settle is refused with ErrReadOnly.
+func (f *Folder) Settle(context.Context, string, client.Place, client.Settling) (makegood.Job, error) {
+	return makegood.Job{}, ErrReadOnly
+}
+
 // Get reads a job with its input and outputs.
 func (f *Folder) Get(ctx context.Context, id string) (makegood.Job, error) {
 	return f.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {

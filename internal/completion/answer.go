@@ -33,20 +33,46 @@ func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
 		e.Error = &failure
 		return e, err
 	}
-	if len(a.Output) == 0 {
-		return e, nil
+	output, err := checkOutput(a.Output)
+	e.Output = output
+	return e, err
+}
+
+// checkOutput checks what a step gave.
+func checkOutput(given json.RawMessage) (job.Payload, error) {
+	if len(given) == 0 {
+		return job.Payload{}, nil
 	}
 	// Canonical, so that the same value in another spelling is the same answer.
-	output, err := canonical.JSON(a.Output)
+	output, err := canonical.JSON(given)
 	if err != nil {
-		return e, invalid("output is not JSON as it must be: %v", err)
+		return job.Payload{}, invalid("output is not JSON as it must be: %v", err)
 	}
 	if len(output) > makegood.MaxPayloadBytes {
-		return e, &client.InvalidError{
+		return job.Payload{}, &client.InvalidError{
 			Message: fmt.Sprintf("output has %d bytes, the limit is %d", len(output), makegood.MaxPayloadBytes), Status: http.StatusRequestEntityTooLarge,
 		}
 	}
-	e.Output = wire.Inline(output)
+	return wire.Inline(output), nil
+}
+
+// settled checks what a person says of a step that they have dealt with.
+func settled(p job.Place, s client.Settling, request string) (job.Settled, error) {
+	e := job.Settled{Place: p, Done: !s.Skipped, Reason: s.Reason, Request: request}
+	output, err := checkOutput(s.Output)
+	e.Output = output
+	switch {
+	case err != nil:
+		return e, err
+	case len(request) > makegood.MaxRequestBytes:
+		return e, invalid("request has %d bytes, the limit is %d", len(request), makegood.MaxRequestBytes)
+	case len(s.Reason) > makegood.MaxReasonBytes:
+		return e, invalid("reason has %d bytes, the limit is %d", len(s.Reason), makegood.MaxReasonBytes)
+	case s.Skipped && s.Reason == "":
+		return e, invalid("reason is missing: say why the step is skipped")
+	case s.Skipped && output.Bytes > 0:
+		return e, invalid("output: a step that is skipped has none")
+	}
 	return e, nil
 }
 

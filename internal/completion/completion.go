@@ -1,5 +1,5 @@
-// Package completion takes what somebody outside says of a step that waits, for all who serve jobs: it checks what was
-// said, has it saved, and answers in the words of package client. It decides nothing about jobs, keeps nothing, and knows
+// Package completion takes what somebody outside says of a step, for all who serve jobs: that one that waits is done, or
+// that a person has dealt with any of them. It checks what was said, has it saved, and answers in the words of package client. It decides nothing about jobs, keeps nothing, and knows
 // no way in which it was asked.
 package completion
 
@@ -26,6 +26,8 @@ type Backend interface {
 	// Complete takes an answer, and Extend has a step wait longer; both answer after that is saved.
 	Complete(ctx context.Context, id string, e job.StepCompleted) (job.Job, machine.Verdict, error)
 	Extend(ctx context.Context, id string, e job.WaitExtended) (job.Job, machine.Verdict, error)
+	// Settle takes that a person has dealt with a step, and answers after that is saved.
+	Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error)
 	// Job reads a job, also one that comes with store.ErrNewer.
 	Job(ctx context.Context, id string) (job.Job, error)
 	// Asks says what is asked of whoever holds a genuine completion token.
@@ -63,7 +65,7 @@ func (d Desk) Complete(ctx context.Context, at Address, a Answer) (makegood.Job,
 	if err != nil {
 		return makegood.Job{}, err
 	}
-	d.log(ctx, at.Job, verdict, e.Place, at.By)
+	d.log(ctx, "completion", at.Job, verdict, e.Place, at.By)
 	if verdict.Kind == machine.Refused {
 		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
 	}
@@ -83,7 +85,29 @@ func (d Desk) Extend(ctx context.Context, at Address, until time.Time) (makegood
 	if err != nil {
 		return makegood.Job{}, err
 	}
-	d.log(ctx, at.Job, verdict, p, at.By)
+	d.log(ctx, "completion", at.Job, verdict, p, at.By)
+	if verdict.Kind == machine.Refused {
+		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
+	}
+	return view.Of(j, nil), nil
+}
+
+// Settle takes that a person has dealt with a step, or its undo.
+func (d Desk) Settle(ctx context.Context, at Address, s client.Settling, request string) (makegood.Job, error) {
+	p, err := at.check()
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	e, err := settled(p, s, request)
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	e.By = at.By
+	j, verdict, err := d.Backend.Settle(ctx, at.Job, e)
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	d.log(ctx, "settlement", at.Job, verdict, p, at.By)
 	if verdict.Kind == machine.Refused {
 		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
 	}
@@ -104,7 +128,7 @@ func (d Desk) CompleteByToken(ctx context.Context, token string, a Answer) (clie
 	if err != nil {
 		return client.Standing{}, err
 	}
-	d.log(ctx, j.ID, verdict, p, wire.ByToken)
+	d.log(ctx, "completion", j.ID, verdict, p, wire.ByToken)
 	return standing(after, p, verdict)
 }
 
@@ -121,7 +145,7 @@ func (d Desk) ExtendByToken(ctx context.Context, token string, until time.Time) 
 	if err != nil {
 		return client.Standing{}, err
 	}
-	d.log(ctx, j.ID, verdict, p, wire.ByToken)
+	d.log(ctx, "completion", j.ID, verdict, p, wire.ByToken)
 	return standing(after, p, verdict)
 }
 
@@ -231,8 +255,8 @@ func ActivityOf(j job.Job, p job.Place) makegood.Activity {
 	return makegood.Activity{State: makegood.NotStarted}
 }
 
-func (d Desk) log(ctx context.Context, id string, v machine.Verdict, p job.Place, by string) {
+func (d Desk) log(ctx context.Context, what, id string, v machine.Verdict, p job.Place, by string) {
 	if d.Logger != nil {
-		d.Logger.InfoContext(ctx, "completion", "job", id, "step", p.Step, "undo", p.Undo, "verdict", v.Kind, "reason", v.Reason, "by", by)
+		d.Logger.InfoContext(ctx, what, "job", id, "step", p.Step, "undo", p.Undo, "verdict", v.Kind, "reason", v.Reason, "by", by)
 	}
 }

@@ -86,6 +86,11 @@ func (o *operator) Extend(ctx context.Context, id string, e job.WaitExtended) (j
 	return o.scheduler.Extend(ctx, id, e)
 }
 
+// Settle takes that a person has dealt with a step; see httpapi.Backend.
+func (o *operator) Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error) {
+	return o.scheduler.Settle(ctx, id, e)
+}
+
 // Asks says what is asked of whoever holds a completion token; see httpapi.Backend.
 func (o *operator) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error) {
 	return o.scheduler.Asks(ctx, j, p)

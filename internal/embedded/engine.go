@@ -354,6 +354,11 @@ func (e *Engine) Extend(ctx context.Context, id string, w job.WaitExtended) (job
 	return e.scheduler.Extend(ctx, id, w)
 }
 
+// Settle takes that a person has dealt with a step; see scheduler.Settle.
+func (e *Engine) Settle(ctx context.Context, id string, s job.Settled) (job.Job, machine.Verdict, error) {
+	return e.scheduler.Settle(ctx, id, s)
+}
+
 // Asks says what is asked of whoever holds a completion token; see scheduler.Asks.
 func (e *Engine) Asks(ctx context.Context, j job.Job, p job.Place) (scheduler.Asked, error) {
 	return e.scheduler.Asks(ctx, j, p)

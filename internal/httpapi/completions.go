@@ -36,6 +36,16 @@ type StepHeartbeat struct {
 	Round    int       `json:"round,omitempty"`
 }
 
+// StepSettlement is the body that says that a person has dealt with a step.
+type StepSettlement struct {
+	As      string          `json:"as"`
+	Output  json.RawMessage `json:"output,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+	Undo    bool            `json:"undo,omitempty"`
+	Round   int             `json:"round,omitempty"`
+	Request string          `json:"request,omitempty"`
+}
+
 // TokenCompletion, TokenFailure and TokenHeartbeat are the bodies of whoever holds the completion token of a step.
 type (
 	TokenCompletion struct {
@@ -69,7 +79,13 @@ func (f Failure) error() *makegood.StepError {
 // keep is what early says where an answer is kept for a step that does not wait yet.
 const keep = "keep"
 
-// completionRoutes are those of steps that wait: by their address for whoever operates the jobs, by their completion token
+// What a step is settled as.
+const (
+	asDone    = "done"
+	asSkipped = "skipped"
+)
+
+// completionRoutes are those of steps that wait or are settled: by their address for whoever operates the jobs, by their completion token
 // for whoever holds that.
 func completionRoutes() []route {
 	job := makegood.Job{}
@@ -95,6 +111,11 @@ func completionRoutes() []route {
 		{
 			method: "POST", path: at + "heartbeat", name: "heartbeatStep", door: Operate, handle: (*api).heartbeatStep, body: StepHeartbeat{},
 			summary: fmt.Sprintf("Have a step that waits wait longer: until deadline, at most %d days from now; without it, as long again as it was to wait. No deadline is moved back.", int(makegood.MaxWait.Hours()/24)),
+			answers: addressed(),
+		},
+		{
+			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*api).settleStep, body: StepSettlement{}, limit: maxBody,
+			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown. Its job goes on, if nothing else has failed. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. The same again is the same. The answer has no payloads.",
 			answers: addressed(),
 		},
 		{
@@ -169,6 +190,25 @@ func (a *api) heartbeatStep(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	return a.completed(r)(a.desk().Extend(r.Context(), at, said.Deadline))
+}
+
+func (a *api) settleStep(r *http.Request) (answer, error) {
+	var said StepSettlement
+	if err := decode(r, &said); err != nil {
+		return answer{}, err
+	}
+	if said.As != asDone && said.As != asSkipped {
+		return answer{}, bad("as is %.40q: want %s or %s", said.As, asDone, asSkipped)
+	}
+	at, err := a.address(r, client.Place{Undo: said.Undo, Round: said.Round}, "")
+	if err != nil {
+		return answer{}, err
+	}
+	if err := checkRequest(said.Request); err != nil {
+		return answer{}, err
+	}
+	settling := client.Settling{Skipped: said.As == asSkipped, Output: said.Output, Reason: said.Reason}
+	return a.completed(r)(a.desk().Settle(r.Context(), at, settling, said.Request))
 }
 
 // completed answers with the job that a step belongs to.

@@ -198,3 +198,42 @@ func TestWhatIsSaidOfAStepIsReadStrictly(t *testing.T) {
 		t.Errorf("got %d %s, want 413 and %s", r.status, r.body, want)
 	}
 }
+
+// A step that has not begun is settled as done, with an output that is too large for the hot item; whoever the door knows is
+// kept with it. Whatever is missing or too much is said, and changes nothing.
+func TestAPersonSettlesAStep(t *testing.T) {
+	w := newWorld(t)
+	w.submit("order", "o", `{"reserve":"hold"}`)
+	w.until("o", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Claimed })
+	large := []byte(`"` + strings.Repeat("x", makegood.MaxInlineBytes) + `"`)
+	at := client.Place{Step: "charge"}
+	invalid, refused := new(client.InvalidError), new(client.RefusedError)
+	for what, s := range map[string]client.Settling{
+		"reason is missing":      {Skipped: true},
+		"that is skipped has":    {Skipped: true, Reason: "no", Output: []byte(`1`)},
+		"the limit is 1024":      {Reason: strings.Repeat("x", makegood.MaxReasonBytes+1)},
+		"is not JSON as it must": {Output: []byte(`{"a":1,"a":2}`)},
+		"output has 262146":      {Output: []byte(`"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"`)},
+	} {
+		if _, err := w.client.Settle(t.Context(), "o", at, s); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, what) {
+			t.Errorf("%s: got %v", what, err)
+		}
+	}
+	if r := ask(t, "POST", w.url+"/api/jobs/o/steps/charge/settle", `{"as":"failed"}`); r.status != http.StatusBadRequest || !strings.Contains(r.problem(t).Error, "as is") {
+		t.Errorf("got %d %s, want what is wrong with as", r.status, r.body)
+	}
+	if _, err := w.client.Settle(t.Context(), "o", client.Place{Step: "reserve"}, client.Settling{}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "attempt 1 of step reserve is held by ") {
+		t.Errorf("got %v, want who holds the attempt", err)
+	}
+	if _, err := w.client.Settle(t.Context(), "gone", at, client.Settling{}); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("got %v, want that there is no such job", err)
+	}
+	_, err := w.client.Settle(t.Context(), "o", at, client.Settling{Output: large, Reason: "by hand"})
+	check(t, err)
+	j, err := w.client.Get(t.Context(), "o")
+	check(t, err)
+	s := j.Steps[1]
+	if s.State != makegood.Done || s.Attempt != 0 || string(s.Output) != string(large) || s.Settled == nil || s.Settled.Reason != "by hand" || s.Settled.By == nil || *s.Settled.By != "local" {
+		t.Errorf("got %+v, want it settled as done by local", s)
+	}
+}

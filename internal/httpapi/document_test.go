@@ -150,6 +150,10 @@ func (b broken) Extend(context.Context, string, job.WaitExtended) (job.Job, mach
 	return job.Job{}, machine.Verdict{}, b.err
 }
 
+func (b broken) Settle(context.Context, string, job.Settled) (job.Job, machine.Verdict, error) {
+	return job.Job{}, machine.Verdict{}, b.err
+}
+
 func (b broken) Asks(context.Context, job.Job, job.Place) (scheduler.Asked, error) {
 	return scheduler.Asked{}, b.err
 }
@@ -261,6 +265,7 @@ func conversations() []conversation {
 		)
 	}
 	all = append(all, completions()...)
+	all = append(all, settlements()...)
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
 		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]
@@ -351,6 +356,27 @@ func completions() (all []conversation) {
 			post(token, token+s.verb, held("t-"+s.job, ","+s.refused), "", 409)
 		}
 	}
+	return all
+}
+
+// settlements are the conversations about steps that a person has dealt with.
+func settlements() (all []conversation) {
+	post := func(path, body, header string, status int) {
+		all = append(all, conversation{"POST", "/api/jobs/{id}/steps/{step}/settle", "/api/jobs/" + path + "/settle", body, header, status})
+	}
+	const body = `{"as":"done","output":{"n":1},"reason":"by hand","request":"r1"}`
+	post("later/steps/charge", body, "", 200)
+	post("later/steps/charge", body, "", 200)
+	post("later/steps/charge", `{"as":"skipped","reason":"no"}`, "", 409)
+	post("held/steps/charge", body, "", 409)
+	post("done/steps/charge", body, "", 409)
+	post("nobody/steps/charge", body, "", 404)
+	post("held/steps/charge", `{}`, "", 400)
+	post("held/steps/charge", `{"as":"skipped"}`, "", 400)
+	post("held/steps/charge", `{"as":"done","why":1}`, "", 400)
+	post("held/steps/charge", body, "Content-Type: text/plain", 415)
+	post("held/steps/charge", body, "Sec-Fetch-Site: cross-site", 403)
+	post("held/steps/charge", `{"as":"done","output":"`+strings.Repeat("x", 2*makegood.MaxPayloadBytes)+`"}`, "", 413)
 	return all
 }
 

@@ -75,6 +75,19 @@ type WaitExtended struct {
 	Until time.Time
 }
 
+// Settled: a person has dealt with a step, or with its undo, outside the job.
+type Settled struct {
+	Place
+	// Done: it counts as done, with Output. Else it is skipped.
+	Done   bool
+	Output Payload
+	Reason string
+	// By is who says so, as whoever took the request knows; it is no part of the cause.
+	By string
+	// Request names the asking; empty: what is said does.
+	Request string
+}
+
 // Asked: those who are asked to complete the step were told, at the N-th moment.
 type Asked struct {
 	Step    string
@@ -141,6 +154,7 @@ func (StepFailed) isEvent()      {}
 func (StepWaiting) isEvent()     {}
 func (StepCompleted) isEvent()   {}
 func (WaitExtended) isEvent()    {}
+func (Settled) isEvent()         {}
 func (Asked) isEvent()           {}
 func (NotAsked) isEvent()        {}
 func (AttemptClosed) isEvent()   {}
@@ -174,8 +188,29 @@ func (e StepCompleted) Answer() string {
 	if e.Error != nil {
 		return ShortHash(fmt.Sprintf("failed\n%t\n%s\n%s\n%s", e.Error.Retryable, e.Error.Applied, e.Error.Kind, e.Error.Message))
 	}
+	return ofOutput(e.Output)
+}
+
+// ofOutput names an output by its content.
+func ofOutput(output Payload) string {
 	// The key of a value that is kept elsewhere ends with a hash of it.
-	return ShortHash("done\n" + e.Output.Ref[strings.LastIndexByte(e.Output.Ref, '#')+1:] + "\n" + string(e.Output.Inline))
+	return ShortHash("done\n" + output.Ref[strings.LastIndexByte(output.Ref, '#')+1:] + "\n" + string(output.Inline))
+}
+
+// Cause is settled:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of what is said.
+func (e Settled) Cause() string {
+	if e.Request != "" {
+		return "settled:" + e.Place.String() + ":" + ShortHash("request\n"+e.Request)
+	}
+	return "settled:" + e.Place.String() + ":" + e.Answer()
+}
+
+// Answer names what is said of the step, by its content; why and by whom is no part of it.
+func (e Settled) Answer() string {
+	if !e.Done {
+		return ShortHash("skipped")
+	}
+	return ofOutput(e.Output)
 }
 
 // ShortHash names a text in eleven characters, for what a job remembers.

@@ -261,6 +261,23 @@ type Activity struct {
 	Wait *Wait `json:"wait,omitempty"`
 	// Completion is the last that was given to it from outside, in this round. It is never changed in place.
 	Completion *Completion `json:"completion,omitempty"`
+	// Settled is who settled it by hand, and why; see Job.Settled. It is never changed in place.
+	Settled *Settlement `json:"settled,omitempty"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// Settlement is that a person has dealt with a step, or its undo, outside the job.
+type Settlement struct {
+	// Round is that of the job when they did. A release that does not know of settlements takes one along into later
+	// rounds, in which it says nothing.
+	Round int `json:"round"`
+	// Answer names what was said: the same one again is the same.
+	Answer string `json:"answer"`
+	// By is who said so, as whoever took the request knows; at most MaxCompletedByBytes. Reason is why; at most MaxReasonBytes.
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
 }
@@ -354,6 +371,14 @@ func (j Job) Step(name string) (StepState, bool) {
 		}
 	}
 	return StepState{}, false
+}
+
+// Settled returns how an activity of the job was settled by hand in this round; nil: it was not.
+func (j Job) Settled(a Activity) *Settlement {
+	if a.Settled == nil || a.Settled.Round != j.Round {
+		return nil
+	}
+	return a.Settled
 }
 
 // Paused reports whether the job is paused.

@@ -237,11 +237,7 @@ func (t *turn) attemptFailed(at side, ended job.Entry) {
 		// How it ended was said before, by whoever completed the step, but not what it may have done.
 		return
 	}
-	a.FailureCount++
-	t.job.FailureCount++
-	ended.Failure = t.job.FailureCount
-	t.noteOf(at, ended)
-	a.Error = ended.Error
+	t.countFailure(at, ended)
 	wanted := t.wanted(at)
 	retry, retryable := t.again(at, failure)
 	switch {
@@ -257,6 +253,16 @@ func (t *turn) attemptFailed(at side, ended job.Entry) {
 	default:
 		t.giveUp(at, failure.Message)
 	}
+}
+
+// countFailure counts that an attempt failed that had started. ended is what the history says of it.
+func (t *turn) countFailure(at side, ended job.Entry) {
+	a := t.activity(at)
+	a.FailureCount++
+	t.job.FailureCount++
+	ended.Failure = t.job.FailureCount
+	t.noteOf(at, ended)
+	a.Error = ended.Error
 }
 
 // giveUp ends an activity without success, and says what follows for the job.

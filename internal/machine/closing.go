@@ -204,13 +204,19 @@ func (t *turn) lie(at side, found job.Found) bool {
 
 // overrule ends an attempt whose agent lies: it counts as silent.
 func (t *turn) overrule(at side, found job.Found) Verdict {
-	overrule := t.question(AskOverrule, at)
-	overrule.LockedBy = found.Claim.LockedBy
-	if _, known := t.ask(overrule); known {
-		t.silence(at, job.Claim{}, fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
-			agentOf(t.w.Steps[at.step], at.undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)))
+	if why, known := t.overruled(at, found); known {
+		t.silence(at, job.Claim{}, why)
 	}
 	return Verdict{Kind: Applied}
+}
+
+// overruled writes over a claim that cannot be true, as a fact, and says why.
+func (t *turn) overruled(at side, found job.Found) (why string, known bool) {
+	overrule := t.question(AskOverrule, at)
+	overrule.LockedBy = found.Claim.LockedBy
+	_, known = t.ask(overrule)
+	return fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
+		agentOf(t.w.Steps[at.step], at.undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)), known
 }
 
 // Out returns the asks that look at every attempt of a job that is out and can be claimed.

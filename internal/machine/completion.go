@@ -151,7 +151,9 @@ func Choices(w makegood.Workflow, step string, undo bool) []string {
 // closedTo says why a step takes no answer now; empty: it does.
 func (t *turn) closedTo(at side, e job.StepCompleted) string {
 	a, name := t.activity(at), named(t.name(at), at.undo)
-	switch {
+	switch settled := t.job.Settled(*a); {
+	case settled != nil:
+		return t.wasSettled(at)
 	case a.Held():
 		return name + " was completed" + by(a, e) + " with another answer, which counts when its attempt has ended"
 	case a.State == job.Done && a.Completion != nil:
@@ -216,15 +218,25 @@ func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, ref
 	}
 	answer, ok := answerIn(e.Output)
 	if !ok || !slices.Contains(allowed, answer) {
-		return c, fmt.Sprintf("%s takes one of these answers: %s", named(t.name(at), at.undo), strings.Join(allowed, ", "))
+		return c, t.takes(at, allowed)
 	}
 	c.Answer = job.ShortHash("approval\n" + answer)
-	output, err := json.Marshal(approval{answer, c.By, t.now.UTC().Format(time.RFC3339)})
+	c.Output = t.approved(answer, c.By)
+	return c, ""
+}
+
+// approved is the output of an approval that somebody answers now.
+func (t *turn) approved(answer, by string) job.Payload {
+	output, err := json.Marshal(approval{answer, by, t.now.UTC().Format(time.RFC3339)})
 	if err != nil {
 		panic(fmt.Sprintf("machine: an approval that is no JSON: %v", err))
 	}
-	c.Output = job.Payload{Inline: output, Bytes: len(output)}
-	return c, ""
+	return job.Payload{Inline: output, Bytes: len(output)}
+}
+
+// takes says which answers an approval takes.
+func (t *turn) takes(at side, allowed []string) string {
+	return fmt.Sprintf("%s takes one of these answers: %s", named(t.name(at), at.undo), strings.Join(allowed, ", "))
 }
 
 // approval is the output of an approval.

@@ -110,6 +110,11 @@ const noReply = "no reply by CompleteBy"
 
 // silence ends an attempt that started and did not reply in time. What it did is unknown.
 func (t *turn) silence(at side, claim job.Claim, why string) {
+	t.attemptFailed(at, t.fellSilent(at, claim, why))
+}
+
+// fellSilent keeps the claim of an attempt that did not reply in time, and returns what the history says of it.
+func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 	a := t.activity(at)
 	noteStart(a, claim.StartedAt)
 	claim.Attempt = a.Attempt
@@ -119,9 +124,9 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 	}
 	claim.Progress = job.Progress{}
 	a.Silent = claim
-	t.attemptFailed(at, job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
+	return job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,
-	}})
+	}}
 }
 
 // waits are how long after it was sent an attempt is looked at that is not known to be claimed, but for its StartBy:

@@ -80,29 +80,29 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 // goBack opens every undo whose turn it is, in reverse order of dependency, over every step that was
 // done or whose outcome is unknown, and finishes the job when nothing is left to undo.
 func (t *turn) goBack() {
-	settled := make([]bool, len(t.job.Steps))
+	over := make([]bool, len(t.job.Steps))
 	all := true
 	for _, i := range t.graph.backwards() {
 		behind := true
 		for _, f := range t.graph.followers[i] {
-			behind = behind && settled[f]
+			behind = behind && over[f]
 		}
 		if behind {
-			settled[i] = t.settle(i)
+			over[i] = t.backOver(i)
 		}
 		if !t.active() {
 			return
 		}
-		all = all && settled[i]
+		all = all && over[i]
 	}
 	if all {
 		t.undone()
 	}
 }
 
-// settle does what is to be done about one step on the way back, everything that follows it being
-// settled, and reports whether nothing is left to do.
-func (t *turn) settle(i int) bool {
+// backOver does what is to be done about one step on the way back, everything that follows it being
+// over, and reports whether nothing is left to do.
+func (t *turn) backOver(i int) bool {
 	s := &t.job.Steps[i]
 	if s.Forward.State == job.Dispatched {
 		// Its end comes before its undo: by a reply, or by being closed.
@@ -137,7 +137,7 @@ func (t *turn) settle(i int) bool {
 func (t *turn) notUndone() string {
 	var names []string
 	for _, s := range t.job.Steps {
-		if s.Undo.State == job.Irreversible {
+		if s.Undo.State == job.Irreversible || s.Undo.State == job.Skipped && t.job.Settled(s.Undo) != nil {
 			names = append(names, s.Name)
 		}
 	}

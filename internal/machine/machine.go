@@ -107,6 +107,8 @@ func (t *turn) apply(event job.Event) Verdict {
 		return t.completed(e)
 	case job.WaitExtended:
 		return t.extended(e)
+	case job.Settled:
+		return t.settled(e)
 	case job.Asked:
 		return t.asked(e)
 	case job.NotAsked:
@@ -133,7 +135,7 @@ func (t *turn) apply(event job.Event) Verdict {
 // begin notes that the job is under way: something other than a request has happened to it.
 func (t *turn) begin(event job.Event) {
 	switch event.(type) {
-	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Submitted, job.AttemptClosed:
+	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Settled, job.Submitted, job.AttemptClosed:
 		return
 	case job.StepCompleted:
 		if t.early() {

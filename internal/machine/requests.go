@@ -187,10 +187,10 @@ func (t *turn) reschedule(at time.Time) Verdict {
 }
 
 // begun reports whether anything was made of any step. An attempt that was taken back counts: its agent may have been
-// told.
+// told. That somebody has settled a step does not.
 func (t *turn) begun() bool {
 	return slices.ContainsFunc(t.job.Steps, func(s job.StepState) bool {
-		return s.Attempt > 0 || s.Forward.State != job.NotStarted
+		return s.Attempt > 0 || s.Forward.State != job.NotStarted && t.job.Settled(s.Forward) == nil
 	})
 }
 

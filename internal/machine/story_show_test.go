@@ -156,6 +156,16 @@ func (s *story) past(a job.Activity) string {
 			line += ", taken when it waits"
 		}
 	}
+	if was := s.job.Settled(a); was != nil {
+		line += ", settled"
+		if was.By != "" {
+			line += " by " + was.By
+		}
+		line += " at " + s.when(was.At)
+		if was.Reason != "" {
+			line += " (" + was.Reason + ")"
+		}
+	}
 	if len(a.Output.Inline) > 0 {
 		line += ", output " + string(a.Output.Inline)
 	}

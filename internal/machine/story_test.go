@@ -199,7 +199,7 @@ func (s *story) do(line string) string {
 		return s.close(a)
 	case "again":
 		return s.deliver(s.last)
-	case "fail":
+	case "fail", "settle":
 		if a.has("lost") {
 			was := s.job
 			s.last = s.event(verb, a)

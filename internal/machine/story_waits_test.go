@@ -83,6 +83,12 @@ func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 		return job.StepCompleted{Place: s.place(a), Request: a.or("request", ""), Early: a.has("early"), Error: &job.StepError{
 			Message: a.or("message", "it was refused"), Kind: a.or("kind", ""), Retryable: !a.has("final"), Applied: makegood.Applied(a.or("applied", "unknown")),
 		}}, true
+	case "settle":
+		return job.Settled{
+			Place: job.Place{Step: a.words[1], Undo: a.has("undo"), Round: s.number(a.or("round", "0"))},
+			Done:  a.has("done"), Output: wire.Inline(json.RawMessage(a.or("output", "null"))),
+			Reason: a.or("reason", ""), By: a.or("by", ""), Request: a.or("request", ""),
+		}, true
 	case "extend":
 		e := job.WaitExtended{Place: s.place(a)}
 		if until, ok := a.values["until"]; ok {

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -56,6 +57,7 @@ func (x *world) check(before job.Job) {
 		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
 	}
 	x.checkRounds()
+	x.checkSettled(before)
 	x.checkKey()
 	x.checkProgress()
 }
@@ -116,6 +118,28 @@ func (x *world) noteEnded(before job.Job, s job.StepState) {
 	for _, pair := range [][2]job.Activity{{was.Forward, s.Forward}, {was.Undo, s.Undo}} {
 		if a, now := pair[0], pair[1]; a.State == job.Dispatched && (now.State != job.Dispatched || now.Attempt != a.Attempt) {
 			x.over[id(s.Name, a.Attempt)] = true
+		}
+	}
+}
+
+// checkSettled: what was settled by hand stays so for the whole round, and is over; nothing of it begins any more.
+func (x *world) checkSettled(before job.Job) {
+	for _, s := range before.Steps {
+		for _, undo := range []bool{false, true} {
+			was, is := activityOf(before, s.Name, undo), activityOf(x.job, s.Name, undo)
+			if before.Settled(was) == nil || before.Round != x.job.Round {
+				continue
+			}
+			if is.Settled == nil || *is.Settled != *was.Settled || is.State != was.State || is.Attempt != was.Attempt {
+				x.t.Fatalf("step %s (undo: %v) was settled, %+v, and is %+v", s.Name, undo, was, is)
+			}
+		}
+	}
+	for _, s := range x.job.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if x.job.Settled(a) != nil && a.State != job.Done && a.State != job.Skipped {
+				x.t.Fatalf("step %s was settled, and is %q", s.Name, a.State)
+			}
 		}
 	}
 }
@@ -201,6 +225,10 @@ func (x *world) checkUndone(def makegood.Step, s job.StepState) {
 	}
 	switch {
 	case !x.maybe[s.Name]:
+	case x.job.Settled(s.Undo) != nil:
+		if s.Undo.State == job.Skipped && !strings.Contains(x.job.Reason, "not undone: ") {
+			x.t.Fatalf("step %s may have been done, its undo was left out, and the job does not say so: %s", s.Name, x.job.Reason)
+		}
 	case !def.CanUndo():
 		if s.Undo.State != job.Irreversible {
 			x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)

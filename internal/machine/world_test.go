@@ -384,7 +384,7 @@ func (x *world) close() {
 }
 
 func (x *world) drawEvent() (job.Event, bool) {
-	switch rapid.IntRange(0, 18).Draw(x.t, "event") {
+	switch rapid.IntRange(0, 20).Draw(x.t, "event") {
 	case 0, 1, 2:
 		return x.reply(saysDone)
 	case 3:
@@ -393,6 +393,8 @@ func (x *world) drawEvent() (job.Event, bool) {
 		return x.reply(saysWaiting)
 	case 15, 16, 17, 18:
 		return x.drawCompletion()
+	case 19, 20:
+		return x.drawSettled(), true
 	case 4, 5:
 		return job.DeadlinePassed{Key: x.job.CompleteBy}, !x.job.CompleteBy.IsZero()
 	case 6:

@@ -83,6 +83,9 @@ func (x *world) checkKept(step string, was, is job.Activity, e job.Event) {
 	if c.Early && is.Completion == nil && is.State == job.Done {
 		return // It was done without waiting: what was kept for that is nothing any more.
 	}
+	if settled, ok := e.(job.Settled); ok && settled.Step == step && !c.Held && x.job.Settled(is) != nil {
+		return // Whoever settles a step knows better than an answer that was kept, or led to nothing.
+	}
 	if is.Completion == nil {
 		x.t.Fatalf("step %s has lost the answer %+v", step, c)
 	}
@@ -110,19 +113,22 @@ func (x *world) checkDone(step string, undo bool, was, is job.Activity, e job.Ev
 		return
 	}
 	rules := x.def(step).Waiting
-	if undo {
+	if undo && x.def(step).CanUndo() {
 		rules = x.def(step).Undo.Waiting
 	}
 	completed, isAnswer := e.(job.StepCompleted)
 	_, due := e.(job.DeadlinePassed)
 	_, resumed := e.(job.Requested)
 	success, isSuccess := e.(job.StepSucceeded)
+	settled, isSettled := e.(job.Settled)
 	output := is.Output.Inline
 	switch {
 	case was.Held() || was.Completion != nil && was.Completion.Early && bytes.Equal(output, was.Completion.Output.Inline):
 	case isSuccess && success.Step == step:
 	case isAnswer && completed.Step == step && completed.Undo == undo && completed.Error == nil:
 		x.checkOutput(completed, step, undo, output)
+	case isSettled && settled.Step == step && settled.Undo == undo && settled.Done:
+		x.checkOutput(job.StepCompleted{Output: settled.Output, By: settled.By}, step, undo, output)
 	case machine.AgentOf(x.w, step, undo) == makegood.AgentWait && len(output) == 0:
 		if was.State == job.Waiting && x.now.Before(was.Wait.Deadline) {
 			x.t.Fatalf("step %s waits until %v, and is done at %v", step, was.Wait.Deadline, x.now)
@@ -138,7 +144,7 @@ func (x *world) checkDone(step string, undo bool, was, is job.Activity, e job.Ev
 
 // checkOutput: the output of a step is the answer that was given. That of an approval says which of its choices it was.
 func (x *world) checkOutput(e job.StepCompleted, step string, undo bool, output json.RawMessage) {
-	if machine.AgentOf(x.w, step, undo) != makegood.AgentApproval {
+	if undo && !x.def(step).CanUndo() || machine.AgentOf(x.w, step, undo) != makegood.AgentApproval {
 		if !bytes.Equal(output, e.Output.Inline) {
 			x.t.Fatalf("step %s was completed with %s, and its output is %s", step, e.Output.Inline, output)
 		}

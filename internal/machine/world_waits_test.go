@@ -169,6 +169,32 @@ func (x *world) drawCompletion() (job.Event, bool) {
 	}
 }
 
+// drawSettled makes a person say that they have dealt with a step, most often with what has failed or has no undo.
+func (x *world) drawSettled() job.Event {
+	var all, likely []job.Place
+	for _, s := range x.job.Steps {
+		for _, undo := range []bool{false, true} {
+			p := job.Place{Step: s.Name, Undo: undo, Round: rapid.IntRange(0, x.job.Round).Draw(x.t, "round")}
+			all = append(all, p)
+			if a := activityOf(x.job, s.Name, undo); a.State == job.Failed || a.State == job.Irreversible {
+				likely = append(likely, p)
+			}
+		}
+	}
+	if len(likely) > 0 && rapid.Bool().Draw(x.t, "likely") {
+		all = likely
+	}
+	e := job.Settled{Place: rapid.SampledFrom(all).Draw(x.t, "settle"), By: "anna", Reason: "by hand"}
+	if e.Done = rapid.IntRange(0, 2).Draw(x.t, "done") > 0; e.Done {
+		e.Output = x.drawOutput()
+	}
+	if rapid.Bool().Draw(x.t, "named") {
+		x.requests++
+		e.Request = fmt.Sprintf("r%d", x.requests)
+	}
+	return e
+}
+
 func (x *world) early(p job.Place) bool { return p.Token == "" && rapid.Bool().Draw(x.t, "early") }
 
 func (x *world) drawOutput() job.Payload {
@@ -221,7 +247,8 @@ func (x *world) attend(silent bool) (progress bool) {
 func (x *world) noteOutside(before job.Job, e job.Event) {
 	for _, s := range x.job.Steps {
 		was, is := activityOf(before, s.Name, false), s.Forward
-		if before.Round != x.job.Round || is.State == job.Skipped {
+		settled := x.job.Settled(is) != nil
+		if before.Round != x.job.Round || is.State == job.Skipped && !settled {
 			continue
 		}
 		byItself := makegood.WaitsByItself(x.def(s.Name).Agent)

@@ -28,6 +28,11 @@ func (s *Scheduler) Extend(ctx context.Context, id string, e job.WaitExtended) (
 	return s.moveAtOnce(ctx, id, e)
 }
 
+// Settle takes what a person says: that they have dealt with a step, or its undo. It answers after that is saved.
+func (s *Scheduler) Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error) {
+	return s.moveAtOnce(ctx, id, e)
+}
+
 // Asked is what whoever holds the completion token of a step is asked.
 type Asked struct {
 	// Closed says why the step takes no answer; empty: it takes one.

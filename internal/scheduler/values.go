@@ -41,8 +41,13 @@ func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
 // turns one that is too large for anything into a failure.
 func (v *values) spill(j job.Job, e job.Event) job.Event {
-	if c, ok := e.(job.StepCompleted); ok {
-		return v.spillCompleted(j, c)
+	switch said := e.(type) {
+	case job.StepCompleted:
+		said.Output = v.spillSaid(j, said.Place, said.Output)
+		return said
+	case job.Settled:
+		said.Output = v.spillSaid(j, said.Place, said.Output)
+		return said
 	}
 	success, ok := e.(job.StepSucceeded)
 	if !ok || len(success.Output.Inline) <= makegood.MaxInlineBytes {
@@ -61,19 +66,18 @@ func (v *values) spill(j job.Job, e job.Event) job.Event {
 	return success
 }
 
-// spillCompleted does so with what somebody outside gave, which was measured at the door. It is kept under the attempt that
-// it completes; one that comes early, before the first, under none.
-func (v *values) spillCompleted(j job.Job, c job.StepCompleted) job.Event {
-	if len(c.Output.Inline) <= makegood.MaxInlineBytes {
-		return c
+// spillSaid does so with what somebody outside gave, which was measured at the door. It is kept under the latest attempt of
+// its step; one that comes before the first, under none.
+func (v *values) spillSaid(j job.Job, p job.Place, output job.Payload) job.Payload {
+	if len(output.Inline) <= makegood.MaxInlineBytes {
+		return output
 	}
-	s, _ := j.Step(c.Step)
+	s, _ := j.Step(p.Step)
 	attempt := s.Forward.Attempt
-	if c.Undo {
+	if p.Undo {
 		attempt = s.Undo.Attempt
 	}
-	c.Output = v.keep(v.outputKey(c.Step, attempt, c.Output.Inline), c.Output.Inline)
-	return c
+	return v.keep(v.outputKey(p.Step, attempt, output.Inline), output.Inline)
 }
 
 // outputKey names an output by its attempt and by its content. What a reply brought that changed nothing, or a

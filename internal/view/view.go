@@ -32,9 +32,9 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	}
 	for i, s := range j.Steps {
 		claim := held[s.Name]
-		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(s.Forward, claim)}
+		v.Steps[i] = makegood.JobStep{Name: s.Name, Activity: activity(j, s.Forward, claim)}
 		if s.Undo.State != job.NotStarted || s.Undo.Attempt > 0 || s.Undo.FailureCount > 0 {
-			undo := activity(s.Undo, claim)
+			undo := activity(j, s.Undo, claim)
 			v.Steps[i].Undo = &undo
 		}
 	}
@@ -130,7 +130,7 @@ func value(ctx context.Context, job string, p job.Payload, read Read) (json.RawM
 }
 
 // activity returns a step or its undo. claim is the step's, which may be the other one's.
-func activity(a job.Activity, claim job.Claim) makegood.Activity {
+func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
 		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
 		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt),
@@ -149,6 +149,9 @@ func activity(a job.Activity, claim job.Claim) makegood.Activity {
 	}
 	if a.Completion != nil && (a.State == job.Done || a.State == job.Failed) {
 		v.CompletedBy = text(a.Completion.By)
+	}
+	if was := j.Settled(a); was != nil {
+		v.Settled = &makegood.Settlement{By: text(was.By), Reason: was.Reason, At: was.At.UTC()}
 	}
 	if a.State == job.Dispatched && a.Attempt > 0 && claim.Attempt == a.Attempt {
 		v.State, v.LockedBy = makegood.Claimed, text(claim.LockedBy)

@@ -58,7 +58,7 @@ func corpusJobs() map[string]job.Job {
 		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
-	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full()}
+	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full()}
 }
 
 // waiting is a job with a step that waits and one that was completed from outside.
@@ -78,6 +78,19 @@ func waiting(j job.Job) job.Job {
 	j.Steps[2].Forward = job.Activity{
 		Completion: &job.Completion{Answer: "AAECAwQFBgc", Early: true, Output: job.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}},
 	}
+	return j
+}
+
+// settled is a job whose undo was settled by hand, and a step of it that never began.
+func settled(j job.Job) job.Job {
+	j = j.Clone()
+	at := j.CreatedAt.Add(time.Hour)
+	j.Steps[1].Undo.State, j.Steps[1].Undo.FinishedAt, j.Steps[1].Undo.Error = job.Done, at, nil
+	j.Steps[1].Undo.Settled = &job.Settlement{Round: 1, Answer: "AAECAwQFBgc", By: "anna", Reason: "refunded by bank transfer", At: at}
+	j.Steps = append(j.Steps, job.StepState{Name: "mail", Forward: job.Activity{
+		State: job.Done, FinishedAt: at, Output: job.Payload{Ref: "output#mail#0#0123456789abcdef", Bytes: 70_000},
+		Settled: &job.Settlement{Round: 1, Answer: "CAkKCwwNDg8", At: at},
+	}})
 	return j
 }
 
@@ -113,6 +126,9 @@ func show(t testing.TB, j job.Job) []byte {
 			}
 			if a.Wait != nil {
 				add(fmt.Sprint(name, " wait ", i), a.Wait.Kept)
+			}
+			if a.Settled != nil {
+				add(fmt.Sprint(name, " settled ", i), a.Settled.Kept)
 			}
 			if a.Completion != nil {
 				add(fmt.Sprint(name, " completion ", i), a.Completion.Kept)

@@ -231,6 +231,7 @@ func outputPrefix(step string, attempt int) string {
 // details writes what of an activity may move to an item of its own. rest is the end of the key of an output that is
 // kept under its attempt.
 func (w *writer) details(a *job.Activity, rest, kept string, epoch int64) {
+	created := epoch
 	w.time(actAt, a.At, epoch)
 	if !a.At.IsZero() {
 		epoch = epochOf(a.At)
@@ -262,6 +263,7 @@ func (w *writer) details(a *job.Activity, rest, kept string, epoch int64) {
 	w.int(actRepeats, a.Repeats)
 	w.time(actRepeatSince, a.RepeatSince, epoch)
 	w.int(actRepeatTries, a.RepeatTries)
+	w.settled(a, created)
 	w.kept(kept)
 }
 

@@ -71,6 +71,7 @@ const (
 	actRepeats        = 20
 	actRepeatSince    = 21
 	actRepeatTries    = 22
+	actSettled        = 25
 	// Fields of an activity from here on stay with the job when its details move to an item of their own.
 	actHot        = 64
 	actWait       = 64
@@ -92,6 +93,12 @@ const (
 	completionRef     = 7
 	completionBytes   = 8
 	completionError   = 9
+
+	settledRound  = 1
+	settledAnswer = 2
+	settledBy     = 3
+	settledReason = 4
+	settledAt     = 5
 
 	errorMessage    = 1
 	errorApplied    = 2

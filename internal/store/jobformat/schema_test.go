@@ -54,6 +54,10 @@ func nothingKept(j job.Job) job.Job {
 				w := *a.Wait
 				w.Kept, a.Wait = "", &w
 			}
+			if a.Settled != nil {
+				s := *a.Settled
+				s.Kept, a.Settled = "", &s
+			}
 			if a.Completion != nil {
 				c := *a.Completion
 				if c.Error != nil {
@@ -102,7 +106,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 		}
 	}
 	unknownTo(t, speaks(t, "Job", jobformat.Encode(j, jobformat.Apart{})))
-	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "Wait", "Completion", "StepError", "Announcement", "Details", "Names"} {
+	for _, name := range []protoreflect.Name{"Job", "Step", "Activity", "Wait", "Completion", "Settlement", "StepError", "Announcement", "Details", "Names"} {
 		fields := schema(t, name).Fields()
 		for i := range fields.Len() {
 			if f := fields.Get(i).FullName(); !seen[f] {

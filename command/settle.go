@@ -1,0 +1,100 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// settling is what the flags of settle say.
+type settling struct {
+	undo, done, skipped bool
+	round               int
+	output, reason      string
+}
+
+func (s *settling) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&s.undo, "undo", false, "the step's undo is meant")
+	flags.IntVar(&s.round, "round", 0, "refuse it in another round of the job than this `number`")
+	flags.BoolVar(&s.done, "done", false, "it was done, by somebody")
+	flags.BoolVar(&s.skipped, "skipped", false, "it is left out; needs a --reason")
+	flags.StringVar(&s.output, "output", "null", "what it gave, if it was done: `JSON`, @FILE, or - for standard input")
+	flags.StringVar(&s.reason, "reason", "", "`why`; it is kept with the step for ever")
+	cmd.MarkFlagsOneRequired("done", "skipped")
+	cmd.MarkFlagsMutuallyExclusive("done", "skipped")
+	cmd.MarkFlagsMutuallyExclusive("output", "skipped")
+}
+
+// read checks what the flags say, and reads the output that they name.
+func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
+	switch {
+	case s.round < 0:
+		return client.Settling{}, fmt.Errorf("--round %d: want 1 or more", s.round)
+	case s.skipped && s.reason == "":
+		return client.Settling{}, errors.New("--skipped needs a --reason: it is kept with the step for ever")
+	}
+	var output json.RawMessage
+	if s.done {
+		value, err := readJSON("--output", cmd.InOrStdin(), s.output)
+		if err != nil {
+			return client.Settling{}, err
+		}
+		output = value
+	}
+	return client.Settling{Skipped: s.skipped, Output: output, Reason: s.reason}, nil
+}
+
+// newSettle makes the verb that says that a person has dealt with a step.
+func newSettle() *cobra.Command {
+	var o remote
+	var s settling
+	cmd := &cobra.Command{
+		Use:   "settle JOB STEP --done|--skipped",
+		Short: "Say that you have dealt with a step, or its undo, yourself",
+		Long: `Say that you have dealt with a step, or with its undo, outside the job: the refund was made by bank transfer, the
+parcel went by courier. It counts as done, with an output, or as skipped, and the job goes on, if nothing else of it has
+failed. Who said so, when and why is shown with the step for ever. A step that is skipped and may have had an effect is
+undone when the job is.
+
+An attempt that is out is ended first; while somebody holds it, this is refused with who does, and until when. So it is
+for a step while the job is being undone, for an undo while it is not, and for what is done or settled already.` + sayingStatus,
+		Example: `  makegood settle order-17 charge --undo --done --reason 'refunded by bank transfer'
+  makegood settle order-17 reserve --done --output '{"lot":7}' --reason 'booked by phone'
+  makegood settle order-17 notify --skipped --reason 'the customer knows' --stack shop-prod`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s takes a JOB and a STEP, got %d arguments", cmd.Name(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			says, err := s.read(cmd)
+			if err != nil {
+				return exit(codeUsage, err)
+			}
+			c, err := o.client(cmd)
+			if err != nil {
+				return err
+			}
+			job, err := c.Settle(cmd.Context(), args[0], client.Place{Step: args[1], Undo: s.undo, Round: s.round}, says)
+			if err != nil {
+				return failed(cmd, err)
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), job)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), headline(job)+changes(job))
+			return nil
+		},
+	}
+	o.flags(cmd)
+	s.addFlags(cmd)
+	cmd.ValidArgsFunction = completeSteps(&o, func(a makegood.Activity) bool { return a.State != makegood.Done && a.Settled == nil })
+	return cmd
+}

@@ -1,0 +1,230 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// settled takes what a person says: that they have dealt with a step, or with its undo. It counts as done from then on, or
+// as skipped, and whatever follows from that goes on. An attempt that is out is closed first, and while somebody holds it
+// nothing is settled.
+func (t *turn) settled(e job.Settled) Verdict {
+	name := job.ShortHash(e.Cause())
+	if e.Request != "" && slices.Contains(t.job.Requests, name) {
+		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
+	}
+	verdict := t.settleAs(e)
+	if verdict.Kind == Applied && e.Request != "" {
+		t.remember(name)
+	}
+	return verdict
+}
+
+func (t *turn) settleAs(e job.Settled) Verdict {
+	i, ok := t.indexOf(e.Step)
+	if !ok {
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("there is no step %s", e.Step)}
+	}
+	at := side{i, e.Undo}
+	if was := t.job.Settled(*t.activity(at)); was != nil && was.Answer == e.Answer() {
+		return Verdict{Kind: Duplicate, Reason: t.wasSettled(at)}
+	}
+	if why := t.notToSettle(at, e); why != "" {
+		return Verdict{Kind: Refused, Reason: why}
+	}
+	output, why := t.settledOutput(at, e)
+	switch {
+	case why != "":
+		return Verdict{Kind: Refused, Reason: why}
+	case t.activity(at).State == job.Dispatched:
+		return t.settleOpen(at, e, output)
+	}
+	t.settle(at, e, output)
+	return Verdict{Kind: Applied}
+}
+
+// notToSettle says why a side cannot be settled now; empty: it can.
+func (t *turn) notToSettle(at side, e job.Settled) string {
+	a, name := t.activity(at), named(t.name(at), at.undo)
+	switch {
+	case e.Round != 0 && e.Round != t.job.Round:
+		return fmt.Sprintf("it is of round %d, the job is in round %d", e.Round, t.job.Round)
+	case t.job.Settled(*a) != nil:
+		return t.wasSettled(at)
+	case a.State == job.Done:
+		return name + " is done"
+	case a.State == job.Irreversible && !e.Done:
+		return name + " cannot be done here, and was not; whoever has undone it elsewhere settles it as done"
+	case a.State == job.Irreversible:
+		return ""
+	case at.undo == t.forwards() && at.undo:
+		return fmt.Sprintf("%s: the job is %s, and not being undone", name, t.stands())
+	case at.undo == t.forwards() || t.job.ProcessState.Finished() && !at.undo:
+		return fmt.Sprintf("%s: the job is %s, and of it only undos can be settled", name, t.stands())
+	case a.State == job.Skipped || at.undo && t.nothingToUndo(at.step):
+		return t.skippedAlready(at)
+	case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:
+		return fmt.Sprintf("attempt %d of step %s is under way still; its undo can be settled when that has ended", t.job.Steps[at.step].Forward.Attempt, t.name(at))
+	case a.Held():
+		return name + " was completed" + by(a, job.StepCompleted{}) + ", which counts when its attempt has ended"
+	case a.State == job.Dispatched && t.shared(at):
+		return fmt.Sprintf("attempt %d of %s may be running, and nobody can be asked whether it is; without a reply it ends at %s",
+			a.Attempt, name, a.LookAt.UTC().Format(time.RFC3339))
+	default:
+		return ""
+	}
+}
+
+// stands is the state of the job, as a sentence has it.
+func (t *turn) stands() string {
+	switch t.job.ProcessState {
+	case makegood.Error:
+		return "in Error"
+	case makegood.Undoing:
+		return "being undone"
+	default:
+		return string(t.job.ProcessState)
+	}
+}
+
+// nothingToUndo reports whether it is known of a step that it was not done.
+func (t *turn) nothingToUndo(step int) bool {
+	forward := t.job.Steps[step].Forward
+	return forward.State != job.Done && forward.State != job.Dispatched && !forward.Unknown
+}
+
+func (t *turn) skippedAlready(at side) string {
+	if at.undo {
+		return fmt.Sprintf("there is nothing to undo of step %s", t.name(at))
+	}
+	return named(t.name(at), at.undo) + " is skipped"
+}
+
+// wasSettled says how a side was settled.
+func (t *turn) wasSettled(at side) string {
+	a := t.activity(at)
+	was := t.job.Settled(*a)
+	by := ""
+	if was.By != "" {
+		by = " by " + was.By
+	}
+	return fmt.Sprintf("%s was settled as %s%s at %s", named(t.name(at), at.undo), a.State, by, was.At.UTC().Format(time.RFC3339))
+}
+
+// settledOutput is the output of a side that is settled as done. That of an approval is one of its answers.
+func (t *turn) settledOutput(at side, e job.Settled) (output job.Payload, refused string) {
+	if !e.Done || at.undo && !t.w.Steps[at.step].CanUndo() {
+		return e.Output, ""
+	}
+	allowed := choices(t.w.Steps[at.step], at.undo)
+	if allowed == nil {
+		return e.Output, ""
+	}
+	answer, ok := answerIn(e.Output)
+	if !ok || !slices.Contains(allowed, answer) {
+		return e.Output, t.takes(at, allowed)
+	}
+	return t.approved(answer, clipBytes(e.By, makegood.MaxCompletedByBytes)), ""
+}
+
+// settleOpen settles a side of which an attempt is out, if that can be closed.
+func (t *turn) settleOpen(at side, e job.Settled, output job.Payload) Verdict {
+	a := t.activity(at)
+	found, known := t.ask(t.question(AskClose, at))
+	if !known {
+		return Verdict{Kind: Applied}
+	}
+	why := noReply
+	if t.lie(at, found) {
+		if why, known = t.overruled(at, found); !known {
+			return Verdict{Kind: Applied}
+		}
+		found = job.Found{Finding: job.FoundSilent}
+	}
+	switch found.Finding {
+	case job.FoundHeld:
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("attempt %d of %s is held by %s until %s at least",
+			a.Attempt, named(t.name(at), at.undo), found.Claim.LockedBy, found.Claim.CompleteBy.UTC().Format(time.RFC3339))}
+	case job.FoundNobody:
+		a.Tries--
+	case job.FoundSilent:
+		a.Unknown = true
+		t.countFailure(at, t.fellSilent(at, found.Claim, why))
+	default:
+		panic(fmt.Sprintf("machine: closing an attempt found %q", found.Finding))
+	}
+	t.settle(at, e, output)
+	return Verdict{Kind: Applied}
+}
+
+// settle ends a side of which no attempt is out.
+func (t *turn) settle(at side, e job.Settled, output job.Payload) {
+	a := t.activity(at)
+	was, notUndone := a.State, t.notUndone()
+	if e.Done {
+		t.done(at, output)
+	} else {
+		// What waited was handed to somebody else, and may have had its effect.
+		a.Unknown = a.Unknown || was == job.Waiting && !t.waitsByItself(at)
+		t.rest(a, job.Skipped)
+		a.FinishedAt = t.now
+		a.Output, a.Silent, a.Cause = job.Payload{}, job.Claim{}, ""
+	}
+	a.Completion = nil
+	a.Settled = &job.Settlement{
+		Round: t.job.Round, Answer: e.Answer(), At: t.now,
+		By: clipBytes(e.By, makegood.MaxCompletedByBytes), Reason: makegood.Clip(e.Reason),
+	}
+	t.job.RequestedBy = makegood.Clip(e.By)
+	switch {
+	case t.job.ProcessState.Finished():
+		t.tellNotUndone(notUndone)
+	case was == job.Failed && t.job.ProcessState == makegood.Error:
+		t.goOnWithout(at, e.Reason)
+	}
+}
+
+// tellNotUndone tells whoever listens anew what was not undone of a job that has ended, and was said to be before.
+func (t *turn) tellNotUndone(before string) {
+	t.job.Reason = makegood.Clip(strings.TrimSuffix(t.job.Reason, before) + t.notUndone())
+	if t.job.ReplyTo != "" {
+		t.announce(false, true)
+	}
+}
+
+// goOnWithout takes up the direction that stopped when the last that had failed in it is settled. Until then the job says
+// what it waits for still.
+func (t *turn) goOnWithout(at side, why string) {
+	for i := range t.job.Steps {
+		left := t.inDirection(i)
+		if t.activity(left).State == job.Failed {
+			t.job.Reason = t.stillFailed(left)
+			return
+		}
+	}
+	t.goOn()
+	if at.undo {
+		t.job.Reason = makegood.Clip(t.job.Reason + "; settled by hand")
+		if why != "" {
+			t.job.Reason = makegood.Clip(t.job.Reason + ": " + why)
+		}
+	}
+}
+
+// stillFailed is why a job waits for a person, as it was said when this side was given up.
+func (t *turn) stillFailed(at side) string {
+	what := "step " + t.name(at)
+	if at.undo {
+		what = "undo of " + t.name(at)
+	}
+	failed := what + " failed"
+	if a := t.activity(at); a.Error != nil {
+		failed += ": " + a.Error.Message
+	}
+	return makegood.Clip(failed)
+}
