@@ -220,17 +220,22 @@ type asking struct {
 func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {
 	// Before the first try, so that all tries are one request.
 	body.Request = cmp.Or(body.Request, newRequest())
-	var answer struct {
-		makegood.Job
-		Existed bool `json:"existed"`
+	var answer requested
+	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &answer); err != nil {
+		return makegood.Job{}, fmt.Errorf("%s job %s: %w", verb, id, err)
 	}
-	_, err := c.call(ctx, http.MethodPost, pathOf(id)+"/"+string(verb), nil, body, &answer)
-	job := answer.Job
-	if err != nil {
-		return job, fmt.Errorf("%s job %s: %w", verb, id, err)
-	}
-	job.Existed = answer.Existed
-	return job, nil
+	return answer.job(), nil
+}
+
+// requested is the answer to what was asked of a job. Not every answer says whether it was so already.
+type requested struct {
+	makegood.Job
+	Existed bool `json:"existed"`
+}
+
+func (r requested) job() makegood.Job {
+	r.Job.Existed = r.Existed
+	return r.Job
 }
 
 // Wait waits until a job is finished or in Error, and returns it with its payloads; without them, where they are

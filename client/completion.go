@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -31,6 +32,9 @@ type Settling struct {
 	Output  json.RawMessage
 	// Reason is why, at most makegood.MaxReasonBytes. Of what is skipped it must be given.
 	Reason string
+	// Name is that of the asking, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]: the same name again is the same.
+	// Empty: one is made.
+	Name string
 }
 
 // Completion is what whoever holds the completion token of a step may do, and all that they may: complete it, say that
@@ -111,15 +115,16 @@ func (c *Client) Settle(ctx context.Context, id string, at Place, s Settling) (m
 	if s.Skipped {
 		as = "skipped"
 	}
-	return c.say(ctx, "settle", id, at, saying{As: as, Output: s.Output, Reason: s.Reason, Request: newRequest()}.at(at))
+	return c.say(ctx, "settle", id, at, saying{As: as, Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
 }
 
-func (c *Client) say(ctx context.Context, verb, id string, at Place, body saying) (job makegood.Job, err error) {
+func (c *Client) say(ctx context.Context, verb, id string, at Place, body saying) (makegood.Job, error) {
 	path := pathOf(id) + "/steps/" + url.PathEscape(at.Step) + "/" + verb
-	if _, err := c.call(ctx, http.MethodPost, path, nil, body, &job); err != nil {
+	var answer requested
+	if _, err := c.call(ctx, http.MethodPost, path, nil, body, &answer); err != nil {
 		return makegood.Job{}, fmt.Errorf("%s step %s of job %s: %w", verb, at.Step, id, err)
 	}
-	return job, nil
+	return answer.job(), nil
 }
 
 // Completion returns what whoever holds a completion token may do at this API.

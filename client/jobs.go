@@ -58,7 +58,7 @@ type Jobs interface {
 	// Settle says that a person has dealt with a step, or its undo: it counts as done or skipped since, for ever marked as
 	// settled by hand, and the job goes on where it can. It is refused while somebody holds an attempt of it, and says who
 	// and until when; of a side that the job does not go; and of what is done or settled already. The same again is the
-	// same. It returns the job as it is stored after it, without payloads.
+	// same, and Existed is set. It returns the job as it is stored after it, without payloads.
 	Settle(ctx context.Context, id string, at Place, s Settling) (makegood.Job, error)
 	// Workflows lists what jobs can be submitted to.
 	Workflows(ctx context.Context) ([]Workflow, error)

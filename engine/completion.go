@@ -34,7 +34,7 @@ func (e *Engine) Heartbeat(ctx context.Context, id string, at client.Place, unti
 
 // Settle says that a person has dealt with a step, or its undo. What client.Jobs says of it holds.
 func (e *Engine) Settle(ctx context.Context, id string, at client.Place, s client.Settling) (makegood.Job, error) {
-	j, err := e.desk().Settle(ctx, addressOf(id, at), s, "")
+	j, err := e.desk().Settle(ctx, addressOf(id, at), s)
 	return j, said("settle", id, at, err)
 }
 

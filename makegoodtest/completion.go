@@ -119,7 +119,7 @@ func (w *world) running() *embedded.Engine {
 // follows at once. The error says why it was refused.
 func (r *Running) Settle(at client.Place, s client.Settling) error {
 	desk := completion.Desk{Backend: r.w.engine}
-	_, err := desk.Settle(context.Background(), completion.Address{Job: JobID, Place: at, By: "test"}, s, "")
+	_, err := desk.Settle(context.Background(), completion.Address{Job: JobID, Place: at, By: "test"}, s)
 	synctest.Wait()
 	return err
 }

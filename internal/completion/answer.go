@@ -57,15 +57,15 @@ func checkOutput(given json.RawMessage) (job.Payload, error) {
 }
 
 // settled checks what a person says of a step that they have dealt with.
-func settled(p job.Place, s client.Settling, request string) (job.Settled, error) {
-	e := job.Settled{Place: p, Done: !s.Skipped, Reason: s.Reason, Request: request}
+func settled(p job.Place, s client.Settling) (job.Settled, error) {
+	e := job.Settled{Place: p, Done: !s.Skipped, Reason: s.Reason, Request: s.Name}
 	output, err := checkOutput(s.Output)
 	e.Output = output
 	switch {
 	case err != nil:
 		return e, err
-	case len(request) > makegood.MaxRequestBytes:
-		return e, invalid("request has %d bytes, the limit is %d", len(request), makegood.MaxRequestBytes)
+	case s.Name != "" && makegood.CheckJobID(s.Name) != nil:
+		return e, invalid("the name %.140q of a request is none: want what an id may be", s.Name)
 	case len(s.Reason) > makegood.MaxReasonBytes:
 		return e, invalid("reason has %d bytes, the limit is %d", len(s.Reason), makegood.MaxReasonBytes)
 	case s.Skipped && s.Reason == "":

@@ -93,12 +93,12 @@ func (d Desk) Extend(ctx context.Context, at Address, until time.Time) (makegood
 }
 
 // Settle takes that a person has dealt with a step, or its undo.
-func (d Desk) Settle(ctx context.Context, at Address, s client.Settling, request string) (makegood.Job, error) {
+func (d Desk) Settle(ctx context.Context, at Address, s client.Settling) (makegood.Job, error) {
 	p, err := at.check()
 	if err != nil {
 		return makegood.Job{}, err
 	}
-	e, err := settled(p, s, request)
+	e, err := settled(p, s)
 	if err != nil {
 		return makegood.Job{}, err
 	}
@@ -111,7 +111,9 @@ func (d Desk) Settle(ctx context.Context, at Address, s client.Settling, request
 	if verdict.Kind == machine.Refused {
 		return makegood.Job{}, &client.RefusedError{Job: at.Job, Reason: verdict.Reason}
 	}
-	return view.Of(j, nil), nil
+	v := view.Of(j, nil)
+	v.Existed = verdict.Kind == machine.Duplicate
+	return v, nil
 }
 
 // CompleteByToken ends the step of a completion token.

@@ -92,6 +92,8 @@ func completionRoutes() []route {
 	addressed := func() map[int]any {
 		return posted(map[int]any{http.StatusOK: job, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}})
 	}
+	settled := addressed()
+	settled[http.StatusOK] = Requested{}
 	held := func() map[int]any {
 		return posted(map[int]any{http.StatusOK: client.Standing{}, http.StatusNotFound: Problem{}})
 	}
@@ -116,7 +118,7 @@ func completionRoutes() []route {
 		{
 			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*api).settleStep, body: StepSettlement{}, limit: maxBody,
 			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown. Its job goes on, if nothing else has failed. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. The same again is the same. The answer has no payloads.",
-			answers: addressed(),
+			answers: settled,
 		},
 		{
 			method: "POST", path: "/api/completions/complete", name: "completeByToken", door: Complete, handle: (*api).completeByToken, body: TokenCompletion{}, limit: maxBody,
@@ -207,8 +209,12 @@ func (a *api) settleStep(r *http.Request) (answer, error) {
 	if err := checkRequest(said.Request); err != nil {
 		return answer{}, err
 	}
-	settling := client.Settling{Skipped: said.As == asSkipped, Output: said.Output, Reason: said.Reason}
-	return a.completed(r)(a.desk().Settle(r.Context(), at, settling, said.Request))
+	settling := client.Settling{Skipped: said.As == asSkipped, Output: said.Output, Reason: said.Reason, Name: said.Request}
+	j, err := a.desk().Settle(r.Context(), at, settling)
+	if err != nil {
+		return answer{}, a.orDamaged(r, r.PathValue("id"), err)
+	}
+	return ok(Requested{Job: j, Existed: j.Existed})
 }
 
 // completed answers with the job that a step belongs to.
