@@ -67,6 +67,8 @@ type Entry struct {
 	Round int          `json:"round,omitempty"`
 	// StartAt is the new start of a job that was rescheduled.
 	StartAt *time.Time `json:"startAt,omitempty"`
+	// As is what a step was settled as: done or skipped.
+	As StepState `json:"as,omitempty"`
 }
 
 // HistoryGap is where entries of a history are not shown: From to To, both included.

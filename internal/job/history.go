@@ -37,6 +37,8 @@ type Entry struct {
 	Round int                   `json:"round,omitempty"`
 	// StartAt is the new start of a job that was rescheduled.
 	StartAt time.Time `json:"startAt,omitzero"`
+	// As is what a step was settled as.
+	As makegood.StepState `json:"as,omitempty"`
 }
 
 // History is what a job knows of its own. The entries are in pages, a page for each save that has some, and are kept beside

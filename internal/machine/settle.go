@@ -151,6 +151,7 @@ func (t *turn) settleOpen(at side, e job.Settled, output job.Payload) Verdict {
 		return Verdict{Kind: Refused, Reason: fmt.Sprintf("attempt %d of %s is held by %s until %s at least",
 			a.Attempt, named(t.name(at), at.undo), found.Claim.LockedBy, found.Claim.CompleteBy.UTC().Format(time.RFC3339))}
 	case job.FoundNobody:
+		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
 		a.Tries--
 	case job.FoundSilent:
 		a.Unknown = true
@@ -180,6 +181,7 @@ func (t *turn) settle(at side, e job.Settled, output job.Payload) {
 		Round: t.job.Round, Answer: e.Answer(), At: t.now,
 		By: clipBytes(e.By, makegood.MaxCompletedByBytes), Reason: makegood.Clip(e.Reason),
 	}
+	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.StepState(a.State), By: a.Settled.By, Reason: a.Settled.Reason})
 	t.job.RequestedBy = makegood.Clip(e.By)
 	switch {
 	case t.job.ProcessState.Finished():

@@ -202,7 +202,7 @@ func (s *story) entry(e job.Entry) string {
 	if e.Attempt > 0 {
 		line += fmt.Sprintf("#%d", e.Attempt)
 	}
-	for _, word := range []string{string(e.Verb), string(e.State)} {
+	for _, word := range []string{string(e.Verb), string(e.State), string(e.As)} {
 		if word != "" {
 			line += " " + word
 		}
