@@ -106,19 +106,18 @@ func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
 	if err != nil {
 		return err
 	}
-	run := &manyRun{
-		verb: string(a.verb), asJSON: o.json, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), total: len(targets),
-		tally: newTally(string(a.verb)), lostAfter: pace.AtOnce,
-	}
+	run := newManyRun(cmd, string(a.verb), o.json, len(targets), pace)
 	if o.dryRun {
-		return run.through(cmd.Context(), targets, pace, func(ctx context.Context, t target) outcome { return foresee(ctx, c, a.verb, t) })
+		return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
+			return foresee(ctx, c, a.verb, t)
+		})
 	}
 	if err := o.confirm(cmd, a.verb, len(targets)); err != nil {
 		return err
 	}
-	return run.through(cmd.Context(), targets, pace, func(ctx context.Context, t target) outcome {
+	return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
 		job, err := a.one(ctx, c, t.id, o.request)
-		return outcomeOf(job, err)
+		return outcomeOf(t.id, job, err)
 	})
 }
 
@@ -196,18 +195,18 @@ func foresee(ctx context.Context, c *client.Client, verb makegood.Verb, t target
 	if t.state == "" {
 		job, err := c.Look(ctx, t.id)
 		if err != nil {
-			return outcomeOf(job, err)
+			return outcomeOf(t.id, job, err)
 		}
 		t.state = job.ProcessState
 	}
 	rule := machine.RuleFor(verb, t.state)
 	switch rule.Effect {
 	case machine.Refuses:
-		return outcome{Outcome: refused, Reason: rule.Reason, State: t.state}
+		return outcome{Job: t.id, Outcome: refused, Reason: rule.Reason, State: t.state}
 	case machine.Already:
-		return outcome{Outcome: duplicate, State: t.state}
+		return outcome{Job: t.id, Outcome: duplicate, State: t.state}
 	}
-	return outcome{Outcome: granted, Would: string(rule.Effect), State: t.state}
+	return outcome{Job: t.id, Outcome: granted, Would: string(rule.Effect), State: t.state}
 }
 
 // manyRun is a verb on its way through many jobs.
@@ -225,15 +224,18 @@ type manyRun struct {
 // errLost: nobody answers any more.
 var errLost = errors.New("the API does not answer")
 
+func newManyRun(cmd *cobra.Command, verb string, asJSON bool, total int, p many.Pace) *manyRun {
+	return &manyRun{
+		verb: verb, asJSON: asJSON, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), total: total,
+		tally: newTally(verb), lostAfter: p.AtOnce,
+	}
+}
+
 // through does it to all, prints what came of each and then the summary, and returns the exit code that says so.
-func (r *manyRun) through(ctx context.Context, targets []target, p many.Pace, do func(context.Context, target) outcome) error {
+func through[T any](ctx context.Context, r *manyRun, items iter.Seq2[T, error], p many.Pace, do func(context.Context, T) outcome) error {
 	began := time.Now()
 	progress := newBar(ctx, r.stderr, r.total)
-	err := many.Do(ctx, each(targets), p, func(ctx context.Context, t target) outcome {
-		o := do(ctx, t)
-		o.Job = t.id
-		return o
-	}, func(_ target, o outcome) error {
+	err := many.Do(ctx, items, p, do, func(_ T, o outcome) error {
 		progress.ended(r.tally.Jobs + 1)
 		return r.hear(o)
 	})
@@ -311,7 +313,7 @@ func (r *manyRun) ended(err error) error {
 }
 
 func goesOn(left int) string {
-	return fmt.Sprintf("%s not asked for; the same command goes on with the rest", thousands(left, "job"))
+	return fmt.Sprintf("%s not gone through; the same command goes on with the rest", thousands(left, "job"))
 }
 
 // thousands counts things: 10,000 jobs.

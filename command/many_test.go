@@ -330,7 +330,7 @@ func TestWhenNobodyAnswersItStops(t *testing.T) {
 		fmt.Fprintf(&ids, "job-%d\n", i)
 	}
 	code, stdout, stderr := askWith(t, ids.String(), "pause", "-", "--addr", server.URL, "--rate", "10000/s")
-	if code != codeFailed || !strings.Contains(stderr, "stopped: the API does not answer") || !strings.Contains(stderr, "not asked for; the same command goes on") || asked > 3*atOnce {
+	if code != codeFailed || !strings.Contains(stderr, "stopped: the API does not answer") || !strings.Contains(stderr, "not gone through; the same command goes on") || asked > 3*atOnce {
 		t.Errorf("got %d, %s%s after %d requests, want it to stop", code, stdout, stderr, asked)
 	}
 }

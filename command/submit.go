@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,36 +18,64 @@ type submitOptions struct {
 	remote
 	id, input, startAt, replyTo string
 	wait                        bool
+
+	// These are for a file of many.
+	rate   string
+	dryRun bool
 }
 
 // newSubmit makes the verb that submits a job.
 func newSubmit() *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
-		Use:   "submit WORKFLOW",
-		Short: "Submit a job to a running makegood dev, or to a deployed stack",
+		Use:   "submit WORKFLOW, or submit --input FILE.jsonl",
+		Short: "Submit a job, or a file of them, to a running makegood dev, or to a deployed stack",
 		Long: `Submit a job to a running makegood dev or a deployed stack, and print its id. It is stored when
 this returns. The same id with the same workflow and input is the same job; with other content it is
 refused.
 
+Without a WORKFLOW, --input names a file of many, or - for standard input: one submission a line, as
+{"workflow":"order","id":"order-17","input":{...}}, with startAt and replyTo where they are wanted. All lines
+are checked before the first is submitted, and what is wrong is said by line. A line without an id gets one
+of the file's name, its number and its content; so the same command again, after it was cut off, submits
+nothing twice.
+
 Exit status: 0 it is stored, and with --wait it ended Processed; 1 bad usage or refused; 2 with --wait:
 it ended otherwise; 3 the API or AWS cannot be reached, and it is not known whether it is stored: submit it
-again with the same --id.`,
+again with the same --id. Of a file: 0 all are stored, or were already; 1 a line is wrong, nothing was
+submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 		Example: `  makegood submit order --id order-17 --input '{"id":"order-17","customer":"c-1","total":9.5}'
   makegood submit order --input @order.json --wait
   makegood submit order --input @order.json --stack shop-prod
-  jq '.order' message.json | makegood submit order --input - --at 2026-12-24T18:00:00Z`,
-		Args: one("WORKFLOW"),
-		RunE: func(cmd *cobra.Command, args []string) error { return submit(cmd, args[0], o) },
+  jq '.order' message.json | makegood submit order --input - --at 2026-12-24T18:00:00Z
+  makegood submit --input orders.jsonl --stack shop-prod --rate 20/s
+  makegood submit --input orders.jsonl --dry-run`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && cmd.Flags().Changed("input") {
+				return nil
+			}
+			return one("WORKFLOW")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return submitMany(cmd, o)
+			}
+			if o.rate != "" || o.dryRun {
+				return exit(codeUsage, errors.New("--rate and --dry-run are for a file of many, without a WORKFLOW"))
+			}
+			return submit(cmd, args[0], o)
+		},
 	}
 	o.flags(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.id, "id", "", "the job's `id`; without it one is made")
-	flags.StringVar(&o.input, "input", "null", "the job's input: `JSON`, @FILE, or - for standard input")
+	flags.StringVar(&o.input, "input", "null", "the job's input: `JSON`, @FILE, or - for standard input; without a WORKFLOW, a file of submissions or -")
 	flags.StringVar(&o.startAt, "at", "", "when the job may start: a `time` as in RFC 3339")
 	flags.StringVar(&o.startAt, "start-at", "", "the same as --at: a `time` as in RFC 3339")
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
+	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
+	flags.BoolVar(&o.dryRun, "dry-run", false, "check a file, and submit nothing")
 	cmd.ValidArgsFunction = completeWorkflows(&o.remote)
 	return cmd
 }

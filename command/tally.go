@@ -46,29 +46,37 @@ type outcome struct {
 	all bool
 }
 
+// named is a job as an example names it.
+func (o outcome) named() string {
+	if o.Line > 0 {
+		return fmt.Sprintf("%s on line %d", o.Job, o.Line)
+	}
+	return o.Job
+}
+
 // statusForbidden is what a door answers to whoever may not knock at it.
 const statusForbidden = 403
 
 // outcomeOf returns what an answer of the client says.
-func outcomeOf(job makegood.Job, err error) outcome {
+func outcomeOf(id string, job makegood.Job, err error) outcome {
 	var no *client.RefusedError
 	var mismatch *client.MismatchError
 	var invalid *client.InvalidError
 	switch {
 	case err == nil && job.Existed:
-		return outcome{Outcome: duplicate, State: job.ProcessState}
+		return outcome{Job: id, Outcome: duplicate, State: job.ProcessState}
 	case err == nil:
-		return outcome{Outcome: granted, State: job.ProcessState}
+		return outcome{Job: id, Outcome: granted, State: job.ProcessState}
 	case errors.As(err, &no):
-		return outcome{Outcome: refused, Reason: oneLine(no.Reason)}
+		return outcome{Job: id, Outcome: refused, Reason: oneLine(no.Reason)}
 	case errors.As(err, &mismatch):
-		return outcome{Outcome: refused, Reason: "its id is that of another job already"}
+		return outcome{Job: id, Outcome: refused, Reason: "its id is that of another job already"}
 	case errors.Is(err, client.ErrNotFound):
-		return outcome{Outcome: refused, Reason: client.ErrNotFound.Error()}
+		return outcome{Job: id, Outcome: refused, Reason: client.ErrNotFound.Error()}
 	case errors.As(err, &invalid) && invalid.Status != statusForbidden:
-		return outcome{Outcome: refused, Reason: oneLine(invalid.Message)}
+		return outcome{Job: id, Outcome: refused, Reason: oneLine(invalid.Message)}
 	}
-	return outcome{Outcome: broke, Reason: oneLine(err.Error()), all: invalid != nil}
+	return outcome{Job: id, Outcome: broke, Reason: oneLine(err.Error()), all: invalid != nil}
 }
 
 // tally counts what came of many.
@@ -133,7 +141,7 @@ func (t *tally) add(o outcome) {
 	}
 	w := t.whys[of]
 	if w.Jobs++; len(w.Examples) < maxExamples {
-		w.Examples = append(w.Examples, o.Job)
+		w.Examples = append(w.Examples, o.named())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
@@ -70,19 +71,11 @@ func Read(name string, from io.Reader, idExpression string) ([]Line, error) {
 			return nil, fmt.Errorf("--id %s: %w", idExpression, err)
 		}
 	}
-	lines := bufio.NewReaderSize(from, 64<<10)
-	for number := 1; ; number++ {
-		text, long, err := readLine(lines)
-		if number == 1 {
-			text = bytes.TrimPrefix(text, []byte("\uFEFF"))
-		}
-		r.line(number, bytes.Trim(text, " \t\r\n"), long)
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for text, err := range Texts(from, makegood.MaxPayloadBytes) {
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", name, err)
 		}
+		r.line(text)
 	}
 	if len(r.errors.First) > 0 {
 		return nil, &r.errors
@@ -90,10 +83,47 @@ func Read(name string, from io.Reader, idExpression string) ([]Line, error) {
 	return r.lines, nil
 }
 
+// mark is what some programs begin a file with, to say that it is UTF-8.
+const mark = "\uFEFF"
+
+// Text is a line of a file, as it is written there, without white space around it.
+type Text struct {
+	// Number counts the lines of the file from 1, blank ones too.
+	Number int
+	// Bytes may be kept. Of a line that is too long there are none.
+	Bytes []byte
+	Long  bool
+}
+
+// Texts returns the lines of a file of which each has at most so many bytes, and with a line that is none the error that
+// ended it. A mark at its beginning is left out. No more than a line is held in memory.
+func Texts(from io.Reader, most int) iter.Seq2[Text, error] {
+	return func(yield func(Text, error) bool) {
+		lines := bufio.NewReaderSize(from, 64<<10)
+		for number := 1; ; number++ {
+			// The line may end in CR LF, and the first begin with a mark.
+			text, long, err := readLine(lines, most+len(mark+"\r\n"))
+			if number == 1 {
+				text = bytes.TrimPrefix(text, []byte(mark))
+			}
+			if text = bytes.Trim(text, " \t\r\n"); len(text) > most {
+				text, long = nil, true
+			}
+			ended := errors.Is(err, io.EOF)
+			if err == nil || ended {
+				if !yield(Text{number, text, long}, nil) || ended {
+					return
+				}
+				continue
+			}
+			yield(Text{}, err)
+			return
+		}
+	}
+}
+
 // readLine returns the next line, which the caller may keep. Of one that is too long it keeps nothing.
-func readLine(from *bufio.Reader) (line []byte, long bool, err error) {
-	// The line may end in CR LF, and the first begin with a mark.
-	const most = makegood.MaxPayloadBytes + len("\uFEFF\r\n")
+func readLine(from *bufio.Reader, most int) (line []byte, long bool, err error) {
 	for {
 		piece, err := from.ReadSlice('\n')
 		if len(line)+len(piece) > most {
@@ -108,6 +138,15 @@ func readLine(from *bufio.Reader) (line []byte, long bool, err error) {
 	}
 }
 
+// Add notes what is wrong with a line; of those beyond MaxErrors, that there are more.
+func (e *Errors) Add(file string, number int, format string, args ...any) {
+	if len(e.First) == MaxErrors {
+		e.More++
+		return
+	}
+	e.First = append(e.First, Error{File: file, Line: number, Message: fmt.Sprintf(format, args...)})
+}
+
 // reader collects the lines of one file, and what is wrong with them.
 type reader struct {
 	file string
@@ -120,16 +159,13 @@ type reader struct {
 }
 
 func (r *reader) add(number int, format string, args ...any) {
-	if len(r.errors.First) == MaxErrors {
-		r.errors.More++
-		return
-	}
-	r.errors.First = append(r.errors.First, Error{File: r.file, Line: number, Message: fmt.Sprintf(format, args...)})
+	r.errors.Add(r.file, number, format, args...)
 }
 
-func (r *reader) line(number int, text []byte, long bool) {
+func (r *reader) line(of Text) {
+	number, text := of.Number, of.Bytes
 	switch {
-	case long || len(text) > makegood.MaxPayloadBytes:
+	case of.Long:
 		r.add(number, "more than %d bytes, which is the limit of a job's input", makegood.MaxPayloadBytes)
 		return
 	case len(text) == 0:

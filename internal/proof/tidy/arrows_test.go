@@ -104,6 +104,7 @@ var arrows = []arrow{
 
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
+	{"internal/batch/submissionfile", []string{".", "internal/batch/inputfile", "internal/canonical"}, nil},
 	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/batch/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for all functions.
 	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},

@@ -1,0 +1,214 @@
+// Package submissionfile reads a file of submissions: one JSON object a line, each of which becomes a job. It checks the
+// lines and gives an id to each that has none; it submits nothing.
+//
+// A file is read twice: once to check it, as a whole, and once to submit it. Neither holds more than a line of it, and the
+// ids.
+package submissionfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/batch/inputfile"
+	"github.com/makegood-dev/makegood/internal/canonical"
+)
+
+const (
+	// MaxLines is how many submissions a file may have: their ids are held while it is checked.
+	MaxLines = 1_000_000
+	// maxAround is how many bytes a line may have beside the input.
+	maxAround = 16 << 10
+	// maxStem is how much of a file's name is part of the ids that are made for its lines.
+	maxStem = 48
+	// hashDigits is how many digits of a line's hash are.
+	hashDigits = 12
+)
+
+// Line is a submission, and where it stands.
+type Line struct {
+	// Number counts the lines of the file from 1, blank ones too.
+	Number int
+	makegood.Submission
+}
+
+// Checked is what a file has in it that is right.
+type Checked struct {
+	// Lines is how many submissions it has.
+	Lines int
+	// Workflows are the names of their workflows, with the first line of each.
+	Workflows map[string]int
+}
+
+// Check reads a file through, which name only names. An *inputfile.Errors says what is wrong with which lines; any other error
+// is that of reading. An id that stands twice must be that of the same submission.
+func Check(name string, from io.Reader) (Checked, error) {
+	found := Checked{Workflows: map[string]int{}}
+	var wrong inputfile.Errors
+	ids := map[string]seen{}
+	for text, err := range inputfile.Texts(from, makegood.MaxPayloadBytes+maxAround) {
+		if err != nil {
+			return found, fmt.Errorf("read %s: %w", name, err)
+		}
+		line, hash, err := read(name, text)
+		switch {
+		case errors.Is(err, errBlank):
+			continue
+		case err != nil:
+			wrong.Add(name, text.Number, "%v", err)
+			continue
+		}
+		if first, taken := ids[line.ID]; taken && first.hash != hash {
+			wrong.Add(name, text.Number, "the id %q is that of line %d already, with other content", line.ID, first.line)
+			continue
+		} else if !taken {
+			ids[line.ID] = seen{text.Number, hash}
+		}
+		if found.Lines++; found.Lines > MaxLines {
+			wrong.Add(name, text.Number, "more than %d submissions, which is the limit of a file", MaxLines)
+			break
+		}
+		if found.Workflows[line.Workflow] == 0 {
+			found.Workflows[line.Workflow] = text.Number
+		}
+	}
+	if len(wrong.First) > 0 {
+		return found, &wrong
+	}
+	return found, nil
+}
+
+// seen is where an id was, and with what.
+type seen struct {
+	line int
+	hash string
+}
+
+// Each returns the submissions of a file that was checked, in their order. A line that is wrong now, since somebody has
+// changed the file, ends it.
+func Each(name string, from io.Reader) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		for text, err := range inputfile.Texts(from, makegood.MaxPayloadBytes+maxAround) {
+			var line Line
+			if err == nil {
+				line, _, err = read(name, text)
+			}
+			switch {
+			case errors.Is(err, errBlank):
+				continue
+			case err != nil:
+				yield(line, fmt.Errorf("%s:%d: %w", name, text.Number, err))
+				return
+			}
+			if !yield(line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// errBlank: there is nothing on the line.
+var errBlank = errors.New("the line is blank")
+
+// read reads a line, and gives it an id made of the file's name, its number and its content if it has none: so the same file again is
+// the same jobs.
+func read(name string, text inputfile.Text) (Line, string, error) {
+	switch {
+	case text.Long:
+		return Line{}, "", fmt.Errorf("more than %d bytes, which is the limit of a submission", makegood.MaxPayloadBytes+maxAround)
+	case len(text.Bytes) == 0:
+		return Line{}, "", errBlank
+	}
+	value, err := canonical.JSON(text.Bytes)
+	if err != nil {
+		return Line{}, "", fmt.Errorf("not strict JSON: %w", err)
+	}
+	s, err := decode(text.Bytes)
+	if err != nil {
+		return Line{}, "", err
+	}
+	hash := canonical.Hash(value)
+	if s.ID == "" {
+		s.ID = fmt.Sprintf("%s-%d-%s", stem(name), text.Number, hash[:hashDigits])
+	}
+	return Line{text.Number, s}, hash, nil
+}
+
+// stem is as much of a file's name as an id may have in it.
+func stem(name string) string {
+	name = filepath.Base(name)
+	name = strings.TrimSuffix(name, filepath.Ext(name))
+	name = strings.Map(func(r rune) rune {
+		if makegood.CheckJobID(string(r)) != nil {
+			return '-'
+		}
+		return r
+	}, name)
+	return name[:min(len(name), maxStem)]
+}
+
+// field is a field of a line, and how it is read.
+type field struct {
+	name string
+	want string
+	into func(s *makegood.Submission) any
+}
+
+// fields are those that a line may have: those of a submission at the API.
+var fields = []field{
+	{"id", "a text", func(s *makegood.Submission) any { return &s.ID }},
+	{"workflow", "a text", func(s *makegood.Submission) any { return &s.Workflow }},
+	{"input", "JSON", func(s *makegood.Submission) any { return &s.Input }},
+	{"startAt", "a time as in RFC 3339, such as 2026-01-31T09:00:00Z", func(s *makegood.Submission) any { return &s.StartAt }},
+	{"replyTo", "a text", func(s *makegood.Submission) any { return &s.ReplyTo }},
+}
+
+// decode reads an object whose fields are exactly these.
+func decode(text []byte) (s makegood.Submission, err error) {
+	var given map[string]json.RawMessage
+	if err := json.Unmarshal(text, &given); err != nil || given == nil {
+		return s, errors.New("want an object with workflow, input and, better, id")
+	}
+	var known []string
+	for _, f := range fields {
+		known = append(known, f.name)
+		value, there := given[f.name]
+		delete(given, f.name)
+		if !there {
+			continue
+		}
+		if err := json.Unmarshal(value, f.into(&s)); err != nil {
+			return s, fmt.Errorf("%s: want %s", f.name, f.want)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		return s, fmt.Errorf("there is no field %.40q; there are %s", name, strings.Join(known, ", "))
+	}
+	return s, check(s)
+}
+
+// check says what is wrong with a submission, whatever workflow it is of.
+func check(s makegood.Submission) error {
+	if s.ID != "" {
+		if err := makegood.CheckJobID(s.ID); err != nil {
+			return fmt.Errorf("id %w", err)
+		}
+	}
+	if err := makegood.WorkflowName.Check(s.Workflow); err != nil {
+		return fmt.Errorf("workflow: %w", err)
+	}
+	switch {
+	case s.Input == nil:
+		return errors.New("input is missing; null is an input")
+	case len(s.Input) > makegood.MaxPayloadBytes:
+		return fmt.Errorf("input has %d bytes, the limit is %d", len(s.Input), makegood.MaxPayloadBytes)
+	}
+	return nil
+}
