@@ -29,13 +29,13 @@ type target struct {
 	state makegood.ProcessState
 }
 
-// filterFlags are the filters of list, at a verb.
-type filterFlags struct {
+// targetFlags are the filters of list, at a verb.
+type targetFlags struct {
 	state, workflow string
 	paused          bool
 }
 
-func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
+func (f *targetFlags) add(cmd *cobra.Command, o *remote) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.state, "state", "", fmt.Sprintf("all jobs in this `state`: %v", makegood.ProcessStates()))
 	flags.StringVar(&f.workflow, "workflow", "", "all jobs of this `workflow`")
@@ -46,7 +46,7 @@ func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
 }
 
 // given returns the first filter that is given; empty: none.
-func (f *filterFlags) given(cmd *cobra.Command) string {
+func (f *targetFlags) given(cmd *cobra.Command) string {
 	for _, name := range []string{"state", "workflow", "paused"} {
 		if cmd.Flags().Changed(name) {
 			return "--" + name
@@ -55,7 +55,7 @@ func (f *filterFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
-func (f *filterFlags) read() (client.Filter, error) {
+func (f *targetFlags) read() (client.Filter, error) {
 	state, err := stateOf(f.state)
 	return client.Filter{State: state, Workflow: f.workflow, Paused: f.paused}, err
 }
