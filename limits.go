@@ -140,6 +140,21 @@ const (
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
 
+	// MaxHolds is how many agents and workflows may be paused at once.
+	MaxHolds = 100
+	// MaxHoldReasonBytes is how much is kept of why one was paused, and MaxHoldByBytes of who did it.
+	MaxHoldReasonBytes = 512
+	MaxHoldByBytes     = 256
+	// HoldsFresh is how old what a busy process knows of holds may be.
+	HoldsFresh = 5 * time.Second
+	// ResumeFirst is how many jobs go on in the first ResumeEvery after what held them was resumed; then twice as many,
+	// and so on, up to MaxResume.
+	ResumeFirst = 60
+	ResumeEvery = time.Minute
+	MaxResume   = 10_000
+	// MaxRelease is how long a release looks for jobs that it has not found. What is left then goes on by its own key.
+	MaxRelease = 24 * time.Hour
+
 	// LeaveFor is how long a message stays hidden at first that is left to a newer release; it doubles each time, up to
 	// MaxLeaveFor, the longest delay of SQS.
 	LeaveFor    = time.Minute

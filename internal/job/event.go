@@ -54,6 +54,11 @@ type StepWaiting struct {
 	Deadline time.Time
 }
 
+// StepHeld: an agent's reply. It has not begun the attempt, because somebody has paused it.
+type StepHeld struct {
+	Reply
+}
+
 // StepCompleted: somebody or something outside says how a step has ended.
 type StepCompleted struct {
 	Place
@@ -152,6 +157,7 @@ func (Submitted) isEvent()       {}
 func (StepSucceeded) isEvent()   {}
 func (StepFailed) isEvent()      {}
 func (StepWaiting) isEvent()     {}
+func (StepHeld) isEvent()        {}
 func (StepCompleted) isEvent()   {}
 func (WaitExtended) isEvent()    {}
 func (Settled) isEvent()         {}
@@ -170,6 +176,9 @@ func (Submitted) Cause() string { return "submit" }
 
 // Cause is STEP#ATTEMPT: an attempt has one reply.
 func (r Reply) Cause() string { return fmt.Sprintf("%s#%d", r.Step, r.Attempt) }
+
+// Cause is held:STEP#ATTEMPT. The attempt may have another reply later.
+func (e StepHeld) Cause() string { return "held:" + e.Reply.Cause() }
 
 // Cause is completed:STEP/ROUND:NAME, with /undo behind the round of an undo. NAME is that of the asking, or of what was
 // answered.

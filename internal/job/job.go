@@ -33,6 +33,12 @@ type Job struct {
 	Desired      makegood.ProcessState `json:"desired"`
 	// PausedAt is set while the job is paused, a desire that keeps the state under it.
 	PausedAt time.Time `json:"pausedAt,omitzero"`
+	// HeldBy is what holds the job while it is paused ("agent payments", "workflow order": Hold.String), and HeldReason who
+	// paused that, and why. Empty: a person has paused the job itself.
+	HeldBy     string `json:"heldBy,omitempty"`
+	HeldReason string `json:"heldReason,omitempty"`
+	// PausedToo: a person has paused the job itself while it was held. It stays paused when what holds it is resumed.
+	PausedToo bool `json:"pausedToo,omitempty"`
 	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
 	Reason string `json:"reason,omitempty"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.

@@ -11,6 +11,9 @@ import (
 // openAttempt makes the next attempt of an activity that rests: its number has never been used, and never will be again.
 func (t *turn) openAttempt(at side) {
 	a := t.activity(at)
+	if t.holds(at, t.waitedFrom(at)) {
+		return
+	}
 	if t.waitsByItself(at) {
 		// What it waits for is a fact, for which it is asked like a step that begins.
 		t.rest(a, job.NotStarted)
@@ -23,6 +26,15 @@ func (t *turn) openAttempt(at side) {
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
 	a.LookAt = t.nextLook(at)
+	t.opened = append(t.opened, at)
+}
+
+// waitedFrom is since when the next attempt of an activity is due.
+func (t *turn) waitedFrom(at side) time.Time {
+	if a := t.activity(at); a.State == job.Backoff {
+		return earlier(a.At, t.now)
+	}
+	return t.now
 }
 
 // number gives an activity the number of its next attempt. It reports whether it may have one.

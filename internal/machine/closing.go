@@ -63,6 +63,8 @@ func (t *turn) look(at side) {
 	case !known:
 	case found.Finding == job.FoundHeld && !t.lie(at, found) && t.now.Before(found.Claim.CompleteBy):
 		t.held(at, found.Claim)
+	case found.Finding == job.FoundOpen && t.holds(at, a.Opened()):
+		// Its end is asked for with all that is out.
 	case found.Finding == job.FoundOpen && !passed(a.Opened().Add(makegood.MaxUnclaimed), t.now):
 		if a.Closing {
 			// Who asked for its end did not ask for its task. It is looked at as if nobody had.

@@ -13,6 +13,11 @@ import (
 // the key that the Supervisor saw is still the one stored, and has passed. An audit may have seen none, of a job that
 // must have one, or one that is too late, of a job that stands still: then the job is looked at, and gets one that is right.
 func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
+	if t.free() && (e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy)) {
+		// What held it does so no more. That it is still paused is all that keeps it.
+		t.release()
+		return Verdict{Kind: Applied}
+	}
 	stands := ""
 	if e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy) && t.now.Before(e.Key) {
 		stands = t.standing()
@@ -34,6 +39,12 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 			t.announce(true, false)
 		}
 		t.job.RemindAt = t.now.Add(makegood.FarKey)
+	}
+	if _, on := t.heldWorkflow(); on {
+		t.hold() // Before anything is taken for late: its times have stood still.
+	}
+	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
+		t.heldUp()
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
 		// What is out is given up by this. That must be saved before it is closed, so nothing of it is due now.

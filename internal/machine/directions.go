@@ -32,6 +32,9 @@ func through(s job.ActivityState) bool { return s == job.Done || s == job.Skippe
 
 // start opens the first attempt of a step or undo, if its expressions allow it.
 func (t *turn) start(at side) {
+	if t.holds(at, t.now) {
+		return
+	}
 	want := Want{Step: t.name(at), Undo: at.undo}
 	fact, ok := t.facts.Values[want]
 	switch {

@@ -46,6 +46,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	}
 	if len(t.wants) == 0 {
 		t.advance()
+		t.hold()
 	}
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}
@@ -69,6 +70,9 @@ func (t *turn) touch() {
 	}
 	t.job.Incarnation = max(t.job.Incarnation, t.facts.Incarnation)
 	t.job.Needs = max(t.job.Needs, t.needs())
+	if !t.job.Paused() {
+		t.notHeld()
+	}
 }
 
 // turn is one decision under way. job is its own copy.
@@ -83,6 +87,10 @@ type turn struct {
 	wants   []Want
 	asks    []Ask
 	entries []job.Entry
+
+	// opened are the sides of which an attempt was made. holding is what the job is to be held by.
+	opened  []side
+	holding *job.Hold
 
 	// farKey: something began to wait, and may do so for long. overdueWait: the deadline of a wait has ended it.
 	farKey, overdueWait bool
@@ -103,6 +111,8 @@ func (t *turn) apply(event job.Event) Verdict {
 		return t.failed(e)
 	case job.StepWaiting:
 		return t.waiting(e)
+	case job.StepHeld:
+		return t.stepHeld(e)
 	case job.StepCompleted:
 		return t.completed(e)
 	case job.WaitExtended:
@@ -135,7 +145,7 @@ func (t *turn) apply(event job.Event) Verdict {
 // begin notes that the job is under way: something other than a request has happened to it.
 func (t *turn) begin(event job.Event) {
 	switch event.(type) {
-	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Settled, job.Submitted, job.AttemptClosed:
+	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Settled, job.Submitted, job.AttemptClosed, job.StepHeld:
 		return
 	case job.StepCompleted:
 		if t.early() {

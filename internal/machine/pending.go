@@ -53,6 +53,8 @@ func forged(j job.Job, event job.Event) bool {
 		return !Genuine(j, e.Reply)
 	case job.StepWaiting:
 		return !Genuine(j, e.Reply)
+	case job.StepHeld:
+		return !Genuine(j, e.Reply)
 	case job.StepCompleted:
 		return e.Token != "" && !GenuineCompletion(j, e.Place)
 	default:

@@ -144,16 +144,9 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 		t.newRound()
 		t.renewDeadline()
 	case Pauses:
-		if t.job.Paused() {
-			return Verdict{Kind: Duplicate, Reason: "it is paused"}
-		}
-		t.closeOpen()
-		t.job.PausedAt = t.now
+		return t.pause()
 	case Resumes:
-		if !t.job.Paused() {
-			return Verdict{Kind: Refused, Reason: "it is not paused"}
-		}
-		t.resume()
+		return t.unpause()
 	case MovesStart:
 		return t.reschedule(e.StartAt)
 	case Already:

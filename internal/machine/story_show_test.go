@@ -38,7 +38,7 @@ func (s *story) describe() []string {
 		job += ", wanted " + string(j.Desired)
 	}
 	if j.Paused() {
-		job += ", paused"
+		job += ", paused" + s.heldBy()
 	}
 	if j.Round > 1 {
 		job += fmt.Sprintf(", round %d", j.Round)

@@ -94,6 +94,7 @@ type story struct {
 	random     uint64
 	period     time.Duration
 	run        int
+	holds      job.Holds
 	facts      map[machine.Want]machine.Fact
 	// items are the claim items by agent and step, tasks what was sent first of each attempt.
 	items map[string]store.ClaimItem
@@ -175,6 +176,10 @@ func (s *story) do(line string) string {
 			fact.Until = s.start.Add(s.duration(until).Std())
 		}
 		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo"), Ready: a.has("ready")}] = fact
+	case "hold":
+		s.hold(a)
+	case "release":
+		s.release(a)
 	case "restart":
 		s.run++
 	case "lose":
@@ -300,6 +305,8 @@ func (s *story) event(verb string, a args) job.Event {
 		return job.NotHeard{Seq: s.number(a.or("seq", strconv.Itoa(s.unheard())))}
 	case "submitted":
 		return job.Submitted{}
+	case "held":
+		return job.StepHeld{Reply: s.reply(a)}
 	}
 	if slices.Contains(makegood.Verbs(), makegood.Verb(verb)) {
 		s.requests++
@@ -370,7 +377,7 @@ func (s *story) known() machine.Facts {
 	}
 	return machine.Facts{
 		Random: s.random, Values: values, Found: map[machine.Ask]job.Found{},
-		Secret: []byte("sixteen bytes ok"), Period: s.period, Incarnation: s.run,
+		Secret: []byte("sixteen bytes ok"), Period: s.period, Held: s.holds, Incarnation: s.run,
 	}
 }
 

@@ -59,6 +59,8 @@ type Facts struct {
 	// Values are the facts about expressions that were asked for, Found those about claims.
 	Values map[Want]Fact
 	Found  map[Ask]job.Found
+	// Held are the agents and workflows that are paused.
+	Held job.Holds
 	// Secret is makegood.SecretBytes random bytes, for a job that has none.
 	Secret []byte
 	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.

@@ -172,8 +172,10 @@ type Index interface {
 // Entry is a job or a schedule in the index.
 type Entry struct {
 	CompleteBy time.Time
-	// Job is the job's id; empty for a schedule, of which Schedule is the name.
+	// Job is the job's id; empty for a schedule, of which Schedule is the name, and for what is held.
 	Job, Schedule string
+	// Holds: it is not of a job, but of the holds, of which one is being released (package store's Holds).
+	Holds bool
 }
 
 // Payloads keeps inputs and outputs that are too large for the hot item, in the job's partition.

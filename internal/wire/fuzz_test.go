@@ -53,6 +53,8 @@ func sendable(t *testing.T, body string) {
 func FuzzIncoming(f *testing.F) {
 	f.Add(`{"v":1,"type":"Submitted","job":"j"}`)
 	f.Add(`{"v":1,"type":"ScheduleDue","schedule":"s","key":"9999-12-31T23:59:59-01:00"}`)
+	f.Add(`{"v":1,"type":"HoldsDue","key":"9999-12-31T23:59:59-01:00"}`)
+	f.Add(`{"v":1,"type":"StepHeld","job":"j","step":"s","attempt":1,"token":"1.x"}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		in, err := DecodeIncoming(body)
 		if errors.Is(err, ErrNewer) {
@@ -72,6 +74,8 @@ func FuzzIncoming(f *testing.F) {
 		switch {
 		case in.Submit != nil:
 			written, err = EncodeSubmit(*in.Submit)
+		case in.HoldsDue != nil:
+			written, err = EncodeHoldsDue(*in.HoldsDue)
 		case in.Schedule != nil:
 			written, err = EncodeScheduleDue(*in.Schedule)
 		default:

@@ -20,8 +20,8 @@ var errNewerDeadline = fmt.Errorf("%w: a deadline", ErrNewer)
 
 // known are the types of message that this release knows. One of them where it does not belong is poison.
 var known = []string{
-	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, typeScheduleDue, TypeSubmit,
-	typeStepWaiting, typeStepCompleted, typeWaitExtended,
+	typeTask, typeSecretTask, typeSubmitted, typeStepSucceeded, typeStepFailed, typeDeadlinePassed, typeScheduleDue, typeHoldsDue, TypeSubmit,
+	typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended,
 	typeAnnouncement, typeAgentSilent, typeQuestion, "Quarantined",
 }
 
@@ -45,7 +45,7 @@ func judge(h head, types []string) error {
 		return poison("type %.80q, want %s", h.Type, wellFormed)
 	case slices.Contains(inner, h.Type):
 		return poison("type %q never crosses a queue", h.Type)
-	case h.V > Version && (h.Type == typeDeadlinePassed || h.Type == typeScheduleDue):
+	case h.V > Version && (h.Type == typeDeadlinePassed || h.Type == typeScheduleDue || h.Type == typeHoldsDue):
 		return fmt.Errorf("%w: version %d, want %d", errNewerDeadline, h.V, Version)
 	case h.V > Version:
 		return newer("version %d, want %d", h.V, Version)

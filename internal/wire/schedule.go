@@ -40,3 +40,23 @@ func decodeScheduleDue(body string) (ScheduleDue, error) {
 	}
 	return due, nil
 }
+
+type holdsDue struct {
+	head
+	Key time.Time `json:"key"`
+}
+
+// EncodeHoldsDue writes the hint that jobs which were held are to go on, and the key that was seen. Whoever gets it looks at
+// the holds, so it is worth nothing to who makes it up.
+func EncodeHoldsDue(key time.Time) (string, error) {
+	return encode(holdsDue{head{Version, typeHoldsDue}, key})
+}
+
+// decodeHoldsDue reads what EncodeHoldsDue writes. ErrPoison, ErrNewer.
+func decodeHoldsDue(body string) (time.Time, error) {
+	var m holdsDue
+	if err := decode(body, &m, typeHoldsDue); err != nil {
+		return time.Time{}, err
+	}
+	return instant("key", m.Key)
+}

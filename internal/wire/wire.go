@@ -40,10 +40,12 @@ const (
 	typeStepSucceeded  = "StepSucceeded"
 	typeStepFailed     = "StepFailed"
 	typeStepWaiting    = "StepWaiting"
+	typeStepHeld       = "StepHeld"
 	typeStepCompleted  = "StepCompleted"
 	typeWaitExtended   = "WaitExtended"
 	typeDeadlinePassed = "DeadlinePassed"
 	typeScheduleDue    = "ScheduleDue"
+	typeHoldsDue       = "HoldsDue"
 )
 
 // head is what every message begins with.
@@ -142,6 +144,8 @@ type Incoming struct {
 	Submit *Submit
 	// Schedule is set by the hint that a schedule is due, and nothing else then.
 	Schedule *ScheduleDue
+	// HoldsDue is set, and nothing else then, by the hint that jobs which were held are to go on: the key that was seen.
+	HoldsDue *time.Time
 	// Repeats: with ErrNewer, whoever sent this says it again as long as it is so. To leave it would multiply it.
 	Repeats bool
 }
@@ -157,6 +161,12 @@ func DecodeIncoming(body string) (Incoming, error) {
 			return Incoming{Repeats: errors.Is(err, errNewerDeadline)}, err
 		}
 		return Incoming{Schedule: &due}, nil
+	case typeHoldsDue:
+		key, err := decodeHoldsDue(body)
+		if err != nil {
+			return Incoming{Repeats: errors.Is(err, errNewerDeadline)}, err
+		}
+		return Incoming{HoldsDue: &key}, nil
 	default:
 		// Whatever is wrong with it, this says best.
 		job, e, err := DecodeEvent(body)
@@ -167,7 +177,7 @@ func DecodeIncoming(body string) (Incoming, error) {
 // typeOf returns the type of a message that may be no event; empty for one that must be, which is not read twice.
 func typeOf(body string) string {
 	var kind head
-	if !strings.Contains(body, TypeSubmit) && !strings.Contains(body, typeScheduleDue) || json.Unmarshal([]byte(body), &kind) != nil {
+	if !strings.Contains(body, TypeSubmit) && !strings.Contains(body, typeScheduleDue) && !strings.Contains(body, typeHoldsDue) || json.Unmarshal([]byte(body), &kind) != nil {
 		return ""
 	}
 	return kind.Type
@@ -288,6 +298,9 @@ func EncodeEvent(id string, e job.Event) (string, error) {
 	case job.StepWaiting:
 		m.Type, m.Deadline = typeStepWaiting, e.Deadline
 		m.reply(e.Reply)
+	case job.StepHeld:
+		m.Type = typeStepHeld
+		m.reply(e.Reply)
 	case job.StepCompleted:
 		m.Type, m.Completion, m.Request, m.Output = typeStepCompleted, e.Token, e.Request, e.Output.Inline
 		if e.Error != nil {
@@ -310,7 +323,7 @@ func (m *event) reply(r job.Reply) {
 // DecodeEvent reads what EncodeEvent writes. ErrPoison, ErrNewer.
 func DecodeEvent(body string) (id string, e job.Event, err error) {
 	var m event
-	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepCompleted, typeWaitExtended, typeDeadlinePassed); err != nil {
+	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended, typeDeadlinePassed); err != nil {
 		return "", nil, err
 	}
 	if m.Type == typeStepCompleted || m.Type == typeWaitExtended {
@@ -322,7 +335,7 @@ func DecodeEvent(body string) (id string, e job.Event, err error) {
 	switch m.Type {
 	case typeSubmitted:
 		return m.Job, job.Submitted{}, nil
-	case typeStepSucceeded, typeStepFailed, typeStepWaiting:
+	case typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld:
 		return decodeReply(m)
 	case typeDeadlinePassed:
 		return m.Job, job.DeadlinePassed{Key: makegood.Instant(m.Key)}, nil
@@ -353,43 +366,14 @@ func decodeReply(m event) (string, job.Event, error) {
 		deadline, err := instant("deadline", m.Deadline)
 		return m.Job, job.StepWaiting{Reply: reply, Deadline: deadline}, err
 	}
+	if m.Type == typeStepHeld {
+		return m.Job, job.StepHeld{Reply: reply}, nil
+	}
 	if m.Error == nil {
 		return "", nil, poison("StepFailed without an error")
 	}
 	return m.Job, job.StepFailed{Reply: reply, Error: m.failure()}, nil
 }
-
-// decodeCompletion reads what whoever holds a completion token says. The job is the one that the token names.
-func decodeCompletion(m event) (string, job.Event, error) {
-	id, place, err := job.ReadCompletionToken(m.Completion)
-	switch {
-	case errors.Is(err, job.ErrLaterCompletionToken):
-		return "", nil, fmt.Errorf("%w: %w", ErrNewer, err)
-	case err != nil:
-		return "", nil, poison("completion: %v", err)
-	case m.Job != "" && m.Job != id:
-		return "", nil, poison("the completion token is of job %.40q, and the message names %.40q", id, m.Job)
-	case len(m.Output) > makegood.MaxPayloadBytes:
-		return "", nil, poison("output of %d bytes, the limit is %d", len(m.Output), makegood.MaxPayloadBytes)
-	case len(m.Request) > makegood.MaxRequestBytes:
-		return "", nil, poison("request has %d bytes, the limit is %d", len(m.Request), makegood.MaxRequestBytes)
-	}
-	if m.Type == typeWaitExtended {
-		until, err := instant("deadline", m.Deadline)
-		return id, job.WaitExtended{Place: place, Until: until}, err
-	}
-	e := job.StepCompleted{Place: place, Request: m.Request, By: ByToken}
-	if m.Error == nil {
-		e.Output = Inline(m.Output)
-		return id, e, nil
-	}
-	failure := m.failure()
-	e.Error = &failure
-	return id, e, nil
-}
-
-// ByToken is who completed a step where nothing is known of them but that they hold its completion token.
-const ByToken = "completion token"
 
 // instant reads a time that JSON can write again.
 func instant(name string, t time.Time) (time.Time, error) {

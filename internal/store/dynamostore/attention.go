@@ -27,14 +27,18 @@ const (
 )
 
 // attention returns the value of Attention: what a job waits as, its birth, and its id, so that no two are
-// the same and the order is that of birth. Nothing in it changes while the job waits, so no save of a
-// waiting job moves it in the index. Empty: the job waits for nobody.
+// the same and the order is that of birth; and what holds it, if it is held. Nothing in it changes while the job waits, so
+// no save of a waiting job moves it in the index. Empty: the job waits for nobody.
 func attention(j job.Job) string {
 	switch {
 	case j.ProcessState == makegood.Error:
 		return attentionOf(waitsInError, j.CreatedAt.UnixMilli(), j.ID)
 	case j.Paused() && !j.ProcessState.Finished():
-		return attentionOf(waitsPaused, j.CreatedAt.UnixMilli(), j.ID)
+		waits := attentionOf(waitsPaused, j.CreatedAt.UnixMilli(), j.ID)
+		if hold := store.HeldName(j); hold != "" {
+			waits += "#" + hold
+		}
+		return waits
 	default:
 		return ""
 	}
@@ -127,13 +131,13 @@ func entryOf(it item) (cursor, error) {
 	if err != nil {
 		return cursor{}, err
 	}
-	parts := strings.SplitN(asText(it[attrAttention]), "#", 3)
+	parts := strings.SplitN(asText(it[attrAttention]), "#", 4)
 	if len(parts) < 3 {
 		return cursor{}, nil
 	}
 	var birth int64
 	_, _ = fmt.Sscanf(parts[1], "%d", &birth) // of a value that is not ours, the birth is 0
-	e := cursor{key: birth, job: parts[2]}
+	e := cursor{key: birth, job: parts[2]}    // behind them is what holds it
 	if ours && e.job == jobOf(it) {
 		e.sort = sortJob
 	}

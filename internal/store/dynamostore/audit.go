@@ -47,7 +47,7 @@ func (s *Store) AuditPage(ctx context.Context, page string, limit int) ([]store.
 		if _, err := ofAJob(it); err != nil {
 			return nil, "", fmt.Errorf("audit: %w", err)
 		}
-		if isSchedule(it) {
+		if isSchedule(it) || isHolds(it) {
 			continue
 		}
 		jobs = append(jobs, s.audited(it))

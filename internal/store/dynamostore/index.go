@@ -64,7 +64,10 @@ func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.E
 // indexKey is where an entry stands in the index, or would stand.
 func (s *Store) indexKey(shard int, e store.Entry) item {
 	key := hotKey(e.Job)
-	if e.Schedule != "" {
+	switch {
+	case e.Holds:
+		key = holdsKey()
+	case e.Schedule != "":
 		key = scheduleKey(e.Schedule)
 	}
 	key[attrShard], key[attrCompleteBy] = number(s.shardNumber(shard)), instant(e.CompleteBy)
@@ -89,6 +92,8 @@ func (s *Store) queryIndex(ctx context.Context, shard int, now time.Time, from i
 		switch ours, err := ofAJob(it); {
 		case err != nil:
 			return nil, nil, err
+		case isHolds(it):
+			entries = append(entries, store.Entry{CompleteBy: asTime(it[attrCompleteBy]), Holds: true})
 		case isSchedule(it):
 			entries = append(entries, store.Entry{CompleteBy: asTime(it[attrCompleteBy]), Schedule: asText(it[attrSK])})
 		case ours:

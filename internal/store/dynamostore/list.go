@@ -63,7 +63,7 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 	for range listRequests {
 		var from item
 		if at.job != "" {
-			from = s.indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job, Schedule: at.sort})
+			from = s.indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job, Schedule: at.sort, Holds: at.job == HoldsPK})
 		}
 		entries, next, err := s.queryIndex(ctx, at.shard, time.UnixMilli(endOfTime), from, min(limit-len(jobs), maxBatchGet))
 		if err != nil {
@@ -84,6 +84,9 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 			if isSchedule(next) {
 				at.sort = asText(next[attrSK])
 			}
+			if isHolds(next) {
+				at.job, at.sort = HoldsPK, sortHolds
+			}
 		case at.shard+1 < s.Shards():
 			at = cursor{shard: at.shard + 1}
 		default:
@@ -99,7 +102,7 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 // look reads what a list shows of the jobs of entries, in their order; those that are gone, it leaves
 // out.
 func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed, error) {
-	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Schedule != "" })
+	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Schedule != "" || e.Holds })
 	if len(entries) == 0 {
 		return nil, nil
 	}

@@ -211,6 +211,8 @@ func (d *decoder) tail(f *field) bool {
 		j.NextRoundAt = f.time(d.epoch)
 	case jobHistoryCount:
 		j.History.Count = f.int()
+	case jobPausedToo:
+		j.PausedToo = f.flag()
 	default:
 		return false
 	}
@@ -243,6 +245,10 @@ func (d *decoder) texts(f *field) bool {
 		j.History.Head = f.text()
 	case jobHistoryFirsts:
 		j.History.Firsts = f.text()
+	case jobHeldBy:
+		j.HeldBy = f.text()
+	case jobHeldReason:
+		j.HeldReason = f.text()
 	default:
 		return false
 	}

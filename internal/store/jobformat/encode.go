@@ -103,6 +103,9 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.int(jobHistoryCount, j.History.Count)
 	e.text(jobHistoryHead, j.History.Head)
 	e.text(jobHistoryFirsts, j.History.Firsts)
+	e.text(jobHeldBy, j.HeldBy)
+	e.text(jobHeldReason, j.HeldReason)
+	e.flag(jobPausedToo, j.PausedToo)
 	e.kept(j.Kept)
 }
 

@@ -46,6 +46,9 @@ const (
 	jobHistoryCount  = 42
 	jobHistoryHead   = 43
 	jobHistoryFirsts = 44
+	jobHeldBy        = 55
+	jobHeldReason    = 56
+	jobPausedToo     = 57
 
 	stepIndex = 1
 

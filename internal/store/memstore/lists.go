@@ -12,22 +12,26 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// The shards: of the keys of jobs, and of those of schedules.
+// The shards: of the keys of jobs, of those of schedules, and of that of what is held.
 const (
 	jobShard = iota
 	scheduleShard
+	holdsShard
 	shards
 )
 
-// Shards is 2: one of jobs, one of schedules.
+// Shards is 3: one of jobs, one of schedules, one of what is held.
 func (s *Store) Shards() int { return shards }
 
 // Due lists what is overdue; see store.Index. It does not lag.
 func (s *Store) Due(_ context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if shard == scheduleShard {
+	switch shard {
+	case scheduleShard:
 		return Due(s.scheduleKeys(), now, after, limit), nil
+	case holdsShard:
+		return Due(s.holdsKey(), now, after, limit), nil
 	}
 	return Due(s.keys(), now, after, limit), nil
 }

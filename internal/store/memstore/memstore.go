@@ -21,6 +21,7 @@ var _ interface {
 	store.Auditor
 	store.Places
 	store.Schedules
+	store.Holds
 } = (*Store)(nil)
 
 // Store is a store.Store, and whatever else a store may be.
@@ -45,6 +46,7 @@ type Store struct {
 	leases      map[string]store.Lease
 	places      map[string]string
 	schedules   map[string]store.Scheduled
+	held        store.Held
 }
 
 // item is a job as it is stored, or one that cannot be decoded.

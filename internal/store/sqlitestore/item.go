@@ -12,6 +12,8 @@ type item struct {
 	row int64
 	// job is all of it; of one that was not in memory ID, Rev and CompleteBy, which is what the conditions look at.
 	job job.Job
+	// held is what the row says that the job stands still for.
+	held string
 }
 
 // stored returns the job as the conditions look at it: the zero job where there is none.
@@ -22,16 +24,16 @@ func (it *item) stored() job.Job {
 	return it.job
 }
 
-const selectHead = `SELECT row, rev, complete_by FROM jobs WHERE id = ?`
+const selectHead = `SELECT row, rev, complete_by, held_by FROM jobs WHERE id = ?`
 
 // readHead reads what the conditions of a write look at; nil when there is no such job.
 func readHead(c *conn, id string) (*item, error) {
-	row := make([]driver.Value, 3)
+	row := make([]driver.Value, 4)
 	found, err := c.one(selectHead, row, id)
 	if err != nil || !found {
 		return nil, err
 	}
-	return &item{row: asInt(row[0]), job: job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}}, nil
+	return &item{row: asInt(row[0]), job: job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}, held: asText(row[3])}, nil
 }
 
 // cache keeps the jobs that were written last, as they were answered: decoding a job costs more than

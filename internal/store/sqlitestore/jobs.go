@@ -21,7 +21,7 @@ const (
 	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, complete_by = ?, finished_at = ?
 		WHERE row = ?`
 	selectParked = `SELECT row, rev, complete_by, data FROM jobs WHERE id = ?`
-	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL WHERE row = ?`
+	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL WHERE row = ?`
 )
 
 // pack makes a job ready to be stored, apart from what the caller holds, and outside the writer, whose time is the
@@ -61,7 +61,10 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g.leave(&item{row: row, job: j})
+	if err := g.markHeld(row, "", j); err != nil {
+		return nil, err
+	}
+	g.leave(&item{row: row, job: j, held: store.HeldName(j)})
 	g.durable = true
 	return nil, nil
 }
@@ -103,10 +106,13 @@ func (g *group) save(change store.Change, data []byte) (answer, err error) {
 	} else {
 		err = g.exec(saveJob, append(args, it.row)...)
 	}
+	if err == nil {
+		err = g.markHeld(it.row, it.held, j)
+	}
 	if err != nil {
 		return nil, err
 	}
-	g.leave(&item{row: it.row, job: j})
+	g.leave(&item{row: it.row, job: j, held: store.HeldName(j)})
 	g.durable = true
 	return nil, nil
 }

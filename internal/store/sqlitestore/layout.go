@@ -11,7 +11,7 @@ import (
 const (
 	// schemaVersion is the layout of the file that this release writes. It opens those of older releases from
 	// firstVersion on, and those of newer ones that say so.
-	schemaVersion = 5
+	schemaVersion = 6
 	// firstVersion is the first that goes on in later releases: jobs are stored as internal/store/jobformat has them.
 	firstVersion = 4
 	// readableFrom is the oldest release, by its schemaVersion, that works on a file of this layout: raised only by a
@@ -45,6 +45,15 @@ func ourLayout() layout {
 			`CREATE INDEX schedules_due ON schedules(complete_by, name) WHERE complete_by IS NOT NULL`,
 			`ALTER TABLE claims ADD COLUMN progress TEXT NOT NULL DEFAULT ''`,
 			`ALTER TABLE claims ADD COLUMN progress_at INTEGER`,
+		}},
+		{version: 6, statements: []string{
+			`CREATE TABLE holds(
+				one         INTEGER PRIMARY KEY CHECK (one = 1),
+				rev         INTEGER NOT NULL,
+				complete_by INTEGER,
+				data        BLOB NOT NULL) STRICT`,
+			`ALTER TABLE jobs ADD COLUMN held_by TEXT`,
+			`CREATE INDEX jobs_held ON jobs(held_by) WHERE held_by IS NOT NULL`,
 		}},
 	}}
 }

@@ -28,12 +28,12 @@ const corpus = "testdata/format-1/makegood.db"
 
 // The layouts of releases that there are not yet: one that only adds, and one that older programs must not touch.
 func adds() sqlitestore.Layout {
-	return sqlitestore.LayoutOf(6, 4, sqlitestore.Step(6, `ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'nobody'`, `CREATE TABLE tenants(name TEXT)`))
+	return sqlitestore.LayoutOf(7, 4, sqlitestore.Step(7, `ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'nobody'`, `CREATE TABLE tenants(name TEXT)`))
 }
 
 func breaks() sqlitestore.Layout {
 	added := adds()
-	return sqlitestore.LayoutOf(7, 7, append(added.Steps(), sqlitestore.Step(7, `DROP TABLE tenants`))...)
+	return sqlitestore.LayoutOf(8, 8, append(added.Steps(), sqlitestore.Step(8, `DROP TABLE tenants`))...)
 }
 
 // opened opens a file as a release would whose layout this is, and returns what it logged.
@@ -58,7 +58,7 @@ func TestAFileIsBroughtToANewerLayoutAndStillOpenedByTheOlder(t *testing.T) {
 		}
 		check(t, newer.Shut())
 		execSQL(t, path, `UPDATE jobs SET tenant = 'somebody'`)
-		older, log, err := opened(t, path, sqlitestore.LayoutOf(5, 4))
+		older, log, err := opened(t, path, sqlitestore.LayoutOf(6, 4))
 		check(t, err)
 		if !strings.Contains(log, "newer release") {
 			t.Errorf("round %d: the older release said %q", round, log)
@@ -79,9 +79,9 @@ func TestAFileThatAnOlderProgramMustNotOpenIsRefused(t *testing.T) {
 	s, _, err := opened(t, path, breaks())
 	check(t, err)
 	check(t, s.Shut())
-	for _, layout := range []sqlitestore.Layout{sqlitestore.LayoutOf(5, 4), adds()} {
+	for _, layout := range []sqlitestore.Layout{sqlitestore.LayoutOf(6, 4), adds()} {
 		_, _, err := opened(t, path, layout)
-		if err == nil || !strings.Contains(err.Error(), "schema version 7") || !strings.Contains(err.Error(), fmt.Sprint("knows version ", layout.Version())) {
+		if err == nil || !strings.Contains(err.Error(), "schema version 8") || !strings.Contains(err.Error(), fmt.Sprint("knows version ", layout.Version())) {
 			t.Errorf("got %v, want an error that names both versions", err)
 		}
 	}
@@ -92,14 +92,14 @@ func TestALayoutIsReachedWholeOrNotAtAll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	s := open(t, sqlitestore.Options{Path: path})
 	check(t, s.Shut())
-	broken := sqlitestore.LayoutOf(7, 4, append(adds().Steps(), sqlitestore.Step(7, `ALTER TABLE nothing ADD COLUMN x`))...)
+	broken := sqlitestore.LayoutOf(8, 4, append(adds().Steps(), sqlitestore.Step(8, `ALTER TABLE nothing ADD COLUMN x`))...)
 	if _, _, err := opened(t, path, broken); err == nil {
 		t.Fatal("got no error from a step that fails")
 	}
-	if got := readText(t, path, `SELECT value FROM meta WHERE key = 'schema'`); got != "5" {
-		t.Errorf("the file has schema version %s, want 5", got)
+	if got := readText(t, path, `SELECT value FROM meta WHERE key = 'schema'`); got != "6" {
+		t.Errorf("the file has schema version %s, want 6", got)
 	}
-	s, log, err := opened(t, path, sqlitestore.LayoutOf(5, 4))
+	s, log, err := opened(t, path, sqlitestore.LayoutOf(6, 4))
 	check(t, err)
 	check(t, s.Shut())
 	if log != "" {
@@ -115,7 +115,7 @@ func TestAReaderSaysWhatAnOlderFileNeeds(t *testing.T) {
 	if err := sqlitestore.CheckReadable(path, adds()); err == nil || !strings.Contains(err.Error(), "start it once on this folder") {
 		t.Errorf("got %v, want an error that says what to do", err)
 	}
-	check(t, sqlitestore.CheckReadable(path, sqlitestore.LayoutOf(5, 4)))
+	check(t, sqlitestore.CheckReadable(path, sqlitestore.LayoutOf(6, 4)))
 }
 
 // The data folder of each release opens, and its jobs are there.

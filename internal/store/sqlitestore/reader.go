@@ -194,14 +194,15 @@ func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]str
 const selectUnfinished = `SELECT id FROM jobs INDEXED BY jobs_unfinished
 	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?`
 
-// The shards: of the keys of jobs, and of those of schedules.
+// The shards: of the keys of jobs, of those of schedules, and of that of what is held.
 const (
 	jobShard = iota
 	scheduleShard
+	holdsShard
 	shards
 )
 
-// Shards is 2: one of jobs, one of schedules.
+// Shards is 3: one of jobs, one of schedules, one of what is held.
 func (r *Reader) Shards() int { return shards }
 
 const selectDue = `SELECT complete_by, id FROM jobs INDEXED BY jobs_due
@@ -213,6 +214,8 @@ func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.
 	case jobShard:
 	case scheduleShard:
 		return r.dueSchedules(ctx, now, after, limit)
+	case holdsShard:
+		return r.dueHolds(ctx, now, after)
 	default:
 		return nil, fmt.Errorf("list due jobs: there is no shard %d", shard)
 	}

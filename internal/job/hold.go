@@ -1,0 +1,62 @@
+package job
+
+import (
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Hold says that an agent or a workflow is paused as a whole: nothing new is sent to the agent, nor for a job of the workflow.
+type Hold struct {
+	Kind makegood.HoldKind `json:"kind"`
+	Name string            `json:"name"`
+	// Since is when it was paused, By who did it, and Reason why, as they said.
+	Since  time.Time `json:"since"`
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	// ReleasedAt is when it was resumed. It holds nothing from then on; the jobs that it held go on little by little.
+	ReleasedAt time.Time `json:"releasedAt,omitzero"`
+	// Next is when the next of them do, Steps how often some did, and Resumed how many were told to.
+	Next    time.Time `json:"next,omitzero"`
+	Steps   int       `json:"steps,omitempty"`
+	Resumed int       `json:"resumed,omitempty"`
+	// ReleasedBy is who resumed it.
+	ReleasedBy string `json:"releasedBy,omitempty"`
+	// Kept is what a later release has stored here; see Job.
+	Kept string `json:"-"`
+}
+
+// String names it: "agent payments", "workflow order".
+func (h Hold) String() string { return HoldName(h.Kind, h.Name) }
+
+// HoldName is how a hold of this kind and name is called.
+func HoldName(kind makegood.HoldKind, name string) string { return string(kind) + " " + name }
+
+// On reports whether it holds anything: it was not resumed.
+func (h Hold) On() bool { return h.ReleasedAt.IsZero() }
+
+// Why says who has paused it, and why.
+func (h Hold) Why() string {
+	var parts []string
+	if h.By != "" {
+		parts = append(parts, "by "+h.By)
+	}
+	if h.Reason != "" {
+		parts = append(parts, h.Reason)
+	}
+	return makegood.Clip(strings.Join(parts, ": "))
+}
+
+// Holds are all that there are, those that are being released included. It is never changed in place.
+type Holds []Hold
+
+// On returns the hold of this name, as String gives it, if it holds anything.
+func (all Holds) On(name string) (Hold, bool) {
+	for _, h := range all {
+		if h.On() && h.String() == name {
+			return h, true
+		}
+	}
+	return Hold{}, false
+}

@@ -1,0 +1,121 @@
+package sqlitestore
+
+import (
+	"context"
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+var _ store.Holds = (*Store)(nil)
+
+// What is held is one row; its key is a shard of the index by itself. Which jobs stand still for it is a column of theirs.
+const (
+	selectHolds = `SELECT rev, complete_by, data FROM holds WHERE one = 1`
+	putHolds    = `INSERT INTO holds(one, rev, complete_by, data) VALUES(1, ?, ?, ?)
+		ON CONFLICT DO UPDATE SET rev = excluded.rev, complete_by = excluded.complete_by, data = excluded.data`
+	holdsColumns = 3
+
+	// A job is older than another whose row comes later.
+	selectHeld = `SELECT id FROM jobs INDEXED BY jobs_held WHERE held_by = ? ORDER BY row LIMIT ?`
+	countHeld  = `SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_held WHERE held_by = ? LIMIT ?)`
+	markHeld   = `UPDATE jobs SET held_by = ? WHERE row = ?`
+)
+
+// PutHolds stores what is held; see store.Holds.
+func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
+	data := store.EncodeHolds(h)
+	err := s.submit(ctx, len(data), func(g *group) (answer, err error) {
+		row := make([]driver.Value, holdsColumns)
+		if _, err := g.conn.one(selectHolds, row); err != nil {
+			return nil, err
+		}
+		next, answer := h.PutOver(store.Held{Rev: asInt(row[0])})
+		if answer != nil {
+			return answer, nil
+		}
+		g.durable = true
+		return nil, g.exec(putHolds, next.Rev, millis(next.Key()), data)
+	})
+	if err != nil {
+		return fmt.Errorf("put holds: %w", err)
+	}
+	return nil
+}
+
+// Holds reads what is held; see store.Holds. It is always sure.
+func (r *Reader) Holds(ctx context.Context, _ bool) (store.Held, error) {
+	row := make([]driver.Value, holdsColumns)
+	var found bool
+	err := r.read(ctx, func(c *conn) (err error) {
+		found, err = c.one(selectHolds, row)
+		return err
+	})
+	if err != nil || !found {
+		return store.Held{}, err
+	}
+	held := store.Held{Rev: asInt(row[0])}
+	held.Holds, err = store.DecodeHolds(asBytes(row[2]))
+	return held, err
+}
+
+// HeldJobs returns jobs that a hold keeps still, oldest first; see store.Holds. It does not lag.
+func (r *Reader) HeldJobs(ctx context.Context, hold string, limit int) ([]string, error) {
+	var ids []string
+	row := make([]driver.Value, 1)
+	err := r.read(ctx, func(c *conn) error {
+		return c.query(selectHeld, []driver.Value{hold, int64(limit)}, row, func() error {
+			ids = append(ids, asText(row[0]))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("jobs held by %s: %w", hold, err)
+	}
+	return ids, nil
+}
+
+// CountHeld counts them; see store.Holds.
+func (r *Reader) CountHeld(ctx context.Context, hold string, most int) (int, error) {
+	row := make([]driver.Value, 1)
+	err := r.read(ctx, func(c *conn) error {
+		_, err := c.one(countHeld, row, hold, int64(most))
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count the jobs held by %s: %w", hold, err)
+	}
+	return int(asInt(row[0])), nil
+}
+
+// dueHolds is Due of the shard of what is held.
+func (r *Reader) dueHolds(ctx context.Context, now time.Time, after store.Entry) ([]store.Entry, error) {
+	row := make([]driver.Value, holdsColumns)
+	err := r.read(ctx, func(c *conn) error {
+		_, err := c.one(selectHolds, row)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("due holds: %w", err)
+	}
+	key := asTime(row[1])
+	if key.IsZero() || key.After(now) || !key.After(after.CompleteBy) {
+		return nil, nil
+	}
+	return []store.Entry{{CompleteBy: key, Holds: true}}, nil
+}
+
+// markHeld notes what a job stands still for, if that is another than before.
+func (g *group) markHeld(row int64, before string, j job.Job) error {
+	switch name := store.HeldName(j); name {
+	case before:
+		return nil
+	case "":
+		return g.exec(markHeld, nil, row)
+	default:
+		return g.exec(markHeld, name, row)
+	}
+}

@@ -1,0 +1,41 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// decodeCompletion reads what whoever holds a completion token says. The job is the one that the token names.
+func decodeCompletion(m event) (string, job.Event, error) {
+	id, place, err := job.ReadCompletionToken(m.Completion)
+	switch {
+	case errors.Is(err, job.ErrLaterCompletionToken):
+		return "", nil, fmt.Errorf("%w: %w", ErrNewer, err)
+	case err != nil:
+		return "", nil, poison("completion: %v", err)
+	case m.Job != "" && m.Job != id:
+		return "", nil, poison("the completion token is of job %.40q, and the message names %.40q", id, m.Job)
+	case len(m.Output) > makegood.MaxPayloadBytes:
+		return "", nil, poison("output of %d bytes, the limit is %d", len(m.Output), makegood.MaxPayloadBytes)
+	case len(m.Request) > makegood.MaxRequestBytes:
+		return "", nil, poison("request has %d bytes, the limit is %d", len(m.Request), makegood.MaxRequestBytes)
+	}
+	if m.Type == typeWaitExtended {
+		until, err := instant("deadline", m.Deadline)
+		return id, job.WaitExtended{Place: place, Until: until}, err
+	}
+	e := job.StepCompleted{Place: place, Request: m.Request, By: ByToken}
+	if m.Error == nil {
+		e.Output = Inline(m.Output)
+		return id, e, nil
+	}
+	failure := m.failure()
+	e.Error = &failure
+	return id, e, nil
+}
+
+// ByToken is who completed a step where nothing is known of them but that they hold its completion token.
+const ByToken = "completion token"
