@@ -36,6 +36,13 @@ type Job struct {
 	NextRoundAt *time.Time `json:"nextRoundAt"`
 	// RequestedBy is who asked for the verb that was granted last: on AWS the ARN of the caller; nil if nobody has.
 	RequestedBy *string `json:"requestedBy"`
+	// HistoryCount is how many entries the job's history has: of a job that goes well, none.
+	HistoryCount int `json:"historyCount"`
+	// History is what did not simply go well, and what somebody asked for, oldest first; empty, too, where payloads
+	// were not asked for. HistoryGaps is where entries are not shown: of a long history the first and the last
+	// hundred are kept.
+	History     []Entry      `json:"history"`
+	HistoryGaps []HistoryGap `json:"historyGaps"`
 	// Input is what was submitted; null where payloads were not asked for.
 	Input json.RawMessage `json:"input"`
 	// Steps are in the order of the workflow.

@@ -58,6 +58,8 @@ const (
 
 	// MaxRequestBytes is how long the name of a request or a completion may be.
 	MaxRequestBytes = 128
+	// MaxWhoBytes is how long the name may be that somebody gives as who asks.
+	MaxWhoBytes = 128
 	// MaxRequests is how many of the requests that were granted last a job remembers by name.
 	MaxRequests = 16
 	// MaxHistoryFirst and MaxHistoryLast are how many of the entries of a job's history are kept, from its beginning and
@@ -192,6 +194,17 @@ func Clip(text string) string {
 		cut--
 	}
 	return text[:cut] + "..."
+}
+
+// CheckWho refuses what cannot be the name of who asks: more than MaxWhoBytes, or what is no text in one line.
+func CheckWho(who string) error {
+	switch {
+	case len(who) > MaxWhoBytes:
+		return fmt.Errorf("has %d bytes, the limit is %d", len(who), MaxWhoBytes)
+	case !utf8.ValidString(who) || strings.ContainsFunc(who, func(r rune) bool { return r < ' ' || 0x7f <= r && r < 0xa0 }):
+		return fmt.Errorf("%.40q is no text in one line", who)
+	}
+	return nil
 }
 
 // CheckJobID refuses what cannot be a job's id: anything but [A-Za-z0-9._:-]{1,128}, and "." and "..",

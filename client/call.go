@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/makegood-dev/makegood"
 )
 
 const (
@@ -47,6 +49,9 @@ func encode(v any) ([]byte, error) {
 
 // call asks until it is answered, for as long as there is patience, and reads the answer into out.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, in, out any) (status int, err error) {
+	if err := makegood.CheckWho(Who(ctx)); err != nil {
+		return 0, &InvalidError{Message: fmt.Sprintf("who asks: %v", err)}
+	}
 	var body []byte
 	if in != nil {
 		if body, err = encode(in); err != nil {
@@ -88,6 +93,9 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 	}
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
+	}
+	if who := Who(ctx); who != "" {
+		r.Header.Set(WhoHeader, who)
 	}
 	answer, err := c.http.Do(r)
 	if err != nil && ctx.Err() != nil {

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"maps"
 	"net"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -132,7 +131,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Host: host, Names: o.names(), Logger: logger, Caller: localCaller(), Outside: engine.Door()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
 	reload.define = engine.Define
 	for _, f := range files {
 		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
@@ -189,13 +188,13 @@ func inBackground(ctx context.Context, f func(context.Context)) (end func()) {
 	}
 }
 
-// localCaller names who runs this process: of who asks it the API knows no more.
-func localCaller() func(*http.Request) string {
-	name := httpapi.Local
-	if who, err := user.Current(); err == nil && who.Username != "" {
-		name = who.Username
+// localUser names who runs this process; empty: nobody knows.
+func localUser() string {
+	who, err := user.Current()
+	if err != nil {
+		return ""
 	}
-	return func(*http.Request) string { return name }
+	return who.Username
 }
 
 // open makes the workflows known and listens.

@@ -27,9 +27,11 @@ func newGet() *cobra.Command {
 	var data string
 	cmd := &cobra.Command{
 		Use:   "get ID",
-		Short: "Show a job, with its steps, input and outputs",
+		Short: "Show a job, with its steps, input, outputs and history",
 		Long: `Show a job, with its steps, input and outputs: from the process at --addr, from a deployed stack, or
-from the folder that --data names, whether an engine runs on it or not.
+from the folder that --data names, whether an engine runs on it or not. Its history, the newest entry last, is
+what did not simply go well (attempts that failed, fell silent, or were given up; that it turned round or
+stopped, and why) and what somebody asked for, with who asked; of one that goes well there is none.
 
 Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17
@@ -140,6 +142,7 @@ func printJob(w io.Writer, job makegood.Job) {
 			fmt.Fprintf(w, "  output of %s  %s\n", s.Name, shown(s.Output))
 		}
 	}
+	printHistory(w, job)
 }
 
 // stepLines returns a line a step, and one more for each undo.

@@ -40,6 +40,7 @@ has passed is at once; one more than ` + makegood.MaxStartDelay.String() + ` ahe
 		},
 	}
 	o.flags(cmd)
+	o.askedBy(cmd)
 	cmd.Flags().StringVar(&at, "at", "", "when the job is to start: a `time` as in RFC 3339")
 	return cmd
 }

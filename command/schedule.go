@@ -80,6 +80,7 @@ its name is refused, but for --replace, which puts this one in its place: it sta
 		RunE: func(cmd *cobra.Command, args []string) error { return createSchedule(cmd, args[0], o) },
 	}
 	o.flags(cmd)
+	o.askedBy(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.workflow, "workflow", "", "`name` of the workflow of its jobs")
 	flags.StringVar(&o.cron, "cron", "", "five `fields`: minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly, @monthly, @yearly")
@@ -257,6 +258,9 @@ func scheduleVerb(word, short, example string, do func(cmd *cobra.Command, o *re
 		},
 	}
 	o.flags(cmd)
+	if word != "get" {
+		o.askedBy(cmd)
+	}
 	return cmd
 }
 

@@ -94,6 +94,7 @@ for a step while the job is being undone, for an undo while it is not, and for w
 		},
 	}
 	o.flags(cmd)
+	o.askedBy(cmd)
 	s.addFlags(cmd)
 	cmd.ValidArgsFunction = completeSteps(&o, func(a makegood.Activity) bool { return a.State != makegood.Done && a.Settled == nil })
 	return cmd

@@ -28,6 +28,7 @@ type saying struct {
 
 func (o *saying) addFlags(cmd *cobra.Command) {
 	o.remote.flags(cmd)
+	o.askedBy(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.at.Undo, "undo", false, "the step's undo is meant")
 	flags.IntVar(&o.at.Round, "round", 0, "refuse it in another round of the job than this `number`")

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,6 +27,7 @@ const patience = 2 * time.Second
 type remote struct {
 	addr, stack string
 	json        bool
+	who         string
 }
 
 func (o *remote) flags(cmd *cobra.Command) {
@@ -33,6 +35,26 @@ func (o *remote) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.stack, "stack", "", "`name` of a deployed stack to ask instead; also "+stack.Variable)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
 	cmd.MarkFlagsMutuallyExclusive("addr", "stack")
+}
+
+// askedBy adds the flag of a verb that changes something, and lets what it asks for say who asks.
+func (o *remote) askedBy(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.who, "who", "", "`name` of who asks, kept with what is asked (default USER@HOST); a stack keeps the ARN that signed instead")
+	cmd.PreRun = func(cmd *cobra.Command, _ []string) {
+		cmd.SetContext(client.As(cmd.Context(), cmp.Or(o.who, userAtHost())))
+	}
+}
+
+// userAtHost names who runs this process, and where, as far as that can be known.
+func userAtHost() string {
+	name := localUser()
+	if host, err := os.Hostname(); err == nil && name != "" {
+		name += "@" + host
+	}
+	if makegood.CheckWho(name) != nil {
+		return ""
+	}
+	return name
 }
 
 // stackName returns the name of the stack to ask; empty: none. What is said overrides what is in the environment.
@@ -125,6 +147,7 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
 		},
 	}
 	o.flags(cmd)
+	o.askedBy(cmd)
 	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(verb))
 	return cmd
 }
@@ -139,12 +162,12 @@ func usualState(verb makegood.Verb) makegood.ProcessState {
 	panic(fmt.Sprintf("command: %s is granted in neither Error nor Processing", verb))
 }
 
-// reasonKept says what becomes of a verb's reason: a job keeps why it is undone, and no other.
+// reasonKept says what becomes of a verb's reason: the history keeps it, and the job itself why it is undone.
 func reasonKept(verb makegood.Verb) string {
 	if verb == makegood.Cancel || verb == makegood.UndoJob {
-		return "it is kept with a job that it turns round"
+		return "it is kept with a job that it turns round, and in its history"
 	}
-	return "only cancel and undo keep it with the job"
+	return "it is kept in the history of the job"
 }
 
 // newVerbs makes one verb for each of the table.

@@ -20,7 +20,7 @@ func newWatch() *cobra.Command {
 		Short: "Watch a job until its end",
 		Long: `Watch a job until it is at its end or in Error. On a terminal its steps are drawn, and drawn again when
 they change; in a pipe each change is a line, and with --json a JSON object,
-without input and outputs, which get shows.
+without input and outputs, which get shows. New entries of its history come with them.
 
 Exit status: 0 it ended Processed; 1 bad usage, no such job or stack; 2 it ended otherwise; 3 the API or
 AWS cannot be reached, or it was interrupted.`,
@@ -42,6 +42,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	}
 	draw := newPicture(cmd.OutOrStdout(), o.json)
 	var last makegood.Job
+	withHistory := following(cmd.Context(), c)
 	for job, err := range c.Watch(cmd.Context(), id) {
 		if err != nil && cmd.Context().Err() != nil {
 			return exit(codeFailed, fmt.Errorf("%w; the job goes on", err))
@@ -49,7 +50,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 		if err != nil {
 			return failed(cmd, err)
 		}
-		if err := draw(job); err != nil {
+		if err := draw(withHistory(job)); err != nil {
 			return exit(codeFailed, err)
 		}
 		last = job
@@ -66,16 +67,21 @@ func newPicture(w io.Writer, asJSON bool) func(makegood.Job) error {
 	case ok && term.IsTerminal(int(file.Fd())):
 		return redraw(file)
 	default:
-		last := ""
+		last, entries := "", 0
 		return func(job makegood.Job) error {
-			line := headline(job) + changes(job)
-			if line == last {
-				// A claim was extended, or something else that a line does not show.
-				return nil
+			// What has happened, and behind it what the job is now.
+			lines := newEntries(job, entries)
+			entries = lastEntry(job)
+			if line := headline(job) + changes(job); line != last {
+				// Else a claim was extended, or something else that a line does not show.
+				lines, last = append(lines, line), line
 			}
-			last = line
-			_, err := fmt.Fprintln(w, line)
-			return err
+			for _, line := range lines {
+				if _, err := fmt.Fprintln(w, line); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
 	}
 }
@@ -110,6 +116,7 @@ func redraw(file *os.File) func(makegood.Job) error {
 			width, height = 80, 24
 		}
 		lines := append([]string{headline(job)}, stepLines(job)...)
+		lines = append(lines, newEntries(job, lastEntry(job)-drawnEntries)...)
 		if len(lines) > height-1 {
 			lines = append(lines[:height-2], fmt.Sprintf("  ... and %d more lines", len(lines)-height+2))
 		}

@@ -16,32 +16,32 @@ const byEngine = "engine"
 
 // Complete ends a step that waits, with its output. What client.Jobs says of it holds.
 func (e *Engine) Complete(ctx context.Context, id string, at client.Place, output json.RawMessage) (makegood.Job, error) {
-	j, err := e.desk().Complete(ctx, addressOf(id, at), completion.Answer{Output: output})
+	j, err := e.desk().Complete(ctx, addressOf(ctx, id, at), completion.Answer{Output: output})
 	return j, said("complete", id, at, err)
 }
 
 // Fail says that a step that waits has failed. What client.Jobs says of it holds.
 func (e *Engine) Fail(ctx context.Context, id string, at client.Place, why makegood.StepError) (makegood.Job, error) {
-	j, err := e.desk().Complete(ctx, addressOf(id, at), completion.Answer{Error: &why})
+	j, err := e.desk().Complete(ctx, addressOf(ctx, id, at), completion.Answer{Error: &why})
 	return j, said("fail", id, at, err)
 }
 
 // Heartbeat has a step wait longer. What client.Jobs says of it holds.
 func (e *Engine) Heartbeat(ctx context.Context, id string, at client.Place, until time.Time) (makegood.Job, error) {
-	j, err := e.desk().Extend(ctx, addressOf(id, at), until)
+	j, err := e.desk().Extend(ctx, addressOf(ctx, id, at), until)
 	return j, said("heartbeat", id, at, err)
 }
 
 // Settle says that a person has dealt with a step, or its undo. What client.Jobs says of it holds.
 func (e *Engine) Settle(ctx context.Context, id string, at client.Place, s client.Settling) (makegood.Job, error) {
-	j, err := e.desk().Settle(ctx, addressOf(id, at), s)
+	j, err := e.desk().Settle(ctx, addressOf(ctx, id, at), s)
 	return j, said("settle", id, at, err)
 }
 
 func (e *Engine) desk() completion.Desk { return completion.Desk{Backend: e.inner} }
 
-func addressOf(id string, at client.Place) completion.Address {
-	return completion.Address{Job: id, Place: at, By: byEngine}
+func addressOf(ctx context.Context, id string, at client.Place) completion.Address {
+	return completion.Address{Job: id, Place: at, By: byWhom(ctx)}
 }
 
 func said(verb, id string, at client.Place, err error) error {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Jo
 // Get reads a job with its input and outputs.
 func (e *Engine) Get(ctx context.Context, id string) (makegood.Job, error) {
 	return e.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
-		return view.WithPayloads(ctx, j, held, e.inner.Payload)
+		return view.WithPayloads(ctx, j, held, e.inner)
 	})
 }
 
@@ -95,7 +96,7 @@ func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v ma
 	if wrong := wrongRequest(r); wrong != "" {
 		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.InvalidError{Message: wrong})
 	}
-	asked := job.Requested{Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, By: byEngine}
+	asked := job.Requested{Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, By: byWhom(ctx)}
 	if r.Name != "" {
 		// As at the API: the core knows requests by their names alone, and the same name under another verb is another one.
 		asked.Request = string(r.Verb) + ":" + r.Name
@@ -111,6 +112,9 @@ func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v ma
 	v.Existed = verdict.Kind == machine.Duplicate
 	return v, nil
 }
+
+// byWhom is who asks: what the program says (client.As), or byEngine.
+func byWhom(ctx context.Context) string { return cmp.Or(makegood.Clip(client.Who(ctx)), byEngine) }
 
 // wrongRequest says what is wrong with a request; empty: nothing.
 func wrongRequest(r client.Request) string {

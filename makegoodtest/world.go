@@ -235,7 +235,7 @@ func (w *world) job() (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("read the job: %w", err)
 	}
-	seen, err := view.WithPayloads(context.Background(), stored, nil, w.inner.Payload)
+	seen, err := view.WithPayloads(context.Background(), stored, nil, w.inner)
 	if err != nil {
 		return Job{}, fmt.Errorf("read the job: %w", err)
 	}

@@ -96,7 +96,7 @@ func (f *Folder) Settle(context.Context, string, client.Place, client.Settling) 
 // Get reads a job with its input and outputs.
 func (f *Folder) Get(ctx context.Context, id string) (makegood.Job, error) {
 	return f.read(ctx, id, func(j job.Job, held map[string]job.Claim) (makegood.Job, error) {
-		return view.WithPayloads(ctx, j, held, f.reader.Payload)
+		return view.WithPayloads(ctx, j, held, f.reader)
 	})
 }
 

@@ -379,6 +379,11 @@ func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return e.store.Payload(ctx, job, key)
 }
 
+// HistoryPages reads the pages of a job's history; see store.Histories.
+func (e *Engine) HistoryPages(ctx context.Context, job string) (map[string][]byte, error) {
+	return e.store.HistoryPages(ctx, job)
+}
+
 // ListJobs lists jobs, without payloads; see store.Lister.
 func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	return e.file.ListJobs(ctx, filter, cursor, limit)

@@ -174,6 +174,8 @@ func (b broken) Held(context.Context, job.Job) (map[string]job.Claim, error) {
 
 func (b broken) Payload(context.Context, string, string) ([]byte, error) { return nil, b.err }
 
+func (b broken) HistoryPages(context.Context, string) (map[string][]byte, error) { return nil, b.err }
+
 func (b broken) Workflows(context.Context) (map[string]string, error) { return nil, b.err }
 
 func (b broken) ListJobs(context.Context, store.Filter, string, int) (store.Page, error) {

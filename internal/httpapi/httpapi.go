@@ -10,6 +10,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -75,6 +77,8 @@ type Backend interface {
 	Held(ctx context.Context, j job.Job) (map[string]job.Claim, error)
 	// Payload reads what is too large for a job.
 	Payload(ctx context.Context, job, key string) ([]byte, error)
+	// HistoryPages reads the pages of a job's history.
+	HistoryPages(ctx context.Context, job string) (map[string][]byte, error)
 	// Workflows returns the hashes of the current definitions by the names of their workflows.
 	Workflows(ctx context.Context) (map[string]string, error)
 }
@@ -104,8 +108,11 @@ type Config struct {
 	Outside Outside
 	// Door is the part of the API that is served here. Empty: all of it.
 	Door Door
-	// Caller says who makes a request, for what is kept of it. Nil: Local, whoever it is.
+	// Caller knows who makes a request, for what is kept of it. Nil: nobody does, and it is what they say of themselves
+	// (client.WhoHeader), or Unknown.
 	Caller func(*http.Request) string
+	// Unknown is who makes a request that does not say so; empty: Local.
+	Unknown string
 	// Publish makes a definition the current one of its name. Nil where that is not to be had: in a process that
 	// reads its workflow files itself.
 	Publish func(ctx context.Context, c *workflowfile.Compiled) error
@@ -132,7 +139,7 @@ func New(c Config) http.Handler {
 		c.Now = time.Now
 	}
 	if c.Caller == nil {
-		c.Caller = func(*http.Request) string { return Local }
+		c.Caller = claimed(cmp.Or(c.Unknown, Local))
 	}
 	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy()}
 	mux := http.NewServeMux()
@@ -153,6 +160,10 @@ func New(c Config) http.Handler {
 func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
 	if a.Door != "" && a.Door != r.door {
 		a.refuse(w, newProblem(http.StatusForbidden, "%s %s belongs to the door %s, and this is the door %s", r.method, r.path, r.door, a.Door))
+		return
+	}
+	if err := makegood.CheckWho(req.Header.Get(client.WhoHeader)); err != nil {
+		a.refuse(w, newProblem(http.StatusBadRequest, "the header %s: it %v", client.WhoHeader, err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), handleTimeout)

@@ -256,7 +256,7 @@ func (a *api) get(r *http.Request) (answer, error) {
 	if payloads == "false" {
 		return ok(view.Of(j, held))
 	}
-	full, err := view.WithPayloads(r.Context(), j, held, a.Backend.Payload)
+	full, err := view.WithPayloads(r.Context(), j, held, a.Backend)
 	if err != nil {
 		return answer{}, err
 	}

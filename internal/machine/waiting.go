@@ -150,7 +150,9 @@ func (t *turn) stoodStill(at side, paused time.Time) {
 }
 
 // stood is how long a wait has stood still since the job was paused: it may have begun during the pause.
-func (t *turn) stood(a *job.Activity, paused time.Time) time.Duration { return t.now.Sub(later(paused, a.At)) }
+func (t *turn) stood(a *job.Activity, paused time.Time) time.Duration {
+	return t.now.Sub(later(paused, a.At))
+}
 
 // needs is the level that a release must know to decide about the job: law 12.
 func (t *turn) needs() int {

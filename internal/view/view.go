@@ -16,10 +16,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// Read returns the value of a payload that is not in the job's own item; see store.Payloads.
-type Read func(ctx context.Context, job, key string) ([]byte, error)
+// Source is where that is read which is not in the job's own item; see store.Payloads and store.Histories.
+type Source interface {
+	Payload(ctx context.Context, job, key string) ([]byte, error)
+	HistoryPages(ctx context.Context, job string) (map[string][]byte, error)
+}
 
-// Of returns a job without its payloads. held are the claims on its attempts that are out, by step; nil where nobody
+// Of returns a job without its payloads and its history. held are the claims on its attempts that are out, by step; nil where nobody
 // looked: then an attempt is shown as sent, claimed or not.
 func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
@@ -27,8 +30,9 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
-		RequestedBy: text(j.RequestedBy),
-		Steps:       make([]makegood.JobStep, len(j.Steps)),
+		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count,
+		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
+		Steps: make([]makegood.JobStep, len(j.Steps)),
 	}
 	for i, s := range j.Steps {
 		claim := held[s.Name]
@@ -41,11 +45,14 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	return v
 }
 
-// WithPayloads returns a job, as Of does, with its input and outputs. A payload that is gone leaves its place null:
-// the job is shown all the same. Any other error of read is given.
-func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, read Read) (makegood.Job, error) {
-	v := Of(j, held)
-	var err error
+// WithPayloads returns a job, as Of does, with its input, its outputs and its history. A payload that is gone leaves its
+// place null, and a page of the history a gap: the job is shown all the same. Any other error of the source is given.
+func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, from Source) (makegood.Job, error) {
+	v, read := Of(j, held), from.Payload
+	err := addHistory(ctx, &v, j, from)
+	if err != nil {
+		return v, err
+	}
 	if v.Input, err = value(ctx, j.ID, j.Input, read); err != nil {
 		return v, err
 	}
@@ -118,7 +125,7 @@ func Strays(page []store.Audited) []client.Stray {
 	return strays
 }
 
-func value(ctx context.Context, job string, p job.Payload, read Read) (json.RawMessage, error) {
+func value(ctx context.Context, job string, p job.Payload, read func(context.Context, string, string) ([]byte, error)) (json.RawMessage, error) {
 	if p.Ref == "" {
 		return p.Inline, nil
 	}
@@ -138,12 +145,7 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 	if a.State == job.NotStarted {
 		v.State = makegood.NotStarted
 	}
-	if a.Error != nil {
-		v.Error = &makegood.StepError{Message: a.Error.Message, Retryable: a.Error.Retryable, Kind: a.Error.Kind, Applied: a.Error.Applied}
-		if v.Error.Applied == "" {
-			v.Error.Applied = makegood.AppliedUnknown
-		}
-	}
+	v.Error = failure(a.Error)
 	if a.State == job.Waiting {
 		v.CompleteBy = moment(a.Wait.Deadline)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ func TestAJobInJSON(t *testing.T) {
 	}
 	want := `{"id":"j","workflow":"order","definition":"hash","round":1,"processState":"Pending","desired":"Processed",` +
 		`"paused":false,"reason":"","failureCount":0,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
-		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"nextRoundAt":null,"requestedBy":null,"input":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
+		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"nextRoundAt":null,"requestedBy":null,"historyCount":0,"history":[],"historyGaps":[],"input":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
 		`"failureCount":0,"lockedBy":null,"completeBy":null,"completedBy":null,"startedAt":null,"finishedAt":null,"progress":null,"output":null,"error":null,"settled":null,"undo":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
@@ -114,20 +115,69 @@ func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 			{Name: "b", Forward: job.Activity{State: job.Done, Output: job.Payload{Ref: "output#b#1"}}, Undo: job.Activity{State: job.Done, Output: job.Payload{Ref: "gone"}}},
 		},
 	}
-	read := func(_ context.Context, id, key string) ([]byte, error) {
+	from := source{payload: func(id, key string) ([]byte, error) {
 		if key == "gone" {
 			return nil, fmt.Errorf("payload: %w", store.ErrNotFound)
 		}
 		return fmt.Appendf(nil, "%q", id+"/"+key), nil
-	}
-	v, err := view.WithPayloads(t.Context(), j, nil, read)
+	}}
+	v, err := view.WithPayloads(t.Context(), j, nil, from)
 	got := fmt.Sprintf("%s %s %s %s", v.Input, v.Steps[0].Output, v.Steps[1].Output, v.Steps[1].Undo.Output)
 	if want := `"j/input" 1 "j/output#b#1" `; err != nil || got != want {
 		t.Errorf("got %s, %v, want %s", got, err, want)
 	}
 	broken := errors.New("the disk is gone")
-	if _, err := view.WithPayloads(t.Context(), j, nil, func(context.Context, string, string) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+	from.payload = func(string, string) ([]byte, error) { return nil, broken }
+	if _, err := view.WithPayloads(t.Context(), j, nil, from); !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
+	}
+}
+
+// source is where a job's payloads and the pages of its history are.
+type source struct {
+	payload func(id, key string) ([]byte, error)
+	// pages are read as often as reads says.
+	pages map[string][]byte
+	reads *int
+}
+
+func (s source) Payload(_ context.Context, id, key string) ([]byte, error) { return s.payload(id, key) }
+
+func (s source) HistoryPages(context.Context, string) (map[string][]byte, error) {
+	*s.reads++
+	return s.pages, nil
+}
+
+func TestAHistoryIsShownAndCostsNothingWhereThereIsNone(t *testing.T) {
+	j, reads := job.Job{ID: "j", Birth: "b"}, 0
+	from := source{pages: map[string][]byte{}, reads: &reads}
+	if v, err := view.WithPayloads(t.Context(), j, nil, from); err != nil || len(v.History) > 0 || reads != 0 {
+		t.Errorf("a job that goes well: got %+v, %v after %d reads", v.History, err, reads)
+	}
+	entries := []job.Entry{
+		{At: base, Kind: makegood.EntrySilent, Step: "a", Attempt: 2, StartedAt: base, LockedBy: "agent:1", Failure: 1, Error: &job.StepError{Message: "no reply"}},
+		{At: base, Kind: makegood.EntryRequest, Verb: makegood.Cancel, By: "anna", Reason: "enough"},
+	}
+	var page job.Page
+	j.History, page = j.History.With(j.Birth, entries)
+	from.pages[page.Key] = page.Body
+	v, err := view.WithPayloads(t.Context(), j, nil, from)
+	if err != nil || len(v.History) != 2 || v.HistoryCount != 2 || len(v.HistoryGaps) > 0 {
+		t.Fatalf("got %+v, gaps %v, %v", v.History, v.HistoryGaps, err)
+	}
+	text, err := json.Marshal(v.History[0])
+	want := `{"n":1,"at":"` + base.Format(time.RFC3339Nano) + `","kind":"silent","step":"a","attempt":2,"startedAt":"` + base.Format(time.RFC3339Nano) +
+		`","lockedBy":"agent:1","error":{"message":"no reply","retryable":false,"kind":"","applied":"unknown"},"failure":1}`
+	if err != nil || string(text) != want {
+		t.Errorf("got\n%s, %v, want\n%s", text, err, want)
+	}
+	if e := v.History[1]; e.N != 2 || e.Verb != makegood.Cancel || e.By != "anna" || e.Reason != "enough" {
+		t.Errorf("got %+v", e)
+	}
+	delete(from.pages, page.Key)
+	v, err = view.WithPayloads(t.Context(), j, nil, from)
+	if want := []makegood.HistoryGap{{From: 1, To: 2, Why: "missing"}}; err != nil || !slices.Equal(v.HistoryGaps, want) {
+		t.Errorf("a page is gone: got %v, %v, want %v and the job", v.HistoryGaps, err, want)
 	}
 }
 
