@@ -109,8 +109,8 @@ func TestWhatCannotBeSettledIsSaid(t *testing.T) {
 	wants(t, codeUsage, "undo of step approve: the job is P", at("settle", "a", "approve", "--done", "--undo")...)
 	wants(t, 0, "approve", "__complete", "settle", "--addr", url, "a", "")
 	wants(t, 0, "a  approvals  Processed  [approve skipped]", at("settle", "a", "approve", "--skipped", "--reason", "not needed")...)
-	wants(t, 0, "approve  skipped, attempt 1, settled by local at 2", at("get", "a")...)
+	wants(t, 0, "approve  skipped, attempt 1, settled by "+userAtHost()+" at 2", at("get", "a")...)
 	wants(t, 0, "a  approvals  Processed", at("settle", "a", "approve", "--skipped", "--reason", "not needed")...)
-	wants(t, codeUsage, "refused: step approve was settled as skipped by local at 2", at("settle", "a", "approve", "--done", "--output", `"approve"`)...)
+	wants(t, codeUsage, "refused: step approve was settled as skipped by "+userAtHost()+" at 2", at("settle", "a", "approve", "--done", "--output", `"approve"`)...)
 	wants(t, codeUsage, "there is no step no", at("settle", "a", "no", "--done")...)
 }

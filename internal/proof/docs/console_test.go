@@ -24,7 +24,7 @@ var varies = []struct{ find, say string }{
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "TIME"},
 	{`\d+\.\d s\b`, "SECONDS"},
 	{`last asked by \S+`, "last asked by SOMEBODY"},
-	{`by \S+@[^\s:]+`, "by SOMEBODY"},
+	{`by \S+@[^\s:,]+`, "by SOMEBODY"},
 	// Faults strike by chance, and so do the retries that follow.
 	{`attempt \d+(, \d+ failures?)?(; last error: .*)?`, "attempt N"},
 	{`, \d+ failures?\b`, ", failures"},
