@@ -181,7 +181,7 @@ func checkNarrow(t *template) []string {
 				want = []string{"ForAllValues:StringLike dynamodb:LeadingKeys lease#*", "Null dynamodb:LeadingKeys false"}
 			default:
 				want = []string{
-					"ForAllValues:StringEquals dynamodb:Attributes PK SK Attempt LockedBy StartedAt CompleteBy ExpiresAt Closed Ends Progress",
+					"ForAllValues:StringEquals dynamodb:Attributes PK SK Attempt LockedBy StartedAt CompleteBy ExpiresAt Closed Ends Progress Beside",
 					"ForAllValues:StringLike dynamodb:LeadingKeys claim#" + strings.TrimSuffix(role, "AgentRole") + "#*",
 					"Null dynamodb:LeadingKeys false",
 				}
@@ -314,7 +314,7 @@ func roleRules() []rule {
 			},
 		}},
 		{"agents write claims only, and the Supervisor leases only", checkNarrow, []mistake{
-			{"Closed, Ends, Progress]", "Closed, Ends, Progress, Shard]", "shippingAgentRole writes to the table if"},
+			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "shippingAgentRole writes to the table if"},
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "httpAgentRole writes"},
 			{`["lease#*"]`, `["*"]`, "SupervisorRole writes to the table if"},
 			{`["job#*", "claim#*"]`, `["*"]`, "completeDoorRole writes to the table if"},
@@ -322,7 +322,7 @@ func roleRules() []rule {
 		{"what a thief of a role can do is known", checkTries, []mistake{
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "paymentsAgentRole may read another agent's claim"},
 			{`[!Sub "claim#${Agent}#*"]`, `[!Sub "claim#${Agent}*"]`, "paymentsAgentRole may claim a step of an agent whose name is longer"},
-			{"Closed, Ends, Progress]", "Closed, Ends, Progress, Shard]", "paymentsAgentRole may move a claim into the index"},
+			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "paymentsAgentRole may move a claim into the index"},
 			{"SK, Attempt, LockedBy, StartedAt", "SK, Attempt, LockedBy", "paymentsAgentRole cannot claim a step of its own"},
 			{`dynamodb:LeadingKeys: ["lease#*"]`, `dynamodb:LeadingKeys: ["*"]`, "SupervisorRole may take a job out of the index"},
 			{"ProcessState, CompleteBy, Shard, ExpiresAt]", "ProcessState, CompleteBy, Shard, ExpiresAt, Data]", "SupervisorRole may audit what jobs hold"},

@@ -53,6 +53,7 @@ const (
 type Runner struct {
 	config   Config
 	handlers map[string]agent.Handler // by their names
+	room     room
 	stats    tally.Of[Stats]
 }
 
@@ -87,34 +88,81 @@ var _ queue.Handler = (*Runner)(nil).HandleSQS
 
 // HandleSQS does the tasks of a batch, all at once, and answers with the records that should be
 // delivered again: those whose claim could not be settled, and those whose outcome could not be
-// told. The error is always nil.
+// told. The error is always nil. Tasks that are to run alone come when all others are done, one after the other.
 //
 // When it returns, nothing of the batch runs any more, with one exception that cannot be stopped: an
 // agent that ignores the end of its context. It is left alone at CompleteBy, just before the
 // invocation ends, or StopPatience after ctx has; what it does after that cannot change the job, but may still reach the remote
 // service, under the key of its step.
 func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-	outbox := newOutbox(r.config.Queue, len(event.Records))
-	var mu sync.Mutex
-	var unread []sqsbatch.Unread
-	failed := sqsbatch.Each(ctx, event, func(ctx context.Context, record events.SQSMessage) error {
+	b := &batch{Runner: r}
+	company, alone := apart(event)
+	failed := b.together(ctx, company)
+	for i, one := range alone {
+		if len(company) == 0 && i == 0 || mayBegin(ctx, one) {
+			failed = append(failed, b.each(ctx, []events.SQSMessage{one.record}, b.alone)...)
+			continue
+		}
+		// What ends it would be the end of the invocation, after others took its time.
+		failed = append(failed, one.record.MessageId)
+	}
+	return sqsbatch.Response(append(failed, r.leave(ctx, b.unread)...)), nil
+}
+
+// batch is what HandleSQS was given once.
+type batch struct {
+	*Runner
+	mu     sync.Mutex
+	unread []sqsbatch.Unread
+}
+
+// together does records at once, each of which has the others beside it.
+func (b *batch) together(ctx context.Context, records []events.SQSMessage) (failed []string) {
+	beside := len(records) - 1 + b.config.Others
+	return b.each(ctx, records, func(ctx context.Context, record events.SQSMessage, worker *worker) error {
+		if err := b.room.enter(ctx); err != nil {
+			return err
+		}
+		defer b.room.leave()
+		return b.record(ctx, record, worker, beside)
+	})
+}
+
+// alone does a record with nothing beside it.
+func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *worker) error {
+	empty, leave, err := b.room.enterAlone(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	beside := b.config.Others
+	if empty {
+		beside = 0
+	}
+	return b.record(ctx, record, worker, beside)
+}
+
+// each does records at once, and returns the message ids of those that should be delivered again. What only a newer release
+// understands is kept for the end.
+func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(context.Context, events.SQSMessage, *worker) error) []string {
+	outbox := newOutbox(b.config.Queue, len(records))
+	return sqsbatch.Each(ctx, events.SQSEvent{Records: records}, func(ctx context.Context, record events.SQSMessage) error {
 		worker := outbox.worker()
 		defer worker.end(ctx)
-		err := r.record(ctx, record, worker)
+		err := do(ctx, record, worker)
 		if errors.Is(err, wire.ErrNewer) {
-			mu.Lock()
-			defer mu.Unlock()
-			unread = append(unread, sqsbatch.Unread{Record: record, Why: err})
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.unread = append(b.unread, sqsbatch.Unread{Record: record, Why: err})
 			return nil
 		}
 		return err
 	})
-	return sqsbatch.Response(append(failed, r.leave(ctx, unread)...)), nil
 }
 
-// record does the task of one record. An error means that the record should be delivered again, or, where it is a
-// wire.ErrNewer, left.
-func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *worker) error {
+// record does the task of one record, with so many others beside it. An error means that the record should be delivered
+// again, or, where it is a wire.ErrNewer, left.
+func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *worker, beside int) error {
 	task, handler, err := r.read(record)
 	if errors.Is(err, wire.ErrNewer) {
 		return err
@@ -130,6 +178,9 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 			})
 		},
 		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)),
+	}
+	if !r.config.Interrupts {
+		a.lease.claim.Beside = beside
 	}
 	defer a.lease.close()
 	return a.run()

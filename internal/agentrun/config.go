@@ -28,6 +28,11 @@ type Config struct {
 	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
 	// needed any more, unless the task is shared.
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
+	// Others is how many tasks may be under way in this process beside those of a batch. Lambda gives it one batch at a time.
+	Others int
+	// Interrupts: when this process dies, what it had under way ends as interrupted, and not in silence. So its claims say
+	// nothing of others: no silence is their doing.
+	Interrupts bool
 	// Instance names this process in LockedBy; a nonce follows it.
 	Instance string
 	// Now returns the time that is written into claims. Default: time.Now.

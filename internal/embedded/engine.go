@@ -259,7 +259,7 @@ func (e *Engine) wire(incarnation int) {
 	for _, a := range e.config.Agents {
 		e.runners[a.Name()] = agentrun.New(agentrun.Config{
 			Handlers: []agent.Handler{a}, Claims: e.store, Queue: e.queues,
-			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Secrets: e.config.Secrets, Logger: e.config.Logger,
+			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Interrupts: true, Instance: instance, Secrets: e.config.Secrets, Logger: e.config.Logger,
 		})
 	}
 	e.door = e.config.door(e)

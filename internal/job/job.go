@@ -132,6 +132,9 @@ type Claim struct {
 	LockedBy   string    `json:"lockedBy"`
 	StartedAt  time.Time `json:"startedAt"`
 	CompleteBy time.Time `json:"completeBy"`
+	// Beside is how many other tasks the process that claimed it had, or could have had, under way: one of them may be what
+	// ended it. Zero: it ran alone, or whoever claimed it did not say. No job keeps it.
+	Beside int `json:"beside,omitempty"`
 	// Progress is what was reported last, by this attempt or one before it. No job keeps it.
 	Progress Progress `json:"progress,omitzero"`
 }
@@ -250,6 +253,9 @@ type Activity struct {
 	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
 	// the latest can be closed.
 	Silent Claim `json:"silent,omitzero"`
+	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process. That one was
+	// not counted, and whoever runs the next ones runs nothing beside them: what kills its process again, harms nobody else.
+	Alone bool `json:"alone,omitempty"`
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`
 	// WentTo is the step that its onError went to; the step itself is Skipped.

@@ -85,6 +85,7 @@ func (t *turn) done(at side, output job.Payload) {
 	a.FinishedAt = t.now
 	a.Output, a.Error = output, nil
 	a.Silent, a.Cause = job.Claim{}, ""
+	a.Alone = false
 	if a.Completion != nil && a.Completion.Early {
 		// It never waited: what was kept for that was not what ended it.
 		a.Completion = nil
@@ -125,6 +126,7 @@ func (t *turn) failed(e job.StepFailed) Verdict {
 	case job.FoundReplied:
 		a := t.activity(at)
 		noteStart(a, found.Claim.StartedAt)
+		a.Alone = false
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, LockedBy: e.LockedBy, StartedAt: found.Claim.StartedAt, Error: &failure})
 		return verdict
 	case job.FoundOpen, job.FoundHeld:

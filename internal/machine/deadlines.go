@@ -121,7 +121,10 @@ const noReply = "no reply by CompleteBy"
 
 // silence ends an attempt that started and did not reply in time. What it did is unknown.
 func (t *turn) silence(at side, claim job.Claim, why string) {
-	t.attemptFailed(at, t.fellSilent(at, claim, why))
+	spared := spare(t.activity(at), claim)
+	entry := t.fellSilent(at, claim, why)
+	entry.Reason = spared
+	t.attemptFailed(at, entry)
 }
 
 // fellSilent keeps the claim of an attempt that did not reply in time, and returns what the history says of it.
@@ -133,7 +136,7 @@ func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 		// No agent of ours is called that, and the job keeps it.
 		claim.LockedBy = ""
 	}
-	claim.Progress = job.Progress{}
+	claim.Progress, claim.Beside = job.Progress{}, 0
 	a.Silent = claim
 	return job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,

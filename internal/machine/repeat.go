@@ -48,6 +48,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 	t.rest(a, job.Backoff)
 	a.At, a.Cause = next, t.cause
 	a.Tries, a.Unknown, a.Error = 0, true, nil
+	a.Alone = false
 	a.Silent, a.Output = job.Claim{}, job.Payload{}
 	// It has a limit of its own, and takes its time.
 	t.job.Transitions = 0

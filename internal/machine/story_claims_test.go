@@ -116,6 +116,7 @@ func (s *story) claim(a args) string {
 	name := task.Agent + "/" + task.Step
 	item, err := store.Claimed(s.items[name], job.Claim{
 		Attempt: n, LockedBy: a.or("by", "a1"), StartedAt: s.now, CompleteBy: store.Lasting(task, s.now, s.now),
+		Beside: s.number(a.or("beside", "0")),
 	}, task.ClaimUntil)
 	if err != nil {
 		return err.Error() + "\n"
@@ -208,6 +209,9 @@ func (s *story) send(d job.Dispatch) string {
 	heartbeat := ""
 	if task.Heartbeat > 0 {
 		heartbeat = fmt.Sprintf(", heartbeat %s", task.Heartbeat)
+	}
+	if task.Alone {
+		heartbeat += ", alone"
 	}
 	return fmt.Sprintf("  -> task %s#%d key %s%s to %s at %s, %s, timeout %s%s\n",
 		task.Action, task.Attempt, task.Key, outcome, task.Agent, s.when(task.SentAt), within, task.Timeout, heartbeat)

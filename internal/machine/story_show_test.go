@@ -169,6 +169,9 @@ func (s *story) past(a job.Activity) string {
 	if len(a.Output.Inline) > 0 {
 		line += ", output " + string(a.Output.Inline)
 	}
+	if a.Alone {
+		line += ", alone from now on"
+	}
 	if a.Silent.Attempt > 0 {
 		line += fmt.Sprintf(", #%d was silent (%s)", a.Silent.Attempt, a.Silent.LockedBy)
 	}

@@ -22,8 +22,8 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 		Job: j.ID, Workflow: j.Workflow, Step: d.Step, Round: j.Round, Attempt: d.Attempt,
 		Agent: s.Agent, Action: s.Action, Key: forward + repetition(*a),
 		Birth: j.Birth, Token: Token(j, d.Step, d.Attempt), Completion: CompletionToken(j, d.Step, d.Undo),
-		ClaimUntil: a.ClaimUntil(),
-		SentAt:     a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout, Heartbeat: p.heartbeat,
+		ClaimUntil: a.ClaimUntil(), Alone: a.Alone,
+		SentAt: a.At, StartBy: a.At.Add(wait(p.startBy, a.Resent).Std()), Timeout: p.timeout, Heartbeat: p.heartbeat,
 	}
 	if p.shared {
 		task.Shared = true

@@ -18,6 +18,7 @@ func (t *turn) waiting(e job.StepWaiting) Verdict {
 		return verdict
 	}
 	noteStart(t.activity(at), e.StartedAt)
+	t.activity(at).Alone = false
 	t.beginWait(at, e.Deadline)
 	return verdict
 }

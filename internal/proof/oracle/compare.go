@@ -110,6 +110,7 @@ func (s *Side) differences(got job.Activity) (all []string) {
 	case Out:
 		differs("attempt", got.Attempt, s.Attempt)
 		differs("tries", got.Tries, s.Tries)
+		differs("alone", got.Alone, s.Alone)
 		differs("sent", got.At, s.SentAt)
 	case Waits:
 		differs("attempt", got.Attempt, s.Attempt)

@@ -77,7 +77,7 @@ func (j *Job) Failed(step string, attempt int, failure job.StepError, began, now
 		j.answered(side, began)
 		// A shared attempt may have run twice: one run speaks for itself alone.
 		unknown := failure.Applied != makegood.AppliedNo || side.def.Shared
-		side.Unknown = side.Unknown || unknown
+		side.Unknown, side.Alone = side.Unknown || unknown, false
 		if !j.conclude(side, now) {
 			j.count(side, unknown)
 			j.after(side, failure.Kind, failure.Retryable, failure.RetryAfter.Std(), now)
@@ -108,20 +108,25 @@ func (j *Job) after(side *Side, kind string, again bool, asked time.Duration, no
 }
 
 // Silent: the attempt had begun, and said nothing in time.
-func (j *Job) Silent(step string, attempt int, began, now time.Time) {
-	side := j.step(step).side(attempt)
+func (j *Job) Silent(f Finding, now time.Time) {
+	side := j.step(f.Step).side(f.Attempt)
 	if side == nil || side.Phase != Out {
 		return
 	}
 	j.tell(func() {
-		j.silence(side, began, now)
+		j.silence(side, f, now)
 		j.settle(now)
 	})
 }
 
-func (j *Job) silence(side *Side, began, now time.Time) {
-	j.answered(side, began)
+func (j *Job) silence(side *Side, f Finding, now time.Time) {
+	j.answered(side, f.Began)
 	side.Unknown, side.Silent = true, side.Attempt
+	if f.InCompany && !side.Alone {
+		// Others ran beside it, and one of them may be to blame: it is granted another, which nobody else is to pay for.
+		side.Alone = true
+		side.Tries--
+	}
 	if j.conclude(side, now) {
 		return
 	}
@@ -220,6 +225,8 @@ type Finding struct {
 	Attempt int
 	Silent  bool
 	Began   time.Time
+	// InCompany: its process had other tasks under way.
+	InCompany bool
 }
 
 // Clock: somebody looks at the job at this time, finds out about attempts, and does what is due.
@@ -259,7 +266,7 @@ func (j *Job) due(s *Step, side *Side, now time.Time) {
 		j.rested(s, side, now)
 	case side.Phase != Out || side.Claimed:
 	case side.def.Shared && !now.Before(side.SentAt.Add(side.startBy()+side.timeout())):
-		j.silence(side, time.Time{}, now)
+		j.silence(side, Finding{}, now)
 	case !side.def.Shared && j.wants(side) && j.live() && !now.Before(ResendAt(side)):
 		side.SentAt = now
 		side.Resent++
@@ -272,7 +279,7 @@ func (j *Job) found(s *Step, side *Side, now time.Time, all []Finding) {
 		switch {
 		case f.Step != s.def.Name || side.Phase != Out || f.Attempt != side.Attempt:
 		case f.Silent:
-			j.silence(side, f.Began, now)
+			j.silence(side, f, now)
 		default:
 			j.replace(s, side, now)
 		}

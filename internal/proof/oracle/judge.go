@@ -27,7 +27,7 @@ func (r *Referee) opened(j job.Job) {
 			}
 			r.undoes[attemptName{s.Name, a.Attempt}] = undo
 			if r.def(s.Name).Shared {
-				r.Took(s.Name, a.Attempt)
+				r.Took(s.Name, a.Attempt, 0)
 			}
 		}
 	}
@@ -146,6 +146,7 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	if !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
 		r.wrong("%s started at %v, and now at %v", m.step, m.was.StartedAt, m.is.StartedAt)
 	}
+	r.spared(m)
 	if m.is.FailureCount < m.was.FailureCount {
 		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
 	}
@@ -166,6 +167,19 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	}
 }
 
+// spared: an attempt that fell silent in company is not counted, and no other.
+func (r *Referee) spared(m move) {
+	if !m.is.Alone || m.was.Alone {
+		return
+	}
+	if !r.company[attemptName{m.step, m.is.Silent.Attempt}] && !r.lied {
+		r.wrong("attempt %d of %s is spared, and nothing ran beside it", m.is.Silent.Attempt, m.step)
+	}
+	t := r.tally(m.step, m.undo)
+	delete(t.ran, m.is.Silent.Attempt)
+	delete(t.claimed, m.is.Silent.Attempt)
+}
+
 // rests: a wait is no longer than the workflow lets it be.
 func (r *Referee) rests(m move, now time.Time) {
 	def := r.def(m.step)
@@ -176,6 +190,9 @@ func (r *Referee) rests(m move, now time.Time) {
 	longest := Longest(retry, max(m.is.Tries, 1))
 	if m.is.Tries == 0 {
 		longest = r.workflow.OnFailure.Wait.Std()
+		if m.is.Alone {
+			longest = max(longest, Longest(retry, 1)) // The first was spared.
+		}
 		granted := r.tally(m.step, m.undo)
 		granted.ran, granted.claimed = map[int]bool{}, map[int]bool{}
 	}

@@ -102,7 +102,7 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 
 // send notes that a task goes out. An undo is told what is known of its step.
 func (j *Job) send(s *Step, side *Side) {
-	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo}
+	sent := Sent{Step: s.def.Name, Attempt: side.Attempt, Undo: side.undo, Alone: side.Alone}
 	if side.undo {
 		sent.Outcome = makegood.OutcomeUnknown
 		if s.Forward.Phase == Done {

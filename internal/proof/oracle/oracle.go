@@ -38,6 +38,8 @@ type Side struct {
 	Failures, Interrupted int
 	// Unknown: an attempt may have had its effect, and nobody knows. Claimed: the one that is out has begun.
 	Unknown, Claimed bool
+	// Alone: its attempts are to run with nothing beside them, since one fell silent in company.
+	Alone bool
 	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.
 	Silent int
 	// SentAt is when the task last went out, Resent how often again.
@@ -117,6 +119,8 @@ type Sent struct {
 	Undo    bool
 	// Outcome is what an undo is told of its step; empty for a step.
 	Outcome makegood.Outcome
+	// Alone: nothing is to run beside it.
+	Alone bool
 }
 
 // Order is what was submitted, and what the expressions of its steps give: a property of the input.

@@ -128,6 +128,9 @@ func (x *world) claim() {
 	}
 	task := rapid.SampledFrom(open).Draw(x.t, "claims")
 	c := job.Claim{Attempt: task.Attempt, LockedBy: "a:" + name(task.Step, task.Attempt), StartedAt: x.now, CompleteBy: x.now.Add(task.Timeout.Std())}
+	if oneIn(x.t, 2, "company") {
+		c.Beside = rapid.IntRange(1, 9).Draw(x.t, "beside")
+	}
 	item, err := store.Claimed(x.items[task.Agent+"/"+task.Step], c, task.ClaimUntil)
 	if err != nil {
 		return

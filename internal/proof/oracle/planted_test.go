@@ -22,6 +22,7 @@ func bugs() []planted.Bug {
 		joins      = "machine/joins.go"
 		routes     = "machine/routes.go"
 		repeat     = "machine/repeat.go"
+		alone      = "machine/alone.go"
 	)
 	return planted.Table([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
@@ -34,6 +35,12 @@ func bugs() []planted.Bug {
 		{"an attempt that was taken back uses up one of those granted", "machine/closing.go", "\ta.Tries--\n\tif t.conclude(at) {", "\tif t.conclude(at) {"},
 		{"an interruption uses up an attempt", deadlines, "\ta.Tries--\n", ""},
 		{"an interruption is not known to have begun", deadlines, "\ta.Unknown = true\n", ""},
+		{"a silence in company uses up an attempt", alone, "\ta.Tries--\n", ""},
+		{"every silence in company is spared", alone, " || a.Alone {", " {"},
+		{"every silence is spared once", alone, "claim.Beside <= 0 || a.Alone", "a.Alone"},
+		{"who fell silent in company runs in company again", "machine/task.go", ", Alone: a.Alone,", ","},
+		{"a failure that is told does not end running alone", attempts, "\t\ta.Alone = false\n", ""},
+		{"a step that waits runs alone when it is tried again", waiting, "\tt.activity(at).Alone = false\n", ""},
 		{"a resubmit grants nothing", requests, "\t\t\tgrant(a)\n", ""},
 		{"after a wait nothing is granted", attempts, "\t\tgrant(a)\n", ""},
 		{"one attempt too many", attempts, "a.Tries < retry.Attempts:", "a.Tries <= retry.Attempts:"},

@@ -27,6 +27,8 @@ type Referee struct {
 	// begun are the attempts that ran at all: one of a shared step runs again whenever its task is delivered again,
 	// however much was granted meanwhile.
 	begun map[attemptName]bool
+	// company are the attempts that were claimed with others beside them.
+	company map[attemptName]bool
 	// savedAt is when the job was saved last.
 	savedAt time.Time
 	// asked: somebody asked for a cancel or an undo. lied: an agent claimed what cannot be true.
@@ -52,7 +54,7 @@ type tally struct {
 
 // Watch begins with a job that is not born yet. wrong is told of what breaks a promise.
 func Watch(w makegood.Workflow, wrong func(format string, args ...any)) *Referee {
-	return &Referee{workflow: w, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}}
+	return &Referee{workflow: w, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}, company: map[attemptName]bool{}}
 }
 
 func (r *Referee) tally(step string, undo bool) *tally {
@@ -101,9 +103,11 @@ func (r *Referee) Began(step string, attempt, round int, undo bool, outcome make
 	}
 }
 
-// Took: an attempt was claimed.
-func (r *Referee) Took(step string, attempt int) {
-	r.tally(step, r.undoes[attemptName{step, attempt}]).claimed[attempt] = true
+// Took: an attempt was claimed, with so many others beside it in its process.
+func (r *Referee) Took(step string, attempt, beside int) {
+	name := attemptName{step, attempt}
+	r.tally(step, r.undoes[name]).claimed[attempt] = true
+	r.company[name] = beside > 0
 }
 
 // SaidFinal: an attempt failed, and no other can succeed.

@@ -115,7 +115,7 @@ func (j *Job) repeated(side *Side, now time.Time) bool {
 	side.Repetitions++
 	side.Unknown, side.Claimed, side.Silent = true, false, 0 // The same success again is not another.
 	if next := now.Add(r.Every.Std()); side.Repetitions < r.Attempts && !next.After(side.Since.Add(r.For.Std())) {
-		side.Phase, side.Tries = Resting, 0
+		side.Phase, side.Tries, side.Alone = Resting, 0, false
 		side.Earliest, side.Latest, side.At = next, next, time.Time{}
 		return true
 	}

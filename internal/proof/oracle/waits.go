@@ -50,6 +50,7 @@ func (j *Job) Waits(step string, attempt int, until, began, now time.Time) {
 	}
 	j.tell(func() {
 		j.answered(side, began)
+		side.Alone = false
 		j.wait(side, until, now)
 		j.settle(now)
 	})
@@ -102,7 +103,7 @@ func (j *Job) take(side *Side, now time.Time) {
 }
 
 func (j *Job) finish(side *Side, output string, now time.Time) {
-	side.Phase, side.FinishedAt, side.Claimed, side.Output = Done, now, false, output
+	side.Phase, side.FinishedAt, side.Claimed, side.Alone, side.Output = Done, now, false, false, output
 	if side.word != nil && side.word.forTheWait {
 		side.word = nil // It never waited.
 	}
@@ -159,7 +160,7 @@ func (j *Job) endedBy(side *Side, f Finding, now time.Time) {
 	switch {
 	case side.Phase != Out || f.Step != side.def.Name || f.Attempt != side.Attempt:
 	case f.Silent:
-		j.silence(side, f.Began, now)
+		j.silence(side, f, now)
 	default:
 		j.unclaimed(side, now)
 	}

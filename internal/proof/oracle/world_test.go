@@ -255,7 +255,9 @@ func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) 
 
 func finding(step string, attempt int, f job.Found) (oracle.Finding, bool) {
 	silent := f.Finding == job.FoundSilent
-	return oracle.Finding{Step: step, Attempt: attempt, Silent: silent, Began: f.Claim.StartedAt}, silent || f.Finding == job.FoundNobody
+	return oracle.Finding{
+		Step: step, Attempt: attempt, Silent: silent, Began: f.Claim.StartedAt, InCompany: f.Claim.Beside > 0,
+	}, silent || f.Finding == job.FoundNobody
 }
 
 func (x *world) slot(step string, undo bool) string {
@@ -323,7 +325,7 @@ func (x *world) carryOut(e job.Event, due []oracle.Sent, isNew bool) (closings [
 			closings = append(closings, c)
 		case job.Dispatch:
 			task := machine.TaskOf(x.w, x.job, c)
-			one := oracle.Sent{Step: c.Step, Attempt: c.Attempt, Undo: c.Undo}
+			one := oracle.Sent{Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Alone: task.Alone}
 			if task.Undo != nil {
 				one.Outcome = task.Undo.Outcome
 			}
@@ -358,7 +360,7 @@ func (x *world) close(c job.CloseAttempt) {
 func (x *world) learn(f oracle.Finding, ended bool) {
 	switch {
 	case ended && f.Silent:
-		x.want.Silent(f.Step, f.Attempt, f.Began, x.now)
+		x.want.Silent(f, x.now)
 	case ended:
 		x.want.Unclaimed(f.Step, f.Attempt, x.now)
 	}

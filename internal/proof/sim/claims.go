@@ -83,10 +83,10 @@ func (w *world) wroteClaim(slot store.Slot, before, after store.ClaimItem) {
 	switch {
 	case taken:
 		w.claimed[name]++
-		w.referee(slot.Job).Took(slot.Step, after.Attempt)
+		w.referee(slot.Job).Took(slot.Step, after.Attempt, after.Beside)
 		w.written[name] = time.Now()
 		w.started[slot.Job]++
-		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s", slot.Step, after.Attempt, nick(after.LockedBy)))
+		t.lines = append(t.lines, w.at(after.StartedAt), fmt.Sprintf("claim %s attempt=%d by=%s beside=%d", slot.Step, after.Attempt, nick(after.LockedBy), after.Beside))
 	case after.Closed == "" && !after.CompleteBy.Equal(before.CompleteBy):
 		t.lines = append(t.lines, w.at(time.Now()), "heartbeat "+slot.Step)
 	}
@@ -220,6 +220,8 @@ func (c change) ended(step string, undo bool, a, b job.Activity) {
 		// More than one ended in this save.
 	case item.Closed == job.FoundNobody && counted:
 		c.wrong("I9: nobody ever claimed attempt %d of %s, and it is counted", b.Attempt, step)
+	case item.Closed == job.FoundSilent && item.Beside > 0 && !b.Alone && a.State == job.Backoff && a.Tries >= b.Tries:
+		c.wrong("law 7: attempt %d of %s fell silent with %d beside it, and uses up one of those granted", b.Attempt, step, item.Beside)
 	case item.Closed != job.FoundNobody && !counted:
 		c.wrong("I9: attempt %d of %s was claimed and failed, and is not counted", b.Attempt, step)
 	}

@@ -36,6 +36,7 @@ func slotOf(it item) store.ClaimItem {
 	slot.StartedAt, slot.CompleteBy = asClaimTime(it[attrStartedAt]), asClaimTime(it[attrCompleteBy])
 	slot.Closed, slot.Ends = job.Finding(asText(it[attrClosed])), asClaimTime(it[attrEnds])
 	slot.Progress = asProgress(it[attrProgress])
+	slot.Beside = int(max(0, asInt(it[attrBeside])))
 	if seconds := asInt(it[attrExpiresAt]); seconds > 0 {
 		slot.ExpiresAt = time.Unix(seconds, 0).UTC()
 	}
@@ -65,11 +66,14 @@ func asClaimTime(v types.AttributeValue) time.Time {
 // slotValues returns the attributes of a claim item; nil for one that it has not.
 func slotValues(slot store.ClaimItem) item {
 	values := item{
-		attrAttempt: number(int64(slot.Attempt)), attrLockedBy: nil, attrClosed: nil,
+		attrAttempt: number(int64(slot.Attempt)), attrLockedBy: nil, attrClosed: nil, attrBeside: nil,
 		attrExpiresAt: number(slot.ExpiresAt.Unix()),
 	}
 	if slot.LockedBy != "" {
 		values[attrLockedBy] = text(slot.LockedBy)
+	}
+	if slot.Beside > 0 {
+		values[attrBeside] = number(int64(slot.Beside))
 	}
 	if slot.Closed != "" {
 		values[attrClosed] = text(string(slot.Closed))
@@ -296,7 +300,7 @@ func replacing(seen item, next store.ClaimItem) *update {
 			u.remove(u.attr(name))
 		}
 	}
-	// StartedAt, ExpiresAt and Progress change with these only, or are their holder's alone.
+	// StartedAt, ExpiresAt, Beside and Progress change with these only, or are their holder's alone.
 	for _, name := range []string{attrAttempt, attrLockedBy, attrCompleteBy, attrClosed, attrEnds} {
 		if seen[name] == nil {
 			u.when("attribute_not_exists(" + u.attr(name) + ")")

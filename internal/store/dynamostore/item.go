@@ -49,6 +49,7 @@ const (
 	attrClosed    = "Closed"
 	attrEnds      = "Ends"
 	attrProgress  = "Progress"
+	attrBeside    = "Beside"
 
 	// jobPrefix is before a job's id in the partition key of its items, claimPrefix before the agent's name and the
 	// job's id in that of its claims. No name and no id holds a #.

@@ -79,6 +79,7 @@ const (
 	actHot        = 64
 	actWait       = 64
 	actCompletion = 65
+	actAlone      = 70
 
 	waitDeadline = 1
 	waitAsked    = 2

@@ -62,6 +62,9 @@ func set(v reflect.Value, n *int) {
 		v.SetBool(true)
 	case reflect.Struct:
 		for i := range v.NumField() {
+			if v.Type().Field(i).Name == "Beside" {
+				continue // No job keeps it.
+			}
 			if set(v.Field(i), n); v.Type().Field(i).Name == "Kept" {
 				v.Field(i).SetString(unknown(500+*n%500, "kept"))
 			}

@@ -14,6 +14,7 @@ func (w *writer) waits(a *job.Activity, epoch int64) {
 	if a.Completion != nil {
 		w.message(actCompletion, encodeCompletion(*a.Completion))
 	}
+	w.flag(actAlone, a.Alone)
 }
 
 func encodeWait(of job.Wait, epoch int64) []byte {
@@ -52,6 +53,8 @@ func (r *activityReader) waits(f *field, epoch int64) bool {
 		r.Wait = readWait(f, epoch)
 	case actCompletion:
 		r.Completion = readCompletion(f)
+	case actAlone:
+		r.Alone = f.flag()
 	default:
 		return false
 	}

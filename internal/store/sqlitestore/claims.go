@@ -19,15 +19,15 @@ import (
 // disk has every Close there that was answered before it. So no job outlives a closing that it rests on, and a claim
 // that the power took is one of an engine that died: interrupted.
 const (
-	slotColumns = `attempt, locked_by, started_at, complete_by, closed, ends, expires_at, progress, progress_at`
+	slotColumns = `attempt, locked_by, started_at, complete_by, closed, ends, expires_at, progress, progress_at, beside`
 	whereSlot   = ` WHERE job = ? AND birth = ? AND step = ? AND agent = ?`
 
 	selectSlot = `SELECT ` + slotColumns + ` FROM claims` + whereSlot
-	putSlot    = `INSERT INTO claims(job, birth, step, agent, ` + slotColumns + `) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	putSlot    = `INSERT INTO claims(job, birth, step, agent, ` + slotColumns + `) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET attempt = excluded.attempt, locked_by = excluded.locked_by, started_at = excluded.started_at,
 		complete_by = excluded.complete_by, closed = excluded.closed, ends = excluded.ends, expires_at = excluded.expires_at,
 		progress = CASE excluded.progress WHEN '' THEN progress ELSE excluded.progress END,
-		progress_at = coalesce(excluded.progress_at, progress_at)`
+		progress_at = coalesce(excluded.progress_at, progress_at), beside = excluded.beside`
 	// takeSlot says once more what store.Claimed says of a slot that holds an older attempt, or nothing: so the common
 	// claim is spared a look at the slot.
 	takeSlot = putSlot + ` WHERE attempt < excluded.attempt`
@@ -145,7 +145,7 @@ func (g *group) put(slot store.Slot, item, next store.ClaimItem) error {
 
 // readSlot reads a slot; the zero item when there is nothing in it.
 func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
-	row := make([]driver.Value, 9)
+	row := make([]driver.Value, 10)
 	found, err := c.one(selectSlot, row, slot.Job, slot.Birth, slot.Step, slot.Agent)
 	if err != nil || !found {
 		return store.ClaimItem{}, err
@@ -153,7 +153,7 @@ func readSlot(c *conn, slot store.Slot) (store.ClaimItem, error) {
 	return store.ClaimItem{
 		Claim: job.Claim{
 			Attempt: int(asInt(row[0])), LockedBy: asText(row[1]), StartedAt: asTime(row[2]), CompleteBy: asTime(row[3]),
-			Progress: job.Progress{Value: asText(row[7]), At: asTime(row[8])},
+			Progress: job.Progress{Value: asText(row[7]), At: asTime(row[8])}, Beside: int(asInt(row[9])),
 		},
 		Closed: job.Finding(asText(row[4])), Ends: asTime(row[5]), ExpiresAt: asTime(row[6]),
 	}, nil
@@ -163,6 +163,6 @@ func slotArgs(slot store.Slot, item store.ClaimItem) []driver.Value {
 	return []driver.Value{
 		slot.Job, slot.Birth, slot.Step, slot.Agent,
 		int64(item.Attempt), item.LockedBy, millis(item.StartedAt), millis(item.CompleteBy), string(item.Closed), millis(item.Ends),
-		millis(item.ExpiresAt), item.Progress.Value, millis(item.Progress.At),
+		millis(item.ExpiresAt), item.Progress.Value, millis(item.Progress.At), int64(item.Beside),
 	}
 }

@@ -54,6 +54,7 @@ func ourLayout() layout {
 				data        BLOB NOT NULL) STRICT`,
 			`ALTER TABLE jobs ADD COLUMN held_by TEXT`,
 			`CREATE INDEX jobs_held ON jobs(held_by) WHERE held_by IS NOT NULL`,
+			`ALTER TABLE claims ADD COLUMN beside INTEGER NOT NULL DEFAULT 0`,
 		}},
 	}}
 }

@@ -23,7 +23,7 @@ func (r row) name() string { return r.first + ", then " + r.then + ": " + r.happ
 func interleavings() []row {
 	var all []row
 	for _, rows := range [][]row{
-		claimRows(), lateClaimRows(), heartbeatRows(), progressRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
+		claimRows(), besideRows(), lateClaimRows(), heartbeatRows(), progressRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
 	} {
 		all = append(all, rows...)
 	}
@@ -213,6 +213,40 @@ func lateClaimRows() []row {
 			s.claims(1, "x", minute, nil)
 			s.claimsAt(makegood.MaxClaimDelay+time.Millisecond, 2, "y", makegood.MaxClaimDelay+minute, store.ErrWithdrawn)
 			s.looks(1, 0, s.found(job.FoundHeld, 1, "x", minute))
+		}},
+	}
+}
+
+// besideRows are of how many others ran in the process of a claim.
+func besideRows() []row {
+	company := func(s *scene, attempt int, by string, beside int) {
+		s.Helper()
+		claim := s.claim(attempt, by, time.Hour)
+		claim.Beside = beside
+		s.want("claim by "+by, s.store.Claim(s.ctx, s.slot, claim, s.until), nil)
+	}
+	with := func(s *scene, finding job.Finding, attempt int, by string, beside int) job.Found {
+		found := s.found(finding, attempt, by, time.Hour)
+		found.Claim.Beside = beside
+		return found
+	}
+	return []row{
+		{"claim with nine beside", "look, close when its time has passed, close again", "each says nine", func(s *scene) {
+			company(s, 1, "x", 9)
+			s.looks(1, 0, with(s, job.FoundHeld, 1, "x", 9))
+			s.closes(s.closing(1, 2*time.Hour), with(s, job.FoundSilent, 1, "x", 9))
+			s.closes(s.closing(1, 2*time.Hour), with(s, job.FoundSilent, 1, "x", 9))
+		}},
+		{"claim with nine beside", "heartbeat, marked as unwanted", "it stays nine", func(s *scene) {
+			company(s, 1, "x", 9)
+			s.heartbeats(1, "x", time.Hour, time.Hour, nil)
+			s.closes(s.unwanted(1, 0, time.Minute), with(s, job.FoundHeld, 1, "x", 9))
+			s.looks(1, 0, with(s, job.FoundHeld, 1, "x", 9))
+		}},
+		{"claim with nine beside", "claim of a newer attempt alone", "the newer one has nobody beside it", func(s *scene) {
+			company(s, 1, "x", 9)
+			company(s, 2, "y", 0)
+			s.looks(2, 0, with(s, job.FoundHeld, 2, "y", 0))
 		}},
 	}
 }

@@ -1,0 +1,155 @@
+package agentrun
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+const (
+	// drainWithin is how long a task that is to run alone waits for those that run. A process that is never without one that
+	// takes longer runs it beside them then: else it would never begin.
+	drainWithin = 30 * time.Second
+	// aloneFor is how long nothing is begun beside a task that runs alone: what kills its process has mostly done so by
+	// then, and work of days keeps nobody out.
+	aloneFor = time.Minute
+	// aloneDeliveries is how often the message of such a task is given back because its invocation has too little time left.
+	aloneDeliveries = 3
+)
+
+// loner is a record whose task is to run alone.
+type loner struct {
+	record events.SQSMessage
+	task   makegood.Task
+}
+
+// apart tells the records whose tasks are to run alone from all others.
+func apart(event events.SQSEvent) (company []events.SQSMessage, alone []loner) {
+	for _, record := range event.Records {
+		if task, is := isAlone(record); is {
+			alone = append(alone, loner{record, task})
+			continue
+		}
+		company = append(company, record)
+	}
+	return company, alone
+}
+
+// isAlone reads no task that does not have the word in it: they are read again when they are done.
+func isAlone(record events.SQSMessage) (makegood.Task, bool) {
+	if !strings.Contains(record.Body, `"alone"`) {
+		return makegood.Task{}, false
+	}
+	task, err := wire.DecodeTask(record.Body)
+	return task, err == nil && task.Alone && !task.Shared
+}
+
+// mayBegin reports whether the invocation has as much time left as a task may be silent; or whether that was asked often enough.
+func mayBegin(ctx context.Context, one loner) bool {
+	end, ends := ctx.Deadline()
+	return !ends || time.Until(end)-reserve >= one.task.Silence().Std() || sqsbatch.ReceiveCount(one.record) >= aloneDeliveries
+}
+
+// room is where the tasks of a process run: many at once, or one by itself. The zero value is empty and open.
+type room struct {
+	mu     sync.Mutex
+	inside int
+	// shut is there while one waits for the others to leave or runs by itself, and is closed when others may come in again.
+	shut chan struct{}
+	// empty is there while one waits for the others, and is closed when they have left.
+	empty chan struct{}
+}
+
+// enter waits until the room is open. An error is the cause of ctx's end: then nobody is inside.
+func (r *room) enter(ctx context.Context) error {
+	return r.whenOpen(ctx, func() { r.inside++ })
+}
+
+func (r *room) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inside--
+	if r.inside == 0 && r.empty != nil {
+		close(r.empty)
+		r.empty = nil
+	}
+}
+
+// enterAlone shuts the room, and waits until those inside have left, but for drainWithin at most: empty says whether they
+// have. Others may come in aloneFor later, or when leave is called. An error is the cause of ctx's end: then nobody entered.
+func (r *room) enterAlone(ctx context.Context) (empty bool, leave func(), err error) {
+	shut := make(chan struct{})
+	var left chan struct{}
+	err = r.whenOpen(ctx, func() {
+		r.shut = shut
+		if r.inside > 0 {
+			left = make(chan struct{})
+			r.empty = left
+		}
+	})
+	if err != nil {
+		return false, nil, err
+	}
+	open := sync.OnceFunc(func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.shut, r.empty = nil, nil
+		close(shut)
+	})
+	if empty, err = drained(ctx, left); err != nil {
+		open()
+		return false, nil, err
+	}
+	r.mu.Lock()
+	r.inside++
+	r.mu.Unlock()
+	timer := time.AfterFunc(aloneFor, open)
+	return empty, func() {
+		timer.Stop()
+		open()
+		r.leave()
+	}, nil
+}
+
+// drained waits for the others, who have left when left is closed; nil: there were none.
+func drained(ctx context.Context, left <-chan struct{}) (empty bool, err error) {
+	if left == nil {
+		return true, nil
+	}
+	patience := time.NewTimer(drainWithin)
+	defer patience.Stop()
+	select {
+	case <-left:
+		return true, nil
+	case <-patience.C:
+		return false, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// whenOpen does something under the lock, while the room is open.
+func (r *room) whenOpen(ctx context.Context, do func()) error {
+	for {
+		r.mu.Lock()
+		shut := r.shut
+		if shut == nil {
+			do()
+			r.mu.Unlock()
+			return nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-shut:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
