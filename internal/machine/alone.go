@@ -14,5 +14,5 @@ func spare(a *job.Activity, claim job.Claim) (why string) {
 	}
 	a.Alone = true
 	a.Tries--
-	return fmt.Sprintf("not one of those granted: the process had %d others under way, and the next runs alone", claim.Beside)
+	return fmt.Sprintf("not one of those granted: its process had %d more under way, and the next runs alone", claim.Beside)
 }
