@@ -23,6 +23,9 @@ type Job struct {
 	Reason string `json:"reason"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
 	FailureCount int `json:"failureCount"`
+	// Tenant is whom the job is for; empty: nobody in particular. Labels are those that it was submitted with; null: none.
+	Tenant string            `json:"tenant"`
+	Labels map[string]string `json:"labels"`
 	// LockedBy is who saved the job last; nil until the first save after its birth.
 	LockedBy *string `json:"lockedBy"`
 	// CompleteBy is when the Supervisor looks at the job, at the latest; nil when nothing is left to do.

@@ -24,6 +24,12 @@ const (
 	MaxNameBytes = 63
 	// MaxJobIDBytes is how long a job's id may be.
 	MaxJobIDBytes = 128
+	// MaxTenantBytes is how long the name of a tenant may be.
+	MaxTenantBytes = MaxNameBytes
+	// MaxLabels is how many labels a job may have, and MaxLabelBytes how long the value of one may be. The name of a label
+	// is a LabelName.
+	MaxLabels     = 8
+	MaxLabelBytes = 128
 	// MaxPayloadBytes is how large a job's input, a task's input and a step's output may each be, as JSON.
 	MaxPayloadBytes = 256 << 10
 	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.

@@ -27,6 +27,9 @@ const (
 	ReplyName NameOf = "a reply queue"
 	// ScheduleName is that of a schedule; it begins the ids of its jobs.
 	ScheduleName NameOf = "a schedule"
+	// TenantName is that of whom a job is for; LabelName that of a label. Jobs are found by them.
+	TenantName NameOf = "a tenant"
+	LabelName  NameOf = "a label"
 )
 
 // nameClasses are the characters that a name may begin with, and those that may follow.
@@ -41,6 +44,8 @@ var nameClasses = map[NameOf][2]string{
 	SecretName:   {"[a-z]", "[a-z0-9_]"},
 	ReplyName:    {"[a-z]", "[a-z0-9-]"},
 	ScheduleName: {"[a-z]", "[a-z0-9-]"},
+	TenantName:   {"[A-Za-z0-9]", "[A-Za-z0-9._:-]"},
+	LabelName:    {"[a-z]", "[a-z0-9_.-]"},
 }
 
 // Pattern is the regular expression of such a name, without ^ and $. It panics for what is none of these kinds.

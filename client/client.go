@@ -84,6 +84,9 @@ type submission struct {
 	Input    json.RawMessage `json:"input"`
 	StartAt  time.Time       `json:"startAt,omitzero"`
 	ReplyTo  string          `json:"replyTo,omitempty"`
+
+	Tenant string            `json:"tenant,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Submit is what Jobs says. After a try whose answer was lost, Existed may speak of this submission itself. After an
@@ -123,14 +126,10 @@ func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 
 // Page returns a page of a list: at most 200 jobs.
 func (c *Client) Page(ctx context.Context, filter Filter, cursor string) (page Page, err error) {
-	query := url.Values{"limit": {strconv.Itoa(listPage)}}
-	if filter.Paused {
-		query.Set("paused", "true")
-	}
-	for name, value := range map[string]string{"state": string(filter.State), "workflow": filter.Workflow, "cursor": cursor} {
-		if value != "" {
-			query.Set(name, value)
-		}
+	query := filter.Values()
+	query.Set("limit", strconv.Itoa(listPage))
+	if cursor != "" {
+		query.Set("cursor", cursor)
 	}
 	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
 		return Page{}, fmt.Errorf("list jobs: %w", err)

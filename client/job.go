@@ -14,6 +14,15 @@ type Listed struct {
 	FailureCount int                   `json:"failureCount"`
 	CompleteBy   *time.Time            `json:"completeBy"`
 	CreatedAt    time.Time             `json:"createdAt"`
+	// Paused, Reason, Tenant and Labels are those of the job.
+	Paused bool              `json:"paused"`
+	Reason string            `json:"reason"`
+	Tenant string            `json:"tenant"`
+	Labels map[string]string `json:"labels"`
+	// Steps are those at which it stands: see Filter.Step. Kind is the kind of the error by which the step failed at which a
+	// job in Error has stopped; empty: none.
+	Steps []string `json:"steps"`
+	Kind  string   `json:"kind"`
 }
 
 // Workflow is a workflow that jobs can be submitted to.

@@ -77,14 +77,6 @@ type Request struct {
 	StartAt time.Time
 }
 
-// Filter narrows a list; empty fields match everything.
-type Filter struct {
-	State    makegood.ProcessState
-	Workflow string
-	// Paused: only paused jobs, whatever the state under the pause.
-	Paused bool
-}
-
 // Page is a page of a list.
 type Page struct {
 	Jobs []Listed `json:"jobs"`

@@ -4,20 +4,19 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 )
 
 type listOptions struct {
 	remote
-	data, state, workflow string
-	paused                bool
-	limit                 int
+	data  string
+	found *filterFlags
+	limit int
 }
 
 // newList makes the verb that lists jobs.
@@ -44,20 +43,16 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	}
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
-	cmd.Flags().StringVar(&o.state, "state", "", fmt.Sprintf("only jobs in this `state`: %v", makegood.ProcessStates()))
-	cmd.Flags().StringVar(&o.workflow, "workflow", "", "only jobs of this `workflow`")
-	cmd.Flags().BoolVar(&o.paused, "paused", false, "only paused jobs")
+	o.found = newFilterFlags(cmd, &o.remote)
 	cmd.MarkFlagsMutuallyExclusive("paused", "state")
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
-	completeFlag(cmd, "state", completeStates)
-	completeFlag(cmd, "workflow", completeWorkflows(&o.remote))
 	return cmd
 }
 
 func list(cmd *cobra.Command, o listOptions) error {
-	state, err := stateOf(o.state)
+	filter, err := o.found.filter(time.Now())
 	if err != nil {
-		return exit(codeUsage, err)
+		return err
 	}
 	if o.limit < 1 {
 		return exit(codeUsage, fmt.Errorf("--limit %d: want at least 1", o.limit))
@@ -67,15 +62,15 @@ func list(cmd *cobra.Command, o listOptions) error {
 		return err
 	}
 	defer closeJobs()
-	if o.data == "" && o.stackName(cmd) != "" && !o.paused && (state == "" || state.Finished()) {
+	if o.data == "" && o.stackName(cmd) != "" && scans(filter) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
 	}
-	found, scan, err := readList(cmd, jobs, client.Filter{State: state, Workflow: o.workflow, Paused: o.paused}, o.limit)
+	found, scan, err := readList(cmd, jobs, filter, o.limit)
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if len(found) == 0 && o.workflow != "" {
-		if err := checkKnown(cmd, o, jobs); err != nil {
+	if len(found) == 0 && filter.Workflow != "" {
+		if err := checkKnown(cmd, o, filter.Workflow, jobs); err != nil {
 			return err
 		}
 	}
@@ -89,37 +84,30 @@ func list(cmd *cobra.Command, o listOptions) error {
 	return nil
 }
 
-// stateOf reads a state, in any case; empty is none.
-func stateOf(text string) (makegood.ProcessState, error) {
-	if text == "" {
-		return "", nil
-	}
-	for _, s := range makegood.ProcessStates() {
-		if strings.EqualFold(text, string(s)) {
-			return s, nil
-		}
-	}
-	return "", fmt.Errorf("--state %s: want one of %v", text, makegood.ProcessStates())
+// scans reports whether a list of this filter reads the whole table of a stack.
+func scans(f client.Filter) bool {
+	unfinished := f.State != "" && !f.State.Finished() || f.Paused || f.Step != "" || f.Agent != "" || f.ReasonKind != ""
+	return !unfinished && !f.Late && f.LateWithin == 0 && f.DueWithin == 0
 }
 
 // checkKnown refuses a workflow that nobody knows: that there is no job of it says less. A stack names only the
 // workflows that it was deployed with, so of another one it is said, and no more.
-func checkKnown(cmd *cobra.Command, o listOptions, jobs client.Jobs) error {
+func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs client.Jobs) error {
 	workflows, err := jobs.Workflows(cmd.Context())
 	if err != nil {
 		return failed(cmd, err)
 	}
 	known := names(workflows)
 	switch {
-	case slices.Contains(known, o.workflow):
+	case slices.Contains(known, workflow):
 		return nil
 	case o.data == "" && o.stackName(cmd) != "":
-		fmt.Fprintf(cmd.ErrOrStderr(), "the stack was not deployed with a workflow %s, but with %v; it may have been published since\n", o.workflow, known)
+		fmt.Fprintf(cmd.ErrOrStderr(), "the stack was not deployed with a workflow %s, but with %v; it may have been published since\n", workflow, known)
 		return nil
 	case o.data != "":
-		return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s: no engine on %s had one", o.workflow, o.data))
+		return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s: no engine on %s had one", workflow, o.data))
 	}
-	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", o.workflow, known))
+	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", workflow, known))
 }
 
 // readList reads as many jobs of a list as are asked for, and whether others were read to find them.

@@ -16,8 +16,9 @@ import (
 
 type submitOptions struct {
 	remote
-	id, input, startAt, replyTo string
-	wait                        bool
+	id, input, startAt, replyTo, tenant string
+	labels                              []string
+	wait                                bool
 
 	// These are for a file of many.
 	rate   string
@@ -73,6 +74,8 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 	flags.StringVar(&o.startAt, "at", "", "when the job may start: a `time` as in RFC 3339")
 	flags.StringVar(&o.startAt, "start-at", "", "the same as --at: a `time` as in RFC 3339")
 	flags.StringVar(&o.replyTo, "reply-to", "", "registered `name` of who is told of the job's changes")
+	flags.StringVar(&o.tenant, "tenant", "", "`name` of whom the job is for: it is found by that")
+	flags.StringArrayVar(&o.labels, "label", nil, fmt.Sprintf("`NAME=VALUE` by which it is found, too; several times, at most %d", makegood.MaxLabels))
 	flags.BoolVar(&o.wait, "wait", false, "wait until the job is at its end or in Error")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("of a file at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
 	flags.BoolVar(&o.dryRun, "dry-run", false, "check a file, and submit nothing")
@@ -81,9 +84,12 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 }
 
 func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
-	s := makegood.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo}
+	s := makegood.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo, Tenant: o.tenant}
 	var err error
 	if s.Input, err = readJSON("--input", cmd.InOrStdin(), o.input); err != nil {
+		return exit(codeUsage, err)
+	}
+	if s.Labels, err = readLabels(o.labels); err != nil {
 		return exit(codeUsage, err)
 	}
 	if o.startAt != "" {
@@ -111,6 +117,22 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 		return err
 	}
 	return ended(job)
+}
+
+// readLabels reads --label.
+func readLabels(given []string) (map[string]string, error) {
+	var labels map[string]string
+	for _, text := range given {
+		name, value, found := strings.Cut(text, "=")
+		if _, twice := labels[name]; !found || twice {
+			return nil, fmt.Errorf("--label %.40q: want NAME=VALUE, each name once", text)
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[name] = value
+	}
+	return labels, makegood.CheckLabels(labels)
 }
 
 // startTime reads --at.

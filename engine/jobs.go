@@ -33,7 +33,9 @@ func (e *Engine) Submit(ctx context.Context, s makegood.Submission) (makegood.Jo
 	if s.ID == "" {
 		s.ID = client.NewJobID(time.Now())
 	}
-	j, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo})
+	j, created, err := e.inner.SubmitCurrent(ctx, s.Workflow, scheduler.Submission{
+		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
+	})
 	if err != nil {
 		return makegood.Job{}, fmt.Errorf("submit job %s: %w", s.ID, plain(s.ID, err))
 	}

@@ -87,7 +87,7 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 	if err != nil {
 		return nil, err
 	}
-	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo}
+	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels}
 	j, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
 		return nil, &client.InvalidError{Message: err.Error()}

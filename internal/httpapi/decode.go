@@ -3,6 +3,7 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/canonical"
 )
@@ -98,13 +98,16 @@ func names(t reflect.Type) []string {
 }
 
 func wanted(t reflect.Type) string {
+	if t.Kind() == reflect.Map {
+		return "an object of texts"
+	}
 	if t == reflect.TypeFor[time.Time]() {
 		return "a time as in RFC 3339, such as 2026-01-31T09:00:00Z"
 	}
 	return "a " + t.Kind().String()
 }
 
-// query reads the parameters of a request. It refuses one that is not in allowed, and one twice.
+// query reads the parameters of a request. It refuses one that is not in allowed, and one twice that is no label.
 func query(r *http.Request, allowed ...string) (url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -114,7 +117,7 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 		if !slices.Contains(allowed, name) {
 			return nil, bad("there is no parameter %.40q; there are %s", name, strings.Join(allowed, ", "))
 		}
-		if len(given) > 1 {
+		if len(given) > 1 && name != "label" {
 			return nil, bad("the parameter %s is there twice", name)
 		}
 	}
@@ -130,16 +133,14 @@ type listing struct {
 
 // listQuery reads what a list is to show.
 func listQuery(r *http.Request) (listing, error) {
-	values, err := query(r, "state", "workflow", "paused", "limit", "cursor")
+	values, err := query(r, listParameters()...)
 	if err != nil {
 		return listing{}, err
 	}
-	l := listing{
-		filter: client.Filter{State: makegood.ProcessState(values.Get("state")), Workflow: values.Get("workflow"), Paused: values.Has("paused")},
-		cursor: values.Get("cursor"), limit: DefaultLimit,
-	}
-	if l.filter.Paused && values.Get("paused") != "true" {
-		return l, bad("paused: want true, and no state beside it")
+	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
+	l.filter, err = client.ReadFilter(values)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+		return l, bad("%s", invalid.Message)
 	}
 	if text := values.Get("limit"); text != "" {
 		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > MaxLimit {

@@ -96,7 +96,7 @@ func TestAJobShowsWhoAskedLast(t *testing.T) {
 func TestPausedJobsAreAListOfTheirOwn(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	url := listen(t, httpapi.Config{Backend: lister{broken{errSecret}, func(f store.Filter, cursor string, limit int) (store.Page, error) {
-		if (f != store.Filter{Workflow: "order", Paused: true}) || cursor != "c" || limit != 7 {
+		if f.Workflow != "order" || !f.Paused || cursor != "c" || limit != 7 {
 			t.Errorf("asked for %+v %q %d", f, cursor, limit)
 		}
 		return store.Page{Jobs: []store.Listed{{ID: "p"}}, Cursor: "d"}, nil

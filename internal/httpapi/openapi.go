@@ -95,6 +95,9 @@ func (p parameter) schema() object {
 	if p.values != nil {
 		s["enum"] = p.values
 	}
+	if p.many {
+		return object{"type": "array", "items": s}
+	}
 	return s
 }
 
@@ -129,6 +132,8 @@ func (d drawing) schema(t reflect.Type) object {
 		return object{"type": "integer"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
+	case reflect.Map:
+		return object{"oneOf": []object{{"type": "object", "description": "texts by their names"}, {"type": "null"}}}
 	case reflect.Struct:
 		return d.structure(t)
 	default:

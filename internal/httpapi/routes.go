@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -28,6 +29,9 @@ type Submission struct {
 	Input    json.RawMessage `json:"input"`
 	StartAt  time.Time       `json:"startAt,omitzero"`
 	ReplyTo  string          `json:"replyTo,omitempty"`
+	// Tenant is whom the job is for, Labels say more about it.
+	Tenant string            `json:"tenant,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 }
 
 // Asking is the body of a request for a verb. The same Request twice is one request.
@@ -90,6 +94,38 @@ type parameter struct {
 	name, says string
 	values     []string
 	number     bool
+	// many: it may be there several times.
+	many bool
+}
+
+// filterParameters are those by which jobs are found, as the flags of the command are.
+func filterParameters() []parameter {
+	var all []parameter
+	for _, p := range filter.Parameters() {
+		q := parameter{name: p.Name, says: p.Says, values: p.Values, many: p.Kind == filter.Label}
+		switch p.Kind {
+		case filter.Switch:
+			q.says, q.values = "true: "+p.Says, []string{"true"}
+		case filter.Time:
+			q.says += "; a time as in RFC 3339"
+		case filter.Duration:
+			q.says += "; such as 15m or 1h30m"
+		case filter.Label:
+			q.says = p.Value + ": " + p.Says
+		case filter.Text:
+		}
+		all = append(all, q)
+	}
+	return all
+}
+
+// listParameters are the names of all that a list takes.
+func listParameters() []string {
+	names := []string{"limit", "cursor"}
+	for _, p := range filter.Parameters() {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // everywhere are the answers that any route may give.
@@ -123,13 +159,10 @@ func routes() []route {
 		{
 			method: "GET", path: "/api/jobs", name: "list", door: Read, handle: (*api).list,
 			summary: "List jobs, without payloads, newest first. A page may be short, or empty, before the end; the cursor is empty at the end.",
-			parameters: []parameter{
-				{name: "state", says: "only jobs in this ProcessState", values: words(makegood.ProcessStates())},
-				{name: "workflow", says: "only jobs of this workflow"},
-				{name: "paused", says: "true: only paused jobs, and with no state", values: []string{"true"}},
-				{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
-				{name: "cursor", says: "the cursor of the page before"},
-			},
+			parameters: append(filterParameters(),
+				parameter{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
+				parameter{name: "cursor", says: "the cursor of the page before, of the same list"},
+			),
 			answers: everywhere(map[int]any{http.StatusOK: client.Page{}, http.StatusBadRequest: none}),
 		},
 		{
@@ -219,7 +252,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 		s.ID = client.NewJobID(a.Now())
 	}
 	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
-		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
+		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
 	})
 	if err != nil {
 		return answer{}, err

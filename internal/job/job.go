@@ -55,6 +55,10 @@ type Job struct {
 	// ReplyTo is the registered name of who is told of every change of ProcessState; empty: nobody. An
 	// operator is told of an Error all the same.
 	ReplyTo string `json:"replyTo,omitempty"`
+	// Tenant is whom the job is for, and Labels say more about it; both as they were submitted, and never changed: a copy
+	// of a job shares its labels.
+	Tenant string            `json:"tenant,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Input is what the submitter gave; InputHash distinguishes the same id with other content.

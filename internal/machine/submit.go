@@ -18,6 +18,9 @@ type Submission struct {
 	// StartAt is when the job may start; zero: at once. ReplyTo is who is told of its changes.
 	StartAt time.Time
 	ReplyTo string
+	// Tenant is whom the job is for, Labels say more about it.
+	Tenant string
+	Labels map[string]string
 	// Later: the job is to be stored without its first attempts, because whoever stores it does not
 	// send their tasks. Submitted, or the Supervisor, makes them.
 	Later bool
@@ -29,7 +32,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
-		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo,
+		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
 		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
 		Steps: make([]job.StepState, len(w.Steps)),
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,6 +65,9 @@ type Submission struct {
 	StartAt time.Time
 	// ReplyTo is the registered name of who is told of the job's changes; empty: nobody.
 	ReplyTo string
+	// Tenant is whom the job is for, Labels say more about it: see makegood.Submission.
+	Tenant string
+	Labels map[string]string
 }
 
 // check refuses what can never be submitted, and returns the input in its canonical form.
@@ -80,6 +84,9 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 	if sub.ReplyTo != "" && !slices.Contains(replies, sub.ReplyTo) {
 		return nil, fmt.Errorf("%w: replyTo %q of job %s is not registered; %s", ErrInvalid, sub.ReplyTo, sub.ID, registered(replies))
 	}
+	if err := sub.checkNames(); err != nil {
+		return nil, fmt.Errorf("%w: job %s: %w", ErrInvalid, sub.ID, err)
+	}
 	if sub.Input == nil {
 		return []byte("null"), nil
 	}
@@ -91,6 +98,16 @@ func (sub Submission) check(replies []string, now time.Time) (input []byte, err 
 		return nil, fmt.Errorf("%w: input of job %s has %d bytes, the limit is %d", ErrInvalid, sub.ID, len(input), makegood.MaxPayloadBytes)
 	}
 	return input, nil
+}
+
+// checkNames refuses a tenant and labels that no job can have.
+func (sub Submission) checkNames() error {
+	if sub.Tenant != "" {
+		if err := makegood.TenantName.Check(sub.Tenant); err != nil {
+			return err
+		}
+	}
+	return makegood.CheckLabels(sub.Labels)
 }
 
 // Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
@@ -166,7 +183,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
-		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo,
+		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels),
 		Input: job.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {

@@ -220,46 +220,6 @@ type Leases interface {
 	ReleaseLease(ctx context.Context, name, holder string) error
 }
 
-// Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
-type Lister interface {
-	// ListJobs returns a page of at most limit jobs that match, newest first where the store can, after the page that
-	// gave cursor; empty: from the start. A page may be short, or empty, before the end. A cursor that no page of such
-	// a list gave is ErrNotFound.
-	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)
-}
-
-// Filter narrows a list; empty fields match everything.
-type Filter struct {
-	State    makegood.ProcessState
-	Workflow string
-	// Paused: only paused jobs, whatever the state under the pause.
-	Paused bool
-}
-
-// Shows reports whether a job is one of those of State and Workflow. That it is paused is not in what a list shows.
-func (f Filter) Shows(l Listed) bool {
-	return (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow)
-}
-
-// Page is a page of a list.
-type Page struct {
-	Jobs []Listed
-	// Cursor is that of the next page; empty at the end.
-	Cursor string
-	// Scanned: no index leads to such jobs, and others were read, and passed over, to find them.
-	Scanned bool
-}
-
-// Listed is a job in a list.
-type Listed struct {
-	ID           string                `json:"id"`
-	Workflow     string                `json:"workflow"`
-	ProcessState makegood.ProcessState `json:"processState"`
-	FailureCount int                   `json:"failureCount"`
-	CompleteBy   time.Time             `json:"completeBy,omitzero"`
-	CreatedAt    time.Time             `json:"createdAt"`
-}
-
 // Store is an adapter that keeps everything.
 type Store interface {
 	Jobs

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -28,6 +27,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
 		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
+		Tenant: j.Tenant, Labels: j.Labels,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count,
@@ -76,7 +76,8 @@ func Listed(jobs []store.Listed) []client.Listed {
 	for i, l := range jobs {
 		list[i] = client.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
-			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(),
+			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason,
+			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Kind: l.Kind,
 		}
 	}
 	return list
@@ -87,13 +88,13 @@ func Page(p store.Page) client.Page {
 	return client.Page{Jobs: Listed(p.Jobs), Cursor: p.Cursor, Scanned: p.Scanned}
 }
 
-// List reads a page of a list. A filter that can match nothing, and a cursor that no page of such a list gave, is a
-// *client.InvalidError.
+// List reads a page of a list, with what is late or due as of now. A filter that can match nothing, and a cursor that no
+// page of such a list gave, is a *client.InvalidError.
 func List(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (client.Page, error) {
-	if wrong := wrongFilter(filter); wrong != "" {
-		return client.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: wrong})
+	if err := filter.Check(); err != nil {
+		return client.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	page, err := jobs.ListJobs(ctx, store.Filter(filter), cursor, limit)
+	page, err := jobs.ListJobs(ctx, Filter(filter, time.Now()), cursor, limit)
 	if errors.Is(err, store.ErrNotFound) {
 		return client.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
 	}
@@ -103,15 +104,13 @@ func List(ctx context.Context, jobs store.Lister, filter client.Filter, cursor s
 	return Page(page), nil
 }
 
-// wrongFilter says what is wrong with a filter; empty: nothing.
-func wrongFilter(filter client.Filter) string {
-	switch {
-	case filter.State != "" && !slices.Contains(makegood.ProcessStates(), filter.State):
-		return fmt.Sprintf("there is no state %.40q; there are %v", filter.State, makegood.ProcessStates())
-	case filter.State != "" && filter.Paused:
-		return "paused: want true, and no state beside it"
+// Filter returns a filter as the stores take it, with what is late or due as of now.
+func Filter(f client.Filter, now time.Time) store.Filter {
+	return store.Filter{
+		State: f.State, Workflow: f.Workflow, Definition: f.Definition, Paused: f.Paused, Tenant: f.Tenant, Labels: f.Labels,
+		Step: f.Step, Agent: f.Agent, ReasonPrefix: f.ReasonPrefix, ReasonKind: f.ReasonKind, Since: f.Since, Until: f.Until,
+		Late: f.Late, LateWithin: f.LateWithin, DueWithin: f.DueWithin, Now: now,
 	}
-	return ""
 }
 
 // Strays returns those jobs of an audit that are not as they should be.

@@ -119,26 +119,6 @@ type event struct {
 	Request    string `json:"request,omitempty"`
 }
 
-// TypeSubmit is the type of a submission by message.
-const TypeSubmit = "Submit"
-
-// Submit asks for a job by a message, on the submissions queue where there is one. The same ID with the same content is the
-// same job, so the message may be delivered twice.
-type Submit struct {
-	head
-	Workflow string          `json:"workflow"`
-	ID       string          `json:"id"`
-	Input    json.RawMessage `json:"input"`
-	StartAt  time.Time       `json:"startAt,omitzero"`
-	ReplyTo  string          `json:"replyTo,omitempty"`
-}
-
-// EncodeSubmit writes a submission.
-func EncodeSubmit(s Submit) (string, error) {
-	s.head = head{Version, TypeSubmit}
-	return encode(s)
-}
-
 // Incoming is what a message on the events queue says: an event of a job, a submission, or that a schedule is due.
 type Incoming struct {
 	Job    string
@@ -183,18 +163,6 @@ func typeOf(body string) string {
 		return ""
 	}
 	return kind.Type
-}
-
-func decodeSubmit(body string) (Incoming, error) {
-	var s Submit
-	if err := decode(body, &s, TypeSubmit); err != nil {
-		return Incoming{}, err
-	}
-	if s.Workflow == "" || s.ID == "" {
-		return Incoming{}, poison("a submission must name workflow and id")
-	}
-	s.StartAt = makegood.Instant(s.StartAt)
-	return Incoming{Job: s.ID, Submit: &s}, nil
 }
 
 type replyError struct {

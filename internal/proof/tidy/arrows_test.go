@@ -116,12 +116,14 @@ var arrows = []arrow{
 	{"internal/stack", []string{"client", "client/doors"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
+	// What jobs can be found by: a table, for the API and the command.
+	{"internal/filter", []string{"."}, nil},
 	// What is said of steps that wait, checked once for the API and for whoever is in the process.
 	{"internal/completion", []string{
 		".", "internal/job", "client", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
 	}, nil},
 	{"internal/httpapi", []string{
-		".", "internal/job", "client", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
+		".", "internal/job", "client", "internal/filter", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/timetable", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire",
 	}, nil},

@@ -52,26 +52,26 @@ func attentionOf(waits string, birth int64, job string) string {
 }
 
 // listInError lists the jobs in Error.
-func (s *Store) listInError(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
-	return s.listWaiting(ctx, waitsInError, filter, at, limit)
+func (s *Store) listInError(ctx context.Context, l *listing, at cursor) (cursor, error) {
+	return s.listWaiting(ctx, waitsInError, l, at)
 }
 
 // listPaused lists the paused jobs. The state under the pause is shown as it is.
-func (s *Store) listPaused(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
-	return s.listWaiting(ctx, waitsPaused, filter, at, limit)
+func (s *Store) listPaused(ctx context.Context, l *listing, at cursor) (cursor, error) {
+	return s.listWaiting(ctx, waitsPaused, l, at)
 }
 
 // listWaiting lists the jobs that wait for a person, those born last first: one query a shard, and one
 // read of the items for each page. The cursor holds the Attention of the last entry.
-func (s *Store) listWaiting(ctx context.Context, waits string, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
+func (s *Store) listWaiting(ctx context.Context, waits string, l *listing, at cursor) (cursor, error) {
 	below := waits + "$" // the character after #
 	if at.job != "" {
 		below = attentionOf(waits, at.key, at.job)
 	}
-	ask := min(limit, maxBatchGet)
+	ask := min(l.limit, maxBatchGet)
 	entries, err := s.waiting(ctx, waits, below, ask)
 	if err != nil {
-		return nil, cursor{}, err
+		return cursor{}, err
 	}
 	var jobs []store.Entry
 	for _, e := range entries {
@@ -80,15 +80,22 @@ func (s *Store) listWaiting(ctx context.Context, waits string, filter store.Filt
 		}
 	}
 	found, err := s.look(ctx, jobs)
-	if err != nil {
-		return nil, cursor{}, err
+	if err == nil {
+		// The index may lag behind the items, which say what is.
+		err = l.take(slices.DeleteFunc(found, func(l store.Listed) bool { return !waitsAs(waits, l) }))
 	}
-	// The index may lag behind the items, which say what is.
-	found = slices.DeleteFunc(found, func(l store.Listed) bool { return !filter.Shows(l) })
-	if len(entries) < ask {
-		return found, cursor{}, nil
+	if err != nil || len(entries) < ask {
+		return cursor{}, err
 	}
-	return found, entries[len(entries)-1], nil
+	return entries[len(entries)-1], nil
+}
+
+// waitsAs reports whether a job waits for a person in this way.
+func waitsAs(waits string, l store.Listed) bool {
+	if waits == waitsInError {
+		return l.ProcessState == makegood.Error
+	}
+	return l.Paused
 }
 
 // waiting returns the first entries below a value of Attention, over all shards.

@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -33,7 +34,7 @@ func AuditedAttributes() []string {
 // write left it, which is all that an audit needs, for half the price. It pays for all items that it passes over,
 // payloads included, at most a megabyte. A job that has ended is noted as told only where jobs expire.
 func (s *Store) AuditPage(ctx context.Context, page string, limit int) ([]store.Audited, string, error) {
-	from, err := readCursor(page)
+	from, err := readAudited(page)
 	if err != nil {
 		return nil, "", fmt.Errorf("audit: %w", err)
 	}
@@ -56,7 +57,16 @@ func (s *Store) AuditPage(ctx context.Context, page string, limit int) ([]store.
 		return jobs, "", nil
 	}
 	at := cursor{job: asText(out.LastEvaluatedKey[attrPK]), sort: asText(out.LastEvaluatedKey[attrSK])}
-	return jobs, at.String(), nil
+	return jobs, base64.RawURLEncoding.EncodeToString([]byte(at.String())), nil
+}
+
+// readAudited reads the cursor of an audit.
+func readAudited(page string) (cursor, error) {
+	place, err := base64.RawURLEncoding.DecodeString(page)
+	if err != nil {
+		return cursor{}, fmt.Errorf("there is no page %.40q: %w", page, store.ErrNotFound)
+	}
+	return readPlace(string(place))
 }
 
 // auditing is the request for a page: the jobs, and what is in the index.

@@ -162,7 +162,8 @@ func TestTheContractHolds(t *testing.T) {
 			Open:   func() store.Store { return tab.open(t) },
 			Reopen: func() store.Store { return tab.open(t) },
 			Damage: func(id string) { tab.damage(t, id) }, Overwrite: func(j job.Job) { tab.overwrite(t, j) },
-			Lag: 2 * time.Second,
+			Delete: func(id string) { tab.remove(t, id) },
+			Lag:    2 * time.Second,
 		}
 	})
 }
@@ -173,6 +174,15 @@ func (tab *table) damage(t *testing.T, id string) {
 		TableName: &tab.name, Key: hotKey(id), UpdateExpression: aws.String("SET #d = :d"),
 		ExpressionAttributeNames: map[string]string{"#d": attrData}, ExpressionAttributeValues: item{":d": blob([]byte("\x01{"))},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// remove deletes a job's hot item, as its expiry does.
+func (tab *table) remove(t *testing.T, id string) {
+	t.Helper()
+	_, err := tab.config.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &tab.name, Key: hotKey(id)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package dynamostore
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -30,7 +31,9 @@ func FuzzBeside(f *testing.F) {
 			it[name] = text(state)
 		}
 		readBeside(it)
-		listed(it)
+		if _, err := new(Store).listed(context.Background(), it); err != nil {
+			t.Errorf("listed: %v", err)
+		}
 	})
 }
 
@@ -79,14 +82,14 @@ func withKey(it item, j job.Job) item {
 func FuzzCursor(f *testing.F) {
 	f.Add("")
 	f.Fuzz(func(t *testing.T, from string) {
-		c, err := readCursor(from)
+		c, err := readPlace(from)
 		if err != nil {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("got %v, want %v", err, store.ErrNotFound)
 			}
 			return
 		}
-		if again, err := readCursor(c.String()); err != nil || again != c {
+		if again, err := readPlace(c.String()); err != nil || again != c {
 			t.Errorf("cursor %q: got %+v, and written and read %+v, %v", from, c, again, err)
 		}
 	})

@@ -2,7 +2,6 @@ package dynamostore
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -29,54 +29,89 @@ const (
 )
 
 // ListJobs lists jobs; see store.Lister. Those in Error and paused ones are found by the index Attention, the newest
-// first; unfinished jobs of another state by the index on CompleteBy, which all of them are in, in no
-// order. For anything else it reads the table through, payloads
-// included, and pays for all that it passes over: that is for people, now and then. A page may be
-// short, or empty, before the end. A cursor that no page gave is store.ErrNotFound.
+// first; those of which something is due or late, and unfinished ones otherwise, by the index on CompleteBy, in the order
+// of their keys, shard by shard. For anything else it reads the table through, payloads included, and pays for all that it
+// passes over: that is for people, now and then. A page may be short, or empty, before the end.
 func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
-	list, scanned := s.listTable, false
-	switch {
-	case filter.Paused:
-		list = s.listPaused
-	case filter.State == makegood.Error:
-		list = s.listInError
-	case filter.State != "" && !filter.State.Finished():
-		list = s.listUnfinished
-	default:
-		scanned = true
-	}
-	at, err := readCursor(cursor)
+	place, err := filter.Open(cursor)
 	if err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	jobs, next, err := list(ctx, filter, at, max(1, limit))
+	at, err := readPlace(place)
 	if err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	return store.Page{Jobs: jobs, Cursor: next.String(), Scanned: scanned}, nil
+	list, scanned := s.wayTo(filter)
+	l := &listing{filter: filter, limit: max(1, limit), sieve: store.NewSieve(filter, func(hash string) ([]byte, error) { return s.Definition(ctx, hash) })}
+	next, err := list(ctx, l, at)
+	if err != nil {
+		return store.Page{}, fmt.Errorf("list jobs: %w", err)
+	}
+	return store.Page{Jobs: l.jobs, Cursor: filter.Seal(next.String()), Scanned: scanned}, nil
 }
 
-// listUnfinished goes through the index, shard by shard.
-func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
-	const endOfTime = math.MaxInt64 / int64(time.Millisecond)
-	var jobs []store.Listed
+// listing is a page of a list as it is made.
+type listing struct {
+	filter store.Filter
+	sieve  *store.Sieve
+	limit  int
+	jobs   []store.Listed
+}
+
+// left is how many jobs more the page may have.
+func (l *listing) left() int { return l.limit - len(l.jobs) }
+
+// take puts those of the jobs into the page that the filter shows.
+func (l *listing) take(found []store.Listed) error {
+	for _, job := range found {
+		shows, err := l.sieve.Shows(job)
+		if err != nil {
+			return err
+		}
+		if shows {
+			l.jobs = append(l.jobs, job)
+		}
+	}
+	return nil
+}
+
+// wayTo returns how the jobs of a list are found, and whether others are read to find them.
+func (s *Store) wayTo(filter store.Filter) (list func(context.Context, *listing, cursor) (cursor, error), scans bool) {
+	switch {
+	case filter.InError():
+		return s.listInError, false
+	case filter.Paused:
+		return s.listPaused, false
+	case filter.Unfinished() || filter.State != "" && !filter.State.Finished():
+		return s.listUnfinished, false
+	}
+	return s.listTable, true
+}
+
+// endOfTime is after every key.
+const endOfTime = math.MaxInt64 / int64(time.Millisecond)
+
+// listUnfinished goes through the index, shard by shard, as far as keys can lie of jobs that match.
+func (s *Store) listUnfinished(ctx context.Context, l *listing, at cursor) (cursor, error) {
+	by := l.filter.KeyBy()
+	if by.IsZero() {
+		by = time.UnixMilli(endOfTime)
+	}
 	for range listRequests {
 		var from item
 		if at.job != "" {
 			from = s.indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job, Schedule: at.sort, Holds: at.job == HoldsPK})
 		}
-		entries, next, err := s.queryIndex(ctx, at.shard, time.UnixMilli(endOfTime), from, min(limit-len(jobs), maxBatchGet))
+		entries, next, err := s.queryIndex(ctx, at.shard, by, from, min(l.left(), maxBatchGet))
 		if err != nil {
-			return nil, cursor{}, err
+			return cursor{}, err
 		}
 		found, err := s.look(ctx, entries)
-		if err != nil {
-			return nil, cursor{}, err
+		if err == nil {
+			err = l.take(found)
 		}
-		for _, l := range found {
-			if filter.Shows(l) {
-				jobs = append(jobs, l)
-			}
+		if err != nil {
+			return cursor{}, err
 		}
 		switch {
 		case len(next) > 0:
@@ -90,13 +125,13 @@ func (s *Store) listUnfinished(ctx context.Context, filter store.Filter, at curs
 		case at.shard+1 < s.Shards():
 			at = cursor{shard: at.shard + 1}
 		default:
-			return jobs, cursor{}, nil
+			return cursor{}, nil
 		}
-		if len(jobs) >= limit {
+		if l.left() == 0 {
 			break
 		}
 	}
-	return jobs, at, nil
+	return at, nil
 }
 
 // look reads what a list shows of the jobs of entries, in their order; those that are gone, it leaves
@@ -120,7 +155,9 @@ func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed
 		return nil, err
 	}
 	for _, it := range items {
-		found[jobOf(it)] = listed(it)
+		if found[jobOf(it)], err = s.listed(ctx, it); err != nil {
+			return nil, err
+		}
 	}
 	var jobs []store.Listed
 	for _, e := range entries {
@@ -132,31 +169,40 @@ func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed
 }
 
 // listTable reads the table through.
-func (s *Store) listTable(ctx context.Context, filter store.Filter, at cursor, limit int) ([]store.Listed, cursor, error) {
-	var jobs []store.Listed
+func (s *Store) listTable(ctx context.Context, l *listing, at cursor) (cursor, error) {
 	for range listRequests {
-		out, err := s.config.Client.Scan(ctx, s.scanning(filter, at), s.options)
+		out, err := s.config.Client.Scan(ctx, s.scanning(l.filter, at), s.options)
 		if err != nil {
-			return nil, cursor{}, err
+			return cursor{}, err
 		}
 		s.consumed("ListJobs", out.ConsumedCapacity)
 		for _, it := range out.Items {
-			if len(jobs) == limit {
-				return jobs, cursor{job: jobPrefix + jobs[limit-1].ID, sort: sortJob}, nil
+			if l.left() == 0 {
+				return cursor{job: jobPrefix + l.jobs[l.limit-1].ID, sort: sortJob}, nil
 			}
-			switch ours, err := ofAJob(it); {
-			case err != nil:
-				return nil, cursor{}, err
-			case ours:
-				jobs = append(jobs, listed(it))
+			if err := s.takeItem(ctx, l, it); err != nil {
+				return cursor{}, err
 			}
 		}
 		if len(out.LastEvaluatedKey) == 0 {
-			return jobs, cursor{}, nil
+			return cursor{}, nil
 		}
 		at = cursor{job: asText(out.LastEvaluatedKey[attrPK]), sort: asText(out.LastEvaluatedKey[attrSK])}
 	}
-	return jobs, at, nil
+	return at, nil
+}
+
+// takeItem puts a job into the page, if the item is of one and the filter shows it.
+func (s *Store) takeItem(ctx context.Context, l *listing, it item) error {
+	ours, err := ofAJob(it)
+	if err != nil || !ours {
+		return err
+	}
+	found, err := s.listed(ctx, it)
+	if err != nil {
+		return err
+	}
+	return l.take([]store.Listed{found})
 }
 
 // scanning is one request of a list.
@@ -183,17 +229,31 @@ func (s *Store) scanning(filter store.Filter, at cursor) *dynamodb.ScanInput {
 // shown names what a list shows.
 func (u *update) shown() string {
 	var all []string
-	for _, name := range []string{attrPK, attrWorkflow, attrProcessState, attrFailureCount, attrCompleteBy, attrData} {
+	for _, name := range []string{attrPK, attrWorkflow, attrProcessState, attrFailureCount, attrCompleteBy, attrParked, attrData} {
 		all = append(all, u.attr(name))
 	}
 	return strings.Join(all, ", ")
 }
 
-func listed(it item) store.Listed {
-	return store.Listed{
-		ID: jobOf(it), Workflow: asText(it[attrWorkflow]), ProcessState: makegood.ProcessState(asText(it[attrProcessState])),
-		FailureCount: int(asInt(it[attrFailureCount])), CompleteBy: asTime(it[attrCompleteBy]), CreatedAt: jobformat.CreatedAt(asBytes(it[attrData])),
+// listed returns what a list has of a job. Of one that cannot be decoded that is what stands beside its data.
+func (s *Store) listed(ctx context.Context, it item) (store.Listed, error) {
+	data := asBytes(it[attrData])
+	stored, err := jobformat.Decode(data)
+	if err == nil {
+		err = s.nameSteps(ctx, &stored)
 	}
+	if err == nil && asText(it[attrProcessState]) == string(makegood.Error) {
+		// Why a step failed may be among its details.
+		err = s.fillDetails(ctx, jobOf(it), &stored)
+	}
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		stored.Job = job.Job{CreatedAt: jobformat.CreatedAt(data)}
+	case err != nil && !errors.Is(err, store.ErrNewer):
+		return store.Listed{}, err
+	}
+	beside(&stored.Job, it)
+	return store.ListedOf(stored.Job), nil
 }
 
 // cursor is how far a list has come: in the table, after the item whose partition key is job and whose sort key is sort;
@@ -206,21 +266,20 @@ type cursor struct {
 	sort  string
 }
 
-// String writes the cursor for the caller. No key of ours holds a space, but an agent may give one to its claims.
+// String writes the place. No key of ours holds a space, but an agent may give one to its claims.
 func (c cursor) String() string {
 	if c == (cursor{}) {
 		return ""
 	}
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %d %s %s", c.shard, c.key, url.QueryEscape(c.job), url.QueryEscape(c.sort)))
+	return fmt.Sprintf("%d %d %s %s", c.shard, c.key, url.QueryEscape(c.job), url.QueryEscape(c.sort))
 }
 
-func readCursor(text string) (cursor, error) {
+func readPlace(text string) (cursor, error) {
 	if text == "" {
 		return cursor{}, nil
 	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
-	parts := strings.Split(string(raw), " ")
-	if err != nil || len(parts) != 4 || slices.Contains(parts[:2], "") {
+	parts := strings.Split(text, " ")
+	if len(parts) != 4 || slices.Contains(parts[:2], "") {
 		return cursor{}, fmt.Errorf("there is no page %q: %w", text, store.ErrNotFound)
 	}
 	shard, err1 := strconv.Atoi(parts[0])

@@ -2,6 +2,7 @@ package jobformat
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -111,6 +112,8 @@ type decoder struct {
 	summaries, numbers           column
 	// inputSized: the size of the input is not that of its inline value.
 	inputSized bool
+	// labels are a name and its value, and so on.
+	labels []string
 	// newer is why this release cannot read all of the job.
 	newer error
 }
@@ -249,10 +252,28 @@ func (d *decoder) texts(f *field) bool {
 		j.HeldBy = f.text()
 	case jobHeldReason:
 		j.HeldReason = f.text()
+	case jobTenant:
+		j.Tenant = f.text()
+	case jobLabels:
+		d.labels = append(d.labels, f.text())
 	default:
 		return false
 	}
 	return true
+}
+
+// label gives the job its labels.
+func (d *decoder) label() error {
+	if len(d.labels)%2 != 0 {
+		return damaged("a label without its value")
+	}
+	for pair := range slices.Chunk(d.labels, 2) {
+		if d.Job.Labels == nil {
+			d.Job.Labels = make(map[string]string, len(d.labels)/2)
+		}
+		d.Job.Labels[pair[0]] = pair[1]
+	}
+	return nil
 }
 
 func (d *decoder) announcement(f *field) (a job.Announcement) {

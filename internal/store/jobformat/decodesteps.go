@@ -11,6 +11,9 @@ import (
 
 // assemble makes the steps of what several fields say of them.
 func (d *decoder) assemble() error {
+	if err := d.label(); err != nil {
+		return err
+	}
 	if !d.inputSized {
 		d.Job.Input.Bytes = len(d.Job.Input.Inline)
 	}

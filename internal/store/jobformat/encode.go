@@ -1,6 +1,8 @@
 package jobformat
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,6 +108,11 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.text(jobHeldBy, j.HeldBy)
 	e.text(jobHeldReason, j.HeldReason)
 	e.flag(jobPausedToo, j.PausedToo)
+	e.text(jobTenant, j.Tenant)
+	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
+		e.message(jobLabels, []byte(name))
+		e.message(jobLabels, []byte(j.Labels[name]))
+	}
 	e.kept(j.Kept)
 }
 

@@ -49,6 +49,8 @@ const (
 	jobHeldBy        = 55
 	jobHeldReason    = 56
 	jobPausedToo     = 57
+	jobTenant        = 58
+	jobLabels        = 59
 
 	stepIndex = 1
 

@@ -73,6 +73,8 @@ func set(v reflect.Value, n *int) {
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		set(v.Index(0), n)
 		set(v.Index(1), n)
+	case reflect.Map:
+		v.Set(reflect.ValueOf(map[string]string{fmt.Sprint("a-", *n): "first", "b": "second"}))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
 		set(v.Elem(), n)

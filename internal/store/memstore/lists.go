@@ -65,15 +65,22 @@ func compareEntries(a, b store.Entry) int {
 
 // ListJobs lists jobs by their ids; see store.Lister. The cursor is the last one's.
 func (s *Store) ListJobs(_ context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
+	after, err := filter.Open(cursor)
+	if err != nil {
+		return store.Page{}, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var page store.Page
-	for j := range s.after(cursor) {
-		l := listed(j)
-		switch {
-		case !filter.Shows(l) || filter.Paused && !j.Paused():
+	sieve := store.NewSieve(filter, s.definition)
+	for j := range s.after(after) {
+		l := s.listed(j)
+		switch shows, err := sieve.Shows(l); {
+		case err != nil:
+			return store.Page{}, err
+		case !shows:
 		case len(page.Jobs) == max(1, limit):
-			page.Cursor = page.Jobs[len(page.Jobs)-1].ID
+			page.Cursor = filter.Seal(page.Jobs[len(page.Jobs)-1].ID)
 			return page, nil
 		default:
 			page.Jobs = append(page.Jobs, l)
@@ -82,11 +89,24 @@ func (s *Store) ListJobs(_ context.Context, filter store.Filter, cursor string, 
 	return page, nil
 }
 
-func listed(j job.Job) store.Listed {
-	return store.Listed{
-		ID: j.ID, Workflow: j.Workflow, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
-		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt,
+// listed returns what a list has of a job: of one that is damaged what others keep beside its data. s.mu is held.
+func (s *Store) listed(j job.Job) store.Listed {
+	if s.jobs[j.ID].damaged {
+		j = job.Job{
+			ID: j.ID, Workflow: j.Workflow, ProcessState: j.ProcessState, FailureCount: j.FailureCount, CompleteBy: j.CompleteBy,
+			CreatedAt: j.CreatedAt, Reason: j.Reason,
+		}
 	}
+	return store.ListedOf(j)
+}
+
+// definition reads a definition. s.mu is held.
+func (s *Store) definition(hash string) ([]byte, error) {
+	definition, ok := s.definitions[hash]
+	if !ok {
+		return nil, store.ErrNotFound
+	}
+	return definition, nil
 }
 
 // AuditPage returns jobs by their ids; see store.Auditor. The cursor is the last one's.

@@ -23,12 +23,21 @@ func CreateIn(ctx context.Context, tx *sql.Tx, jb job.Job, payloads map[string]j
 		return fmt.Errorf("create job %s: %w", jb.ID, err)
 	}
 	result, err := tx.ExecContext(ctx, insertJob+" ON CONFLICT DO NOTHING", j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
-		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), data)
+		j.FailureCount, j.LockedBy, j.Workflow, millis(j.CreatedAt), data, orNull(j.Tenant))
 	if err != nil {
 		return fmt.Errorf("create job %s: %w", jb.ID, err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return fmt.Errorf("create job %s: %w", jb.ID, errors.Join(store.ErrExists, err))
+	}
+	row, err := result.LastInsertId()
+	if err != nil {
+		return fmt.Errorf("create job %s: %w", jb.ID, err)
+	}
+	for name, value := range j.Labels {
+		if _, err := tx.ExecContext(ctx, insertLabel, row, name, value); err != nil {
+			return fmt.Errorf("label job %s: %w", jb.ID, err)
+		}
 	}
 	for key, value := range payloads {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO payloads(job, key, value) VALUES(?, ?, ?) ON CONFLICT DO NOTHING`, jb.ID, key, []byte(value)); err != nil {

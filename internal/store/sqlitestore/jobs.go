@@ -13,9 +13,10 @@ import (
 )
 
 const (
-	insertJob = `INSERT INTO jobs(id, rev, process_state, complete_by, failure_count, locked_by, workflow, created_at, data)
-		VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	saveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?
+	insertJob = `INSERT INTO jobs(id, rev, process_state, complete_by, failure_count, locked_by, workflow, created_at, data, tenant)
+		VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	insertLabel = `INSERT INTO labels(row, name, value) VALUES(?, ?, ?)`
+	saveJob     = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?
 		WHERE row = ?`
 	// Naming complete_by costs two writes to indexes, moved or not.
 	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, complete_by = ?, finished_at = ?
@@ -53,7 +54,7 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 		return answer, nil
 	}
 	result, err := g.conn.exec(insertJob, j.ID, j.Rev, string(j.ProcessState), millis(j.CompleteBy),
-		int64(j.FailureCount), j.LockedBy, j.Workflow, millis(j.CreatedAt), data)
+		int64(j.FailureCount), j.LockedBy, j.Workflow, millis(j.CreatedAt), data, orNull(j.Tenant))
 	if err != nil {
 		return nil, err
 	}
@@ -64,9 +65,22 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 	if err := g.markHeld(row, "", j); err != nil {
 		return nil, err
 	}
+	for name, value := range j.Labels {
+		if err := g.exec(insertLabel, row, name, value); err != nil {
+			return nil, err
+		}
+	}
 	g.leave(&item{row: row, job: j, held: store.HeldName(j)})
 	g.durable = true
 	return nil, nil
+}
+
+// orNull writes a text as a column; the empty one is null.
+func orNull(text string) driver.Value {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 // Load reads a job; see store.Jobs.

@@ -46,7 +46,7 @@ func ourLayout() layout {
 			`ALTER TABLE claims ADD COLUMN progress TEXT NOT NULL DEFAULT ''`,
 			`ALTER TABLE claims ADD COLUMN progress_at INTEGER`,
 		}},
-		{version: 6, statements: []string{
+		{version: 6, statements: slices.Concat(listIndexes, []string{
 			`CREATE TABLE holds(
 				one         INTEGER PRIMARY KEY CHECK (one = 1),
 				rev         INTEGER NOT NULL,
@@ -55,7 +55,7 @@ func ourLayout() layout {
 			`ALTER TABLE jobs ADD COLUMN held_by TEXT`,
 			`CREATE INDEX jobs_held ON jobs(held_by) WHERE held_by IS NOT NULL`,
 			`ALTER TABLE claims ADD COLUMN beside INTEGER NOT NULL DEFAULT 0`,
-		}},
+		})},
 	}}
 }
 

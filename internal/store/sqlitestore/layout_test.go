@@ -28,12 +28,12 @@ const corpus = "testdata/format-1/makegood.db"
 
 // The layouts of releases that there are not yet: one that only adds, and one that older programs must not touch.
 func adds() sqlitestore.Layout {
-	return sqlitestore.LayoutOf(7, 4, sqlitestore.Step(7, `ALTER TABLE jobs ADD COLUMN tenant TEXT NOT NULL DEFAULT 'nobody'`, `CREATE TABLE tenants(name TEXT)`))
+	return sqlitestore.LayoutOf(7, 4, sqlitestore.Step(7, `ALTER TABLE jobs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'`, `CREATE TABLE colours(name TEXT)`))
 }
 
 func breaks() sqlitestore.Layout {
 	added := adds()
-	return sqlitestore.LayoutOf(8, 8, append(added.Steps(), sqlitestore.Step(8, `DROP TABLE tenants`))...)
+	return sqlitestore.LayoutOf(8, 8, append(added.Steps(), sqlitestore.Step(8, `DROP TABLE colours`))...)
 }
 
 // opened opens a file as a release would whose layout this is, and returns what it logged.
@@ -57,7 +57,7 @@ func TestAFileIsBroughtToANewerLayoutAndStillOpenedByTheOlder(t *testing.T) {
 			t.Errorf("round %d: the newer release said %q, want %q", round, log, want)
 		}
 		check(t, newer.Shut())
-		execSQL(t, path, `UPDATE jobs SET tenant = 'somebody'`)
+		execSQL(t, path, `UPDATE jobs SET colour = 'blue'`)
 		older, log, err := opened(t, path, sqlitestore.LayoutOf(6, 4))
 		check(t, err)
 		if !strings.Contains(log, "newer release") {
@@ -67,8 +67,8 @@ func TestAFileIsBroughtToANewerLayoutAndStillOpenedByTheOlder(t *testing.T) {
 		check(t, err)
 		check(t, older.Save(t.Context(), store.Change{Job: j, Seen: j.CompleteBy}))
 		check(t, older.Shut())
-		if got := readText(t, path, `SELECT tenant FROM jobs`); got != "somebody" {
-			t.Errorf("round %d: after a save by the older release the tenant is %q", round, got)
+		if got := readText(t, path, `SELECT colour FROM jobs`); got != "blue" {
+			t.Errorf("round %d: after a save by the older release the colour is %q", round, got)
 		}
 	}
 }

@@ -5,180 +5,240 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
-	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
 var _ store.Lister = (*Reader)(nil)
 
-// listSpan is how many jobs one page looks through where no index leads to those that match.
-const listSpan = 20_000
-
-// pausedSpan is how many unfinished jobs one page of paused ones looks at.
-const pausedSpan = 1000
-
 const (
-	// What a list shows stands before data in its row, so no list reads a payload.
-	listed = `SELECT row, id, workflow, process_state, failure_count, complete_by, created_at FROM jobs `
-
-	listAll        = listed + `WHERE row < ? ORDER BY row DESC LIMIT ?`
-	listOfWorkflow = listed + `WHERE row < ? AND workflow = ? ORDER BY row DESC LIMIT ?`
-	// Error and paused jobs have keys that are a day ahead, so the index gives them before all others, the
-	// last that came to a stop first.
-	listUnfinished = listed + `INDEXED BY jobs_due WHERE complete_by IS NOT NULL AND (complete_by, id) < (?, ?)
-		AND process_state = ? AND (workflow = ? OR ? = '') ORDER BY complete_by DESC, id DESC LIMIT ?`
-	// The plus keeps SQLite on the rows: of a workflow's jobs most are in the state that was asked for.
-	listSpanned = listed + `WHERE row < ? AND row >= ? AND process_state = ? AND (+workflow = ? OR ? = '') ORDER BY row DESC LIMIT ?`
-
-	// That a job is paused stands in its data: of those that are not at their end each is looked at.
-	listKeyed = `SELECT row, id, workflow, process_state, failure_count, complete_by, created_at, data FROM jobs INDEXED BY jobs_due
-		WHERE complete_by IS NOT NULL AND (complete_by, id) < (?, ?) AND (process_state = ? OR ? = '') AND (workflow = ? OR ? = '')
-		ORDER BY complete_by DESC, id DESC LIMIT ?`
-
-	newestJob = `SELECT max(row) FROM jobs`
+	// listSpan is how many rows one page passes where nothing leads to the jobs that match, and listLooks how many jobs it
+	// decodes at most: a page is there in a fraction of a second, whatever the file holds.
+	listSpan  = 8000
+	listLooks = 2000
 )
 
-// ListJobs lists jobs, the newest first, and those in Error or Undoing the last key first; see
-// store.Lister. A cursor that no page of such a list gave is refused with store.ErrNotFound. A page of
-// jobs in one of the other states may be short or empty before the end: it looks through 20,000 jobs, and one of paused
-// jobs through 1,000 unfinished ones.
+// resting are the states in which a job stays for long, and lists by which go by an index of their own. The text is that of
+// the index: SQLite knows it by that.
+const resting = `process_state IN ('Error', 'Processed', 'Undone', 'Cancelled')`
+
+// way is how the jobs of a list are found: what leads to them, in an order that nothing changes but a moved key.
+type way struct {
+	// from is what is read, where what holds for all of it; both have their arguments in args.
+	from, where string
+	args        []driver.Value
+	order       order
+	// scans: it leads to all jobs, and the list wants some.
+	scans bool
+}
+
+// order is in which order a way goes, and what the place in a list is made of.
+type order int
+
+const (
+	byRow order = iota
+	byID
+	byKey
+	byBirth
+	byLabel
+)
+
+// The columns of a list are those of scanJob, and the birth of a job that is damaged.
+const (
+	listColumns = `SELECT jobs.row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by, created_at FROM `
+	listWidth   = jobColumns + 1
+)
+
+// The ends of pages: what comes after the place, and in which order.
+var ends = map[order]string{
+	byRow:   ` AND jobs.row < ? ORDER BY jobs.row DESC LIMIT ?`,
+	byID:    ` AND id < ? ORDER BY id DESC LIMIT ?`,
+	byKey:   ` AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?`,
+	byLabel: ` AND labels.row < ? ORDER BY labels.row DESC LIMIT ?`,
+	byBirth: ` AND (created_at, row) < (?, ?) ORDER BY created_at DESC, row DESC LIMIT ?`,
+}
+
+// sql returns the statement of a page of the way.
+func (w way) sql() string { return listColumns + w.from + ` WHERE ` + w.where + ends[w.order] }
+
+// wayTo returns the way that passes the fewest others, as far as can be known: those to what waits or is late are few,
+// those of a tenant or a label fewer than those of a state, a workflow or a time.
+func wayTo(f store.Filter) way {
+	switch {
+	case f.InError():
+		return way{from: `jobs INDEXED BY jobs_resting`, where: resting + ` AND process_state = ?`, args: []driver.Value{string(makegood.Error)}}
+	case !f.KeyBy().IsZero():
+		return way{from: `jobs INDEXED BY jobs_due`, where: `complete_by IS NOT NULL AND complete_by <= ?`, args: []driver.Value{f.KeyBy().UnixMilli()}, order: byKey}
+	case f.Tenant != "":
+		return way{from: `jobs INDEXED BY jobs_tenant`, where: `tenant IS NOT NULL AND tenant = ?`, args: []driver.Value{f.Tenant}}
+	case len(f.Labels) > 0:
+		name := slices.Min(slices.Collect(maps.Keys(f.Labels)))
+		return way{
+			from:  `labels INDEXED BY labels_value CROSS JOIN jobs ON jobs.row = labels.row`,
+			where: `name = ? AND value = ?`, args: []driver.Value{name, f.Labels[name]}, order: byLabel,
+		}
+	case f.State.Finished():
+		return way{from: `jobs INDEXED BY jobs_resting`, where: resting + ` AND process_state = ?`, args: []driver.Value{string(f.State)}}
+	case f.State != "" || f.Unfinished():
+		return way{from: `jobs INDEXED BY jobs_unfinished`, where: `complete_by IS NOT NULL`, order: byID}
+	case !f.Since.IsZero() || !f.Until.IsZero():
+		return way{from: `jobs INDEXED BY jobs_created`, where: `created_at >= ? AND created_at < ?`, args: bounds(f), order: byBirth}
+	case f.Workflow != "":
+		return way{from: `jobs INDEXED BY jobs_workflow`, where: `workflow = ?`, args: []driver.Value{f.Workflow}}
+	}
+	return way{from: `jobs`, where: `TRUE`, scans: f.Definition != "" || f.ReasonPrefix != ""}
+}
+
+// bounds are the first millisecond in which a job of the list can have been created, and the first in which none can.
+func bounds(f store.Filter) []driver.Value {
+	since, until := int64(math.MinInt64), int64(math.MaxInt64)
+	if !f.Since.IsZero() {
+		since = f.Since.UnixMilli()
+	}
+	if !f.Until.IsZero() {
+		// A bound within a millisecond takes that millisecond in; the filter looks again.
+		until = f.Until.UnixMilli() + 1
+	}
+	return []driver.Value{since, until}
+}
+
+// ListJobs lists jobs; see store.Lister. The newest come first, but unfinished ones, which come by their ids, the last
+// first, and those of which something is due or late, which come by their keys. A page decodes 2,000 jobs at most, so one
+// may be short or empty before the end.
 func (r *Reader) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
-	p := page{filter: filter, limit: max(1, limit)}
-	if !p.begin(cursor) {
-		return store.Page{}, fmt.Errorf("list jobs: there is no page %q: %w", cursor, store.ErrNotFound)
+	place, err := filter.Open(cursor)
+	if err != nil {
+		return store.Page{}, fmt.Errorf("list jobs: %w", err)
+	}
+	p := page{way: wayTo(filter), filter: filter, limit: max(1, limit), looks: listLooks}
+	if !p.begin(place) {
+		return store.Page{}, fmt.Errorf("list jobs: there is no page %.40q: %w", cursor, store.ErrNotFound)
 	}
 	if err := r.read(ctx, p.read); err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	return store.Page{Jobs: p.jobs, Cursor: p.next(), Scanned: p.scanned()}, nil
+	return store.Page{Jobs: p.jobs, Cursor: filter.Seal(p.next), Scanned: p.way.scans}, nil
 }
 
 // page is one page of a list.
 type page struct {
+	way    way
 	filter store.Filter
-	limit  int
-	// The page begins below the row before, or below the key and the id.
-	before, key int64
-	id          string
-	// from is the lowest row that it looks at.
-	from int64
-	jobs []store.Listed
-	last int64
-	// looked is how many unfinished jobs a list of paused ones has looked at, and at which it came to last.
-	looked int
-	keyed  store.Entry
+	// limit is how many jobs it may have, looks how many it may decode.
+	limit, looks int
+	// number and id are the place after which it begins.
+	number int64
+	id     string
+	jobs   []store.Listed
+	// next is where the next page begins; empty at the end.
+	next string
 }
 
-// byKey reports whether the list goes through the unfinished jobs only, of which there are few.
-func (p *page) byKey() bool {
-	return p.filter.Paused || p.filter.State == makegood.Error || p.filter.State == makegood.Undoing
-}
-
-// scanned reports whether the list passes jobs over.
-func (p *page) scanned() bool { return p.filter.Paused || p.filter.State != "" && !p.byKey() }
-
-// begin reads the cursor: the row of the last job seen, or its key and its id.
-func (p *page) begin(cursor string) bool {
-	p.before, p.key = math.MaxInt64, math.MaxInt64
-	if cursor == "" {
+// begin reads the place: a row, an id, or a key or a birth with one of them.
+func (p *page) begin(place string) bool {
+	p.number, p.id = math.MaxInt64, "\U0010FFFF"
+	if p.way.order == byKey {
+		p.number, p.id = math.MinInt64, ""
+	}
+	if place == "" {
 		return true
 	}
-	text, id, keyed := strings.Cut(cursor, "/")
+	text, id, _ := strings.Cut(place, "/")
 	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || keyed != p.byKey() || !keyed && n < 1 {
-		return false
-	}
-	p.before, p.key, p.id = n, n, id
-	return true
+	p.number, p.id = n, id
+	return err == nil
 }
 
-// next is where the next page begins; empty when nothing can be left. Rows are counted from 1.
-func (p *page) next() string {
-	full := len(p.jobs) == p.limit
-	switch {
-	case p.filter.Paused && p.looked < pausedSpan:
-		return ""
-	case p.filter.Paused:
-		return keyCursor(p.keyed)
-	case p.byKey() && !full:
-		return ""
-	case p.byKey():
-		last := p.jobs[p.limit-1]
-		return keyCursor(store.Entry{CompleteBy: last.CompleteBy, Job: last.ID})
-	case full:
-		p.from = p.last
+// placeOf is the place of a row in its way.
+func (w way) placeOf(row []driver.Value) string {
+	switch w.order {
+	case byID:
+		return "0/" + asText(row[1])
+	case byKey:
+		return fmt.Sprintf("%d/%s", asInt(row[3]), asText(row[1]))
+	case byBirth:
+		return fmt.Sprintf("%d/%d", asInt(row[10]), asInt(row[0]))
+	default:
+		return strconv.FormatInt(asInt(row[0]), 10)
 	}
-	if p.from <= 1 {
-		return ""
-	}
-	return strconv.FormatInt(p.from, 10)
 }
 
-func keyCursor(e store.Entry) string {
-	return strconv.FormatInt(e.CompleteBy.UnixMilli(), 10) + "/" + e.Job
+// from are the arguments that say where the page begins.
+func (p *page) from() []driver.Value {
+	switch p.way.order {
+	case byID:
+		return []driver.Value{p.id}
+	case byBirth:
+		row, err := strconv.ParseInt(p.id, 10, 64)
+		if err != nil {
+			row = math.MaxInt64
+		}
+		return []driver.Value{p.number, row}
+	case byKey:
+		return []driver.Value{p.number, p.id}
+	default:
+		return []driver.Value{p.number}
+	}
 }
 
-// read takes the way to the matching jobs that reads the fewest others.
 func (p *page) read(c *conn) error {
-	state, workflow, limit := string(p.filter.State), p.filter.Workflow, int64(p.limit)
-	switch {
-	case p.filter.Paused:
-		return p.queryPaused(c)
-	case p.byKey():
-		return p.query(c, listUnfinished, p.key, p.id, state, workflow, workflow, limit)
-	case state == "" && workflow == "":
-		return p.query(c, listAll, p.before, limit)
-	case state == "":
-		return p.query(c, listOfWorkflow, p.before, workflow, limit)
+	sieve := store.NewSieve(p.filter, func(hash string) ([]byte, error) { return definitionBy(c, hash) })
+	row := make([]driver.Value, listWidth)
+	passed, last := 0, ""
+	args := append(append(slices.Clone(p.way.args), p.from()...), int64(listSpan))
+	err := c.query(p.way.sql(), args, row, func() error {
+		passed++
+		if len(p.jobs) == p.limit || p.looks == 0 {
+			p.next = last
+			return errPageEnds
+		}
+		last = p.way.placeOf(row)
+		return p.look(row, sieve)
+	})
+	if errors.Is(err, errPageEnds) {
+		return nil
 	}
+	if err == nil && passed == listSpan {
+		p.next = last
+	}
+	return err
+}
+
+// errPageEnds: more rows are not needed.
+var errPageEnds = errors.New("the page is full")
+
+// look takes a job into the page if it is what the filter says. What stands beside its data is looked at first.
+func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
+	beside := store.Filter{State: p.filter.State, Workflow: p.filter.Workflow}
+	if !beside.Shows(store.Listed{ProcessState: makegood.ProcessState(asText(row[6])), Workflow: asText(row[7])}) {
+		return nil
+	}
+	p.looks--
+	// What is wrong with one that is damaged is for Load to say.
+	j, _ := scanJob(row[:jobColumns])
+	l := store.ListedOf(j)
+	l.CreatedAt = asTime(row[10])
+	shows, err := sieve.Shows(l)
+	if shows {
+		p.jobs = append(p.jobs, l)
+	}
+	return err
+}
+
+// definitionBy reads a definition by its hash.
+func definitionBy(c *conn, hash string) ([]byte, error) {
 	row := make([]driver.Value, 1)
-	if _, err := c.one(newestJob, row); err != nil {
-		return err
+	found, err := c.one(selectDefinition, row, hash)
+	if err == nil && !found {
+		err = store.ErrNotFound
 	}
-	p.before = min(p.before, asInt(row[0])+1)
-	p.from = max(0, p.before-listSpan)
-	return p.query(c, listSpanned, p.before, p.from, state, workflow, workflow, limit)
+	return asBytes(row[0]), err
 }
 
-func (p *page) query(c *conn, sql string, args ...driver.Value) error {
-	row := make([]driver.Value, 7)
-	return c.query(sql, args, row, func() error {
-		p.last = asInt(row[0])
-		p.jobs = append(p.jobs, asListed(row))
-		return nil
-	})
-}
-
-// queryPaused looks at the unfinished jobs, until the page is full or has looked at enough of them. A job that cannot be
-// read, or that a later release wrote, is paused if that can be read.
-func (p *page) queryPaused(c *conn) error {
-	state, workflow := string(p.filter.State), p.filter.Workflow
-	row := make([]driver.Value, 8)
-	args := []driver.Value{p.key, p.id, state, state, workflow, workflow, int64(pausedSpan)}
-	return c.query(listKeyed, args, row, func() error {
-		if len(p.jobs) == p.limit {
-			p.looked = pausedSpan // There is more behind it.
-			return nil
-		}
-		p.looked++
-		l := asListed(row)
-		p.keyed = store.Entry{CompleteBy: l.CompleteBy, Job: l.ID}
-		if job, err := jobformat.DecodeWhole(asBytes(row[7])); (err == nil || errors.Is(err, store.ErrNewer)) && job.Paused() {
-			p.jobs = append(p.jobs, l)
-		}
-		return nil
-	})
-}
-
-// asListed reads the columns of a list.
-func asListed(row []driver.Value) store.Listed {
-	return store.Listed{
-		ID: asText(row[1]), Workflow: asText(row[2]), ProcessState: makegood.ProcessState(asText(row[3])),
-		FailureCount: int(asInt(row[4])), CompleteBy: asTime(row[5]), CreatedAt: asTime(row[6]),
-	}
-}
+const selectDefinition = `SELECT body FROM definitions WHERE hash = ?`

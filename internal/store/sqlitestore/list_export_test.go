@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Spread moves the rows of the jobs apart, as if others had lain between them.
@@ -17,23 +19,15 @@ func (s *Store) Spread(by int64) error {
 	})
 }
 
-// ListPlans returns how SQLite means to run the statements of lists.
-func (s *Store) ListPlans() (map[string]string, error) {
-	plans := map[string]string{}
-	err := s.read(context.Background(), func(c *conn) error {
-		for name, sql := range map[string]string{
-			"all": listAll, "workflow": listOfWorkflow, "unfinished": listUnfinished, "spanned": listSpanned,
-		} {
-			row := make([]driver.Value, 4)
-			err := c.query("EXPLAIN QUERY PLAN "+sql, make([]driver.Value, strings.Count(sql, "?")), row, func() error {
-				plans[name] += asText(row[3]) + "; "
-				return nil
-			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+// ListPlan returns how SQLite means to read a page of a list.
+func (s *Store) ListPlan(filter store.Filter) (plan string, err error) {
+	sql := wayTo(filter).sql()
+	err = s.read(context.Background(), func(c *conn) error {
+		row := make([]driver.Value, 4)
+		return c.query("EXPLAIN QUERY PLAN "+sql, make([]driver.Value, strings.Count(sql, "?")), row, func() error {
+			plan += asText(row[3]) + "; "
+			return nil
+		})
 	})
-	return plans, err
+	return plan, err
 }

@@ -1,5 +1,21 @@
 package sqlitestore
 
+// listIndexes are for lists; see wayTo. Only jobs_resting is of what saves write, and no save of a job that goes on writes
+// an entry of it. What a trigger does an older program does, too.
+var listIndexes = []string{
+	`ALTER TABLE jobs ADD COLUMN tenant TEXT`,
+	`CREATE INDEX jobs_tenant ON jobs(tenant) WHERE tenant IS NOT NULL`,
+	`CREATE INDEX jobs_created ON jobs(created_at)`,
+	`CREATE INDEX jobs_resting ON jobs(process_state) WHERE ` + resting,
+	`CREATE TABLE labels(
+		row   INTEGER NOT NULL,
+		name  TEXT NOT NULL,
+		value TEXT NOT NULL,
+		PRIMARY KEY(row, name)) STRICT, WITHOUT ROWID`,
+	`CREATE INDEX labels_value ON labels(name, value, row)`,
+	`CREATE TRIGGER labels_gone AFTER DELETE ON jobs BEGIN DELETE FROM labels WHERE row = OLD.row; END`,
+}
+
 // schema has one row a job. It keeps its rows by number, not by id: a row of a job is larger than
 // what a page of an index holds, and saves would write overflow pages. The columns before
 // data are what the conditions of a write look at; data is the rest of the job, packed.

@@ -33,6 +33,7 @@ func TestTheContractHolds(t *testing.T) {
 			return storetest.Harness{
 				Open:   func() store.Store { return s },
 				Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(j job.Job) { check(t, s.Overwrite(j)) },
+				Delete: func(string) { deleteEnded(t, s) },
 			}
 		})
 	})
@@ -49,7 +50,15 @@ func harness(t *testing.T, cacheSteps int) storetest.Harness {
 			return s
 		},
 		Damage: func(id string) { check(t, s.Damage(id)) }, Overwrite: func(j job.Job) { check(t, s.Overwrite(j)) },
+		Delete: func(string) { deleteEnded(t, s) },
 	}
+}
+
+// deleteEnded deletes what is at its end.
+func deleteEnded(t *testing.T, s *sqlitestore.Store) {
+	t.Helper()
+	_, _, err := s.Expire(t.Context(), time.Now())
+	check(t, err)
 }
 
 // open opens a store that the test's end closes, unless the test did.

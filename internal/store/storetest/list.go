@@ -20,6 +20,7 @@ func listRules() []rule {
 		{"a job that was parked is listed in Error", listParked},
 		{"a list of paused jobs holds those, in whatever state, and no others", listPaused},
 	}
+	rules = append(rules, filterRules()...)
 	for i, r := range rules {
 		rules[i].test = func(w *world) {
 			if _, ok := w.store.(store.Lister); !ok {
@@ -77,8 +78,8 @@ func listShows(w *world) {
 	j.ProcessState, j.FailureCount, j.CompleteBy = makegood.Error, 3, w.at(makegood.FarKey)
 	w.want("save", w.store.Save(w.ctx, store.Change{Job: j, Seen: seen}), nil)
 	want := []store.Listed{{
-		ID: j.ID, Workflow: j.Workflow, ProcessState: makegood.Error, FailureCount: 3,
-		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt,
+		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, ProcessState: makegood.Error, FailureCount: 3,
+		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt, Deadline: j.Deadline,
 	}}
 	w.eventually("the job in the list", func() (got, wanted any) {
 		return w.list(store.Filter{Workflow: j.Workflow}, 10), want

@@ -3,7 +3,9 @@ package storetest
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -35,16 +37,18 @@ func listMutants() map[string]mutant {
 	paged := "a list holds every job once, in pages of any size"
 	filtered := "a list holds what its filter says, and nothing else"
 	shows := "a list shows a job as it is: state, failures, key and birth"
-	return map[string]mutant{
-		"a page skips a job": {paged, asked(func(_ *store.Filter, cursor *string) {
-			if last := len(*cursor) - 1; last >= 0 {
+	mutants := filterMutants(asked)
+	maps.Copy(mutants, map[string]mutant{
+		"a page skips a job": {paged, asked(func(f *store.Filter, cursor *string) {
+			if place, _ := f.Open(*cursor); place != "" {
 				// The id that follows in the test.
-				*cursor = (*cursor)[:last] + string((*cursor)[last]+1)
+				last := len(place) - 1
+				*cursor = f.Seal(place[:last] + string(place[last]+1))
 			}
 		})},
-		"a page repeats a job": {paged, asked(func(_ *store.Filter, cursor *string) {
-			if *cursor != "" {
-				*cursor = (*cursor)[:len(*cursor)-1]
+		"a page repeats a job": {paged, asked(func(f *store.Filter, cursor *string) {
+			if place, _ := f.Open(*cursor); place != "" {
+				*cursor = f.Seal(place[:len(place)-1])
 			}
 		})},
 		"a list ends after a page": {paged, func(m *model) store.Store {
@@ -69,5 +73,44 @@ func listMutants() map[string]mutant {
 			_, err := m.Load(context.Background(), job.ID)
 			return !errors.Is(err, store.ErrDamaged)
 		})},
+	})
+	return mutants
+}
+
+// filterMutants forget a field of a filter each, or take a cursor of any list.
+func filterMutants(asked func(f func(filter *store.Filter, cursor *string)) func(m *model) store.Store) map[string]mutant {
+	mutants := map[string]mutant{"a cursor of another list is taken": {"a cursor of another list is refused", func(m *model) store.Store {
+		return hooked{model: m, list: func(filter store.Filter, cursor string, limit int) (store.Page, error) {
+			if _, err := filter.Open(cursor); err != nil {
+				cursor = ""
+			}
+			return m.ListJobs(context.Background(), filter, cursor, limit)
+		}}
+	}}}
+	for name, forget := range map[string]func(f *store.Filter){
+		"Definition": func(f *store.Filter) { f.Definition = "" }, "Tenant": func(f *store.Filter) { f.Tenant = "" },
+		"Labels": func(f *store.Filter) { f.Labels = nil }, "Step": func(f *store.Filter) { f.Step = "" },
+		"Agent": func(f *store.Filter) { f.Agent = "" }, "ReasonPrefix": func(f *store.Filter) { f.ReasonPrefix = "" },
+		"ReasonKind": func(f *store.Filter) { f.ReasonKind = "" }, "Since": func(f *store.Filter) { f.Since = time.Time{} },
+		"Until": func(f *store.Filter) { f.Until = time.Time{} }, "Late": func(f *store.Filter) { f.Late = false },
+		"LateWithin": func(f *store.Filter) { f.LateWithin = 0 }, "DueWithin": func(f *store.Filter) { f.DueWithin = 0 },
+		"Now": func(f *store.Filter) { f.Now = f.Now.Add(-time.Hour) },
+		"all labels but one": func(f *store.Filter) {
+			if len(f.Labels) > 1 {
+				f.Labels = map[string]string{"region": f.Labels["region"]}
+			}
+		},
+	} {
+		mutants["a list ignores "+name] = mutant{
+			"a filter finds the jobs that its doc says, alone and beside every other",
+			asked(func(f *store.Filter, cursor *string) {
+				whole := *f
+				forget(f)
+				if place, err := whole.Open(*cursor); err == nil {
+					*cursor = f.Seal(place)
+				}
+			}),
+		}
 	}
+	return mutants
 }

@@ -34,6 +34,8 @@ type Harness struct {
 	Damage func(id string)
 	// Overwrite stores job in the place of the one of its id, as a later release would. Nil: the store keeps no bytes.
 	Overwrite func(j job.Job)
+	// Delete deletes a job, as its expiry does. Nil: jobs of this store do not expire.
+	Delete func(id string)
 	// Lag is how long the index may lag behind the items. Zero: it never does.
 	Lag time.Duration
 }

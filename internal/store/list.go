@@ -1,0 +1,345 @@
+package store
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Lister lists jobs for people to look at. Lists carry no payloads and may be a little old.
+type Lister interface {
+	// ListJobs returns a page of at most limit jobs that match, newest first where the store can, after the page that
+	// gave cursor; empty: from the start. A page may be short, or empty, before the end. A cursor that no page of such
+	// a list gave is ErrNotFound.
+	//
+	// Between two pages jobs may be added, end, and be deleted: no job comes twice, and none is missed that matched all
+	// the time. Only where a list goes by the keys of the index (Late, LateWithin and DueWithin; on DynamoDB also the
+	// states of unfinished jobs but Error) may a job whose key is moved meanwhile come again.
+	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)
+}
+
+// Page is a page of a list.
+type Page struct {
+	Jobs []Listed
+	// Cursor is that of the next page; empty at the end.
+	Cursor string
+	// Scanned: no index leads to such jobs, and others were read, and passed over, to find them.
+	Scanned bool
+}
+
+// Filter narrows a list: a job must be all that it says. Empty fields match everything. Of a job that cannot be decoded is
+// known what stands beside its data (state, workflow, key), and that it was parked: it has nothing else that a filter asks
+// for.
+type Filter struct {
+	// State is the ProcessState, Workflow the name of the workflow, Definition the hash of the definition that the job keeps.
+	State      makegood.ProcessState
+	Workflow   string
+	Definition string
+	// Paused: only paused jobs, whatever the state under the pause.
+	Paused bool
+	// Tenant is that of the submission; of Labels the job has every one, with this value.
+	Tenant string
+	Labels map[string]string
+	// Step is one at which the job stands: see Listed.Stands. Agent is whom such a step, or its undo, is with, by the job's
+	// definition.
+	Step, Agent string
+	// ReasonPrefix begins the job's reason; ReasonKind is the kind of the error by which the step failed at which a job in
+	// Error has stopped: see Listed.Kind.
+	ReasonPrefix, ReasonKind string
+	// Since and Until bound when the job was created: not before Since, and before Until.
+	Since, Until time.Time
+	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) or, while it goes forward and is not
+	// paused, its own timeout has passed at Now.
+	Late bool
+	// LateWithin: its own timeout passes, or has passed, by that long after Now. It goes forward and is not paused.
+	LateWithin time.Duration
+	// DueWithin: its key is at most that long after Now: something of it is due then, such as its start, a retry, a look at
+	// an attempt.
+	DueWithin time.Duration
+	// Now is what the three above are counted from. It is no part of what a list is: pages may have later ones.
+	Now time.Time
+}
+
+// Listed is a job in a list: what is shown of it, and what filters look at.
+type Listed struct {
+	ID           string
+	Workflow     string
+	Definition   string
+	ProcessState makegood.ProcessState
+	FailureCount int
+	CompleteBy   time.Time
+	CreatedAt    time.Time
+	Deadline     time.Time
+	Paused       bool
+	Tenant       string
+	Labels       map[string]string
+	Reason       string
+	// Stands are the steps at which the job stands: in Error the one that failed first of those for which it stopped, none
+	// where it stopped for another reason; unfinished otherwise those that are sent, wait, or are to be tried again. At its
+	// end: none.
+	Stands []Standing
+	// Kind is the kind of the error by which the step failed at which a job in Error stands (makegood.StepError.Kind); empty:
+	// the error has none, or there is none.
+	Kind string
+	// StoppedAt is when that step failed; of a job that is paused when that was asked for; zero: not so, or not known.
+	StoppedAt time.Time
+}
+
+// Steps returns the names of the steps at which the job stands, each once.
+func (l Listed) Steps() []string {
+	steps := make([]string, 0, len(l.Stands))
+	for _, at := range l.Stands {
+		if !slices.Contains(steps, at.Step) {
+			steps = append(steps, at.Step)
+		}
+	}
+	return steps
+}
+
+// Standing is a step of a job, or its undo.
+type Standing struct {
+	Step string
+	Undo bool
+}
+
+// ListedOf returns what a list has of a job.
+func ListedOf(j job.Job) Listed {
+	l := Listed{
+		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
+		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt, Deadline: j.Deadline, Paused: j.Paused(),
+		Tenant: j.Tenant, Labels: j.Labels, Reason: j.Reason, StoppedAt: j.PausedAt,
+	}
+	switch {
+	case j.ProcessState == makegood.Error:
+		l.stopped(j)
+	case !j.ProcessState.Finished():
+		l.Stands = open(j)
+	}
+	return l
+}
+
+// stopped finds the step for which a job is in Error. What fails while it is, fails later, and changes nothing.
+func (l *Listed) stopped(j job.Job) {
+	undo := j.Desired != makegood.Processed
+	var first *job.Activity
+	for i := range j.Steps {
+		a := &j.Steps[i].Forward
+		if undo {
+			a = &j.Steps[i].Undo
+		}
+		if a.State == job.Failed && (first == nil || a.FinishedAt.Before(first.FinishedAt)) {
+			first, l.Stands = a, []Standing{{Step: j.Steps[i].Name, Undo: undo}}
+		}
+	}
+	if first == nil {
+		return
+	}
+	l.StoppedAt = first.FinishedAt
+	if first.Error != nil {
+		l.Kind = first.Error.Kind
+	}
+}
+
+// open returns the steps of an unfinished job of which something is under way, or waits.
+func open(j job.Job) []Standing {
+	var all []Standing
+	for i := range j.Steps {
+		s := &j.Steps[i]
+		for _, of := range []struct {
+			activity *job.Activity
+			undo     bool
+		}{{&s.Forward, false}, {&s.Undo, true}} {
+			switch of.activity.State {
+			case job.Dispatched, job.Backoff, job.Waiting:
+				all = append(all, Standing{Step: s.Name, Undo: of.undo})
+			}
+		}
+	}
+	return all
+}
+
+// Shows reports whether a job is what the filter says, but for Agent, of which a job knows nothing: see Sieve.
+func (f Filter) Shows(l Listed) bool {
+	return f.isOf(l) && f.isLabelled(l) && f.stands(l) && f.isAbout(l)
+}
+
+func (f Filter) isOf(l Listed) bool {
+	return (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow) &&
+		(f.Definition == "" || l.Definition == f.Definition) && (!f.Paused || l.Paused && !l.ProcessState.Finished())
+}
+
+func (f Filter) isLabelled(l Listed) bool {
+	if f.Tenant != "" && l.Tenant != f.Tenant {
+		return false
+	}
+	for name, value := range f.Labels {
+		if has, ok := l.Labels[name]; !ok || has != value {
+			return false
+		}
+	}
+	return true
+}
+
+func (f Filter) stands(l Listed) bool {
+	if f.ReasonKind != "" && l.Kind != f.ReasonKind || !strings.HasPrefix(l.Reason, f.ReasonPrefix) {
+		return false
+	}
+	return f.Step == "" || slices.ContainsFunc(l.Stands, func(s Standing) bool { return s.Step == f.Step })
+}
+
+// isAbout reports whether the times of a job are those that the filter wants.
+func (f Filter) isAbout(l Listed) bool {
+	passed := func(at time.Time, by time.Duration) bool { return !at.IsZero() && !at.After(f.Now.Add(by)) }
+	forward := !l.Paused && (l.ProcessState == makegood.Pending || l.ProcessState == makegood.Processing)
+	finished := l.ProcessState.Finished()
+	switch {
+	case !f.Since.IsZero() && l.CreatedAt.Before(f.Since), !f.Until.IsZero() && !l.CreatedAt.Before(f.Until):
+		return false
+	case f.Late && (finished || !passed(l.CompleteBy, 0) && !(forward && passed(l.Deadline, 0))):
+		return false
+	case f.LateWithin > 0 && !(forward && passed(l.Deadline, f.LateWithin)):
+		return false
+	case f.DueWithin > 0 && (finished || !passed(l.CompleteBy, f.DueWithin)):
+		return false
+	}
+	return true
+}
+
+// KeyBy returns the time after which no job that matches can have its key, which is never later than the earliest moment
+// at which anything of it is due; zero: there is none.
+func (f Filter) KeyBy() time.Time {
+	var by time.Time
+	lower := func(asked bool, within time.Duration) {
+		if at := f.Now.Add(within); asked && (by.IsZero() || at.Before(by)) {
+			by = at
+		}
+	}
+	lower(f.Late, 0)
+	lower(f.LateWithin > 0, f.LateWithin)
+	lower(f.DueWithin > 0, f.DueWithin)
+	return by
+}
+
+// InError reports whether none but jobs in Error can match.
+func (f Filter) InError() bool { return f.State == makegood.Error || f.ReasonKind != "" }
+
+// Unfinished reports whether none but jobs that are not at their end can match, whatever State says.
+func (f Filter) Unfinished() bool {
+	return f.InError() || f.Paused || f.Step != "" || f.Agent != "" || f.Late || f.LateWithin > 0 || f.DueWithin > 0
+}
+
+// Sieve holds jobs against a filter. It is for one goroutine.
+type Sieve struct {
+	filter     Filter
+	definition func(hash string) ([]byte, error)
+	agents     map[string]map[Standing]string
+}
+
+// NewSieve returns the sieve of a filter. definition reads a definition by its hash, and is asked for each once; one that
+// is ErrNotFound, or cannot be read, has no agents.
+func NewSieve(filter Filter, definition func(hash string) ([]byte, error)) *Sieve {
+	return &Sieve{filter: filter, definition: definition, agents: map[string]map[Standing]string{}}
+}
+
+// Shows reports whether a job is what the filter says. The error is that of the definition that could not be read.
+func (s *Sieve) Shows(l Listed) (bool, error) {
+	if !s.filter.Shows(l) || s.filter.Agent == "" {
+		return s.filter.Shows(l), nil
+	}
+	agents, err := s.Agents(l)
+	return slices.Contains(agents, s.filter.Agent), err
+}
+
+// Agents returns the agents of the steps at which a job stands, each once.
+func (s *Sieve) Agents(l Listed) ([]string, error) {
+	if len(l.Stands) == 0 {
+		return nil, nil
+	}
+	of, known := s.agents[l.Definition]
+	if !known {
+		definition, err := s.definition(l.Definition)
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, fmt.Errorf("definition %s: %w", l.Definition, err)
+		}
+		of = agentsIn(definition)
+		s.agents[l.Definition] = of
+	}
+	var all []string
+	for _, at := range l.Stands {
+		if agent := of[at]; agent != "" && !slices.Contains(all, agent) {
+			all = append(all, agent)
+		}
+	}
+	return all, nil
+}
+
+// agentsIn returns the agents of the steps of a definition, and of their undos, which name their own. Of one that a later
+// release wrote nothing else is looked at.
+func agentsIn(definition []byte) map[Standing]string {
+	var workflow struct {
+		Steps []struct {
+			Name, Agent string
+			Undo        struct{ Agent string }
+		}
+	}
+	of := map[Standing]string{}
+	if json.Unmarshal(definition, &workflow) != nil {
+		return of
+	}
+	for _, s := range workflow.Steps {
+		of[Standing{Step: s.Name}] = s.Agent
+		of[Standing{Step: s.Name, Undo: true}] = s.Undo.Agent
+	}
+	return of
+}
+
+// Seal returns the cursor of a place in the list of this filter; that of the empty place is empty. A cursor says of which
+// list it is, and means nothing to its holder.
+func (f Filter) Seal(place string) string {
+	if place == "" {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(append(f.mark(), place...))
+}
+
+// Open returns the place that a cursor holds; empty: the start. ErrNotFound: no page of this list gave it.
+func (f Filter) Open(cursor string) (place string, err error) {
+	if cursor == "" {
+		return "", nil
+	}
+	mark := f.mark()
+	raw, err := base64.RawURLEncoding.DecodeString(cursor)
+	switch {
+	case err != nil || len(raw) <= len(mark):
+		return "", fmt.Errorf("%.40q is no cursor: %w", cursor, ErrNotFound)
+	case string(raw[:len(mark)]) != string(mark):
+		return "", fmt.Errorf("the cursor %.40q is of another list, or of another release: begin again without one: %w", cursor, ErrNotFound)
+	}
+	return string(raw[len(mark):]), nil
+}
+
+// mark distinguishes lists.
+func (f Filter) mark() []byte {
+	f.Now, f.Since, f.Until = time.Time{}, makegood.Instant(f.Since), makegood.Instant(f.Until)
+	if len(f.Labels) == 0 {
+		f.Labels = nil
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		// A year that JSON does not know; the two that there can be are as good as none.
+		text = fmt.Appendf(nil, "%+v", f)
+	}
+	h := fnv.New64a()
+	_, _ = h.Write(text) // a hash never fails
+	return binary.BigEndian.AppendUint64(nil, h.Sum64())
+}
