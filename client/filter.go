@@ -55,8 +55,8 @@ func (f Filter) Values() url.Values {
 	}
 	set("step", f.Step)
 	set("agent", f.Agent)
-	set("reason", f.ReasonPrefix)
-	set("kind", f.ReasonKind)
+	set("reason-prefix", f.ReasonPrefix)
+	set("reason-kind", f.ReasonKind)
 	set("since", instant(f.Since))
 	set("until", instant(f.Until))
 	set("late", flag(f.Late))
@@ -102,7 +102,7 @@ func ReadFilter(values url.Values) (f Filter, err error) {
 func (f *Filter) set(name, value string) (err error) {
 	texts := map[string]*string{
 		"workflow": &f.Workflow, "definition": &f.Definition, "tenant": &f.Tenant, "step": &f.Step, "agent": &f.Agent,
-		"reason": &f.ReasonPrefix, "kind": &f.ReasonKind,
+		"reason-prefix": &f.ReasonPrefix, "reason-kind": &f.ReasonKind,
 	}
 	if into, is := texts[name]; is {
 		*into = value
@@ -207,11 +207,11 @@ func (f Filter) contradicts() string {
 	case f.State.Finished() && (late || f.Step != "" || f.Agent != ""):
 		return fmt.Sprintf("a job that is %s is at its end: it is not late or due, and stands at no step and with no agent", f.State)
 	case f.ReasonKind != "" && f.State != "" && f.State != makegood.Error:
-		return fmt.Sprintf("kind: only a job in Error has one, and not one that is %s", f.State)
+		return fmt.Sprintf("reason-kind: only a job in Error has one, and not one that is %s", f.State)
 	case f.LateWithin < 0 || f.DueWithin < 0:
 		return "late-within and due-within: want more than nothing"
 	case len(f.ReasonPrefix) > makegood.MaxReasonBytes:
-		return fmt.Sprintf("reason has %d bytes, the limit is %d", len(f.ReasonPrefix), makegood.MaxReasonBytes)
+		return fmt.Sprintf("reason-prefix has %d bytes, the limit is %d", len(f.ReasonPrefix), makegood.MaxReasonBytes)
 	case !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until):
 		return "since: no job was created then or later, and before until"
 	}

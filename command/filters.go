@@ -15,57 +15,65 @@ import (
 	"github.com/makegood-dev/makegood/internal/filter"
 )
 
-// filterFlags are the flags of every verb that is about more than one job: what jobs can be found by.
+// filterFlags are the flags of list, and of every verb that may be asked of more than one job: what jobs can be found by.
 type filterFlags struct {
 	texts    map[string]*string
 	switches map[string]*bool
 	labels   []string
 }
 
-// newFilterFlags adds these flags to a verb. What is said of a workflow is completed by what o asks.
-func newFilterFlags(cmd *cobra.Command, o *remote) *filterFlags {
-	f := &filterFlags{texts: map[string]*string{}, switches: map[string]*bool{}}
+// add gives a verb these flags. What is said of a workflow is completed by what o asks.
+func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
+	f.texts, f.switches = map[string]*string{}, map[string]*bool{}
 	for _, p := range filter.Parameters() {
-		// The word in quotes is what help shows as the value.
-		says := strings.Replace(p.Says, p.Value, "`"+p.Value+"`", 1)
-		if !strings.Contains(says, "`") && p.Value != "" {
-			says = "`" + p.Value + "`: " + says
-		}
 		switch p.Kind {
 		case filter.Switch:
 			f.switches[p.Name] = cmd.Flags().Bool(p.Name, false, p.Says)
-			continue
 		case filter.Label:
-			cmd.Flags().StringArrayVar(&f.labels, p.Name, nil, says)
-			continue
-		case filter.Time:
-			says += "; as in RFC 3339, or so long ago, such as 2h"
-		case filter.Duration, filter.Text:
+			cmd.Flags().StringArrayVar(&f.labels, p.Name, nil, usage(p))
+		case filter.Time, filter.Duration, filter.Text:
+			f.texts[p.Name] = cmd.Flags().String(p.Name, "", usage(p))
 		}
-		if p.Values != nil {
-			says += fmt.Sprintf(": %v", p.Values)
-		}
-		f.texts[p.Name] = cmd.Flags().String(p.Name, "", says)
 	}
+	cmd.MarkFlagsMutuallyExclusive("paused", "state")
 	completeFlag(cmd, "state", completeStates)
 	completeFlag(cmd, "workflow", completeWorkflows(o))
-	return f
 }
 
-// any reports whether one of the flags is given.
-func (f *filterFlags) any(cmd *cobra.Command) bool {
-	return slices.ContainsFunc(filter.Parameters(), func(p filter.Parameter) bool { return cmd.Flags().Changed(p.Name) })
+// usage says what a flag means. The word in quotes is what help shows as its value.
+func usage(p filter.Parameter) string {
+	says := "`" + p.Value + "`: " + p.Says
+	if i := strings.LastIndex(p.Says, " this "+p.Value); i >= 0 {
+		says = p.Says[:i] + strings.Replace(p.Says[i:], p.Value, "`"+p.Value+"`", 1)
+	}
+	switch {
+	case p.Kind == filter.Time:
+		says += "; as in RFC 3339, or so long ago, such as 2h"
+	case p.Values != nil:
+		says += fmt.Sprintf(": %v", p.Values)
+	}
+	return says
 }
 
-// filter returns what the flags say. A time that is said as so long ago is counted from now, once, so that all pages of a
+// given returns the first of these flags that is given; empty: none.
+func (f *filterFlags) given(cmd *cobra.Command) string {
+	for _, p := range filter.Parameters() {
+		if cmd.Flags().Changed(p.Name) {
+			return "--" + p.Name
+		}
+	}
+	return ""
+}
+
+// read returns what the flags say. A time that is said as so long ago is counted from now, once, so that all pages of a
 // list are of one list.
-func (f *filterFlags) filter(now time.Time) (client.Filter, error) {
-	values := url.Values{"label": f.labels}
+func (f *filterFlags) read() (client.Filter, error) {
+	values, now := url.Values{"label": f.labels}, time.Now()
 	for _, p := range filter.Parameters() {
 		if text := f.texts[p.Name]; text != nil && *text != "" {
 			value := readAs(p, *text, now)
 			if p.Values != nil && !slices.Contains(p.Values, value) {
-				return client.Filter{}, exit(codeUsage, fmt.Errorf("--%s %s: want one of %v", p.Name, value, p.Values))
+				return client.Filter{}, fmt.Errorf("--%s %s: want one of %v", p.Name, value, p.Values)
 			}
 			values.Set(p.Name, value)
 		}
@@ -75,7 +83,7 @@ func (f *filterFlags) filter(now time.Time) (client.Filter, error) {
 	}
 	found, err := client.ReadFilter(values)
 	if invalid, is := errors.AsType[*client.InvalidError](err); is {
-		return found, exit(codeUsage, errors.New(invalid.Message))
+		return found, errors.New(invalid.Message)
 	}
 	return found, err
 }

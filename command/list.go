@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,7 +14,7 @@ import (
 type listOptions struct {
 	remote
 	data  string
-	found *filterFlags
+	found filterFlags
 	limit int
 }
 
@@ -43,16 +42,15 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	}
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
-	o.found = newFilterFlags(cmd, &o.remote)
-	cmd.MarkFlagsMutuallyExclusive("paused", "state")
+	o.found.add(cmd, &o.remote)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
 	return cmd
 }
 
 func list(cmd *cobra.Command, o listOptions) error {
-	filter, err := o.found.filter(time.Now())
+	filter, err := o.found.read()
 	if err != nil {
-		return err
+		return exit(codeUsage, err)
 	}
 	if o.limit < 1 {
 		return exit(codeUsage, fmt.Errorf("--limit %d: want at least 1", o.limit))

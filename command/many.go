@@ -36,7 +36,7 @@ const (
 // manyOptions are the flags of a verb that takes many jobs.
 type manyOptions struct {
 	remote
-	filter      targetFlags
+	filter      filterFlags
 	request     string
 	rate        string
 	dryRun, yes bool

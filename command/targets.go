@@ -29,37 +29,6 @@ type target struct {
 	state makegood.ProcessState
 }
 
-// targetFlags are the filters of list, at a verb.
-type targetFlags struct {
-	state, workflow string
-	paused          bool
-}
-
-func (f *targetFlags) add(cmd *cobra.Command, o *remote) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.state, "state", "", fmt.Sprintf("all jobs in this `state`: %v", makegood.ProcessStates()))
-	flags.StringVar(&f.workflow, "workflow", "", "all jobs of this `workflow`")
-	flags.BoolVar(&f.paused, "paused", false, "all paused jobs")
-	cmd.MarkFlagsMutuallyExclusive("paused", "state")
-	completeFlag(cmd, "state", completeStates)
-	completeFlag(cmd, "workflow", completeWorkflows(o))
-}
-
-// given returns the first filter that is given; empty: none.
-func (f *targetFlags) given(cmd *cobra.Command) string {
-	for _, name := range []string{"state", "workflow", "paused"} {
-		if cmd.Flags().Changed(name) {
-			return "--" + name
-		}
-	}
-	return ""
-}
-
-func (f *targetFlags) read() (client.Filter, error) {
-	state, err := stateOf(f.state)
-	return client.Filter{State: state, Workflow: f.workflow, Paused: f.paused}, err
-}
-
 func contains(args []string, arg string) bool { return slices.Contains(args, arg) }
 
 // targets returns the jobs that are meant, each once. Nothing was asked of any of them where it fails.

@@ -40,16 +40,16 @@ func Parameters() []Parameter {
 		states = append(states, string(s))
 	}
 	return []Parameter{
-		{Name: "state", Value: "state", Says: "only jobs in this ProcessState", Values: states},
+		{Name: "state", Value: "state", Says: "only jobs in this state", Values: states},
 		{Name: "workflow", Value: "workflow", Says: "only jobs of this workflow"},
 		{Name: "definition", Value: "hash", Says: "only jobs that keep the definition of this hash"},
 		{Name: "paused", Kind: Switch, Says: "only paused jobs, and with no state"},
-		{Name: "tenant", Value: "name", Says: "only jobs for this tenant"},
+		{Name: "tenant", Value: "tenant", Says: "only jobs for this tenant"},
 		{Name: "label", Kind: Label, Value: "NAME=VALUE", Says: fmt.Sprintf("only jobs with this label; several times, at most %d: with all of them", makegood.MaxLabels)},
 		{Name: "step", Value: "step", Says: "only jobs that stand at this step: it failed (Error), or it or its undo is under way, waits, or is to be tried again"},
 		{Name: "agent", Value: "agent", Says: "only jobs that stand at a step, or the undo of one, of this agent"},
-		{Name: "reason", Value: "prefix", Says: "only jobs whose reason begins with this"},
-		{Name: "kind", Value: "kind", Says: "only jobs in Error at a step that failed with this kind of error, such as timeout"},
+		{Name: "reason-prefix", Value: "prefix", Says: "only jobs whose reason begins with this prefix"},
+		{Name: "reason-kind", Value: "kind", Says: "only jobs in Error at a step that failed with an error of this kind, such as timeout"},
 		{Name: "since", Kind: Time, Value: "time", Says: "only jobs that were created then or later"},
 		{Name: "until", Kind: Time, Value: "time", Says: "only jobs that were created before that"},
 		{Name: "late", Kind: Switch, Says: "only unfinished jobs of which something is overdue: the Supervisor should have looked, or their own timeout has passed"},
