@@ -44,9 +44,20 @@ type manyOptions struct {
 
 // asked is a verb, with all that is asked of each job.
 type asked struct {
-	verb makegood.Verb
+	name string
 	// one asks it of one job, under the name of the request; empty: one is made.
 	one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)
+	// would says what it would do to a job that was looked at, without its payloads.
+	would func(job makegood.Job) outcome
+	// byState: would looks at nothing but the state, which a list says, too.
+	byState bool
+	// show is the line that is printed of one job.
+	show func(job makegood.Job) string
+}
+
+// askedOf is a verb of the table, which says what it would do in which state.
+func askedOf(verb makegood.Verb, one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)) asked {
+	return asked{string(verb), one, func(job makegood.Job) outcome { return wouldBe(verb, job) }, true, headline}
 }
 
 func (o *manyOptions) flags(cmd *cobra.Command) {
@@ -106,13 +117,13 @@ func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
 	if err != nil {
 		return err
 	}
-	run := newManyRun(cmd, string(a.verb), o.json, len(targets), pace)
+	run := newManyRun(cmd, a.name, o.json, len(targets), pace)
 	if o.dryRun {
 		return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
-			return foresee(ctx, c, a.verb, t)
+			return a.foresee(ctx, c, t)
 		})
 	}
-	if err := o.confirm(cmd, a.verb, len(targets)); err != nil {
+	if err := o.confirm(cmd, a.name, len(targets)); err != nil {
 		return err
 	}
 	return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
@@ -129,7 +140,7 @@ func (o *manyOptions) doOne(cmd *cobra.Command, c *client.Client, id string, a a
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), job)
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), headline(job))
+	fmt.Fprintln(cmd.OutOrStdout(), a.show(job))
 	return nil
 }
 
@@ -155,7 +166,7 @@ func readPace(rate string, deployed bool) (many.Pace, error) {
 }
 
 // confirm asks whether a filter is meant: ids were named one by one.
-func (o *manyOptions) confirm(cmd *cobra.Command, verb makegood.Verb, jobs int) error {
+func (o *manyOptions) confirm(cmd *cobra.Command, verb string, jobs int) error {
 	if o.yes || o.filter.given(cmd) == "" || jobs == 0 {
 		return nil
 	}
@@ -190,23 +201,30 @@ func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 	}
 }
 
-// foresee says what a verb would do to a job, as the table of verbs has it for the state that it is in.
-func foresee(ctx context.Context, c *client.Client, verb makegood.Verb, t target) outcome {
-	if t.state == "" {
-		job, err := c.Look(ctx, t.id)
-		if err != nil {
+// foresee says what a verb would do to a job, which is looked at only where what a list has said is not enough.
+func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome {
+	job := makegood.Job{ID: t.id, ProcessState: t.state}
+	if t.state == "" || !a.byState {
+		var err error
+		if job, err = c.Look(ctx, t.id); err != nil {
 			return outcomeOf(t.id, job, err)
 		}
-		t.state = job.ProcessState
 	}
-	rule := machine.RuleFor(verb, t.state)
+	o := a.would(job)
+	o.Job, o.State = t.id, job.ProcessState
+	return o
+}
+
+// wouldBe says what the table of verbs has for a job.
+func wouldBe(verb makegood.Verb, job makegood.Job) outcome {
+	rule := machine.RuleFor(verb, job.ProcessState)
 	switch rule.Effect {
 	case machine.Refuses:
-		return outcome{Job: t.id, Outcome: refused, Reason: rule.Reason, State: t.state}
+		return outcome{Outcome: refused, Reason: rule.Reason}
 	case machine.Already:
-		return outcome{Job: t.id, Outcome: duplicate, State: t.state}
+		return outcome{Outcome: duplicate}
 	}
-	return outcome{Job: t.id, Outcome: granted, Would: string(rule.Effect), State: t.state}
+	return outcome{Outcome: granted, Would: string(rule.Effect)}
 }
 
 // manyRun is a verb on its way through many jobs.

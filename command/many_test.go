@@ -247,9 +247,35 @@ func TestADryRunSaysWhatWouldBeDone(t *testing.T) {
 	wants(t, 0, "broken-0  Error: goes on from what failed\nresubmit: 1 job in ", "resubmit", "--state", "Error", "--dry-run", "--addr", c.url)
 	wants(t, codeOtherwise, "1  it has not stopped (approvals-0)", "resubmit", "approvals-0", "--dry-run", "--addr", c.url)
 	wants(t, codeOtherwise, "1  there is no such job (nobody)", "cancel", "nobody", "--dry-run", "--addr", c.url)
+	wants(t, 0, ": settles step approve, which is waiting", "settle", "--workflow", "approvals", "approve", "--done", "--dry-run", "--addr", c.url)
+	wants(t, codeOtherwise, "it has no step nothing (approvals-0)", "settle", "approvals-0", "nothing", "--done", "--dry-run", "--addr", c.url)
 	if all, _ := c.most(); all != 0 {
 		t.Errorf("%d requests were granted, want none", all)
 	}
+}
+
+// What a person has dealt with, for many jobs at once, they say once.
+func TestManyStepsAreSettledByOneCommand(t *testing.T) {
+	c := newCrowd(t, 4, 0)
+	at := func(args ...string) []string { return append(args, "--json", "--addr", c.url) }
+	for _, s := range []struct {
+		stdin string
+		args  []string
+		code  int
+		want  []int
+	}{
+		{"approvals-0\napprovals-1\nnobody\n", at("settle", "-", "approve", "--done", "--output", `"approve"`), codeOtherwise, []int{3, 2, 0, 1, 0}},
+		{"", at("settle", "approvals-0", "approvals-2", "approve", "--done", "--output", `"approve"`), 0, []int{2, 1, 1, 0, 0}},
+		{"", at("settle", "--workflow", "approvals", "approve", "--skipped", "--reason", "the fair is over", "--yes"), codeOtherwise, []int{4, 1, 0, 3, 0}},
+		{"", at("settle", "--workflow", "approvals", "approve", "--skipped", "--reason", "no", "--yes"), codeOtherwise, []int{4, 0, 1, 3, 0}},
+	} {
+		code, stdout, stderr := askWith(t, s.stdin, s.args...)
+		if got := readSaid(t, stdout).summary; code != s.code || !slices.Equal(counts(got), s.want) {
+			t.Errorf("%v: got %d, %v\n%s%s\nwant %d, %v", s.args, code, counts(got), stdout, stderr, s.code, s.want)
+		}
+	}
+	wants(t, codeUsage, "both to be read from standard input", "settle", "-", "approve", "--done", "--output", "-", "--addr", c.url)
+	wants(t, codeUsage, "takes ids or a filter, not both", "settle", "a", "approve", "--done", "--paused", "--addr", c.url)
 }
 
 // start runs the command as a process, with ids on standard input, and returns what it prints.

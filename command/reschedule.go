@@ -34,9 +34,9 @@ has passed is at once; one more than ` + makegood.MaxStartDelay.String() + ` ahe
 			if err != nil {
 				return err
 			}
-			return o.do(cmd, args, asked{makegood.Reschedule, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+			return o.do(cmd, args, askedOf(makegood.Reschedule, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
 				return c.Request(ctx, id, client.Request{Verb: makegood.Reschedule, StartAt: startAt, Name: request})
-			}})
+			}))
 		},
 	}
 	o.flags(cmd)

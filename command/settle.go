@@ -1,9 +1,11 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -52,10 +54,10 @@ func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
 
 // newSettle makes the verb that says that a person has dealt with a step.
 func newSettle() *cobra.Command {
-	var o remote
+	var o manyOptions
 	var s settling
 	cmd := &cobra.Command{
-		Use:   "settle JOB STEP --done|--skipped",
+		Use:   "settle JOB... STEP --done|--skipped",
 		Short: "Say that you have dealt with a step, or its undo, yourself",
 		Long: `Say that you have dealt with a step, or with its undo, outside the job: the refund was made by bank transfer, the
 parcel went by courier. It counts as done, with an output, or as skipped, and the job goes on, if nothing else of it has
@@ -63,39 +65,60 @@ failed. Who said so, when and why is shown with the step for ever. A step that i
 undone when the job is.
 
 An attempt that is out is ended first; while somebody holds it, this is refused with who does, and until when. So it is
-for a step while the job is being undone, for an undo while it is not, and for what is done or settled already.` + sayingStatus,
+for a step while the job is being undone, for an undo while it is not, and for what is done or settled already.` + manyHelp,
 		Example: `  makegood settle order-17 charge --undo --done --reason 'refunded by bank transfer'
   makegood settle order-17 reserve --done --output '{"lot":7}' --reason 'booked by phone'
-  makegood settle order-17 notify --skipped --reason 'the customer knows' --stack shop-prod`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return fmt.Errorf("%s takes a JOB and a STEP, got %d arguments", cmd.Name(), len(args))
-			}
-			return nil
-		},
+  makegood settle order-17 notify --skipped --reason 'the customer knows' --stack shop-prod
+  makegood settle --state Error --workflow order notify --skipped --reason 'the fair is over' --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if s.output == "-" && args[0] == "-" {
+				return exit(codeUsage, errors.New("the ids and --output are both to be read from standard input; --output takes @FILE, too"))
+			}
 			says, err := s.read(cmd)
 			if err != nil {
 				return exit(codeUsage, err)
 			}
-			c, err := o.client(cmd)
-			if err != nil {
-				return err
-			}
-			job, err := c.Settle(cmd.Context(), args[0], client.Place{Step: args[1], Undo: s.undo, Round: s.round}, says)
-			if err != nil {
-				return failed(cmd, err)
-			}
-			if o.json {
-				return printJSON(cmd.OutOrStdout(), job)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), headline(job)+changes(job))
-			return nil
+			at := client.Place{Step: args[len(args)-1], Undo: s.undo, Round: s.round}
+			return o.do(cmd, args[:len(args)-1], asked{
+				name: "settle",
+				one: func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+					named := says
+					named.Name = request
+					return c.Settle(ctx, id, at, named)
+				},
+				would: func(job makegood.Job) outcome { return wouldSettle(job, at) },
+				show:  func(job makegood.Job) string { return headline(job) + changes(job) },
+			})
 		},
 	}
 	o.flags(cmd)
 	o.askedBy(cmd)
 	s.addFlags(cmd)
-	cmd.ValidArgsFunction = completeSteps(&o, func(a makegood.Activity) bool { return a.State != makegood.Done && a.Settled == nil })
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || len(args) == 1 && o.filter.given(cmd) == "" {
+			return fmt.Errorf("%s takes a JOB and a STEP, got %d arguments", cmd.Name(), len(args))
+		}
+		return o.arguments(cmd, args[:len(args)-1])
+	}
+	cmd.ValidArgsFunction = completeSteps(&o.remote, func(a makegood.Activity) bool { return a.State != makegood.Done && a.Settled == nil })
 	return cmd
+}
+
+// wouldSettle says what settling a step would do to a job, as far as a look shows it.
+func wouldSettle(job makegood.Job, at client.Place) outcome {
+	i := slices.IndexFunc(job.Steps, func(s makegood.JobStep) bool { return s.Name == at.Step })
+	if i < 0 {
+		return outcome{Outcome: refused, Reason: "it has no step " + at.Step}
+	}
+	side, of := job.Steps[i].Activity, "step "+at.Step
+	if at.Undo {
+		side, of = makegood.Activity{State: makegood.NotStarted}, "undo of step "+at.Step
+		if undo := job.Steps[i].Undo; undo != nil {
+			side = *undo
+		}
+	}
+	if side.State == makegood.Done || side.Settled != nil {
+		return outcome{Outcome: refused, Reason: of + " is " + string(side.State) + " already"}
+	}
+	return outcome{Outcome: granted, Would: "settles " + of + ", which is " + string(side.State)}
 }

@@ -62,7 +62,7 @@ func (o *manyOptions) found(cmd *cobra.Command, c *client.Client, found *gathere
 		if err != nil {
 			return nil, failed(cmd, err)
 		}
-		if page.Scanned && cursor == "" {
+		if page.Scanned && cursor == "" && o.stackName(cmd) != "" {
 			fmt.Fprintln(cmd.ErrOrStderr(), "no index leads to such jobs: the whole table is read, page by page")
 		}
 		for _, job := range page.Jobs {

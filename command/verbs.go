@@ -141,9 +141,9 @@ func newVerb(verb makegood.Verb, short string) *cobra.Command {
   makegood %[1]s --state %[2]s --workflow order --dry-run
   makegood %[1]s - --stack shop-prod --rate 20/s < ids`, verb, usualState(verb)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.do(cmd, args, asked{verb, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+			return o.do(cmd, args, askedOf(verb, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
 				return c.Request(ctx, id, client.Request{Verb: verb, Reason: reason, Name: request})
-			}})
+			}))
 		},
 	}
 	o.flags(cmd)
