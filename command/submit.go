@@ -36,7 +36,8 @@ this returns. The same id with the same workflow and input is the same job; with
 refused.
 
 Without a WORKFLOW, --input names a file of many, or - for standard input: one submission a line, as
-{"workflow":"order","id":"order-17","input":{...}}, with startAt and replyTo where they are wanted. All lines
+{"workflow":"order","id":"order-17","input":{...}}, with startAt, replyTo, tenant and labels where they
+are wanted. All lines
 are checked before the first is submitted, and what is wrong is said by line. A line without an id gets one
 of the file's name, its number and its content; so the same command again, after it was cut off, submits
 nothing twice.

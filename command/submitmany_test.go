@@ -29,12 +29,13 @@ func approvalLine(id string) string {
 // A file of submissions is checked as a whole, and then submitted; the same command again submits nothing.
 func TestAFileOfManyIsSubmittedOnce(t *testing.T) {
 	c := newCrowd(t, 0, 0)
-	path := fileOf(t, "today.jsonl", approvalLine("a"), "", approvalLine("b"), `{"workflow":"approvals","input":7}`)
+	path := fileOf(t, "today.jsonl", approvalLine("a"), "", approvalLine("b"), `{"workflow":"approvals","input":7,"tenant":"acme","labels":{"shop":"north"}}`)
 	wants(t, 0, "3 submissions of approvals, all as they must be; nothing was submitted", "submit", "--input", path, "--dry-run", "--addr", c.url)
 	if _, err := c.engine.Job(t.Context(), "a"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("after a dry run: got %v, want no job", err)
 	}
 	wants(t, 0, "submit: 3 jobs in ", "submit", "--input", path, "--addr", c.url)
+	wants(t, 0, "pause: 1 job in ", "pause", "--tenant", "acme", "--label", "shop=north", "--yes", "--addr", c.url)
 	_, stdout, _ := ask(t, "submit", "--input", path, "--json", "--addr", c.url)
 	got := readSaid(t, stdout)
 	if !slices.Equal(counts(got.summary), []int{3, 0, 3, 0, 0}) || got.outcomes["b"].Line != 3 {

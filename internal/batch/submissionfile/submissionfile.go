@@ -168,6 +168,8 @@ var fields = []field{
 	{"input", "JSON", func(s *makegood.Submission) any { return &s.Input }},
 	{"startAt", "a time as in RFC 3339, such as 2026-01-31T09:00:00Z", func(s *makegood.Submission) any { return &s.StartAt }},
 	{"replyTo", "a text", func(s *makegood.Submission) any { return &s.ReplyTo }},
+	{"tenant", "a text", func(s *makegood.Submission) any { return &s.Tenant }},
+	{"labels", "an object of texts", func(s *makegood.Submission) any { return &s.Labels }},
 }
 
 // decode reads an object whose fields are exactly these.
@@ -203,6 +205,14 @@ func check(s makegood.Submission) error {
 	}
 	if err := makegood.WorkflowName.Check(s.Workflow); err != nil {
 		return fmt.Errorf("workflow: %w", err)
+	}
+	if s.Tenant != "" {
+		if err := makegood.TenantName.Check(s.Tenant); err != nil {
+			return fmt.Errorf("tenant: %w", err)
+		}
+	}
+	if err := makegood.CheckLabels(s.Labels); err != nil {
+		return fmt.Errorf("labels: %w", err)
 	}
 	switch {
 	case s.Input == nil:
