@@ -38,14 +38,14 @@ func TestOnATerminalAFilterIsAskedAbout(t *testing.T) {
 		want int
 	}{{"\n", codeUsage, 0}, {"n\n", codeUsage, 0}, {"yeah\n", codeUsage, 0}, {"y\n", 0, 3}} {
 		person, program := terminal(t)
-		command := exec.CommandContext(t.Context(), os.Args[0], "pause", "--workflow", "approvals", "--addr", c.url)
+		command := exec.CommandContext(t.Context(), os.Args[0], "cancel", "--workflow", "approvals", "--addr", c.url)
 		command.Env = append(os.Environ(), asCommand+"=1")
 		command.Stdin, command.Stderr = program, program
 		must(t, command.Start())
 		said := bufio.NewReader(person)
 		question, err := said.ReadString(']')
 		must(t, err)
-		if !strings.HasSuffix(question, "pause 3 jobs? [y/N]") {
+		if !strings.HasSuffix(question, "cancel 3 jobs? [y/N]") {
 			t.Errorf("got the question %q", question)
 		}
 		_, err = person.WriteString(a.says)
@@ -53,7 +53,7 @@ func TestOnATerminalAFilterIsAskedAbout(t *testing.T) {
 		_ = command.Wait() // the code says it
 		all, _ := c.most()
 		if code := command.ProcessState.ExitCode(); code != a.code || all != a.want {
-			t.Errorf("%q: got %d and %d jobs paused, want %d and %d", a.says, code, all, a.code, a.want)
+			t.Errorf("%q: got %d and %d jobs cancelled, want %d and %d", a.says, code, all, a.code, a.want)
 		}
 	}
 }

@@ -219,7 +219,7 @@ func TestASummaryCountsByOutcomeAndReason(t *testing.T) {
 func TestWhatManyCannotMeanIsRefusedBeforeAnythingIsDone(t *testing.T) {
 	c := newCrowd(t, 2, 1)
 	at := func(args ...string) []string { return append(args, "--addr", c.url) }
-	wants(t, codeUsage, "pause 2 jobs? Nobody can be asked here: --yes does it, --dry-run shows it", at("pause", "--workflow", "approvals")...)
+	wants(t, codeUsage, "cancel 2 jobs? Nobody can be asked here: --yes does it, --dry-run shows it", at("cancel", "--workflow", "approvals")...)
 	wants(t, codeUsage, "pause needs an ID, several, - for standard input, or a filter", at("pause")...)
 	wants(t, codeUsage, "takes ids or a filter, not both: got a and --state", at("pause", "a", "--state", "Error")...)
 	wants(t, codeUsage, "takes ids, or - for those on standard input, not both", at("pause", "approvals-0", "-")...)
