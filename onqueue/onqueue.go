@@ -112,7 +112,7 @@ func Run(ctx context.Context, a agent.Handler, o Options) error {
 	}
 	runner := agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{a}, Claims: at.Claims, Queue: at.Queues, Tasks: p.queue, Quarantine: deployed.QuarantineQueue,
-		Begun: p.begun, Others: o.Concurrency - 1, Instance: at.Instance, Secrets: secrets, Logger: o.Logger,
+		Held: at.Held, Begun: p.begun, Others: o.Concurrency - 1, Instance: at.Instance, Secrets: secrets, Logger: o.Logger,
 	})
 	p.handler = runner.HandleSQS
 	if o.Health != "" {

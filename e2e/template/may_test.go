@@ -155,12 +155,15 @@ func triesOnTheTable() map[string]try {
 		"audit the table":                         {auditing("PK", "SK", "ProcessState", "CompleteBy", "Shard", "ExpiresAt"), []string{supervisorRole, readRole}},
 		"audit what jobs hold":                    {auditing("PK", "SK", "Data"), []string{readRole}},
 		"read a lease":                            {onTable("GetItem", "lease#audit", "PK", "SK"), writers(supervisorRole, readRole)},
+		"read what is paused":                     {onTable("GetItem", "holds#", "PK", "SK"), writers(completeRole, agentRole, readRole)},
+		"pause an agent":                          {onTable("PutItem", "holds#", "PK", "SK", "Data"), writers()},
+		"pause an agent by an update":             {onTable("UpdateItem", "holds#", "PK", "SK", "Data"), writers()},
 		"read many items":                         {onTable("BatchGetItem", ownClaims, "PK", "SK"), []string{readRole}},
 		"write many items":                        {onTable("BatchWriteItem", ownClaims, "PK", "SK"), nil},
 		"say it in PartiQL":                       {onTable("PartiQLSelect", ownClaims, "PK", "SK"), nil},
 		"export the table":                        {ask{"dynamodb:ExportTableToPointInTime", "${Table.Arn}", nil}, nil},
 		"see what is overdue":                     {ask{"dynamodb:Query", "${Table.Arn}/index/CompleteBy", nil}, []string{supervisorRole, readRole}},
-		"see what waits for a person":             {ask{"dynamodb:Query", "${Table.Arn}/index/Attention", nil}, []string{readRole}},
+		"see what waits for a person":             {ask{"dynamodb:Query", "${Table.Arn}/index/Attention", nil}, []string{schedulerRole, operateRole, readRole}},
 	}
 }
 

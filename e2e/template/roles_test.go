@@ -32,6 +32,7 @@ func grants() map[string][]string {
 	return map[string][]string{
 		"SchedulerRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
+			each("${Table.Arn}/index/Attention", "dynamodb:Query"),
 			take(events), take(submissions), send(events), send(submissions), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
 			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
 			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
@@ -47,6 +48,7 @@ func grants() map[string][]string {
 		),
 		"operateDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
+			each("${Table.Arn}/index/Attention", "dynamodb:Query"),
 			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"),
 		),
 		// What it may write to is narrowed to jobs and claims; see checkNarrow.
@@ -322,6 +324,7 @@ func roleRules() []rule {
 		{"what a thief of a role can do is known", checkTries, []mistake{
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "paymentsAgentRole may read another agent's claim"},
 			{`[!Sub "claim#${Agent}#*"]`, `[!Sub "claim#${Agent}*"]`, "paymentsAgentRole may claim a step of an agent whose name is longer"},
+			{`{dynamodb:LeadingKeys: ["holds#"]}`, `{dynamodb:LeadingKeys: ["*"]}`, "paymentsAgentRole may read another agent's claim"},
 			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "paymentsAgentRole may move a claim into the index"},
 			{"SK, Attempt, LockedBy, StartedAt", "SK, Attempt, LockedBy", "paymentsAgentRole cannot claim a step of its own"},
 			{`dynamodb:LeadingKeys: ["lease#*"]`, `dynamodb:LeadingKeys: ["*"]`, "SupervisorRole may take a job out of the index"},

@@ -65,6 +65,8 @@ type Config struct {
 	Receiver  queue.Receiver
 	Store     Store
 	Scheduler Scheduler
+	// Held, if set, reports whether a task of this agent and workflow must not be given out, because one of them is paused.
+	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Now returns the time that is written into claims. Default: time.Now.
 	Now func() time.Time
 	// Nonce distinguishes a claim from every other. Default: rand.Text, 128 random bits.

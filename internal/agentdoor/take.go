@@ -148,6 +148,9 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 	if err != nil {
 		return nil, err
 	}
+	if held, err := d.letGo(ctx, task); held || err != nil {
+		return nil, err
+	}
 	began, now := time.Now(), d.config.Now()
 	budget := task.Silence().Std()
 	if task.Shared {
@@ -173,6 +176,26 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 		return nil, err
 	}
 	return t, nil
+}
+
+// letGo reports whether a task must not be given out, because its agent or its workflow is paused. The Scheduler was told so
+// then, and its job is held. An error means that the task should come again.
+func (d *Door) letGo(ctx context.Context, task makegood.Task) (bool, error) {
+	if d.config.Held == nil {
+		return false, nil
+	}
+	held, err := d.config.Held(ctx, task.Agent, task.Workflow)
+	if err != nil {
+		d.config.Logger.WarnContext(ctx, "given out without knowing whether it is paused", "job", task.Job, "step", task.Step, "error", err)
+	}
+	if !held {
+		return false, nil
+	}
+	reply := job.StepHeld{Reply: job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}}
+	if _, err := d.config.Scheduler.Reply(ctx, task.Job, reply); err != nil && !errors.Is(err, store.ErrNotFound) {
+		return true, err
+	}
+	return true, nil
 }
 
 // giveBack returns records to their queue. One that could not be returned comes again by itself, later.

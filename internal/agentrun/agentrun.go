@@ -79,6 +79,7 @@ type Stats struct {
 	Late      int64 // nothing was said, because CompleteBy had passed or the attempt was replaced
 	Poisoned  int64 // the message went into quarantine
 	Left      int64 // the message was left to a newer release
+	Held      int64 // the agent or the workflow is paused, and the Scheduler was told so
 }
 
 // Stats returns how tasks have ended since the Runner was made.

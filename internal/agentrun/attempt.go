@@ -72,6 +72,9 @@ type result struct {
 
 // run begins the attempt, works, and replies. An error means that the record should be delivered again.
 func (a *attempt) run() error {
+	if a.held() {
+		return a.letGo()
+	}
 	mine, err := a.begin()
 	if err != nil || !mine {
 		return err
@@ -80,6 +83,42 @@ func (a *attempt) run() error {
 		a.config.Begun(a.batch, a.record, a.task)
 	}
 	return a.do()
+}
+
+// held reports whether the attempt must not begin, because its agent or its workflow is paused.
+func (a *attempt) held() bool {
+	if a.config.Held == nil {
+		return false
+	}
+	held, err := a.config.Held(a.batch, a.task.Agent, a.task.Workflow)
+	if err != nil {
+		a.note(slog.LevelWarn, "begun without knowing whether it is paused", "unknown", "agent", a.task.Agent, "error", err)
+	}
+	return held
+}
+
+// letGo tells the Scheduler that the attempt was not begun, which then holds its job, or sends the task again. An error means
+// that the record should be delivered again: nothing was told.
+func (a *attempt) letGo() error {
+	deadline, _ := a.lease.Deadline()
+	switch {
+	case a.batch.Err() != nil || a.lease.outOfInvocation():
+		return errNoTime
+	case !time.Now().Before(deadline):
+		a.stats.Add(func(t *Stats) { t.Late++ })
+		return nil
+	}
+	body, err := wire.EncodeEvent(a.task.Job, job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}})
+	if err != nil {
+		return err
+	}
+	if err := a.say(a.batch, body, deadline); err != nil {
+		a.note(slog.LevelWarn, "the Scheduler could not be told that a task was let go", "untold", "error", err)
+		return err
+	}
+	a.stats.Add(func(t *Stats) { t.Held++ })
+	a.note(slog.LevelInfo, "let go, because it is paused", "held", "agent", a.task.Agent)
+	return nil
 }
 
 // do works on an attempt that is ours, and replies. An error means that nothing could be told.

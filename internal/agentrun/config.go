@@ -25,6 +25,9 @@ type Config struct {
 	Tasks string
 	// Quarantine is the queue for messages that can never be understood.
 	Quarantine string
+	// Held, if set, reports whether a task of this agent and workflow must not be begun, because one of them is paused. An
+	// error is no reason not to begin: the Scheduler decides what is sent.
+	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Begun, if set, hears of each attempt that begins here, after its claim and before its work: its message is not
 	// needed any more, unless the task is shared.
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)

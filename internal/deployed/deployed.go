@@ -35,6 +35,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
@@ -128,7 +129,9 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 	}
 	told := &alerts{Notifier: s.notifier(c)}
 	var fires *timetable.Timetable
+	keeper := s.holds(c.agents, nil)
 	sched := scheduler.New(scheduler.Config{
+		Held: holds.NewReader(s.store, nil), Release: keeper.Release,
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
@@ -218,6 +221,7 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 		}
 	}
 	runner := agentrun.New(agentrun.Config{
+		Held:     holds.NewReader(s.store, nil).Holds,
 		Handlers: []agent.Handler{runs}, Claims: s.store, Queue: s.queues,
 		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Secrets: s.secrets(c), Logger: s.log,
 	})

@@ -58,6 +58,7 @@ const (
 	MetricWaiting    = "Waiting"
 	MetricFailed     = "Failed"
 	MetricLate       = "Late" // nothing was said, past CompleteBy
+	MetricHeld       = "Held" // tasks that were let go, because their agent or workflow is paused
 	// Of the Supervisor.
 	MetricSwept           = "Swept"   // sweeps that came to their end
 	MetricOverdue         = "Overdue" // jobs found overdue
@@ -77,7 +78,7 @@ func Metrics() []string {
 	return []string{
 		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
 		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricFires, MetricFiresMissed, MetricFiresFailed, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
-		MetricFailed, MetricLate, MetricSwept, MetricOverdue, MetricWoken, MetricAhead, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
+		MetricFailed, MetricLate, MetricHeld, MetricSwept, MetricOverdue, MetricWoken, MetricAhead, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
 	}
 }
 
@@ -184,6 +185,7 @@ func agentTotals(s agentrun.Stats) []total {
 		{MetricWaiting, s.Waiting},
 		{MetricFailed, s.Failed},
 		{MetricLate, s.Late},
+		{MetricHeld, s.Held},
 		{MetricPoison, s.Poisoned},
 		{MetricLeft, s.Left},
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -27,6 +28,7 @@ type operator struct {
 	*dynamostore.Store
 	scheduler *scheduler.Scheduler
 	timetable *timetable.Timetable
+	holds     *holds.Keeper
 	published *definitions
 	agents    []string
 }
@@ -35,12 +37,14 @@ type operator struct {
 // that it makes known to a stack in which nobody has done so yet.
 func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
 	o := &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
+		Held: holds.NewReader(s.store, nil),
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
 		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
 	o.timetable = s.timetable(o.SubmitCurrent, o.known)
+	o.holds = s.holds(agents, o.knows)
 	return o
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/secret"
@@ -33,7 +34,9 @@ type Queues interface {
 
 // Place is where an agent runs that no function runs.
 type Place struct {
-	Claims  store.Claims
+	Claims store.Claims
+	// Held reports whether a task must not be begun, because its agent or its workflow is paused.
+	Held    func(ctx context.Context, agent, workflow string) (bool, error)
 	Queues  Queues
 	Secrets agent.Secrets
 	// Instance names the process in LockedBy.
@@ -70,7 +73,7 @@ func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (
 	if _, err := table.Look(ctx, store.Slot{Agent: c.Agent, Job: "-", Birth: "-", Step: "-"}, 1, now, now); err != nil {
 		return Place{}, fmt.Errorf("agent %s: its claims in table %s: %w", c.Agent, c.Table, err)
 	}
-	p := Place{Claims: table, Queues: queues, Instance: outsideInstance(c.Agent), Secrets: secret.Environment(os.LookupEnv)}
+	p := Place{Claims: table, Held: holds.NewReader(table, nil).Holds, Queues: queues, Instance: outsideInstance(c.Agent), Secrets: secret.Environment(os.LookupEnv)}
 	if at != "" {
 		p.Secrets = secret.Kept(parameterStore(ssm.NewFromConfig(c.AWS), at), time.Now)
 	}

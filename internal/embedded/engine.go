@@ -24,6 +24,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -136,6 +137,7 @@ type Engine struct {
 
 	scheduler  *scheduler.Scheduler
 	timetable  *timetable.Timetable
+	holds      *holds.Keeper
 	supervisor *supervisor.Supervisor
 	runners    map[string]*agentrun.Runner
 	door       *agentdoor.Door
@@ -239,7 +241,16 @@ func (e *Engine) openQueues() error {
 
 func (e *Engine) wire(incarnation int) {
 	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), incarnation)
+	held := holds.NewReader(e.held(), nil)
+	e.holds = holds.New(holds.Config{
+		Store: e.held(), Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,
+		Changed: func(_ context.Context, key time.Time) {
+			held.Forget()
+			e.alarm.at(key)
+		},
+	})
 	e.scheduler = scheduler.New(scheduler.Config{
+		Held: held, Release: e.holds.Release,
 		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
@@ -258,11 +269,12 @@ func (e *Engine) wire(incarnation int) {
 	e.runners = make(map[string]*agentrun.Runner)
 	for _, a := range e.config.Agents {
 		e.runners[a.Name()] = agentrun.New(agentrun.Config{
+			Held:     held.Holds,
 			Handlers: []agent.Handler{a}, Claims: e.store, Queue: e.queues,
 			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Interrupts: true, Instance: instance, Secrets: e.config.Secrets, Logger: e.config.Logger,
 		})
 	}
-	e.door = e.config.door(e)
+	e.door = e.config.door(e, held)
 }
 
 func (e *Engine) saved(j job.Job) {
@@ -338,6 +350,26 @@ func (e *Engine) schedules() store.Schedules {
 	}
 	return e.file
 }
+
+// held is the store that the engine works on, if it has holds, or else its file.
+func (e *Engine) held() store.Holds {
+	if h, ok := e.store.(store.Holds); ok {
+		return h
+	}
+	return e.file
+}
+
+// agentNames are those of all agents that workflows may name, but for those that wait by themselves.
+func (e *Engine) agentNames() []string {
+	var names []string
+	for _, a := range e.config.Named() {
+		names = append(names, a.Name())
+	}
+	return names
+}
+
+// Holds is what pauses agents and workflows as a whole, and resumes them.
+func (e *Engine) Holds() *holds.Keeper { return e.holds }
 
 // Request does what is asked of a job, where the table of verbs allows it.
 func (e *Engine) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {

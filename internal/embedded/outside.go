@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -25,10 +26,10 @@ func (c Config) Named() []workflowfile.Named {
 	return all
 }
 
-func (c Config) door(e *Engine) *agentdoor.Door {
+func (c Config) door(e *Engine, held *holds.Reader) *agentdoor.Door {
 	d := agentdoor.Config{
 		Tokens: map[string]string{}, Tasks: func(agent string) string { return tasksPrefix + agent },
-		Receiver: e.queues, Store: e.store, Scheduler: e.scheduler, Logger: c.Logger,
+		Receiver: e.queues, Store: e.store, Scheduler: e.scheduler, Held: held.Holds, Logger: c.Logger,
 	}
 	for _, o := range c.Outside {
 		d.Agents = append(d.Agents, o.Name)

@@ -42,6 +42,10 @@ type Config struct {
 	Submissions string
 	// Fire, if set, makes the jobs of a schedule that is due by a key that somebody saw (package timetable).
 	Fire func(ctx context.Context, schedule string, key time.Time) error
+	// Held, if set, knows which agents and workflows are paused.
+	Held Holds
+	// Release, if set, lets jobs that were held go on, where the time of the next has come (package holds).
+	Release func(ctx context.Context) error
 	// Reminders: send delayed events for what is due soon, because the Supervisor comes too seldom.
 	Reminders bool
 	// Evaluations is how many steps' expressions may be evaluated at a time, since each may take what
@@ -62,6 +66,13 @@ type Config struct {
 	Random func() uint64
 	Bytes  func(n int) []byte
 	Logger *slog.Logger
+}
+
+// Holds is what a Scheduler asks which agents and workflows are paused; see holds.Reader.
+type Holds interface {
+	// Now returns what was held a few seconds ago, Surely what is held now.
+	Now(ctx context.Context) (job.Holds, error)
+	Surely(ctx context.Context) (job.Holds, error)
 }
 
 // complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a

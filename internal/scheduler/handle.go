@@ -43,7 +43,9 @@ type batch struct {
 	work        []*work
 	submissions []submission
 	schedules   []scheduleDue
-	unfit       []unfit
+	// releases are the records that say that jobs which were held are to go on.
+	releases []events.SQSMessage
+	unfit    []unfit
 	// left are the records that a newer release must decide about, failed the message ids of those that must come again.
 	left   []sqsbatch.Unread
 	failed []string
@@ -82,6 +84,8 @@ func decode(name string, received events.SQSEvent, takes func(submits bool) bool
 			b.unfit = append(b.unfit, unfit{record, in, errMisplaced})
 		case in.Submit != nil:
 			b.submissions = append(b.submissions, submission{record, *in.Submit})
+		case in.HoldsDue != nil:
+			b.releases = append(b.releases, record)
 		case in.Schedule != nil:
 			b.schedules = append(b.schedules, scheduleDue{record, *in.Schedule})
 		default:
@@ -109,6 +113,7 @@ func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventRespons
 	s.putAllAway(ctx, b) // Before the work, which may take all the time there is.
 	s.submitAll(ctx, b)
 	s.fireAll(ctx, b)
+	s.release(ctx, b)
 	s.workOff(ctx, b.work)
 	s.putAllAway(ctx, b)
 	for _, w := range b.work {
@@ -138,6 +143,16 @@ func (s *Scheduler) fireAll(ctx context.Context, b *batch) {
 			s.config.Logger.WarnContext(ctx, "a schedule that is due goes back to the queue", "schedule", due.message.Schedule, "error", err)
 			b.failed = append(b.failed, due.record.MessageId)
 		}
+	}
+}
+
+// release lets jobs that were held go on, if any record says that their time has come. All of a batch say the same.
+func (s *Scheduler) release(ctx context.Context, b *batch) {
+	if len(b.releases) == 0 || s.config.Release == nil {
+		return
+	}
+	if err := s.config.Release(ctx); err != nil {
+		s.config.Logger.WarnContext(ctx, "what was paused goes on when the Supervisor says so again", "error", err)
 	}
 }
 

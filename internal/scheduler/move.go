@@ -25,6 +25,8 @@ type moved struct {
 	known    *knowledge
 	// entries are what the events add to the job's history.
 	entries []job.Entry
+	// held are the agents and workflows that are paused.
+	held job.Holds
 	// loaded is the job as it was before the events.
 	loaded job.Job
 	// now is the one moment of the decision: what was found out because of what time it was must still hold when it is
@@ -71,6 +73,9 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loaded}
 	m.values.birth = loaded.Birth
+	if m.held, err = s.held(ctx, loaded, events); err != nil {
+		return moved{}, err
+	}
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
@@ -166,7 +171,7 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 		}
 	}()
 	e = m.values.spill(j, e)
-	facts := s.facts(m.known)
+	facts := s.facts(m.known, m.held)
 	for {
 		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
@@ -182,9 +187,22 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 }
 
 // facts are those that no event and no ask is needed for, and what is known of claims.
-func (s *Scheduler) facts(k *knowledge) machine.Facts {
+func (s *Scheduler) facts(k *knowledge, held job.Holds) machine.Facts {
 	return machine.Facts{
-		Random: s.config.Random(), Secret: s.config.Bytes(makegood.SecretBytes), Found: k.found, Period: s.config.Period, Incarnation: s.config.Incarnation,
+		Random: s.config.Random(), Secret: s.config.Bytes(makegood.SecretBytes), Found: k.found, Held: held,
+		Period: s.config.Period, Incarnation: s.config.Incarnation,
+	}
+}
+
+// held returns what is paused: what is known of it, and what is surely so where that a job stands still or goes on rests on it.
+func (s *Scheduler) held(ctx context.Context, loaded job.Job, events []job.Event) (job.Holds, error) {
+	switch {
+	case s.config.Held == nil:
+		return nil, nil
+	case loaded.HeldBy != "" || slices.ContainsFunc(events, func(e job.Event) bool { _, let := e.(job.StepHeld); return let }):
+		return s.config.Held.Surely(ctx)
+	default:
+		return s.config.Held.Now(ctx)
 	}
 }
 

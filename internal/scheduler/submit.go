@@ -222,7 +222,11 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	v := newValues(s.config.Payloads, c, s.turns)
 	v.birth = nonce(s.config.Bytes)
 	birth := v.born(sub, input)
-	facts := s.facts(newKnowledge())
+	held, err := s.held(ctx, job.Job{}, nil)
+	if err != nil {
+		return job.Job{}, v, err
+	}
+	facts := s.facts(newKnowledge(), held)
 	for {
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {

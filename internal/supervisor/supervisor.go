@@ -285,6 +285,10 @@ func (s *Supervisor) send(ctx context.Context, page []store.Entry, delay func(st
 
 // messageOf writes what the Scheduler is told of an entry.
 func messageOf(entry store.Entry) (queue.Message, error) {
+	if entry.Holds {
+		body, err := wire.EncodeHoldsDue(entry.CompleteBy)
+		return queue.Message{Body: body}, err
+	}
 	if entry.Schedule != "" {
 		body, err := wire.EncodeScheduleDue(wire.ScheduleDue{Schedule: entry.Schedule, Key: entry.CompleteBy})
 		return queue.Message{Body: body, Group: entry.Schedule}, err

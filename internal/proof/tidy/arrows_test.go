@@ -84,6 +84,8 @@ var arrows = []arrow{
 	{"internal/timetable", []string{
 		".", "internal/job", "internal/schedule", "internal/scheduler", "internal/store", "internal/canonical", "internal/workflowfile", "internal/tally",
 	}, nil},
+	// Pausing agents and workflows as a whole: it tells the Scheduler of jobs by messages, as the Supervisor does.
+	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
 	// Secrets are put in by who runs agents, and by nobody else.
@@ -124,7 +126,7 @@ var arrows = []arrow{
 	}, nil},
 	{"internal/httpapi", []string{
 		".", "internal/job", "client", "internal/filter", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
-		"internal/timetable", "internal/workflowfile",
+		"internal/timetable", "internal/holds", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire",
 	}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},

@@ -1,0 +1,45 @@
+package deployed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// holds makes what pauses the agents and workflows of a stack. knows says why there is no workflow of a name.
+func (s *stack) holds(agents []string, knows func(ctx context.Context, workflow string) error) *holds.Keeper {
+	return holds.New(holds.Config{
+		Store: s.store, Queue: s.queues, Events: EventsQueue, Agents: agents, Knows: knows, Changed: s.release, Logger: s.log,
+	})
+}
+
+// release has the Scheduler let the first jobs of what was resumed go on at once. Later ones a sweep finds.
+func (s *stack) release(ctx context.Context, key time.Time) {
+	if key.IsZero() || key.After(time.Now()) {
+		return
+	}
+	body, err := wire.EncodeHoldsDue(key)
+	if err == nil {
+		err = errors.Join(s.queues.Send(ctx, EventsQueue, queue.Message{Body: body})...)
+	}
+	if err != nil {
+		// It spares a wait, and no more: the Supervisor comes anyway.
+		s.log.WarnContext(ctx, "what was paused goes on when the Supervisor comes", "error", err)
+	}
+}
+
+// knows says why the stack has no workflow of a name.
+func (o *operator) knows(ctx context.Context, workflow string) error {
+	err := o.known(ctx, workflow)
+	if errors.Is(err, store.ErrNotFound) {
+		return fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
+	}
+	return err
+}

@@ -1,0 +1,304 @@
+package holds
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+var (
+	// ErrInvalid: what was asked for can never be granted. Its text says why.
+	ErrInvalid = errors.New("invalid")
+	// ErrNotHeld: it is not paused.
+	ErrNotHeld = errors.New("not paused")
+)
+
+const (
+	// maxTries is how often a change is tried again that others came between.
+	maxTries = 20
+	// maxCounted is how many jobs of a hold are counted for people to look at.
+	maxCounted = 100_000
+)
+
+// Config is what a Keeper needs. Store, Queue and Events must be set.
+type Config struct {
+	Store  store.Holds
+	Queue  queue.Sender
+	Events string
+	// Agents are those that there are; empty: nothing is known of them, and any may be paused.
+	Agents []string
+	// Knows says why there is no workflow of a name; nil: there is one, or, without the function, nothing is known of them.
+	Knows func(ctx context.Context, workflow string) error
+	// Changed, if set, hears of every change that was stored, and when the next jobs go on; zero: none do.
+	Changed func(ctx context.Context, key time.Time)
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// Keeper pauses agents and workflows, and resumes them. Its methods may be called by many goroutines at once.
+type Keeper struct{ config Config }
+
+// New makes a Keeper. It panics on a configuration that lacks what must be set.
+func New(c Config) *Keeper {
+	if c.Store == nil || c.Queue == nil || c.Events == "" {
+		panic("holds: the configuration must have Store, Queue and Events")
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return &Keeper{config: c}
+}
+
+// Pause pauses an agent or a workflow, and answers after that is stored. One that is paused already stays so, since when
+// and for the reason that it is. ErrInvalid; any other error leaves it unknown.
+func (k *Keeper) Pause(ctx context.Context, kind makegood.HoldKind, name, reason, by string) (job.Hold, error) {
+	if err := k.check(ctx, kind, name, reason); err != nil {
+		return job.Hold{}, err
+	}
+	return k.change(ctx, kind, name, func(h *job.Hold, all int) error {
+		switch {
+		case h.Name != "" && h.On():
+			return nil
+		case h.Name == "" && all >= makegood.MaxHolds:
+			return fmt.Errorf("%w: %d agents and workflows are paused, which is the limit", ErrInvalid, all)
+		}
+		// Being released it is paused again: the jobs that have not gone on stay.
+		*h = job.Hold{Kind: kind, Name: name, Since: makegood.Instant(k.config.Now()), By: clip(by), Reason: reason, Kept: h.Kept}
+		return nil
+	})
+}
+
+// Resume resumes an agent or a workflow, and answers after that is stored: new work flows from then on, and the jobs that
+// stood still go on little by little. One that is being released already goes on as it does. ErrNotHeld, ErrInvalid; any
+// other error leaves it unknown.
+func (k *Keeper) Resume(ctx context.Context, kind makegood.HoldKind, name, by string) (job.Hold, error) {
+	if err := kind.Check(name); err != nil {
+		return job.Hold{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return k.change(ctx, kind, name, func(h *job.Hold, _ int) error {
+		if h.Name == "" {
+			return fmt.Errorf("%s is %w", job.HoldName(kind, name), ErrNotHeld)
+		}
+		if h.On() {
+			now := makegood.Instant(k.config.Now())
+			h.ReleasedAt, h.ReleasedBy, h.Next = now, clip(by), now
+		}
+		return nil
+	})
+}
+
+// clip keeps of who asked what is kept of it.
+func clip(by string) string {
+	if len(by) <= makegood.MaxHoldByBytes {
+		return by
+	}
+	cut := makegood.MaxHoldByBytes
+	for !utf8.RuneStart(by[cut]) {
+		cut--
+	}
+	return by[:cut]
+}
+
+func (k *Keeper) check(ctx context.Context, kind makegood.HoldKind, name, reason string) error {
+	if err := kind.Check(name); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	switch {
+	case len(reason) > makegood.MaxHoldReasonBytes:
+		return fmt.Errorf("%w: the reason has %d bytes, the limit is %d", ErrInvalid, len(reason), makegood.MaxHoldReasonBytes)
+	case !utf8.ValidString(reason):
+		return fmt.Errorf("%w: the reason is not UTF-8", ErrInvalid)
+	case kind == makegood.HoldAgent && len(k.config.Agents) > 0 && !slices.Contains(k.config.Agents, name):
+		return fmt.Errorf("%w: there is no agent %q; there are %v", ErrInvalid, name, k.config.Agents)
+	case kind == makegood.HoldWorkflow && k.config.Knows != nil:
+		return k.config.Knows(ctx, name)
+	}
+	return nil
+}
+
+// change changes one hold, which is the zero value where there is none, until nobody has come between.
+func (k *Keeper) change(ctx context.Context, kind makegood.HoldKind, name string, change func(h *job.Hold, all int) error) (job.Hold, error) {
+	for range maxTries {
+		held, err := k.config.Store.Holds(ctx, true)
+		if err != nil {
+			return job.Hold{}, err
+		}
+		all := slices.Clone(held.Holds)
+		i := slices.IndexFunc(all, func(h job.Hold) bool { return h.Kind == kind && h.Name == name })
+		var h job.Hold
+		if i >= 0 {
+			h = all[i]
+		}
+		was := h
+		if err := change(&h, len(all)); err != nil || h == was {
+			return h, err
+		}
+		if i < 0 {
+			all, i = append(all, h), len(all)
+		}
+		all[i] = h
+		if err = k.put(ctx, held.Rev, all); err == nil {
+			return h, nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return job.Hold{}, err
+		}
+	}
+	return job.Hold{}, fmt.Errorf("%s: %w, %d times", job.HoldName(kind, name), store.ErrConflict, maxTries)
+}
+
+// put stores holds in the place of the revision seen, and says so.
+func (k *Keeper) put(ctx context.Context, rev int64, all job.Holds) error {
+	held := store.Held{Rev: rev, Holds: all}
+	if err := k.config.Store.PutHolds(ctx, held); err != nil {
+		return err
+	}
+	if k.config.Changed != nil {
+		k.config.Changed(ctx, held.Key())
+	}
+	return nil
+}
+
+// Counted is a hold, and how many jobs stand still because of it; AtLeast, if there may be more.
+type Counted struct {
+	job.Hold
+	Jobs    int
+	AtLeast bool
+}
+
+// List returns what is held, by kind and name.
+func (k *Keeper) List(ctx context.Context) ([]Counted, error) {
+	held, err := k.config.Store.Holds(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	var all []Counted
+	for _, h := range held.Holds {
+		c, err := k.Count(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b Counted) int { return cmp.Compare(a.String(), b.String()) })
+	return all, nil
+}
+
+// Count counts the jobs that stand still because of a hold.
+func (k *Keeper) Count(ctx context.Context, h job.Hold) (Counted, error) {
+	n, err := k.config.Store.CountHeld(ctx, h.String(), maxCounted)
+	return Counted{Hold: h, Jobs: n, AtLeast: n == maxCounted}, err
+}
+
+// Release lets the next jobs of what is being released go on, where their time has come. It is called with the key that
+// somebody saw, and whoever comes second finds it moved. What it could not do, the next sweep finds.
+func (k *Keeper) Release(ctx context.Context) error {
+	for range maxTries {
+		err := k.release(ctx)
+		if !errors.Is(err, store.ErrConflict) {
+			return err
+		}
+	}
+	return fmt.Errorf("release: %w, %d times", store.ErrConflict, maxTries)
+}
+
+// told are the jobs of a hold that are to be told, and in how long.
+type told struct {
+	hold string
+	jobs []string
+}
+
+func (k *Keeper) release(ctx context.Context) error {
+	held, err := k.config.Store.Holds(ctx, true)
+	if err != nil {
+		return err
+	}
+	now := makegood.Instant(k.config.Now())
+	var left job.Holds
+	var all []told
+	for _, h := range held.Holds {
+		if h.On() || now.Before(h.Next) {
+			left = append(left, h)
+			continue
+		}
+		jobs, err := k.config.Store.HeldJobs(ctx, h.String(), quota(h.Steps))
+		if err != nil {
+			return err
+		}
+		if over(h, len(jobs), now) {
+			k.config.Logger.InfoContext(ctx, "released", "hold", h.String(), "resumed", h.Resumed)
+			all = append(all, told{h.String(), nil})
+			continue
+		}
+		h.Steps++
+		h.Resumed += len(jobs)
+		h.Next = now.Add(makegood.ResumeEvery)
+		left = append(left, h)
+		all = append(all, told{h.String(), jobs})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	// First it is written down that this step was made, so that nobody else makes it.
+	if err := k.put(ctx, held.Rev, left); err != nil {
+		return err
+	}
+	for _, t := range all {
+		k.tell(ctx, t)
+	}
+	return nil
+}
+
+// quota is how many jobs go on in a step.
+func quota(step int) int {
+	n := makegood.ResumeFirst
+	for ; step > 0 && n < makegood.MaxResume; step-- {
+		n *= 2
+	}
+	return min(n, makegood.MaxResume)
+}
+
+// over reports whether nothing is left to let go on: none was found, some time after it was resumed, for an index may lag
+// and somebody may have held a job who did not know of it yet.
+func over(h job.Hold, found int, now time.Time) bool {
+	return found == 0 && now.Sub(h.ReleasedAt) >= makegood.ResumeEvery || now.Sub(h.ReleasedAt) >= makegood.MaxRelease
+}
+
+// tell tells the Scheduler of jobs that may go on, spread over the time until the next step. One that could not be told of is
+// found again then.
+func (k *Keeper) tell(ctx context.Context, t told) {
+	messages := make([]queue.Message, 0, len(t.jobs))
+	for i, id := range t.jobs {
+		body, err := wire.EncodeEvent(id, job.DeadlinePassed{})
+		if err != nil {
+			k.config.Logger.WarnContext(ctx, "a job that was held waits for its key", "job", id, "error", err)
+			continue
+		}
+		after := time.Duration(i) * makegood.ResumeEvery / time.Duration(len(t.jobs))
+		messages = append(messages, queue.Message{Body: body, Group: id, Delay: after.Truncate(time.Second)})
+	}
+	if len(messages) == 0 {
+		return
+	}
+	failed := 0
+	for _, err := range k.config.Queue.Send(ctx, k.config.Events, messages...) {
+		if err != nil {
+			failed++
+		}
+	}
+	k.config.Logger.InfoContext(ctx, "jobs that were held go on", "hold", t.hold, "jobs", len(messages)-failed, "failed", failed)
+}
