@@ -90,6 +90,8 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newComplete(),
 		newFail(),
 		newSettle(),
+		newPutAway(quarantined()),
+		newPutAway(deadLetters()),
 		newReschedule(),
 		newHeartbeat(),
 		newNew(),

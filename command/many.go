@@ -170,7 +170,11 @@ func (o *manyOptions) confirm(cmd *cobra.Command, verb string, jobs int) error {
 	if o.yes || o.filter.given(cmd) == "" || jobs == 0 {
 		return nil
 	}
-	question := fmt.Sprintf("%s %s", verb, thousands(jobs, "job"))
+	return confirmed(cmd, fmt.Sprintf("%s %s", verb, thousands(jobs, "job")))
+}
+
+// confirmed asks whether something is to be done, where somebody can be asked.
+func confirmed(cmd *cobra.Command, question string) error {
 	in, isFile := cmd.InOrStdin().(*os.File)
 	if !isFile || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) {
 		return exit(codeUsage, fmt.Errorf("%s? Nobody can be asked here: --yes does it, --dry-run shows it", question))

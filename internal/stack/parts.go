@@ -3,20 +3,26 @@ package stack
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 )
 
-// The environment variables that say where a stack's table and queues are, as its functions read them. Where the first and
-// the last are set, CloudFormation is not asked.
+// The environment variables that say where a stack's table and queues are, as its functions read them. Where VarTable and
+// VarQueuePrefix are set, CloudFormation is not asked.
 const (
 	VarTable       = "MAKEGOOD_TABLE"
 	VarIndex       = "MAKEGOOD_INDEX"
 	VarQueuePrefix = "MAKEGOOD_QUEUE_PREFIX"
+	VarAgents      = "MAKEGOOD_AGENTS"
 )
 
 // defaultIndex is the name of the index in template.yaml.
@@ -27,7 +33,19 @@ type Parts struct {
 	AWS aws.Config
 	// QueuePrefix stands before the name of each queue.
 	Table, Index, QueuePrefix string
+	// Agents are those that have a tasks queue, as far as that is said.
+	Agents []string
 }
+
+// Queues returns the stack's queues, with the caller's own rights.
+func (p Parts) Queues() *sqsqueue.Queues {
+	polling := p.AWS.Copy()
+	polling.HTTPClient = awshttp.NewBuildableClient().WithTimeout(receiveTimeout)
+	return sqsqueue.New(sqsqueue.Config{Client: sqs.NewFromConfig(polling), Prefix: p.QueuePrefix})
+}
+
+// receiveTimeout is how long one try of a request to SQS may take: a long poll, and a request.
+const receiveTimeout = 20*time.Second + requestTimeout
 
 // FindParts says where a stack keeps its claims and its tasks: as the environment says it, otherwise as the outputs of the
 // CloudFormation stack do. Errors are of type *Error.
@@ -40,7 +58,7 @@ func FindParts(ctx context.Context, name string, getenv func(string) string) (Pa
 	if err := ready(ctx, c, name); err != nil {
 		return Parts{}, err
 	}
-	p := Parts{AWS: c, Table: getenv(VarTable), Index: getenv(VarIndex), QueuePrefix: getenv(VarQueuePrefix)}
+	p := Parts{AWS: c, Table: getenv(VarTable), Index: getenv(VarIndex), QueuePrefix: getenv(VarQueuePrefix), Agents: agentsOf(getenv(VarAgents))}
 	if p.Table == "" || p.QueuePrefix == "" {
 		if name == "" {
 			return Parts{}, &Error{
@@ -64,7 +82,9 @@ func askParts(ctx context.Context, c aws.Config, name string) (Parts, error) {
 		return Parts{}, err
 	}
 	p := Parts{AWS: c}
-	outputs := map[string]*string{"TableName": &p.Table, "IndexName": &p.Index, "QueuePrefix": &p.QueuePrefix}
+	agents := ""
+	outputs := map[string]*string{
+		"Agents": &agents, "TableName": &p.Table, "IndexName": &p.Index, "QueuePrefix": &p.QueuePrefix}
 	for _, s := range found.Stacks {
 		for _, o := range s.Outputs {
 			if at := outputs[aws.ToString(o.OutputKey)]; at != nil {
@@ -72,6 +92,7 @@ func askParts(ctx context.Context, c aws.Config, name string) (Parts, error) {
 			}
 		}
 	}
+	p.Agents = agentsOf(agents)
 	if p.Table == "" || p.QueuePrefix == "" {
 		return p, &Error{
 			Usage: true, err: fmt.Errorf("stack %s in %s has no outputs TableName and QueuePrefix", name, c.Region),
@@ -79,4 +100,9 @@ func askParts(ctx context.Context, c aws.Config, name string) (Parts, error) {
 		}
 	}
 	return p, nil
+}
+
+// agentsOf reads the names of agents with commas between.
+func agentsOf(list string) []string {
+	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }

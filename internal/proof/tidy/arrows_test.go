@@ -69,6 +69,9 @@ var arrows = []arrow{
 	{"internal/notify/*", []string{".", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
 	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 
+	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
+	{"internal/putaway", []string{".", "internal/job", "internal/queue", "internal/sqsbatch", "internal/wire"}, []string{lambdaEvents}},
+
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
 	{"internal/workflowfile", []string{".", "internal/canonical", "internal/httpagent/httprules", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
@@ -115,7 +118,8 @@ var arrows = []arrow{
 	// A log line that CloudWatch reads; it knows no metric of ours.
 	{"internal/deployed/emf", nil, nil},
 	// The command's --stack: a client of a stack's doors, and what to do where there is none.
-	{"internal/stack", []string{"client", "client/doors"}, []string{awsSDK, smithy}},
+	// And of its queues, with the caller's own rights.
+	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
 	// What jobs can be found by: a table, for the API and the command.

@@ -1,0 +1,433 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/putaway"
+	"github.com/makegood-dev/makegood/internal/stack"
+)
+
+// box is where messages lie: in quarantine, or in dead letters.
+type box struct {
+	name, short, what string
+	queues            func(agents []string) []string
+}
+
+func quarantined() box {
+	return box{
+		name: "quarantine", short: "Show, replay or drop messages that nobody understood",
+		what:   "messages that our code could not understand, or had to refuse, each with the reason",
+		queues: func([]string) []string { return []string{putaway.Quarantine} },
+	}
+}
+
+func deadLetters() box {
+	return box{
+		name: "dead-letters", short: "Show, replay or drop messages that no function came to an end over",
+		what:   "messages that a function received time and again and never came to an end over",
+		queues: putaway.DeadLetters,
+	}
+}
+
+// putAwayOptions are the flags of the verbs of a box.
+type putAwayOptions struct {
+	box
+	stack       string
+	json        bool
+	wanted      putaway.Wanted
+	all         bool
+	yes, dryRun bool
+	keep        string
+	limit       int
+}
+
+const putAwayStatus = `
+
+Exit status: 0 done; 1 bad usage, no such message or stack, or nothing was done; 2 some were refused, and are there still;
+3 AWS cannot be reached, or it was cut off: the same command goes on.`
+
+const putAwayRights = `
+
+It uses your own AWS credentials: receive, hide and delete on these queues, for replay also send on the events and the
+submissions queue, and the stack's key. docs/dead-letters.md has the policy.`
+
+// newPutAway makes the verbs of a box.
+func newPutAway(b box) *cobra.Command {
+	o := &putAwayOptions{box: b}
+	cmd := &cobra.Command{
+		Use:   b.name,
+		Short: b.short,
+		Long: fmt.Sprintf(`Show, replay or drop what is in %s of a deployed stack: %s. They lie there for fourteen
+days. To look takes them out for a moment and gives them back, which raises their counts of deliveries, and moves them nowhere.`, b.name, b.what) + putAwayRights,
+		Example: fmt.Sprintf("  makegood %[1]s list --stack shop-prod\n  makegood %[1]s replay --all --dry-run --stack shop-prod", b.name),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%s knows no %q: want list, get, replay or drop", cmd.Name(), args[0])
+			}
+			return fmt.Errorf("%s needs a word: list, get, replay or drop", cmd.Name())
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.PersistentFlags().StringVar(&o.stack, "stack", "", "`name` of the deployed stack; also "+stack.Variable)
+	cmd.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON on standard output, a message a line")
+	cmd.AddCommand(o.newList(), o.newGet(), o.newReplay(), o.newDrop())
+	return cmd
+}
+
+func (o *putAwayOptions) filters(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.wanted.Reason, "reason", "", "only those whose reason begins with this `text`")
+	flags.StringVar(&o.wanted.Source, "queue", "", "only those that came from this `queue`: events, submissions, tasks-AGENT, sweeps")
+	flags.StringVar(&o.wanted.Job, "job", "", "only those of the job with this `id`")
+}
+
+func (o *putAwayOptions) newList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List what is there, and why",
+		Long:    "List what is in " + o.name + ", with the reason, in no order: SQS has none." + putAwayStatus,
+		Example: fmt.Sprintf("  makegood %[1]s list --stack shop-prod\n  makegood %[1]s list --stack shop-prod --queue submissions --json | jq -r .reason", o.name),
+		Args:    none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.with(cmd, func(b *putaway.Bundle) error { return o.list(cmd, b) })
+		},
+	}
+	o.filters(cmd)
+	cmd.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("at most this `number`, 1 to %d", putaway.Max))
+	return cmd
+}
+
+func (o *putAwayOptions) newGet() *cobra.Command {
+	return &cobra.Command{
+		Use:     "get ID",
+		Short:   "Show one message, with its body",
+		Long:    "Show one message of " + o.name + ", with its body, and what a replay would do." + putAwayStatus,
+		Example: fmt.Sprintf("  makegood %s get 9f1c2d1e-6a0b-4c55-8f6e-6f3f0c7a1b2d --stack shop-prod", o.name),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return fmt.Errorf("%s takes the ID of one message, as list shows it, got %d arguments", cmd.Name(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.wanted, o.limit = putaway.Wanted{IDs: args}, putaway.Max
+			return o.with(cmd, func(b *putaway.Bundle) error { return o.get(cmd, b) })
+		},
+	}
+}
+
+func (o *putAwayOptions) newReplay() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "replay ID...",
+		Short: "Let messages do what they were sent for",
+		Long: `Let messages of ` + o.name + ` do what they were sent for. A reply, a deadline or a submission that is understood now goes
+to its own queue again. A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when
+it is due; a task whose attempt is over is deleted. What would be refused again stays, with the reason. A message is deleted
+only when what it led to was sent, so nothing is lost when this is cut off, and what is sent twice changes nothing.` + putAwayStatus,
+		Example: fmt.Sprintf("  makegood %[1]s replay --all --dry-run --stack shop-prod\n  makegood %[1]s replay --queue submissions --yes --stack shop-prod", o.name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.each(cmd, args, func(ctx context.Context, b *putaway.Bundle, l putaway.Message) (putaway.Outcome, error) {
+				if o.dryRun {
+					return b.Foresee(ctx, l)
+				}
+				return b.Replay(ctx, l)
+			})
+		},
+	}
+	o.choosing(cmd)
+	return cmd
+}
+
+func (o *putAwayOptions) newDrop() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "drop ID...",
+		Short: "Delete messages, and say what they were",
+		Long: `Delete messages of ` + o.name + `, and say what they were. With --keep each is written to a file before it is deleted, a
+JSON object a line.` + putAwayStatus,
+		Example: fmt.Sprintf("  makegood %[1]s drop 9f1c2d1e-6a0b-4c55-8f6e-6f3f0c7a1b2d --stack shop-prod\n  makegood %[1]s drop --reason 'not UTF-8' --keep dropped.jsonl --yes --stack shop-prod", o.name),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			keep, err := o.keeper()
+			if err != nil {
+				return exit(codeUsage, err)
+			}
+			defer keep.Close()
+			return o.each(cmd, args, func(ctx context.Context, b *putaway.Bundle, l putaway.Message) (putaway.Outcome, error) {
+				if o.dryRun {
+					return putaway.Outcome{Result: dropped, Why: l.Reason}, nil
+				}
+				if err := keep.write(l); err != nil {
+					return putaway.Outcome{}, fmt.Errorf("--keep: %w", err)
+				}
+				return putaway.Outcome{Result: dropped, Why: l.Reason}, b.Drop(ctx, l)
+			})
+		},
+	}
+	o.choosing(cmd)
+	cmd.Flags().StringVar(&o.keep, "keep", "", "append each to this `file` before it is deleted")
+	return cmd
+}
+
+// dropped is what became of a message that was dropped.
+const dropped putaway.Result = "dropped"
+
+// choosing adds the flags that say which messages are meant.
+func (o *putAwayOptions) choosing(cmd *cobra.Command) {
+	o.filters(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.all, "all", false, "all that are there")
+	flags.BoolVar(&o.yes, "yes", false, "do not ask")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would become of each, and change nothing")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		filter := o.wanted.Reason != "" || o.wanted.Source != "" || o.wanted.Job != ""
+		switch {
+		case len(args) > 0 && (filter || o.all):
+			return fmt.Errorf("%s takes ids, or a filter, not both", cmd.Name())
+		case len(args) == 0 && !filter && !o.all:
+			return fmt.Errorf("%s needs an ID, several, a filter, or --all", cmd.Name())
+		}
+		return nil
+	}
+}
+
+// with opens the box of a stack, lets something be done with what is meant, and gives back what is left.
+func (o *putAwayOptions) with(cmd *cobra.Command, do func(*putaway.Bundle) error) error {
+	if o.limit < 1 || o.limit > putaway.Max {
+		return exit(codeUsage, fmt.Errorf("--limit %d is out of range: 1 to %d", o.limit, putaway.Max))
+	}
+	name := o.stack
+	if name == "" {
+		name = os.Getenv(stack.Variable)
+	}
+	ctx := cmd.Context()
+	parts, err := stack.FindParts(ctx, name, os.Getenv)
+	if err != nil {
+		return failed(cmd, err)
+	}
+	office := putaway.Office{Queues: parts.Queues(), Prefix: parts.QueuePrefix, Job: looksUp(name)}
+	b, err := office.Open(ctx, o.queues(parts.Agents), o.wanted, o.limit)
+	if err != nil {
+		return exit(codeFailed, err)
+	}
+	defer func() {
+		if err := b.Close(ctx); err != nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "some could not be given back, and come back by themselves in %s: %v\n", putaway.Hold, err)
+		}
+	}()
+	return do(b)
+}
+
+// looksUp asks a stack for jobs, once one is asked for: most messages need none.
+func looksUp(name string) func(ctx context.Context, id string) (makegood.Job, error) {
+	var c *client.Client
+	return func(ctx context.Context, id string) (makegood.Job, error) {
+		if c == nil {
+			opened, err := stack.Open(ctx, name, os.Getenv)
+			if err != nil {
+				return makegood.Job{}, err
+			}
+			c = opened
+		}
+		j, err := c.Look(ctx, id)
+		if errors.Is(err, client.ErrNotFound) {
+			return j, putaway.ErrNoJob
+		}
+		return j, err
+	}
+}
+
+func (o *putAwayOptions) list(cmd *cobra.Command, b *putaway.Bundle) error {
+	if o.json {
+		for _, l := range b.Messages {
+			l.Body = ""
+			if err := printJSON(cmd.OutOrStdout(), l); err != nil {
+				return err
+			}
+		}
+	} else if err := printMessages(cmd.OutOrStdout(), b.Messages); err != nil {
+		return exit(codeFailed, fmt.Errorf("write the list: %w", err))
+	}
+	if b.More {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d shown, and there are more: --limit shows up to %d\n", len(b.Messages), putaway.Max)
+	}
+	return nil
+}
+
+func printMessages(w io.Writer, all []putaway.Message) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "nothing")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tFROM\tWHAT\tSINCE\tREASON")
+	for _, l := range all {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(l.Source), plain(l.String()), l.SentAt.Format(time.RFC3339), plain(l.Reason))
+	}
+	return table.Flush()
+}
+
+// plain is a text on one line: what a message says of itself may be anything.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
+			return '.'
+		}
+		return r
+	}, text)
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return plain(text)
+}
+
+// foreseen is a message with what a replay would do.
+type foreseen struct {
+	putaway.Message
+	Replay putaway.Outcome `json:"replay"`
+}
+
+func (o *putAwayOptions) get(cmd *cobra.Command, b *putaway.Bundle) error {
+	if len(b.Messages) == 0 {
+		return exit(codeUsage, fmt.Errorf("there is no message %s in %s", o.wanted.IDs[0], o.name))
+	}
+	l := b.Messages[0]
+	outcome, err := b.Foresee(cmd.Context(), l)
+	if err != nil {
+		outcome.Why = "not known: " + err.Error()
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), foreseen{l, outcome})
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain(l.String()), l.Queue,
+		orDash(l.Source), l.SentAt.Format(time.RFC3339), l.Deliveries, plain(l.Reason), outcome.Result, plain(outcome.Why), strings.ReplaceAll(l.Body, "\x1b", "."))
+	return nil
+}
+
+// done is what became of a message.
+type done struct {
+	putaway.Message
+	putaway.Outcome
+}
+
+// each does something with every message that is meant, says what became of it, and sums up.
+func (o *putAwayOptions) each(cmd *cobra.Command, ids []string, do func(context.Context, *putaway.Bundle, putaway.Message) (putaway.Outcome, error)) error {
+	o.wanted.IDs, o.limit = ids, putaway.Max
+	return o.with(cmd, func(b *putaway.Bundle) error {
+		if missing := len(ids) - len(b.Messages); missing > 0 {
+			return exit(codeUsage, fmt.Errorf("%d of %d are not in %s, and nothing was done", missing, len(ids), o.name))
+		}
+		if err := o.confirm(cmd, len(b.Messages), len(ids) > 0); err != nil {
+			return err
+		}
+		counts := map[putaway.Result]int{}
+		for _, l := range b.Messages {
+			outcome, err := do(cmd.Context(), b, l)
+			if err != nil {
+				return exit(codeFailed, fmt.Errorf("%w\n%d of %d are done; the same command goes on", err, total(counts), len(b.Messages)))
+			}
+			counts[outcome.Result]++
+			if err := o.say(cmd, l, outcome); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), o.summary(counts, b.More))
+		if counts[putaway.Refused] > 0 {
+			return exit(codeOtherwise, nil)
+		}
+		return nil
+	})
+}
+
+func (o *putAwayOptions) say(cmd *cobra.Command, l putaway.Message, outcome putaway.Outcome) error {
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), done{l, outcome})
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s: %s, %s\n", l.ID, plain(l.String()), outcome.Result, plain(outcome.Why))
+	return err
+}
+
+func total(counts map[putaway.Result]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// summary says how many of each.
+func (o *putAwayOptions) summary(counts map[putaway.Result]int, more bool) string {
+	var parts []string
+	for _, r := range []putaway.Result{putaway.Sent, putaway.Asked, putaway.Over, dropped, putaway.Refused} {
+		if counts[r] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[r], r))
+		}
+	}
+	text := strings.Join(parts, ", ")
+	if text == "" {
+		text = "nothing is there"
+	}
+	if o.dryRun {
+		text = "it would be: " + text
+	}
+	if more {
+		text += "; there are more: the same command goes on"
+	}
+	return text
+}
+
+// confirm asks whether a filter is meant: ids were named one by one.
+func (o *putAwayOptions) confirm(cmd *cobra.Command, n int, named bool) error {
+	if o.yes || o.dryRun || named || n == 0 {
+		return nil
+	}
+	return confirmed(cmd, fmt.Sprintf("%s %s", cmd.Name(), thousands(n, "message")))
+}
+
+// keeper appends messages to a file.
+type keeper struct{ file *os.File }
+
+func (o *putAwayOptions) keeper() (keeper, error) {
+	if o.keep == "" || o.dryRun {
+		return keeper{}, nil
+	}
+	file, err := os.OpenFile(o.keep, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return keeper{}, fmt.Errorf("--keep: %w", err)
+	}
+	return keeper{file}, nil
+}
+
+// write keeps a message, durably.
+func (k keeper) write(l putaway.Message) error {
+	if k.file == nil {
+		return nil
+	}
+	line, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	if _, err := k.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return k.file.Sync()
+}
+
+// Close closes the file: all that was written is on the disk.
+func (k keeper) Close() {
+	if k.file != nil {
+		_ = k.file.Close() // each line was flushed
+	}
+}

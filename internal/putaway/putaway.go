@@ -1,0 +1,287 @@
+// Package putaway looks at messages that were put away: into quarantine, because nobody understood them, or into
+// dead letters, because no function came to an end over them. It shows them, replays them, and drops them.
+//
+// # What is lost when it is interrupted
+//
+// Nothing. A message is deleted only when what it led to has been sent, and one that was only looked at is given back. What
+// was held when the process died comes back by itself, Hold later. What was sent and not deleted yet is sent once more, and
+// changes nothing then: a reply is fenced by its attempt, a submission by its id.
+//
+// A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when it is due. The
+// package decides nothing about jobs, and knows no queue's vendor.
+package putaway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/sqsbatch"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+const (
+	// Max is how many messages are held at once.
+	Max = 10_000
+	// Hold is how long a message stays hidden from others while it is looked at.
+	Hold = 2 * time.Minute
+	// searchFor is how long an answer is waited for that a queue is empty: long enough for SQS to ask all its servers.
+	searchFor = 2 * time.Second
+	// settleWithin is how long giving back may take, whether or not whoever asked still waits.
+	settleWithin = 30 * time.Second
+)
+
+// The queues, by their names inside a deployment.
+const (
+	eventsQueue      = "events"
+	submissionsQueue = "submissions"
+	sweepsQueue      = "sweeps"
+	tasksPrefix      = "tasks-"
+	quarantine       = "quarantine"
+	deadSuffix       = "-dead"
+)
+
+// Quarantine is the queue of what nobody understood.
+const Quarantine = quarantine
+
+// DeadLetters returns the queues of what no function came to an end over, of a deployment with these agents.
+func DeadLetters(agents []string) []string {
+	all := []string{eventsQueue + deadSuffix, submissionsQueue + deadSuffix, sweepsQueue + deadSuffix}
+	for _, a := range agents {
+		all = append(all, tasksPrefix+a+deadSuffix)
+	}
+	return all
+}
+
+// Queues is what is needed of the queues.
+type Queues interface {
+	queue.Sender
+	queue.Receiver
+}
+
+// Message is a message that was put away.
+type Message struct {
+	ID string `json:"id"`
+	// Queue is where it lies, Source where it came from and would go; empty: that is not known.
+	Queue  string `json:"queue"`
+	Source string `json:"source"`
+	// Type, Job, Step and Attempt are what its body says, as far as it says that.
+	Type    string `json:"type,omitempty"`
+	Job     string `json:"job,omitempty"`
+	Step    string `json:"step,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
+	// Reason says why it was put away.
+	Reason string `json:"reason"`
+	// Deliveries is how often it was received there before it was put away; of a dead letter, how often it was looked at here.
+	Deliveries int       `json:"deliveries"`
+	SentAt     time.Time `json:"sentAt,omitzero"`
+	// CutFrom is how long it was, where only its beginning was kept.
+	CutFrom int `json:"cutFrom,omitempty"`
+	// Body is the message as it came.
+	Body string `json:"body,omitempty"`
+
+	receipt string
+}
+
+// Wanted says which messages are meant. The zero value means all.
+type Wanted struct {
+	IDs []string
+	// Reason begins the reason. Source is the queue that it came from.
+	Reason, Source, Job string
+}
+
+// fits reports whether a message is meant.
+func (w Wanted) fits(l Message) bool {
+	return (len(w.IDs) == 0 || slices.Contains(w.IDs, l.ID)) && strings.HasPrefix(l.Reason, w.Reason) &&
+		(w.Source == "" || w.Source == l.Source) && (w.Job == "" || w.Job == l.Job)
+}
+
+// Office looks at the messages of a deployment.
+type Office struct {
+	Queues Queues
+	// Prefix stands before the name of each queue in what messages say of where they came from.
+	Prefix string
+	// Job looks a job up, without payloads. ErrNoJob.
+	Job func(ctx context.Context, id string) (makegood.Job, error)
+}
+
+// ErrNoJob: there is no such job.
+var ErrNoJob = errors.New("there is no such job")
+
+// Bundle holds messages, hidden from others, until it is closed.
+type Bundle struct {
+	Messages []Message
+	// More: there were more than could be held.
+	More bool
+
+	office Office
+	held   map[string][]string // the receipts of what is held, by queue
+}
+
+// Open takes the messages that are meant out of these queues, at most limit, and holds them. It receives each message once, and
+// what is not meant is given back at the end. A queue that is not there is passed over. After an error nothing is held.
+func (o Office) Open(ctx context.Context, queues []string, want Wanted, limit int) (*Bundle, error) {
+	b := &Bundle{office: o, held: map[string][]string{}}
+	for _, name := range queues {
+		err := b.gather(ctx, name, want, limit)
+		if errors.Is(err, queue.ErrNoQueue) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, b.Close(ctx))
+		}
+	}
+	return b, nil
+}
+
+// gather receives until a queue is empty, all that was asked for is found, or no more can be held.
+func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int) error {
+	seen := map[string]bool{}
+	for !b.complete(want) {
+		if len(b.Messages) >= limit || len(seen) >= Max {
+			b.More = true
+			return nil
+		}
+		records, err := b.receive(ctx, name)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		fresh := false
+		for _, record := range records {
+			b.held[name] = append(b.held[name], record.ReceiptHandle)
+			if seen[record.MessageId] {
+				continue
+			}
+			seen[record.MessageId], fresh = true, true
+			switch l := b.office.read(name, record); {
+			case !want.fits(l):
+			case len(b.Messages) >= limit:
+				b.More = true
+			default:
+				b.Messages = append(b.Messages, l)
+			}
+		}
+		if !fresh {
+			return nil // What was seen first is there again: it took longer than Hold.
+		}
+	}
+	return nil
+}
+
+// complete reports whether all messages are found that were asked for by their ids.
+func (b *Bundle) complete(want Wanted) bool {
+	return len(want.IDs) > 0 && len(b.Messages) >= len(want.IDs)
+}
+
+// receive takes a batch, and hides it. None: the queue is empty.
+func (b *Bundle) receive(ctx context.Context, name string) ([]events.SQSMessage, error) {
+	within, cancel := context.WithTimeout(ctx, searchFor)
+	defer cancel()
+	records, err := b.office.Queues.Receive(within, name, makegood.MaxBatch)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	receipts := make([]string, len(records))
+	for i, r := range records {
+		receipts[i] = r.ReceiptHandle
+	}
+	return records, b.office.Queues.Return(ctx, name, Hold, receipts...)
+}
+
+// Close gives back what is held still. It does so though ctx has ended; what it cannot give back comes back after Hold.
+func (b *Bundle) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
+	defer cancel()
+	var errs []error
+	for name, receipts := range b.held {
+		errs = append(errs, b.office.Queues.Return(ctx, name, 0, receipts...))
+	}
+	b.held = map[string][]string{}
+	return errors.Join(errs...)
+}
+
+// remove deletes a message for good.
+func (b *Bundle) remove(ctx context.Context, l Message) error {
+	if err := b.office.Queues.Delete(ctx, l.Queue, l.receipt); err != nil {
+		return err
+	}
+	b.held[l.Queue] = slices.DeleteFunc(b.held[l.Queue], func(r string) bool { return r == l.receipt })
+	return nil
+}
+
+// Drop deletes a message.
+func (b *Bundle) Drop(ctx context.Context, l Message) error { return b.remove(ctx, l) }
+
+// read says what a message is that lies in a queue.
+func (o Office) read(name string, record events.SQSMessage) Message {
+	l := Message{ID: record.MessageId, Queue: name, Deliveries: sqsbatch.ReceiveCount(record), Body: record.Body, receipt: record.ReceiptHandle}
+	if ms, err := strconv.ParseInt(record.Attributes["SentTimestamp"], 10, 64); err == nil {
+		l.SentAt = time.UnixMilli(ms).UTC()
+	}
+	if name == quarantine {
+		o.unwrap(&l)
+	} else {
+		l.Source = strings.TrimSuffix(name, deadSuffix)
+		l.Reason = "no function came to an end over it"
+	}
+	l.describe()
+	return l
+}
+
+// unwrap takes a message out of what quarantine put around it.
+func (o Office) unwrap(l *Message) {
+	var q sqsbatch.Quarantined
+	if err := json.Unmarshal([]byte(l.Body), &q); err != nil || q.Type != sqsbatch.TypeQuarantined {
+		l.Reason = "it is not in the envelope of a message in quarantine: somebody else put it there"
+		return
+	}
+	l.Reason, l.Body, l.CutFrom, l.Deliveries = q.Reason, q.Body, q.CutFrom, q.ReceiveCount
+	physical := q.Source[strings.LastIndex(q.Source, ":")+1:]
+	if source, ours := strings.CutPrefix(physical, o.Prefix); ours {
+		l.Source = source
+	}
+}
+
+// describe says what the body of a message says of itself, which may be anything.
+func (l *Message) describe() {
+	var says struct {
+		Type, Job, ID, Step string
+		Attempt             int
+	}
+	if json.Unmarshal([]byte(l.Body), &says) != nil {
+		return
+	}
+	l.Type, l.Job, l.Step, l.Attempt = says.Type, says.Job, says.Step, says.Attempt
+	if says.Type == wire.TypeSubmit {
+		l.Job = says.ID
+	}
+}
+
+// String names a message, and says what it is.
+func (l Message) String() string {
+	what := l.Type
+	if what == "" {
+		what = fmt.Sprintf("%d bytes", len(l.Body))
+	}
+	if l.Job != "" {
+		what += " of job " + l.Job
+	}
+	if l.Step != "" {
+		what += fmt.Sprintf(", step %s, attempt %d", l.Step, l.Attempt)
+	}
+	return what
+}

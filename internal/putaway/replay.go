@@ -1,0 +1,153 @@
+package putaway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/wire"
+)
+
+// Result says what becomes of a message that is replayed.
+type Result string
+
+// The results.
+const (
+	// Sent: it was sent to its queue again, and deleted here.
+	Sent Result = "sent"
+	// Asked: it is a task whose attempt is out. Its Scheduler was told to look, and sends the task when it is due.
+	Asked Result = "asked"
+	// Over: it is a task of which nothing is left to do, and was deleted.
+	Over Result = "over"
+	// Refused: it stays where it is.
+	Refused Result = "refused"
+)
+
+// Outcome is what becomes of a message, and why.
+type Outcome struct {
+	Result Result `json:"result"`
+	Why    string `json:"why"`
+}
+
+func refused(format string, args ...any) Outcome {
+	return Outcome{Refused, fmt.Sprintf(format, args...)}
+}
+
+// plan is what a replay sends; no queue: nothing.
+type plan struct {
+	Outcome
+	queue   string
+	message queue.Message
+}
+
+// Foresee says what Replay would make of a message, and changes nothing.
+func (b *Bundle) Foresee(ctx context.Context, l Message) (Outcome, error) {
+	p, err := b.office.plan(ctx, l)
+	return p.Outcome, err
+}
+
+// Replay does with a message what its sender meant: a reply, a deadline or a submission that decodes now goes to its own queue
+// again; of a task the Scheduler is asked to send the current attempt. Then it deletes the message. After an error it is not known
+// whether it was sent; the message may be there still, and may be replayed again without harm.
+func (b *Bundle) Replay(ctx context.Context, l Message) (Outcome, error) {
+	p, err := b.office.plan(ctx, l)
+	if err != nil || p.Result == Refused {
+		return p.Outcome, err
+	}
+	if p.queue != "" {
+		for _, err := range b.office.Queues.Send(ctx, p.queue, p.message) {
+			var never *queue.RefusedError
+			switch {
+			case errors.As(err, &never):
+				return refused("the queue refuses it: %s", never.Reason), nil
+			case errors.Is(err, queue.ErrNoQueue):
+				return refused("there is no queue %s any more", p.queue), nil
+			case err != nil:
+				return Outcome{}, fmt.Errorf("replay %s to %s: %w", l.ID, p.queue, err)
+			}
+		}
+	}
+	if err := b.remove(ctx, l); err != nil {
+		return p.Outcome, fmt.Errorf("%s was replayed, and is there still: %w", l.ID, err)
+	}
+	return p.Outcome, nil
+}
+
+// plan says what is to be done with a message.
+func (o Office) plan(ctx context.Context, l Message) (plan, error) {
+	switch {
+	case l.CutFrom > 0:
+		return plan{Outcome: refused("only its beginning was kept, of %d bytes: its sender has to send it again", l.CutFrom)}, nil
+	case l.Source == sweepsQueue:
+		return plan{Outcome: refused("it is a tick of the schedule, and the next has come long since: drop it")}, nil
+	case strings.HasPrefix(l.Source, tasksPrefix):
+		return o.task(ctx, l)
+	case l.Source == eventsQueue || l.Source == submissionsQueue:
+		return again(l), nil
+	default:
+		return plan{Outcome: refused("it came from no queue of this deployment")}, nil
+	}
+}
+
+// again sends an event or a submission to its queue once more, if it decodes now.
+func again(l Message) plan {
+	in, err := wire.DecodeIncoming(l.Body)
+	switch {
+	case errors.Is(err, wire.ErrNewer):
+		return plan{Outcome: refused("only a newer release understands it: deploy that, and replay it then (%v)", err)}
+	case err != nil:
+		return plan{Outcome: refused("nobody would understand it: %v", err)}
+	case l.Source == submissionsQueue && in.Submit == nil:
+		return plan{Outcome: refused("a %s is no submission, and that queue takes nothing else", l.Type)}
+	}
+	return plan{Outcome{Sent, "to " + l.Source}, l.Source, queue.Message{Body: l.Body, Group: in.Job}}
+}
+
+// task asks the Scheduler to send the current attempt, if it is that of the task. The task itself never goes out again.
+func (o Office) task(ctx context.Context, l Message) (plan, error) {
+	task, err := wire.DecodeTask(l.Body)
+	if err != nil {
+		return plan{Outcome: refused("it is no task that can be read (%v): its job sends another, or drop it", err)}, nil
+	}
+	j, err := o.Job(ctx, task.Job)
+	if errors.Is(err, ErrNoJob) {
+		return plan{Outcome: Outcome{Over, "there is no job " + task.Job + " any more"}}, nil
+	}
+	if err != nil {
+		return plan{}, fmt.Errorf("look at job %s: %w", task.Job, err)
+	}
+	if why, over := isOver(j, task); over {
+		return plan{Outcome: Outcome{Over, why}}, nil
+	}
+	body, err := wire.EncodeEvent(j.ID, job.DeadlinePassed{Key: *j.CompleteBy})
+	if err != nil {
+		return plan{}, err
+	}
+	why := fmt.Sprintf("attempt %d of step %s is out: its Scheduler looks at it at %s", task.Attempt, task.Step, j.CompleteBy.UTC().Format(time.RFC3339))
+	return plan{Outcome{Asked, why}, eventsQueue, queue.Message{Body: body, Group: j.ID}}, nil
+}
+
+// isOver says why nothing is left to do for a task.
+func isOver(j makegood.Job, task makegood.Task) (why string, over bool) {
+	for _, s := range j.Steps {
+		if s.Name != task.Step {
+			continue
+		}
+		state, attempt := s.State, s.Attempt
+		if task.Undo != nil {
+			if s.Undo == nil {
+				break
+			}
+			state, attempt = s.Undo.State, s.Undo.Attempt
+		}
+		if attempt == task.Attempt && state == makegood.Dispatched && j.Round == task.Round && j.CompleteBy != nil {
+			return "", false
+		}
+	}
+	return fmt.Sprintf("attempt %d of step %s is over, and job %s is %s", task.Attempt, task.Step, j.ID, j.ProcessState), true
+}
