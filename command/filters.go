@@ -15,17 +15,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/filter"
 )
 
-// ownFlags are flags by which a verb means something else than list does. There the filter is --job-NAME.
-var ownFlags = map[string][]string{"resubmit": {"definition"}}
-
-// flagOf is the flag of a filter at a verb.
-func flagOf(cmd *cobra.Command, p filter.Parameter) string {
-	if slices.Contains(ownFlags[cmd.Name()], p.Name) {
-		return "job-" + p.Name
-	}
-	return p.Name
-}
-
 // filterFlags are the flags of list, and of every verb that may be asked of more than one job: what jobs can be found by.
 type filterFlags struct {
 	texts    map[string]*string
@@ -39,11 +28,11 @@ func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
 	for _, p := range filter.Parameters() {
 		switch p.Kind {
 		case filter.Switch:
-			f.switches[p.Name] = cmd.Flags().Bool(flagOf(cmd, p), false, p.Says)
+			f.switches[p.Name] = cmd.Flags().Bool(p.Name, false, p.Says)
 		case filter.Label:
-			cmd.Flags().StringArrayVar(&f.labels, flagOf(cmd, p), nil, usage(p))
+			cmd.Flags().StringArrayVar(&f.labels, p.Name, nil, usage(p))
 		case filter.Time, filter.Duration, filter.Text:
-			f.texts[p.Name] = cmd.Flags().String(flagOf(cmd, p), "", usage(p))
+			f.texts[p.Name] = cmd.Flags().String(p.Name, "", usage(p))
 		}
 	}
 	cmd.MarkFlagsMutuallyExclusive("paused", "state")
@@ -69,8 +58,8 @@ func usage(p filter.Parameter) string {
 // given returns the first of these flags that is given; empty: none.
 func (f *filterFlags) given(cmd *cobra.Command) string {
 	for _, p := range filter.Parameters() {
-		if name := flagOf(cmd, p); cmd.Flags().Changed(name) {
-			return "--" + name
+		if cmd.Flags().Changed(p.Name) {
+			return "--" + p.Name
 		}
 	}
 	return ""

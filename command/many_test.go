@@ -183,7 +183,6 @@ func TestAVerbTakesManyJobs(t *testing.T) {
 		{[]string{"cancel", "--workflow", "approvals", "--yes", "--rate", "500/s", "--reason", "closed"}, "", 0, []int{5, 5, 0, 0, 0}},
 		{[]string{"resume", "--state", "Error", "--reason-prefix", "step b", "--yes"}, "", 0, []int{0, 0, 0, 0, 0}},
 		{[]string{"resume", "--state", "Error", "--reason-prefix", "step a failed: not", "--yes"}, "", codeOtherwise, []int{3, 0, 0, 3, 0}},
-		{[]string{"resubmit", "--job-definition", strings.Repeat("0", 64), "--yes"}, "", 0, []int{0, 0, 0, 0, 0}},
 		{[]string{"undo", "--state", "error", "--yes"}, "", 0, []int{3, 3, 0, 0, 0}},
 		{[]string{"reschedule", "--at", "2027-01-01T00:00:00Z", "--workflow", "broken", "--yes"}, "", codeOtherwise, []int{3, 0, 0, 3, 0}},
 	} {
