@@ -68,6 +68,8 @@ func bugs() []planted.Bug {
 		{"the Supervisor sends however deep the queue is", "supervisor/supervisor.go", "if depth.Waiting > s.config.Depth {", "if depth.Waiting > 1000*s.config.Depth {"},
 		{"the Supervisor sends though nobody takes the events", "supervisor/supervisor.go", "depth.InFlight > 0 {", "depth.InFlight >= 0 {"},
 		{"an own claim is taken for another's", "store/may.go", "case item.holds(claim):\n\t\treturn item, nil\n", ""},
+		{"a silence in company uses up an attempt", "machine/alone.go", "\ta.Tries--\n", ""},
+		{"a claim that says nothing of others is spared", "machine/alone.go", "claim.Beside <= 0 || a.Alone", "a.Alone"},
 		{"what was closed unclaimed can be claimed", "store/may.go", ", item.Attempt == claim.Attempt && item.Closed != \"\", claim.StartedAt", ", claim.StartedAt"},
 		{"a look is stale", "store/memstore/claims.go", "return s.Rules.Looked(s.claims[slot], attempt, until, now), nil", "if time.Now().UnixMilli()%3 == 0 {\n\t\treturn s.Rules.Looked(store.ClaimItem{}, attempt, until, now), nil\n\t}\n\treturn s.Rules.Looked(s.claims[slot], attempt, until, now), nil"},
 		{"the timeout undoes although onFailure is stop", "machine/deadlines.go", "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
