@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo test test-aws cost e2e kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ functions: ## Build the Lambda functions into .build/, for arm64 and amd64
 demo: ## Run orders through a shop that fails, and kill the engine on the way
 	@go run ./examples/demo
 
+repair-demo: ## Repair ORDERS=10000 jobs with a wrong definition by two commands, settle a refund by hand, and compare the ledger
+	@go run ./examples/repair -orders $(or $(ORDERS),10000) -within 60s
+
 test: ## Run all tests and count them
 	@$(count) ./...
 
@@ -43,6 +46,7 @@ localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstac
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; needs Python and Node
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
 	@go test -tags kits -count=1 -v -timeout 15m -run Orders ./e2e/kits
+	@go run ./examples/repair -orders 500
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 
 kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm
