@@ -133,7 +133,7 @@ func (x *world) checkDone(step string, undo bool, was, is job.Activity, e job.Ev
 		if was.State == job.Waiting && x.now.Before(was.Wait.Deadline) {
 			x.t.Fatalf("step %s waits until %v, and is done at %v", step, was.Wait.Deadline, x.now)
 		}
-	case (due || resumed) && was.State == job.Waiting && !x.now.Before(was.Wait.Deadline) && rules != nil && rules.OnTimeout != nil:
+	case (due || resumed || isSettled) && was.State == job.Waiting && !x.now.Before(was.Wait.Deadline) && rules != nil && rules.OnTimeout != nil:
 		if want := rules.OnTimeout.Output; string(want) != "null" && !bytes.Equal(want, output) {
 			x.t.Fatalf("the time of step %s has passed, and its output is %s, want %s", step, output, want)
 		}

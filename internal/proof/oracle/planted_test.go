@@ -26,7 +26,7 @@ func bugs() []planted.Bug {
 	)
 	return planted.Table([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
-		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline", "t.going() && passed(t.job.Deadline"},
+		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline, t.now) {\n\t\t// What is out", "t.going() && passed(t.job.Deadline, t.now) {\n\t\t// What is out"},
 		{"a new round keeps the deadline that passed", requests, "\t\tt.newRound()\n\t\tt.renewDeadline()\n", "\t\tt.newRound()\n"},
 		{"a resubmit keeps the deadline that passed", requests, "\t\tt.job.Reason = \"\"\n\t\tt.renewDeadline()\n", "\t\tt.job.Reason = \"\"\n"},
 		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
@@ -55,7 +55,7 @@ func bugs() []planted.Bug {
 		{"the task is sent again in a paused job", "machine/pending.go", " && !j.Paused() && j", " && j"},
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"what failed is not undone, though it may have been done", attempts, "a.Unknown = a.Unknown || failure.Applied != makegood.AppliedNo", "a.Unknown = a.Unknown && failure.Applied != makegood.AppliedNo"},
-		{"an undo does not wait for those that follow", directions, "behind = behind && settled[f]", "behind = behind || settled[f]"},
+		{"an undo does not wait for those that follow", directions, "behind = behind && over[f]", "behind = behind || over[f]"},
 		{"startBy doubles beyond 72 hours", deadlines, "resent, makegood.Duration(makegood.MaxStartBy))", "resent, 2*makegood.Duration(makegood.MaxStartBy))"},
 		{"startBy does not double", deadlines, "return doubled(startBy, resent, ", "return doubled(startBy, 0, "},
 		{"the start of the last attempt is taken for the first", attempts, "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
