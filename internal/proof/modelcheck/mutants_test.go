@@ -41,7 +41,7 @@ func mutants() []planted.Bug {
 		{"a new round numbers its attempts anew", requests, "s.Forward = job.Activity{FailureCount", "s.Attempt = 0\n\t\ts.Forward = job.Activity{FailureCount"},
 		{"the key is the same in every round", "machine/task.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
 		{"the undo does not wait for the attempt that is out", directions, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(at) {"},
-		{"undos run in any order", directions, "behind = behind && settled[f]", "behind = behind && f >= 0"},
+		{"undos run in any order", directions, "behind = behind && over[f]", "behind = behind && f >= 0"},
 		{"a step does not wait for what it needs", "machine/joins.go", "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},
 		{"the key is never lowered", deadlines, "case seen.IsZero() || due.Before(seen):", "case seen.IsZero():"},
 		{
@@ -69,7 +69,7 @@ func mutants() []planted.Bug {
 		{"a pause marks what it closes", pending, "unwanted := undo == (j.Desired == makegood.Processed)", "unwanted := j.Round > 0"},
 		{"a turn round closes nothing", directions, "t.closeOpen()\n\tt.job.Desired = want", "t.job.Desired = want"},
 		{"a stop closes nothing", "machine/machine.go", "t.closeOpen()\n\tt.job.ProcessState", "t.job.ProcessState"},
-		{"a pause closes nothing", requests, "t.closeOpen()\n\t\tt.job.PausedAt", "t.job.PausedAt"},
+		{"a pause closes nothing", "machine/holds.go", "t.closeOpen()\n\t\tt.job.PausedAt", "t.job.PausedAt"},
 		{
 			"what is given up is closed before that is saved", closing, "a.Closing, a.Cause = true, t.cause\n",
 			"a.Closing, a.Cause = true, t.cause\n\t\tt.ask(Ask{Kind: AskClose, Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: true})\n",
