@@ -30,8 +30,8 @@ func (t *turn) heldWorkflow() (job.Hold, bool) {
 // still since the time from which on the side would have been sent, or since the hold if that is later.
 func (t *turn) holds(at side, from time.Time) bool {
 	h, on := t.heldBack(at)
+	h.Since = later(h.Since, from)
 	if on && (t.holding == nil || h.Since.Before(t.holding.Since)) {
-		h.Since = later(h.Since, from)
 		t.holding = &h
 	}
 	return on
@@ -49,6 +49,10 @@ func (t *turn) hold() {
 	t.takeBack()
 	t.closeOpen()
 	t.job.PausedAt, t.job.PausedToo = earlier(t.holding.Since, t.now), false
+	if t.idle {
+		// Until now it stood still for something else, which was counted, or its times begin now.
+		t.job.PausedAt = t.now
+	}
 	t.job.HeldBy, t.job.HeldReason = t.holding.String(), t.holding.Why()
 	t.note(job.Entry{Kind: makegood.EntryHeld, Verb: makegood.Pause, By: t.holding.By, Reason: t.heldFor(t.holding.Reason)})
 	// It may stand for long, and nothing is due of it meanwhile.

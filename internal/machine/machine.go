@@ -91,13 +91,17 @@ type turn struct {
 	// opened are the sides of which an attempt was made. holding is what the job is to be held by.
 	opened  []side
 	holding *job.Hold
+	// idle: the job was not being moved on when the event came.
+	idle bool
 
 	// farKey: something began to wait, and may do so for long. overdueWait: the deadline of a wait has ended it.
 	farKey, overdueWait bool
 }
 
 func newTurn(w makegood.Workflow, j *job.Job, facts Facts, cause string, now time.Time) *turn {
-	return &turn{w: w, job: j, facts: facts, cause: cause, now: makegood.Instant(now), graph: newGraph(w)}
+	t := &turn{w: w, job: j, facts: facts, cause: cause, now: makegood.Instant(now), graph: newGraph(w)}
+	t.idle = !t.going()
+	return t
 }
 
 // apply says what the event itself changes; what follows from it is advance's.
