@@ -241,6 +241,7 @@ func (x *world) request(verb makegood.Verb) {
 	if v.Kind != want[answer] {
 		x.fail("%s is %s (%s), and should be %s", verb, v.Kind, v.Reason, answer)
 	}
+	x.grants(makegood.EntryRequest, verb, answer)
 	x.heard(e, v)
 	x.judge(string(verb), answer, e)
 }
@@ -263,6 +264,7 @@ func (x *world) again() {
 	if wrong := x.want.Differences(x.job, x.now); len(wrong) > 0 {
 		x.fail("after %#v came again: %v", e, wrong)
 	}
+	x.nothingNoted()
 	x.carryOut(e, nil, false)
 }
 

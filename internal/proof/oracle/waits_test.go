@@ -142,6 +142,7 @@ func (x *world) answered(e job.StepCompleted, v machine.Verdict, answer oracle.A
 		s, _ := x.job.Step(e.Step)
 		x.fail("%#v is %s (%s), and should be %s: it is %+v, %+v", e, v.Kind, v.Reason, answer, s.Forward.Completion, s.Undo.Completion)
 	}
+	x.grants(makegood.EntryCompleted, "", answer)
 	if e.Round != 0 && !e.Early {
 		// In another round one that names none is another; and so is one that is to be kept, when another took its place.
 		x.heard(e, v)

@@ -37,6 +37,7 @@ type world struct {
 	// silent are the attempts that fell silent.
 	silent []string
 	trail  []moment
+	told   told
 }
 
 // moment is something that happened, for whoever reads of a failure.
@@ -188,10 +189,11 @@ func (x *world) submit() {
 		s.ReplyTo = "shop"
 	}
 	facts := x.facts()
+	x.told = told{round: 1, forwards: true}
 	for {
 		j, v := machine.Submit(x.w, s, facts, x.now)
 		if v.Kind != machine.Wanting {
-			x.job = j
+			x.job, x.told.noted = j, v.Entries
 			break
 		}
 		x.values(facts, v)
@@ -236,6 +238,7 @@ func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) 
 		j, verdict := machine.Apply(x.w, x.job, e, facts, x.now)
 		if verdict.Kind == machine.Applied {
 			x.job = j
+			x.told.noted = append(x.told.noted, verdict.Entries...)
 		}
 		if verdict.Kind != machine.Wanting {
 			return verdict, found
@@ -292,6 +295,7 @@ func (x *world) judge(what string, about any, e job.Event) {
 	if wrong := x.want.Differences(x.job, x.now); len(wrong) > 0 {
 		x.fail("the job is not what it should be:\n  %s", strings.Join(wrong, "\n  "))
 	}
+	x.compareHistory()
 	due := x.want.Sent
 	x.want.Sent = nil
 	closings, refused := x.carryOut(e, due, true)

@@ -37,6 +37,7 @@ func (w *world) wrote(before, after job.Job) {
 		c.step(n)
 	}
 	c.counts()
+	c.history()
 	c.closed()
 	c.announced()
 	c.ledger()

@@ -181,3 +181,49 @@ func TestAShortRetentionIsRefused(t *testing.T) {
 		t.Error("got no error, want one")
 	}
 }
+
+// A page of a history is kept as long as its job, and one that was dropped expires at once, whatever else the job keeps.
+func TestPagesExpireWithTheirJobAndDroppedOnesBeforeIt(t *testing.T) {
+	tab, s, clock := keeping(t)
+	birth := *clock
+	j := born(t, s, "a", birth)
+	var first, middle string
+	for n := range 4 {
+		h, page := j.History.With(j.Birth, make([]job.Entry, 100))
+		must(t, "put page", s.PutPayload(t.Context(), "a", page.Key, page.Body))
+		j.History = h
+		j = next(t, s, j, makegood.Processing, clock.Add(time.Minute), *clock)
+		switch n {
+		case 0:
+			first = page.Key
+		case 1:
+			middle = page.Key
+		}
+	}
+	after, before, _ := j.History.Between()
+	must(t, "drop", s.DropPages(t.Context(), "a", after, before))
+	if at := tab.expires(t, "a"); at[middle] != *clock || at[first] != birth.Add(70*day) {
+		t.Errorf("after the drop: got %v for the first page and %v for the dropped one, want %v and now", at[first], at[middle], birth.Add(70*day))
+	}
+	dropped := *clock
+	*clock = clock.Add(40 * day)
+	j = next(t, s, j, makegood.Processing, clock.Add(time.Minute), *clock)
+	if at := tab.expires(t, "a"); !at[first].IsZero() || at[middle] != dropped {
+		t.Errorf("of a job that lives long: got %v for the first page and %v for the dropped one, want none and %v", at[first], at[middle], dropped)
+	}
+	next(t, s, j, makegood.Processed, time.Time{}, *clock)
+	if at := tab.expires(t, "a"); at[first] != clock.Add(10*day) || at[middle] != dropped {
+		t.Errorf("at its end: got %v for the first page and %v for the dropped one, want %v and %v", at[first], at[middle], clock.Add(10*day), dropped)
+	}
+	entries, gaps := j.History.Read(j.Birth, pagesOf(t, s, "a"))
+	if len(entries) != 200 || len(gaps) != 1 || gaps[0] != (job.Gap{From: 101, To: 300, Why: "not kept"}) {
+		t.Errorf("got %d entries and %v, want 200 and that 101 to 300 are not kept", len(entries), gaps)
+	}
+}
+
+func pagesOf(t *testing.T, s *Store, id string) map[string][]byte {
+	t.Helper()
+	pages, err := s.HistoryPages(t.Context(), id)
+	must(t, "pages", err)
+	return pages
+}

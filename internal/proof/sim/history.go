@@ -1,0 +1,75 @@
+package sim
+
+import (
+	"context"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// history: HIS. With every write a job's history can be read whole, and what the write adds to it is what it changed: each
+// failure that it counted once, in their order, each turn, each round, and that it stopped.
+func (c change) history() {
+	before, after := c.before.History, c.after.History
+	if !c.saved() {
+		if before != after {
+			c.wrong("HIS: is parked, and its history goes from %+v to %+v", before, after)
+		}
+		return
+	}
+	pages, err := c.store.HistoryPages(context.Background(), c.after.ID)
+	if err != nil {
+		c.wrong("HIS: %v", err)
+		return
+	}
+	entries, gaps := after.Read(c.after.Birth, pages)
+	for _, g := range gaps {
+		if g.Why != "not kept" || g.From <= makegood.MaxHistoryFirst || g.To > after.Count-makegood.MaxHistoryLast {
+			c.wrong("HIS: of %d entries %d to %d are %s", after.Count, g.From, g.To, g.Why)
+		}
+	}
+	var added []job.Entry
+	for _, e := range entries {
+		if e.N > before.Count {
+			added = append(added, e.Entry)
+		}
+	}
+	if len(added) != after.Count-before.Count {
+		c.wrong("HIS: it shows %d new entries, and counts %d", len(added), after.Count-before.Count)
+	}
+	c.tells(added)
+}
+
+// tells compares what a write changed with what it adds to the history.
+func (c change) tells(added []job.Entry) {
+	n := map[makegood.EntryKind]int{}
+	failures := c.before.FailureCount
+	for _, e := range added {
+		n[e.Kind]++
+		if e.Failure == 0 {
+			continue
+		}
+		if failures++; e.Failure != failures {
+			c.wrong("HIS: failure %d is noted as number %d", failures, e.Failure)
+		}
+	}
+	turned := direction(c.before) - direction(c.after)
+	switch {
+	case failures != c.after.FailureCount:
+		c.wrong("HIS: it has failed %d times, and %d are noted", c.after.FailureCount, failures)
+	case n[makegood.EntryRound] != c.after.Round-max(c.before.Round, 1):
+		c.wrong("HIS: goes from round %d to %d, and %d are noted", c.before.Round, c.after.Round, n[makegood.EntryRound])
+	case n[makegood.EntryTurned]-n[makegood.EntryRound] != turned:
+		c.wrong("HIS: is wanted %s, then %s, and turns %d times and begins %d rounds", c.before.Desired, c.after.Desired, n[makegood.EntryTurned], n[makegood.EntryRound])
+	case c.before.ProcessState != makegood.Error && c.after.ProcessState == makegood.Error && n[makegood.EntryStopped] == 0:
+		c.wrong("HIS: stopped, and it is not noted")
+	}
+}
+
+// direction is 1 for a job that is wanted done.
+func direction(j job.Job) int {
+	if j.Rev == 0 || j.Desired == makegood.Processed {
+		return 1
+	}
+	return 0
+}
