@@ -13,19 +13,19 @@ func (c change) history() {
 	before, after := c.before.History, c.after.History
 	if !c.saved() {
 		if before != after {
-			c.wrong("HIS: is parked, and its history goes from %+v to %+v", before, after)
+			c.wrong("HIST: is parked, and its history goes from %+v to %+v", before, after)
 		}
 		return
 	}
 	pages, err := c.store.HistoryPages(context.Background(), c.after.ID)
 	if err != nil {
-		c.wrong("HIS: %v", err)
+		c.wrong("HIST: %v", err)
 		return
 	}
 	entries, gaps := after.Read(c.after.Birth, pages)
 	for _, g := range gaps {
 		if g.Why != "not kept" || g.From <= makegood.MaxHistoryFirst || g.To > after.Count-makegood.MaxHistoryLast {
-			c.wrong("HIS: of %d entries %d to %d are %s", after.Count, g.From, g.To, g.Why)
+			c.wrong("HIST: of %d entries %d to %d are %s", after.Count, g.From, g.To, g.Why)
 		}
 	}
 	var added []job.Entry
@@ -35,7 +35,7 @@ func (c change) history() {
 		}
 	}
 	if len(added) != after.Count-before.Count {
-		c.wrong("HIS: it shows %d new entries, and counts %d", len(added), after.Count-before.Count)
+		c.wrong("HIST: it shows %d new entries, and counts %d", len(added), after.Count-before.Count)
 	}
 	c.tells(added)
 }
@@ -50,19 +50,19 @@ func (c change) tells(added []job.Entry) {
 			continue
 		}
 		if failures++; e.Failure != failures {
-			c.wrong("HIS: failure %d is noted as number %d", failures, e.Failure)
+			c.wrong("HIST: failure %d is noted as number %d", failures, e.Failure)
 		}
 	}
 	turned := direction(c.before) - direction(c.after)
 	switch {
 	case failures != c.after.FailureCount:
-		c.wrong("HIS: it has failed %d times, and %d are noted", c.after.FailureCount, failures)
+		c.wrong("HIST: it has failed %d times, and %d are noted", c.after.FailureCount, failures)
 	case n[makegood.EntryRound] != c.after.Round-max(c.before.Round, 1):
-		c.wrong("HIS: goes from round %d to %d, and %d are noted", c.before.Round, c.after.Round, n[makegood.EntryRound])
+		c.wrong("HIST: goes from round %d to %d, and %d are noted", c.before.Round, c.after.Round, n[makegood.EntryRound])
 	case n[makegood.EntryTurned]-n[makegood.EntryRound] != turned:
-		c.wrong("HIS: is wanted %s, then %s, and turns %d times and begins %d rounds", c.before.Desired, c.after.Desired, n[makegood.EntryTurned], n[makegood.EntryRound])
+		c.wrong("HIST: is wanted %s, then %s, and turns %d times and begins %d rounds", c.before.Desired, c.after.Desired, n[makegood.EntryTurned], n[makegood.EntryRound])
 	case c.before.ProcessState != makegood.Error && c.after.ProcessState == makegood.Error && n[makegood.EntryStopped] == 0:
-		c.wrong("HIS: stopped, and it is not noted")
+		c.wrong("HIST: stopped, and it is not noted")
 	}
 }
 
