@@ -185,8 +185,11 @@ func (f Filter) wrong() string {
 		of   makegood.NameOf
 		text string
 	}{
-		{makegood.WorkflowName, f.Workflow}, {makegood.TenantName, f.Tenant}, {makegood.StepName, f.Step},
-		{makegood.AgentName, f.Agent}, {makegood.ErrorKind, f.ReasonKind},
+		{makegood.WorkflowName, f.Workflow},
+		{makegood.TenantName, f.Tenant},
+		{makegood.StepName, f.Step},
+		{makegood.AgentName, f.Agent},
+		{makegood.ErrorKind, f.ReasonKind},
 	} {
 		if err := name.of.Check(name.text); name.text != "" && err != nil {
 			return err.Error()

@@ -84,7 +84,8 @@ func askParts(ctx context.Context, c aws.Config, name string) (Parts, error) {
 	p := Parts{AWS: c}
 	agents := ""
 	outputs := map[string]*string{
-		"Agents": &agents, "TableName": &p.Table, "IndexName": &p.Index, "QueuePrefix": &p.QueuePrefix}
+		"Agents": &agents, "TableName": &p.Table, "IndexName": &p.Index, "QueuePrefix": &p.QueuePrefix,
+	}
 	for _, s := range found.Stacks {
 		for _, o := range s.Outputs {
 			if at := outputs[aws.ToString(o.OutputKey)]; at != nil {

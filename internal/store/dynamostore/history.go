@@ -3,6 +3,7 @@ package dynamostore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,25 +17,30 @@ import (
 
 // HistoryPages reads the pages of a job's history; see store.Histories.
 func (s *Store) HistoryPages(ctx context.Context, id string) (map[string][]byte, error) {
-	pages := map[string][]byte{}
-	err := s.pagesOf(ctx, id, "begins_with(SK, :from)", item{":from": text(job.HistoryPrefix)}, func(it item) {
-		pages[asText(it[attrSK])] = asBytes(it[attrData])
-	})
-	if err != nil {
-		return nil, fmt.Errorf("pages of the history of job %s: %w", id, err)
+	found := map[string][]byte{}
+	pages := dynamodb.NewQueryPaginator(s.config.Client, s.pagesQuery(id, "begins_with(SK, :from)", item{":from": text(job.HistoryPrefix)}))
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, s.options)
+		if err != nil {
+			return nil, fmt.Errorf("pages of the history of job %s: %w", id, err)
+		}
+		s.consumed("HistoryPages", page.ConsumedCapacity)
+		for _, it := range page.Items {
+			found[asText(it[attrSK])] = asBytes(it[attrData])
+		}
 	}
-	return pages, nil
+	return found, nil
 }
 
-// DropPages lets pages of a job's history expire; see store.Histories.
+// dropPage is how many pages of a history one read of DropPages asks for: mostly those of one save are new in the middle.
+const dropPage = 8
+
+// DropPages lets pages of a job's history expire; see store.Histories. DynamoDB deletes them within days only, so of a job that
+// fails for long thousands lie there that were dropped: it reads from the end of the middle back to the first of those. They
+// are dropped in their order, so whatever fails on the way, what is left of them lies before that end, and the next finds it.
 func (s *Store) DropPages(ctx context.Context, id string, after, before int) error {
-	var drop []item
-	between := item{":from": text(job.HistoryFrom(after + 1)), ":to": text(job.HistoryFrom(before))}
-	err := s.pagesOf(ctx, id, "SK BETWEEN :from AND :to", between, func(it item) {
-		if job.Falls(asText(it[attrSK]), after, before) && !s.dropped(it) {
-			drop = append(drop, keyItem(asText(it[attrPK]), asText(it[attrSK])))
-		}
-	})
+	drop, err := s.notDropped(ctx, id, after, before)
+	slices.Reverse(drop)
 	for _, key := range drop {
 		if err == nil {
 			err = s.setExpiry(ctx, key, s.config.Now())
@@ -46,24 +52,36 @@ func (s *Store) DropPages(ctx context.Context, id string, after, before int) err
 	return nil
 }
 
-// pagesOf reads those pages of a job's history of which a condition on their keys holds.
-func (s *Store) pagesOf(ctx context.Context, id, condition string, values item, each func(item)) error {
-	values[":job"] = text(jobPrefix + id)
-	pages := dynamodb.NewQueryPaginator(s.config.Client, &dynamodb.QueryInput{
-		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
-		KeyConditionExpression: aws.String("PK = :job AND " + condition), ExpressionAttributeValues: values,
-	})
+// notDropped returns the keys of the pages between two entries that come after the last that was dropped, the last first.
+func (s *Store) notDropped(ctx context.Context, id string, after, before int) (keys []item, err error) {
+	query := s.pagesQuery(id, "SK BETWEEN :from AND :to", item{":from": text(job.HistoryFrom(after + 1)), ":to": text(job.HistoryFrom(before))})
+	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(dropPage)
+	pages := dynamodb.NewQueryPaginator(s.config.Client, query)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, s.options)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		s.consumed("HistoryPages", page.ConsumedCapacity)
 		for _, it := range page.Items {
-			each(it)
+			switch {
+			case s.dropped(it):
+				return keys, nil
+			case job.Falls(asText(it[attrSK]), after, before):
+				keys = append(keys, keyItem(asText(it[attrPK]), asText(it[attrSK])))
+			}
 		}
 	}
-	return nil
+	return keys, nil
+}
+
+// pagesQuery reads those pages of a job's history of which a condition on their keys holds.
+func (s *Store) pagesQuery(id, condition string, values item) *dynamodb.QueryInput {
+	values[":job"] = text(jobPrefix + id)
+	return &dynamodb.QueryInput{
+		TableName: &s.config.Table, ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: s.returnConsumed(),
+		KeyConditionExpression: aws.String("PK = :job AND " + condition), ExpressionAttributeValues: values,
+	}
 }
 
 // dropped reports whether a part is a page that was dropped, and that DynamoDB has not deleted yet. Any other part of a job
