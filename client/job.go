@@ -19,10 +19,11 @@ type Listed struct {
 	Reason string            `json:"reason"`
 	Tenant string            `json:"tenant"`
 	Labels map[string]string `json:"labels"`
-	// Steps are those at which it stands: see Filter.Step. Kind is the kind of the error by which the step failed at which a
+	// Steps are those at which it stands: see Filter.Step; Agents whom they are with. Kind is the kind of the error by which the step failed at which a
 	// job in Error has stopped; empty: none.
-	Steps []string `json:"steps"`
-	Kind  string   `json:"kind"`
+	Steps  []string `json:"steps"`
+	Agents []string `json:"agents"`
+	Kind   string   `json:"kind"`
 }
 
 // Workflow is a workflow that jobs can be submitted to.

@@ -28,6 +28,9 @@ type Jobs interface {
 	// Page returns a page of a list, after the one that gave cursor; empty: the first. A state that there is not, a state
 	// beside Paused, and a cursor of no page of such a list are an *InvalidError.
 	Page(ctx context.Context, filter Filter, cursor string) (Page, error)
+	// Count counts the jobs of a list by facets, as far as it comes within some seconds, after the answer that gave cursor;
+	// empty: from the start. Errors are those of Page, and facets that there are not an *InvalidError. CountAll goes on.
+	Count(ctx context.Context, filter Filter, by []Facet, cursor string) (Groups, error)
 	// List returns jobs, and reads on as far as its caller does. An error ends it.
 	List(ctx context.Context, filter Filter) iter.Seq2[Listed, error]
 	// Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when

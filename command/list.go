@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"text/tabwriter"
 
@@ -16,6 +17,8 @@ type listOptions struct {
 	data  string
 	found filterFlags
 	limit int
+	all   bool
+	scan  bool
 }
 
 // newList makes the verb that lists jobs.
@@ -25,16 +28,20 @@ func newList() *cobra.Command {
 		Use:   "list",
 		Short: "List jobs",
 		Long: `List jobs, the newest first: from the process at --addr, from a deployed stack, or from the folder that
---data names.
+--data names. A job must be all that the filters say. Where there are more than --limit, it says so, and in JSON
+as "more".
 
 Of a stack, jobs in Error and paused ones are found by an index, the newest first, and other unfinished
-jobs of a --state by another, in no order. Any other list reads the table through, in no order, and pays
-for all that it passes over; it says so on standard error, and in JSON as "scan".
+jobs, and those of which something is late or due, by another, in no order. Any other list reads the table
+through, in no order, and pays for all that it passes over: half a read unit for each 4 KB, payloads included. It
+says so on standard error, and in JSON as "scan"; with --all it asks first, or needs --scan.
 
 Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood list
   makegood list --state Error --workflow order
-  makegood list --limit 1000 --json | jq -r '.jobs[].id'
+  makegood list --state Error --step charge --reason-kind timeout --since 24h
+  makegood list --tenant acme --label region=eu --late-within 1h
+  makegood list --all --json | jq -r '.jobs[].id'
   makegood list --stack shop-prod --state Error
   makegood list --stack shop-prod --paused`,
 		Args: none,
@@ -44,6 +51,9 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	dataFlag(cmd, &o.data)
 	o.found.add(cmd, &o.remote)
 	cmd.Flags().IntVar(&o.limit, "limit", 50, "at most this `many`")
+	cmd.Flags().BoolVar(&o.all, "all", false, "all of them, however many")
+	scanFlag(cmd, &o.scan)
+	cmd.MarkFlagsMutuallyExclusive("all", "limit")
 	return cmd
 }
 
@@ -60,10 +70,16 @@ func list(cmd *cobra.Command, o listOptions) error {
 		return err
 	}
 	defer closeJobs()
-	if o.data == "" && o.stackName(cmd) != "" && scans(filter) {
+	if o.all {
+		o.limit = math.MaxInt
+		err = o.mayScan(cmd, o.data, filter, o.scan)
+	} else if o.readsAll(cmd, o.data, filter) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
 	}
-	found, scan, err := readList(cmd, jobs, filter, o.limit)
+	if err != nil {
+		return err
+	}
+	found, more, scan, err := readList(cmd, jobs, filter, o.limit)
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -75,17 +91,35 @@ func list(cmd *cobra.Command, o listOptions) error {
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), struct {
 			Jobs []client.Listed `json:"jobs"`
+			More bool            `json:"more,omitempty"`
 			Scan bool            `json:"scan,omitempty"`
-		}{found, scan})
+		}{found, more, scan})
 	}
 	printList(cmd.OutOrStdout(), found)
+	if more {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d shown, and there are more: --all shows them all, --limit so many\n", len(found))
+	}
 	return nil
 }
 
-// scans reports whether a list of this filter reads the whole table of a stack.
-func scans(f client.Filter) bool {
+// scanFlag adds --scan.
+func scanFlag(cmd *cobra.Command, scan *bool) {
+	cmd.Flags().BoolVar(scan, "scan", false, "do not ask before the whole table of a stack is read")
+}
+
+// readsAll reports whether a filter has the whole table of a stack read.
+func (o *remote) readsAll(cmd *cobra.Command, data string, f client.Filter) bool {
 	unfinished := f.State != "" && !f.State.Finished() || f.Paused || f.Step != "" || f.Agent != "" || f.ReasonKind != ""
-	return !unfinished && !f.Late && f.LateWithin == 0 && f.DueWithin == 0
+	indexed := unfinished || f.Late || f.LateWithin != 0 || f.DueWithin != 0
+	return data == "" && o.stackName(cmd) != "" && !indexed
+}
+
+// mayScan asks before the whole table of a stack is read to its end.
+func (o *remote) mayScan(cmd *cobra.Command, data string, f client.Filter, scan bool) error {
+	if scan || !o.readsAll(cmd, data, f) {
+		return nil
+	}
+	return agreed(cmd, "no index leads to these jobs: read the whole table, half a read unit for each 4 KB of it", "--scan does it")
 }
 
 // checkKnown refuses a workflow that nobody knows: that there is no job of it says less. A stack names only the
@@ -108,18 +142,29 @@ func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs client.
 	return exit(codeUsage, fmt.Errorf("nobody knows a workflow %s; known are %v", workflow, known))
 }
 
-// readList reads as many jobs of a list as are asked for, and whether others were read to find them.
-func readList(cmd *cobra.Command, jobs client.Jobs, filter client.Filter, limit int) (found []client.Listed, scanned bool, err error) {
+// readList reads as many jobs of a list as are asked for, whether there are more, and whether others were read to find
+// them. Each comes once: one whose key moves while the list is read may be given twice.
+func readList(cmd *cobra.Command, jobs client.Jobs, filter client.Filter, limit int) (found []client.Listed, more, scanned bool, err error) {
 	found = []client.Listed{}
+	seen := map[string]bool{}
 	for cursor := ""; ; {
 		page, err := jobs.Page(cmd.Context(), filter, cursor)
 		if err != nil {
-			return nil, false, err
+			return nil, false, false, err
 		}
 		scanned = scanned || page.Scanned
-		found = append(found, page.Jobs...)
-		if cursor = page.Cursor; cursor == "" || len(found) >= limit {
-			return found[:min(limit, len(found))], scanned, nil
+		for _, job := range page.Jobs {
+			if !seen[job.ID] && len(found) == limit {
+				return found, true, scanned, nil
+			}
+			if !seen[job.ID] {
+				found = append(found, job)
+			}
+			seen[job.ID] = true
+		}
+		// A page may be empty before the end; to be sure that nothing follows would be to read on.
+		if cursor = page.Cursor; cursor == "" || len(found) == limit {
+			return found, cursor != "", scanned, nil
 		}
 	}
 }

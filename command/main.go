@@ -84,6 +84,8 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newSubmit(),
 		newGet(),
 		newList(),
+		newCount(),
+		newErrors(),
 		newWatch(),
 		newAudit(),
 		newSchedule(),

@@ -175,9 +175,14 @@ func (o *manyOptions) confirm(cmd *cobra.Command, verb string, jobs int) error {
 
 // confirmed asks whether something is to be done, where somebody can be asked.
 func confirmed(cmd *cobra.Command, question string) error {
+	return agreed(cmd, question, "--yes does it, --dry-run shows it")
+}
+
+// agreed asks the person at the terminal, and fails unless they say yes. Where there is none it says what to do instead.
+func agreed(cmd *cobra.Command, question, instead string) error {
 	in, isFile := cmd.InOrStdin().(*os.File)
 	if !isFile || !isTerminal(in) || !isTerminal(cmd.ErrOrStderr()) {
-		return exit(codeUsage, fmt.Errorf("%s? Nobody can be asked here: --yes does it, --dry-run shows it", question))
+		return exit(codeUsage, fmt.Errorf("%s? Nobody can be asked here: %s", question, instead))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s? [y/N] ", question)
 	said, err := readAnswer(cmd.Context(), in)

@@ -78,6 +78,11 @@ func (e *Engine) Page(ctx context.Context, filter client.Filter, cursor string) 
 	return view.List(ctx, e.inner, filter, cursor, listPage)
 }
 
+// Count counts the jobs of a list by facets. What client.Jobs says of it holds.
+func (e *Engine) Count(ctx context.Context, filter client.Filter, by []client.Facet, cursor string) (client.Groups, error) {
+	return view.Groups(ctx, e.inner, filter, by, cursor)
+}
+
 // List returns jobs, the newest first, and reads on as far as its caller does.
 func (e *Engine) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
 	return client.Pages(func(cursor string) (client.Page, error) { return e.Page(ctx, filter, cursor) })

@@ -144,6 +144,11 @@ func (f *Folder) Page(ctx context.Context, filter client.Filter, cursor string) 
 	return view.List(ctx, f.reader, filter, cursor, listPage)
 }
 
+// Count counts the jobs of a list by facets.
+func (f *Folder) Count(ctx context.Context, filter client.Filter, by []client.Facet, cursor string) (client.Groups, error) {
+	return view.Groups(ctx, f.reader, filter, by, cursor)
+}
+
 // List returns jobs, the newest first, and reads on as far as its caller does.
 func (f *Folder) List(ctx context.Context, filter client.Filter) iter.Seq2[client.Listed, error] {
 	return client.Pages(func(cursor string) (client.Page, error) { return f.Page(ctx, filter, cursor) })

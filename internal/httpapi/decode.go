@@ -3,7 +3,6 @@ package httpapi
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,11 +10,9 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/canonical"
 )
 
@@ -122,30 +119,4 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 		}
 	}
 	return values, nil
-}
-
-// listing is what a list is to show.
-type listing struct {
-	filter client.Filter
-	cursor string
-	limit  int
-}
-
-// listQuery reads what a list is to show.
-func listQuery(r *http.Request) (listing, error) {
-	values, err := query(r, listParameters()...)
-	if err != nil {
-		return listing{}, err
-	}
-	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
-	l.filter, err = client.ReadFilter(values)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
-		return l, bad("%s", invalid.Message)
-	}
-	if text := values.Get("limit"); text != "" {
-		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > MaxLimit {
-			return l, bad("limit is %.40q: want 1 to %d", text, MaxLimit)
-		}
-	}
-	return l, nil
 }

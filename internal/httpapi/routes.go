@@ -14,7 +14,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/filter"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -98,36 +97,6 @@ type parameter struct {
 	many bool
 }
 
-// filterParameters are those by which jobs are found, as the flags of the command are.
-func filterParameters() []parameter {
-	var all []parameter
-	for _, p := range filter.Parameters() {
-		q := parameter{name: p.Name, says: p.Says, values: p.Values, many: p.Kind == filter.Label}
-		switch p.Kind {
-		case filter.Switch:
-			q.says, q.values = "true: "+p.Says, []string{"true"}
-		case filter.Time:
-			q.says += "; a time as in RFC 3339"
-		case filter.Duration:
-			q.says += "; such as 15m or 1h30m"
-		case filter.Label:
-			q.says = p.Value + ": " + p.Says
-		case filter.Text:
-		}
-		all = append(all, q)
-	}
-	return all
-}
-
-// listParameters are the names of all that a list takes.
-func listParameters() []string {
-	names := []string{"limit", "cursor"}
-	for _, p := range filter.Parameters() {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
 // everywhere are the answers that any route may give.
 func everywhere(answers map[int]any) map[int]any {
 	for _, status := range []int{http.StatusMisdirectedRequest, http.StatusServiceUnavailable} {
@@ -195,6 +164,7 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
 	}
+	all = append(all, countRoutes()...)
 	all = append(all, auditRoutes()...)
 	all = append(all, scheduleRoutes()...)
 	all = append(all, agentRoutes()...)
@@ -306,22 +276,6 @@ func jobID(r *http.Request) (string, error) {
 		return "", notFound(fmt.Sprintf("%.140q", id))
 	}
 	return id, nil
-}
-
-// list lists jobs.
-func (a *api) list(r *http.Request) (answer, error) {
-	wanted, err := listQuery(r)
-	if err != nil {
-		return answer{}, err
-	}
-	page, err := view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
-	if invalid, is := errors.AsType[*client.InvalidError](err); is {
-		return answer{}, bad("%s", invalid.Message)
-	}
-	if err != nil {
-		return answer{}, err
-	}
-	return ok(page)
 }
 
 // askFor asks for a verb.

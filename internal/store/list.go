@@ -88,6 +88,8 @@ type Listed struct {
 	// where it stopped for another reason; unfinished otherwise those that are sent, wait, or are to be tried again. At its
 	// end: none.
 	Stands []Standing
+	// Agents are those that these steps are with, each once; none whose definition is not there.
+	Agents []string
 	// Kind is the kind of the error by which the step failed at which a job in Error stands (makegood.StepError.Kind); empty:
 	// the error has none, or there is none.
 	Kind string
@@ -251,17 +253,19 @@ func NewSieve(filter Filter, definition func(hash string) ([]byte, error)) *Siev
 	return &Sieve{filter: filter, definition: definition, agents: map[string]map[Standing]string{}}
 }
 
-// Shows reports whether a job is what the filter says. The error is that of the definition that could not be read.
-func (s *Sieve) Shows(l Listed) (bool, error) {
-	if !s.filter.Shows(l) || s.filter.Agent == "" {
-		return s.filter.Shows(l), nil
+// Shows reports whether a job is what the filter says, and then notes the agents of the steps at which it stands. The error
+// is that of the definition that could not be read.
+func (s *Sieve) Shows(l *Listed) (bool, error) {
+	if !s.filter.Shows(*l) {
+		return false, nil
 	}
-	agents, err := s.Agents(l)
-	return slices.Contains(agents, s.filter.Agent), err
+	var err error
+	l.Agents, err = s.agentsOf(*l)
+	return s.filter.Agent == "" || slices.Contains(l.Agents, s.filter.Agent), err
 }
 
-// Agents returns the agents of the steps at which a job stands, each once.
-func (s *Sieve) Agents(l Listed) ([]string, error) {
+// agentsOf returns the agents of the steps at which a job stands, each once.
+func (s *Sieve) agentsOf(l Listed) ([]string, error) {
 	if len(l.Stands) == 0 {
 		return nil, nil
 	}

@@ -77,10 +77,17 @@ func Listed(jobs []store.Listed) []client.Listed {
 		list[i] = client.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
 			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason,
-			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Kind: l.Kind,
+			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind,
 		}
 	}
 	return list
+}
+
+func orEmpty(all []string) []string {
+	if all == nil {
+		return []string{}
+	}
+	return all
 }
 
 // Page returns a page of a list.

@@ -68,7 +68,7 @@ func (s *Store) listWaiting(ctx context.Context, waits string, l *listing, at cu
 	if at.job != "" {
 		below = attentionOf(waits, at.key, at.job)
 	}
-	ask := min(l.limit, maxBatchGet)
+	ask := min(l.limit, listEntries)
 	entries, err := s.waiting(ctx, waits, below, ask)
 	if err != nil {
 		return cursor{}, err

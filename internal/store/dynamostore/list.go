@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,6 +27,8 @@ const (
 	// page may take.
 	scanItems    = 1000
 	listRequests = 4
+	// listEntries is how many entries of an index one page looks at: ten requests for their items, made at once.
+	listEntries = 10 * maxBatchGet
 )
 
 // ListJobs lists jobs; see store.Lister. Those in Error and paused ones are found by the index Attention, the newest
@@ -64,7 +67,7 @@ func (l *listing) left() int { return l.limit - len(l.jobs) }
 // take puts those of the jobs into the page that the filter shows.
 func (l *listing) take(found []store.Listed) error {
 	for _, job := range found {
-		shows, err := l.sieve.Shows(job)
+		shows, err := l.sieve.Shows(&job)
 		if err != nil {
 			return err
 		}
@@ -102,7 +105,7 @@ func (s *Store) listUnfinished(ctx context.Context, l *listing, at cursor) (curs
 		if at.job != "" {
 			from = s.indexKey(at.shard, store.Entry{CompleteBy: time.UnixMilli(at.key), Job: at.job, Schedule: at.sort, Holds: at.job == HoldsPK})
 		}
-		entries, next, err := s.queryIndex(ctx, at.shard, by, from, min(l.left(), maxBatchGet))
+		entries, next, err := s.queryIndex(ctx, at.shard, by, from, min(l.left(), listEntries))
 		if err != nil {
 			return cursor{}, err
 		}
@@ -135,22 +138,31 @@ func (s *Store) listUnfinished(ctx context.Context, l *listing, at cursor) (curs
 }
 
 // look reads what a list shows of the jobs of entries, in their order; those that are gone, it leaves
-// out.
+// out. Requests of one page are made at once.
 func (s *Store) look(ctx context.Context, entries []store.Entry) ([]store.Listed, error) {
-	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Schedule != "" || e.Holds })
-	if len(entries) == 0 {
-		return nil, nil
+	entries = slices.DeleteFunc(entries, func(e store.Entry) bool { return e.Schedule != "" })
+	batches := slices.Collect(slices.Chunk(entries, maxBatchGet))
+	jobs, errs := make([][]store.Listed, len(batches)), make([]error, len(batches))
+	var all sync.WaitGroup
+	for i, batch := range batches {
+		all.Go(func() { jobs[i], errs[i] = s.lookAt(ctx, batch) })
 	}
+	all.Wait()
+	return slices.Concat(jobs...), errors.Join(errs...)
+}
+
+// lookAt reads what a list shows of at most maxBatchGet jobs.
+func (s *Store) lookAt(ctx context.Context, entries []store.Entry) ([]store.Listed, error) {
 	found := map[string]store.Listed{}
 	u := newUpdate()
 	shown := u.shown()
-	ask := map[string]types.KeysAndAttributes{s.config.Table: {ProjectionExpression: &shown, ExpressionAttributeNames: u.names}}
-	for _, e := range entries {
-		all := ask[s.config.Table]
-		all.Keys = append(all.Keys, hotKey(e.Job))
-		ask[s.config.Table] = all
+	keys := make([]item, len(entries))
+	for i, e := range entries {
+		keys[i] = hotKey(e.Job)
 	}
-	items, err := s.batchGet(ctx, ask)
+	items, err := s.batchGet(ctx, map[string]types.KeysAndAttributes{
+		s.config.Table: {Keys: keys, ProjectionExpression: &shown, ExpressionAttributeNames: u.names},
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (s *Store) ListJobs(_ context.Context, filter store.Filter, cursor string, 
 	sieve := store.NewSieve(filter, s.definition)
 	for j := range s.after(after) {
 		l := s.listed(j)
-		switch shows, err := sieve.Shows(l); {
+		switch shows, err := sieve.Shows(&l); {
 		case err != nil:
 			return store.Page{}, err
 		case !shows:

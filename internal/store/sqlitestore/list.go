@@ -224,7 +224,7 @@ func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
 	j, _ := scanJob(row[:jobColumns])
 	l := store.ListedOf(j)
 	l.CreatedAt = asTime(row[10])
-	shows, err := sieve.Shows(l)
+	shows, err := sieve.Shows(&l)
 	if shows {
 		p.jobs = append(p.jobs, l)
 	}

@@ -196,6 +196,7 @@ func listShowsMore(w *world) {
 	j.Reason, j.PausedAt, j.Deadline = "waits", w.at(time.Second), w.at(time.Hour)
 	w.create(j)
 	want := []store.Listed{store.ListedOf(w.load(j.ID))}
+	want[0].Agents = []string{"shop"}
 	w.same("what is loaded", []any{want[0].Tenant, want[0].Labels, want[0].Stands, want[0].Paused},
 		[]any{j.Tenant, j.Labels, []store.Standing{{Step: "reserve"}}, true})
 	w.eventually("the job in the list", func() (got, wanted any) {

@@ -1,0 +1,229 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+type countOptions struct {
+	remote
+	data  string
+	found filterFlags
+	by    []string
+	scan  bool
+}
+
+// newCount makes the verb that counts jobs.
+func newCount() *cobra.Command {
+	var o countOptions
+	cmd := &cobra.Command{
+		Use:   "count",
+		Short: "Count jobs by what they are alike in",
+		Long: fmt.Sprintf(`Count the jobs that the filters of list find, by one or more of %v. A job that stands at several
+steps counts with each of them, and of their agents, so these may add up to more than there are jobs. What changes while
+it counts is counted as it was or as it is.
+
+Of a stack, jobs are found as list finds them: a count that reads the whole table asks first, or needs --scan.
+
+Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`, client.Facets()),
+		Example: `  makegood count
+  makegood count --by workflow,state --since 24h
+  makegood count --by agent --late
+  makegood count --by tenant --state Error --stack shop-prod`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return countJobs(cmd, o) },
+	}
+	o.flags(cmd)
+	dataFlag(cmd, &o.data)
+	o.found.add(cmd, &o.remote)
+	cmd.Flags().StringSliceVar(&o.by, "by", []string{string(client.ByState)}, fmt.Sprintf("what they are counted `by`: %v", client.Facets()))
+	scanFlag(cmd, &o.scan)
+	completeFlag(cmd, "by", completeFacets)
+	return cmd
+}
+
+func completeFacets(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+	var all []string
+	for _, facet := range client.Facets() {
+		all = append(all, string(facet))
+	}
+	return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
+}
+
+func countJobs(cmd *cobra.Command, o countOptions) error {
+	filter, err := o.found.read()
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	var by []client.Facet
+	for _, facet := range o.by {
+		by = append(by, client.Facet(facet))
+	}
+	if err := client.CheckFacets(by); err != nil {
+		return exit(codeUsage, fmt.Errorf("--by %s: want one or more of %v, each once", strings.Join(o.by, ","), client.Facets()))
+	}
+	if err := o.mayScan(cmd, o.data, filter, o.scan); err != nil {
+		return err
+	}
+	jobs, closeJobs, err := o.jobs(cmd, o.data)
+	if err != nil {
+		return err
+	}
+	defer closeJobs()
+	groups, err := client.CountAll(cmd.Context(), jobs, filter, by...)
+	if err != nil {
+		return failed(cmd, err)
+	}
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), groups)
+	}
+	printCounts(cmd.OutOrStdout(), by, groups)
+	return nil
+}
+
+func printCounts(w io.Writer, by []client.Facet, groups client.Groups) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, facet := range by {
+		fmt.Fprintf(table, "%s\t", strings.ToUpper(string(facet)))
+	}
+	fmt.Fprintln(table, "JOBS")
+	for _, group := range groups.Groups {
+		for _, value := range group.Values {
+			fmt.Fprintf(table, "%s\t", orDash(value))
+		}
+		fmt.Fprintln(table, grouped(group.Jobs))
+	}
+	_ = table.Flush() // whoever closed standard output does not want to know
+	fmt.Fprintln(w, thousands(groups.Jobs, "job"))
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+type errorsOptions struct {
+	remote
+	data string
+}
+
+// newErrors makes the verb that shows what waits for a person.
+func newErrors() *cobra.Command {
+	var o errorsOptions
+	cmd := &cobra.Command{
+		Use:   "errors",
+		Short: "Show what waits for a person, by workflow, step and kind of reason",
+		Long: `Count the jobs in Error and the paused ones: what waits for a person. Those in Error are counted by their
+workflow, the step at which they stopped, and the kind of its error, each with the one that waits longest, since when, and
+the command that lists them. A job that stopped for another reason than a step (its own timeout, a definition that is
+broken) has no step, and an error without a kind none.
+
+Of a stack an index leads to them, and half a read unit is paid for each.
+
+Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reached.`,
+		Example: `  makegood errors
+  makegood errors --stack shop-prod
+  makegood errors --json | jq '.groups[] | select(.jobs > 100)'`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return showErrors(cmd, o) },
+	}
+	o.flags(cmd)
+	dataFlag(cmd, &o.data)
+	return cmd
+}
+
+// waiting is a group of jobs that wait for a person.
+type waiting struct {
+	State    string    `json:"state"`
+	Workflow string    `json:"workflow"`
+	Step     string    `json:"step"`
+	Kind     string    `json:"kind"`
+	Jobs     int       `json:"jobs"`
+	Since    time.Time `json:"since"`
+	Example  string    `json:"example"`
+	// Command lists them.
+	Command string `json:"command"`
+}
+
+func showErrors(cmd *cobra.Command, o errorsOptions) error {
+	jobs, closeJobs, err := o.jobs(cmd, o.data)
+	if err != nil {
+		return err
+	}
+	defer closeJobs()
+	failedJobs, err := client.CountAll(cmd.Context(), jobs, client.Filter{State: makegood.Error}, client.ByWorkflow, client.ByStep, client.ByReason)
+	if err != nil {
+		return failed(cmd, err)
+	}
+	paused, err := client.CountAll(cmd.Context(), jobs, client.Filter{Paused: true}, client.ByWorkflow)
+	if err != nil {
+		return failed(cmd, err)
+	}
+	groups := o.waiting(cmd, failedJobs, paused)
+	if o.json {
+		return printJSON(cmd.OutOrStdout(), struct {
+			Groups []waiting `json:"groups"`
+		}{groups})
+	}
+	printErrors(cmd.OutOrStdout(), groups)
+	return nil
+}
+
+// waiting returns the groups of those in Error, and of paused ones behind them.
+func (o *errorsOptions) waiting(cmd *cobra.Command, inError, paused client.Groups) []waiting {
+	where := ""
+	switch {
+	case o.data != "":
+		where = " --data " + o.data
+	case o.stackName(cmd) != "":
+		where = " --stack " + o.stackName(cmd)
+	case cmd.Flags().Changed("addr"):
+		where = " --addr " + o.addr
+	}
+	groups := []waiting{}
+	for _, g := range inError.Groups {
+		w := waiting{State: "Error", Workflow: g.Values[0], Step: g.Values[1], Kind: g.Values[2], Jobs: g.Jobs, Since: g.Since, Example: g.Example}
+		w.Command = cmd.Root().Name() + " list --state Error"
+		for _, flag := range [][2]string{{"workflow", w.Workflow}, {"step", w.Step}, {"reason-kind", w.Kind}} {
+			if flag[1] != "" {
+				w.Command += " --" + flag[0] + " " + flag[1]
+			}
+		}
+		w.Command += where
+		groups = append(groups, w)
+	}
+	for _, g := range paused.Groups {
+		groups = append(groups, waiting{
+			State: "paused", Workflow: g.Values[0], Jobs: g.Jobs, Since: g.Since, Example: g.Example,
+			Command: fmt.Sprintf("%s list --paused --workflow %s%s", cmd.Root().Name(), g.Values[0], where),
+		})
+	}
+	return groups
+}
+
+func printErrors(w io.Writer, groups []waiting) {
+	if len(groups) == 0 {
+		fmt.Fprintln(w, "no job waits for a person")
+		return
+	}
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "STATE\tWORKFLOW\tSTEP\tKIND\tJOBS\tSINCE\tEXAMPLE")
+	for _, g := range groups {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", g.State, orDash(g.Workflow), orDash(g.Step), orDash(g.Kind), grouped(g.Jobs), moment(&g.Since), g.Example)
+	}
+	_ = table.Flush() // whoever closed standard output does not want to know
+	fmt.Fprintln(w)
+	for _, g := range groups {
+		fmt.Fprintln(w, g.Command)
+	}
+}

@@ -1,0 +1,142 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// filterParameters are those by which jobs are found, as the flags of the command are.
+func filterParameters() []parameter {
+	var all []parameter
+	for _, p := range filter.Parameters() {
+		q := parameter{name: p.Name, says: p.Says, values: p.Values, many: p.Kind == filter.Label}
+		switch p.Kind {
+		case filter.Switch:
+			q.says, q.values = "true: "+p.Says, []string{"true"}
+		case filter.Time:
+			q.says += "; a time as in RFC 3339"
+		case filter.Duration:
+			q.says += "; such as 15m or 1h30m"
+		case filter.Label:
+			q.says = p.Value + ": " + p.Says
+		case filter.Text:
+		}
+		all = append(all, q)
+	}
+	return all
+}
+
+// listParameters are the names of the parameters by which jobs are found, and of others.
+func listParameters(names ...string) []string {
+	for _, p := range filter.Parameters() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// countRoutes are the routes that count jobs.
+func countRoutes() []route {
+	cursor := parameter{name: "cursor", says: "the cursor of the answer before, of the same count"}
+	return []route{
+		{
+			method: "GET", path: "/api/counts", name: "count", door: Read, handle: (*api).counts,
+			summary:    "Count jobs by what they are alike in, for some seconds; where the cursor is not empty, it goes on there, and the groups of all answers add up. The values of a group are in the order of by; a job that stands at several steps counts with each. since is when the first of them stopped, and example its id.",
+			parameters: append(filterParameters(), parameter{name: "by", says: fmt.Sprintf("one or more of %v, with commas between them", client.Facets())}, cursor),
+			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
+		},
+		{
+			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*api).errors,
+			summary:    fmt.Sprintf("Count the jobs in Error, by %v: what waits for a person. It goes on as a count does.", view.ErrorFacets()),
+			parameters: []parameter{cursor},
+			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
+		},
+	}
+}
+
+// list lists jobs.
+func (a *api) list(r *http.Request) (answer, error) {
+	wanted, err := listQuery(r)
+	if err != nil {
+		return answer{}, err
+	}
+	page, err := view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+		return answer{}, bad("%s", invalid.Message)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(page)
+}
+
+// counts counts jobs by facets.
+func (a *api) counts(r *http.Request) (answer, error) {
+	values, err := query(r, listParameters("by", "cursor")...)
+	if err != nil {
+		return answer{}, err
+	}
+	wanted, err := client.ReadFilter(values)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+		return answer{}, bad("%s", invalid.Message)
+	}
+	var by []client.Facet
+	for facet := range strings.SplitSeq(values.Get("by"), ",") {
+		by = append(by, client.Facet(facet))
+	}
+	return a.groups(r.Context(), wanted, by, values.Get("cursor"))
+}
+
+// errors counts the jobs in Error.
+func (a *api) errors(r *http.Request) (answer, error) {
+	values, err := query(r, "cursor")
+	if err != nil {
+		return answer{}, err
+	}
+	return a.groups(r.Context(), client.Filter{State: makegood.Error}, view.ErrorFacets(), values.Get("cursor"))
+}
+
+func (a *api) groups(ctx context.Context, wanted client.Filter, by []client.Facet, cursor string) (answer, error) {
+	groups, err := view.Groups(ctx, a.Backend, wanted, by, cursor)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+		return answer{}, bad("%s", invalid.Message)
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(groups)
+}
+
+// listing is what a list is to show.
+type listing struct {
+	filter client.Filter
+	cursor string
+	limit  int
+}
+
+// listQuery reads what a list is to show.
+func listQuery(r *http.Request) (listing, error) {
+	values, err := query(r, listParameters("limit", "cursor")...)
+	if err != nil {
+		return listing{}, err
+	}
+	l := listing{cursor: values.Get("cursor"), limit: DefaultLimit}
+	l.filter, err = client.ReadFilter(values)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is {
+		return l, bad("%s", invalid.Message)
+	}
+	if text := values.Get("limit"); text != "" {
+		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > MaxLimit {
+			return l, bad("limit is %.40q: want 1 to %d", text, MaxLimit)
+		}
+	}
+	return l, nil
+}

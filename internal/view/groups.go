@@ -1,0 +1,99 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+const (
+	// groupPage is how many jobs are read at a time to be counted.
+	groupPage = 1000
+	// groupTime is when a count that goes on is answered with a cursor: well within what a request may take.
+	groupTime = 3 * time.Second
+	// maxGroups is how many groups an answer may have before it is given with a cursor.
+	maxGroups = 5000
+)
+
+// ErrorFacets are what the jobs that wait for a person are counted by.
+func ErrorFacets() []client.Facet {
+	return []client.Facet{client.ByWorkflow, client.ByStep, client.ByReason}
+}
+
+// Groups counts the jobs of a list by facets, until its end or for some seconds. A filter that can match nothing, facets that
+// there are not, and a cursor that no page of such a list gave, are a *client.InvalidError.
+func Groups(ctx context.Context, jobs store.Lister, filter client.Filter, by []client.Facet, cursor string) (client.Groups, error) {
+	if err := errors.Join(filter.Check(), client.CheckFacets(by)); err != nil {
+		return client.Groups{}, fmt.Errorf("count jobs: %w", err)
+	}
+	groups := client.Groups{Groups: []client.Group{}}
+	begun := time.Now()
+	for {
+		page, err := jobs.ListJobs(ctx, Filter(filter, begun), cursor, groupPage)
+		if errors.Is(err, store.ErrNotFound) {
+			return groups, fmt.Errorf("count jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
+		}
+		if err != nil {
+			return groups, err
+		}
+		for _, l := range page.Jobs {
+			count(&groups, l, by)
+		}
+		groups.Jobs += len(page.Jobs)
+		groups.Scanned = groups.Scanned || page.Scanned
+		if cursor = page.Cursor; cursor == "" || len(groups.Groups) > maxGroups || time.Since(begun) > groupTime {
+			groups.Cursor = cursor
+			return groups, nil
+		}
+	}
+}
+
+// count counts a job with each of the values that it has.
+func count(groups *client.Groups, l store.Listed, by []client.Facet) {
+	since := l.StoppedAt
+	if since.IsZero() {
+		since = l.CreatedAt
+	}
+	combined := [][]string{nil}
+	for _, facet := range by {
+		var longer [][]string
+		for _, values := range combined {
+			for _, value := range valuesOf(l, facet) {
+				longer = append(longer, append(values[:len(values):len(values)], value))
+			}
+		}
+		combined = longer
+	}
+	for _, values := range combined {
+		groups.Add(values, l.ID, since.UTC())
+	}
+}
+
+// valuesOf returns what a job is in a facet: one value at least, which may be empty.
+func valuesOf(l store.Listed, facet client.Facet) []string {
+	var many []string
+	switch facet {
+	case client.ByState:
+		return []string{string(l.ProcessState)}
+	case client.ByWorkflow:
+		return []string{l.Workflow}
+	case client.ByDefinition:
+		return []string{l.Definition}
+	case client.ByTenant:
+		return []string{l.Tenant}
+	case client.ByReason:
+		return []string{l.Kind}
+	case client.ByAgent:
+		many = l.Agents
+	case client.ByStep:
+		many = l.Steps()
+	}
+	if len(many) == 0 {
+		return []string{""}
+	}
+	return many
+}
