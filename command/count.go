@@ -105,13 +105,6 @@ func printCounts(w io.Writer, by []client.Facet, groups client.Groups) {
 	fmt.Fprintln(w, thousands(groups.Jobs, "job"))
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
 type errorsOptions struct {
 	remote
 	data string
