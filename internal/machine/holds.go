@@ -168,7 +168,11 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 	case t.shared(at):
 		t.sharedHeld(at)
 		return verdict
-	case t.activity(at).Closing || !t.wanted(at) || !t.going():
+	case t.wanted(at) && !t.going():
+		// It is asked to end. Nobody has its task any more, so it must not be there still when the job goes on.
+		t.end(at)
+		return verdict
+	case t.activity(at).Closing || !t.wanted(at):
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is to end", e.Attempt, e.Step)}
 	}
 	found, known := t.ask(t.question(AskLook, at))
