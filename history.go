@@ -67,6 +67,11 @@ type Entry struct {
 	Round int          `json:"round,omitempty"`
 	// StartAt is the new start of a job that was rescheduled.
 	StartAt *time.Time `json:"startAt,omitempty"`
+	// Definition is the hash of the one that a job was moved to by its resubmit; Input: it got another input.
+	Definition string `json:"definition,omitempty"`
+	Input      bool   `json:"input,omitempty"`
+	// Timeout is what a job got that was edited: a duration, or "none".
+	Timeout string `json:"timeout,omitempty"`
 	// As is what a step was settled as: done or skipped.
 	As StepState `json:"as,omitempty"`
 }

@@ -42,10 +42,12 @@ const (
 	Resume   Verb = "resume"   // take a pause back
 	// Reschedule moves the start of a job of which nothing has begun. It needs a time, so it is asked for by a method of its own.
 	Reschedule Verb = "reschedule"
+	// Edit gives a job another timeout. It needs one, so it is asked for by a method of its own.
+	Edit Verb = "edit"
 )
 
 // Verbs are all of them.
-func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume, Reschedule} }
+func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume, Reschedule, Edit} }
 
 // Applied says whether a failed attempt had its effect.
 type Applied string

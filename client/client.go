@@ -206,14 +206,36 @@ func (c *Client) Reschedule(ctx context.Context, id string, startAt time.Time) (
 
 // Request is what Jobs says.
 func (c *Client) Request(ctx context.Context, id string, r Request) (makegood.Job, error) {
-	return c.ask(ctx, id, r.Verb, asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt})
+	return c.ask(ctx, id, r.Verb, askingOf(r))
 }
 
 // asking is the body of a request for a verb.
 type asking struct {
-	Reason  string    `json:"reason,omitempty"`
-	Request string    `json:"request"`
-	StartAt time.Time `json:"startAt,omitzero"`
+	Reason     string          `json:"reason,omitempty"`
+	Request    string          `json:"request,omitempty"`
+	StartAt    time.Time       `json:"startAt,omitzero"`
+	Definition string          `json:"definition,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Timeout    string          `json:"timeout,omitempty"`
+}
+
+func askingOf(r Request) asking {
+	a := asking{Reason: r.Reason, Request: r.Name, StartAt: r.StartAt, Definition: r.Definition, Input: r.Input}
+	if r.Timeout != 0 {
+		a.Timeout = makegood.TimeoutText(r.Timeout)
+	}
+	return a
+}
+
+// Plan is what Jobs says.
+func (c *Client) Plan(ctx context.Context, id string, r Request) (plan makegood.Plan, err error) {
+	if r.Verb != makegood.Resubmit {
+		return plan, fmt.Errorf("plan job %s: %w", id, &InvalidError{Message: fmt.Sprintf("there is no plan of %.40s, only of %s", r.Verb, makegood.Resubmit)})
+	}
+	if _, err := c.call(ctx, http.MethodPost, pathOf(id)+"/plan", nil, askingOf(r), &plan); err != nil {
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, err)
+	}
+	return plan, nil
 }
 
 func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {

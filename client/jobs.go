@@ -51,6 +51,9 @@ type Jobs interface {
 	// request, as long as it is among the makegood.MaxRequests that were granted last, and Existed is set. An empty name: one
 	// is made. What Ask and Reschedule say of their verbs holds.
 	Request(ctx context.Context, id string, r Request) (makegood.Job, error)
+	// Plan says what a Resubmit with its Definition and Input would do, and changes nothing. Where that would be refused, so is
+	// this, with the same reason; another verb is an *InvalidError.
+	Plan(ctx context.Context, id string, r Request) (makegood.Plan, error)
 	// Complete ends a step that waits, with its output; nil is null. Fail says that it has failed, and why; its RetryAfter
 	// is not looked at. The first answer wins, the same again is the same, and another is refused with what stands. Heartbeat
 	// has it wait longer: until then, or, with the zero time, as long again as it was to wait. Each returns the job as it
@@ -78,7 +81,17 @@ type Request struct {
 	Name string
 	// StartAt is the new start that Reschedule asks for.
 	StartAt time.Time
+	// Definition is what Resubmit moves the job to: the hash of a definition that is known there, or CurrentDefinition.
+	// Empty: it keeps its own. Input is what it has as its input from then on; nil: it keeps its own.
+	Definition string
+	Input      json.RawMessage
+	// Timeout is what Edit gives the job: how long it may go forward, from now or from its start if that is ahead; from when
+	// it is resubmitted, if it is in Error. makegood.NoTimeout: as long as it takes.
+	Timeout makegood.Duration
 }
+
+// CurrentDefinition stands for the definition that is current for the name of a job's workflow.
+const CurrentDefinition = "current"
 
 // Page is a page of a list.
 type Page struct {

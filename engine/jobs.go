@@ -103,10 +103,9 @@ func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v ma
 	if wrong := wrongRequest(r); wrong != "" {
 		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, &client.InvalidError{Message: wrong})
 	}
-	asked := job.Requested{Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, By: byWhom(ctx)}
-	if r.Name != "" {
-		// As at the API: the core knows requests by their names alone, and the same name under another verb is another one.
-		asked.Request = string(r.Verb) + ":" + r.Name
+	asked, err := requested(ctx, r)
+	if err != nil {
+		return v, fmt.Errorf("%s job %s: %w", r.Verb, id, plain(id, err))
 	}
 	j, verdict, err := e.inner.Request(ctx, id, asked)
 	switch {
@@ -123,6 +122,40 @@ func (e *Engine) Request(ctx context.Context, id string, r client.Request) (v ma
 // byWhom is who asks: what the program says (client.As), or byEngine.
 func byWhom(ctx context.Context) string { return cmp.Or(makegood.Clip(client.Who(ctx)), byEngine) }
 
+// requested is the event of a request.
+func requested(ctx context.Context, r client.Request) (job.Requested, error) {
+	asked := job.Requested{
+		Verb: r.Verb, Reason: makegood.Clip(r.Reason), StartAt: r.StartAt, Definition: r.Definition, Timeout: r.Timeout, By: byWhom(ctx),
+	}
+	if r.Name != "" {
+		// As at the API: the core knows requests by their names alone, and the same name under another verb is another one.
+		asked.Request = string(r.Verb) + ":" + r.Name
+	}
+	input, err := scheduler.CheckInput(r.Input)
+	asked.Input = input
+	return asked, err
+}
+
+// Plan says what a resubmit would do. What client.Jobs says of it holds.
+func (e *Engine) Plan(ctx context.Context, id string, r client.Request) (makegood.Plan, error) {
+	if wrong := wrongRequest(r); wrong != "" || r.Verb != makegood.Resubmit {
+		wrong = cmp.Or(wrong, fmt.Sprintf("there is no plan of %s, only of %s", r.Verb, makegood.Resubmit))
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &client.InvalidError{Message: wrong})
+	}
+	asked, err := requested(ctx, r)
+	if err != nil {
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, plain(id, err))
+	}
+	plan, verdict, err := e.inner.Plan(ctx, id, asked)
+	switch {
+	case err != nil:
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, plain(id, err))
+	case verdict.Kind == machine.Refused:
+		return makegood.Plan{}, fmt.Errorf("plan job %s: %w", id, &client.RefusedError{Job: id, Reason: verdict.Reason})
+	}
+	return plan, nil
+}
+
 // wrongRequest says what is wrong with a request; empty: nothing.
 func wrongRequest(r client.Request) string {
 	switch {
@@ -130,6 +163,8 @@ func wrongRequest(r client.Request) string {
 		return fmt.Sprintf("there is no verb %.40q; there are %v", r.Verb, makegood.Verbs())
 	case r.Verb == makegood.Reschedule && r.StartAt.IsZero():
 		return "startAt is missing"
+	case r.Verb == makegood.Edit && r.Timeout == 0:
+		return "timeout is missing"
 	case r.Name != "" && makegood.CheckJobID(r.Name) != nil:
 		return fmt.Sprintf("the name %.140q of a request is none: want what an id may be", r.Name)
 	}

@@ -73,6 +73,11 @@ func (f *Folder) Request(context.Context, string, client.Request) (makegood.Job,
 	return makegood.Job{}, ErrReadOnly
 }
 
+// Plan is refused with ErrReadOnly: only an engine knows what it would do.
+func (f *Folder) Plan(context.Context, string, client.Request) (makegood.Plan, error) {
+	return makegood.Plan{}, ErrReadOnly
+}
+
 // Complete is refused with ErrReadOnly.
 func (f *Folder) Complete(context.Context, string, client.Place, json.RawMessage) (makegood.Job, error) {
 	return makegood.Job{}, ErrReadOnly

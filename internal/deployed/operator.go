@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -88,6 +89,11 @@ func (o *operator) Complete(ctx context.Context, id string, e job.StepCompleted)
 // Extend has a step wait longer; see httpapi.Backend.
 func (o *operator) Extend(ctx context.Context, id string, e job.WaitExtended) (job.Job, machine.Verdict, error) {
 	return o.scheduler.Extend(ctx, id, e)
+}
+
+// Plan says what a resubmit would do to a job; see scheduler.Plan.
+func (o *operator) Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error) {
+	return o.scheduler.Plan(ctx, id, r)
 }
 
 // Settle takes that a person has dealt with a step; see httpapi.Backend.

@@ -386,6 +386,11 @@ func (e *Engine) Extend(ctx context.Context, id string, w job.WaitExtended) (job
 	return e.scheduler.Extend(ctx, id, w)
 }
 
+// Plan says what a resubmit would do to a job; see scheduler.Plan.
+func (e *Engine) Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error) {
+	return e.scheduler.Plan(ctx, id, r)
+}
+
 // Settle takes that a person has dealt with a step; see scheduler.Settle.
 func (e *Engine) Settle(ctx context.Context, id string, s job.Settled) (job.Job, machine.Verdict, error) {
 	return e.scheduler.Settle(ctx, id, s)

@@ -150,6 +150,10 @@ func (b broken) Extend(context.Context, string, job.WaitExtended) (job.Job, mach
 	return job.Job{}, machine.Verdict{}, b.err
 }
 
+func (b broken) Plan(context.Context, string, job.Requested) (makegood.Plan, machine.Verdict, error) {
+	return makegood.Plan{}, machine.Verdict{}, b.err
+}
+
 func (b broken) Settle(context.Context, string, job.Settled) (job.Job, machine.Verdict, error) {
 	return job.Job{}, machine.Verdict{}, b.err
 }

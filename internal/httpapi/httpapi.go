@@ -68,6 +68,8 @@ type Backend interface {
 	// Request does what is asked of a job where the table of verbs allows it, and answers after that
 	// is stored.
 	Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error)
+	// Plan says what a resubmit would do, and changes nothing.
+	Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error)
 	// Complete takes an answer from outside to a step that waits, and Extend has one wait longer; both answer after that is
 	// stored.
 	completion.Backend

@@ -53,6 +53,23 @@ type Rescheduling struct {
 	Request string    `json:"request,omitempty"`
 }
 
+// Resubmission is the body of a request to go on, perhaps by another definition or with another input.
+type Resubmission struct {
+	Reason  string `json:"reason,omitempty"`
+	Request string `json:"request,omitempty"`
+	// Definition is the hash of one, or "current".
+	Definition string          `json:"definition,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+}
+
+// Edition is the body of a request for another timeout.
+type Edition struct {
+	Reason  string `json:"reason,omitempty"`
+	Request string `json:"request,omitempty"`
+	// Timeout is a duration, or "none".
+	Timeout string `json:"timeout"`
+}
+
 // Publication is the body that publishes a workflow file.
 type Publication struct {
 	Source string `json:"source"`
@@ -169,12 +186,21 @@ func routes() []route {
 	all = append(all, scheduleRoutes()...)
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
+	all = append(all, planRoute())
 	for _, verb := range makegood.Verbs() {
 		asks := route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
 			answers: posted(map[int]any{http.StatusOK: Requested{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 			handle:  func(a *api, r *http.Request) (answer, error) { return a.askFor(r, verb) },
+		}
+		switch verb {
+		case makegood.Resubmit:
+			asks.body, asks.limit, asks.handle = Resubmission{}, maxBody, (*api).resubmit
+			asks.summary += " definition: the hash of a definition that is known here, or current; what is done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
+		case makegood.Edit:
+			asks.body, asks.handle = Edition{}, (*api).edit
+			asks.summary += fmt.Sprintf(" timeout: how long it may go forward, from %s to %s, or none.", makegood.MinTimeout, makegood.MaxJobTimeout)
 		}
 		if verb == makegood.Reschedule {
 			asks.body, asks.handle = Rescheduling{}, (*api).reschedule
@@ -183,6 +209,15 @@ func routes() []route {
 		all = append(all, asks)
 	}
 	return all
+}
+
+// planRoute is that of what a resubmit would do.
+func planRoute() route {
+	return route{
+		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, handle: (*api).plan,
+		summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and in what the definitions differ. Nothing is changed. Refused where the resubmit would be (409, with the same reason).",
+		answers: posted(map[int]any{http.StatusOK: makegood.Plan{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+	}
 }
 
 // verbSummary says in which states a verb is granted, as the table of verbs has it.
@@ -322,9 +357,7 @@ func (a *api) ask(r *http.Request, asking Asking, event job.Requested) (answer, 
 	}
 	a.Logger.InfoContext(r.Context(), "request", "job", id, "verb", verb, "verdict", verdict.Kind, "reason", verdict.Reason, "by", event.By)
 	if verdict.Kind == machine.Refused {
-		p := newProblem(http.StatusConflict, "%s of job %s is refused: %s", verb, id, verdict.Reason)
-		p.body.Job, p.body.Reason = id, verdict.Reason
-		return answer{}, p
+		return answer{}, refusal(verb, id, verdict)
 	}
 	return ok(Requested{Job: view.Of(j, nil), Existed: verdict.Kind == machine.Duplicate})
 }

@@ -151,7 +151,16 @@ type Requested struct {
 	By string
 	// StartAt is when a job that is rescheduled is to start; zero, or past: at once.
 	StartAt time.Time
+	// Definition is the definition that a job which is resubmitted is moved to: a hash, or CurrentDefinition. Empty: it keeps
+	// its own. Input is what it has then as its input; nil: it keeps its own.
+	Definition string
+	Input      *Payload
+	// Timeout is what a job that is edited gets: below zero: none.
+	Timeout makegood.Duration
 }
+
+// CurrentDefinition stands for the definition that is current for the name of a job's workflow.
+const CurrentDefinition = "current"
 
 func (Submitted) isEvent()       {}
 func (StepSucceeded) isEvent()   {}

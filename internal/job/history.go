@@ -37,6 +37,11 @@ type Entry struct {
 	Round int                   `json:"round,omitempty"`
 	// StartAt is the new start of a job that was rescheduled.
 	StartAt time.Time `json:"startAt,omitzero"`
+	// Definition is the one that a job was moved to, Input that it got another one.
+	Definition string `json:"definition,omitempty"`
+	Input      bool   `json:"input,omitempty"`
+	// Timeout is what a job got that was edited: a duration, or "none".
+	Timeout string `json:"timeout,omitempty"`
 	// As is what a step was settled as.
 	As makegood.StepState `json:"as,omitempty"`
 }

@@ -41,7 +41,8 @@ type Job struct {
 	PausedToo bool `json:"pausedToo,omitempty"`
 	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
 	Reason string `json:"reason,omitempty"`
-	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
+	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos, also those that it
+	// has lost by being moved to another definition.
 	FailureCount int `json:"failureCount"`
 	// LockedBy is instance and nonce of the last save; empty until the first one after birth.
 	LockedBy string `json:"lockedBy,omitempty"`
@@ -61,7 +62,8 @@ type Job struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
-	// Input is what the submitter gave; InputHash distinguishes the same id with other content.
+	// Input is what the submitter gave, or whoever resubmitted it since; InputHash is of what was submitted, and
+	// distinguishes the same id with other content.
 	Input     Payload `json:"input,omitzero"`
 	InputHash string  `json:"inputHash"`
 	// Steps are in the order of the workflow.
@@ -83,6 +85,11 @@ type Job struct {
 	RemindAt time.Time `json:"remindAt,omitzero"`
 	// RequestedBy is who made the last request that was granted, at most MaxReasonBytes; empty where nobody knew.
 	RequestedBy string `json:"requestedBy,omitempty"`
+	// Gone is the highest attempt of a step that the job has lost by being moved to another definition. Those that come in
+	// go on from it: the numbers of one are never used again.
+	Gone int `json:"gone,omitempty"`
+	// Timeout is how long the job may go forward; zero: what its workflow says; below zero: as long as it takes.
+	Timeout makegood.Duration `json:"timeout,omitzero"`
 	// Transitions counts the attempts made since the cap on them was last renewed.
 	Transitions int `json:"transitions,omitempty"`
 	// Incarnation is the run of the embedded engine that last touched the job; 0 on AWS.

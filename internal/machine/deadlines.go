@@ -65,7 +65,7 @@ func passed(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // timeUp ends the forward direction of a job that took too long.
 func (t *turn) timeUp() {
-	reason := fmt.Sprintf("the job's timeout of %s passed", t.w.Timeout)
+	reason := fmt.Sprintf("the job's timeout of %s passed", t.timeout())
 	if t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo() {
 		t.stop(reason)
 		return
@@ -268,7 +268,7 @@ func (t *turn) mayRaise(event job.Event) bool {
 	case job.Told, job.NotHeard:
 		return !t.active() || t.job.Paused()
 	case job.Requested:
-		return t.farKey || e.Verb == makegood.Reschedule
+		return t.farKey || e.Verb == makegood.Reschedule || e.Verb == makegood.Edit
 	default:
 		return t.farKey
 	}

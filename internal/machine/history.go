@@ -32,6 +32,13 @@ func (t *turn) noteRequest(e job.Requested) {
 	if e.Verb == makegood.Reschedule {
 		entry.StartAt = makegood.Instant(later(e.StartAt, t.now))
 	}
+	if e.Definition != "" {
+		entry.Definition = t.job.Definition
+	}
+	entry.Input = e.Input != nil
+	if e.Verb == makegood.Edit {
+		entry.Timeout = makegood.TimeoutText(e.Timeout)
+	}
 	t.note(entry)
 }
 

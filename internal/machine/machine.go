@@ -38,6 +38,9 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	t := newTurn(w, &next, facts, event.Cause(), now)
 	t.begin(event)
 	verdict := t.apply(event)
+	if t.definition != "" {
+		return j, Verdict{Kind: Wanting, Definition: t.definition}
+	}
 	if len(t.asks) > 0 {
 		return j, Verdict{Kind: Wanting, Asks: t.asks}
 	}
@@ -84,9 +87,11 @@ type turn struct {
 	now   time.Time
 	graph graph
 
-	wants   []Want
-	asks    []Ask
-	entries []job.Entry
+	wants []Want
+	asks  []Ask
+	// definition names the one that must be known first.
+	definition string
+	entries    []job.Entry
 
 	// opened are the sides of which an attempt was made. holding is what the job is to be held by.
 	opened  []side

@@ -22,6 +22,8 @@ const (
 	Pauses     Effect = "starts nothing new"
 	Resumes    Effect = "goes on"
 	MovesStart Effect = "moves its start, while nothing has begun"
+	MovesEnd   Effect = "has that long from now on, or from its start if that is ahead"
+	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
 	Already    Effect = "is so already"
 	Refuses    Effect = "refused"
 )
@@ -88,7 +90,19 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again"},
 		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
 	},
+	makegood.Edit: {
+		makegood.Pending:    {Effect: MovesEnd},
+		makegood.Processing: {Effect: MovesEnd},
+		makegood.Processed:  {Refuses, "it is Processed; nothing is left that could take too long"},
+		makegood.Error:      {Effect: ForLater},
+		makegood.Undoing:    {Refuses, backUntimed},
+		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again, with the timeout that it has"},
+		makegood.Cancelled:  {Refuses, "it is Cancelled; nothing is left that could take too long"},
+	},
 }
+
+// backUntimed is why the timeout of a job is not changed that is being undone.
+const backUntimed = "it is being undone, which its timeout never stops"
 
 // RuleFor returns the cell of the table for a verb in a state.
 func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
@@ -101,18 +115,26 @@ func RuleFor(v makegood.Verb, s makegood.ProcessState) Rule {
 
 // requested does what an operator or submitter asks for, where the table allows it.
 func (t *turn) requested(e job.Requested) Verdict {
-	name := job.ShortHash(e.Cause()) // short, whatever name its submitter gave it
-	if e.Request != "" && slices.Contains(t.job.Requests, name) {
+	if t.granted(e) {
 		return Verdict{Kind: Duplicate, Reason: "this request was granted before"}
 	}
 	rule := RuleFor(e.Verb, t.job.ProcessState)
+	if rule.Effect == GoesOn || rule.Effect == NewRound {
+		refused := t.redefine(rule, e)
+		if t.definition != "" {
+			return Verdict{Kind: Applied}
+		}
+		if refused != "" {
+			return Verdict{Kind: Refused, Reason: refused}
+		}
+	}
 	t.noteRequest(e)
 	verdict := t.grant(rule, e)
 	if verdict.Kind == Applied {
 		t.job.RequestedBy = makegood.Clip(e.By)
 	}
 	if verdict.Kind == Applied && e.Request != "" {
-		t.remember(name)
+		t.remember(job.ShortHash(e.Cause())) // short, whatever name its submitter gave it
 	}
 	return verdict
 }
@@ -149,6 +171,8 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 		return t.unpause()
 	case MovesStart:
 		return t.reschedule(e.StartAt)
+	case MovesEnd, ForLater:
+		return t.edit(e.Timeout)
 	case Already:
 		return Verdict{Kind: Duplicate, Reason: "it is " + string(t.job.ProcessState)}
 	case Refuses:
@@ -296,15 +320,50 @@ func (t *turn) newRound() {
 	}
 }
 
+// edit gives the job another timeout. It counts from now, or from its start if that is ahead; of a job that has stopped, from
+// when it goes on.
+func (t *turn) edit(timeout makegood.Duration) Verdict {
+	switch {
+	case !t.forwards():
+		return Verdict{Kind: Refused, Reason: backUntimed}
+	case timeout == 0:
+		return Verdict{Kind: Refused, Reason: "the timeout is missing"}
+	case timeout < 0 && t.timeout() == 0:
+		return Verdict{Kind: Duplicate, Reason: "it has no timeout"}
+	case timeout > 0 && (timeout.Std() < makegood.MinTimeout || timeout.Std() > makegood.MaxJobTimeout):
+		return Verdict{Kind: Refused, Reason: fmt.Sprintf("the timeout is %s: want from %s to %s, or none", timeout, makegood.MinTimeout, makegood.MaxJobTimeout)}
+	case timeout < 0:
+		timeout = makegood.NoTimeout
+	}
+	t.job.Timeout = timeout
+	if t.active() {
+		t.renewDeadline()
+	}
+	return Verdict{Kind: Applied}
+}
+
+// timeout is how long the job may go forward; zero: as long as it takes.
+func (t *turn) timeout() makegood.Duration {
+	if t.job.Timeout == 0 {
+		return t.w.Timeout
+	}
+	return max(t.job.Timeout, 0)
+}
+
+// renewDeadline grants the job its whole timeout. While it is paused no time of it runs.
 func (t *turn) renewDeadline() {
-	if t.w.Timeout == 0 {
+	if t.timeout() == 0 {
+		t.job.Deadline = time.Time{}
 		return
 	}
 	from := t.now
-	if t.early() {
+	if t.job.Paused() {
+		from = t.job.PausedAt
+	}
+	if from.Before(t.job.StartAt) {
 		from = t.job.StartAt
 	}
-	t.job.Deadline = from.Add(t.w.Timeout.Std())
+	t.job.Deadline = from.Add(t.timeout().Std())
 }
 
 // endPause ends a pause, if there is one. The times of what waits stood still meanwhile.

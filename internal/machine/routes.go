@@ -53,15 +53,19 @@ func (t *turn) leaveOut(from int) {
 	left := map[int]bool{from: true}
 	for _, i := range t.graph.order {
 		s := t.w.Steps[i]
-		if behind[i] || s.Any || s.Only != "" || t.job.Steps[i].Forward.State != job.NotStarted {
+		state := t.job.Steps[i].Forward.State
+		if behind[i] || s.Any || s.Only != "" || state != job.NotStarted && state != job.Skipped {
 			continue
 		}
 		for _, n := range t.graph.needs[i] {
-			if left[n] {
-				left[i] = true
-				t.skip(i)
-				break
+			if !left[n] {
+				continue
 			}
+			// One that is skipped and needs what was left out was left out itself.
+			if left[i] = true; state == job.NotStarted {
+				t.skip(i)
+			}
+			break
 		}
 	}
 }

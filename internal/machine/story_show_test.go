@@ -52,6 +52,12 @@ func (s *story) describe() []string {
 	if j.Reason != "" {
 		job += ": " + j.Reason
 	}
+	if j.Definition != "d" {
+		job += ", definition " + j.Definition
+	}
+	if len(j.Input.Inline) > 0 {
+		job += ", input " + string(j.Input.Inline)
+	}
 	lines := []string{job}
 	if !j.Deadline.IsZero() {
 		lines = append(lines, "its timeout passes at "+s.when(j.Deadline))
@@ -227,6 +233,15 @@ func (s *story) entry(e job.Entry) string {
 	}
 	if e.Failure > 0 {
 		line += fmt.Sprintf(", failure %d", e.Failure)
+	}
+	if e.Definition != "" {
+		line += ", definition " + e.Definition
+	}
+	if e.Timeout != "" {
+		line += ", timeout " + e.Timeout
+	}
+	if e.Input {
+		line += ", another input"
 	}
 	if e.Reason != "" {
 		line += ": " + e.Reason

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -52,7 +53,7 @@ func TestStories(t *testing.T) {
 // play runs a story and writes it again, with what was decided.
 func play(t *testing.T, text string) string {
 	s := &story{
-		t: t, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{},
+		t: t, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},
 	}
 	s.now = s.start
@@ -107,6 +108,9 @@ type story struct {
 	last     job.Event
 	shown    []string
 	requests int
+	// definitions are others that the job may be moved to, other is the one that is being told.
+	definitions map[string]makegood.Workflow
+	other       string
 }
 
 // args are the words of a line: plain ones, and name=value.
@@ -163,7 +167,24 @@ func (s *story) do(line string) string {
 			}
 		}
 	case "step":
+		if s.other != "" {
+			other := s.definitions[s.other]
+			other.Steps = append(other.Steps, s.step(a))
+			s.definitions[s.other] = other
+			return ""
+		}
 		s.w.Steps = append(s.w.Steps, s.step(a))
+	case "definition":
+		s.other = a.words[1]
+		other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s"))}
+		if on, ok := a.values["onFailure"]; ok {
+			if err := other.OnFailure.UnmarshalText([]byte(on)); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		s.definitions[s.other] = other
+	case "plan":
+		return s.plan(a)
 	case "at":
 		s.now = s.start.Add(s.duration(a.words[1]).Std())
 	case "random":
@@ -314,6 +335,15 @@ func (s *story) event(verb string, a args) job.Event {
 		if at, ok := a.values["startAt"]; ok {
 			e.StartAt = s.start.Add(s.duration(at).Std())
 		}
+		if timeout := a.or("timeout", ""); timeout == "none" {
+			e.Timeout = makegood.NoTimeout
+		} else if timeout != "" {
+			e.Timeout = s.duration(timeout)
+		}
+		e.Definition, e.By = a.or("definition", ""), a.or("by", "")
+		if input, ok := a.values["input"]; ok {
+			e.Input = &job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}
+		}
 		return e
 	}
 	e, ok := s.waits(verb, a)
@@ -361,7 +391,11 @@ func (s *story) unheard() int {
 
 func (s *story) known() machine.Facts {
 	values := make(map[machine.Want]machine.Fact)
-	for _, step := range s.w.Steps {
+	steps := slices.Clone(s.w.Steps)
+	for _, other := range s.definitions {
+		steps = append(steps, other.Steps...)
+	}
+	for _, step := range steps {
 		for _, undo := range []bool{false, true} {
 			w := machine.Want{Step: step.Name, Undo: undo}
 			values[w] = machine.Fact{Run: true}
@@ -411,6 +445,9 @@ func (s *story) apply(e job.Event) string {
 			}
 			facts.Found[ask] = s.answer(ask)
 		}
+		if v.Definition != "" {
+			facts.Definition = s.definition(v.Definition)
+		}
 		next, v = machine.Apply(s.w, s.job, e, facts, s.now)
 	}
 	out := string(v.Kind)
@@ -419,6 +456,9 @@ func (s *story) apply(e job.Event) string {
 	}
 	if v.Kind == machine.Applied {
 		next.Rev++
+		if next.Definition != s.job.Definition {
+			s.w = s.definitions[next.Definition].WithDefaults()
+		}
 		s.job = next
 	}
 	s.entries = v.Entries

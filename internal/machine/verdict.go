@@ -26,8 +26,10 @@ type Verdict struct {
 	Kind   Kind
 	Reason string
 	// Wants and Asks are the facts that Apply must have, if Kind is Wanting.
-	Wants []Want
-	Asks  []Ask
+	// Definition names the definition that Apply must have, if Kind is Wanting and this is not empty.
+	Definition string
+	Wants      []Want
+	Asks       []Ask
 	// Entries are what the event adds to the job's history, if Kind is Applied: nothing of what simply goes well.
 	Entries []job.Entry
 }
@@ -59,6 +61,8 @@ type Facts struct {
 	// Values are the facts about expressions that were asked for, Found those about claims.
 	Values map[Want]Fact
 	Found  map[Ask]job.Found
+	// Definition is the one that was asked for.
+	Definition *Definition
 	// Held are the agents and workflows that are paused.
 	Held job.Holds
 	// Secret is makegood.SecretBytes random bytes, for a job that has none.

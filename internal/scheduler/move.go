@@ -23,6 +23,8 @@ type moved struct {
 	commands []job.Command
 	values   *values
 	known    *knowledge
+	// other is the definition that the job may be moved to; nil: nobody asks for that.
+	other *workflowfile.Compiled
 	// entries are what the events add to the job's history.
 	entries []job.Entry
 	// held are the agents and workflows that are paused.
@@ -104,7 +106,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if interrupted || s.poked(events) {
 		events = append([]job.Event{job.Interrupted{Incarnation: s.config.Incarnation}}, events...)
 	}
-	m.commands = pending(compiled.Workflow, m.job, events, s.now())
+	m.commands = pending(m.compiled.Workflow, m.job, events, s.now())
 	return m, nil
 }
 
@@ -142,6 +144,7 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		if v.Kind == machine.Applied {
 			applied = true
 			change.Job = next
+			m.follow(next)
 			m.entries = append(m.entries, v.Entries...)
 		}
 		return v, nil
@@ -177,6 +180,13 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}
+		if v.Definition != "" {
+			if err := m.offer(ctx, s, &facts, v.Definition); err != nil {
+				return next, v, err
+			}
+			continue
+		}
+		m.values.compiled = m.definitionOf(next)
 		if err := s.findOut(ctx, m, j, v.Asks); err != nil {
 			return next, v, err
 		}

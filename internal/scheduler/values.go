@@ -45,6 +45,12 @@ func (v *values) spill(j job.Job, e job.Event) job.Event {
 	case job.StepCompleted:
 		said.Output = v.spillSaid(j, said.Place, said.Output)
 		return said
+	case job.Requested:
+		if in := said.Input; in != nil && len(in.Inline) > makegood.MaxInlineBytes {
+			kept := v.keep(v.inputKey(in.Inline), in.Inline)
+			said.Input = &kept
+		}
+		return said
 	case job.Settled:
 		said.Output = v.spillSaid(j, said.Place, said.Output)
 		return said

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/store"
 
@@ -214,6 +215,10 @@ func (d *decoder) tail(f *field) bool {
 		j.NextRoundAt = f.time(d.epoch)
 	case jobHistoryCount:
 		j.History.Count = f.int()
+	case jobGone:
+		j.Gone = f.int()
+	case jobTimeout:
+		j.Timeout = makegood.Duration(f.int())
 	case jobPausedToo:
 		j.PausedToo = f.flag()
 	default:

@@ -105,6 +105,8 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.int(jobHistoryCount, j.History.Count)
 	e.text(jobHistoryHead, j.History.Head)
 	e.text(jobHistoryFirsts, j.History.Firsts)
+	e.int(jobGone, j.Gone)
+	e.int(jobTimeout, int(j.Timeout))
 	e.text(jobHeldBy, j.HeldBy)
 	e.text(jobHeldReason, j.HeldReason)
 	e.flag(jobPausedToo, j.PausedToo)

@@ -46,6 +46,8 @@ const (
 	jobHistoryCount  = 42
 	jobHistoryHead   = 43
 	jobHistoryFirsts = 44
+	jobGone          = 50
+	jobTimeout       = 51
 	jobHeldBy        = 55
 	jobHeldReason    = 56
 	jobPausedToo     = 57

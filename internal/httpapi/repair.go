@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/scheduler"
+)
+
+// maxDefinition is how long the name of a definition may be, in bytes: a hash, or "current".
+const maxDefinition = 128
+
+// resubmission reads what a resubmit asks for.
+func resubmission(r *http.Request) (Resubmission, job.Requested, error) {
+	var asking Resubmission
+	if err := decode(r, &asking); err != nil {
+		return asking, job.Requested{}, err
+	}
+	event := job.Requested{Verb: makegood.Resubmit, Definition: asking.Definition}
+	if len(asking.Definition) > maxDefinition {
+		return asking, event, bad("definition has %d bytes: want a hash, or %s", len(asking.Definition), job.CurrentDefinition)
+	}
+	if len(asking.Input) > makegood.MaxPayloadBytes {
+		return asking, event, newProblem(http.StatusRequestEntityTooLarge, "input has %d bytes, the limit is %d", len(asking.Input), makegood.MaxPayloadBytes)
+	}
+	input, err := scheduler.CheckInput(asking.Input)
+	if err != nil {
+		return asking, event, err
+	}
+	event.Input = input
+	return asking, event, nil
+}
+
+// resubmit asks for a job to go on.
+func (a *api) resubmit(r *http.Request) (answer, error) {
+	asking, event, err := resubmission(r)
+	if err != nil {
+		return answer{}, err
+	}
+	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, event)
+}
+
+// plan says what a resubmit would do.
+func (a *api) plan(r *http.Request) (answer, error) {
+	asking, event, err := resubmission(r)
+	if err != nil {
+		return answer{}, err
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return answer{}, err
+	}
+	if err := checkRequest(asking.Request); err != nil {
+		return answer{}, err
+	}
+	if asking.Request != "" {
+		event.Request = string(event.Verb) + ":" + asking.Request
+	}
+	plan, verdict, err := a.Backend.Plan(r.Context(), id, event)
+	switch {
+	case err != nil:
+		return answer{}, a.orDamaged(r, id, err)
+	case verdict.Kind == machine.Refused:
+		return answer{}, refusal(event.Verb, id, verdict)
+	}
+	return ok(plan)
+}
+
+// edit asks for another timeout.
+func (a *api) edit(r *http.Request) (answer, error) {
+	var asking Edition
+	if err := decode(r, &asking); err != nil {
+		return answer{}, err
+	}
+	if asking.Timeout == "" {
+		return answer{}, bad("timeout is missing")
+	}
+	timeout, err := makegood.ParseTimeout(asking.Timeout)
+	if err != nil {
+		return answer{}, bad("timeout: %v", err)
+	}
+	return a.ask(r, Asking{Reason: asking.Reason, Request: asking.Request}, job.Requested{Verb: makegood.Edit, Timeout: timeout})
+}
+
+// refusal is the answer to a request that is not granted.
+func refusal(verb makegood.Verb, id string, v machine.Verdict) error {
+	p := newProblem(http.StatusConflict, "%s of job %s is refused: %s", verb, id, v.Reason)
+	p.body.Job, p.body.Reason = id, v.Reason
+	return p
+}

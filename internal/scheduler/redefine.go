@@ -1,0 +1,112 @@
+package scheduler
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
+)
+
+// Plan says what a resubmit would do to a job, and changes nothing. Its verdict is machine.Applied where it would be granted.
+func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error) {
+	j, err := s.config.Jobs.Load(ctx, id)
+	if errors.Is(err, store.ErrNewer) {
+		return makegood.Plan{}, machine.Verdict{}, errNewerJob
+	}
+	if err != nil {
+		return makegood.Plan{}, machine.Verdict{}, fmt.Errorf("load job %s: %w", id, err)
+	}
+	compiled, err := s.definition(ctx, j.Definition)
+	if err != nil {
+		return makegood.Plan{}, machine.Verdict{}, fmt.Errorf("definition %s of job %s: %w", j.Definition, id, err)
+	}
+	var facts machine.Facts
+	plan, v := machine.Plan(compiled.Workflow, j, r, facts)
+	if v.Definition == "" {
+		return plan, v, nil
+	}
+	if facts.Definition, _, err = s.offered(ctx, j.Workflow, v.Definition); err != nil {
+		return plan, v, err
+	}
+	plan, v = machine.Plan(compiled.Workflow, j, r, facts)
+	return plan, v, nil
+}
+
+// offer finds the definition that a job may be moved to, as a fact.
+func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, name string) (err error) {
+	facts.Definition, m.other, err = s.offered(ctx, m.loaded.Workflow, name)
+	return err
+}
+
+// offered returns the definition of a hash, or the one that is current for a workflow, as a fact. That no job can be moved to
+// it is a fact, too; any error is not, and the same may be asked again.
+func (s *Scheduler) offered(ctx context.Context, workflow, name string) (*machine.Definition, *workflowfile.Compiled, error) {
+	none := func(format string, args ...any) (*machine.Definition, *workflowfile.Compiled, error) {
+		return &machine.Definition{Err: fmt.Sprintf(format, args...)}, nil, nil
+	}
+	hash := name
+	if name == job.CurrentDefinition {
+		current, err := s.config.Definitions.CurrentDefinition(ctx, workflow)
+		if errors.Is(err, store.ErrNotFound) {
+			return none("there is no current definition of %s", workflow)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("current definition of %s: %w", workflow, err)
+		}
+		hash = current
+	}
+	compiled, err := s.definition(ctx, hash)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return none("there is no definition %.80q; the hash of one is what get shows as its definition", hash)
+	case errors.Is(err, workflowfile.ErrInvalid):
+		return none("definition %s: %v", hash, err)
+	case err != nil:
+		return nil, nil, fmt.Errorf("definition %s: %w", hash, err)
+	}
+	if err := errors.Join(compiled.CheckQueues(s.config.Agents), compiled.CheckAsked(s.config.Asked)); err != nil {
+		return none("definition %s: %v", hash, err)
+	}
+	return &machine.Definition{Hash: compiled.Hash, Workflow: compiled.Workflow}, compiled, nil
+}
+
+// definitionOf is the definition that a job has as it is decided so far.
+func (m *moved) definitionOf(j job.Job) *workflowfile.Compiled {
+	if m.other != nil && j.Definition == m.other.Hash {
+		return m.other
+	}
+	return m.compiled
+}
+
+// follow takes up the definition of a job that was moved to another one: whatever follows is decided and sent by it.
+func (m *moved) follow(j job.Job) {
+	if m.definitionOf(j) == m.compiled {
+		return
+	}
+	// What was evaluated so far may be of expressions that it has no more.
+	m.values.inputs = nil
+	m.compiled = m.definitionOf(j)
+	m.values.compiled = m.compiled
+}
+
+// CheckInput returns the input that a job gets by a resubmit, in its canonical form. ErrInvalid.
+func CheckInput(given json.RawMessage) (*job.Payload, error) {
+	if given == nil {
+		return nil, nil
+	}
+	input, err := canonical.JSON(given)
+	if err != nil {
+		return nil, fmt.Errorf("%w: input: %w", ErrInvalid, err)
+	}
+	if len(input) > makegood.MaxPayloadBytes {
+		return nil, fmt.Errorf("%w: input has %d bytes, the limit is %d", ErrInvalid, len(input), makegood.MaxPayloadBytes)
+	}
+	return &job.Payload{Inline: input, Bytes: len(input)}, nil
+}
