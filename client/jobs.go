@@ -40,7 +40,7 @@ type Jobs interface {
 	// giving it finished or in Error. Changes that follow closely upon each other may be seen as one.
 	Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, error]
 	// Ask asks for a verb, and returns the job as it is stored after it, without payloads. Asked for what is so already,
-	// it succeeds, and Existed is set. reason may be empty. Reschedule is asked for by the method of that name: here it is an
+	// it succeeds, and Existed is set. reason may be empty. Reschedule and Edit take more, and go by Request: here each is an
 	// *InvalidError.
 	Ask(ctx context.Context, id string, verb makegood.Verb, reason string) (makegood.Job, error)
 	// Reschedule moves the start of a job of which nothing has begun, and returns it as it is stored after that, without

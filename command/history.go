@@ -84,6 +84,18 @@ func entryText(e makegood.Entry) string {
 	if e.StartAt != nil {
 		parts = append(parts, "to start "+moment(e.StartAt))
 	}
+	if e.As != "" {
+		parts = append(parts, "as "+string(e.As))
+	}
+	if e.Definition != "" {
+		parts = append(parts, "definition "+e.Definition)
+	}
+	if e.Input {
+		parts = append(parts, "another input")
+	}
+	if e.Timeout != "" {
+		parts = append(parts, "timeout "+e.Timeout)
+	}
 	if e.Failure > 0 {
 		parts = append(parts, fmt.Sprintf("failure %d", e.Failure))
 	}

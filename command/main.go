@@ -95,6 +95,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newPutAway(quarantined()),
 		newPutAway(deadLetters()),
 		newReschedule(),
+		newEdit(),
 		newHeartbeat(),
 		newNew(),
 		newTemplate(agents),

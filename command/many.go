@@ -53,11 +53,16 @@ type asked struct {
 	byState bool
 	// show is the line that is printed of one job.
 	show func(job makegood.Job) string
+	// plan says what it would do to one job, where looking at it does not; nil: would says it.
+	plan func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error)
 }
 
 // askedOf is a verb of the table, which says what it would do in which state.
 func askedOf(verb makegood.Verb, one func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error)) asked {
-	return asked{string(verb), one, func(job makegood.Job) outcome { return wouldBe(verb, job) }, true, headline}
+	return asked{
+		name: string(verb), one: one, byState: true, show: headline,
+		would: func(job makegood.Job) outcome { return wouldBe(verb, job) },
+	}
 }
 
 func (o *manyOptions) flags(cmd *cobra.Command) {
@@ -120,6 +125,10 @@ func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
 	run := newManyRun(cmd, a.name, o.json, len(targets), pace)
 	if o.dryRun {
 		return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
+			if a.plan != nil {
+				plan, err := a.plan(ctx, c, t.id, o.request)
+				return planned(t.id, plan, err)
+			}
 			return a.foresee(ctx, c, t)
 		})
 	}
@@ -309,6 +318,8 @@ func (r *manyRun) print(o outcome) error {
 		return printJSON(r.stdout, o)
 	case o.Would != "":
 		fmt.Fprintf(r.stdout, "%s  %s: %s\n", o.Job, o.State, o.Would)
+	case o.Plan != nil:
+		printPlan(r.stdout, *o.Plan)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -17,15 +18,23 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// stockBankPost are the agents of docs/repair.md: the post knows no such address, and the account is closed when it is to be paid back.
+// stockBankPost are the agents of docs/repair.md: the post knows no such address, the account is closed when it is to be paid
+// back, and the courier takes parcel-4 and does not come back.
 func stockBankPost() []agent.Handler {
 	type nothing struct{}
 	ok := func(context.Context, nothing) (nothing, error) { return nothing{}, nil }
 	undone := func(context.Context, nothing, *nothing) error { return nil }
 	return []agent.Handler{
-		agent.New("stock", agent.Do("reserve", ok).Undo("release", undone)),
+		agent.New("stock", agent.Do("reserve", ok).Undo("release", undone), agent.Do("weigh", ok)),
 		agent.New("bank", agent.Do("charge", ok).Undo("refund", func(context.Context, nothing, *nothing) error {
 			return agent.Final(errors.New("the account is closed"))
+		})),
+		agent.New("courier", agent.Do("ship", func(ctx context.Context, _ nothing) (nothing, error) {
+			if agent.TaskOf(ctx).Job == "parcel-4" {
+				<-ctx.Done()
+				return nothing{}, context.Cause(ctx)
+			}
+			return nothing{}, nil
 		})),
 		agent.New("post", agent.Do("ship", func(context.Context, nothing) (nothing, error) {
 			return nothing{}, agent.Final(agent.NotApplied(errors.New("no such address")))
@@ -61,9 +70,14 @@ func shellWords(line string) (all []string) {
 func TestThePageOnRepair(t *testing.T) {
 	engine, err := embedded.Open(t.Context(), embedded.Config{Agents: stockBankPost()})
 	must(t, err)
-	c, err := workflowfile.Parse("order.yaml", []byte(docBlocks(t, "repair.md", "yaml")[0]))
-	must(t, err)
-	must(t, engine.Define(t.Context(), c))
+	workflows := docBlocks(t, "repair.md", "yaml")
+	define := func(source string) {
+		c, err := workflowfile.Parse("workflow.yaml", []byte(source))
+		must(t, err)
+		must(t, engine.Define(t.Context(), c))
+	}
+	define(workflows[0])
+	define(workflows[1])
 	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
@@ -74,10 +88,26 @@ func TestThePageOnRepair(t *testing.T) {
 		must(t, <-ran)
 		must(t, engine.Close())
 	})
-	_, _, err = engine.SubmitCurrent(t.Context(), "order", scheduler.Submission{ID: "order-17", Input: json.RawMessage("{}")})
-	must(t, err)
-	if code, out, stderr := ask(t, "watch", "order-17", "--addr", server.URL); code != codeOtherwise || !strings.Contains(out, string(makegood.Error)) {
-		t.Fatalf("watch: %d, %s%s", code, out, stderr)
+	submit := func(workflow, id string) {
+		_, _, err := engine.SubmitCurrent(t.Context(), workflow, scheduler.Submission{ID: id, Input: json.RawMessage("{}")})
+		must(t, err)
+	}
+	for id, workflow := range map[string]string{"order-17": "order", "parcel-3": "parcel"} {
+		submit(workflow, id)
+		if code, out, stderr := ask(t, "watch", id, "--addr", server.URL); code != codeOtherwise || !strings.Contains(out, string(makegood.Error)) {
+			t.Fatalf("watch: %d, %s%s", code, out, stderr)
+		}
+	}
+	define(workflows[2])
+	submit("parcel", "parcel-4")
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, out, _ := ask(t, "get", "parcel-4", "--addr", server.URL)
+		if strings.Contains(out, "ship     claimed") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody ships parcel-4: %s", out)
+		}
 	}
 	for _, block := range docBlocks(t, "repair.md", "console") {
 		out := ""

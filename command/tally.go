@@ -37,6 +37,8 @@ type outcome struct {
 	Reason string `json:"reason,omitempty"`
 	// Would is what the verb would do to it.
 	Would string `json:"would,omitempty"`
+	// Plan is what a resubmit would do to it.
+	Plan *makegood.Plan `json:"plan,omitempty"`
 	// State is the state that it is in after that.
 	State makegood.ProcessState `json:"processState,omitempty"`
 	// Line is that of the file which it stands on.

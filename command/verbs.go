@@ -174,7 +174,7 @@ func reasonKept(verb makegood.Verb) string {
 func newVerbs() []*cobra.Command {
 	return []*cobra.Command{
 		newVerb(makegood.Cancel, "Undo what was done, and end Cancelled"),
-		newVerb(makegood.Resubmit, "Go on from what failed, or start an undone job again"),
+		newResubmit(),
 		newVerb(makegood.UndoJob, "Undo what was done, and end Undone"),
 		newVerb(makegood.Pause, "Start nothing new; what runs runs on"),
 		newVerb(makegood.Resume, "Take a pause back"),

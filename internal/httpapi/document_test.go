@@ -287,8 +287,16 @@ func conversations() []conversation {
 			refused = "done"
 		}
 		at := func(id string) string { return "/api/jobs/" + id + "/" + string(verb) }
-		if verb == makegood.Reschedule {
+		switch verb {
+		case makegood.Reschedule:
 			all = append(all, rescheduling(route, at)...)
+			continue
+		case makegood.Edit:
+			all = append(all, editing(route, at)...)
+			continue
+		case makegood.Resubmit:
+			all = append(all, resubmitting(route, at)...)
+			all = append(all, resubmitting("/api/jobs/{id}/plan", func(id string) string { return "/api/jobs/" + id + "/plan" })...)
 			continue
 		}
 		all = append(all,

@@ -29,7 +29,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 		belongs["POST /api/jobs/there/steps/charge/"+verb] = httpapi.Operate
 		belongs["POST /api/completions/"+verb] = httpapi.Complete
 	}
-	belongs["POST /api/jobs/there/steps/charge/settle"] = httpapi.Operate
+	belongs["POST /api/jobs/there/steps/charge/settle"], belongs["POST /api/jobs/there/plan"] = httpapi.Operate, httpapi.Operate
 	for _, verb := range makegood.Verbs() {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate
 	}

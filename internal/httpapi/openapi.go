@@ -74,8 +74,8 @@ func (d drawing) operation(r route) object {
 		o["parameters"] = parameters
 	}
 	if r.body != nil {
-		o["requestBody"] = object{"content": d.content(r.body), "required": r.limit > 0}
-		if r.limit == 0 {
+		o["requestBody"] = object{"content": d.content(r.body), "required": r.limit > 0 && !r.optional}
+		if r.limit == 0 || r.optional {
 			o["requestBody"].(object)["description"] = "Need not be there where there is nothing to say; then it needs no Content-Type either."
 		}
 	}

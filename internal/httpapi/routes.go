@@ -94,6 +94,8 @@ type route struct {
 	body any
 	// limit is how large a body may be that carries more than words, in bytes. Zero: maxOverhead.
 	limit int64
+	// optional: its body need not be there, though it may carry more than words.
+	optional bool
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
 	handle  func(a *api, r *http.Request) (answer, error)
@@ -102,7 +104,7 @@ type route struct {
 // mayBeEmpty reports whether a request says nothing, where there need be nothing to say. It need not be declared as JSON
 // then: nothing is read of it, and a page of another origin is kept out by what its browser says of it.
 func (r route) mayBeEmpty(req *http.Request) bool {
-	return r.limit == 0 && req.ContentLength == 0 && req.Header.Get("Content-Type") == ""
+	return (r.limit == 0 || r.optional) && req.ContentLength == 0 && req.Header.Get("Content-Type") == ""
 }
 
 // parameter is a parameter in the query.
@@ -196,7 +198,7 @@ func routes() []route {
 		}
 		switch verb {
 		case makegood.Resubmit:
-			asks.body, asks.limit, asks.handle = Resubmission{}, maxBody, (*api).resubmit
+			asks.body, asks.limit, asks.optional, asks.handle = Resubmission{}, maxBody, true, (*api).resubmit
 			asks.summary += " definition: the hash of a definition that is known here, or current; what is done or under way must be there unchanged. input: its input from then on; refused while an attempt is out or waits."
 		case makegood.Edit:
 			asks.body, asks.handle = Edition{}, (*api).edit
@@ -214,7 +216,7 @@ func routes() []route {
 // planRoute is that of what a resubmit would do.
 func planRoute() route {
 	return route{
-		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, handle: (*api).plan,
+		method: "POST", path: "/api/jobs/{id}/plan", name: "plan", door: Operate, body: Resubmission{}, limit: maxBody, optional: true, handle: (*api).plan,
 		summary: "Say what a resubmit with this definition and input would do: what becomes of each step, and in what the definitions differ. Nothing is changed. Refused where the resubmit would be (409, with the same reason).",
 		answers: posted(map[int]any{http.StatusOK: makegood.Plan{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
 	}

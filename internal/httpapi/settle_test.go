@@ -26,3 +26,44 @@ func settlements() (all []conversation) {
 	post("held/steps/charge", `{"as":"done","output":"`+strings.Repeat("x", 2*makegood.MaxPayloadBytes)+`"}`, "", 413)
 	return all
 }
+
+// resubmitting are the conversations about jobs that go on, and about what that would do.
+func resubmitting(route string, at func(id string) string) (all []conversation) {
+	post := func(id, body, header string, status int) {
+		all = append(all, conversation{"POST", route, at(id), body, header, status})
+	}
+	post("failed", `{"definition":"none"}`, "", 409)
+	post("failed", `{"definition":"`+strings.Repeat("x", 129)+`"}`, "", 400)
+	post("failed", `{"input":{"a":1,"a":2}}`, "", 400)
+	post("failed", `{"definition":"current","input":{"reserve":"fail"},"reason":"why not","request":"r1"}`, "", 200)
+	post("failed", `{"request":"r1"}`, "", 200)
+	post("done", ``, "", 409)
+	post("done", ``, "Content-Type: ", 409)
+	post("nobody", `{}`, "", 404)
+	post("held", `{"why":1}`, "", 400)
+	post("held", `{"request":"two words"}`, "", 400)
+	post("held", `{}`, "Content-Type: text/plain", 415)
+	post("held", `{}`, "Sec-Fetch-Site: cross-site", 403)
+	post("held", `{"input":"`+strings.Repeat("x", 2*makegood.MaxPayloadBytes)+`"}`, "", 413)
+	return all
+}
+
+// editing are the conversations about the timeout of a job.
+func editing(route string, at func(id string) string) (all []conversation) {
+	post := func(id, body, header string, status int) {
+		all = append(all, conversation{"POST", route, at(id), body, header, status})
+	}
+	const body = `{"timeout":"9h","reason":"it is slow","request":"r1"}`
+	post("held", body, "", 200)
+	post("held", body, "", 200)
+	post("done", body, "", 409)
+	post("nobody", body, "", 404)
+	post("held", `{}`, "", 400)
+	post("held", ``, "", 400)
+	post("held", `{"timeout":"soon"}`, "", 400)
+	post("held", `{"timeout":"400d"}`, "", 400)
+	post("held", body, "Content-Type: text/plain", 415)
+	post("held", body, "Sec-Fetch-Site: cross-site", 403)
+	post("held", `{"timeout":"`+strings.Repeat("x", 2*makegood.MaxPayloadBytes)+`"}`, "", 413)
+	return all
+}

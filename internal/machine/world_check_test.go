@@ -53,7 +53,7 @@ func (x *world) check(before job.Job) {
 			x.checkUndone(x.w.Steps[i], s)
 		}
 	}
-	if failures != j.FailureCount {
+	if failures > j.FailureCount || failures < j.FailureCount && len(x.definitions) == 0 {
 		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
 	}
 	x.checkRounds()

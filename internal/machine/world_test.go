@@ -47,6 +47,9 @@ type world struct {
 	nested  bool
 	// harmless are the steps of which nothing has an effect, unless it is said that it succeeded.
 	harmless map[string]bool
+	// definitions are those that the job may be moved to, by their hash.
+	definitions map[string]makegood.Workflow
+	first       makegood.Workflow
 }
 
 func drawWorkflow(t *rapid.T) makegood.Workflow {
@@ -97,8 +100,9 @@ func newWorld(t *rapid.T) *world {
 		t: t, w: drawWorkflow(t), now: time.UnixMilli(1_000_000).UTC(),
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, over: map[string]bool{}, dead: map[string]bool{},
 		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
-		harmless: map[string]bool{},
+		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{},
 	}
+	x.first = x.w
 	x.period = time.Duration(rapid.IntRange(0, 1).Draw(t, "period")) * time.Minute
 	for _, s := range x.w.Steps {
 		x.skip[s.Name] = rapid.IntRange(0, 4).Draw(t, "skip") == 0
@@ -123,7 +127,7 @@ func newWorld(t *rapid.T) *world {
 	for {
 		j, v := machine.Submit(x.w, submission, facts, x.now)
 		if v.Kind == machine.Wanting {
-			x.values(&facts, v.Wants)
+			x.values(x.w, &facts, v.Wants)
 			continue
 		}
 		j.Rev = 1
@@ -144,7 +148,7 @@ func (x *world) facts(found map[machine.Ask]job.Found) machine.Facts {
 	}
 }
 
-func (x *world) values(facts *machine.Facts, wants []machine.Want) {
+func (x *world) values(of makegood.Workflow, facts *machine.Facts, wants []machine.Want) {
 	values := maps.Clone(facts.Values)
 	if values == nil {
 		values = map[machine.Want]machine.Fact{}
@@ -154,7 +158,7 @@ func (x *world) values(facts *machine.Facts, wants []machine.Want) {
 			x.t.Fatalf("fact %v was wanted twice", w)
 		}
 		values[w] = machine.Fact{Run: w.Undo || !x.skip[w.Step], Err: x.bad[w]}
-		if makegood.WaitsByItself(machine.AgentOf(x.w, w.Step, w.Undo)) {
+		if makegood.WaitsByItself(machine.AgentOf(of, w.Step, w.Undo)) {
 			values[w] = x.untilOf(values[w])
 		}
 	}
@@ -228,12 +232,16 @@ func (x *world) decide(j job.Job, e job.Event, facts machine.Facts) (next job.Jo
 	run := x.run
 	for range 10 * (len(x.w.Steps) + 1) {
 		before := j.Clone()
-		next, v = machine.Apply(x.w, j, e, facts, x.now)
+		next, v = machine.Apply(x.of(j), j, e, facts, x.now)
 		if !reflect.DeepEqual(before, j) {
 			x.t.Fatalf("Apply(%T) changed the job that it was given", e)
 		}
 		if v.Kind != machine.Wanting {
 			return next, v, true
+		}
+		if v.Definition != "" {
+			facts.Definition = &machine.Definition{Hash: v.Definition, Workflow: x.definitions[v.Definition]}
+			continue
 		}
 		afresh := false
 		for i, a := range v.Asks {
@@ -254,7 +262,7 @@ func (x *world) decide(j job.Job, e job.Event, facts machine.Facts) (next job.Jo
 		if afresh {
 			return next, v, false
 		}
-		x.values(&facts, v.Wants)
+		x.values(x.of(next), &facts, v.Wants)
 	}
 	x.t.Fatalf("%#v: there is no end to what the core wants to know: %+v", e, v)
 	return next, v, false
@@ -334,6 +342,9 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 
 func (x *world) save(j job.Job, e job.Event, found map[machine.Ask]job.Found) {
 	stored := x.job
+	if j.Definition != stored.Definition {
+		x.redefined(stored, j)
+	}
 	x.job = j.Clone()
 	x.job.Rev = stored.Rev + 1
 	if x.job.Round > stored.Round {
@@ -377,6 +388,9 @@ func (x *world) close() {
 		return
 	}
 	c := rapid.SampledFrom(x.closings).Draw(x.t, "close")
+	if _, there := x.job.Step(c.Step); !there {
+		return // Its step is gone, and so its attempt has ended.
+	}
 	found, err := x.ask(machine.Ask{Kind: machine.AskClose, Step: c.Step, Attempt: c.Attempt, Undo: c.Undo, Mark: c.Mark})
 	if err == nil {
 		x.answers = append(x.answers, job.AttemptClosed{Step: c.Step, Attempt: c.Attempt, Found: found, Asked: c.Asked})
@@ -408,8 +422,13 @@ func (x *world) drawEvent() (job.Event, bool) {
 		x.requests++
 		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
 		e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
-		if verb == makegood.Reschedule {
+		switch verb {
+		case makegood.Reschedule:
 			e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(x.t, "startAt")) * time.Second)
+		case makegood.Resubmit:
+			x.drawRedefinition(&e)
+		case makegood.Edit:
+			e.Timeout = makegood.Duration(rapid.IntRange(-1, 100).Draw(x.t, "timeout")) * makegood.Second
 		}
 		return e, true
 	case 9, 10, 11:

@@ -1,0 +1,148 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// newResubmit makes the verb that lets a job go on, perhaps by another definition or with another input.
+func newResubmit() *cobra.Command {
+	const short = "Go on from what failed, or start an undone job again"
+	var o manyOptions
+	var reason, definition, input string
+	cmd := &cobra.Command{
+		Use:   "resubmit ID...",
+		Short: short,
+		Long: short + `.
+
+With --definition the job is moved to another definition of its workflow first. What is done, skipped, waiting or under way
+must be there unchanged, and so must an undo that has begun; what has failed or has not begun may be another, be missing or be
+new. With --input it has another input from then on; steps that are done have seen the one before. --dry-run shows what
+would become of each step.
+
+` + grantedIn(makegood.Resubmit) + manyHelp,
+		Example: `  makegood resubmit order-17 --reason 'the bank is back'
+  makegood resubmit order-17 --definition current --dry-run
+  makegood resubmit --state Error --workflow order --definition current --yes
+  makegood resubmit order-17 --input @order.json --stack shop-prod`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := client.Request{Verb: makegood.Resubmit, Reason: reason, Definition: definition}
+			if cmd.Flags().Changed("input") {
+				value, err := readInput(cmd, args, input)
+				if err != nil {
+					return exit(codeUsage, err)
+				}
+				r.Input = value
+			}
+			asks := askedOf(makegood.Resubmit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+				r := r
+				r.Name = request
+				return c.Request(ctx, id, r)
+			})
+			if r.Definition != "" || r.Input != nil {
+				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
+					r := r
+					r.Name = request
+					return c.Plan(ctx, id, r)
+				}
+			}
+			return o.do(cmd, args, asks)
+		},
+	}
+	o.flags(cmd)
+	o.askedBy(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.Resubmit))
+	flags.StringVar(&definition, "definition", "", "move it to this `definition` first: current, or a hash")
+	flags.StringVar(&input, "input", "", "give it another input first: `JSON`, @FILE, or - for standard input")
+	return cmd
+}
+
+// readInput reads the input that a flag names.
+func readInput(cmd *cobra.Command, args []string, input string) (json.RawMessage, error) {
+	if input == "-" && len(args) == 1 && args[0] == "-" {
+		return nil, errors.New("--input and the ids are both to be read from standard input")
+	}
+	return readJSON("--input", cmd.InOrStdin(), input)
+}
+
+// planned is what a plan says of a job, beside others.
+func planned(id string, plan makegood.Plan, err error) outcome {
+	switch {
+	case err != nil:
+		return outcomeOf(id, makegood.Job{}, err)
+	case plan.Existed:
+		return outcome{Job: id, Outcome: duplicate, Plan: &plan}
+	}
+	return outcome{Job: id, Outcome: granted, Plan: &plan}
+}
+
+// printPlan shows what would become of each step.
+func printPlan(w io.Writer, plan makegood.Plan) {
+	fmt.Fprintf(w, "%s  %s", plan.Job, plan.Effect)
+	if plan.To != plan.From {
+		fmt.Fprintf(w, ", by definition %.12s in place of %.12s", plan.To, plan.From)
+	}
+	if plan.Input {
+		fmt.Fprint(w, ", with another input")
+	}
+	fmt.Fprintln(w)
+	width := 0
+	for _, s := range plan.Steps {
+		width = max(width, len(s.Name))
+	}
+	for _, s := range plan.Steps {
+		line := fmt.Sprintf("  %-*s  %-5s  %s", width, s.Name, s.Fate, s.State)
+		if s.Undo != "" {
+			line += ", undo " + string(s.Undo)
+		}
+		if len(s.Differs) > 0 {
+			line += "; differs in " + strings.Join(s.Differs, ", ")
+		}
+		fmt.Fprintln(w, line)
+	}
+}
+
+// newEdit makes the verb that gives a job another timeout.
+func newEdit() *cobra.Command {
+	const short = "Give a job another timeout"
+	var o manyOptions
+	var timeout, reason string
+	cmd := &cobra.Command{
+		Use:   "edit ID... --timeout D",
+		Short: short,
+		Long: short + `: it may go forward that long from now on, or from its start if that is ahead, and, if it is in Error, from
+when it is resubmitted; also in later rounds, and under another definition. From ` + makegood.TimeoutText(makegood.Duration(makegood.MinTimeout)) + ` to ` + makegood.TimeoutText(makegood.Duration(makegood.MaxJobTimeout)) + `; none: as long as it takes.
+
+` + grantedIn(makegood.Edit) + manyHelp,
+		Example: `  makegood edit order-17 --timeout 2h --reason 'the bank is slow today'
+  makegood edit order-17 --timeout none
+  makegood edit --state Processing --workflow order --timeout 3d --dry-run --stack shop-prod`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if timeout == "" {
+				return exit(codeUsage, errors.New("--timeout is missing: how long it may go forward, or none"))
+			}
+			d, err := makegood.ParseTimeout(timeout)
+			if err != nil {
+				return exit(codeUsage, fmt.Errorf("--timeout: %w", err))
+			}
+			return o.do(cmd, args, askedOf(makegood.Edit, func(ctx context.Context, c *client.Client, id, request string) (makegood.Job, error) {
+				return c.Request(ctx, id, client.Request{Verb: makegood.Edit, Timeout: d, Reason: reason, Name: request})
+			}))
+		},
+	}
+	o.flags(cmd)
+	o.askedBy(cmd)
+	cmd.Flags().StringVar(&timeout, "timeout", "", "how `long` it may go forward, such as 90m or 3d, or none")
+	cmd.Flags().StringVar(&reason, "reason", "", "`why`; "+reasonKept(makegood.Edit))
+	return cmd
+}

@@ -1,0 +1,93 @@
+package machine_test
+
+import (
+	"fmt"
+	"slices"
+
+	"pgregory.net/rapid"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// drawRedefinition lets a resubmit move the job to another definition, or give it another input. The definition is the job's
+// own, of which something was changed: whether it may be is the core's to say.
+func (x *world) drawRedefinition(e *job.Requested) {
+	if rapid.IntRange(0, 3).Draw(x.t, "input") == 0 {
+		e.Input = &job.Payload{Inline: []byte("2"), Bytes: 1}
+	}
+	if rapid.Bool().Draw(x.t, "same definition") {
+		return
+	}
+	w := x.w
+	w.Steps = slices.Clone(w.Steps)
+	for i := range w.Steps {
+		x.drawChange(&w.Steps[i])
+	}
+	switch gone := rapid.IntRange(0, 2*len(w.Steps)).Draw(x.t, "gone"); {
+	case gone < len(w.Steps) && len(w.Steps) > 1:
+		name := w.Steps[gone].Name
+		w.Steps = slices.Delete(w.Steps, gone, gone+1)
+		for i := range w.Steps {
+			w.Steps[i].Needs = slices.DeleteFunc(slices.Clone(w.Steps[i].Needs), func(n string) bool { return n == name })
+		}
+	case len(w.Steps) < 8:
+		fresh := makegood.Step{Name: fmt.Sprintf("n%d", len(x.definitions)), Agent: "a", Needs: []string{w.Steps[0].Name}, Undo: &makegood.Undo{Action: "u"}}
+		w.Steps = append(w.Steps, fresh)
+	}
+	if rapid.Bool().Draw(x.t, "another order") {
+		slices.Reverse(w.Steps)
+	}
+	e.Definition = fmt.Sprintf("d%d", len(x.definitions)+1)
+	x.definitions[e.Definition] = w.WithDefaults()
+}
+
+// of is the definition that a job has.
+func (x *world) of(j job.Job) makegood.Workflow {
+	if w, ok := x.definitions[j.Definition]; ok {
+		return w
+	}
+	return x.first
+}
+
+// drawChange changes something of a step, or nothing.
+func (x *world) drawChange(s *makegood.Step) {
+	switch rapid.IntRange(0, 6).Draw(x.t, "change") {
+	case 0:
+		s.Timeout += makegood.Second
+	case 1:
+		if s.Agent == "a" {
+			s.Agent = "b"
+		}
+	case 2:
+		if s.CanUndo() {
+			undo := *s.Undo
+			undo.Action, s.Undo = "v", &undo
+		}
+	case 3:
+		s.Undo = nil
+	}
+}
+
+// redefined: what was begun is there, and as it was.
+func (x *world) redefined(before, after job.Job) {
+	to := x.definitions[after.Definition]
+	old := x.w
+	x.w = to
+	if after.Round > before.Round {
+		return
+	}
+	for i, s := range before.Steps {
+		at := slices.IndexFunc(to.Steps, func(d makegood.Step) bool { return d.Name == s.Name })
+		begun := s.Forward.State != job.NotStarted && s.Forward.State != job.Failed && s.Forward.State != job.Withdrawn
+		switch {
+		case at < 0 && (begun || x.maybe[s.Name]):
+			x.t.Fatalf("step %s is gone, and was %+v", s.Name, s.Forward)
+		case at < 0:
+		case begun && (to.Steps[at].Agent != old.Steps[i].Agent || to.Steps[at].Timeout != old.Steps[i].Timeout):
+			x.t.Fatalf("step %s is %q, and is described as %+v now, as %+v before", s.Name, s.Forward.State, to.Steps[at], old.Steps[i])
+		case s.Undo.State == job.Done && old.Steps[i].CanUndo() && (!to.Steps[at].CanUndo() || to.Steps[at].Undo.Action != old.Steps[i].Undo.Action):
+			x.t.Fatalf("the undo of step %s is done, and is described as %+v now, as %+v before", s.Name, to.Steps[at].Undo, old.Steps[i].Undo)
+		}
+	}
+}
