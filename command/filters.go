@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -20,6 +21,8 @@ type filterFlags struct {
 	texts    map[string]*string
 	switches map[string]*bool
 	labels   []string
+	// renamed are the names of flags that are not those of their parameters.
+	renamed map[string]string
 }
 
 // add gives a verb these flags. What is said of a workflow is completed by what o asks.
@@ -28,17 +31,20 @@ func (f *filterFlags) add(cmd *cobra.Command, o *remote) {
 	for _, p := range filter.Parameters() {
 		switch p.Kind {
 		case filter.Switch:
-			f.switches[p.Name] = cmd.Flags().Bool(p.Name, false, p.Says)
+			f.switches[p.Name] = cmd.Flags().Bool(f.flag(p), false, p.Says)
 		case filter.Label:
-			cmd.Flags().StringArrayVar(&f.labels, p.Name, nil, usage(p))
+			cmd.Flags().StringArrayVar(&f.labels, f.flag(p), nil, usage(p))
 		case filter.Time, filter.Duration, filter.Text:
-			f.texts[p.Name] = cmd.Flags().String(p.Name, "", usage(p))
+			f.texts[p.Name] = cmd.Flags().String(f.flag(p), "", usage(p))
 		}
 	}
 	cmd.MarkFlagsMutuallyExclusive("paused", "state")
 	completeFlag(cmd, "state", completeStates)
 	completeFlag(cmd, "workflow", completeWorkflows(o))
 }
+
+// flag is the name of the flag of a parameter: its own, unless the verb needs that for something else.
+func (f *filterFlags) flag(p filter.Parameter) string { return cmp.Or(f.renamed[p.Name], p.Name) }
 
 // usage says what a flag means. The word in quotes is what help shows as its value.
 func usage(p filter.Parameter) string {
@@ -58,8 +64,8 @@ func usage(p filter.Parameter) string {
 // given returns the first of these flags that is given; empty: none.
 func (f *filterFlags) given(cmd *cobra.Command) string {
 	for _, p := range filter.Parameters() {
-		if cmd.Flags().Changed(p.Name) {
-			return "--" + p.Name
+		if name := f.flag(p); cmd.Flags().Changed(name) {
+			return "--" + name
 		}
 	}
 	return ""
@@ -73,7 +79,7 @@ func (f *filterFlags) read() (client.Filter, error) {
 		if text := f.texts[p.Name]; text != nil && *text != "" {
 			value := readAs(p, *text, now)
 			if p.Values != nil && !slices.Contains(p.Values, value) {
-				return client.Filter{}, fmt.Errorf("--%s %s: want one of %v", p.Name, value, p.Values)
+				return client.Filter{}, fmt.Errorf("--%s %s: want one of %v", f.flag(p), value, p.Values)
 			}
 			values.Set(p.Name, value)
 		}

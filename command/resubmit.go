@@ -27,7 +27,7 @@ func newResubmit() *cobra.Command {
 With --definition the job is moved to another definition of its workflow first. What is done, skipped, waiting or under way
 must be there unchanged, and so must an undo that has begun; what has failed or has not begun may be another, be missing or be
 new. With --input it has another input from then on; steps that are done have seen the one before. --dry-run shows what
-would become of each step.
+would become become of each step. Of the filters of list, --definition is called --from here.
 
 ` + grantedIn(makegood.Resubmit) + manyHelp,
 		Example: `  makegood resubmit order-17 --reason 'the bank is back'
@@ -58,6 +58,8 @@ would become of each step.
 			return o.do(cmd, args, asks)
 		},
 	}
+	// Here --definition says where the job is to go; --from finds those that have one.
+	o.filter.renamed = map[string]string{"definition": "from"}
 	o.flags(cmd)
 	o.askedBy(cmd)
 	flags := cmd.Flags()
