@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"

@@ -319,27 +319,6 @@ func conversations() []conversation {
 	return all
 }
 
-// rescheduling are the conversations about the start of a job.
-func rescheduling(route string, at func(id string) string) []conversation {
-	const body = `{"startAt":"2999-01-01T00:00:00Z","request":"r1"}`
-	soon := `{"startAt":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`
-	large := `{"request":"` + strings.Repeat("x", 2*makegood.MaxPayloadBytes) + `"}`
-	return []conversation{
-		{"POST", route, at("later"), soon, "", 200},
-		{"POST", route, at("later"), soon, "", 200},
-		{"POST", route, at("later"), body, "", 409},
-		{"POST", route, at("held"), soon, "", 409},
-		{"POST", route, at("nobody"), soon, "", 404},
-		{"POST", route, at("later"), `{}`, "", 400},
-		{"POST", route, at("later"), ``, "", 400},
-		{"POST", route, at("later"), `{"startAt":"soon"}`, "", 400},
-		{"POST", route, at("later"), `{"why":1}`, "", 400},
-		{"POST", route, at("later"), soon, "Content-Type: text/plain", 415},
-		{"POST", route, at("later"), soon, "Sec-Fetch-Site: cross-site", 403},
-		{"POST", route, at("later"), large, "", 413},
-	}
-}
-
 // completions are the conversations about steps that wait. TOKEN(job) stands for the completion token of the job's step sign.
 func completions() (all []conversation) {
 	large := `{"output":"` + strings.Repeat("x", 2*makegood.MaxPayloadBytes) + `"}`

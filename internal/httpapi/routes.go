@@ -189,11 +189,17 @@ func routes() []route {
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
 	all = append(all, planRoute())
+	return append(all, verbRoutes()...)
+}
+
+// verbRoutes are those of the verbs that the table has.
+func verbRoutes() (all []route) {
+	job, none := Requested{}, Problem{}
 	for _, verb := range makegood.Verbs() {
 		asks := route{
 			method: "POST", path: "/api/jobs/{id}/" + string(verb), name: string(verb), door: Operate, body: Asking{},
 			summary: verbSummary(verb),
-			answers: posted(map[int]any{http.StatusOK: Requested{}, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+			answers: posted(map[int]any{http.StatusOK: job, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 			handle:  func(a *api, r *http.Request) (answer, error) { return a.askFor(r, verb) },
 		}
 		switch verb {

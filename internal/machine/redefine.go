@@ -2,8 +2,9 @@ package machine
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 	"slices"
 	"strings"
 
@@ -178,16 +179,28 @@ func undoDiffers(a, b makegood.Step) []string {
 
 // differing names the fields in which two values of a struct differ, as JSON has them.
 func differing[T any](a, b T, prefix string) (names []string) {
-	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := range va.NumField() {
-		x, y := va.Field(i), vb.Field(i)
-		empty := x.Kind() == reflect.Slice && x.Len() == 0 && y.Len() == 0
-		if !empty && !reflect.DeepEqual(x.Interface(), y.Interface()) {
-			name, _, _ := strings.Cut(va.Type().Field(i).Tag.Get("json"), ",")
+	x, y := fieldsOf(a), fieldsOf(b)
+	all := maps.Clone(x)
+	maps.Copy(all, y)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if string(x[name]) != string(y[name]) {
 			names = append(names, prefix+name)
 		}
 	}
 	return names
+}
+
+// fieldsOf are the fields of a part of a definition, as JSON has them.
+func fieldsOf(part any) map[string]json.RawMessage {
+	text, err := json.Marshal(part)
+	var fields map[string]json.RawMessage
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("machine: a part of a definition that is no JSON: %v", err))
+	}
+	return fields
 }
 
 // moveTo gives the job another definition. Its steps are those of the definition, in its order; what is known of them stays,
@@ -226,7 +239,10 @@ func (t *turn) moveTo(to Definition) {
 // otherwise forgets of an activity what was said of it as it was described before: a success that is late, an answer that was
 // kept for it, by which step it began.
 func otherwise(a *job.Activity) {
-	a.Silent, a.Completion, a.By = job.Claim{}, nil, ""
+	a.Silent, a.By = job.Claim{}, ""
+	if a.Completion != nil && a.Completion.Early {
+		a.Completion = nil
+	}
 }
 
 // planned says what becomes of each step of a job.

@@ -320,7 +320,7 @@ func (t *turn) newRound() {
 	}
 }
 
-// edit gives the job another timeout. It counts from now, or from its start if that is ahead; of a job that has stopped, from
+// edit sets how long the job may go forward. It counts from now, or from its start if that is ahead; of a job that has stopped, from
 // when it goes on.
 func (t *turn) edit(timeout makegood.Duration) Verdict {
 	switch {

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,37 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 )
+
+// request makes a request for a verb.
+func (s *story) request(verb string, a args) job.Event {
+	s.requests++
+	e := job.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
+	if at, ok := a.values["startAt"]; ok {
+		e.StartAt = s.start.Add(s.duration(at).Std())
+	}
+	if timeout := a.or("timeout", ""); timeout == "none" {
+		e.Timeout = makegood.NoTimeout
+	} else if timeout != "" {
+		e.Timeout = s.duration(timeout)
+	}
+	e.Definition, e.By = a.or("definition", ""), a.or("by", "")
+	if input, ok := a.values["input"]; ok {
+		e.Input = &job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}
+	}
+	return e
+}
+
+// define begins another definition.
+func (s *story) define(a args) {
+	s.other = a.words[1]
+	other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s"))}
+	if on, ok := a.values["onFailure"]; ok {
+		if err := other.OnFailure.UnmarshalText([]byte(on)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.definitions[s.other] = other
+}
 
 // definition is a definition that the story tells, as a fact.
 func (s *story) definition(hash string) *machine.Definition {

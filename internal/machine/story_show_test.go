@@ -251,3 +251,13 @@ func (s *story) entry(e job.Entry) string {
 	}
 	return line
 }
+
+// unheard is the first announcement that the listener has not confirmed.
+func (s *story) unheard() int {
+	for _, a := range s.job.Untold {
+		if a.Listener {
+			return a.Seq
+		}
+	}
+	return s.job.Seq
+}

@@ -1,7 +1,6 @@
 package machine_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -175,14 +174,7 @@ func (s *story) do(line string) string {
 		}
 		s.w.Steps = append(s.w.Steps, s.step(a))
 	case "definition":
-		s.other = a.words[1]
-		other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s"))}
-		if on, ok := a.values["onFailure"]; ok {
-			if err := other.OnFailure.UnmarshalText([]byte(on)); err != nil {
-				s.t.Fatal(err)
-			}
-		}
-		s.definitions[s.other] = other
+		s.define(a)
 	case "plan":
 		return s.plan(a)
 	case "at":
@@ -330,21 +322,7 @@ func (s *story) event(verb string, a args) job.Event {
 		return job.StepHeld{Reply: s.reply(a)}
 	}
 	if slices.Contains(makegood.Verbs(), makegood.Verb(verb)) {
-		s.requests++
-		e := job.Requested{Verb: makegood.Verb(verb), Request: a.or("request", fmt.Sprintf("r%d", s.requests)), Reason: a.or("reason", "")}
-		if at, ok := a.values["startAt"]; ok {
-			e.StartAt = s.start.Add(s.duration(at).Std())
-		}
-		if timeout := a.or("timeout", ""); timeout == "none" {
-			e.Timeout = makegood.NoTimeout
-		} else if timeout != "" {
-			e.Timeout = s.duration(timeout)
-		}
-		e.Definition, e.By = a.or("definition", ""), a.or("by", "")
-		if input, ok := a.values["input"]; ok {
-			e.Input = &job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}
-		}
-		return e
+		return s.request(verb, a)
 	}
 	e, ok := s.waits(verb, a)
 	if !ok {
@@ -377,16 +355,6 @@ func (s *story) reply(a args) job.Reply {
 		s.t.Fatalf("a story knows no token %q", a.values["token"])
 	}
 	return r
-}
-
-// unheard is the first announcement that the listener has not confirmed.
-func (s *story) unheard() int {
-	for _, a := range s.job.Untold {
-		if a.Listener {
-			return a.Seq
-		}
-	}
-	return s.job.Seq
 }
 
 func (s *story) known() machine.Facts {

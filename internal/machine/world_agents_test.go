@@ -172,3 +172,13 @@ func (x *world) noteShared() {
 		}
 	}
 }
+
+// closeAll carries out every closing that is asked for, and brings the answers.
+func (x *world) closeAll() (progress bool) {
+	for len(x.closings) > 0 {
+		x.close()
+		x.closings = nil
+		progress = x.move(x.job.Clone(), x.answers[len(x.answers)-1]) == machine.Applied || progress
+	}
+	return progress
+}

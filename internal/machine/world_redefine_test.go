@@ -3,12 +3,29 @@ package machine_test
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
+
+// drawRequest asks for a verb.
+func (x *world) drawRequest() job.Event {
+	x.requests++
+	verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
+	e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
+	switch verb {
+	case makegood.Reschedule:
+		e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(x.t, "startAt")) * time.Second)
+	case makegood.Resubmit:
+		x.drawRedefinition(&e)
+	case makegood.Edit:
+		e.Timeout = makegood.Duration(rapid.IntRange(-1, 100).Draw(x.t, "timeout")) * makegood.Second
+	}
+	return e
+}
 
 // drawRedefinition lets a resubmit move the job to another definition, or give it another input. The definition is the job's
 // own, of which something was changed: whether it may be is the core's to say.

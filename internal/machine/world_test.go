@@ -419,18 +419,7 @@ func (x *world) drawEvent() (job.Event, bool) {
 	case 7:
 		return x.drawOwn(), true
 	case 8:
-		x.requests++
-		verb := rapid.SampledFrom(makegood.Verbs()).Draw(x.t, "verb")
-		e := job.Requested{Verb: verb, Request: fmt.Sprintf("r%d", x.requests)}
-		switch verb {
-		case makegood.Reschedule:
-			e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 60).Draw(x.t, "startAt")) * time.Second)
-		case makegood.Resubmit:
-			x.drawRedefinition(&e)
-		case makegood.Edit:
-			e.Timeout = makegood.Duration(rapid.IntRange(-1, 100).Draw(x.t, "timeout")) * makegood.Second
-		}
-		return e, true
+		return x.drawRequest(), true
 	case 9, 10, 11:
 		x.close()
 		if len(x.answers) == 0 {
@@ -501,16 +490,6 @@ func (x *world) serve() (progress bool) {
 			x.claimOf(which)
 			progress = x.move(x.job.Clone(), x.replyOf(which, saysDone)) == machine.Applied || progress
 		}
-	}
-	return progress
-}
-
-// closeAll carries out every closing that is asked for, and brings the answers.
-func (x *world) closeAll() (progress bool) {
-	for len(x.closings) > 0 {
-		x.close()
-		x.closings = nil
-		progress = x.move(x.job.Clone(), x.answers[len(x.answers)-1]) == machine.Applied || progress
 	}
 	return progress
 }
