@@ -24,7 +24,7 @@ func bugs() []planted.Bug {
 	)
 	return planted.Table([][4]string{
 		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
-		{"commands are not derived again", move, "\tm.commands = pending(compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(compiled.Workflow, m.job, events, s.now())\n\t}"},
+		{"commands are not derived again", move, "\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())\n\t}"},
 		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn change.Job, err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
 		{"a save that lost is taken for one that won", move, "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil {", "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil && !errors.Is(err, store.ErrConflict) {"},
 		{"a page of a history is not written", "scheduler/values.go", "refs := []string{j.Input.Ref, j.History.HeadKey()}", "refs := []string{j.Input.Ref}"},
