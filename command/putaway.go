@@ -49,6 +49,7 @@ type putAwayOptions struct {
 	wanted      putaway.Wanted
 	all         bool
 	yes, dryRun bool
+	vouched     bool
 	keep        string
 	limit       int
 }
@@ -136,7 +137,7 @@ func (o *putAwayOptions) newReplay() *cobra.Command {
 to its own queue again. A task is never put back: its Scheduler is told to look at the job, and sends the current attempt when
 it is due; a task whose attempt is over is deleted. What would be refused again stays, with the reason. A message is deleted
 only when what it led to was sent, so nothing is lost when this is cut off, and what is sent twice changes nothing.` + putAwayStatus,
-		Example: fmt.Sprintf("  makegood %[1]s replay --all --dry-run --stack shop-prod\n  makegood %[1]s replay --queue submissions --yes --stack shop-prod", o.name),
+		Example: fmt.Sprintf("  makegood %[1]s replay --all --dry-run --stack shop-prod\n  makegood %[1]s replay --queue submissions --submissions --yes --stack shop-prod", o.name),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.each(cmd, args, func(ctx context.Context, b *putaway.Bundle, l putaway.Message) (putaway.Outcome, error) {
 				if o.dryRun {
@@ -147,6 +148,7 @@ only when what it led to was sent, so nothing is lost when this is cut off, and 
 		},
 	}
 	o.choosing(cmd)
+	cmd.Flags().BoolVar(&o.vouched, "submissions", false, "also submissions that are in quarantine: look at them first, agents can put messages there, too")
 	return cmd
 }
 
@@ -215,7 +217,7 @@ func (o *putAwayOptions) with(cmd *cobra.Command, do func(*putaway.Bundle) error
 	if err != nil {
 		return failed(cmd, err)
 	}
-	office := putaway.Office{Queues: parts.Queues(), Prefix: parts.QueuePrefix, Job: looksUp(name)}
+	office := putaway.Office{Queues: parts.Queues(), Prefix: parts.QueuePrefix, Job: looksUp(name), Vouched: o.vouched}
 	b, err := office.Open(ctx, o.queues(parts.Agents), o.wanted, o.limit)
 	if err != nil {
 		return exit(codeFailed, err)

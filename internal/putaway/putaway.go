@@ -112,6 +112,9 @@ type Office struct {
 	Prefix string
 	// Job looks a job up, without payloads. ErrNoJob.
 	Job func(ctx context.Context, id string) (makegood.Job, error)
+	// Vouched: whoever replays has looked at the submissions in quarantine. Agents may put messages there, too, and say of
+	// each where it came from; and they may not submit.
+	Vouched bool
 }
 
 // ErrNoJob: there is no such job.

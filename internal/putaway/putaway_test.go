@@ -182,11 +182,13 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 		job                   makegood.Job
 		result                putaway.Result
 		why                   string
+		unseen                bool
 		sent                  string // to events or submissions
 	}{
 		{name: "a reply that is understood now", box: putaway.Quarantine, from: "events", body: reply(), result: putaway.Sent, why: "to events", sent: reply()},
 		{name: "a reply that no function came to an end over", box: "events-dead", body: reply(), result: putaway.Sent, why: "to events", sent: reply()},
 		{name: "a submission", box: putaway.Quarantine, from: "submissions", body: submission(), result: putaway.Sent, why: "to submissions", sent: submission()},
+		{name: "a submission that nobody has looked at", box: putaway.Quarantine, from: "submissions", body: submission(), unseen: true, result: putaway.Refused, why: "--submissions"},
 		{name: "a submission in dead letters", box: "submissions-dead", body: submission(), result: putaway.Sent, why: "to submissions", sent: submission()},
 		{name: "a task whose attempt is out", box: "tasks-payments-dead", body: task(2), job: charging(2), result: putaway.Asked, why: "attempt 2 of step charge is out", sent: asked},
 		{name: "a task in quarantine", box: putaway.Quarantine, from: "tasks-payments", body: task(2), job: charging(2), result: putaway.Asked, why: "2026-11-22T10:00:00Z", sent: asked},
@@ -207,6 +209,7 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
+				w.office.Vouched = !c.unseen
 				if c.job.ID != "" {
 					w.jobs["j"] = c.job
 				}

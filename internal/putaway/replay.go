@@ -87,6 +87,8 @@ func (o Office) plan(ctx context.Context, l Message) (plan, error) {
 		return plan{Outcome: refused("it is a tick of the schedule, and the next has come long since: drop it")}, nil
 	case strings.HasPrefix(l.Source, tasksPrefix):
 		return o.task(ctx, l)
+	case l.Source == submissionsQueue && l.Queue == Quarantine && !o.Vouched:
+		return plan{Outcome: refused("agents can put messages into quarantine, too, and may not submit: look at it, and say --submissions if your own people sent it")}, nil
 	case l.Source == eventsQueue || l.Source == submissionsQueue:
 		return again(l), nil
 	default:
