@@ -4,13 +4,14 @@ import (
 	"database/sql/driver"
 	"sync"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // item is a row of jobs in memory. It is never changed: a write makes a new one.
 type item struct {
 	row int64
-	// job is all of it; of one that was not in memory ID, Rev and CompleteBy, which is what the conditions look at.
+	// job is all of it; of one that was not in memory ID, Rev, CompleteBy and ProcessState, which is what writes look at.
 	job job.Job
 	// held is what the row says that the job stands still for.
 	held string
@@ -24,16 +25,17 @@ func (it *item) stored() job.Job {
 	return it.job
 }
 
-const selectHead = `SELECT row, rev, complete_by, held_by FROM jobs WHERE id = ?`
+const selectHead = `SELECT row, rev, complete_by, held_by, process_state FROM jobs WHERE id = ?`
 
 // readHead reads what the conditions of a write look at; nil when there is no such job.
 func readHead(c *conn, id string) (*item, error) {
-	row := make([]driver.Value, 4)
+	row := make([]driver.Value, 5)
 	found, err := c.one(selectHead, row, id)
 	if err != nil || !found {
 		return nil, err
 	}
-	return &item{row: asInt(row[0]), job: job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2])}, held: asText(row[3])}, nil
+	head := job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2]), ProcessState: makegood.ProcessState(asText(row[4]))}
+	return &item{row: asInt(row[0]), job: head, held: asText(row[3])}, nil
 }
 
 // cache keeps the jobs that were written last, as they were answered: decoding a job costs more than

@@ -16,10 +16,12 @@ const (
 	insertJob = `INSERT INTO jobs(id, rev, process_state, complete_by, failure_count, locked_by, workflow, created_at, data, tenant)
 		VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	insertLabel = `INSERT INTO labels(row, name, value) VALUES(?, ?, ?)`
-	saveJob     = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?
+	saveJob     = `UPDATE jobs SET rev = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ? WHERE row = ?`
+	// Naming process_state costs a look at its index, changed or not: a seventh of a save.
+	saveStateOfJob = `UPDATE jobs SET rev = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, process_state = ?
 		WHERE row = ?`
 	// Naming complete_by costs two writes to indexes, moved or not.
-	saveAndMoveJob = `UPDATE jobs SET rev = ?, process_state = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, complete_by = ?, finished_at = ?
+	saveAndMoveJob = `UPDATE jobs SET rev = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, process_state = ?, complete_by = ?, finished_at = ?
 		WHERE row = ?`
 	selectParked = `SELECT row, rev, complete_by, data FROM jobs WHERE id = ?`
 	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL WHERE row = ?`
@@ -114,10 +116,13 @@ func (g *group) save(change store.Change, data []byte) (answer, err error) {
 	if answer != nil {
 		return answer, nil
 	}
-	args := []driver.Value{j.Rev, string(j.ProcessState), int64(j.FailureCount), j.LockedBy, data}
-	if change.MovesKey() {
-		err = g.exec(saveAndMoveJob, append(args, millis(j.CompleteBy), finishedAt(j), it.row)...)
-	} else {
+	args := []driver.Value{j.Rev, int64(j.FailureCount), j.LockedBy, data}
+	switch {
+	case change.MovesKey():
+		err = g.exec(saveAndMoveJob, append(args, string(j.ProcessState), millis(j.CompleteBy), finishedAt(j), it.row)...)
+	case it.stored().ProcessState != j.ProcessState:
+		err = g.exec(saveStateOfJob, append(args, string(j.ProcessState), it.row)...)
+	default:
 		err = g.exec(saveJob, append(args, it.row)...)
 	}
 	if err == nil {

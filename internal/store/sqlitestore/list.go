@@ -20,8 +20,8 @@ var _ store.Lister = (*Reader)(nil)
 const (
 	// listSpan is how many rows one page passes where nothing leads to the jobs that match, and listLooks how many jobs it
 	// decodes at most: a page is there in a fraction of a second, whatever the file holds.
-	listSpan  = 8000
-	listLooks = 2000
+	listSpan  = 2000
+	listLooks = 1000
 )
 
 // resting are the states in which a job stays for long, and lists by which go by an index of their own. The text is that of
@@ -109,7 +109,7 @@ func bounds(f store.Filter) []driver.Value {
 }
 
 // ListJobs lists jobs; see store.Lister. The newest come first, but unfinished ones, which come by their ids, the last
-// first, and those of which something is due or late, which come by their keys. A page decodes 2,000 jobs at most, so one
+// first, and those of which something is due or late, which come by their keys. A page decodes 1,000 jobs at most, so one
 // may be short or empty before the end.
 func (r *Reader) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	place, err := filter.Open(cursor)
