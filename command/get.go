@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,6 +122,18 @@ func headline(job makegood.Job) string {
 	return line
 }
 
+// forWhom says for which tenant a job is, and with which labels it was submitted; empty: without.
+func forWhom(job makegood.Job) string {
+	var all []string
+	if job.Tenant != "" {
+		all = append(all, "tenant "+job.Tenant)
+	}
+	for _, name := range slices.Sorted(maps.Keys(job.Labels)) {
+		all = append(all, "label "+name+"="+oneLine(job.Labels[name]))
+	}
+	return strings.Join(all, ", ")
+}
+
 func printJob(w io.Writer, job makegood.Job) {
 	fmt.Fprintln(w, headline(job))
 	fmt.Fprintf(w, "  created %s", moment(&job.CreatedAt))
@@ -130,6 +144,9 @@ func printJob(w io.Writer, job makegood.Job) {
 		fmt.Fprintf(w, ", finished %s", moment(job.FinishedAt))
 	}
 	fmt.Fprintf(w, ", round %d, %s\n", job.Round, count(job.FailureCount, "failure"))
+	if line := forWhom(job); line != "" {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
 	if job.RequestedBy != nil {
 		fmt.Fprintf(w, "  last asked by %s\n", oneLine(*job.RequestedBy))
 	}
