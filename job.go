@@ -19,6 +19,12 @@ type Job struct {
 	Desired      ProcessState `json:"desired"`
 	// Paused: nothing new starts until it is resumed.
 	Paused bool `json:"paused"`
+	// PausedAt is since when; nil: it is not.
+	PausedAt *time.Time `json:"pausedAt"`
+	// HeldBy is what is paused as a whole and keeps the job still ("agent payments", "workflow order"), and HeldReason who
+	// paused that, and why. Empty: nothing does, or a person has paused the job itself.
+	HeldBy     string `json:"heldBy"`
+	HeldReason string `json:"heldReason"`
 	// Reason says why the job stopped, is undone or was cancelled; empty otherwise.
 	Reason string `json:"reason"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.

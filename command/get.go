@@ -111,7 +111,7 @@ func openData(cmd *cobra.Command, data string) (*folder.Folder, error) {
 func headline(job makegood.Job) string {
 	line := fmt.Sprintf("%s  %s  %s", job.ID, job.Workflow, job.ProcessState)
 	if job.Paused {
-		line += ", paused"
+		line += ", paused" + heldBy(job)
 	}
 	if job.Desired != job.ProcessState && !job.AtEnd() {
 		line += ", wanted " + string(job.Desired)

@@ -176,8 +176,8 @@ func newVerbs() []*cobra.Command {
 		newVerb(makegood.Cancel, "Undo what was done, and end Cancelled"),
 		newResubmit(),
 		newVerb(makegood.UndoJob, "Undo what was done, and end Undone"),
-		newVerb(makegood.Pause, "Start nothing new; what runs runs on"),
-		newVerb(makegood.Resume, "Take a pause back"),
+		orAsAWhole(makegood.Pause, newVerb(makegood.Pause, "Start nothing new; what runs runs on")),
+		orAsAWhole(makegood.Resume, newVerb(makegood.Resume, "Take a pause back")),
 	}
 }
 

@@ -313,7 +313,7 @@ func conversations() []conversation {
 			conversation{"POST", route, at("held"), large, "", 413},
 		)
 	}
-	all = append(all, scheduleConversations()...)
+	all = slices.Concat(all, scheduleConversations(), holdConversations())
 	// Pause comes before resume, and what turns a job round comes last.
 	slices.SortStableFunc(all, func(a, b conversation) int { return rank(a.route) - rank(b.route) })
 	return all
@@ -395,10 +395,10 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
-		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret),
+		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Holds: brokenHolds(errSecret),
 	})
 	errDamaged := fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)
-	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged)})
+	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged), Holds: brokenHolds(errDamaged)})
 
 	d := readDocument(t, w)
 	got := map[string]bool{}

@@ -34,7 +34,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate
 	}
 	for _, door := range httpapi.Doors() {
-		url := listen(t, httpapi.Config{Backend: w.engine, Logger: quiet, Door: door, Schedules: w.engine.Timetable()})
+		url := listen(t, httpapi.Config{Backend: w.engine, Logger: quiet, Door: door, Schedules: w.engine.Timetable(), Holds: w.engine.Holds()})
 		for route, to := range belongs {
 			method, path, _ := strings.Cut(route, " ")
 			r := ask(t, method, url+path, map[string]string{"POST": `{}`}[method])

@@ -25,6 +25,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/completion"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -101,6 +102,8 @@ type Config struct {
 	Backend Backend
 	// Schedules keeps the schedules; nil: there are none here.
 	Schedules *timetable.Timetable
+	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
+	Holds *holds.Keeper
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
 	Host string
@@ -146,7 +149,7 @@ func New(c Config) http.Handler {
 	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy()}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
-		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") {
+		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") || a.Holds == nil && strings.HasPrefix(r.path, "/api/holds") {
 			continue
 		}
 		mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { a.serve(w, req, r) })

@@ -186,6 +186,7 @@ func routes() []route {
 	all = append(all, countRoutes()...)
 	all = append(all, auditRoutes()...)
 	all = append(all, scheduleRoutes()...)
+	all = append(all, holdRoutes()...)
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
 	all = append(all, planRoute())

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -33,7 +34,7 @@ type Ask struct {
 // ask returns what is known in answer; if nothing is, it is asked for, and nothing may change that rests on it.
 func (t *turn) ask(a Ask) (found job.Found, known bool) {
 	found, known = t.facts.Found[a]
-	if !known {
+	if !known && !slices.Contains(t.asks, a) {
 		t.asks = append(t.asks, a)
 	}
 	return found, known

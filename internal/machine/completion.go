@@ -351,6 +351,9 @@ func (t *turn) extended(e job.WaitExtended) Verdict {
 		until = until.Add(-t.stood(a, t.job.PausedAt))
 	}
 	if !until.After(a.Wait.Deadline) {
+		if t.holding != nil {
+			return verdict // It is that long because of the pause that begins with this, which must be saved.
+		}
 		return Verdict{Kind: Duplicate, Reason: "it waits that long already"}
 	}
 	wait := *a.Wait

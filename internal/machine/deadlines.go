@@ -16,7 +16,9 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 	if t.free() && (e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy)) {
 		// What held it does so no more. That it is still paused is all that keeps it.
 		t.release()
-		return Verdict{Kind: Applied}
+		if e.Key.IsZero() || t.now.Before(e.Key) {
+			return Verdict{Kind: Applied}
+		}
 	}
 	stands := ""
 	if e.Key.IsZero() || e.Key.Equal(t.job.CompleteBy) && t.now.Before(e.Key) {
@@ -39,9 +41,6 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 			t.announce(true, false)
 		}
 		t.job.RemindAt = t.now.Add(makegood.FarKey)
-	}
-	if _, on := t.heldWorkflow(); on {
-		t.hold() // Before anything is taken for late: its times have stood still.
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
 		t.heldUp()

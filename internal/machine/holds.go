@@ -39,11 +39,14 @@ func (t *turn) holds(at side, from time.Time) bool {
 
 // hold lets the job stand still if something of it is held that has come up in this turn.
 func (t *turn) hold() {
+	if !t.going() {
+		return
+	}
 	if h, on := t.heldWorkflow(); on && !(t.forwards() && t.early()) {
 		h.Since = later(h.Since, later(t.job.CreatedAt, t.job.StartAt))
 		t.holding = &h
 	}
-	if t.holding == nil || !t.going() {
+	if t.holding == nil {
 		return
 	}
 	t.takeBack()
@@ -170,8 +173,7 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 		return verdict
 	case t.wanted(at) && !t.going():
 		// It is asked to end. Nobody has its task any more, so it must not be there still when the job goes on.
-		t.end(at)
-		return verdict
+		return t.endLetGo(at, e)
 	case t.activity(at).Closing || !t.wanted(at):
 		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s is to end", e.Attempt, e.Step)}
 	}
@@ -185,6 +187,18 @@ func (t *turn) stepHeld(e job.StepHeld) Verdict {
 		t.sendAgain(at)
 	}
 	return verdict
+}
+
+// endLetGo ends an attempt of a job that stands still, and whose task its agent has let go.
+func (t *turn) endLetGo(at side, e job.StepHeld) Verdict {
+	found, known := t.ask(t.question(AskClose, at))
+	switch {
+	case !known:
+		return Verdict{Kind: Applied}
+	case found.Finding == job.FoundHeld && !t.lie(at, found):
+		return Verdict{Kind: Stale, Reason: fmt.Sprintf("attempt %d of step %s was claimed", e.Attempt, e.Step)}
+	}
+	return t.learn(at, found)
 }
 
 // sendAgain sends the task of an attempt again that its agent has let go. That is counted, so that an agent that does so

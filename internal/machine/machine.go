@@ -36,6 +36,8 @@ import (
 func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now time.Time) (job.Job, Verdict) {
 	next := j.Clone()
 	t := newTurn(w, &next, facts, event.Cause(), now)
+	// Before anything is taken for late, or moved: the times of a job whose workflow is held have stood still.
+	t.hold()
 	t.begin(event)
 	verdict := t.apply(event)
 	if t.definition != "" {

@@ -16,6 +16,9 @@ func (x *world) checkOnce(before job.Job, e job.Event, found map[machine.Ask]job
 		// whose time has passed when it begins is due under the same key.
 		return
 	}
+	if let, ok := e.(job.StepHeld); ok && (!x.isHeld(let.Step) || x.isOut(let)) {
+		return // Its task is sent again, and once more if its agent lets it go once more; or its end is asked for once more.
+	}
 	_, v := machine.Apply(x.w, x.job, e, x.facts(found), x.now)
 	if v.Kind == machine.Applied || v.Kind == machine.Wanting {
 		x.t.Fatalf("%#v was applied twice (%s): %+v", e, v.Kind, x.job)

@@ -45,6 +45,9 @@ type world struct {
 	said    map[string]string
 	claimed map[string]string
 	nested  bool
+	// holds are the agents and workflows that are paused, held those that the decision under way knows of.
+	holds, held job.Holds
+	wasHeld     bool
 	// harmless are the steps of which nothing has an effect, unless it is said that it succeeded.
 	harmless map[string]bool
 	// definitions are those that the job may be moved to, by their hash.
@@ -144,7 +147,7 @@ func (x *world) newRound() { x.maybe, x.undone = map[string]bool{}, map[string]b
 func (x *world) facts(found map[machine.Ask]job.Found) machine.Facts {
 	return machine.Facts{
 		Random: rapid.Uint64().Draw(x.t, "random"), Secret: []byte("sixteen bytes ok"),
-		Period: x.period, Incarnation: x.run, Found: found,
+		Period: x.period, Incarnation: x.run, Found: found, Held: x.held,
 	}
 }
 
@@ -313,9 +316,11 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 	if loaded.Incarnation < x.run && !loaded.ProcessState.Finished() {
 		events = []job.Event{job.Interrupted{Incarnation: x.run}, e}
 	}
+	held := x.known()
 	j, changed := loaded, false
 	var kind machine.Kind
 	for _, e := range events {
+		x.held = held // Another decision may have come between, and knew otherwise.
 		next, v, ok := x.decide(j, e, x.facts(found))
 		if !ok {
 			return "", false
@@ -332,6 +337,7 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 		if x.behind(); x.run != run || loaded.Rev != x.job.Rev {
 			return "", false
 		}
+		x.held = held
 		x.save(j, e, found)
 	}
 	for _, e := range events {
@@ -357,6 +363,7 @@ func (x *world) save(j job.Job, e job.Event, found map[machine.Ask]job.Found) {
 	x.noteShared()
 	x.noteOutside(stored, e)
 	x.check(stored)
+	x.checkHeld(stored)
 	x.checkWaits(stored, e)
 	x.checkOnce(stored, e, found)
 }
@@ -398,7 +405,14 @@ func (x *world) close() {
 }
 
 func (x *world) drawEvent() (job.Event, bool) {
-	switch rapid.IntRange(0, 20).Draw(x.t, "event") {
+	switch rapid.IntRange(0, 24).Draw(x.t, "event") {
+	case 21, 22:
+		x.drawHold()
+		return nil, false
+	case 23:
+		return x.letGo()
+	case 24:
+		return job.DeadlinePassed{}, true
 	case 0, 1, 2:
 		return x.reply(saysDone)
 	case 3:
@@ -452,44 +466,4 @@ func (x *world) drawOwn() job.Event {
 	default:
 		return job.Told{Seq: x.job.Seq, Operator: rapid.Bool().Draw(x.t, "operator"), Listener: rapid.Bool().Draw(x.t, "listener")}
 	}
-}
-
-// drain lets agents succeed and time pass, until the job ends. Closings may be carried out, or be lost for ever.
-func (x *world) drain() {
-	x.nested = true
-	deaf := rapid.Bool().Draw(x.t, "closings are lost")
-	silent := x.w.OnFailure.Action != makegood.FailureWait && rapid.Bool().Draw(x.t, "nobody answers")
-	for range 2000 {
-		if x.job.ProcessState.Finished() || x.job.ProcessState == makegood.Error {
-			return
-		}
-		x.requests++
-		if x.job.Paused() {
-			x.move(x.job.Clone(), job.Requested{Verb: makegood.Resume, Request: fmt.Sprintf("r%d", x.requests)})
-			continue
-		}
-		if x.serve() || x.attend(silent) || !deaf && x.closeAll() {
-			continue
-		}
-		if x.now.Before(x.job.CompleteBy) {
-			x.now = x.job.CompleteBy
-		}
-		x.move(x.job.Clone(), job.DeadlinePassed{Key: x.job.CompleteBy})
-	}
-	x.t.Fatalf("the job did not end: %+v", x.job)
-}
-
-// serve claims what is out and replies to it.
-func (x *world) serve() (progress bool) {
-	for _, s := range x.job.Steps {
-		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			which := id(s.Name, a.Attempt)
-			if a.State != job.Dispatched {
-				continue
-			}
-			x.claimOf(which)
-			progress = x.move(x.job.Clone(), x.replyOf(which, saysDone)) == machine.Applied || progress
-		}
-	}
-	return progress
 }

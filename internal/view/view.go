@@ -26,13 +26,16 @@ type Source interface {
 func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
-		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), Reason: j.Reason,
+		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), PausedAt: moment(j.PausedAt), Reason: j.Reason,
 		Tenant: j.Tenant, Labels: j.Labels,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count,
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),
+	}
+	if j.Paused() {
+		v.HeldBy, v.HeldReason = j.HeldBy, j.HeldReason
 	}
 	for i, s := range j.Steps {
 		claim := held[s.Name]

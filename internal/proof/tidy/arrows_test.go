@@ -121,7 +121,7 @@ var arrows = []arrow{
 	// And of its queues, with the caller's own rights.
 	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
-	{"internal/view", []string{".", "internal/job", "internal/store", "client"}, nil},
+	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "client"}, nil},
 	// What jobs can be found by: a table, for the API and the command.
 	{"internal/filter", []string{"."}, nil},
 	// What is said of steps that wait, checked once for the API and for whoever is in the process.
@@ -170,7 +170,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/notify", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
+		"internal/holds", "internal/notify", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

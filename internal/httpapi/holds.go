@@ -1,0 +1,126 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// HoldAsking is the body that pauses an agent or a workflow.
+type HoldAsking struct {
+	Reason string `json:"reason,omitempty"`
+}
+
+// ReleaseAsking is the body that resumes one. It says no more.
+type ReleaseAsking struct{}
+
+// HoldList is what is paused as a whole.
+type HoldList struct {
+	Holds []makegood.Hold `json:"holds"`
+}
+
+// holdRoutes are those of agents and workflows that are paused as a whole.
+func holdRoutes() []route {
+	all := []route{{
+		method: "GET", path: "/api/holds", name: "holds", door: Read, handle: (*api).listHolds,
+		summary: "What is paused as a whole, since when, by whom and why, how many jobs stand still because of it, and how far a release is.",
+		answers: everywhere(map[int]any{http.StatusOK: HoldList{}}),
+	}}
+	for _, kind := range makegood.HoldKinds() {
+		all = append(
+			all,
+			route{
+				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/pause", kind), name: "pause" + titled(kind), door: Operate, body: HoldAsking{},
+				summary: fmt.Sprintf("Pause %s as a whole: nothing new is sent, the jobs that come to it stand still, and submissions are taken. It is stored before this is answered, and known everywhere %s later. One that is paused already stays so, for the reason that it is.", aKind(kind), makegood.HoldsFresh),
+				answers: holdAnswers(),
+				handle:  func(a *api, r *http.Request) (answer, error) { return a.pauseAll(r, kind) },
+			},
+			route{
+				method: "POST", path: fmt.Sprintf("/api/holds/%s/{id}/resume", kind), name: "resume" + titled(kind), door: Operate, body: ReleaseAsking{},
+				summary: fmt.Sprintf("Resume %s: new work flows at once, and the jobs that stood still go on little by little. One that is not paused is refused (409).", aKind(kind)),
+				answers: holdAnswers(http.StatusConflict),
+				handle:  func(a *api, r *http.Request) (answer, error) { return a.resumeAll(r, kind) },
+			},
+		)
+	}
+	return all
+}
+
+// holdAnswers are the answers about one hold.
+func holdAnswers(more ...int) map[int]any {
+	all := map[int]any{http.StatusOK: makegood.Hold{}}
+	for _, status := range append(more, http.StatusBadRequest, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusInternalServerError) {
+		all[status] = Problem{}
+	}
+	return everywhere(all)
+}
+
+func titled(kind makegood.HoldKind) string {
+	if kind == makegood.HoldAgent {
+		return "Agent"
+	}
+	return "Workflow"
+}
+
+func aKind(kind makegood.HoldKind) string {
+	if kind == makegood.HoldAgent {
+		return "an agent"
+	}
+	return "a workflow"
+}
+
+func (a *api) listHolds(r *http.Request) (answer, error) {
+	if _, err := query(r); err != nil {
+		return answer{}, err
+	}
+	all, err := a.Holds.List(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(HoldList{Holds: view.Holds(all)})
+}
+
+func (a *api) pauseAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
+	var asking HoldAsking
+	if err := decode(r, &asking); err != nil {
+		return answer{}, err
+	}
+	h, err := a.Holds.Pause(r.Context(), kind, r.PathValue("id"), asking.Reason, a.Caller(r))
+	return a.heldNow(r, "pause", h, err)
+}
+
+func (a *api) resumeAll(r *http.Request, kind makegood.HoldKind) (answer, error) {
+	if err := decode(r, &ReleaseAsking{}); err != nil {
+		return answer{}, err
+	}
+	h, err := a.Holds.Resume(r.Context(), kind, r.PathValue("id"), a.Caller(r))
+	return a.heldNow(r, "resume", h, err)
+}
+
+// heldNow answers with a hold as it is stored after what was asked.
+func (a *api) heldNow(r *http.Request, what string, h job.Hold, err error) (answer, error) {
+	switch {
+	case errors.Is(err, holds.ErrNotHeld):
+		p := newProblem(http.StatusConflict, "%s is refused: %v", what, err)
+		p.body.Reason = err.Error()
+		return answer{}, p
+	case errors.Is(err, store.ErrDamaged):
+		return answer{}, newProblem(http.StatusInternalServerError, "what is paused is stored, but cannot be read; the log of its store says why")
+	case errors.Is(err, holds.ErrInvalid):
+		return answer{}, bad("%v", err)
+	case err != nil:
+		return answer{}, err
+	}
+	a.Logger.InfoContext(r.Context(), "hold", "request", what, "hold", h.String(), "by", a.Caller(r))
+	counted, err := a.Holds.Count(r.Context(), h)
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(view.Hold(counted))
+}

@@ -1,0 +1,99 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// brokenHolds is what keeps holds in a store that fails.
+func brokenHolds(err error) *holds.Keeper {
+	return holds.New(holds.Config{Store: holdless{err}, Queue: queueless{}, Events: "events"})
+}
+
+// holdless keeps no hold: every call of it fails.
+type holdless struct{ err error }
+
+func (h holdless) Holds(context.Context, bool) (store.Held, error) { return store.Held{}, h.err }
+
+func (h holdless) PutHolds(context.Context, store.Held) error { return h.err }
+
+func (h holdless) HeldJobs(context.Context, string, int) ([]string, error) { return nil, h.err }
+
+func (h holdless) CountHeld(context.Context, string, int) (int, error) { return 0, h.err }
+
+// queueless is never sent anything.
+type queueless struct{}
+
+func (queueless) Send(context.Context, string, ...queue.Message) []error { panic("send") }
+
+func (queueless) Depth(context.Context, string) (queue.Depth, error) { panic("depth") }
+
+// holdConversations are those about what is paused as a whole. Nothing is paused that others need: it is what they end with.
+func holdConversations() (all []conversation) {
+	large := `{"reason":"` + strings.Repeat("x", 64<<10) + `"}`
+	all = append(all, conversation{"GET", "/api/holds", "/api/holds", "", "", 200})
+	for kind, name := range map[string]string{"agent": "pilot", "workflow": "voyage"} {
+		base := "/api/holds/" + kind + "/{id}/"
+		at := func(name, word string) string { return "/api/holds/" + kind + "/" + name + "/" + word }
+		all = append(all,
+			conversation{"POST", base + "resume", at(name, "resume"), `{}`, "Content-Type: text/plain", 415},
+			conversation{"POST", base + "pause", at(name, "pause"), `{"reason":"it is down"}`, "", 200},
+			conversation{"POST", base + "pause", at("no_Such!", "pause"), `{}`, "", 400},
+			conversation{"POST", base + "resume", at("no_Such!", "resume"), `{}`, "", 400},
+			conversation{"POST", base + "resume", at(name, "resume"), `{}`, "", 200},
+			conversation{"POST", base + "resume", at("nobody", "resume"), `{}`, "", 409},
+		)
+		for _, word := range []string{"pause", "resume"} {
+			all = append(all,
+				conversation{"POST", base + word, at(name, word), `{"why":1}`, "", 400},
+				conversation{"POST", base + word, at(name, word), `{}`, "Content-Type: text/plain", 415},
+				conversation{"POST", base + word, at(name, word), `{}`, "Sec-Fetch-Site: cross-site", 403},
+				conversation{"POST", base + word, at(name, word), large, "", 413},
+			)
+		}
+	}
+	return all
+}
+
+// The client pauses an agent, sees what stands still and why, and resumes it.
+func TestAnAgentIsPausedOverHTTP(t *testing.T) {
+	w := newWorld(t)
+	h, err := w.client.PauseAll(t.Context(), makegood.HoldAgent, "actor", "the shop is down")
+	check(t, err)
+	if h.By == "" || h.Reason != "the shop is down" || h.ReleasedAt != nil || time.Since(h.Since) > time.Minute {
+		t.Errorf("got %+v, want who paused it, when and why", h)
+	}
+	w.submit("order", "o-1", `{}`)
+	j := w.until("o-1", func(j makegood.Job) bool { return j.Paused })
+	if j.HeldBy != "agent actor" || !strings.Contains(j.HeldReason, "the shop is down") || j.PausedAt == nil {
+		t.Errorf("got %+v, want what holds it, since when and why", j)
+	}
+	var refused *client.RefusedError
+	if _, err := w.client.Request(t.Context(), "o-1", client.Request{Verb: makegood.Resume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --agent actor") {
+		t.Errorf("resume of a job that is held: got %v, want to be told what to do", err)
+	}
+	list, err := w.client.ListHolds(t.Context())
+	check(t, err)
+	if len(list) != 1 || list[0].Jobs != 1 {
+		t.Errorf("got %+v, want one hold of one job", list)
+	}
+	_, err = w.client.ResumeAll(t.Context(), makegood.HoldAgent, "actor")
+	check(t, err)
+	w.until("o-1", in(makegood.Processed))
+	if _, err := w.client.ResumeAll(t.Context(), makegood.HoldWorkflow, "order"); !errors.As(err, &refused) {
+		t.Errorf("resume of what is not paused: got %v, want it refused", err)
+	}
+	var invalid *client.InvalidError
+	if _, err := w.client.PauseAll(t.Context(), makegood.HoldAgent, "actress", ""); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, "there are") {
+		t.Errorf("an agent that there is not: got %v, want those that there are", err)
+	}
+}

@@ -1,0 +1,23 @@
+package view
+
+import (
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/holds"
+)
+
+// Hold turns a hold as it is kept into one as people see it.
+func Hold(h holds.Counted) makegood.Hold {
+	return makegood.Hold{
+		Kind: h.Kind, Name: h.Name, Since: h.Since.UTC(), By: h.By, Reason: h.Reason, Jobs: h.Jobs, AtLeast: h.AtLeast,
+		ReleasedAt: moment(h.ReleasedAt), ReleasedBy: h.ReleasedBy, Resumed: h.Resumed, NextAt: moment(h.Next),
+	}
+}
+
+// Holds turns a list of them.
+func Holds(all []holds.Counted) []makegood.Hold {
+	list := make([]makegood.Hold, len(all))
+	for i, h := range all {
+		list[i] = Hold(h)
+	}
+	return list
+}
