@@ -30,7 +30,9 @@ type problem struct {
 	Job   string `json:"job"`
 	// Schedule is the schedule that it is about.
 	Schedule string `json:"schedule"`
-	Reason   string `json:"reason"`
+	// Message is the message in quarantine that it is about.
+	Message string `json:"message"`
+	Reason  string `json:"reason"`
 	// Token: it is about a completion token.
 	Token bool   `json:"token"`
 	Have  string `json:"have"`
@@ -128,6 +130,8 @@ func (c *Client) problemOf(answer *http.Response) error {
 		return backoff.Permanent(ErrNoSchedule)
 	case status == http.StatusConflict && p.Schedule != "":
 		return backoff.Permanent(&RefusedError{Schedule: p.Schedule, Reason: p.Reason})
+	case status == http.StatusNotFound && p.Message != "":
+		return backoff.Permanent(ErrNoMessage)
 	case status == http.StatusNotFound && p.Token:
 		return backoff.Permanent(ErrCompletionToken)
 	case status == http.StatusConflict && p.Have != "":

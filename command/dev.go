@@ -131,7 +131,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Holds: engine.Holds(), Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
 	reload.define = engine.Define
 	for _, f := range files {
 		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash

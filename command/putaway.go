@@ -22,7 +22,9 @@ import (
 // box is where messages lie: in quarantine, or in dead letters.
 type box struct {
 	name, short, what string
-	queues            func(agents []string) []string
+	// embedded says what an engine in one process has of it.
+	embedded string
+	queues   func(agents []string) []string
 }
 
 func quarantined() box {
@@ -30,6 +32,8 @@ func quarantined() box {
 		name: "quarantine", short: "Show, replay or drop messages that nobody understood",
 		what:   "messages that our code could not understand, or had to refuse, each with the reason",
 		queues: func([]string) []string { return []string{putaway.Quarantine} },
+		embedded: `Without --stack it is the quarantine of the makegood dev at --addr, or of the folder at --data: kept as long as finished
+jobs are, and of too many the oldest are dropped.`,
 	}
 }
 
@@ -37,15 +41,19 @@ func deadLetters() box {
 	return box{
 		name: "dead-letters", short: "Show, replay or drop messages that no function came to an end over",
 		what:   "messages that a function received time and again and never came to an end over",
-		queues: putaway.DeadLetters,
+		queues: putaway.DeadLetters, embedded: noDeadLetters,
 	}
 }
+
+// noDeadLetters says what there is in one process instead of dead letters.
+const noDeadLetters = `An engine in one process has no dead letters: its queues are in its memory, what they lose is made again from the jobs in its
+store, and what nobody understood is in quarantine.`
 
 // putAwayOptions are the flags of the verbs of a box.
 type putAwayOptions struct {
 	box
-	stack       string
-	json        bool
+	remote
+	data        string
 	wanted      putaway.Wanted
 	all         bool
 	yes, dryRun bool
@@ -57,11 +65,11 @@ type putAwayOptions struct {
 const putAwayStatus = `
 
 Exit status: 0 done; 1 bad usage, no such message or stack, or nothing was done; 2 some were refused, and are there still;
-3 AWS cannot be reached, or it was cut off: the same command goes on.`
+3 the API or AWS cannot be reached, or it was cut off: the same command goes on.`
 
 const putAwayRights = `
 
-It uses your own AWS credentials: receive, hide and delete on these queues, for replay also send on the events and the
+Of a stack it uses your own AWS credentials: receive, hide and delete on these queues, for replay also send on the events and the
 submissions queue, and the stack's key. docs/dead-letters.md has the policy.`
 
 // newPutAway makes the verbs of a box.
@@ -71,7 +79,9 @@ func newPutAway(b box) *cobra.Command {
 		Use:   b.name,
 		Short: b.short,
 		Long: fmt.Sprintf(`Show, replay or drop what is in %s of a deployed stack: %s. They lie there for fourteen
-days. To look takes them out for a moment and gives them back, which raises their counts of deliveries, and moves them nowhere.`, b.name, b.what) + putAwayRights,
+days. To look takes them out for a moment and gives them back, which raises their counts of deliveries, and moves them nowhere.
+
+%s`, b.name, b.what, b.embedded) + putAwayRights,
 		Example: fmt.Sprintf("  makegood %[1]s list --stack shop-prod\n  makegood %[1]s replay --all --dry-run --stack shop-prod", b.name),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -81,8 +91,6 @@ days. To look takes them out for a moment and gives them back, which raises thei
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	cmd.PersistentFlags().StringVar(&o.stack, "stack", "", "`name` of the deployed stack; also "+stack.Variable)
-	cmd.PersistentFlags().BoolVar(&o.json, "json", false, "print JSON on standard output, a message a line")
 	cmd.AddCommand(o.newList(), o.newGet(), o.newReplay(), o.newDrop())
 	return cmd
 }
@@ -102,16 +110,17 @@ func (o *putAwayOptions) newList() *cobra.Command {
 		Example: fmt.Sprintf("  makegood %[1]s list --stack shop-prod\n  makegood %[1]s list --stack shop-prod --queue submissions --json | jq -r .reason", o.name),
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.with(cmd, func(b *putaway.Bundle) error { return o.list(cmd, b) })
+			return o.with(cmd, func(b *opened) error { return o.list(cmd, b) })
 		},
 	}
+	o.reads(cmd)
 	o.filters(cmd)
 	cmd.Flags().IntVar(&o.limit, "limit", 100, fmt.Sprintf("at most this `number`, 1 to %d", putaway.Max))
 	return cmd
 }
 
 func (o *putAwayOptions) newGet() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "get ID",
 		Short:   "Show one message, with its body",
 		Long:    "Show one message of " + o.name + ", with its body, and what a replay would do." + putAwayStatus,
@@ -124,9 +133,17 @@ func (o *putAwayOptions) newGet() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.wanted, o.limit = putaway.Wanted{IDs: args}, putaway.Max
-			return o.with(cmd, func(b *putaway.Bundle) error { return o.get(cmd, b) })
+			return o.with(cmd, func(b *opened) error { return o.get(cmd, b) })
 		},
 	}
+	o.reads(cmd)
+	return cmd
+}
+
+// reads adds the flags of a verb that changes nothing.
+func (o *putAwayOptions) reads(cmd *cobra.Command) {
+	o.flags(cmd)
+	dataFlag(cmd, &o.data)
 }
 
 func (o *putAwayOptions) newReplay() *cobra.Command {
@@ -139,7 +156,7 @@ it is due; a task whose attempt is over is deleted. What would be refused again 
 only when what it led to was sent, so nothing is lost when this is cut off, and what is sent twice changes nothing.` + putAwayStatus,
 		Example: fmt.Sprintf("  makegood %[1]s replay --all --dry-run --stack shop-prod\n  makegood %[1]s replay --queue submissions --submissions --yes --stack shop-prod", o.name),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.each(cmd, args, func(ctx context.Context, b *putaway.Bundle, l putaway.Message) (putaway.Outcome, error) {
+			return o.each(cmd, args, func(ctx context.Context, b *opened, l putaway.Message) (putaway.Outcome, error) {
 				if o.dryRun {
 					return b.Foresee(ctx, l)
 				}
@@ -165,7 +182,7 @@ JSON object a line.` + putAwayStatus,
 				return exit(codeUsage, err)
 			}
 			defer keep.Close()
-			return o.each(cmd, args, func(ctx context.Context, b *putaway.Bundle, l putaway.Message) (putaway.Outcome, error) {
+			return o.each(cmd, args, func(ctx context.Context, b *opened, l putaway.Message) (putaway.Outcome, error) {
 				if o.dryRun {
 					return putaway.Outcome{Result: dropped, Why: l.Reason}, nil
 				}
@@ -186,6 +203,8 @@ const dropped putaway.Result = "dropped"
 
 // choosing adds the flags that say which messages are meant.
 func (o *putAwayOptions) choosing(cmd *cobra.Command) {
+	o.flags(cmd)
+	o.askedBy(cmd)
 	o.filters(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "all that are there")
@@ -203,31 +222,74 @@ func (o *putAwayOptions) choosing(cmd *cobra.Command) {
 	}
 }
 
-// with opens the box of a stack, lets something be done with what is meant, and gives back what is left.
-func (o *putAwayOptions) with(cmd *cobra.Command, do func(*putaway.Bundle) error) error {
+// opened is what is meant of a box, and what can be done with it.
+type opened struct {
+	messages []putaway.Message
+	more     bool
+	desk
+}
+
+// desk does something with messages of a box.
+type desk interface {
+	// Foresee says what Replay would make of a message, and changes nothing.
+	Foresee(ctx context.Context, l putaway.Message) (putaway.Outcome, error)
+	Replay(ctx context.Context, l putaway.Message) (putaway.Outcome, error)
+	Drop(ctx context.Context, l putaway.Message) error
+	Close(ctx context.Context) error
+}
+
+// with opens a box, lets something be done with what is meant, and gives back what is left.
+func (o *putAwayOptions) with(cmd *cobra.Command, do func(*opened) error) error {
 	if o.limit < 1 || o.limit > putaway.Max {
 		return exit(codeUsage, fmt.Errorf("--limit %d is out of range: 1 to %d", o.limit, putaway.Max))
 	}
-	name := o.stack
-	if name == "" {
-		name = os.Getenv(stack.Variable)
-	}
-	ctx := cmd.Context()
-	parts, err := stack.FindParts(ctx, name, os.Getenv)
+	b, err := o.open(cmd)
 	if err != nil {
-		return failed(cmd, err)
-	}
-	office := putaway.Office{Queues: parts.Queues(), Prefix: parts.QueuePrefix, Job: looksUp(name), Vouched: o.vouched}
-	b, err := office.Open(ctx, o.queues(parts.Agents), o.wanted, o.limit)
-	if err != nil {
-		return exit(codeFailed, err)
+		return err
 	}
 	defer func() {
-		if err := b.Close(ctx); err != nil {
+		if err := b.Close(cmd.Context()); err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "some could not be given back, and come back by themselves in %s: %v\n", putaway.Hold, err)
 		}
 	}()
 	return do(b)
+}
+
+// open opens the box of a stack, of a process, or of a folder.
+func (o *putAwayOptions) open(cmd *cobra.Command) (*opened, error) {
+	name := o.stackName(cmd)
+	switch {
+	case o.data == "" && name != "":
+		return o.openStack(cmd, name)
+	case o.name != putaway.Quarantine:
+		return nil, exit(codeUsage, errors.New(oneLine(noDeadLetters)+" --stack names a stack"))
+	case o.data != "":
+		f, err := openData(cmd, o.data)
+		if err != nil {
+			return nil, err
+		}
+		return o.openShelf(cmd, quarantineDesk{quarantineReader: f, close: f.Close})
+	default:
+		c, err := o.client(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return o.openShelf(cmd, quarantineDesk{quarantineReader: c, writer: c, close: func() error { return nil }})
+	}
+}
+
+func (o *putAwayOptions) openStack(cmd *cobra.Command, name string) (*opened, error) {
+	ctx := cmd.Context()
+	parts, err := stack.FindParts(ctx, name, os.Getenv)
+	if err != nil {
+		return nil, failed(cmd, err)
+	}
+	office := putaway.Office{Queues: parts.Queues(), Prefix: parts.QueuePrefix, Job: looksUp(name), Vouched: o.vouched}
+	b, err := office.Open(ctx, o.queues(parts.Agents), o.wanted, o.limit)
+	if err != nil {
+		return nil, exit(codeFailed, err)
+	}
+	return &opened{b.Messages, b.More, b}, nil
 }
 
 // looksUp asks a stack for jobs, once one is asked for: most messages need none.
@@ -249,19 +311,19 @@ func looksUp(name string) func(ctx context.Context, id string) (makegood.Job, er
 	}
 }
 
-func (o *putAwayOptions) list(cmd *cobra.Command, b *putaway.Bundle) error {
+func (o *putAwayOptions) list(cmd *cobra.Command, b *opened) error {
 	if o.json {
-		for _, l := range b.Messages {
+		for _, l := range b.messages {
 			l.Body = ""
 			if err := printJSON(cmd.OutOrStdout(), l); err != nil {
 				return err
 			}
 		}
-	} else if err := printMessages(cmd.OutOrStdout(), b.Messages); err != nil {
+	} else if err := printMessages(cmd.OutOrStdout(), b.messages); err != nil {
 		return exit(codeFailed, fmt.Errorf("write the list: %w", err))
 	}
-	if b.More {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%d shown, and there are more: --limit shows up to %d\n", len(b.Messages), putaway.Max)
+	if b.more {
+		fmt.Fprintf(cmd.ErrOrStderr(), "%d shown, and there are more: --limit shows up to %d\n", len(b.messages), putaway.Max)
 	}
 	return nil
 }
@@ -296,23 +358,17 @@ func orDash(text string) string {
 	return plain(text)
 }
 
-// foreseen is a message with what a replay would do.
-type foreseen struct {
-	putaway.Message
-	Replay putaway.Outcome `json:"replay"`
-}
-
-func (o *putAwayOptions) get(cmd *cobra.Command, b *putaway.Bundle) error {
-	if len(b.Messages) == 0 {
+func (o *putAwayOptions) get(cmd *cobra.Command, b *opened) error {
+	if len(b.messages) == 0 {
 		return exit(codeUsage, fmt.Errorf("there is no message %s in %s", o.wanted.IDs[0], o.name))
 	}
-	l := b.Messages[0]
+	l := b.messages[0]
 	outcome, err := b.Foresee(cmd.Context(), l)
 	if err != nil {
 		outcome.Why = "not known: " + err.Error()
 	}
 	if o.json {
-		return printJSON(cmd.OutOrStdout(), foreseen{l, outcome})
+		return printJSON(cmd.OutOrStdout(), client.Quarantined{PutAway: l, Replay: outcome})
 	}
 	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain(l.String()), l.Queue,
 		orDash(l.Source), l.SentAt.Format(time.RFC3339), l.Deliveries, plain(l.Reason), outcome.Result, plain(outcome.Why), strings.ReplaceAll(l.Body, "\x1b", "."))
@@ -326,27 +382,27 @@ type done struct {
 }
 
 // each does something with every message that is meant, says what became of it, and sums up.
-func (o *putAwayOptions) each(cmd *cobra.Command, ids []string, do func(context.Context, *putaway.Bundle, putaway.Message) (putaway.Outcome, error)) error {
+func (o *putAwayOptions) each(cmd *cobra.Command, ids []string, do func(context.Context, *opened, putaway.Message) (putaway.Outcome, error)) error {
 	o.wanted.IDs, o.limit = ids, putaway.Max
-	return o.with(cmd, func(b *putaway.Bundle) error {
-		if missing := len(ids) - len(b.Messages); missing > 0 {
+	return o.with(cmd, func(b *opened) error {
+		if missing := len(ids) - len(b.messages); missing > 0 {
 			return exit(codeUsage, fmt.Errorf("%d of %d are not in %s, and nothing was done", missing, len(ids), o.name))
 		}
-		if err := o.confirm(cmd, len(b.Messages), len(ids) > 0); err != nil {
+		if err := o.confirm(cmd, len(b.messages), len(ids) > 0); err != nil {
 			return err
 		}
 		counts := map[putaway.Result]int{}
-		for _, l := range b.Messages {
+		for _, l := range b.messages {
 			outcome, err := do(cmd.Context(), b, l)
 			if err != nil {
-				return exit(codeFailed, fmt.Errorf("%w\n%d of %d are done; the same command goes on", err, total(counts), len(b.Messages)))
+				return exit(codeFailed, fmt.Errorf("%w\n%d of %d are done; the same command goes on", err, total(counts), len(b.messages)))
 			}
 			counts[outcome.Result]++
 			if err := o.say(cmd, l, outcome); err != nil {
 				return err
 			}
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), o.summary(counts, b.More))
+		fmt.Fprintln(cmd.ErrOrStderr(), o.summary(counts, b.more))
 		if counts[putaway.Refused] > 0 {
 			return exit(codeOtherwise, nil)
 		}

@@ -177,7 +177,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Holds: e.inner.Holds(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door()}
+	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door()}
 	e.handler = httpapi.New(api)
 	api.Door = httpapi.Agents
 	e.outside = httpapi.New(api)

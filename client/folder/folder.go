@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/putaway"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -209,4 +210,27 @@ func (f *Folder) Schedules(ctx context.Context) ([]client.Scheduled, error) {
 		return nil, err
 	}
 	return view.Schedules(all), nil
+}
+
+// quarantinePage is how many messages are read at a time.
+const quarantinePage = 200
+
+// Quarantine reads a page of what is in quarantine, as client.Client does.
+func (f *Folder) Quarantine(ctx context.Context, cursor string) (client.QuarantinePage, error) {
+	return f.quarantine().Page(ctx, cursor, quarantinePage)
+}
+
+// QuarantinedMessage reads a message in quarantine, as client.Client does. client.ErrNoMessage.
+func (f *Folder) QuarantinedMessage(ctx context.Context, id string) (client.Quarantined, error) {
+	return f.quarantine().Get(ctx, id)
+}
+
+func (f *Folder) quarantine() putaway.Shelf {
+	return putaway.Shelf{Kept: f.reader, Job: func(ctx context.Context, id string) (makegood.Job, error) {
+		j, err := f.Look(ctx, id)
+		if errors.Is(err, client.ErrNotFound) {
+			err = putaway.ErrNoJob
+		}
+		return j, err
+	}}
 }

@@ -1,9 +1,7 @@
 package embedded_test
 
 import (
-	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,7 +16,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
-	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -201,30 +198,24 @@ func TestPoisonGoesIntoQuarantineAndItsNeighboursProceed(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		checkQuarantine(t, p, want)
+		checkQuarantine(t, w, p, want)
 	})
 }
 
 // checkQuarantine checks that exactly these bodies are in quarantine, each with its reason.
-func checkQuarantine(t *testing.T, p *tap, want map[string]string) {
+func checkQuarantine(t *testing.T, w *world, p *tap, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
-	for depth := (queue.Depth{Waiting: 1}); depth.Waiting > 0; {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		records, err := p.Queues.Receive(ctx, "quarantine", 10)
-		cancel()
+	for cursor := ""; ; {
+		page, err := w.engine.Quarantine().Page(t.Context(), cursor, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, record := range records {
-			var q sqsbatch.Quarantined
-			if err := json.Unmarshal([]byte(record.Body), &q); err != nil {
-				t.Fatal(err)
-			}
-			got[q.Body] = q.Reason
+		for _, l := range page.Messages {
+			got[l.Body] = l.Reason
 		}
-		if depth, err = p.Queues.Depth(t.Context(), "quarantine"); err != nil {
-			t.Fatal(err)
+		if cursor = page.Cursor; cursor == "" {
+			break
 		}
 	}
 	for body, reason := range want {

@@ -219,7 +219,6 @@ func (e *Engine) openStore(ctx context.Context) error {
 func (e *Engine) openQueues() error {
 	queues := []localqueue.Queue{
 		{Name: eventsQueue, Visibility: e.config.Visibility, MaxReceives: maxReceives, DeadLetter: deadQueue},
-		{Name: quarantineQueue},
 		{Name: deadQueue},
 	}
 	for _, a := range e.config.Named() {
@@ -232,9 +231,9 @@ func (e *Engine) openQueues() error {
 	if err != nil {
 		return fmt.Errorf("queues: %w", err)
 	}
-	e.local, e.queues = local, local
+	e.local, e.queues = local, keeping{local, e.file}
 	if e.config.WrapQueues != nil {
-		e.queues = e.config.WrapQueues(local)
+		e.queues = e.config.WrapQueues(e.queues)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (e *Engine) watchStore(ctx context.Context) error {
 	}
 }
 
-// expire deletes the jobs whose retention is over, in small transactions between those of the others, and
+// expire deletes the jobs and the messages in quarantine whose retention is over, in small transactions between those of the others, and
 // gives room back to the disk. What fails is tried again a minute later.
 func (e *Engine) expire(ctx context.Context) error {
 	ticker := time.NewTicker(expireEvery)
@@ -50,6 +50,13 @@ func (e *Engine) expireAll(ctx context.Context) error {
 			return err
 		}
 		deleted, more = deleted+n, left
+	}
+	for more := true; more; {
+		left, err := e.file.ExpireQuarantined(ctx, finished)
+		if err != nil {
+			return err
+		}
+		more = left
 	}
 	if deleted > 0 {
 		e.config.Logger.InfoContext(ctx, "jobs were deleted, their retention is over", "jobs", deleted)

@@ -39,6 +39,8 @@ type Problem struct {
 	Job string `json:"job,omitempty"`
 	// Schedule is the schedule that it is about.
 	Schedule string `json:"schedule,omitempty"`
+	// Message is the message in quarantine that it is about.
+	Message string `json:"message,omitempty"`
 	// Reason is that of the table of verbs.
 	Reason string `json:"reason,omitempty"`
 	// Token: it is a completion token that is of no step which is there.

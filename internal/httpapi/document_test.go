@@ -313,7 +313,7 @@ func conversations() []conversation {
 			conversation{"POST", route, at("held"), large, "", 413},
 		)
 	}
-	all = slices.Concat(all, scheduleConversations(), holdConversations())
+	all = slices.Concat(all, scheduleConversations(), holdConversations(), quarantineConversations())
 	// Pause comes before resume, and what turns a job round comes last.
 	slices.SortStableFunc(all, func(a, b conversation) int { return rank(a.route) - rank(b.route) })
 	return all
@@ -372,6 +372,7 @@ func rank(route string) int {
 // nothing is answered that is not in it.
 func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w := newWorld(t)
+	w.quarantine("not one of ours", "nor this")
 	w.submit("stop", "failed", `{"reserve":"fail"}`)
 	w.submit("stop", "cancelled", `{"reserve":"fail"}`)
 	w.submit("order", "undone", `{"charge":"fail"}`)
@@ -395,10 +396,10 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
-		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Holds: brokenHolds(errSecret),
+		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Quarantine: brokenQuarantine{errSecret}, Holds: brokenHolds(errSecret),
 	})
 	errDamaged := fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)
-	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged), Holds: brokenHolds(errDamaged)})
+	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged), Quarantine: brokenQuarantine{errDamaged}, Holds: brokenHolds(errDamaged)})
 
 	d := readDocument(t, w)
 	got := map[string]bool{}
@@ -433,6 +434,8 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 		}
 		talk(w.url, with(c, "Host: evil.example", http.StatusMisdirectedRequest))
 	}
+	// A stack's quarantine is not behind its doors.
+	talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", "/api/quarantine", "/api/quarantine", "", "", http.StatusNotFound})
 	// Only a deployed stack has workflows published.
 	talk(damaged, conversation{"POST", "/api/workflows", "/api/workflows", publication, "", http.StatusNotFound})
 	busy := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet, Outside: brokenDoor{agentdoor.ErrBusy}})

@@ -104,6 +104,8 @@ type Config struct {
 	Schedules *timetable.Timetable
 	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
 	Holds *holds.Keeper
+	// Quarantine is what an engine in this process has in quarantine; nil: that is not here.
+	Quarantine Quarantine
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
 	// header Host; so is this one; and any address, if it is the unspecified one (0.0.0.0).
 	Host string

@@ -111,6 +111,7 @@ const errFailed = failure("the actor fails")
 
 // world is an API over a real engine, on a real listener.
 type world struct {
+	queues embedded.Queues
 	t      testing.TB
 	engine *embedded.Engine
 	actor  *actor
@@ -143,6 +144,7 @@ func newWorld(t testing.TB) *world {
 	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	engine, err := embedded.Open(t.Context(), embedded.Config{
 		Agents: []agent.Handler{w.actor}, Outside: []embedded.Outside{{Name: "pilot"}, {Name: "guarded", Token: "s3cret"}}, Logger: logger,
+		WrapQueues: func(q embedded.Queues) embedded.Queues { w.queues = q; return q },
 	})
 	check(t, err)
 	w.engine = engine
@@ -160,7 +162,7 @@ func newWorld(t testing.TB) *world {
 		check(t, <-ran)
 		check(t, engine.Close())
 	})
-	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Holds: engine.Holds()})
+	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds()})
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w

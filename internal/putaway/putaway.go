@@ -15,7 +15,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,7 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -69,28 +69,7 @@ type Queues interface {
 }
 
 // Message is a message that was put away.
-type Message struct {
-	ID string `json:"id"`
-	// Queue is where it lies, Source where it came from and would go; empty: that is not known.
-	Queue  string `json:"queue"`
-	Source string `json:"source"`
-	// Type, Job, Step and Attempt are what its body says, as far as it says that.
-	Type    string `json:"type,omitempty"`
-	Job     string `json:"job,omitempty"`
-	Step    string `json:"step,omitempty"`
-	Attempt int    `json:"attempt,omitempty"`
-	// Reason says why it was put away.
-	Reason string `json:"reason"`
-	// Deliveries is how often it was received there before it was put away; of a dead letter, how often it was looked at here.
-	Deliveries int       `json:"deliveries"`
-	SentAt     time.Time `json:"sentAt,omitzero"`
-	// CutFrom is how long it was, where only its beginning was kept.
-	CutFrom int `json:"cutFrom,omitempty"`
-	// Body is the message as it came.
-	Body string `json:"body,omitempty"`
-
-	receipt string
-}
+type Message = client.PutAway
 
 // Wanted says which messages are meant. The zero value means all.
 type Wanted struct {
@@ -99,8 +78,8 @@ type Wanted struct {
 	Reason, Source, Job string
 }
 
-// fits reports whether a message is meant.
-func (w Wanted) fits(l Message) bool {
+// Fits reports whether a message is meant.
+func (w Wanted) Fits(l Message) bool {
 	return (len(w.IDs) == 0 || slices.Contains(w.IDs, l.ID)) && strings.HasPrefix(l.Reason, w.Reason) &&
 		(w.Source == "" || w.Source == l.Source) && (w.Job == "" || w.Job == l.Job)
 }
@@ -126,14 +105,18 @@ type Bundle struct {
 	// More: there were more than could be held.
 	More bool
 
-	office Office
-	held   map[string][]string // the receipts of what is held, by queue
+	office   Office
+	held     map[string][]string // the receipts of what is held, by queue
+	receipts map[place]string    // those of Messages
 }
+
+// place is where a message lies.
+type place struct{ queue, id string }
 
 // Open takes the messages that are meant out of these queues, at most limit, and holds them. It receives each message once, and
 // what is not meant is given back at the end. A queue that is not there is passed over. After an error nothing is held.
 func (o Office) Open(ctx context.Context, queues []string, want Wanted, limit int) (*Bundle, error) {
-	b := &Bundle{office: o, held: map[string][]string{}}
+	b := &Bundle{office: o, held: map[string][]string{}, receipts: map[place]string{}}
 	for _, name := range queues {
 		err := b.gather(ctx, name, want, limit)
 		if errors.Is(err, queue.ErrNoQueue) {
@@ -166,11 +149,12 @@ func (b *Bundle) gather(ctx context.Context, name string, want Wanted, limit int
 			}
 			seen[record.MessageId], fresh = true, true
 			switch l := b.office.read(name, record); {
-			case !want.fits(l):
+			case !want.Fits(l):
 			case len(b.Messages) >= limit:
 				b.More = true
 			default:
 				b.Messages = append(b.Messages, l)
+				b.receipts[place{name, l.ID}] = record.ReceiptHandle
 			}
 		}
 		if !fresh {
@@ -219,10 +203,11 @@ func (b *Bundle) Close(ctx context.Context) error {
 
 // remove deletes a message for good.
 func (b *Bundle) remove(ctx context.Context, l Message) error {
-	if err := b.office.Queues.Delete(ctx, l.Queue, l.receipt); err != nil {
+	receipt := b.receipts[place{l.Queue, l.ID}]
+	if err := b.office.Queues.Delete(ctx, l.Queue, receipt); err != nil {
 		return err
 	}
-	b.held[l.Queue] = slices.DeleteFunc(b.held[l.Queue], func(r string) bool { return r == l.receipt })
+	b.held[l.Queue] = slices.DeleteFunc(b.held[l.Queue], func(r string) bool { return r == receipt })
 	return nil
 }
 
@@ -231,22 +216,22 @@ func (b *Bundle) Drop(ctx context.Context, l Message) error { return b.remove(ct
 
 // read says what a message is that lies in a queue.
 func (o Office) read(name string, record events.SQSMessage) Message {
-	l := Message{ID: record.MessageId, Queue: name, Deliveries: sqsbatch.ReceiveCount(record), Body: record.Body, receipt: record.ReceiptHandle}
+	l := Message{ID: record.MessageId, Queue: name, Deliveries: sqsbatch.ReceiveCount(record), Body: record.Body}
 	if ms, err := strconv.ParseInt(record.Attributes["SentTimestamp"], 10, 64); err == nil {
 		l.SentAt = time.UnixMilli(ms).UTC()
 	}
 	if name == quarantine {
-		o.unwrap(&l)
+		unwrap(&l, o.Prefix)
 	} else {
 		l.Source = strings.TrimSuffix(name, deadSuffix)
 		l.Reason = "no function came to an end over it"
 	}
-	l.describe()
+	describe(&l)
 	return l
 }
 
-// unwrap takes a message out of what quarantine put around it.
-func (o Office) unwrap(l *Message) {
+// unwrap takes a message out of what quarantine put around it. The names of the queues it may have come from begin with prefix.
+func unwrap(l *Message, prefix string) {
 	var q sqsbatch.Quarantined
 	if err := json.Unmarshal([]byte(l.Body), &q); err != nil || q.Type != sqsbatch.TypeQuarantined {
 		l.Reason = "it is not in the envelope of a message in quarantine: somebody else put it there"
@@ -254,13 +239,13 @@ func (o Office) unwrap(l *Message) {
 	}
 	l.Reason, l.Body, l.CutFrom, l.Deliveries = q.Reason, q.Body, q.CutFrom, q.ReceiveCount
 	physical := q.Source[strings.LastIndex(q.Source, ":")+1:]
-	if source, ours := strings.CutPrefix(physical, o.Prefix); ours {
+	if source, ours := strings.CutPrefix(physical, prefix); ours {
 		l.Source = source
 	}
 }
 
 // describe says what the body of a message says of itself, which may be anything.
-func (l *Message) describe() {
+func describe(l *Message) {
 	var says struct {
 		Type, Job, ID, Step string
 		Attempt             int
@@ -272,19 +257,4 @@ func (l *Message) describe() {
 	if says.Type == wire.TypeSubmit {
 		l.Job = says.ID
 	}
-}
-
-// String names a message, and says what it is.
-func (l Message) String() string {
-	what := l.Type
-	if what == "" {
-		what = fmt.Sprintf("%d bytes", len(l.Body))
-	}
-	if l.Job != "" {
-		what += " of job " + l.Job
-	}
-	if l.Step != "" {
-		what += fmt.Sprintf(", step %s, attempt %d", l.Step, l.Attempt)
-	}
-	return what
 }

@@ -8,34 +8,28 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // Result says what becomes of a message that is replayed.
-type Result string
+type Result = client.ReplayResult
 
 // The results.
 const (
-	// Sent: it was sent to its queue again, and deleted here.
-	Sent Result = "sent"
-	// Asked: it is a task whose attempt is out. Its Scheduler was told to look, and sends the task when it is due.
-	Asked Result = "asked"
-	// Over: it is a task of which nothing is left to do, and was deleted.
-	Over Result = "over"
-	// Refused: it stays where it is.
-	Refused Result = "refused"
+	Sent    = client.ReplaySent
+	Asked   = client.ReplayAsked
+	Over    = client.ReplayOver
+	Refused = client.ReplayRefused
 )
 
 // Outcome is what becomes of a message, and why.
-type Outcome struct {
-	Result Result `json:"result"`
-	Why    string `json:"why"`
-}
+type Outcome = client.Replayed
 
 func refused(format string, args ...any) Outcome {
-	return Outcome{Refused, fmt.Sprintf(format, args...)}
+	return Outcome{Result: Refused, Why: fmt.Sprintf(format, args...)}
 }
 
 // plan is what a replay sends; no queue: nothing.
@@ -45,9 +39,51 @@ type plan struct {
 	message queue.Message
 }
 
+// replayer lets messages do what they were sent for.
+type replayer struct {
+	// send brings a message to a queue; after nil it will be dealt with. queue.ErrNoQueue, *queue.RefusedError.
+	send func(ctx context.Context, name string, m queue.Message) error
+	// job looks a job up; see Office.
+	job func(ctx context.Context, id string) (makegood.Job, error)
+	// vouched: see Office.
+	vouched bool
+}
+
+// replay does what is to be done with a message, and then removes it.
+func (r replayer) replay(ctx context.Context, l Message, remove func(context.Context) error) (Outcome, error) {
+	p, err := r.plan(ctx, l)
+	if err != nil || p.Result == Refused {
+		return p.Outcome, err
+	}
+	if p.queue != "" {
+		var never *queue.RefusedError
+		switch err := r.send(ctx, p.queue, p.message); {
+		case errors.As(err, &never):
+			return refused("the queue refuses it: %s", never.Reason), nil
+		case errors.Is(err, queue.ErrNoQueue):
+			return refused("there is no queue %s any more", p.queue), nil
+		case err != nil:
+			return Outcome{}, fmt.Errorf("replay %s to %s: %w", l.ID, p.queue, err)
+		}
+	}
+	if err := remove(ctx); err != nil {
+		return p.Outcome, fmt.Errorf("%s was replayed, and is there still: %w", l.ID, err)
+	}
+	return p.Outcome, nil
+}
+
+func (o Office) replayer() replayer {
+	return replayer{job: o.Job, vouched: o.Vouched, send: func(ctx context.Context, name string, m queue.Message) error {
+		for _, err := range o.Queues.Send(ctx, name, m) {
+			return err
+		}
+		return nil
+	}}
+}
+
 // Foresee says what Replay would make of a message, and changes nothing.
 func (b *Bundle) Foresee(ctx context.Context, l Message) (Outcome, error) {
-	p, err := b.office.plan(ctx, l)
+	p, err := b.office.replayer().plan(ctx, l)
 	return p.Outcome, err
 }
 
@@ -55,39 +91,19 @@ func (b *Bundle) Foresee(ctx context.Context, l Message) (Outcome, error) {
 // again; of a task the Scheduler is asked to send the current attempt. Then it deletes the message. After an error it is not known
 // whether it was sent; the message may be there still, and may be replayed again without harm.
 func (b *Bundle) Replay(ctx context.Context, l Message) (Outcome, error) {
-	p, err := b.office.plan(ctx, l)
-	if err != nil || p.Result == Refused {
-		return p.Outcome, err
-	}
-	if p.queue != "" {
-		for _, err := range b.office.Queues.Send(ctx, p.queue, p.message) {
-			var never *queue.RefusedError
-			switch {
-			case errors.As(err, &never):
-				return refused("the queue refuses it: %s", never.Reason), nil
-			case errors.Is(err, queue.ErrNoQueue):
-				return refused("there is no queue %s any more", p.queue), nil
-			case err != nil:
-				return Outcome{}, fmt.Errorf("replay %s to %s: %w", l.ID, p.queue, err)
-			}
-		}
-	}
-	if err := b.remove(ctx, l); err != nil {
-		return p.Outcome, fmt.Errorf("%s was replayed, and is there still: %w", l.ID, err)
-	}
-	return p.Outcome, nil
+	return b.office.replayer().replay(ctx, l, func(ctx context.Context) error { return b.remove(ctx, l) })
 }
 
 // plan says what is to be done with a message.
-func (o Office) plan(ctx context.Context, l Message) (plan, error) {
+func (r replayer) plan(ctx context.Context, l Message) (plan, error) {
 	switch {
 	case l.CutFrom > 0:
 		return plan{Outcome: refused("only its beginning was kept, of %d bytes: its sender has to send it again", l.CutFrom)}, nil
 	case l.Source == sweepsQueue:
 		return plan{Outcome: refused("it is a tick of the schedule, and the next has come long since: drop it")}, nil
 	case strings.HasPrefix(l.Source, tasksPrefix):
-		return o.task(ctx, l)
-	case l.Source == submissionsQueue && l.Queue == Quarantine && !o.Vouched:
+		return r.task(ctx, l)
+	case l.Source == submissionsQueue && l.Queue == Quarantine && !r.vouched:
 		return plan{Outcome: refused("agents can put messages into quarantine, too, and may not submit: look at it, and say --submissions if your own people sent it")}, nil
 	case l.Source == eventsQueue || l.Source == submissionsQueue:
 		return again(l), nil
@@ -107,31 +123,31 @@ func again(l Message) plan {
 	case l.Source == submissionsQueue && in.Submit == nil:
 		return plan{Outcome: refused("a %s is no submission, and that queue takes nothing else", l.Type)}
 	}
-	return plan{Outcome{Sent, "to " + l.Source}, l.Source, queue.Message{Body: l.Body, Group: in.Job}}
+	return plan{Outcome{Result: Sent, Why: "to " + l.Source}, l.Source, queue.Message{Body: l.Body, Group: in.Job}}
 }
 
 // task asks the Scheduler to send the current attempt, if it is that of the task. The task itself never goes out again.
-func (o Office) task(ctx context.Context, l Message) (plan, error) {
+func (r replayer) task(ctx context.Context, l Message) (plan, error) {
 	task, err := wire.DecodeTask(l.Body)
 	if err != nil {
 		return plan{Outcome: refused("it is no task that can be read (%v): its job sends another, or drop it", err)}, nil
 	}
-	j, err := o.Job(ctx, task.Job)
+	j, err := r.job(ctx, task.Job)
 	if errors.Is(err, ErrNoJob) {
-		return plan{Outcome: Outcome{Over, "there is no job " + task.Job + " any more"}}, nil
+		return plan{Outcome: Outcome{Result: Over, Why: "there is no job " + task.Job + " any more"}}, nil
 	}
 	if err != nil {
 		return plan{}, fmt.Errorf("look at job %s: %w", task.Job, err)
 	}
 	if why, over := isOver(j, task); over {
-		return plan{Outcome: Outcome{Over, why}}, nil
+		return plan{Outcome: Outcome{Result: Over, Why: why}}, nil
 	}
 	body, err := wire.EncodeEvent(j.ID, job.DeadlinePassed{Key: *j.CompleteBy})
 	if err != nil {
 		return plan{}, err
 	}
 	why := fmt.Sprintf("attempt %d of step %s is out: its Scheduler looks at it at %s", task.Attempt, task.Step, j.CompleteBy.UTC().Format(time.RFC3339))
-	return plan{Outcome{Asked, why}, eventsQueue, queue.Message{Body: body, Group: j.ID}}, nil
+	return plan{Outcome{Result: Asked, Why: why}, eventsQueue, queue.Message{Body: body, Group: j.ID}}, nil
 }
 
 // isOver says why nothing is left to do for a task.

@@ -70,7 +70,7 @@ var arrows = []arrow{
 	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 
 	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
-	{"internal/putaway", []string{".", "internal/job", "internal/queue", "internal/sqsbatch", "internal/wire"}, []string{lambdaEvents}},
+	{"internal/putaway", []string{".", "client", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
 
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
@@ -156,7 +156,7 @@ var arrows = []arrow{
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
 	{"client/folder", []string{
-		".", "internal/job", "client", "internal/embedded", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
+		".", "internal/job", "client", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},

@@ -58,7 +58,7 @@ type waiter struct {
 
 func newLine(q Queue, random *rand.Rand) *line {
 	l := &line{
-		arn: arnPrefix + q.Name, name: q.Name, visibility: q.Visibility, maxReceive: q.MaxReceives,
+		arn: ARN(q.Name), name: q.Name, visibility: q.Visibility, maxReceive: q.MaxReceives,
 		random: random, received: make(map[string]*message),
 	}
 	if l.visibility == 0 {

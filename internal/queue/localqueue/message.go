@@ -16,6 +16,9 @@ import (
 // arnPrefix stands before the name of a queue in its ARN.
 const arnPrefix = "arn:aws:sqs:local:000000000000:"
 
+// ARN is what messages of a queue say of where they came from.
+func ARN(name string) string { return arnPrefix + name }
+
 // message is a message on a line. Body, digest, group, id and sentAt never change after it was sent.
 type message struct {
 	id, body, digest, group string
@@ -85,7 +88,7 @@ func (l *line) render(taken []delivery) []events.SQSMessage {
 			attributes["MessageGroupId"] = d.group
 		}
 		if d.source != "" {
-			attributes["DeadLetterQueueSourceArn"] = arnPrefix + d.source
+			attributes["DeadLetterQueueSourceArn"] = ARN(d.source)
 		}
 		records[i] = events.SQSMessage{
 			MessageId: d.id, ReceiptHandle: d.receipt, Body: d.body, Md5OfBody: d.digest,

@@ -55,6 +55,12 @@ func ourLayout() layout {
 			`ALTER TABLE jobs ADD COLUMN held_by TEXT`,
 			`CREATE INDEX jobs_held ON jobs(held_by) WHERE held_by IS NOT NULL`,
 			`ALTER TABLE claims ADD COLUMN beside INTEGER NOT NULL DEFAULT 0`,
+			`CREATE TABLE quarantined(
+				id    INTEGER PRIMARY KEY AUTOINCREMENT,
+				at    INTEGER NOT NULL,
+				bytes INTEGER NOT NULL,
+				body  TEXT NOT NULL) STRICT`,
+			`CREATE INDEX quarantined_bytes ON quarantined(bytes)`,
 		})},
 	}}
 }
