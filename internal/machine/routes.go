@@ -57,6 +57,10 @@ func (t *turn) leaveOut(from int) {
 		if behind[i] || s.Any || s.Only != "" || state != job.NotStarted && state != job.Skipped {
 			continue
 		}
+		if t.job.Settled(t.job.Steps[i].Forward) != nil {
+			// Who left it out by hand wants what follows it.
+			continue
+		}
 		for _, n := range t.graph.needs[i] {
 			if !left[n] {
 				continue

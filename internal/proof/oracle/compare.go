@@ -43,10 +43,20 @@ func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	for i, s := range j.Steps {
 		differs(s.def.Name+": attempts", got.Steps[i].Attempt, s.Numbers)
 		for _, side := range []*Side{&s.Forward, &s.Undo} {
-			all = append(all, side.differences(activity(got.Steps[i], side.undo))...)
+			is := activity(got.Steps[i], side.undo)
+			differs(side.name()+": settled", settlementOf(got, is), side.settled.String())
+			all = append(all, side.differences(is)...)
 		}
 	}
 	return append(all, j.key(got)...)
+}
+
+// settlementOf is how a side was settled by hand, if it was.
+func settlementOf(got job.Job, a job.Activity) string {
+	if s := got.Settled(a); s != nil {
+		return settledBy(s.By, s.Reason, s.At)
+	}
+	return (*settled)(nil).String()
 }
 
 func activity(s job.StepState, undo bool) job.Activity {
@@ -89,18 +99,22 @@ var words = map[Phase][]job.ActivityState{
 	Irreversible: {job.Irreversible},
 }
 
-func (s *Side) differences(got job.Activity) (all []string) {
-	name := s.def.Name
+func (s *Side) name() string {
 	if s.undo {
-		name = "undo of " + name
+		return "undo of " + s.def.Name
 	}
+	return s.def.Name
+}
+
+func (s *Side) differences(got job.Activity) (all []string) {
+	name := s.name()
 	differs := func(what string, got, want any) {
 		if got != want {
 			all = append(all, fmt.Sprintf("%s: %s: got %v, want %v", name, what, got, want))
 		}
 	}
 	// When it is noted that there is nothing to undo is no promise.
-	nothing := s.undo && (s.Phase == Idle || s.Phase == Skipped) && (got.State == job.NotStarted || got.State == job.Skipped)
+	nothing := s.undo && s.settled == nil && (s.Phase == Idle || s.Phase == Skipped) && (got.State == job.NotStarted || got.State == job.Skipped)
 	if !nothing && !slices.Contains(words[s.Phase], got.State) {
 		differs("state", got.State, s.Phase)
 	}

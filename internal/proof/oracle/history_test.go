@@ -40,7 +40,7 @@ func (x *world) compareHistory() {
 				x.fail("failure %d is noted as number %d", failures, e.Failure)
 			}
 		}
-		if e.Kind == makegood.EntryRequest || e.Kind == makegood.EntryCompleted {
+		if e.Kind == makegood.EntryRequest || e.Kind == makegood.EntryCompleted || e.Kind == makegood.EntrySettled {
 			granted = append(granted, string(e.Kind)+" "+string(e.Verb))
 		}
 	}

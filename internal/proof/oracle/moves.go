@@ -30,12 +30,9 @@ func (j *Job) begin(now time.Time) bool {
 }
 
 func (j *Job) beginForward(now time.Time) bool {
-	if now.Before(j.order.StartAt) {
-		return false
-	}
 	all := true
 	for _, s := range j.shallowFirst() {
-		if s.Forward.Phase == Idle && j.live() {
+		if s.Forward.Phase == Idle && j.live() && !now.Before(j.order.StartAt) {
 			begins, never := j.mayBegin(s)
 			switch {
 			case begins:
@@ -161,12 +158,13 @@ func undone(s *Step) bool {
 	return s.Forward.Phase != Out && (s.Undo.Phase == Done || s.Undo.Phase == Skipped || s.Undo.Phase == Irreversible)
 }
 
+// mayUndo: all that follow it are undone, also those that follow what somebody settled.
 func (j *Job) mayUndo(s *Step) bool {
 	if s.Forward.Phase == Out {
 		return false
 	}
 	for _, follower := range j.Steps {
-		if slices.Contains(j.before(follower), s.def.Name) && !undone(follower) {
+		if slices.Contains(j.before(follower), s.def.Name) && !(undone(follower) && j.mayUndo(follower)) {
 			return false
 		}
 	}

@@ -66,8 +66,9 @@ type Side struct {
 
 	def  makegood.Step
 	undo bool
-	// word is the last that was said from outside in this round.
+	// word is the last that was said from outside in this round, settled what a person who has dealt with it says.
 	word    *heard
+	settled *settled
 	waitFor time.Duration
 }
 
@@ -107,9 +108,13 @@ type Job struct {
 	Sent []Sent
 
 	workflow makegood.Workflow
+	// timeout is that of the workflow, or what somebody has edited it to; 0: none.
+	timeout  time.Duration
 	order    Order
 	pausedAt time.Time
 	needs    int
+	// settlements are the named requests by which steps were settled.
+	settlements []string
 }
 
 // Sent is a task that goes out.
@@ -137,7 +142,7 @@ type Order struct {
 
 // Submitted: the job is stored. Its first attempts are out, unless it starts later.
 func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
-	j := &Job{State: makegood.Pending, Wanted: makegood.Processed, Round: 1, workflow: w, order: o}
+	j := &Job{State: makegood.Pending, Wanted: makegood.Processed, Round: 1, workflow: w, timeout: w.Timeout.Std(), order: o}
 	for _, def := range w.Steps {
 		s := &Step{def: def}
 		s.Forward, s.Undo = Side{Phase: Idle, def: def}, Side{Phase: Idle, def: def, undo: true}
@@ -152,11 +157,16 @@ func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
 // noOther: the job ends when it is undone.
 func (j *Job) noOther() { j.Another, j.NextRoundAt = false, time.Time{} }
 
-// grantTime: the job's timeout counts from its start, from a resubmit, and from a new round.
+// grantTime: the job's timeout counts from its start, from a resubmit, from a new round, and from when it was edited. While
+// the job is paused no time of it runs.
 func (j *Job) grantTime(now time.Time) {
+	from := now
+	if j.Paused {
+		from = j.pausedAt
+	}
 	j.Deadline = time.Time{}
-	if j.workflow.Timeout > 0 {
-		j.Deadline = later(now, j.order.StartAt).Add(j.workflow.Timeout.Std())
+	if j.timeout > 0 {
+		j.Deadline = later(from, j.order.StartAt).Add(j.timeout)
 	}
 }
 

@@ -41,6 +41,20 @@ func TestAJobIsWhatTheDocsSay(t *testing.T) {
 	})
 }
 
+// And so it does when people settle steps by hand, and edit the job's timeout.
+func TestARepairedJobIsWhatTheDocsSay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x := newWorld(t)
+		for range rapid.IntRange(0, 40).Draw(t, "events") {
+			if oneIn(t, 6, "repair") {
+				x.repair()
+				continue
+			}
+			x.happen()
+		}
+	})
+}
+
 // happen lets something happen.
 func (x *world) happen() {
 	switch rapid.IntRange(0, 29).Draw(x.t, "happens") {
@@ -223,7 +237,7 @@ func (x *world) silentSince(task makegood.Task) time.Time {
 	return s.Forward.StartedAt
 }
 
-// verbs are those that the oracle knows. It does not know of timeouts that were edited.
+// verbs are those of jobs that nobody repairs.
 func verbs() []makegood.Verb {
 	return slices.DeleteFunc(makegood.Verbs(), func(v makegood.Verb) bool { return v == makegood.Edit })
 }
@@ -235,11 +249,17 @@ func (x *world) request(verb makegood.Verb) {
 	if verb == makegood.Reschedule {
 		e.StartAt = x.now.Add(time.Duration(rapid.IntRange(-60, 120).Draw(x.t, "startAt")) * time.Second)
 	}
+	if verb == makegood.Edit {
+		e.Timeout = x.drawTimeout()
+	}
 	v, _ := x.decide(e)
 	var answer oracle.Answer
-	if verb == makegood.Reschedule {
+	switch verb {
+	case makegood.Reschedule:
 		answer = x.want.Rescheduled(e.StartAt, x.now)
-	} else {
+	case makegood.Edit:
+		answer = x.want.Edited(e.Timeout, x.now)
+	default:
 		answer = x.want.Asked(verb, x.now)
 	}
 	want := map[oracle.Answer]machine.Kind{oracle.Granted: machine.Applied, oracle.So: machine.Duplicate, oracle.Refused: machine.Refused}

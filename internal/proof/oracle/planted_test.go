@@ -112,6 +112,48 @@ func bugs() []planted.Bug {
 	})
 }
 
+// repairs are wrong policies about what people repair.
+func repairs() []planted.Bug {
+	const (
+		settle   = "machine/settle.go"
+		requests = "machine/requests.go"
+	)
+	return planted.Table([][4]string{
+		{"the same settlement again is refused", settle, "was != nil && was.Answer == e.Answer()", "was != nil && was.Answer == e.Answer() && e.Request == was.By"},
+		{"the request that settled a step is forgotten", settle, "\t\tt.remember(name)\n", "\t\t_ = name\n"},
+		{"a settlement of another round counts", settle, "e.Round != 0 && e.Round != t.job.Round", "e.Round > t.job.Round"},
+		{"what is done is settled", settle, "\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
+		{"what cannot be undone is left out", settle, "a.State == job.Irreversible && !e.Done", "a.State == job.Irreversible && e.Round < 0"},
+		{"what cannot be undone is not settled after the end", settle, "\tcase a.State == job.Irreversible:\n\t\treturn \"\"\n", "\tcase a.State == job.Irreversible && t.job.ProcessState.Finished():\n\t\treturn name\n\tcase a.State == job.Irreversible:\n\t\treturn \"\"\n"},
+		{"a step is settled while its job is being undone", settle, "case at.undo == t.forwards() || t.job.ProcessState.Finished() && !at.undo:", "case t.job.ProcessState.Finished() && !at.undo:"},
+		{"an undo is settled while its step is under way", settle, "\tcase at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:\n", "\tcase at.undo && a.Held():\n"},
+		{"an undo is settled of what was not done", settle, "a.State == job.Skipped || at.undo && t.nothingToUndo(at.step)", "a.State == job.Skipped"},
+		{"what may have been done has no undo to settle", settle, " && !forward.Unknown", ""},
+		{"what is not exclusive is settled while it may run", settle, "a.State == job.Dispatched && t.shared(at)", "a.State == job.Dispatched && t.shared(at) && at.undo"},
+		{"an approval is settled with any output", settle, "!ok || !slices.Contains(allowed, answer)", "ok && answer == \"\""},
+		{"an attempt that nobody had claimed uses up one", settle, "\t\ta.Tries--\n", "\t\tt.job.FailureCount++\n"},
+		{"a silence is no failure when the step is settled", settle, "\t\tt.countFailure(at, t.fellSilent(at, found.Claim, why))\n", "\t\t_ = t.fellSilent(at, found.Claim, why)\n"},
+		{"what fell silent had no effect when the step is left out", settle, "\t\ta.Unknown = true\n", ""},
+		{"what waited had no effect when it is left out", settle, "a.Unknown = a.Unknown || was == job.Waiting && !t.waitsByItself(at)", "a.Unknown = a.Unknown && t.waitsByItself(at) || a.Unknown"},
+		{"what was left out had no effect", settle, "a.Unknown = a.Unknown || was == job.Waiting", "a.Unknown = was == job.Waiting"},
+		{"the output of who settled is lost", settle, "\t\tt.done(at, output)\n", "\t\tt.done(at, job.Payload{})\n"},
+		{"it is not kept that a step was settled", settle, "\ta.Settled = &job.Settlement{", "\ta.Settled = (*job.Settlement)(nil)\n\ta.Settled = &job.Settlement{Kept: \"\"}\n\t_ = &job.Settlement{"},
+		{"a settlement is in no history", settle, "\tt.noteOf(at, job.Entry{Kind: makegood.EntrySettled,", "\t_ = (job.Entry{Kind: makegood.EntrySettled,"},
+		{"a job goes on though another step has failed", settle, "if t.activity(left).State == job.Failed {", "if t.activity(left).State == job.Failed && left == at {"},
+		{"a job stays in Error when all that failed is settled", settle, "\tt.goOn()\n\tif at.undo {", "\tif at.undo {"},
+		{"a job goes on though its timeout stopped it", settle, "case was == job.Failed && t.job.ProcessState", "case t.job.ProcessState"},
+		{"nobody hears that what was not undone is", settle, "\t\tt.announce(false, true)\n", "\t\t_ = t.job.Seq\n"},
+		{"what was settled has begun", requests, "s.Forward.State != job.NotStarted && t.job.Settled(s.Forward) == nil", "s.Forward.State != job.NotStarted"},
+		{"an edited timeout counts from when the job last got one", requests, "\tif t.active() {\n\t\tt.renewDeadline()\n\t}\n\treturn Verdict{Kind: Applied}", "\tif t.active() && t.job.Deadline.IsZero() {\n\t\tt.renewDeadline()\n\t}\n\treturn Verdict{Kind: Applied}"},
+		{"an edited timeout counts while the job is in Error", requests, "\tif t.active() {\n\t\tt.renewDeadline()\n\t}\n\treturn Verdict{Kind: Applied}", "\tt.renewDeadline()\n\treturn Verdict{Kind: Applied}"},
+		{"an edited timeout is good for once", requests, "\tif t.job.Timeout == 0 {", "\tif t.job.Timeout == 0 || t.job.Round > 1 {"},
+		{"none is no timeout to be edited to", requests, "return max(t.job.Timeout, 0)", "return max(t.job.Timeout, makegood.Second)"},
+		{"the time that an edit grants runs while the job is paused", requests, "\tif t.job.Paused() {\n\t\tfrom = t.job.PausedAt\n\t}\n", ""},
+		{"the time that an edit grants runs before the start", requests, "\tif from.Before(t.job.StartAt) {\n\t\tfrom = t.job.StartAt\n\t}\n", ""},
+		{"the timeout of what is undone is edited", requests, "\tcase !t.forwards():\n\t\treturn Verdict{Kind: Refused, Reason: backUntimed}\n", ""},
+	})
+}
+
 var foundAfter = regexp.MustCompile(`(?:failed|panic) after (\d+) tests: ([^\n]+\n[^\n]*)`)
 
 // One of the wrong policies; make planted tries them all.
@@ -119,5 +161,13 @@ func TestPlantedPoliciesAreFound(t *testing.T) {
 	planted.Hunt{
 		Bugs: bugs(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
 		Args: []string{"-run", "^TestAJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=20000"},
+	}.Run(t)
+}
+
+// And one of those about repair.
+func TestPlantedRepairsAreFound(t *testing.T) {
+	planted.Hunt{
+		Bugs: repairs(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
+		Args: []string{"-run", "^TestARepairedJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=20000"},
 	}.Run(t)
 }

@@ -60,11 +60,13 @@ func (j *Job) leaveOut(from, to string, now time.Time) {
 	}
 }
 
-// leftOut: a way leads here from the one by steps that begin by all that they need, and none from the other.
+// leftOut: a way leads here from the one by steps that begin by all that they need, and none from the other. What somebody
+// has settled is dealt with, so it and what has begun behind it are on no such way.
 func (j *Job) leftOut(s *Step, from, to string) bool {
 	return !j.follows(s, to) && slices.ContainsFunc(j.before(s), func(name string) bool {
 		before := j.step(name)
-		return name == from || !before.def.Any && before.def.Only == "" && j.leftOut(before, from, to)
+		dealtWith := before.Forward.settled != nil || before.Forward.Phase != Idle && before.Forward.Phase != Skipped
+		return name == from || !before.def.Any && before.def.Only == "" && !dealtWith && j.leftOut(before, from, to)
 	})
 }
 

@@ -58,12 +58,35 @@ func (j *Job) Rescheduled(to, now time.Time) Answer {
 	return Granted
 }
 
-// begun reports whether anything was ever made of a step.
-func (j *Job) begun() bool {
-	return slices.ContainsFunc(j.Steps, func(s *Step) bool { return s.Numbers > 0 || s.Forward.Phase != Idle })
+// Edited: somebody gives the job another timeout, below zero none.
+func (j *Job) Edited(timeout makegood.Duration, now time.Time) Answer {
+	none := timeout < 0
+	switch {
+	case !j.forwards() || j.State.Finished(), timeout == 0:
+		return Refused
+	case !none && (timeout < 10*makegood.Millisecond || timeout > 365*24*makegood.Hour):
+		return Refused
+	case none && j.timeout == 0:
+		return So
+	}
+	j.tell(func() {
+		j.timeout = max(0, timeout.Std())
+		if j.State != makegood.Error { // In Error it counts from the resubmit.
+			j.grantTime(now)
+		}
+		j.settle(now)
+	})
+	return Granted
 }
 
-// Asked: somebody asks for something but another start, for the first time.
+// begun reports whether anything was ever made of a step but that somebody has settled it.
+func (j *Job) begun() bool {
+	return slices.ContainsFunc(j.Steps, func(s *Step) bool {
+		return s.Numbers > 0 || s.Forward.Phase != Idle && s.Forward.settled == nil
+	})
+}
+
+// Asked: somebody asks for something but another start or timeout, for the first time.
 func (j *Job) Asked(verb makegood.Verb, now time.Time) Answer {
 	answer := j.answer(verb)
 	if answer == Granted {

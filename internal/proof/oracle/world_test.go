@@ -28,8 +28,10 @@ type world struct {
 	order    oracle.Order
 	run      int
 	requests int
-	events   []job.Event
-	items    map[string]store.ClaimItem
+	// settlements is how many names those have given who settled a step.
+	settlements int
+	events      []job.Event
+	items       map[string]store.ClaimItem
 	// tasks went out; over are those of attempts that a restart took along. refuses are attempts whose task no queue takes.
 	tasks   map[string]makegood.Task
 	over    map[string]bool
