@@ -184,6 +184,7 @@ func (m *model) deliveries(s *state, i uint8) {
 			take(event{kind: evWord, n: uint8(k)}, false)
 		}
 	}
+	m.settlements(s, i)
 	for k := range m.config.Verbs {
 		if s.asked&(1<<k) == 0 {
 			take(event{kind: evRequest, n: uint8(k)}, true)
@@ -321,6 +322,7 @@ func (f fact) before(other fact) bool {
 
 // save writes what an actor decided, as the contract of store.Jobs says.
 func (m *model) save(s *state, x *actor) string {
+	before := s.job
 	s.job = x.job
 	s.flush()
 	*x = actor{phase: sending, out: x.out}
@@ -329,7 +331,7 @@ func (m *model) save(s *state, x *actor) string {
 			other.newRev = true
 		}
 	}
-	return ""
+	return m.noteSettled(s, before)
 }
 
 // send sends tasks; then carries out what is to be closed; then tells.

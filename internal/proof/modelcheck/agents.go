@@ -86,7 +86,7 @@ func (m *model) mayStart(s *state, i, n uint8, undo bool, round uint8) string {
 			return fmt.Sprintf("s%d starts, and an agent works on s%d, which it needs", i, k)
 		case !undo && m.needs[i][k] && !m.w.Steps[i].Any && !m.through(s, uint8(k), round):
 			return fmt.Sprintf("s%d starts, but s%d, which it needs, is not done", i, k)
-		case undo && m.needs[k][i] && m.w.Steps[k].CanUndo() && ledger&(ledgerApplied|ledgerUndone) == ledgerApplied:
+		case undo && m.needs[k][i] && m.w.Steps[k].CanUndo() && ledger&(ledgerApplied|ledgerUndone|ledgerUndoSettled) == ledgerApplied:
 			return fmt.Sprintf("the undo of s%d starts before s%d, which needs it, is undone", i, k)
 		}
 	}
@@ -106,8 +106,11 @@ func (s *state) works(i int) bool {
 	return false
 }
 
-// through reports whether a step is done, or was passed by, as a step of which another needs all.
+// through reports whether a step is done, was passed by or settled, as a step of which another needs all.
 func (m *model) through(s *state, k, round uint8) bool {
+	if s.remote[k][round]&ledgerSettled != 0 {
+		return true
+	}
 	switch s.job.steps[k].forward.state {
 	case stDone:
 		return s.remote[k][round]&ledgerApplied != 0

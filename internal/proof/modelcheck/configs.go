@@ -75,10 +75,12 @@ func (s shape) ways(steps []makegood.Step) {
 const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
-func Small() []Config { return slices.Concat(smallJobs(), smallWays(), smallWorlds()) }
+func Small() []Config {
+	return slices.Concat(smallJobs(), smallWays(), smallWorlds(), smallSettlements())
+}
 
 // Large are those that only make modelcheck checks.
-func Large() []Config { return append(largeJobs(), largeWorlds()...) }
+func Large() []Config { return slices.Concat(largeJobs(), largeWorlds(), largeSettlements()) }
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }
 
@@ -309,6 +311,61 @@ func largeWorlds() []Config {
 		{
 			Name: "batches, two attempts and an undo", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1}.workflow(),
 			Unknown: true, Folds: true, Single: true,
+		},
+	}
+}
+
+// smallSettlements are small jobs of which a person settles steps and undos.
+func smallSettlements() []Config {
+	return []Config{
+		{
+			Name: "settled before a person", Period: sweep, Workflow: shape{steps: 2, attempts: 1, stop: true}.workflow(),
+			Final: true, Settlements: []Settlement{{}, {Skip: true}}, Single: true,
+		},
+		{
+			Name: "settled, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Final: true, Settlements: []Settlement{{}, {Skip: true}}, Single: true,
+		},
+		{
+			Name: "settled, undone on request", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.UndoJob),
+			Settlements: []Settlement{{Skip: true}, {Undo: true}}, Single: true,
+		},
+		{
+			Name: "settled, slow", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Unknown: true, Slow: true, Settlements: []Settlement{{}}, Single: true,
+		},
+		{
+			Name: "settled, and a new round", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Settlements: []Settlement{{}}, Single: true,
+		},
+	}
+}
+
+func largeSettlements() []Config {
+	return []Config{
+		{
+			Name: "settled, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Fails: true, Settlements: []Settlement{{}},
+		},
+		{
+			Name: "settled, undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Fails: true, UndoFails: true, Settlements: []Settlement{{Skip: true}, {Undo: true}}, Single: true,
+		},
+		{
+			Name: "settled in a chain, not undone", Period: sweep, Workflow: shape{steps: 2, attempts: 1, undo: 1}.workflow(),
+			Final: true, Settlements: []Settlement{{}, {Undo: true, Skip: true}, {Step: 1, Undo: true}}, Single: true,
+		},
+		{
+			Name: "settled, waits", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(),
+			Waits: true, Words: []Word{{}}, Settlements: []Settlement{{}, {Skip: true}}, Single: true,
+		},
+		{
+			Name: "settled, restarts", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),
+			Restarts: 1, Power: true, Settlements: []Settlement{{Skip: true}, {Undo: true}}, Single: true,
+		},
+		{
+			Name: "settled, lies", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
+			Fails: true, Lies: 2, Settlements: []Settlement{{}}, Single: true,
 		},
 	}
 }

@@ -223,6 +223,9 @@ func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) s
 	if broken := judgeWords(before, after, e); broken != "" {
 		return broken
 	}
+	if broken := judgeSettled(before, after, e); broken != "" {
+		return broken
+	}
 	failures := 0
 	for i, s := range after.Steps {
 		failures += s.Forward.FailureCount + s.Undo.FailureCount

@@ -8,7 +8,7 @@ import (
 
 // violation says what is wrong with a state; empty if nothing is.
 func (m *model) violation(s *state) string {
-	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger} {
+	for _, check := range []func(*state) string{m.steps, m.over, m.index, m.ledger, m.settled} {
 		if broken := check(s); broken != "" {
 			return broken
 		}
@@ -125,7 +125,8 @@ func (m *model) ledger(s *state) string {
 		st := &j.steps[i]
 		for round := uint8(1); round <= j.round; round++ {
 			ledger := s.remote[i][round]
-			stands := ledger&(ledgerApplied|ledgerUndone) == ledgerApplied
+			// Of what a person undid, or wants to stand, the ledger says nothing.
+			stands := ledger&(ledgerApplied|ledgerUndone|ledgerUndoSettled) == ledgerApplied
 			switch current := round == j.round; {
 			case stands && def.CanUndo() && (undone || !current):
 				return fmt.Sprintf("s%d stands in round %d, which is undone", i, round)
@@ -133,9 +134,9 @@ func (m *model) ledger(s *state) string {
 				return fmt.Sprintf("s%d stands in an undone job that does not say so", i)
 			case current && j.forwards() && ledger&ledgerUndone != 0:
 				return fmt.Sprintf("s%d is undone, and wanted done", i)
-			case current && j.forwards() && st.forward.state == stDone && !stands:
+			case current && j.forwards() && st.forward.state == stDone && ledger&(ledgerApplied|ledgerSettled) == 0:
 				return fmt.Sprintf("s%d is said to be done, and is not", i)
-			case current && st.undo.state == stDone && ledger&ledgerUndone == 0:
+			case current && st.undo.state == stDone && ledger&(ledgerUndone|ledgerUndoSettled) == 0:
 				return fmt.Sprintf("s%d is said to be undone, and is not", i)
 			case current && j.is(makegood.Processed) && st.forward.state != stDone && st.forward.state != stSkipped:
 				return fmt.Sprintf("the job is Processed without s%d", i)

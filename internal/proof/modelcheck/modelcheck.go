@@ -45,6 +45,8 @@ type Config struct {
 	// Waits lets the agent of the first step answer that it waits, and Words are what those outside may say of it then.
 	Waits bool
 	Words []Word
+	// Settlements are what a person says that they have dealt with themselves.
+	Settlements []Settlement
 	// Slow lets time pass, and others write, between loading, each finding out, and deciding.
 	Slow bool
 	// Single leaves one Scheduler, of two.

@@ -19,6 +19,7 @@ func mutants() []planted.Bug {
 		deadlines  = "machine/deadlines.go"
 		directions = "machine/directions.go"
 		requests   = "machine/requests.go"
+		settle     = "machine/settle.go"
 		pending    = "machine/pending.go"
 		may        = "store/may.go"
 	)
@@ -109,6 +110,16 @@ func mutants() []planted.Bug {
 		{"the time of a wait ends nothing", "machine/waiting.go", "\tif passed(a.Wait.Deadline, t.now) {\n\t\tt.waitOver(at)", "\tif passed(a.Wait.Deadline, t.now) && a.Attempt > 9 {\n\t\tt.waitOver(at)"},
 		{"what waited when the job turned round is not undone", "machine/waiting.go", "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
 		{"an answer closes nothing", completion, "t.question(AskClose, at)", "t.question(AskLook, at)"},
+		{"a settlement closes nothing", settle, "case t.activity(at).State == job.Dispatched:\n\t\treturn", "case t.activity(at).Attempt > 9:\n\t\treturn"},
+		{
+			"what is held is settled over", settle, "\tswitch found.Finding {\n\tcase job.FoundHeld:",
+			"\tif found.Finding == job.FoundHeld {\n\t\tfound.Finding = job.FoundSilent\n\t}\n\tswitch found.Finding {\n\tcase job.FoundHeld:",
+		},
+		{"what had failed is settled, and nothing follows", settle, "case was == job.Failed &&", "case was == job.Failed && e.Reason != \"\" &&"},
+		{"what fell silent and was settled is not unknown", settle, "\t\ta.Unknown = true\n", ""},
+		{"a settlement of an earlier round counts", settle, "case e.Round != 0 && e.Round != t.job.Round:", "case e.Round > t.job.Round:"},
+		{"an undo is settled under its step", settle, "case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:", "case at.undo && t.job.Steps[at.step].Forward.Attempt > 9:"},
+		{"what is settled is settled again", settle, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
 	})
 }
 

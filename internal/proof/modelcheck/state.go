@@ -40,7 +40,8 @@ const (
 	evTold
 	evClosed // AttemptClosed: what was found is among the facts of the actor
 	evInterrupted
-	evWord // StepCompleted, by those outside
+	evWord   // StepCompleted, by those outside
+	evSettle // Settled, by a person
 )
 
 // activity is a job.Activity without what decides nothing.
@@ -56,6 +57,8 @@ type activity struct {
 	cause     event
 	// word is the last that was said of it from outside, from 1; how is whether it waits for the end of an attempt.
 	word, how uint8
+	// settled is what a person said of it, from 1.
+	settled uint8
 }
 
 // step is a job.StepState. age says how long ago its latest attempt was opened, if it is out: 1 is longer than
@@ -202,6 +205,9 @@ const (
 	ledgerApplied     = 1
 	ledgerUndone      = 2
 	ledgerUndoClaimed = 4
+	// A person settled the step, or its undo, and heard so.
+	ledgerSettled     = 8
+	ledgerUndoSettled = 16
 )
 
 // state is everything. It is comparable, and equal states are the same state.
@@ -383,6 +389,8 @@ func (e event) String() string {
 		return fmt.Sprintf("Told %d", e.n)
 	case evWord:
 		return fmt.Sprintf("word %d from outside", e.n)
+	case evSettle:
+		return fmt.Sprintf("settlement %d", e.n)
 	case evClosed:
 		return fmt.Sprintf("AttemptClosed of s%d#%d", e.step, e.n)
 	case evInterrupted:
@@ -437,7 +445,7 @@ func (x *actor) bytes() []byte {
 		for _, a := range []activity{s.forward, s.undo} {
 			b = append(
 				b, a.state, a.attempt, a.tries, a.failures, a.resent, a.silent, flag(a.nameless),
-				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), a.word, a.how,
+				byte(a.due), byte(a.look), flag(a.unknown), flag(a.closing), a.word, a.how, a.settled,
 			)
 			b = a.cause.bytes(b)
 		}

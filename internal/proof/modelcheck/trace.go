@@ -36,6 +36,9 @@ func (m *model) describe(a action) string {
 		if a.ev.kind == evRequest {
 			event = string(m.config.Verbs[a.ev.n])
 		}
+		if a.ev.kind == evSettle {
+			event = m.config.Settlements[a.ev.n].String()
+		}
 		if a.second.kind != evNone {
 			event += ", and " + a.second.String()
 		}
@@ -144,6 +147,9 @@ func (m *model) say(a activity) string {
 	}
 	if a.word > 0 {
 		text += fmt.Sprintf(", word %d %s", a.word-1, [...]string{"taken", "held"}[a.how])
+	}
+	if a.settled > 0 {
+		text += ", settled"
 	}
 	if a.closing {
 		text += ", closing"

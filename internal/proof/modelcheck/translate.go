@@ -243,6 +243,8 @@ func (m *model) causeOf(text string) event {
 	case strings.HasPrefix(text, "completed:"):
 		e, _ = m.wordOf(text)
 		return e
+	case strings.HasPrefix(text, "settled:"):
+		return m.settlementOf(text)
 	case strings.Contains(text, ":"):
 		for i := range m.config.Verbs {
 			if m.causeText(event{kind: evRequest, n: uint8(i)}) == text {
@@ -286,6 +288,8 @@ func (m *model) event(e, asked event, q question) job.Event {
 		panic("modelcheck: nothing is known of a closing")
 	case evWord:
 		return m.completion(e.n)
+	case evSettle:
+		return m.settling(e.n)
 	case evReply:
 		return m.reply(e)
 	default:
@@ -360,6 +364,7 @@ func (m *model) fullActivity(i int, age uint8, c activity) job.Activity {
 		}
 	}
 	a.Completion = m.fullWord(c.word, c.how)
+	a.Settled = m.fullSettled(c.settled)
 	switch c.state {
 	case stWaiting:
 		waitingActivity(&a, c.due)
@@ -399,6 +404,8 @@ func (m *model) compact(j job.Job) record {
 		c.steps[i] = step{
 			attempt: small(s.Attempt), forward: m.compactActivity(i, s.Forward), undo: m.compactActivity(i, s.Undo),
 		}
+		c.steps[i].forward.settled = m.compactSettled(i, false, s.Forward.Settled)
+		c.steps[i].undo.settled = m.compactSettled(i, true, s.Undo.Settled)
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			if a.State == job.Dispatched {
 				c.steps[i].age = uint8(base.Sub(a.Opened()) / weeks)
