@@ -241,14 +241,6 @@ func verbSummary(verb makegood.Verb) string {
 	return fmt.Sprintf("Ask for %s. Granted in %s; refused in any other state (409, with the reason). The answer has no payloads.", verb, strings.Join(granted, ", "))
 }
 
-func words[T ~string](all []T) []string {
-	text := make([]string, len(all))
-	for i, w := range all {
-		text[i] = string(w)
-	}
-	return text
-}
-
 // submit stores a job.
 func (a *api) submit(r *http.Request) (answer, error) {
 	var s Submission
