@@ -74,7 +74,9 @@ func TestASaveThatWasLostLeavesNoEntry(t *testing.T) {
 	w.submit(w.define(threeBranches), "j")
 	reply := w.failed("j", "left", w.claim("j", "left"), job.StepError{Message: "no", Retryable: true})
 	other := w.failed("j", "right", w.claim("j", "right"), job.StepError{Message: "neither", Retryable: true})
-	rival := w.with(func(c *scheduler.Config) { c.Jobs, c.Closings, c.Payloads, c.Definitions = w.file, w.file, w.file, w.file })
+	rival := w.with(func(c *scheduler.Config) {
+		c.Jobs, c.Closings, c.Payloads, c.Definitions = w.file, w.file, w.file, w.file
+	})
 	w.beforeSave("j", func() { w.handleWith(rival, other) })
 	w.handle(reply)
 	entries, pages := w.history("j")

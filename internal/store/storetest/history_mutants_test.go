@@ -71,7 +71,9 @@ func historyMutants() map[string]mutant {
 		"a page is in the history before it is saved": {"what a lost save has written is no part of the history that goes on", func(m *model) store.Store {
 			return unruly{model: m, put: func(id, key string, value []byte) error {
 				err := m.PutPayload(ctx, id, key, value)
-				edit(m, id, func(j *job.Job) { j.History = job.History{Count: j.History.Count + 2, Head: key[len(job.HistoryPrefix):]} })
+				edit(m, id, func(j *job.Job) {
+					j.History = job.History{Count: j.History.Count + 2, Head: key[len(job.HistoryPrefix):]}
+				})
 				return err
 			}}
 		}},
