@@ -89,10 +89,10 @@ func TestMessagesPutAwayOnAStackAreShownReplayedAndDropped(t *testing.T) {
 		t.Errorf("get: got %s", out)
 	}
 	s.run(t, codeUsage, "quarantine", "replay", "--all") // nobody can be asked
-	if _, errs := s.run(t, codeOtherwise, "quarantine", "replay", "--all", "--dry-run"); !strings.Contains(errs, "it would be: 1 sent, 1 refused") {
+	if _, errs := s.run(t, codeOtherwise, "quarantine", "replay", "--all", "--submissions", "--dry-run"); !strings.Contains(errs, "it would be: 1 sent, 1 refused") {
 		t.Errorf("dry run: got %s", errs)
 	}
-	if _, errs := s.run(t, codeOtherwise, "quarantine", "replay", "--all", "--yes"); !strings.Contains(errs, "1 sent, 1 refused") {
+	if _, errs := s.run(t, codeOtherwise, "quarantine", "replay", "--all", "--submissions", "--yes"); !strings.Contains(errs, "1 sent, 1 refused") {
 		t.Errorf("replay: got %s", errs)
 	}
 	again, err := s.queues.Receive(t.Context(), deployed.SubmissionsQueue, 10)

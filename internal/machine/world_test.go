@@ -30,7 +30,7 @@ type world struct {
 	items map[string]store.ClaimItem
 	tasks map[string]makegood.Task
 	// closings were derived, answers given.
-	closings []job.CloseAttempt
+	closings []closing
 	answers  []job.Event
 	// over are the attempts that were closed, or that ended in a save: nobody may claim them. dead went with the
 	// process that would have run them.
@@ -374,7 +374,7 @@ func (x *world) carryOut(e job.Event) {
 	for _, c := range machine.Pending(x.w, x.job, e, x.now) {
 		switch c := c.(type) {
 		case job.CloseAttempt:
-			x.closings = append(x.closings, c)
+			x.closings = append(x.closings, closing{c, x.job.Definition})
 		case job.Ask:
 			x.checkAsk(c)
 		case job.Dispatch:
@@ -389,12 +389,22 @@ func (x *world) carryOut(e job.Event) {
 	}
 }
 
+// closing is one that was derived, and the definition that the job had then.
+type closing struct {
+	job.CloseAttempt
+	definition string
+}
+
 // close carries out a closing that was derived some time ago.
 func (x *world) close() {
 	if len(x.closings) == 0 {
 		return
 	}
-	c := rapid.SampledFrom(x.closings).Draw(x.t, "close")
+	drawn := rapid.SampledFrom(x.closings).Draw(x.t, "close")
+	c := drawn.CloseAttempt
+	if drawn.definition != x.job.Definition {
+		return // Who derived it knew another agent of its step: that claim has ended, or the job would not have been moved.
+	}
 	if _, there := x.job.Step(c.Step); !there {
 		return // Its step is gone, and so its attempt has ended.
 	}
