@@ -176,8 +176,12 @@ func (x *world) noteShared() {
 // closeAll carries out every closing that is asked for, and brings the answers.
 func (x *world) closeAll() (progress bool) {
 	for len(x.closings) > 0 {
+		answered := len(x.answers)
 		x.close()
 		x.closings = nil
+		if len(x.answers) == answered {
+			return progress
+		}
 		progress = x.move(x.job.Clone(), x.answers[len(x.answers)-1]) == machine.Applied || progress
 	}
 	return progress
