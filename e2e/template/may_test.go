@@ -141,7 +141,7 @@ func triesOnTheTable() map[string]try {
 	const job = "job#order-1"
 	return map[string]try{
 		"read a job":                              {onTable("GetItem", job, "PK", "SK"), writers(completeRole, readRole)},
-		"query a job's items":                     {onTable("Query", job, "PK", "SK"), writers(readRole)},
+		"query a job's items":                     {onTable("Query", job, "PK", "SK"), writers(completeRole, readRole)},
 		"write without naming a key":              {ask{"dynamodb:UpdateItem", "${Table.Arn}", nil}, writers()},
 		"write over a job":                        {onTable("PutItem", job, "PK", "SK"), writers(completeRole)},
 		"take a job out of the index":             {onTable("UpdateItem", job, "PK", "SK", "CompleteBy"), writers(completeRole)},

@@ -53,7 +53,7 @@ func grants() map[string][]string {
 		),
 		// What it may write to is narrowed to jobs and claims; see checkNarrow.
 		"completeDoorRole": slices.Concat(
-			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem"),
+			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
 			send(events), send("${XTasksQueue.Arn}"), usual("completeDoorLogs"),
 		),
 		// It shows, and can change nothing: not one action that writes.

@@ -84,6 +84,13 @@ func again(t *testing.T, body string) string {
 		}
 		return written
 	}
+	if in.HoldsDue != nil {
+		written, err := EncodeHoldsDue(*in.HoldsDue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written
+	}
 	written, err := EncodeEvent(in.Job, in.Event)
 	if err != nil {
 		t.Fatal(err)
