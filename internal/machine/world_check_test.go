@@ -90,6 +90,10 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	if !known {
 		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
 	}
+	if undo && def.CanUndo() {
+		// An undo has times of its own, which a redefined step may have left as they were.
+		def.StartBy, def.Timeout, def.Heartbeat = def.Undo.StartBy, def.Undo.Timeout, def.Undo.Heartbeat
+	}
 	startBy, timeout, silence := def.StartBy.Std(), def.Timeout.Std(), def.Timeout.Std()
 	if def.Heartbeat > 0 {
 		silence = def.Heartbeat.Std()
