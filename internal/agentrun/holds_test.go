@@ -31,12 +31,12 @@ func heldWorld(t *testing.T, calls *atomic.Int64, held func(agent, workflow stri
 // task: no failure, nothing that counts towards a dead letter.
 func TestATaskOfAPausedAgentIsLetGo(t *testing.T) {
 	var calls atomic.Int64
-	asked := ""
-	w := heldWorld(t, &calls, func(agent, workflow string) (bool, error) { asked = agent + " " + workflow; return true, nil })
+	var asked atomic.Value
+	w := heldWorld(t, &calls, func(agent, workflow string) (bool, error) { asked.Store(agent + " " + workflow); return true, nil })
 	w.wantFailed(w.handle(t.Context(), w.task("pay"), w.task("gift", shared)))
 	w.wantCounters(0, 0, 0, 0, 0, 0, 0)
-	if calls.Load() != 0 || len(w.table.tried) != 0 || asked != "shop w" {
-		t.Errorf("got %d calls, %d claims, asked about %q, want none, none, shop w", calls.Load(), len(w.table.tried), asked)
+	if calls.Load() != 0 || len(w.table.tried) != 0 || asked.Load() != "shop w" {
+		t.Errorf("got %d calls, %d claims, asked about %q, want none, none, shop w", calls.Load(), len(w.table.tried), asked.Load())
 	}
 	said := map[string]bool{}
 	for _, e := range w.replies() {
