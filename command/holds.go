@@ -174,7 +174,7 @@ func jobsOf(h makegood.Hold) string {
 func holdLine(h makegood.Hold, now time.Time) string {
 	line := fmt.Sprintf("%s %s", h.Kind, h.Name)
 	if h.ReleasedAt != nil {
-		return fmt.Sprintf("%s  resumed: new work flows, and %s that stood still go on little by little", line, count(h.Jobs, "job"))
+		return fmt.Sprintf("%s  resumed: new work flows; what stood still goes on little by little (%s)", line, count(h.Jobs, "job"))
 	}
 	line += fmt.Sprintf("  paused since %s", moment(&h.Since))
 	if h.By != "" {
@@ -183,7 +183,7 @@ func holdLine(h makegood.Hold, now time.Time) string {
 	if h.Reason != "" {
 		line += ": " + oneLine(h.Reason)
 	}
-	line += fmt.Sprintf("; %s job(s) stand still", jobsOf(h))
+	line += fmt.Sprintf("; jobs that stand still: %s", jobsOf(h))
 	if now.Sub(h.Since) < makegood.HoldsFresh {
 		line += fmt.Sprintf("; known everywhere %s later", makegood.HoldsFresh)
 	}

@@ -124,6 +124,7 @@ func (o *manyOptions) do(cmd *cobra.Command, args []string, a asked) error {
 	}
 	run := newManyRun(cmd, a.name, o.json, len(targets), pace)
 	if o.dryRun {
+		run.tally.DryRun = true
 		return through(cmd.Context(), run, each(targets), pace, func(ctx context.Context, t target) outcome {
 			if a.plan != nil {
 				plan, err := a.plan(ctx, c, t.id, o.request)

@@ -90,6 +90,8 @@ type tally struct {
 	Refused   int     `json:"refused"`
 	Failed    int     `json:"failed"`
 	Seconds   float64 `json:"seconds"`
+	// DryRun: this is what would have come of them. Nothing was changed.
+	DryRun bool `json:"dryRun,omitempty"`
 	// Reasons say why, the most frequent first.
 	Reasons []why `json:"reasons"`
 
@@ -161,7 +163,11 @@ func (t *tally) close(seconds float64) {
 
 // print writes the summary for people.
 func (t *tally) print(w io.Writer) {
-	fmt.Fprintf(w, "%s: %s in %.1f s\n", t.Verb, thousands(t.Jobs, "job"), t.Seconds)
+	verb := t.Verb
+	if t.DryRun {
+		verb += " --dry-run, nothing was changed"
+	}
+	fmt.Fprintf(w, "%s: %s in %.1f s\n", verb, thousands(t.Jobs, "job"), t.Seconds)
 	for _, row := range []struct {
 		outcome string
 		count   int

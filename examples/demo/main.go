@@ -5,18 +5,15 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -105,37 +102,9 @@ func (s *stage) build(ctx context.Context) error {
 func (s *stage) openShop(ctx context.Context, seed uint64) (shut func(), err error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.dir, "shop"), "--addr", "127.0.0.1:0", "--faults", string(services.FaultsNasty), "--seed", fmt.Sprint(seed))
 	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	shut = func() {
-		_ = cmd.Process.Kill() // its ledger was read; nothing of it is kept
-		_ = cmd.Wait()
-	}
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(out).ReadString('\n')
-		line <- text
-		_, _ = io.Copy(io.Discard, out)
-	}()
-	select {
-	case text := <-line:
-		// "shop: http://127.0.0.1:34567 (faults nasty, seed 7)"
-		fields := strings.Fields(text)
-		if len(fields) < 2 {
-			shut()
-			return nil, errors.New("the shop did not open")
-		}
-		s.shop = fields[1]
-		return shut, nil
-	case <-time.After(readyWithin):
-		shut()
-		return nil, fmt.Errorf("the shop did not open within %s", readyWithin)
-	}
+	// "shop: http://127.0.0.1:34567 (faults nasty, seed 7)"
+	s.shop, shut, err = services.Launch(cmd, 1, readyWithin)
+	return shut, err
 }
 
 // write puts the workflow, with the shop's address in it, into a file, and counts the orders.

@@ -15,9 +15,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
 
-// maxViolations is how many violations are printed.
-const maxViolations = 20
-
 // tally is what the engine's file says of the jobs.
 type tally struct {
 	ends      map[string]makegood.ProcessState
@@ -98,13 +95,7 @@ func (s *stage) report(ctx context.Context, script services.Script, kills int, t
 			violations = append(violations, fmt.Sprintf("order %s: ended %s, the shop's script makes it %s", id, state, want))
 		}
 	}
-	for i, v := range violations {
-		if i == maxViolations {
-			fmt.Printf("  ... and %d more\n", len(violations)-maxViolations)
-			break
-		}
-		fmt.Println("  VIOLATION:", v)
-	}
+	services.PrintViolations(os.Stdout, violations)
 	if len(violations) > 0 {
 		fmt.Printf("\nThe ledger does NOT agree: %d violations.\n", len(violations))
 		return false, nil

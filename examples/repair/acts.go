@@ -24,9 +24,6 @@ const (
 	giftTotal = 42.5
 )
 
-// maxViolations is how many violations are printed.
-const maxViolations = 20
-
 // submit writes a file of orders, submits it, and waits until all of them have stopped.
 func (s *stage) submit(ctx context.Context) error {
 	fmt.Printf("\nThe shop is open at %s, and an engine at %s.\n", s.shop, s.engine)
@@ -165,13 +162,7 @@ func (s *stage) check(ctx context.Context) error {
 		return err
 	}
 	found := append(services.Check(ledger, ends), s.violations(ledger, ends)...)
-	for i, violation := range found {
-		if i == maxViolations {
-			fmt.Printf("  ... and %d more\n", len(found)-maxViolations)
-			break
-		}
-		fmt.Println("  VIOLATION:", violation)
-	}
+	services.PrintViolations(os.Stdout, found)
 	if len(found) > 0 {
 		return fmt.Errorf("the ledger does NOT agree: %d violations", len(found))
 	}

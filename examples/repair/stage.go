@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
 
@@ -117,34 +116,14 @@ func (s *stage) serve(ctx context.Context, word int, name string, args ...string
 		return "", err
 	}
 	cmd.Stderr = log // each of 10,000 jobs in Error is a line of it
-	out, err := cmd.StdoutPipe()
+	s.shut = append(s.shut, func() { _ = log.Close() })
+	url, shut, err := services.Launch(cmd, word, readyWithin)
 	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	s.shut = append(s.shut, func() {
-		_ = cmd.Process.Kill() // all that is needed of it was read
-		_ = cmd.Wait()
-		_ = log.Close()
-	})
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(out).ReadString('\n')
-		line <- text
-		_, _ = io.Copy(io.Discard, out)
-	}()
-	select {
-	case text := <-line:
-		if fields := strings.Fields(text); len(fields) > word {
-			return fields[word], nil
-		}
 		said, _ := os.ReadFile(log.Name())
-		return "", fmt.Errorf("%s did not open: %s", name, said)
-	case <-time.After(readyWithin):
-		return "", fmt.Errorf("%s did not open within %s", name, readyWithin)
+		return "", fmt.Errorf("%w: %s", err, said)
 	}
+	s.shut = append(s.shut, shut)
+	return url, nil
 }
 
 // close ends the processes and removes the folder.

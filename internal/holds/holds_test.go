@@ -88,6 +88,13 @@ func (w *world) goesOn(id string) {
 	w.resumed[id] = append(w.resumed[id], time.Now())
 }
 
+// gone is how many jobs went on.
+func (w *world) gone() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.resumed)
+}
+
 // held makes jobs that a hold keeps still.
 func (w *world) held(n int, hold string) {
 	for i := range n {
@@ -257,7 +264,7 @@ func TestWhatIsPausedAgainKeepsWhatIsLeft(t *testing.T) {
 		if !again.On() || again.Resumed != 0 || time.Since(again.Since) > time.Second {
 			t.Errorf("got %+v, want it held anew", again)
 		}
-		gone := len(w.resumed)
+		gone := w.gone()
 		if gone < makegood.ResumeFirst || gone > 3*makegood.ResumeFirst {
 			t.Errorf("%d jobs went on, want %d to %d", gone, makegood.ResumeFirst, 3*makegood.ResumeFirst)
 		}

@@ -65,7 +65,7 @@ func (s *Scheduler) offered(ctx context.Context, workflow, name string) (*machin
 	compiled, err := s.definition(ctx, hash)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return none("there is no definition %.80q; the hash of one is what get shows as its definition", hash)
+		return none("there is no definition %.80q; its hash is the \"definition\" of a job in get --json, current is the one of new jobs", hash)
 	case errors.Is(err, workflowfile.ErrInvalid):
 		return none("definition %s: %v", hash, err)
 	case err != nil:

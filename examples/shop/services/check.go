@@ -2,6 +2,7 @@ package services
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 
@@ -122,4 +123,18 @@ func checkError(o Order) []string {
 		found = append(found, fmt.Sprintf("%d reservations net, want 0 or 1", o.Reserved))
 	}
 	return found
+}
+
+// maxViolations is how many violations are printed.
+const maxViolations = 20
+
+// PrintViolations writes the first of them, a line each, and how many more there are.
+func PrintViolations(w io.Writer, violations []string) {
+	for i, v := range violations {
+		if i == maxViolations {
+			fmt.Fprintf(w, "  ... and %d more\n", len(violations)-maxViolations)
+			return
+		}
+		fmt.Fprintln(w, "  VIOLATION:", v)
+	}
 }
