@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
 	"os/user"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -104,14 +107,14 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, o.verbose)
 	slog.SetDefault(logger)
-	http, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
+	requests, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
 	if err != nil {
 		return exit(codeFailed, err)
 	}
-	defer http.Close()
+	defer requests.Close()
 	links := o.publicURL
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
-		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{http}, agents...), Outside: outside, Logger: logger,
+		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{requests}, agents...), Outside: outside, Logger: logger,
 		Notifier: newDevNotifier(logger, o.alert), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
 		Link:  func(token string) string { return links + httpapi.LinkPath(token) },
 		Asker: newDevListener(replies), Asked: slices.Sorted(maps.Keys(replies)),
@@ -132,6 +135,10 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
 	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
+	shown, err := newPage(api, o, host, logger)
+	if err != nil {
+		return exit(codeFailed, err)
+	}
 	reload.define = engine.Define
 	for _, f := range files {
 		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
@@ -140,11 +147,26 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		if from == o.workflows {
 			defer inBackground(ctx, reload.watch)()
 		}
-		return httpapi.Serve(ctx, listener, api, logger)
+		// Streams would keep the server from ending.
+		defer context.AfterFunc(ctx, shown.Close)()
+		return httpapi.Serve(ctx, listener, shown, logger)
 	}); err != nil {
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
+}
+
+// newPage returns the page, with the API beside it.
+func newPage(api http.Handler, o devOptions, host string, logger *slog.Logger) (*page.Page, error) {
+	within, err := page.Within(api)
+	if err != nil {
+		return nil, err
+	}
+	where := "on this machine, nothing is kept"
+	if o.data != "" {
+		where = "on this machine, folder " + filepath.Base(o.data)
+	}
+	return page.New(page.Config{Client: within, API: api, Where: where, Host: host, Names: o.names(), Logger: logger}), nil
 }
 
 // checkPublicURL refuses what no link can begin with, and leaves no slash at its end.

@@ -13,6 +13,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +32,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -139,7 +142,7 @@ type Question struct {
 type Engine struct {
 	inner   *embedded.Engine
 	http    *httpagent.Agent
-	handler http.Handler
+	handler *page.Page
 	outside http.Handler
 	answers http.Handler
 	agents  []workflowfile.Named
@@ -177,8 +180,10 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Names: o.hosts(), Logger: o.logger(), Caller: o.Caller, Outside: e.inner.Door()}
-	e.handler = httpapi.New(api)
+	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door()}
+	if e.handler, err = o.page(httpapi.New(api)); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
 	api.Door = httpapi.Agents
 	e.outside = httpapi.New(api)
 	api.Door = httpapi.Complete
@@ -191,6 +196,29 @@ func (o Options) logger() *slog.Logger {
 		return slog.Default()
 	}
 	return o.Logger
+}
+
+// caller knows who makes a request. One that the page makes for a browser is the browser's.
+func (o Options) caller() func(*http.Request) string {
+	if o.Caller == nil {
+		return nil
+	}
+	return func(r *http.Request) string {
+		return o.Caller(cmp.Or(page.Incoming(r), r))
+	}
+}
+
+// page returns the page, with the API beside it.
+func (o Options) page(api http.Handler) (*page.Page, error) {
+	within, err := page.Within(api)
+	if err != nil {
+		return nil, err
+	}
+	where := "in this process, nothing is kept"
+	if o.Dir != "" {
+		where = "in this process, folder " + filepath.Base(o.Dir)
+	}
+	return page.New(page.Config{Client: within, API: api, Where: where, Names: o.hosts(), Logger: o.logger()}), nil
 }
 
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
@@ -222,6 +250,9 @@ func (e *Engine) Run(ctx context.Context) error { return e.inner.Run(ctx) }
 // calls (an agent, an Operator, a listener) must not call it, as it would wait for itself.
 func (e *Engine) Close() error {
 	e.closing.Do(func() {
+		if e.handler != nil {
+			e.handler.Close()
+		}
 		if e.inner != nil {
 			e.closed = e.inner.Close()
 		}
@@ -244,9 +275,10 @@ func (e *Engine) Define(ctx context.Context, name string, source []byte) (client
 	return client.Workflow{Name: compiled.Workflow.Name, Definition: compiled.Hash}, nil
 }
 
-// Handler answers the HTTP API: what package client and the command ask, described by GET /api/openapi.json. It asks
-// nobody who they are: whoever reaches it may do everything, so put it behind what knows your callers, and tell Caller
-// who they are. Strip the prefix under which it is mounted.
+// Handler answers the page, for browsers, and the HTTP API: what package client and the command ask, described by GET
+// /api/openapi.json. It asks nobody who they are: whoever reaches it may do everything, so put it behind what knows your
+// callers, and tell Caller who they are. Strip the prefix under which it is mounted. A page that is open keeps a stream: it ends
+// with the request's context, and with Close.
 func (e *Engine) Handler() http.Handler { return e.handler }
 
 // AgentHandler answers the part of the HTTP API that agents outside need, and no other: each of them is known by its

@@ -2,60 +2,22 @@ package httpapi
 
 import (
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/origin"
 )
 
-// guard lets in only requests that name this host, and no changes that a page of another origin asks
-// for. A page whose own name was made to lead to this machine sends that name in Host.
+// guard lets in only requests that name this host, and no changes that a page of another origin asks for.
 func (a *api) guard(next http.Handler) http.Handler {
-	origins := http.NewCrossOriginProtection()
-	origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		a.refuse(w, newProblem(http.StatusForbidden, "a page of another origin may not ask for this"))
-	}))
-	// Whoever knows the token of a link may answer, from wherever they come; nobody else can, whatever their browser sends.
-	origins.AddInsecureBypassPattern(linkPattern)
-	inner := origins.Handler(next)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
-		if !a.knows(r.Host) {
-			a.refuse(w, newProblem(http.StatusMisdirectedRequest, "the host %.100q is not this one: use its loopback address or the one of --addr", r.Host))
-			return
-		}
-		inner.ServeHTTP(w, r)
-	})
-}
-
-// knows reports whether host, as a request has it, is one under which this API may be asked.
-func (a *api) knows(host string) bool {
-	name := host
-	if only, _, err := net.SplitHostPort(host); err == nil {
-		name = only
-	}
-	return hostAllowed(host, a.Host) || slices.ContainsFunc(a.Names, func(known string) bool { return strings.EqualFold(known, name) })
-}
-
-// hostAllowed reports whether host, as a request has it, with or without a port, is ours. An address in
-// it cannot be the work of a foreign name server, so all are allowed where all are listened on.
-func hostAllowed(host, configured string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.Trim(host, "[]")
-	if strings.EqualFold(host, "localhost") || configured != "" && strings.EqualFold(host, configured) {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return false
-	}
-	everywhere := configured == "" || configured == "0.0.0.0" || configured == "::"
-	return address.IsLoopback() || everywhere
+	return origin.Rules{
+		Host: a.Host, Names: a.Names,
+		// Whoever knows the token of a link may answer, from wherever they come; nobody else can, whatever their browser sends.
+		Bypass: []string{linkPattern},
+		Refuse: func(w http.ResponseWriter, _ *http.Request, status int, text string) {
+			a.refuse(w, newProblem(status, "%s", text))
+		},
+	}.Guard(next)
 }
 
 // mustBeJSON wants a body to be declared as JSON: no page can send that to another origin unasked.

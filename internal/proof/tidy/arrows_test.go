@@ -131,8 +131,12 @@ var arrows = []arrow{
 	{"internal/httpapi", []string{
 		".", "internal/job", "client", "internal/filter", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/timetable", "internal/holds", "internal/workflowfile",
-		"internal/agentdoor", "internal/wire",
+		"internal/agentdoor", "internal/wire", "internal/origin",
 	}, nil},
+	// Whose requests are let in: the API's and the page's one rule.
+	{"internal/origin", nil, nil},
+	// The page: a client of the API, and of nothing below it.
+	{"internal/page", []string{".", "client", "internal/filter", "internal/origin", "internal/workflowfile"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
@@ -170,7 +174,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/holds", "internal/notify", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
+		"internal/holds", "internal/notify", "internal/page", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

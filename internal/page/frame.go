@@ -1,0 +1,67 @@
+package page
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+// shell is the layout with the "main" of a view in it.
+type shell struct{ *template.Template }
+
+// parse reads the templates of a view. It panics where they are none: a test would have seen it.
+func parse(name string) shell {
+	return shell{template.Must(template.New("layout.html").Funcs(words()).ParseFS(templates, "templates/layout.html", "templates/parts.html", "templates/"+name))}
+}
+
+// frame is the dot of every template.
+type frame struct {
+	// Root leads from this page to where the page is mounted: "./", "../".
+	Root string
+	// Title is that of the window, Where what is shown and acted upon.
+	Title, Where string
+	Navigation   []link
+	// Path is that of the view, with its query: what live updates are asked for with. Regions: there are any.
+	Path    string
+	Regions bool
+	// Style and Script are the names of the assets, with their versions.
+	Style, Script string
+	Now           time.Time
+	// View is what the view's load returned.
+	View any
+}
+
+// frame puts around what a view shows what all have.
+func (p *Page) frame(r *http.Request, v view, data any) *frame {
+	f := &frame{
+		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav),
+		Path: r.URL.RequestURI(), Regions: len(v.regions) > 0 && r.Method == http.MethodGet,
+		Style: p.assets["page.css"].versioned(), Script: p.assets["page.js"].versioned(),
+		Now: p.Now().UTC(), View: data,
+	}
+	if named, is := data.(titled); is {
+		f.Title = named.Title()
+	}
+	return f
+}
+
+// write answers with a page.
+func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, s shell, f *frame) {
+	var page bytes.Buffer
+	if err := s.Execute(&page, f); err != nil {
+		p.Logger.ErrorContext(r.Context(), "page could not be written", "path", r.URL.Path, "error", err)
+		http.Error(w, fmt.Sprintf("this page cannot be written; the log of the process says why (%s)", r.URL.Path), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(page.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes()) // Whoever has gone asks again.
+}

@@ -1,0 +1,133 @@
+package page
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/origin"
+)
+
+const (
+	// loadTimeout is how long a view may take to read what it shows, and a verb until it is answered.
+	loadTimeout = 30 * time.Second
+	// maxForm is how large a form may be, in bytes: each byte of an input may become three.
+	maxForm = 3*makegood.MaxPayloadBytes + 16<<10
+	// policy lets the page load nothing but its own style and script, talk and send forms nowhere else, and stand in no other.
+	policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+// Config is what a page is made of.
+type Config struct {
+	// Client asks the API that is shown. Within gives one of an API in this process.
+	Client *client.Client
+	// API answers the paths of the API beside those of the page. Nil: they are not here.
+	API http.Handler
+	// Where says what is shown and acted upon, in a few words: "on this machine, folder data", "stack makegood-prod".
+	Where string
+	// Host and Names are those under which requests may come: see origin.Rules.
+	Host  string
+	Names []string
+	// Logger hears of what goes wrong. Nil: slog.Default().
+	Logger *slog.Logger
+	// Now defaults to time.Now.
+	Now func() time.Time
+}
+
+// apiPaths are those that belong to Config.API.
+var apiPaths = []string{"/api/", "/healthz", "/complete/", "/metrics"}
+
+// Page answers requests of browsers, and passes those of the API on. Its methods may be called by many goroutines at once.
+type Page struct {
+	Config
+	client  *client.Client
+	handler http.Handler
+	shells  map[string]shell
+	assets  assets
+	ended   chan struct{}
+	end     sync.Once
+}
+
+// New returns the page. Close it before the server that it is mounted in is shut down.
+func New(c Config) *Page {
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	p := &Page{Config: c, client: c.Client, shells: map[string]shell{}, assets: readAssets(), ended: make(chan struct{})}
+	mux := http.NewServeMux()
+	for _, v := range views() {
+		if v.template != "" {
+			p.shells[v.pattern] = parse(v.template)
+		}
+		mux.HandleFunc(v.pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, v) })
+	}
+	for _, asset := range p.assets {
+		mux.HandleFunc("GET /"+asset.name, asset.serve)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { p.refuse(w, r, nothingHere(r)) })
+	p.handler = p.besideAPI(origin.Rules{Host: c.Host, Names: c.Names, Refuse: p.refused}.Guard(secured(mux)))
+	return p
+}
+
+// ServeHTTP answers a request. Strip the prefix under which the page is mounted.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
+
+// Close ends the streams that are open, and those that are opened later at once, so that a server can be shut down without
+// waiting for them. Everything else is answered as before.
+func (p *Page) Close() { p.end.Do(func() { close(p.ended) }) }
+
+// besideAPI passes the API what is its.
+func (p *Page) besideAPI(page http.Handler) http.Handler {
+	if p.API == nil {
+		return page
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", page)
+	for _, path := range apiPaths {
+		mux.Handle(path, p.API)
+	}
+	return mux
+}
+
+// secured says what a browser may do with an answer.
+func secured(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// serve answers a request of a view.
+func (p *Page) serve(w http.ResponseWriter, r *http.Request, v view) {
+	ctx, cancel := context.WithTimeout(incoming(r), loadTimeout)
+	defer cancel()
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	data, err := v.load(p, r.WithContext(ctx))
+	if err != nil {
+		p.refuse(w, r, p.problemOf(r, err))
+		return
+	}
+	if to, is := data.(goTo); is {
+		// As it is: http.Redirect would make it absolute, and knows no prefix.
+		w.Header().Set("Location", rootOf(r.URL.Path)+string(to))
+		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	p.write(w, r, http.StatusOK, p.shells[v.pattern], p.frame(r, v, data))
+}
+
+// goTo is what a verb returns: the path, below where the page is mounted, of what is shown next.
+type goTo string

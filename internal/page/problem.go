@@ -1,0 +1,82 @@
+package page
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/makegood-dev/makegood/client"
+)
+
+// problem is an error on its way to a browser. As an error it is returned by a load that knows better than the API what to say.
+type problem struct {
+	status int
+	// Head is what is wrong, in a few words; Text says it whole.
+	Head, Text string
+}
+
+// Error is what is wrong.
+func (p *problem) Error() string { return p.Text }
+
+// Title is that of the window.
+func (p *problem) Title() string { return p.Head }
+
+// problemView is how an error is shown.
+var problemView = view{template: "problem.html"}
+
+// nothingHere is said of a path without a view.
+func nothingHere(r *http.Request) *problem {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return &problem{status: http.StatusMethodNotAllowed, Head: "This cannot be done here", Text: "There is no form that sends to this address."}
+	}
+	return &problem{status: http.StatusNotFound, Head: "There is nothing here", Text: "This address is none of the page's. A job is at jobs/ followed by its id."}
+}
+
+// problemOf translates the errors of the client, in this one place.
+func (p *Page) problemOf(r *http.Request, err error) *problem {
+	var own *problem
+	var invalid *client.InvalidError
+	var refused *client.RefusedError
+	var mismatch *client.MismatchError
+	var unreachable *client.UnreachableError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.Is(err, client.ErrNotFound):
+		return &problem{status: http.StatusNotFound, Head: "There is no such job", Text: "No job has this id. It may never have been, or was deleted after its time."}
+	case errors.Is(err, client.ErrNoSchedule):
+		return &problem{status: http.StatusNotFound, Head: "There is no such schedule", Text: "No schedule has this name."}
+	case errors.As(err, &refused):
+		return &problem{status: http.StatusConflict, Head: "Refused", Text: refused.Reason}
+	case errors.As(err, &mismatch):
+		return &problem{status: http.StatusConflict, Head: "Refused", Text: mismatch.Error()}
+	case errors.As(err, &tooLarge):
+		return &problem{status: http.StatusRequestEntityTooLarge, Head: "Too large", Text: "What was sent is larger than an input may be."}
+	case errors.As(err, &invalid) && invalid.Status != http.StatusForbidden:
+		return &problem{status: http.StatusBadRequest, Head: "That cannot be asked for", Text: invalid.Message}
+	case errors.As(err, &invalid):
+		return &problem{status: http.StatusForbidden, Head: "Not allowed", Text: invalid.Message}
+	case errors.As(err, &unreachable):
+		p.Logger.WarnContext(r.Context(), "page: no answer", "path", r.URL.Path, "error", err)
+		return &problem{status: http.StatusServiceUnavailable, Head: "No answer", Text: unreachable.Err.Error()}
+	}
+	p.Logger.WarnContext(r.Context(), "page could not be shown", "path", r.URL.Path, "error", err)
+	return &problem{status: http.StatusServiceUnavailable, Head: "No answer", Text: "This took too long, or was cut off. It is not known what became of it: ask again, the same twice is once."}
+}
+
+// refuse shows a problem.
+func (p *Page) refuse(w http.ResponseWriter, r *http.Request, wrong *problem) {
+	if wrong.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	f := p.frame(r, problemView, wrong)
+	f.Regions = false
+	p.write(w, r, wrong.status, parse(problemView.template), f)
+}
+
+// refused shows why a request was not let in.
+func (p *Page) refused(w http.ResponseWriter, r *http.Request, status int, text string) {
+	secured(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.refuse(w, r, &problem{status: status, Head: "Not let in", Text: text})
+	})).ServeHTTP(w, r)
+}

@@ -1,0 +1,150 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// words are what templates can say.
+func words() template.FuncMap {
+	return template.FuncMap{
+		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
+		"since": sinceNow, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref,
+	}
+}
+
+// lower is a name of the product as a class of the style sheet.
+func lower(name any) string { return strings.ToLower(fmt.Sprint(name)) }
+
+// count writes a number with commas: 184,326.
+func count(n int) string {
+	text := fmt.Sprint(n)
+	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}
+
+// many writes a number of things: 1 job, 12 jobs.
+func many(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + one + "s"
+}
+
+// span writes a duration by its two largest parts: 0.4 s, 27 s, 2 m 27 s, 2 h 04 m, 3 d 4 h.
+func span(d time.Duration) string {
+	d = max(d, 0)
+	switch seconds := int(d / time.Second); {
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.1f s", float64(d/(100*time.Millisecond))/10)
+	case seconds < 60:
+		return fmt.Sprintf("%d s", seconds)
+	case seconds < 10*60:
+		return fmt.Sprintf("%d m %02d s", seconds/60, seconds%60)
+	case seconds < 3600:
+		return fmt.Sprintf("%d m", seconds/60)
+	case seconds < 24*3600:
+		return fmt.Sprintf("%d h %02d m", seconds/3600, seconds/60%60)
+	default:
+		return fmt.Sprintf("%d d %d h", seconds/(24*3600), seconds/3600%24)
+	}
+}
+
+// sinceNow writes how long ago a time is.
+func sinceNow(at any, now time.Time) string {
+	t, there := instant(at)
+	if !there {
+		return ""
+	}
+	return span(now.Sub(t))
+}
+
+// instant is a time that is there, by value or by pointer.
+func instant(at any) (time.Time, bool) {
+	switch at := at.(type) {
+	case time.Time:
+		return at.UTC(), !at.IsZero()
+	case *time.Time:
+		if at != nil {
+			return at.UTC(), !at.IsZero()
+		}
+	}
+	return time.Time{}, false
+}
+
+// stamp writes a time for programs; empty: there is none.
+func stamp(at any) string {
+	t, there := instant(at)
+	if !there {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+// clock writes a time of the day as seen now: with its day where that is another one.
+func clock(at any, now time.Time) string {
+	t, there := instant(at)
+	switch {
+	case !there:
+		return ""
+	case t.Format(time.DateOnly) == now.UTC().Format(time.DateOnly):
+		return t.Format("15:04:05")
+	case t.Year() == now.UTC().Year():
+		return t.Format("2 Jan 15:04")
+	}
+	return t.Format("2 Jan 2006 15:04")
+}
+
+// day writes a time in full.
+func day(at any) string {
+	t, there := instant(at)
+	if !there {
+		return ""
+	}
+	return t.Format("2 Jan 2006 15:04:05")
+}
+
+// short is the beginning of a hash.
+func short(hash string) string { return hash[:min(len(hash), 8)] }
+
+// deref is the text behind a pointer; empty: there is none.
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// pretty lays JSON out; what is none stays as it is.
+func pretty(value json.RawMessage) string {
+	var out strings.Builder
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if len(value) == 0 || e.Encode(value) != nil {
+		return string(value)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// mark is how a state is shown: its name, and the shape and colour, which are a class and a symbol of that name.
+type mark struct{ Name, Shape string }
+
+// markOf returns the mark of a job: Paused and Waiting are shown in place of what is under them.
+func markOf(state makegood.ProcessState, paused, waits bool) mark {
+	switch {
+	case state.Finished() || state == makegood.Error:
+	case paused:
+		return mark{Name: "Paused", Shape: "paused"}
+	case waits && state != makegood.Undoing:
+		return mark{Name: "Waiting", Shape: "waiting"}
+	}
+	return mark{Name: string(state), Shape: lower(state)}
+}
