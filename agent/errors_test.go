@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
 func TestFailureReadsWhatAnErrorSays(t *testing.T) {
@@ -64,7 +65,7 @@ func TestNoErrorStaysNone(t *testing.T) {
 
 // Whatever an error's text is, what is kept of it is short enough, and can be sent.
 func TestAMessageIsClippedToWhatAJobKeepsAndAQueueCarries(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	pieces := []string{"a", "é", "界", "🙂", "\xff", "\uFFFE", "\uFFFF", "\n"}
 	for range 2000 {

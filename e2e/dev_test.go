@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
 // devServer is makegood dev as a process.
@@ -106,8 +107,7 @@ func freeAddr(t *testing.T) string {
 // job, every job ends, the shop's ledger agrees, and nobody was answered twice that they made the job.
 func TestJobsSubmittedToAServerThatIsKilledAllEnd(t *testing.T) {
 	const jobs, submitters, kills = 500, 16, 3
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
 	addr := freeAddr(t)

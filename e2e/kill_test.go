@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/workflows/order"
 )
@@ -150,8 +151,7 @@ func done(jobs map[string]job.Job, l services.Ledger) map[string]string {
 // done is run again, no attempt is sent twice, and the engine is back at work at once.
 func TestKilledTenTimesNothingIsLostOrDoneAgain(t *testing.T) {
 	const orders, kills = 2000, 10
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
 	ids := s.orders(orders)

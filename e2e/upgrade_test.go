@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/release"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
 // Two releases take turns on one data folder, each killed in the middle of its work: nothing is lost or done again,
@@ -52,8 +53,7 @@ func built(t *testing.T, of release.Release) string {
 // alternate returns how many jobs had something that only the next release knows, when the last of the two took over.
 func alternate(t *testing.T, one, other string) (ofTheNext int) {
 	const orders, turns = 2000, 8
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := openShop(t, services.Options{Script: services.Script{Profile: services.FaultsNone}})
 	ids := s.orders(orders)

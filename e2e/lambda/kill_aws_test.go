@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
 // Orders while function processes are killed, run into their timeouts and are throttled: nothing is lost, no
@@ -22,8 +23,7 @@ func TestOrdersUnderKillsTimeoutsAndThrottles(t *testing.T) {
 		// MiniStack is some times slower; there a sample keeps the run short.
 		jobs, kills = 300, 30
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d (which process is struck when depends on the machine too)", seed)
+	seed := seed.Of(t) // which process is struck when depends on the machine too
 	w := open(t, options{})
 	began := time.Now()
 	ids := w.submitAndStrike(jobs, kills, rand.New(rand.NewPCG(seed, 0)))

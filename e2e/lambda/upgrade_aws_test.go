@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/release"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -86,8 +87,7 @@ func sizes(t *testing.T) (quarter, kills int) {
 // roll sends jobs through the older release, both, the newer, both, and the older again, and then lets the newer
 // end what the older must not decide about.
 func roll(t *testing.T, older, newer release.Release) *rolling {
-	seed := rand.Uint64()
-	t.Logf("seed %d (which process is struck when depends on the machine too)", seed)
+	seed := seed.Of(t) // which process is struck when depends on the machine too
 	w := open(t, options{release: older})
 	r := &rolling{world: w, newer: w.deploy(newer), random: rand.New(rand.NewPCG(seed, 0))}
 	began := time.Now()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
 // golden is a job, what its services answer, and what is to become of it.
@@ -189,7 +190,7 @@ func TestTheSmallestJobEndsAsItShouldWhicheverTwoCallsFailOrAreTheLast(t *testin
 
 // The engine dies again and again, at any call, also while it recovers from its last death.
 func TestTheJobEndsAsItShouldHoweverOftenTheEngineDies(t *testing.T) {
-	seed := newSeed(t)
+	seed := seed.Of(t)
 	random := rand.New(rand.NewPCG(seed, 2))
 	for _, name := range slices.Sorted(maps.Keys(goldens())) {
 		g, deaths := goldens()[name], 0

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -76,7 +77,7 @@ func (l *lifespan) wrap(c embedded.Config, day faultqueue.Options) embedded.Conf
 // Hundreds of jobs, hostile queues, faulty services, people who ask for things, and an engine that dies
 // in the middle of it, time and again.
 func TestManyJobsEndAsTheyShouldThoughTheEngineDiesOnABadDay(t *testing.T) {
-	seed := newSeed(t)
+	seed := seed.Of(t)
 	synctest.Test(t, func(t *testing.T) {
 		const jobs, deaths = 200, 8
 		random := rand.New(rand.NewPCG(seed, 3))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 )
 
@@ -171,8 +172,8 @@ func TestManyDueItemsBeginOnceAndOnTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				many, seed := dueItems(t, 3000), rand.Uint64()
-				t.Logf("%d items, seed %d", many, seed)
+				many, seed := dueItems(t, 3000), seed.Of(t)
+				t.Logf("%d items", many)
 				r := rand.New(rand.NewPCG(seed, 0))
 				o := onTime{began: make(map[string][]time.Time, many)}
 				cast := o.troupe()

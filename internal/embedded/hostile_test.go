@@ -1,7 +1,6 @@
 package embedded_test
 
 import (
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,24 +11,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
 )
-
-var seedFlag = flag.Uint64("seed", 0, "replay a random test with this seed")
-
-// newSeed returns the seed of a random test, and says how to have it again.
-func newSeed(t *testing.T) uint64 {
-	t.Helper()
-	seed := *seedFlag
-	for seed == 0 {
-		seed = rand.Uint64()
-	}
-	name, _, _ := strings.Cut(t.Name(), "/")
-	t.Logf("replay with: go test ./internal/embedded -run '^%s$' -seed %d", name, seed)
-	return seed
-}
 
 // patient is the order workflow with short deadlines and enough attempts for messages that are lost.
 const patient = `
@@ -79,7 +65,7 @@ func TestEveryJobEndsAsItShouldOnHostileQueues(t *testing.T) {
 		{"the store fails too", 300, flaky, refusals},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			seed := newSeed(t)
+			seed := seed.Of(t)
 			synctest.Test(t, func(t *testing.T) { day(t, seed, test.jobs, test.store, test.refuses) })
 		})
 	}

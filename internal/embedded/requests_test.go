@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 )
 
@@ -28,7 +29,7 @@ steps:
 // People ask for anything at any moment, on a bad day, of jobs whose steps and undos are refused now
 // and then. In the end every job is where it was last wanted, and the ledger agrees.
 func TestEveryJobEndsAsItShouldWhateverIsAskedOfIt(t *testing.T) {
-	seed := newSeed(t)
+	seed := seed.Of(t)
 	synctest.Test(t, func(t *testing.T) {
 		remote := newServices(seed)
 		remote.faulty = true

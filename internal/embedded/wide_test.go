@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 )
 
@@ -33,7 +34,7 @@ const mostSent = 1.2
 // Of a wide job every reply is an event of its own, and duplicates of each come. None of them may send
 // the siblings again that wait unclaimed.
 func TestAWideJobSendsLittleMoreThanItNeedsUnderDuplicates(t *testing.T) {
-	seed := newSeed(t)
+	seed := seed.Of(t)
 	for _, test := range []struct {
 		name  string
 		jobs  int
@@ -84,7 +85,7 @@ func TestAWideJobSendsLittleMoreThanItNeedsUnderDuplicates(t *testing.T) {
 }
 
 func TestAWideJobEndsThoughMessagesAreLost(t *testing.T) {
-	seed := newSeed(t)
+	seed := seed.Of(t)
 	synctest.Test(t, func(t *testing.T) {
 		remote := newServices(seed)
 		w := open(t, embedded.Config{Agents: []agent.Handler{actor{"a", remote.handle}}, WrapQueues: func(q embedded.Queues) embedded.Queues {

@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -75,8 +76,7 @@ type outcome struct {
 // fails. Each time one of them wins, everybody was told the truth, and what stands in the world is what
 // the job says.
 func TestCancelAgainstCompletionAgainstResubmitHasOneWinner(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	r := newRing(t)
 	var mu sync.Mutex
 	counts := map[string]int{}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 
 	"pgregory.net/rapid"
 )
@@ -13,7 +14,7 @@ import (
 // What a later release has stored in a job, and this one does not know, goes through everything that is decided here:
 // replies, deadlines, verbs and new rounds.
 func TestNothingThatIsKeptIsLost(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		x.job.Needs, x.job.Kept = job.LevelWaits+1, "of the job"
 		for i := range x.job.Steps {

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
 // A replay of a failure: go test ./internal/machine -run TestRandomEvents -rapid.seed=SEED (the
@@ -20,7 +21,7 @@ import (
 // is opened twice, or claimed after it ended, none that was claimed is closed as never claimed, no true claim is
 // overruled, finished jobs have nothing out, every possible effect is undone in an undone job, and every job ends.
 func TestRandomEvents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			x.now = x.now.Add(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond)
@@ -51,7 +52,7 @@ func TestRandomEvents(t *testing.T) {
 // A reply that names another attempt, carries another token, or fails for another claim than the one held, changes
 // nothing, neither in the job nor in the claim item.
 func TestAFencedReplyChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		x.claim()
 		for _, which := range sorted(x.claimed) {
@@ -91,7 +92,7 @@ func TestAFencedReplyChangesNothing(t *testing.T) {
 
 // An answer that carries another token than the step's, or one of another step, round or direction, changes nothing.
 func TestAFencedAnswerChangesNothing(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		x.nested = true
 		for _, s := range x.job.Steps {

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -330,8 +331,8 @@ func TestManyDueItemsBeginOnceOnTheRhythmOfAWS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				many, seed := dueItems(t), rand.Uint64()
-				t.Logf("%d items, seed %d", many, seed)
+				many, seed := dueItems(t), seed.Of(t)
+				t.Logf("%d items", many)
 				r := rand.New(rand.NewPCG(seed, 0))
 				s := newStack(t, r)
 				time.Sleep(time.Duration(r.Int64N(int64(sweepPeriod)))) // The sweeps come at any second of a minute.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
@@ -265,11 +266,18 @@ func (t *tally) quarantine(h handling, id, body string, q sqsbatch.Quarantined) 
 	switch {
 	case q.Reason == "":
 		t.violation("message %s is in quarantine without a reason: %.200q", id, body)
-	case h.reads(body):
+	case h.reads(body) && !h.cannotBeLeft(body):
 		t.violation("message %s is in quarantine (%s) and can be read: %.200q", id, q.Reason, body)
 	case q.CutFrom == 0 && utf8.ValidString(body) && q.Body != body:
 		t.violation("message %s is in quarantine as another: %.200q became %.200q", id, body, q.Body)
 	}
+}
+
+// cannotBeLeft reports whether a newer release must have the message, and no queue would carry it: JSON that is read may hold
+// characters that SQS refuses in a body.
+func (h handling) cannotBeLeft(body string) bool {
+	again, _ := wire.Leave(body, time.Time{})
+	return h.leaves(body) && queue.Check(queue.Message{Body: again}) != nil
 }
 
 // submitted looks for the job of a message that is neither in quarantine nor an event.

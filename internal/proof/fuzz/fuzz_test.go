@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -21,7 +21,7 @@ const some = 20_000
 func asItIs(h queue.Handler) queue.Handler { return h }
 
 func TestAFuzzedMessageIsHandledOrInQuarantineWithItsReason(t *testing.T) {
-	seed := rand.Uint64()
+	seed := seed.Of(t)
 	for _, name := range []string{"scheduler", "agent"} {
 		t.Run(name, func(t *testing.T) {
 			got, err := feed(t.Context(), name, seed, some, asItIs)
@@ -37,6 +37,19 @@ func TestAFuzzedMessageIsHandledOrInQuarantineWithItsReason(t *testing.T) {
 				t.Errorf("got %s; want every message handled, in quarantine, left or given back, and many of both", line)
 			}
 		})
+	}
+}
+
+// Of these messages a random run found one that a newer release must have, and that no queue carries: it belongs in
+// quarantine, though it can be read.
+func TestWhatCannotBeLeftMayBeInQuarantine(t *testing.T) {
+	const seed = 5618594442876213629
+	got, err := feed(t.Context(), "scheduler", seed, 6000, asItIs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range got.violations {
+		t.Error(v)
 	}
 }
 

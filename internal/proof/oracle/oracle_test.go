@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 // Whatever a workflow says, and however its steps go, the core makes of the job what a naive reading of the docs makes
 // of it, at every moment.
 func TestAJobIsWhatTheDocsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
 			x.happen()
@@ -43,7 +44,7 @@ func TestAJobIsWhatTheDocsSay(t *testing.T) {
 
 // And so it does when people settle steps by hand, and edit the job's timeout.
 func TestARepairedJobIsWhatTheDocsSay(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
 			if oneIn(t, 6, "repair") {

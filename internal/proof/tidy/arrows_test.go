@@ -143,6 +143,7 @@ var arrows = []arrow{
 	// Wrong versions of the others, for the tests of the two above.
 	{"internal/proof/planted", []string{"internal/proof"}, nil},
 	{"internal/proof", nil, nil},
+	{"internal/proof/seed", nil, []string{rapid}},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"internal/proof/oracle", []string{".", "internal/job"}, nil},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.

@@ -3,9 +3,7 @@ package faultqueue
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,21 +12,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/queue/queuetest"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "replay a random test with this seed")
-
 // wrap returns local queues with faults.
 func wrap(t *testing.T, o Options) (*Queues, *localqueue.Queues) {
 	t.Helper()
 	if o.Seed == 0 {
-		if o.Seed = *seedFlag; o.Seed == 0 {
-			o.Seed = rand.Uint64() | 1
-		}
-		t.Logf("replay with: go test ./internal/queue/faultqueue -run '^%s$' -seed %d", t.Name(), o.Seed)
+		o.Seed = seed.Of(t)
 	}
 	local, err := localqueue.New(localqueue.Options{Seed: o.Seed, Queues: []localqueue.Queue{
 		{Name: "main", Visibility: 10 * time.Second, MaxReceives: 4, DeadLetter: "dead"}, {Name: "dead"},

@@ -2,7 +2,6 @@ package localqueue
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,18 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/queue"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "replay a random test with this seed")
-
 // seeded returns the random source of a test, and says how to have it again.
 func seeded(t *testing.T) (uint64, *rand.Rand) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = rand.Uint64()
-	}
-	t.Logf("replay with: go test ./internal/queue/localqueue -run '^%s$' -seed %d", t.Name(), seed)
+	seed := seed.Of(t)
 	return seed, rand.New(rand.NewPCG(seed, 1))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -90,8 +91,7 @@ func TestDueGoesOnAfterAnEntryThatIsGone(t *testing.T) {
 func TestDetailsOfMoreThanAMegabyteAreRead(t *testing.T) {
 	tab := newTable(t)
 	s := tab.open(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	dice := rand.New(rand.NewPCG(seed, 0))
 	j := finished(makegood.MaxSteps)
 	j.ID, j.CompleteBy = "megabytes-1", makegood.Instant(time.Now().Add(time.Minute))

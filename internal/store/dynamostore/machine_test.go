@@ -11,13 +11,14 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Jobs as the machine makes them, through undo, silence, pauses, cancels and new rounds: each is packed
 // and read again after every event, with the details of the save before it at hand, or not.
 func TestJobsOfTheMachineAreLoadedAsTheyWereSaved(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newPlay(t)
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
 			x.event()

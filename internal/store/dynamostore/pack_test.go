@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
@@ -69,7 +70,7 @@ func same(t failer, what string, got, want any) {
 // chain of saves: each changes a few activities of the job as it was loaded, so that details are made,
 // kept, outlived and dropped.
 func TestAnyJobIsLoadedAsItWasSaved(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		j := drawJob(t)
 		bodies := map[string][]byte{}
 		var stored []detail

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
 
@@ -53,8 +54,7 @@ func TestDamagedBytesAreRefused(t *testing.T) {
 	for n := range good {
 		decodeAll(good[:n])
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := seed.Of(t)
 	dice := rand.New(rand.NewPCG(seed, 0))
 	for range 20_000 {
 		bad := append([]byte(nil), good...)

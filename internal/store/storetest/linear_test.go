@@ -2,13 +2,13 @@ package storetest
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -27,8 +27,8 @@ func TestAHistoryOfABrokenStoreIsNotLinearizable(t *testing.T) {
 		"a save looks and then leaps": leapingSaves,
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range tries {
-				seed := rand.Uint64()
+			first := seed.Of(t)
+			for seed := first; seed < first+tries; seed++ {
 				if _, err := linearize(newWorld(t, harnessOf(wrap)), seed); err != nil {
 					t.Logf("found with seed %d: %.300s", seed, err)
 					return
