@@ -238,6 +238,15 @@ func (c *Client) Plan(ctx context.Context, id string, r Request) (plan makegood.
 	return plan, nil
 }
 
+// Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
+// changed. Errors: ErrNotFound, *UnreachableError.
+func (c *Client) Offers(ctx context.Context, id string) (offers makegood.Offers, err error) {
+	if _, err := c.call(ctx, http.MethodGet, pathOf(id)+"/verbs", nil, nil, &offers); err != nil {
+		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, err)
+	}
+	return offers, nil
+}
+
 func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {
 	// Before the first try, so that all tries are one request.
 	body.Request = cmp.Or(body.Request, newRequest())

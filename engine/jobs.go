@@ -156,6 +156,16 @@ func (e *Engine) Plan(ctx context.Context, id string, r client.Request) (makegoo
 	return plan, nil
 }
 
+// Offers says what may be asked of a job as it stands: of each verb what it would do, or why it would be refused. Nothing is
+// changed. Errors: client.ErrNotFound.
+func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error) {
+	offers, err := e.inner.Offers(ctx, id)
+	if err != nil {
+		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, plain(id, err))
+	}
+	return offers, nil
+}
+
 // wrongRequest says what is wrong with a request; empty: nothing.
 func wrongRequest(r client.Request) string {
 	switch {

@@ -96,6 +96,11 @@ func (o *operator) Plan(ctx context.Context, id string, r job.Requested) (makego
 	return o.scheduler.Plan(ctx, id, r)
 }
 
+// Offers says what may be asked of a job; see scheduler.Offers.
+func (o *operator) Offers(ctx context.Context, id string) (makegood.Offers, error) {
+	return o.scheduler.Offers(ctx, id)
+}
+
 // Settle takes that a person has dealt with a step; see httpapi.Backend.
 func (o *operator) Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error) {
 	return o.scheduler.Settle(ctx, id, e)

@@ -390,6 +390,11 @@ func (e *Engine) Plan(ctx context.Context, id string, r job.Requested) (makegood
 	return e.scheduler.Plan(ctx, id, r)
 }
 
+// Offers says what may be asked of a job; see scheduler.Offers.
+func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error) {
+	return e.scheduler.Offers(ctx, id)
+}
+
 // Settle takes that a person has dealt with a step; see scheduler.Settle.
 func (e *Engine) Settle(ctx context.Context, id string, s job.Settled) (job.Job, machine.Verdict, error) {
 	return e.scheduler.Settle(ctx, id, s)

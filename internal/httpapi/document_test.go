@@ -154,6 +154,10 @@ func (b broken) Plan(context.Context, string, job.Requested) (makegood.Plan, mac
 	return makegood.Plan{}, machine.Verdict{}, b.err
 }
 
+func (b broken) Offers(context.Context, string) (makegood.Offers, error) {
+	return makegood.Offers{}, b.err
+}
+
 func (b broken) Settle(context.Context, string, job.Settled) (job.Job, machine.Verdict, error) {
 	return job.Job{}, machine.Verdict{}, b.err
 }
@@ -275,7 +279,7 @@ func conversations() []conversation {
 		)
 	}
 	all = append(all, completions()...)
-	all = append(all, settlements()...)
+	all = append(all, slices.Concat(settlements(), offering())...)
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
 		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]

@@ -30,6 +30,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 		belongs["POST /api/completions/"+verb] = httpapi.Complete
 	}
 	belongs["POST /api/jobs/there/steps/charge/settle"], belongs["POST /api/jobs/there/plan"] = httpapi.Operate, httpapi.Operate
+	belongs["GET /api/jobs/there/verbs"] = httpapi.Read
 	for _, verb := range makegood.Verbs() {
 		belongs["POST /api/jobs/there/"+string(verb)] = httpapi.Operate
 	}

@@ -71,6 +71,8 @@ type Backend interface {
 	Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error)
 	// Plan says what a resubmit would do, and changes nothing.
 	Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error)
+	// Offers says what may be asked of a job as it stands, and changes nothing.
+	Offers(ctx context.Context, id string) (makegood.Offers, error)
 	// Complete takes an answer from outside to a step that waits, and Extend has one wait longer; both answer after that is
 	// stored.
 	completion.Backend

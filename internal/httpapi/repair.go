@@ -68,6 +68,31 @@ func (a *api) plan(r *http.Request) (answer, error) {
 	return ok(plan)
 }
 
+// offersRoute is that of what may be asked of a job.
+func offersRoute() route {
+	return route{
+		method: "GET", path: "/api/jobs/{id}/verbs", name: "verbs", door: Read, handle: (*api).offers,
+		summary: "Say of each verb, and of what may be asked of the steps, what it would do to the job as it stands, or why it would be refused: in the words in which it would be. Nothing is changed, and nothing is promised: the job may have moved on by the time that somebody asks. Where an attempt is out that nobody is known to have claimed, settling its step is offered, and refused if somebody has claimed it by then. A side of a step of which nothing may be asked is left out, unless it is under way or has failed.",
+		answers: everywhere(map[int]any{http.StatusOK: makegood.Offers{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+	}
+}
+
+// offers says what may be asked of a job.
+func (a *api) offers(r *http.Request) (answer, error) {
+	if _, err := query(r); err != nil {
+		return answer{}, err
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return answer{}, err
+	}
+	offers, err := a.Backend.Offers(r.Context(), id)
+	if err != nil {
+		return answer{}, a.orDamaged(r, id, err)
+	}
+	return ok(offers)
+}
+
 // edit asks for another timeout.
 func (a *api) edit(r *http.Request) (answer, error) {
 	var asking Edition

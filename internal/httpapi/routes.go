@@ -190,7 +190,7 @@ func routes() []route {
 	all = append(all, quarantineRoutes()...)
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
-	all = append(all, planRoute())
+	all = append(all, planRoute(), offersRoute())
 	return append(all, verbRoutes()...)
 }
 

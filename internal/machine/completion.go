@@ -338,8 +338,8 @@ func (t *turn) extended(e job.WaitExtended) Verdict {
 		return verdict
 	}
 	a := t.activity(at)
-	if a.State != job.Waiting {
-		return Verdict{Kind: Refused, Reason: fmt.Sprintf("%s does not wait", named(e.Step, e.Undo))}
+	if why := t.notWaiting(at); why != "" {
+		return Verdict{Kind: Refused, Reason: why}
 	}
 	until := e.Until
 	if until.IsZero() {
@@ -361,4 +361,12 @@ func (t *turn) extended(e job.WaitExtended) Verdict {
 	a.Wait = &wait
 	a.LookAt = t.nextMoment(at)
 	return Verdict{Kind: Applied}
+}
+
+// notWaiting says that a side does not wait; empty: it does.
+func (t *turn) notWaiting(at side) string {
+	if t.activity(at).State != job.Waiting {
+		return named(t.name(at), at.undo) + " does not wait"
+	}
+	return ""
 }

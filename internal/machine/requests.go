@@ -24,8 +24,8 @@ const (
 	MovesStart Effect = "moves its start, while nothing has begun"
 	MovesEnd   Effect = "has that long from now on, or from its start if that is ahead"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
-	Already    Effect = "is so already"
-	Refuses    Effect = "refused"
+	Already    Effect = makegood.OfferAlready
+	Refuses    Effect = makegood.OfferRefused
 )
 
 // Rule is a cell of the table of verbs.

@@ -148,8 +148,7 @@ func (t *turn) settleOpen(at side, e job.Settled, output job.Payload) Verdict {
 	}
 	switch found.Finding {
 	case job.FoundHeld:
-		return Verdict{Kind: Refused, Reason: fmt.Sprintf("attempt %d of %s is held by %s until %s at least",
-			a.Attempt, named(t.name(at), at.undo), found.Claim.LockedBy, found.Claim.CompleteBy.UTC().Format(time.RFC3339))}
+		return Verdict{Kind: Refused, Reason: t.heldUntil(at, found.Claim)}
 	case job.FoundNobody:
 		t.noteOf(at, job.Entry{Kind: makegood.EntryWithdrawn})
 		a.Tries--
@@ -161,6 +160,12 @@ func (t *turn) settleOpen(at side, e job.Settled, output job.Payload) Verdict {
 	}
 	t.settle(at, e, output)
 	return Verdict{Kind: Applied}
+}
+
+// heldUntil says of the attempt of a side who holds it.
+func (t *turn) heldUntil(at side, claim job.Claim) string {
+	return fmt.Sprintf("attempt %d of %s is held by %s until %s at least",
+		t.activity(at).Attempt, named(t.name(at), at.undo), claim.LockedBy, claim.CompleteBy.UTC().Format(time.RFC3339))
 }
 
 // settle ends a side of which no attempt is out.

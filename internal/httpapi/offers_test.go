@@ -1,0 +1,105 @@
+package httpapi_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// What is refused is refused in the words that were said before anybody asked; what is offered is granted.
+func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
+	w := newWorld(t)
+	w.submit("stop", "failed", `{"reserve":"fail"}`)
+	w.submit("order", "held", `{"reserve":"hold"}`)
+	w.submit("order", "done", `{}`)
+	w.until("failed", in(makegood.Error))
+	w.until("done", in(makegood.Processed))
+	w.until("held", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Claimed })
+	refused := 0
+	for _, id := range []string{"failed", "held", "done"} {
+		offers, err := w.client.Offers(t.Context(), id)
+		check(t, err)
+		if got, want := len(offers.Verbs), len(makegood.Verbs())+1; got != want {
+			t.Errorf("job %s: got %d offers, want %d: one a verb, and wake", id, got, want)
+		}
+		for _, verb := range makegood.Verbs() {
+			if o, _ := offers.Of(string(verb)); o.Effect == makegood.OfferRefused && verb != makegood.Reschedule && verb != makegood.Edit {
+				refused++
+				_, err := w.client.Ask(t.Context(), id, verb, "")
+				wantRefused(t, err, o.Reason)
+			}
+		}
+	}
+	if refused < 4 {
+		t.Errorf("%d verbs were refused, want some", refused)
+	}
+
+	offers, err := w.client.Offers(t.Context(), "held")
+	check(t, err)
+	reserve, _ := offers.Step("reserve", false)
+	settle, ok := reserve.Of(makegood.AskSettleDone)
+	if !ok || settle.Granted() {
+		t.Fatalf("somebody holds the attempt of reserve, and %+v is offered", reserve)
+	}
+	_, err = w.client.Settle(t.Context(), "held", client.Place{Step: "reserve"}, client.Settling{})
+	wantRefused(t, err, settle.Reason)
+
+	offers, err = w.client.Offers(t.Context(), "failed")
+	check(t, err)
+	if resubmit, _ := offers.Of(string(makegood.Resubmit)); resubmit.Effect != "goes on from what failed" {
+		t.Errorf("a job in Error: got %+v, want what the table of verbs says", resubmit)
+	}
+	reserve, _ = offers.Step("reserve", false)
+	if settle, _ := reserve.Of(makegood.AskSettleSkipped); !settle.Granted() {
+		t.Errorf("what has failed can be settled, and %+v is offered", settle)
+	}
+	_, err = w.client.Settle(t.Context(), "failed", client.Place{Step: "reserve"}, client.Settling{Skipped: true, Reason: "by hand"})
+	check(t, err)
+}
+
+// An approval says what it asks and which answers it takes, and which it would refuse.
+func TestAnOfferHasTheQuestionOfAnApproval(t *testing.T) {
+	w := newWorld(t)
+	w.submit("sign", "s-1", `{}`)
+	w.until("s-1", func(j makegood.Job) bool { return j.Steps[0].State == makegood.Waiting })
+	offers, err := w.client.Offers(t.Context(), "s-1")
+	check(t, err)
+	sign, ok := offers.Step("sign", false)
+	if !ok || sign.Question != "Sign s-1?" || !slices.Equal(sign.Choices, []string{"yes", "no"}) {
+		t.Fatalf("got %+v, want the question and its answers", sign)
+	}
+	if answer, _ := sign.Of(makegood.AskComplete); !answer.Granted() {
+		t.Errorf("it waits, and %+v is offered", answer)
+	}
+	_, err = w.client.Complete(t.Context(), "s-1", client.Place{Step: "sign"}, []byte(`"yes"`))
+	check(t, err)
+	w.until("s-1", in(makegood.Processed))
+	offers, err = w.client.Offers(t.Context(), "s-1")
+	check(t, err)
+	if sign, ok := offers.Step("sign", false); ok {
+		t.Errorf("of a step that is done nothing may be asked: %+v", sign)
+	}
+}
+
+// wantRefused wants a refusal with a reason.
+func wantRefused(t *testing.T, err error, reason string) {
+	t.Helper()
+	var refused *client.RefusedError
+	if !errors.As(err, &refused) || refused.Reason != reason {
+		t.Errorf("got %v, want it refused: %s", err, reason)
+	}
+}
+
+// offering are the conversations about what may be asked of a job.
+func offering() []conversation {
+	const route = "/api/jobs/{id}/verbs"
+	return []conversation{
+		{"GET", route, "/api/jobs/failed/verbs", "", "", 200},
+		{"GET", route, "/api/jobs/held/verbs", "", "", 200},
+		{"GET", route, "/api/jobs/done/verbs?of=all", "", "", 400},
+		{"GET", route, "/api/jobs/nobody/verbs", "", "", 404},
+	}
+}

@@ -1,0 +1,134 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// The effects of what may be asked that is no verb.
+const (
+	putsBack   = "does what is due, and puts it in the index again"
+	endsDone   = "counts as done, settled by hand"
+	endsPassed = "counts as skipped, settled by hand"
+	answersIt  = "ends the step, with this output"
+	failsIt    = "fails the step, which is tried again or given up as its workflow says"
+	waitsOn    = "waits longer"
+)
+
+// asItShould is why waking a job changes nothing.
+const asItShould = "it does not stand still"
+
+// Offers says what may be asked of a job as it stands at now. Each verb is asked for of a copy, which is thrown away, so that
+// whatever it says is what asking would bring; facts are those of any decision but for Found. held are the claims on its attempts that are
+// out, by step. What only closing an attempt could tell is taken as granted. It panics where Apply would.
+func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Facts, now time.Time) makegood.Offers {
+	offers := makegood.Offers{Job: j.ID, ProcessState: j.ProcessState, Round: j.Round, Steps: []makegood.StepOffers{}}
+	for _, verb := range makegood.Verbs() {
+		_, v := Apply(w, j, sample(verb, j, now), facts, now)
+		offers.Verbs = append(offers.Verbs, offer(string(verb), string(RuleFor(verb, j.ProcessState).Effect), v))
+	}
+	_, v := Apply(w, j, job.DeadlinePassed{}, facts, now)
+	if v.Kind == Stale {
+		v = Verdict{Kind: Duplicate, Reason: asItShould}
+	}
+	offers.Verbs = append(offers.Verbs, offer(makegood.AskWake, putsBack, v))
+	next := j.Clone()
+	t := newTurn(w, &next, facts, "", now)
+	for i := range j.Steps {
+		for _, at := range sides(i) {
+			if s := t.offersOf(at, held[j.Steps[i].Name]); t.worthSaying(at, s) {
+				offers.Steps = append(offers.Steps, s)
+			}
+		}
+	}
+	return offers
+}
+
+// sample is a request for a verb that would be granted if any would.
+func sample(verb makegood.Verb, j job.Job, now time.Time) job.Requested {
+	e := job.Requested{Verb: verb}
+	switch verb {
+	case makegood.Reschedule:
+		e.StartAt = now.Add(time.Minute)
+		if makegood.Instant(e.StartAt).Equal(j.StartAt) {
+			e.StartAt = e.StartAt.Add(time.Minute)
+		}
+	case makegood.Edit:
+		e.Timeout = makegood.Duration(makegood.MaxJobTimeout)
+	}
+	return e
+}
+
+// offer says what a verdict would be to whoever asks.
+func offer(ask, effect string, v Verdict) makegood.Offer {
+	switch v.Kind {
+	case Refused:
+		return makegood.Offer{Ask: ask, Effect: makegood.OfferRefused, Reason: v.Reason}
+	case Duplicate, Stale:
+		return makegood.Offer{Ask: ask, Effect: makegood.OfferAlready, Reason: v.Reason}
+	default:
+		return makegood.Offer{Ask: ask, Effect: effect}
+	}
+}
+
+// unless is the offer of an effect that is refused for a reason, if there is one.
+func unless(refused, ask, effect string) makegood.Offer {
+	if refused != "" {
+		return offer(ask, effect, Verdict{Kind: Refused, Reason: refused})
+	}
+	return offer(ask, effect, Verdict{Kind: Applied})
+}
+
+// offersOf says what may be asked of a side, of which claim is the claim, if it has one.
+func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
+	place := job.Place{Step: t.name(at), Undo: at.undo}
+	var answer, longer string
+	var allowed []string
+	if _, v := t.place(place); v.Kind == Applied {
+		answer, longer = t.closedTo(at, job.StepCompleted{Place: place}), t.notWaiting(at)
+		allowed = choices(t.w.Steps[at.step], at.undo)
+	} else {
+		answer, longer = v.Reason, v.Reason
+	}
+	s := makegood.StepOffers{Step: place.Step, Undo: place.Undo, Choices: []string{}, Asks: []makegood.Offer{
+		unless(t.settleRefused(at, job.Settled{Place: place, Done: true}, claim), makegood.AskSettleDone, endsDone),
+		unless(t.settleRefused(at, job.Settled{Place: place}, claim), makegood.AskSettleSkipped, endsPassed),
+		unless(answer, makegood.AskComplete, answersIt),
+		unless(answer, makegood.AskFail, failsIt),
+		unless(longer, makegood.AskHeartbeat, waitsOn),
+	}}
+	if allowed != nil {
+		s.Choices = allowed
+	}
+	return s
+}
+
+// settleRefused says why a side would not be settled, as far as that can be known without closing an attempt.
+func (t *turn) settleRefused(at side, e job.Settled, claim job.Claim) string {
+	if why := t.notToSettle(at, e); why != "" {
+		return why
+	}
+	a := t.activity(at)
+	isHeld := a.State == job.Dispatched && claim.Attempt == a.Attempt && t.now.Before(claim.CompleteBy)
+	if isHeld && !t.lie(at, job.Found{Finding: job.FoundHeld, Claim: claim}) {
+		return t.heldUntil(at, claim)
+	}
+	return ""
+}
+
+// worthSaying reports whether somebody would want to know what may be asked of a side: something may, or it is where the job
+// stands.
+func (t *turn) worthSaying(at side, s makegood.StepOffers) bool {
+	switch t.activity(at).State {
+	case job.Dispatched, job.Backoff, job.Waiting, job.Failed:
+		return true
+	}
+	for _, o := range s.Asks {
+		if o.Granted() {
+			return true
+		}
+	}
+	return false
+}
