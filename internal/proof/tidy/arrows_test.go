@@ -122,6 +122,8 @@ var arrows = []arrow{
 	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
 	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "client"}, nil},
+	// Steps as pictures: it knows the words, and neither files nor engines.
+	{"internal/graph", []string{"."}, nil},
 	// What jobs can be found by: a table, for the API and the command.
 	{"internal/filter", []string{"."}, nil},
 	// What is said of steps that wait, checked once for the API and for whoever is in the process.

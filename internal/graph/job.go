@@ -1,0 +1,230 @@
+package graph
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// OfWorkflow returns the steps of a workflow and what leads to each, as Layout takes them: all Idle, with the agent below the name,
+// and a step that only an error leads to with a way that is Off. The ID of a node is the step's name.
+func OfWorkflow(w makegood.Workflow) ([]Node, []Edge) {
+	var nodes []Node
+	var edges []Edge
+	for _, s := range w.Steps {
+		nodes = append(nodes, Node{ID: s.Name, Label: s.Name, Sub: whoDoes(s), Word: "step"})
+		kind := Taken
+		if s.Only == makegood.OnlyOnError {
+			kind = Off
+		}
+		for _, before := range w.Before(s) {
+			edges = append(edges, Edge{From: before, To: s.Name, Kind: kind})
+		}
+	}
+	return nodes, edges
+}
+
+// whoDoes names the agent, and the undo where there is one.
+func whoDoes(s makegood.Step) string {
+	text := s.Agent
+	if s.Action != "" && s.Action != s.Name && s.Action != s.Agent {
+		text += " " + s.Action
+	}
+	if s.CanUndo() {
+		text += " · undo " + s.Undo.Action
+	}
+	return text
+}
+
+// OfJob returns the steps of a job's workflow as the job has them: their states, the ways that it took, and the way back. A step that the
+// job does not know is Idle. It reads no payloads, so a job without them will do.
+func OfJob(w makegood.Workflow, job makegood.Job) ([]Node, []Edge) {
+	nodes, edges := OfWorkflow(w)
+	steps := map[string]makegood.JobStep{}
+	for _, s := range job.Steps {
+		steps[s.Name] = s
+	}
+	for i, s := range w.Steps {
+		step := steps[s.Name]
+		nodes[i].State, nodes[i].Word = stateOf(step)
+		nodes[i].Sub = subOf(s, step)
+	}
+	var back []Edge
+	for i, e := range edges {
+		from, to := steps[e.From], steps[e.To]
+		edges[i].Kind = wayTo(from, to)
+		if kind, any := wayBack(to, from); any {
+			back = append(back, Edge{From: e.To, To: e.From, Kind: kind})
+		}
+	}
+	return nodes, append(edges, back...)
+}
+
+// stateOf says how a step of a job looks: as its undo does, once something has come of that.
+func stateOf(s makegood.JobStep) (State, string) {
+	if s.Undo != nil {
+		switch s.Undo.State {
+		case makegood.Dispatched, makegood.Claimed, makegood.Backoff:
+			return Undoing, "being undone"
+		case makegood.Waiting:
+			return Waiting, "its undo waits"
+		case makegood.Done:
+			return Undone, "undone"
+		case makegood.Failed:
+			return Error, "its undo failed"
+		case makegood.NotStarted, makegood.Skipped, makegood.Withdrawn, makegood.Irreversible:
+		}
+	}
+	switch s.State {
+	case makegood.Dispatched:
+		return Pending, "queued"
+	case makegood.Claimed:
+		return Processing, "at work"
+	case makegood.Waiting:
+		return Waiting, "waits"
+	case makegood.Backoff:
+		return Pending, "to be tried again"
+	case makegood.Done:
+		return Processed, "done"
+	case makegood.Skipped:
+		return Skipped, "skipped"
+	case makegood.Failed:
+		return Error, "failed"
+	case makegood.Withdrawn:
+		return Cancelled, "withdrawn"
+	default:
+		return Idle, "not reached"
+	}
+}
+
+// subOf says in a few words how it went, behind who does it.
+func subOf(s makegood.Step, step makegood.JobStep) string {
+	state, word := stateOf(step)
+	switch state {
+	case Idle, Skipped, Undoing, Undone, Cancelled:
+		return s.Agent + " · " + word
+	case Error:
+		if kind := errorKind(step); kind != "" {
+			return s.Agent + " · " + word + ": " + kind
+		}
+		return s.Agent + " · " + word
+	case Processed:
+		return s.Agent + tries(step.Activity) + took(step.Activity)
+	default:
+		return s.Agent + " · " + word + tries(step.Activity)
+	}
+}
+
+// errorKind is the kind of what a step, or its undo, was given up for.
+func errorKind(s makegood.JobStep) string {
+	if s.Undo != nil && s.Undo.State == makegood.Failed && s.Undo.Error != nil {
+		return s.Undo.Error.Kind
+	}
+	if s.Error != nil {
+		return s.Error.Kind
+	}
+	return ""
+}
+
+// tries counts the attempts, where it was not one.
+func tries(a makegood.Activity) string {
+	if a.Attempt < 2 {
+		return ""
+	}
+	return " · " + ordinal(a.Attempt) + " try"
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}
+
+func took(a makegood.Activity) string {
+	if a.StartedAt == nil || a.FinishedAt == nil {
+		return ""
+	}
+	return " · " + Duration(a.FinishedAt.Sub(*a.StartedAt))
+}
+
+// Duration writes a duration with the two units that matter: 0.3 s, 41 s, 2 m 05 s, 2 h 04 m, 3 d 04 h.
+func Duration(d time.Duration) string {
+	d = max(d, 0)
+	two := func(large, small int, units ...string) string {
+		text := strconv.Itoa(large) + " " + units[0] + " "
+		if small < 10 {
+			text += "0"
+		}
+		return text + strconv.Itoa(small) + " " + units[1]
+	}
+	switch {
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', 1, 64) + " s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return two(int(d.Minutes()), int(d.Seconds())%60, "m", "s")
+	case d < 24*time.Hour:
+		return two(int(d.Hours()), int(d.Minutes())%60, "h", "m")
+	default:
+		return two(int(d.Hours())/24, int(d.Hours())%24, "d", "h")
+	}
+}
+
+// begun reports whether anything was done for a step.
+func begun(s makegood.JobStep) bool {
+	return s.State != "" && s.State != makegood.NotStarted && s.State != makegood.Skipped
+}
+
+// wayTo says what the way from a step to the next stands for.
+func wayTo(from, to makegood.JobStep) EdgeKind {
+	switch {
+	case !begun(to) || !begun(from):
+		return Off
+	case to.State == makegood.Dispatched || to.State == makegood.Claimed:
+		return Flow
+	default:
+		return Taken
+	}
+}
+
+// wayBack says what the way back from a step to one before it stands for, if it was taken: the step has begun and is dealt with, and the
+// one before it was come to.
+func wayBack(step, before makegood.JobStep) (EdgeKind, bool) {
+	if !begun(step) || before.Undo == nil || underWay(step) {
+		return 0, false
+	}
+	switch before.Undo.State {
+	case makegood.Done, makegood.Skipped, makegood.Irreversible:
+		return Back, true
+	case makegood.Dispatched, makegood.Claimed, makegood.Backoff, makegood.Waiting:
+		return BackFlow, true
+	case makegood.Failed:
+		return Stop, true
+	default:
+		return 0, false
+	}
+}
+
+// underWay reports whether a step, or its undo, is still being dealt with, or its undo stopped.
+func underWay(s makegood.JobStep) bool {
+	if s.Undo == nil {
+		return s.State != makegood.Done && s.State != makegood.Failed && s.State != makegood.Withdrawn
+	}
+	switch s.Undo.State {
+	case makegood.Done, makegood.Skipped, makegood.Irreversible:
+		return false
+	default:
+		return true
+	}
+}

@@ -1,0 +1,88 @@
+package graph
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Mermaid writes nodes and edges as a Mermaid flowchart from left to right, which Markdown shows on GitHub and elsewhere. It is
+// checked as Layout does, edges that others imply are left out as there, and the way back is dotted. The error is Layout's, or that of w.
+func Mermaid(w io.Writer, nodes []Node, edges ...Edge) error {
+	d, err := Layout(nodes, edges...)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "flowchart LR\n")
+	for i, n := range nodes {
+		text := mermaidText(n.Label)
+		if n.Sub != "" {
+			text += "<br/>" + mermaidText(n.Sub)
+		}
+		fmt.Fprintf(&b, "  s%d[\"%s\"]:::%s\n", i, text, n.State.Class())
+	}
+	for _, e := range d.edges {
+		fmt.Fprintf(&b, "  s%d %s s%d\n", e.from, mermaidArrow(e.kind), e.to)
+	}
+	for _, s := range mermaidStates(nodes) {
+		fmt.Fprintf(&b, "  classDef %s stroke:%s\n", s.Class(), mermaidColours[s])
+	}
+	_, err = w.Write(b.Bytes())
+	return err
+}
+
+// mermaidColours are those of standalone.css, which a test compares.
+var mermaidColours = map[State]string{
+	Idle: "#5c6169", Pending: "#5c6169", Cancelled: "#5c6169", Skipped: "#5c6169", Paused: "#5c6169", Processing: "#1f5bc4",
+	Processed: "#17764a", Waiting: "#845400", Undoing: "#6b3dbd", Undone: "#6b3dbd", Error: "#b3241d",
+}
+
+// mermaidStates are the states of nodes, each once, in the order of states.
+func mermaidStates(nodes []Node) []State {
+	used := map[string]bool{}
+	for _, n := range nodes {
+		used[n.State.Class()] = true
+	}
+	var in []State
+	for _, s := range states() {
+		if used[s.Class()] {
+			in = append(in, s)
+		}
+	}
+	return in
+}
+
+func mermaidArrow(k EdgeKind) string {
+	switch k {
+	case Taken:
+		return "-->"
+	case Off:
+		return "-.->"
+	case Flow:
+		return "==>"
+	case Back, BackFlow:
+		return "-. undo .->"
+	case Stop:
+		return "-. undo failed .-x"
+	default:
+		panic(fmt.Sprintf("graph: no arrow for the edge kind %d", k))
+	}
+}
+
+// mermaidText writes a text for between the quotes of a label: what means something to Mermaid or to HTML is a character code.
+func mermaidText(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r < ' ':
+			b.WriteByte(' ')
+		case strings.ContainsRune("\"#<>&;`\\[]{}|", r):
+			fmt.Fprintf(&b, "#%d;", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,142 @@
+package graph
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/xml"
+	"fmt"
+	"io"
+)
+
+// standaloneCSS gives an SVG that stands in a file of its own the colours that the page's style sheet gives it there.
+//
+//go:embed standalone.css
+var standaloneCSS string
+
+// maxTitle is how many characters a text that was cut has in the title of its node.
+const maxTitle = 200
+
+// SVGOptions say where an SVG will stand.
+type SVGOptions struct {
+	// Standalone: in a file of its own, so it brings its style and its symbols. Otherwise both are those of the page: the classes are
+	// graph, box, t2, i, edge and af, the state of a node (State.Class), and of an edge off, flow, rev and stop; the symbols have the
+	// ids of the states (Symbols).
+	Standalone bool
+	// Title is what the picture is of; it begins its description. Empty: "The steps".
+	Title string
+	// IDPrefix begins the ids that the SVG defines itself, so that two stand in one page.
+	IDPrefix string
+}
+
+// SVG writes a drawing as one svg element, of at most MaxSVGBytes: presentation attributes and classes, and no style attribute or
+// script, so it stands under a strict content security policy. Texts are escaped; a link is as it was given. Nothing is written
+// where w fails; the error is that of w.
+func SVG(w io.Writer, d Drawing, o SVGOptions) error {
+	var b bytes.Buffer
+	s := svg{&b}
+	title := o.Title
+	if title == "" {
+		title = "The steps"
+	}
+	s.printf(`<svg class="graph" viewBox="0 0 %d %d" role="group" aria-label="%s"`, d.Width, d.Height, escaped(title+": "+d.Words()))
+	if o.Standalone {
+		s.printf(` xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="system-ui, sans-serif">`+"\n<style>\n%s</style>\n", d.Width, d.Height, standaloneCSS)
+		s.printf("%s", Symbols())
+	} else {
+		s.printf(">\n")
+	}
+	s.markers(o.IDPrefix)
+	for _, e := range d.edges {
+		s.edge(e, o.IDPrefix)
+	}
+	for _, n := range d.Nodes {
+		s.node(n)
+	}
+	s.printf("</svg>\n")
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// Symbols are the shapes of the states, as symbol elements for an svg element of the page.
+func Symbols() string {
+	var b bytes.Buffer
+	for _, s := range states() {
+		fmt.Fprintf(&b, `<symbol id="%s" viewBox="0 0 16 16">%s</symbol>`+"\n", s.Class(), s.look().symbol)
+	}
+	return b.String()
+}
+
+// svg writes the parts of one.
+type svg struct{ b *bytes.Buffer }
+
+func (s svg) printf(format string, args ...any) { fmt.Fprintf(s.b, format, args...) }
+
+// edgeLook is the class of an edge behind "edge", and the name of its arrow.
+func edgeLook(k EdgeKind) (class, arrow string) {
+	switch k {
+	case Taken:
+		return "", "a"
+	case Off:
+		return " off", ""
+	case Flow:
+		return " flow", "a"
+	case Back:
+		return " rev", "a-rev"
+	case BackFlow:
+		return " rev flow", "a-rev"
+	case Stop:
+		return " stop", "a-stop"
+	default:
+		panic(fmt.Sprintf("graph: no look for the edge kind %d", k))
+	}
+}
+
+func (s svg) markers(prefix string) {
+	s.printf("<defs>\n")
+	for _, m := range []struct{ id, class string }{{"a", ""}, {"a-rev", " rev"}, {"a-stop", " stop"}} {
+		s.printf(`<marker id="%s%s" viewBox="0 0 8 8" refX="3" refY="4" markerWidth="8" markerHeight="8" orient="auto" markerUnits="userSpaceOnUse"><path d="M0 .5 7 4 0 7.5z" class="af%s"/></marker>`+"\n",
+			escaped(prefix), m.id, m.class)
+	}
+	s.printf("</defs>\n")
+}
+
+func (s svg) edge(e routed, prefix string) {
+	class, arrow := edgeLook(e.kind)
+	s.printf(`<path class="edge%s" d="%s"`, class, e.path)
+	if arrow != "" {
+		s.printf(` marker-end="url(#%s%s)"`, escaped(prefix), arrow)
+	}
+	s.printf("/>\n")
+}
+
+func (s svg) node(n Placed) {
+	element := "g"
+	if n.Href != "" {
+		element = "a"
+	}
+	s.printf("<%s", element)
+	if n.Href != "" {
+		s.printf(` href="%s"`, escaped(n.Href))
+	}
+	label, sub := cutTo(n.Label, int(float64(n.Width-labelRoom)/labelChar)), cutTo(n.Sub, int(float64(n.Width-subRoom)/subChar))
+	s.printf(` class="%s"><rect class="box" x="%d" y="%d" width="%d" height="%d" rx="9"/>`, n.State.Class(), n.X, n.Y, n.Width, n.Height)
+	s.printf(`<svg class="i" x="%d" y="%d" width="16" height="16" role="img" aria-label="%s:"><use href="#%s"/></svg>`,
+		n.X+13, n.Y+11, escaped(n.word()), n.State.Class())
+	s.printf(`<text x="%d" y="%d">%s</text>`, n.X+38, n.Y+23, escaped(label))
+	if sub != "" {
+		s.printf(`<text class="t2" x="%d" y="%d">%s</text>`, n.X+13, n.Y+42, escaped(sub))
+	}
+	if label != n.Label || sub != n.Sub {
+		s.printf(`<title>%s</title>`, escaped(cutTo(n.Label+" "+n.Sub, maxTitle)))
+	}
+	s.printf("</%s>\n", element)
+}
+
+// escaped writes a text so that it is one in XML and HTML, inside an attribute too. What XML cannot hold becomes U+FFFD.
+func escaped(text string) string {
+	var b bytes.Buffer
+	if err := xml.EscapeText(&b, []byte(text)); err != nil {
+		panic("graph: a buffer refused a text: " + err.Error())
+	}
+	return b.String()
+}
