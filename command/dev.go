@@ -43,6 +43,7 @@ type devOptions struct {
 	publicURL             string
 	retention             retention
 	verbose               bool
+	sampleOptions
 }
 
 // newDev makes the verb that serves an engine.
@@ -59,17 +60,22 @@ off; jobs are deleted --retention after their end. A disk that is full stops it 
 Without --data nothing is kept. A workflow file of the folder that changes is read again: new jobs go by it,
 those that are there keep theirs; one that is wrong changes nothing, and says why. Files that are linked are
 as they were built. The API asks nobody who they are, so it listens on loopback unless --addr says otherwise.
+
+With --sample it serves a shop's orders instead, in a folder that is new, beside a shop whose services fail now and then, and
+names three commands to go on with. On a terminal it offers that where there is no workflow file of yours.
+
 SIGINT and SIGTERM stop it; attempts that run then are made again, and an agent that does not stop within %s
 is given up and named. A second signal ends it at once.
 
 Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing was started;
 3 it failed; 130 it was told to stop twice.`, agentrun.StopPatience),
-		Example: `  makegood dev --data ./data
+		Example: `  makegood dev --sample --open
+  makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --outside payments --outside shipping=./shipping.token
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
 		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return dev(cmd, o, linked, agents) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return devOrSample(cmd, o, linked, agents) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
@@ -81,6 +87,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
+	addSample(cmd, &o.sampleOptions)
 	completeFolder(cmd, "data")
 	completeFolder(cmd, "workflows")
 	return cmd
@@ -134,6 +141,9 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
+	if o.open {
+		showPage(cmd, "http://"+reachable(listener.Addr())+"/")
+	}
 	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
 	shown, err := newPage(api, o, host, logger)
 	if err != nil {
@@ -297,6 +307,8 @@ func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.Fi
 		text.WriteString("  they are linked into this command: build it again to change them, or name their folder with --workflows\n")
 	}
 	switch {
+	case o.running != nil:
+		printSample(&text, o, addr)
 	case o.data == "":
 		text.WriteString("  nothing is kept: --data names a folder that keeps everything\n")
 	case o.retention == 0:

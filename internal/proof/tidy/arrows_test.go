@@ -107,6 +107,9 @@ var arrows = []arrow{
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
+	// What makegood dev serves to a newcomer: the order and the shop of the examples, in a folder. It knows no engine.
+	{"internal/sample", []string{"agent", "workflows/order", "examples/shop/services"}, nil},
+
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},
 	{"internal/batch/submissionfile", []string{".", "internal/batch/inputfile", "internal/canonical"}, nil},

@@ -1,0 +1,179 @@
+// Package sample is what a newcomer runs first: the workflow order in a folder, and the shop that it asks in this process,
+// with faults by script. It serves nothing but the shop, and knows no engine.
+package sample
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/examples/shop/services"
+	"github.com/makegood-dev/makegood/workflows/order"
+)
+
+const (
+	// Workflow is the name of the sample's only workflow.
+	Workflow = "order"
+	// Orders is how many submissions the file of orders has.
+	Orders = 100
+
+	// usualAddr is where the shop is unless somebody else is there; the file in workflows/order names it.
+	usualAddr = "127.0.0.1:4790"
+	// seed gives faults in which the charge of the order o-1 goes well at its second try, and of those of the file most go
+	// well, some are undone and one is left to a person.
+	seed = 8
+)
+
+// Sample is a folder with the shop open beside it.
+type Sample struct {
+	// Folder holds the file of orders, and the folders of Workflows and Data.
+	Folder string
+	// Temporary: Close removes the folder.
+	Temporary bool
+	shop      *services.Server
+}
+
+// Open makes the sample in a folder, or takes the one that is there: a file that somebody has changed stays as it is. An empty
+// name makes a folder that is gone after Close. It refuses a folder that holds something else, and fails if the shop's
+// address is taken that the workflow file of the folder names. After an error nothing is open, and a folder of no name is
+// gone.
+func Open(folder string) (_ *Sample, err error) {
+	s := &Sample{Folder: folder, Temporary: folder == ""}
+	if s.Temporary {
+		if s.Folder, err = os.MkdirTemp("", "makegood-sample-"); err != nil {
+			return nil, fmt.Errorf("the sample: %w", err)
+		}
+	}
+	if err := s.open(); err != nil {
+		return nil, errors.Join(fmt.Errorf("the sample in %s: %w", s.Folder, err), s.Close())
+	}
+	return s, nil
+}
+
+func (s *Sample) open() error {
+	source, err := os.ReadFile(s.file())
+	switch {
+	case err == nil:
+		s.shop, err = s.reopenShop(source)
+		return err
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if err := s.isFree(); err != nil {
+		return err
+	}
+	if s.shop, err = openShop(usualAddr); err != nil {
+		s.shop, err = openShop("127.0.0.1:0")
+	}
+	if err != nil {
+		return err
+	}
+	return s.write()
+}
+
+// isFree reports by its error whether something else is in the folder.
+func (s *Sample) isFree() error {
+	there, err := os.ReadDir(s.Folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(there) > 0 {
+		err = fmt.Errorf("%s is in it, and no sample: name a folder that is new or empty", there[0].Name())
+	}
+	return err
+}
+
+// openShop opens the shop with the sample's faults.
+func openShop(addr string) (*services.Server, error) {
+	return services.Start(addr, services.Options{Script: script()})
+}
+
+func script() services.Script { return services.Script{Profile: services.FaultsSome, Seed: seed} }
+
+// reopenShop opens the shop where a workflow file seeks it: the jobs of the folder go by what it said when they began.
+func (s *Sample) reopenShop(source []byte) (*services.Server, error) {
+	named := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/payments/charge`).FindSubmatch(source)
+	if named == nil {
+		return openShop("127.0.0.1:0")
+	}
+	shop, err := openShop(string(named[1]))
+	if err != nil {
+		return nil, fmt.Errorf("%w; %s names that address", err, s.file())
+	}
+	return shop, nil
+}
+
+// write writes the workflow file and the orders. The workflow file comes last: it is what tells a sample from a folder of
+// something else.
+func (s *Sample) write() error {
+	if err := os.MkdirAll(s.Workflows(), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(s.OrdersFile(), ordersFile(), 0o644); err != nil {
+		return err
+	}
+	usual := []byte("http://" + usualAddr)
+	return os.WriteFile(s.file(), bytes.ReplaceAll(order.YAML, usual, []byte(s.ShopURL())), 0o644)
+}
+
+// ordersFile is a file of submissions, as makegood submit --input reads it.
+func ordersFile() []byte {
+	var text strings.Builder
+	for n := 1; n <= Orders; n++ {
+		id := fmt.Sprintf("order-%d", 100+n)
+		fmt.Fprintf(&text, `{"workflow":%q,"id":%q,"input":%s}`+"\n", Workflow, id, Input(id, n))
+	}
+	return []byte(text.String())
+}
+
+// Input is the input of an order of the n-th customer.
+func Input(id string, n int) string {
+	return fmt.Sprintf(`{"id":%q,"customer":"c-%d","total":%d.5}`, id, n, 9+n%7)
+}
+
+func (s *Sample) file() string { return filepath.Join(s.Workflows(), "order.yaml") }
+
+// Workflows is the folder of the workflow file.
+func (s *Sample) Workflows() string { return filepath.Join(s.Folder, "workflows") }
+
+// Data is the folder for an engine to keep its jobs in; it need not be there.
+func (s *Sample) Data() string { return filepath.Join(s.Folder, "data") }
+
+// OrdersFile is the file with Orders submissions, a line each.
+func (s *Sample) OrdersFile() string { return filepath.Join(s.Folder, "orders.jsonl") }
+
+// ShopURL is where the shop is; GET /ledger there shows its books.
+func (s *Sample) ShopURL() string { return s.shop.URL() }
+
+// Agents are those of the workflow, beside the built-in http.
+func (s *Sample) Agents() []agent.Handler {
+	return order.Agents(s.ShopURL(), http.DefaultClient)
+}
+
+// Close closes the shop, whose books are lost, and removes a temporary folder: no engine may be open on it any more.
+func (s *Sample) Close() error {
+	var err error
+	if s.shop != nil {
+		err = s.shop.Close()
+	}
+	if s.Temporary {
+		err = errors.Join(err, os.RemoveAll(s.Folder))
+	}
+	return err
+}
+
+// IsLinked reports whether workflow files are those of the sample: a program with others has something of its own to serve.
+func IsLinked(files fs.FS) bool {
+	if files == nil {
+		return true
+	}
+	source, err := fs.ReadFile(files, "order/order.yaml")
+	return err == nil && bytes.Equal(source, order.YAML)
+}
