@@ -102,10 +102,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	files, from, err := loadWorkflows(cmd, o.workflows, linked, named)
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := errors.Join(checkAlert(o.alert), o.checkPublicURL())
-	host, _, addrErr := net.SplitHostPort(o.addr)
-	if addrErr != nil {
-		addrErr = fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
-	}
+	host, addrErr := o.host()
 	if err := errors.Join(err, outsideErr, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
 	}
@@ -177,6 +174,15 @@ func newPage(api http.Handler, o devOptions, host string, logger *slog.Logger) (
 		where = "on this machine, folder " + filepath.Base(o.data)
 	}
 	return page.New(page.Config{Client: within, API: api, Where: where, Host: host, Names: o.names(), Logger: logger}), nil
+}
+
+// host is that of --addr.
+func (o devOptions) host() (string, error) {
+	host, _, err := net.SplitHostPort(o.addr)
+	if err != nil {
+		return "", fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
+	}
+	return host, nil
 }
 
 // checkPublicURL refuses what no link can begin with, and leaves no slash at its end.
