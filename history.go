@@ -31,13 +31,15 @@ const (
 	EntryRound EntryKind = "round"
 	// EntryHeld: its agent or its workflow was held, or goes on.
 	EntryHeld EntryKind = "held"
+	// EntryLate: it will not be done when its workflow expects it.
+	EntryLate EntryKind = "late"
 )
 
 // EntryKinds are all of them.
 func EntryKinds() []EntryKind {
 	return []EntryKind{
 		EntryFailed, EntrySilent, EntryWithdrawn, EntryInterrupted, EntryRefused, EntryRequest, EntryCompleted, EntrySettled,
-		EntryTurned, EntryStopped, EntryRound, EntryHeld,
+		EntryTurned, EntryStopped, EntryRound, EntryHeld, EntryLate,
 	}
 }
 

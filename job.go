@@ -40,6 +40,10 @@ type Job struct {
 	StartAt    *time.Time `json:"startAt"`
 	CreatedAt  time.Time  `json:"createdAt"`
 	FinishedAt *time.Time `json:"finishedAt"`
+	// ExpectBy is when its workflow expects it to be done (Workflow.Expect); nil: never. Warned: an operator was told, or is
+	// about to be, that it will not be.
+	ExpectBy *time.Time `json:"expectBy"`
+	Warned   bool       `json:"warned"`
 	// NextRoundAt is when a job that is undone is tried again from the start (onFailure: restart); nil: it is not, or
 	// something is still to be undone.
 	NextRoundAt *time.Time `json:"nextRoundAt"`

@@ -119,6 +119,9 @@ const (
 	MaxBackoff = 30 * 24 * time.Hour
 	// MaxJobTimeout is the longest timeout of a job.
 	MaxJobTimeout = 365 * 24 * time.Hour
+	// ExpectMargin is which part of what a workflow expects is left when a job that is not done counts as one that will take
+	// longer: one in so many.
+	ExpectMargin = 5
 
 	// MaxStartDelay is how far ahead the start of a job may lie.
 	MaxStartDelay = 365 * 24 * time.Hour

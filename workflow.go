@@ -17,6 +17,9 @@ type Workflow struct {
 	Name string `json:"name"`
 	// Timeout is how long the whole job may go forward; zero: as long as it takes. It never stops an undo.
 	Timeout Duration `json:"timeout,omitzero"`
+	// Expect is how long a job is expected to take, counted as its Timeout is; zero: nothing is expected. An operator is told
+	// of a job that will take longer, once a round, and nothing else comes of it.
+	Expect Duration `json:"expect,omitzero"`
 	// OnFailure says what follows when a step is given up. Default: undo where any step has one, else stop.
 	OnFailure OnFailure `json:"onFailure"`
 	// Steps are in the order in which they were written; at most MaxSteps.

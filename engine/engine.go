@@ -66,7 +66,8 @@ type Options struct {
 	Outside []Outside
 	// Retention is how long a job is kept after its end, at least MinRetention, 24 hours. Zero: for ever.
 	Retention time.Duration
-	// Operator is told of each job that comes into Error, and once a day of those that stay there. An error, a panic, or a
+	// Operator is told of each job that comes into Error, once a day of those that stay there, and of each that will not be done
+	// when its workflow expects it. An error, a panic, or a
 	// crash means that it is told again; it recognises a second telling by Job and Seq. It has 5 seconds, at whose end its
 	// context ends: then nobody waits for it any more. Nil: Logger hears of it.
 	Operator func(context.Context, Notice) error
@@ -118,6 +119,9 @@ type Notice struct {
 	At time.Time
 	// ReplyTo is the name under which the listener is registered; empty: nobody listens to the job.
 	ReplyTo string
+	// ExpectBy is set, for the Operator alone, if the job will not be done by then, as its workflow expects
+	// (makegood.Workflow.Expect). Nothing has changed then, and Reason says what the job waits for.
+	ExpectBy time.Time
 }
 
 // Question is what those are told who are asked to complete a step. Whoever has its Completion may answer. Who is asked

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -13,7 +12,7 @@ type operator struct{ options Options }
 
 // Announce is what notify.Notifier says.
 func (o operator) Announce(ctx context.Context, n notify.Notice) error {
-	if o.options.Operator == nil || n.ProcessState != makegood.Error {
+	if o.options.Operator == nil || !n.ForOperator() {
 		return notify.Log{Logger: o.options.logger()}.Announce(ctx, n)
 	}
 	return o.options.Operator(ctx, noticeOf(n))
@@ -44,7 +43,7 @@ func (l listeners) Announce(ctx context.Context, n notify.Notice) error {
 
 func noticeOf(n notify.Notice) Notice {
 	return Notice{
-		Job: n.Job, Workflow: n.Workflow, Seq: n.Seq, ProcessState: n.ProcessState, Reason: n.Reason, At: n.At, ReplyTo: n.ReplyTo,
+		Job: n.Job, Workflow: n.Workflow, Seq: n.Seq, ProcessState: n.ProcessState, Reason: n.Reason, At: n.At, ReplyTo: n.ReplyTo, ExpectBy: n.ExpectBy,
 	}
 }
 

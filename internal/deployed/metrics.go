@@ -13,7 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/deployed/emf"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -211,7 +210,7 @@ type alerts struct {
 // Announce tells, and counts an Error.
 func (a *alerts) Announce(ctx context.Context, n notify.Notice) error {
 	err := a.Notifier.Announce(ctx, n)
-	if err == nil && n.Announcement.ProcessState == makegood.Error {
+	if err == nil && n.ForOperator() {
 		a.told.Add(1)
 	}
 	return err

@@ -10,7 +10,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
@@ -45,7 +44,7 @@ var _ notify.Notifier = (*keptWebhook)(nil)
 
 // Announce posts an Error, and asks for no address to tell of anything else.
 func (k *keptWebhook) Announce(ctx context.Context, n notify.Notice) error {
-	if n.ProcessState != makegood.Error {
+	if !n.ForOperator() {
 		return nil
 	}
 	hook, err := k.current(ctx)

@@ -62,6 +62,10 @@ type Job struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
+	// ExpectBy is when its workflow expects it to be done; zero: never. WarnAt is when an operator is told that it will not be;
+	// zero, where something is expected: they were told in this round.
+	ExpectBy time.Time `json:"expectBy,omitzero"`
+	WarnAt   time.Time `json:"warnAt,omitzero"`
 	// Input is what the submitter gave, or whoever resubmitted it since; InputHash is of what was submitted, and
 	// distinguishes the same id with other content.
 	Input     Payload `json:"input,omitzero"`
@@ -122,7 +126,7 @@ const (
 	LevelWaits = 2
 )
 
-// Announcement is a change of ProcessState that somebody must be told of. Its identity is job/seq.
+// Announcement is a change of ProcessState that somebody must be told of, or that a job will be late. Its identity is job/seq.
 type Announcement struct {
 	Seq          int                   `json:"seq"`
 	ProcessState makegood.ProcessState `json:"processState"`
@@ -132,6 +136,8 @@ type Announcement struct {
 	// silences the other nor makes them hear twice.
 	Operator bool `json:"operator,omitempty"`
 	Listener bool `json:"listener,omitempty"`
+	// ExpectBy is set if it is not of a change: the job is expected to be done then, and will not be.
+	ExpectBy time.Time `json:"expectBy,omitzero"`
 	// Kept is what a later release has stored here; see Job.
 	Kept string `json:"-"`
 }

@@ -42,7 +42,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		}
 		t.job.RemindAt = t.now.Add(makegood.FarKey)
 	}
-	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
+	if t.going() && t.forwards() && (passed(t.job.Deadline, t.now) || passed(t.job.WarnAt, t.now)) {
 		t.heldUp()
 	}
 	if t.going() && t.forwards() && passed(t.job.Deadline, t.now) {
@@ -321,6 +321,9 @@ func (t *turn) due() time.Time {
 	}
 	if t.forwards() && !t.job.Deadline.IsZero() {
 		sooner(t.job.Deadline)
+	}
+	if t.expected() && !t.job.WarnAt.IsZero() {
+		sooner(t.job.WarnAt)
 	}
 	if t.forwards() && t.early() {
 		sooner(t.job.StartAt)

@@ -81,7 +81,7 @@ func (t *turn) takeBack() {
 	}
 }
 
-// heldUp holds the job if, when its timeout passes, something of it has waited for what is held: its times have stood
+// heldUp holds the job if, when its timeout or what is expected of it passes, something of it has waited for what is held: its times have stood
 // still since.
 func (t *turn) heldUp() {
 	for i := range t.job.Steps {

@@ -56,6 +56,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	if len(t.wants) > 0 {
 		return next, Verdict{Kind: Wanting, Wants: t.wants}
 	}
+	t.foresee()
 	t.touch()
 	t.tell(j.ProcessState)
 	t.setKey(j.CompleteBy, t.mayRaise(event))

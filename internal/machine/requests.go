@@ -165,6 +165,8 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	case NewRound:
 		t.newRound()
 		t.renewDeadline()
+		t.job.ExpectBy = time.Time{} // Whoever was told, was told of the round before.
+		t.expect()
 	case Pauses:
 		return t.pause()
 	case Resumes:
@@ -200,6 +202,7 @@ func (t *turn) reschedule(at time.Time) Verdict {
 	}
 	t.job.StartAt = at
 	t.renewDeadline()
+	t.expect()
 	return Verdict{Kind: Applied}
 }
 
@@ -265,6 +268,7 @@ func (t *turn) goOn() {
 		t.job.ProcessState = makegood.Processing
 		t.job.Reason = ""
 		t.renewDeadline()
+		t.expect()
 	}
 	for i := range t.job.Steps {
 		a := t.activity(t.inDirection(i))
@@ -356,6 +360,11 @@ func (t *turn) renewDeadline() {
 		t.job.Deadline = time.Time{}
 		return
 	}
+	t.job.Deadline = t.from().Add(t.timeout().Std())
+}
+
+// from is when the time of a job begins that is granted now.
+func (t *turn) from() time.Time {
 	from := t.now
 	if t.job.Paused() {
 		from = t.job.PausedAt
@@ -363,7 +372,7 @@ func (t *turn) renewDeadline() {
 	if from.Before(t.job.StartAt) {
 		from = t.job.StartAt
 	}
-	t.job.Deadline = from.Add(t.timeout().Std())
+	return from
 }
 
 // endPause ends a pause, if there is one. The times of what waits stood still meanwhile.
@@ -378,11 +387,11 @@ func (t *turn) endPause() {
 
 // resume takes a pause back. The job's own timeout did not run meanwhile.
 func (t *turn) resume() {
-	if stood := t.job.PausedAt; !t.job.Deadline.IsZero() && !t.early() {
-		if stood.Before(t.job.StartAt) {
-			stood = t.job.StartAt // Before its start no time of it ran.
+	if stood := later(t.job.PausedAt, t.job.StartAt); !t.early() { // Before its start no time of it ran.
+		if !t.job.Deadline.IsZero() {
+			t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))
 		}
-		t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))
+		t.expectLater(t.now.Sub(stood))
 	}
 	t.endPause()
 	for i := range t.job.Steps {

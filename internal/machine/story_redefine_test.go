@@ -32,7 +32,7 @@ func (s *story) request(verb string, a args) job.Event {
 // define begins another definition.
 func (s *story) define(a args) {
 	s.other = a.words[1]
-	other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s"))}
+	other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s"))}
 	if on, ok := a.values["onFailure"]; ok {
 		if err := other.OnFailure.UnmarshalText([]byte(on)); err != nil {
 			s.t.Fatal(err)

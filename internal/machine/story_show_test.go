@@ -63,6 +63,13 @@ func (s *story) describe() []string {
 		lines = append(lines, "its timeout passes at "+s.when(j.Deadline))
 	}
 	switch {
+	case j.ExpectBy.IsZero():
+	case j.WarnAt.IsZero():
+		lines = append(lines, "expected by "+s.when(j.ExpectBy)+", and the operator knows that it is late")
+	default:
+		lines = append(lines, "expected by "+s.when(j.ExpectBy)+", the operator is told at "+s.when(j.WarnAt))
+	}
+	switch {
 	case !j.NextRoundAt.IsZero():
 		lines = append(lines, "the next round begins at "+s.when(j.NextRoundAt))
 	case j.AnotherRound:
@@ -189,6 +196,14 @@ func (s *story) past(a job.Activity) string {
 		line += fmt.Sprintf(": %s (%sapplied %s)", a.Error.Message, final, a.Error.Applied)
 	}
 	return line
+}
+
+// late is what an announcement says of a job that is expected by then.
+func (s *story) late(by time.Time) string {
+	if by.IsZero() {
+		return ""
+	}
+	return " will not be done by " + s.when(by)
 }
 
 // history writes what the last event added to the job's history.

@@ -159,7 +159,7 @@ func (s *story) do(line string) string {
 	a := parse(line)
 	switch verb := a.words[0]; verb {
 	case "workflow":
-		s.w = makegood.Workflow{Name: a.words[1], Timeout: s.duration(a.or("timeout", "0s"))}
+		s.w = makegood.Workflow{Name: a.words[1], Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s"))}
 		if on, ok := a.values["onFailure"]; ok {
 			if err := s.w.OnFailure.UnmarshalText([]byte(on)); err != nil {
 				s.t.Fatal(err)
@@ -464,7 +464,7 @@ func (s *story) commands(events ...job.Event) string {
 			if c.Listener {
 				to = append(to, "listener")
 			}
-			fmt.Fprintf(&out, "  -> announce %d %s to %s: %s\n", c.Seq, c.ProcessState, strings.Join(to, " and "), c.Reason)
+			fmt.Fprintf(&out, "  -> announce %d %s%s to %s: %s\n", c.Seq, c.ProcessState, s.late(c.ExpectBy), strings.Join(to, " and "), c.Reason)
 		case job.Ask:
 			q, ok := machine.QuestionOf(s.w, s.job, c)
 			if !ok {

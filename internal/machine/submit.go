@@ -41,6 +41,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	}
 	t := newTurn(w, &j, facts, job.Submitted{}.Cause(), now)
 	t.renewDeadline()
+	t.expect()
 	if j.ReplyTo != "" {
 		t.announce(false, true)
 	}
@@ -54,6 +55,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	if len(t.wants) > 0 {
 		return j, Verdict{Kind: Wanting, Wants: t.wants}
 	}
+	t.foresee()
 	t.touch()
 	t.tell(makegood.Pending)
 	t.setKey(time.Time{}, false)

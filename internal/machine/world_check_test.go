@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"reflect"
 	"strings"
 	"time"
 
@@ -62,6 +63,7 @@ func (x *world) check(before job.Job) {
 	x.checkRounds()
 	x.checkSettled(before)
 	x.checkKey()
+	x.checkExpected(before)
 	x.checkProgress()
 }
 
@@ -164,6 +166,31 @@ func (x *world) live() bool {
 	return !x.job.ProcessState.Finished() && x.job.ProcessState != makegood.Error && !x.job.Paused()
 }
 
+// checkExpected: who runs late is told of once a round, to the operator alone, and no later than the last save before it is
+// late; nobody is told of a job of which nothing is expected, or that stands still.
+func (x *world) checkExpected(before job.Job) {
+	j := x.job
+	told := 0
+	for _, a := range j.Untold {
+		if a.Seq > before.Seq && !a.ExpectBy.IsZero() {
+			told++
+		}
+	}
+	was := !before.ExpectBy.IsZero() && before.WarnAt.IsZero()
+	switch {
+	case x.w.Expect == 0 && before.Definition == j.Definition && (!j.ExpectBy.IsZero() || told > 0):
+		x.t.Fatalf("nothing is expected, and it is expected by %v, told %d times", j.ExpectBy, told)
+	case told > 1 || told == 1 && was && before.Round == j.Round:
+		x.t.Fatalf("the operator is told %d times more in round %d that it is late", told, j.Round)
+	case told == 1 && (!x.live() || !j.WarnAt.IsZero()):
+		x.t.Fatalf("the operator is told of a job that is %s, paused: %t, and is to be told at %v", j.ProcessState, j.Paused(), j.WarnAt)
+	case x.live() && (j.Desired == makegood.Processed || j.AnotherRound) && !j.WarnAt.IsZero() && !j.WarnAt.After(x.now) && !reflect.DeepEqual(before, j):
+		x.t.Fatalf("it is %v, and nobody was told at %v", x.now, j.WarnAt)
+	case j.WarnAt.After(j.ExpectBy):
+		x.t.Fatalf("nobody is told before %v of a job that is expected by %v", j.WarnAt, j.ExpectBy)
+	}
+}
+
 // checkKey: the key is never later than the earliest moment at which anything is due.
 func (x *world) checkKey() {
 	j := x.job
@@ -217,6 +244,9 @@ func (x *world) checkKey() {
 	}
 	if x.live() && !j.NextRoundAt.IsZero() {
 		note(j.NextRoundAt)
+	}
+	if x.live() && (j.Desired == makegood.Processed || j.AnotherRound) && !j.WarnAt.IsZero() {
+		note(j.WarnAt)
 	}
 	if x.live() && j.Desired == makegood.Processed && j.StartAt.After(x.now) {
 		note(j.StartAt)

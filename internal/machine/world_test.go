@@ -84,6 +84,9 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
 		w.Timeout = makegood.Duration(rapid.IntRange(5, 100).Draw(t, "timeout")) * makegood.Second
 	}
+	if rapid.IntRange(0, 2).Draw(t, "expected") == 0 {
+		w.Expect = makegood.Duration(rapid.IntRange(1, 100).Draw(t, "expect")) * makegood.Second
+	}
 	switch rapid.IntRange(0, 4).Draw(t, "onFailure") {
 	case 0:
 		w.OnFailure.Action = makegood.FailureStop

@@ -20,7 +20,8 @@ var ErrElsewhere = errors.New("another process tells it")
 // Notifier tells. An error, or a crash, means that it is told again: at least once, in any order.
 // Whoever is told recognises a second telling by job and Seq.
 type Notifier interface {
-	// Announce tells of a change of ProcessState. One to Error is an alert to an operator.
+	// Announce tells of a change of ProcessState, or that a job will be late. The latter, and a change to Error, are alerts to
+	// an operator.
 	Announce(ctx context.Context, notice Notice) error
 	// AgentSilent alerts an operator that tasks of an agent wait and nobody claims them.
 	AgentSilent(ctx context.Context, agent string) error
@@ -34,6 +35,12 @@ type Notice struct {
 	ReplyTo string
 	job.Announcement
 }
+
+// Late reports whether it tells that a job will not be done when its workflow expects it, rather than of a change.
+func (n Notice) Late() bool { return !n.ExpectBy.IsZero() }
+
+// ForOperator reports whether it is an alert to an operator: of an Error, or of a job that will be late.
+func (n Notice) ForOperator() bool { return n.Late() || n.ProcessState == makegood.Error }
 
 // Asker tells those who are asked to complete a step that waits. An error means that they are told again; told twice, they
 // recognise it by job, step, round, direction and N.
@@ -63,12 +70,17 @@ type Log struct{ Logger *slog.Logger }
 
 var _ Notifier = Log{}
 
-// Announce writes a warning for an Error, and an information for all else. The reason is not written: it
+// Announce writes a warning for an alert, and an information for all else. The reason is not written: it
 // may quote a payload, as the error of an expression or of a remote service does. The job keeps it.
 func (l Log) Announce(ctx context.Context, n Notice) error {
 	level := slog.LevelInfo
-	if n.ProcessState == makegood.Error {
+	if n.ForOperator() {
 		level = slog.LevelWarn
+	}
+	if n.Late() {
+		l.Logger.Log(ctx, level, "job will be late", "job", n.Job, "workflow", n.Workflow, "seq", n.Seq,
+			"status", n.ProcessState, "expectBy", n.ExpectBy)
+		return nil
 	}
 	l.Logger.Log(ctx, level, "job changed", "job", n.Job, "workflow", n.Workflow, "seq", n.Seq,
 		"status", n.ProcessState)

@@ -30,6 +30,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		Tenant: j.Tenant, Labels: j.Labels,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
+		ExpectBy: moment(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
 		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count,
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),

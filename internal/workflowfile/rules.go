@@ -50,6 +50,12 @@ func (r rules) head() {
 	if w.Timeout != 0 {
 		r.duration("timeout", "timeout", w.Timeout, makegood.MinTimeout, makegood.MaxJobTimeout)
 	}
+	if w.Expect != 0 {
+		r.duration("expect", "expect", w.Expect, makegood.MinTimeout, makegood.MaxJobTimeout)
+	}
+	if w.Timeout > 0 && w.Expect >= w.Timeout {
+		r.add("expect", "expect %s is not below timeout %s: nobody would hear of it before the job is given up", short(w.Expect), short(w.Timeout))
+	}
 	r.onFailure(w.OnFailure)
 	switch n := len(w.Steps); {
 	case n == 0:

@@ -9,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -27,7 +26,7 @@ var _ notify.Notifier = Topic{}
 
 // Announce publishes an Error, as a message of type Announcement under a subject that people can read.
 func (t Topic) Announce(ctx context.Context, n notify.Notice) error {
-	if n.ProcessState != makegood.Error {
+	if !n.ForOperator() {
 		return nil
 	}
 	body, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)

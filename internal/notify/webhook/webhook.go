@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -19,7 +18,7 @@ var _ notify.Notifier = Webhook{}
 
 // Announce posts an Error, as a message of type Announcement. An answer other than 2xx is an error.
 func (w Webhook) Announce(ctx context.Context, n notify.Notice) error {
-	if n.ProcessState != makegood.Error {
+	if !n.ForOperator() {
 		return nil
 	}
 	body, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)

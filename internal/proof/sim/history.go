@@ -61,9 +61,22 @@ func (c change) tells(added []job.Entry) {
 		c.wrong("HIST: goes from round %d to %d, and %d are noted", c.before.Round, c.after.Round, n[makegood.EntryRound])
 	case n[makegood.EntryTurned]-n[makegood.EntryRound] != turned:
 		c.wrong("HIST: is wanted %s, then %s, and turns %d times and begins %d rounds", c.before.Desired, c.after.Desired, n[makegood.EntryTurned], n[makegood.EntryRound])
+	case n[makegood.EntryLate] != newlyLate(c.before, c.after):
+		c.wrong("HIST: %d times it is told that it will be late, and %d are noted", newlyLate(c.before, c.after), n[makegood.EntryLate])
 	case c.before.ProcessState != makegood.Error && c.after.ProcessState == makegood.Error && n[makegood.EntryStopped] == 0:
 		c.wrong("HIST: stopped, and it is not noted")
 	}
+}
+
+// newlyLate is how often a write tells that a job will be late.
+func newlyLate(before, after job.Job) int {
+	n := 0
+	for _, a := range after.Untold {
+		if a.Seq > before.Seq && !a.ExpectBy.IsZero() {
+			n++
+		}
+	}
+	return n
 }
 
 // direction is 1 for a job that is wanted done.

@@ -137,6 +137,9 @@ func (c change) due() (due time.Time, what string) {
 	if !still && j.Desired == makegood.Processed && !j.Deadline.IsZero() {
 		sooner(j.Deadline, "its end")
 	}
+	if !still && (j.Desired == makegood.Processed || j.AnotherRound) && !j.WarnAt.IsZero() {
+		sooner(j.WarnAt, "telling that it is late")
+	}
 	for n, s := range j.Steps {
 		def := c.w.Steps[n]
 		for undo, a := range directions(s) {

@@ -96,6 +96,9 @@ func (w *world) story() string {
 	if def.Timeout > 0 {
 		fmt.Fprintf(&b, " timeout=%s", def.Timeout)
 	}
+	if def.Expect > 0 {
+		fmt.Fprintf(&b, " expect=%s", def.Expect)
+	}
 	b.WriteString("\n")
 	for _, s := range def.Steps {
 		needs := strings.Join(s.Needs, ",")

@@ -19,11 +19,28 @@ func (c change) announced() {
 		if a.Seq <= c.before.Seq {
 			continue
 		}
+		c.lateness(a)
 		c.owed[c.after.ID+"/"+strconv.Itoa(a.Seq)] = map[string]bool{"operator": a.Operator, "listener": a.Listener}
 		again := c.before.ProcessState == makegood.Error && c.after.ProcessState == makegood.Error && a.Operator
 		if again && c.writer != nil && !c.writer.asks && c.writer.looked.Before(c.before.RemindAt) {
 			c.wrong("NTF-5: the operator is told of an Error again, %s before its time", c.before.RemindAt.Sub(c.writer.looked))
 		}
+	}
+}
+
+// lateness: that a job will be late is told to the operator alone, once a round, in words.
+func (c change) lateness(a job.Announcement) {
+	if a.ExpectBy.IsZero() {
+		return
+	}
+	told := !c.before.ExpectBy.IsZero() && c.before.WarnAt.IsZero() && c.before.Round == c.after.Round
+	switch {
+	case told:
+		c.wrong("NTF-7: the operator is told again in round %d that it will be late", c.after.Round)
+	case !a.Operator || a.Listener || a.Reason == "":
+		c.wrong("NTF-7: that it will be late is told to whom it should not be, or says nothing: %+v", a)
+	case c.w.Expect == 0 || !c.after.WarnAt.IsZero() || !a.ExpectBy.Equal(c.after.ExpectBy):
+		c.wrong("NTF-7: it is expected by %v, and told to be late by %v", c.after.ExpectBy, a.ExpectBy)
 	}
 }
 

@@ -57,6 +57,7 @@ func newWorkload(c chance, o Options) workload {
 	for i := range workflows {
 		name := strconv.Itoa(i)
 		rolled := rollRounds(c.of("rounds", name), rollWorkflow(c.of("workflow", name), "w"+name, steps))
+		rolled = rollExpect(c.of("expect", name), rolled)
 		if o.Waits {
 			rolled = rollApprovals(c.of("approvals", name), rolled)
 		}
@@ -144,6 +145,23 @@ func rollRounds(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compiled {
 	w := c.Workflow
 	wait := makegood.Duration(between(r, 50*time.Millisecond, pick(r, time.Second, 30*time.Second, 4*time.Minute)).Truncate(time.Millisecond))
 	w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: 2 + r.IntN(3), Wait: wait}
+	c, err := workflowfile.FromWorkflow(w)
+	if err != nil {
+		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))
+	}
+	return c
+}
+
+// rollExpect lets some of the workflows expect their jobs within a time.
+func rollExpect(r *rand.Rand, c *workflowfile.Compiled) *workflowfile.Compiled {
+	if !oneIn(r, 3) {
+		return c
+	}
+	w := c.Workflow
+	w.Expect = makegood.Duration(between(r, time.Second, pick(r, 10*time.Second, time.Minute, 5*time.Minute)).Truncate(time.Millisecond))
+	if w.Timeout > 0 && w.Expect >= w.Timeout {
+		w.Expect = w.Timeout / 2
+	}
 	c, err := workflowfile.FromWorkflow(w)
 	if err != nil {
 		panic(fmt.Sprintf("a workflow that was rolled is refused: %v", err))

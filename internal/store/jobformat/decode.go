@@ -221,6 +221,10 @@ func (d *decoder) tail(f *field) bool {
 		j.Timeout = makegood.Duration(f.int())
 	case jobPausedToo:
 		j.PausedToo = f.flag()
+	case jobExpectBy:
+		j.ExpectBy = f.time(d.epoch)
+	case jobWarnAt:
+		j.WarnAt = f.time(d.epoch)
 	default:
 		return false
 	}
@@ -296,6 +300,8 @@ func (d *decoder) announcement(f *field) (a job.Announcement) {
 			a.Operator = f.flag()
 		case toldListener:
 			a.Listener = f.flag()
+		case toldExpectBy:
+			a.ExpectBy = f.time(d.epoch)
 		default:
 			return false
 		}

@@ -115,6 +115,8 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 		e.message(jobLabels, []byte(name))
 		e.message(jobLabels, []byte(j.Labels[name]))
 	}
+	e.time(jobExpectBy, j.ExpectBy, e.epoch)
+	e.time(jobWarnAt, j.WarnAt, e.epoch)
 	e.kept(j.Kept)
 }
 
@@ -126,6 +128,7 @@ func (e *encoder) announcement(a job.Announcement) {
 	w.time(toldAt, a.At, e.epoch)
 	w.flag(toldOperator, a.Operator)
 	w.flag(toldListener, a.Listener)
+	w.time(toldExpectBy, a.ExpectBy, e.epoch)
 	w.kept(a.Kept)
 	e.message(jobUntold, w.out)
 }

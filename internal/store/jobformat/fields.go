@@ -53,6 +53,8 @@ const (
 	jobPausedToo     = 57
 	jobTenant        = 58
 	jobLabels        = 59
+	jobExpectBy      = 68
+	jobWarnAt        = 69
 
 	stepIndex = 1
 
@@ -120,6 +122,7 @@ const (
 	toldAt       = 4
 	toldOperator = 5
 	toldListener = 6
+	toldExpectBy = 7
 
 	detailsFormat     = 1
 	detailsCreatedAt  = 2

@@ -64,6 +64,7 @@ type schema struct {
 func workflowSchema() *schema {
 	s := object(makegood.Workflow{}, map[string]*schema{
 		"name":      name(makegood.WorkflowName, "The workflow's name."),
+		"expect":    duration("How long a job is expected to take; an operator is told of one that will take longer, before it has. Below the timeout; at most %v.", makegood.MaxJobTimeout),
 		"timeout":   duration("How long the whole job may go forward; it never stops an undo. At most %v.", makegood.MaxJobTimeout),
 		"onFailure": onFailure(),
 		"steps": {

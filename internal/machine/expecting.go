@@ -1,0 +1,133 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// What a workflow expects of its jobs is how long they take. An operator is told, once a round, of one that will take longer,
+// while there is time left to do something about it. Nothing else follows from it. The time counts as that of the job's
+// timeout does: from its start, over all rounds that begin by themselves, not while it is paused, and anew when somebody
+// resubmits it. A job that waits for a person, or for an agent that is away, is late as any other is: that is what somebody
+// should hear. One that is being undone for good, or has stopped, will not be done, and has its own ways of saying so.
+
+// expect grants the job the time that its workflow expects it to take.
+func (t *turn) expect() {
+	told := !t.job.ExpectBy.IsZero() && t.job.WarnAt.IsZero()
+	expect := t.w.Expect.Std()
+	t.job.ExpectBy, t.job.WarnAt = time.Time{}, time.Time{}
+	if expect == 0 {
+		return
+	}
+	t.job.ExpectBy = makegood.Instant(t.from().Add(expect))
+	if !told {
+		t.job.WarnAt = makegood.Instant(t.job.ExpectBy.Add(-expect / makegood.ExpectMargin))
+	}
+}
+
+// expectLater moves what is expected by the time that the job stood still.
+func (t *turn) expectLater(stood time.Duration) {
+	for _, at := range []*time.Time{&t.job.ExpectBy, &t.job.WarnAt} {
+		if !at.IsZero() {
+			*at = at.Add(stood)
+		}
+	}
+}
+
+// expected reports whether the job is on its way to being done, perhaps in another round.
+func (t *turn) expected() bool { return t.going() && (t.forwards() || t.job.AnotherRound) }
+
+// foresee tells an operator of a job that will not be done when it should be: it is known to take longer, by a retry, a round
+// or a wait that ends after that, or nearly all of its time is over. A wait of its workflow's own making is no reason to
+// worry: after one, the last part counts of what is left then.
+func (t *turn) foresee() {
+	if t.job.WarnAt.IsZero() || !t.expected() {
+		return
+	}
+	waits, soonest := t.soonest()
+	if waits.After(t.now) && waits.Before(t.job.ExpectBy) {
+		margin := t.job.ExpectBy.Sub(waits) / makegood.ExpectMargin
+		t.job.WarnAt = later(t.job.WarnAt, makegood.Instant(t.job.ExpectBy.Add(-margin)))
+	}
+	if !soonest.After(t.job.ExpectBy) && !passed(t.job.WarnAt, t.now) {
+		return
+	}
+	t.job.WarnAt = time.Time{}
+	why := makegood.Clip(t.standsAt())
+	t.announce(true, false)
+	last := &t.job.Untold[len(t.job.Untold)-1]
+	last.ExpectBy, last.Reason = t.job.ExpectBy, why
+	t.note(job.Entry{Kind: makegood.EntryLate, Reason: why})
+}
+
+// soonest returns until when the job waits because its workflow says so, and before when it cannot be done whatever happens;
+// zero: nothing is known.
+func (t *turn) soonest() (waits, soonest time.Time) {
+	soonest = t.job.NextRoundAt
+	for i := range t.job.Steps {
+		at := t.inDirection(i)
+		a := t.activity(at)
+		switch {
+		case a.State == job.Backoff:
+			soonest = later(soonest, a.At)
+		case a.State == job.Waiting && agentOf(t.w.Steps[i], at.undo) == makegood.AgentWait:
+			waits = later(waits, a.Wait.Deadline)
+		}
+	}
+	return waits, later(soonest, waits)
+}
+
+// standsAt says in words what the job waits for, of its first steps that are under way.
+func (t *turn) standsAt() string {
+	const most = 3
+	var at []string
+	if next := t.job.NextRoundAt; !next.IsZero() {
+		at = append(at, "the next round begins at "+clock(next))
+	}
+	under := 0
+	for i := range t.job.Steps {
+		for _, side := range sides(i) {
+			says := t.sideStands(side)
+			if says == "" {
+				continue
+			}
+			if under++; under <= most {
+				at = append(at, says)
+			}
+		}
+	}
+	if under > most {
+		at = append(at, fmt.Sprintf("%d more steps are under way", under-most))
+	}
+	return strings.Join(at, "; ")
+}
+
+func (t *turn) sideStands(at side) string {
+	name := "step " + t.name(at)
+	if at.undo {
+		name = "the undo of " + t.name(at)
+	}
+	switch a := t.activity(at); a.State {
+	case job.Dispatched:
+		return fmt.Sprintf("%s is with agent %s, attempt %d", name, agentOf(t.w.Steps[at.step], at.undo), a.Attempt)
+	case job.Backoff:
+		return fmt.Sprintf("%s has failed %s and is tried again at %s", name, times(a.FailureCount), clock(a.At))
+	case job.Waiting:
+		return fmt.Sprintf("%s waits, until %s", name, clock(a.Wait.Deadline))
+	default:
+		return ""
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+func clock(at time.Time) string { return at.UTC().Format(time.RFC3339) }
