@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,11 +43,15 @@ cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for
 
 localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstack
 
-e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; needs Python and Node
+e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; drive the page in Chromium; needs Python, Node and Chromium
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
 	@go test -tags kits -count=1 -v -timeout 15m -run Orders ./e2e/kits
 	@go run ./examples/repair -orders 500
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
+	@$(MAKE) --no-print-directory browser
+
+browser: ## Drive the page in Chromium as a person would, and look it through with axe-core; needs Chromium and npm
+	@go run ./e2e/aws -axe go test -tags browser -count=1 -timeout 10m ./e2e/browser
 
 kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm
 	@go test -tags kits -count=1 -timeout 15m ./e2e/kits
@@ -161,7 +165,7 @@ check: vet lint format tidy generated test race ## All that must hold before a c
 
 vet:
 	go vet ./...
-	go vet -tags aws,sam,localstack,kits ./...
+	go vet -tags aws,sam,localstack,kits,browser ./...
 
 lint:
 	$(tool) staticcheck ./...

@@ -9,7 +9,8 @@
 // With -run and the name of a tool it installs that, pinned like the stand-ins, and runs it with the
 // arguments that follow: make template-check does so with cfn-lint. With -deploy and a command it starts
 // MiniStack and runs the command with sam and the endpoint in its environment: make e2e does so. With -stand-in
-// and a command it starts MiniStack and tells the command what it tells the tests: make cost does so.
+// and a command it starts MiniStack and tells the command what it tells the tests: make cost does so. With -axe and a command
+// it starts nothing, and tells the command where axe-core is, which it installs like the rest: make browser does so.
 package main
 
 import (
@@ -40,6 +41,8 @@ func main() {
 		command, name, arguments = runDeployer, arguments[1], arguments[1:]
 	case len(arguments) > 1 && arguments[0] == "-stand-in":
 		command, name, arguments = runOnStandIn, arguments[1], arguments[1:]
+	case len(arguments) > 1 && arguments[0] == "-axe":
+		command, name, arguments = runWithAxe, arguments[1], arguments[1:]
 	}
 	err := command(ctx, arguments)
 	cancel()

@@ -3,10 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 )
+
+// axeVariable says, to a command that is run with axe-core, where that is.
+const axeVariable = "MAKEGOOD_AXE"
 
 // program is a tool that is not a stand-in, and the command that runs it, in its folder.
 type program struct {
@@ -35,6 +39,27 @@ func pip(name, version, requirements string) product {
 		},
 		needs: map[string]string{"python3": "python3 python3-venv"},
 	}
+}
+
+// axe is what looks a page through for what keeps people from reading it. npm holds it to the hash in package-lock.json.
+func axe() product {
+	return product{
+		name: "axe-core", version: "4.14.1", files: []string{"package.json", "package-lock.json"},
+		steps: [][]string{{"npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"}},
+		needs: map[string]string{"npm": "nodejs npm"},
+	}
+}
+
+// runWithAxe runs a command, in whose environment it says where axe-core is.
+func runWithAxe(ctx context.Context, command []string) error {
+	axe := axe()
+	if err := install(ctx, axe); err != nil {
+		return fmt.Errorf("%s: %w", axe, err)
+	}
+	process := exec.CommandContext(ctx, command[0], command[1:]...)
+	process.Env = append(os.Environ(), axeVariable+"="+filepath.Join(axe.folder(), "node_modules/axe-core/axe.min.js"))
+	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return process.Run()
 }
 
 // runTool installs the tool whose name comes first, unless it is there, and runs it with the rest.

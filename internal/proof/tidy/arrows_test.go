@@ -208,6 +208,8 @@ var arrows = []arrow{
 	{"localstack", nil, []string{"go.yaml.in/yaml/v3"}},
 	{"localstack/*", []string{"localstack"}, nil},
 	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
+	// Drives the page: the driver is no business of anybody else.
+	{"e2e/browser", []string{".", "agent", "client", "engine", "onhttp"}, []string{"github.com/chromedp"}},
 	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
