@@ -141,7 +141,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if o.open {
 		showPage(cmd, "http://"+reachable(listener.Addr())+"/")
 	}
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
 	shown, err := newPage(api, o, host, logger)
 	if err != nil {
 		return exit(codeFailed, err)

@@ -90,6 +90,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newAudit(),
 		newSchedule(),
 		newHolds(),
+		newAgents(),
 		newComplete(),
 		newFail(),
 		newSettle(),

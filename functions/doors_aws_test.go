@@ -134,3 +134,36 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 		t.Error("resubmit of what has not stopped: got no refusal")
 	}
 }
+
+// How many tasks wait for an agent of a stack is seen through the door that reads, with who asks it and why it is paused; what
+// SQS does not say is left open.
+func TestHowTheAgentsOfAStackStandIsSeenThroughADoor(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.openDoors(t)
+	if _, err := c.Publish(t.Context(), fmt.Appendf(nil, polyglot, "tip")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "polyglot", ID: "waits", Input: json.RawMessage(`{"amount":1}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.PauseAll(t.Context(), makegood.HoldAgent, "http", "it is down"); err != nil {
+		t.Fatal(err)
+	}
+	waiting := 0
+	for deadline := time.Now().Add(patience); waiting == 0; time.Sleep(100 * time.Millisecond) {
+		all, err := c.ListAgents(t.Context())
+		if err != nil || len(all) == 0 || time.Now().After(deadline) {
+			t.Fatalf("got %+v, %v, want a task that waits", all, err)
+		}
+		waiting = 0
+		for _, a := range all {
+			if a.Problem != "" || a.Place != client.AgentQueue || a.OldestAt != nil || a.Lately != nil {
+				t.Fatalf("got %+v, want what SQS says, and nothing that it does not", a)
+			}
+			if held := a.Hold != nil; held != (a.Name == "http") {
+				t.Fatalf("got %+v, want the agent http paused, and no other", a)
+			}
+			waiting += *a.Waiting
+		}
+	}
+}

@@ -183,6 +183,7 @@ func triesBeside() map[string]try {
 		"take a submission":              {onQueue("ReceiveMessage", "SubmissionsQueue"), []string{schedulerRole}},
 		"take an event":                  {onQueue("ReceiveMessage", "EventsQueue"), []string{schedulerRole}},
 		"ask how many events wait":       {onQueue("GetQueueAttributes", "EventsQueue"), []string{schedulerRole, supervisorRole}},
+		"ask how many tasks wait":        {onQueue("GetQueueAttributes", "paymentsTasksQueue"), []string{agentRole, readRole}},
 		"put poison into quarantine":     {onQueue("SendMessage", "QuarantineQueue"), []string{agentRole, schedulerRole}},
 		"read the quarantine":            {onQueue("ReceiveMessage", "QuarantineQueue"), nil},
 		"read dead letters":              {onQueue("ReceiveMessage", "EventsDeadQueue"), nil},

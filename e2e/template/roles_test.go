@@ -60,7 +60,7 @@ func grants() map[string][]string {
 		"readDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan"),
 			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each("${Table.Arn}/index/Attention", "dynamodb:Query"),
-			usual("readDoorLogs"),
+			each("${XTasksQueue.Arn}", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"), usual("readDoorLogs"),
 		),
 		"SupervisorRole": slices.Concat(
 			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each(table, "dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Scan"),

@@ -54,7 +54,7 @@ type Runner struct {
 	config   Config
 	handlers map[string]agent.Handler // by their names
 	room     room
-	stats    tally.Of[Stats]
+	stats    tally.Recent[Stats]
 }
 
 // New makes a Runner. It panics on a configuration that lacks what must be set, or has two agents of one name.
@@ -84,6 +84,20 @@ type Stats struct {
 
 // Stats returns how tasks have ended since the Runner was made.
 func (r *Runner) Stats() Stats { return r.stats.Snapshot() }
+
+// Lately returns how tasks ended since a moment at most tally.MaxAgo ago, or a little before: since tells.
+func (r *Runner) Lately(moment time.Time) (ended Stats, since time.Time) {
+	before, since := r.stats.Since(moment)
+	now := r.stats.Snapshot()
+	return Stats{
+		Claimed: now.Claimed - before.Claimed, Taken: now.Taken - before.Taken, Withdrawn: now.Withdrawn - before.Withdrawn,
+		Succeeded: now.Succeeded - before.Succeeded, Failed: now.Failed - before.Failed, Waiting: now.Waiting - before.Waiting,
+		Late: now.Late - before.Late, Poisoned: now.Poisoned - before.Poisoned, Left: now.Left - before.Left, Held: now.Held - before.Held,
+	}, since
+}
+
+// tell raises what is told of tasks.
+func (r *Runner) tell(raise func(*Stats)) { r.stats.Add(time.Now(), raise) }
 
 var _ queue.Handler = (*Runner)(nil).HandleSQS
 
@@ -213,7 +227,7 @@ func (r *Runner) leave(ctx context.Context, unread []sqsbatch.Unread) (failed []
 	left := sqsbatch.Leaving{
 		Sender: r.config.Queue, Queue: r.config.Tasks, Quarantine: r.config.Quarantine, Now: r.config.Now, Logger: r.config.Logger,
 	}.Leave(ctx, unread)
-	r.stats.Add(func(t *Stats) {
+	r.tell(func(t *Stats) {
 		t.Left += int64(left.Again)
 		t.Poisoned += int64(left.Poisoned)
 	})
@@ -227,7 +241,7 @@ func (r *Runner) poisoned(ctx context.Context, record events.SQSMessage, reason 
 		r.config.Logger.ErrorContext(ctx, "a poison message could not be put into quarantine", "messageId", record.MessageId, "error", err)
 		return err
 	}
-	r.stats.Add(func(t *Stats) { t.Poisoned++ })
+	r.tell(func(t *Stats) { t.Poisoned++ })
 	// The reason may quote the message, so it is in quarantine beside it, and not in the log.
 	r.config.Logger.WarnContext(ctx, "a poison message went into quarantine", "messageId", record.MessageId, "bytes", len(record.Body))
 	return nil

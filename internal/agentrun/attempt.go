@@ -105,7 +105,7 @@ func (a *attempt) letGo() error {
 	case a.batch.Err() != nil || a.lease.outOfInvocation():
 		return errNoTime
 	case !time.Now().Before(deadline):
-		a.stats.Add(func(t *Stats) { t.Late++ })
+		a.tell(func(t *Stats) { t.Late++ })
 		return nil
 	}
 	body, err := wire.EncodeEvent(a.task.Job, job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}})
@@ -116,7 +116,7 @@ func (a *attempt) letGo() error {
 		a.note(slog.LevelWarn, "the Scheduler could not be told that a task was let go", "untold", "error", err)
 		return err
 	}
-	a.stats.Add(func(t *Stats) { t.Held++ })
+	a.tell(func(t *Stats) { t.Held++ })
 	a.note(slog.LevelInfo, "let go, because it is paused", "held", "agent", a.task.Agent)
 	return nil
 }
@@ -132,7 +132,7 @@ func (a *attempt) do() error {
 		return context.Cause(a.batch)
 	case !returned || a.lease.silent():
 		// Law 8: not even an error. The Supervisor has seen the silence, or will.
-		a.stats.Add(func(t *Stats) { t.Late++ })
+		a.tell(func(t *Stats) { t.Late++ })
 		a.note(slog.LevelWarn, "said nothing past CompleteBy", "late", "returned", returned)
 		return nil
 	case worked.err != nil && a.batch.Err() != nil && stopped(worked.err):
@@ -156,7 +156,7 @@ func (a *attempt) begin() (mine bool, err error) {
 	case time.Now().Before(deadline):
 		return true, nil
 	default:
-		a.stats.Add(func(t *Stats) { t.Late++ })
+		a.tell(func(t *Stats) { t.Late++ })
 		a.note(slog.LevelInfo, "too late to begin", "late")
 		return false, nil
 	}
@@ -166,14 +166,14 @@ func (a *attempt) begin() (mine bool, err error) {
 func (a *attempt) settle(err error) (mine bool, again error) {
 	switch {
 	case err == nil:
-		a.stats.Add(func(t *Stats) { t.Claimed++ })
+		a.tell(func(t *Stats) { t.Claimed++ })
 		return true, nil
 	case errors.Is(err, store.ErrTaken):
-		a.stats.Add(func(t *Stats) { t.Taken++ })
+		a.tell(func(t *Stats) { t.Taken++ })
 		a.note(slog.LevelInfo, "another holds the attempt", "taken")
 		return false, nil
 	case errors.Is(err, store.ErrWithdrawn):
-		a.stats.Add(func(t *Stats) { t.Withdrawn++ })
+		a.tell(func(t *Stats) { t.Withdrawn++ })
 		a.note(slog.LevelInfo, "nobody wants the attempt", "withdrawn")
 		return false, nil
 	case errors.Is(a.batch.Err(), context.Canceled):
@@ -372,13 +372,13 @@ func (a *attempt) reply(event job.Event) error {
 func (a *attempt) count(event job.Event) {
 	switch event := event.(type) {
 	case job.StepSucceeded:
-		a.stats.Add(func(t *Stats) { t.Succeeded++ })
+		a.tell(func(t *Stats) { t.Succeeded++ })
 		a.note(slog.LevelDebug, "told a success", "succeeded")
 	case job.StepWaiting:
-		a.stats.Add(func(t *Stats) { t.Waiting++ })
+		a.tell(func(t *Stats) { t.Waiting++ })
 		a.note(slog.LevelDebug, "told that the step waits", "waiting", "until", event.Deadline)
 	case job.StepFailed:
-		a.stats.Add(func(t *Stats) { t.Failed++ })
+		a.tell(func(t *Stats) { t.Failed++ })
 		// The message may quote a payload; the job keeps it, the log does not.
 		a.note(slog.LevelInfo, "told a failure", "failed",
 			"retryable", event.Error.Retryable, "applied", event.Error.Applied)

@@ -31,7 +31,7 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	if err != nil {
 		return err
 	}
-	r.stats.Add(func(t *Stats) { t.Claimed++ })
+	r.tell(func(t *Stats) { t.Claimed++ })
 	a := &attempt{
 		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, h),
 		say: func(ctx context.Context, body string, _ time.Time) error { return h.Reply(ctx, body) },

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
@@ -32,12 +33,13 @@ type operator struct {
 	holds     *holds.Keeper
 	published *definitions
 	agents    []string
+	queues    queue.Sender
 }
 
 // newOperator makes an operator on a stack. replies are the registered reply queues; published are workflow files
 // that it makes known to a stack in which nobody has done so yet.
 func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
-	o := &operator{Store: s.store, published: published, agents: agents, scheduler: scheduler.New(scheduler.Config{
+	o := &operator{Store: s.store, published: published, agents: agents, queues: s.queues, scheduler: scheduler.New(scheduler.Config{
 		Held: holds.NewReader(s.store, nil),
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,

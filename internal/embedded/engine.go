@@ -142,9 +142,13 @@ type Engine struct {
 	runners    map[string]*agentrun.Runner
 	door       *agentdoor.Door
 
+	// opened is when it was.
+	opened time.Time
+
 	mu sync.Mutex
-	// defined are the hashes of what Define made known, by name.
-	defined map[string]string
+	// defined are the hashes of what Define made known, by name; agentsOf the agents that these ask for something.
+	defined  map[string]string
+	agentsOf map[string][]string
 }
 
 // Open opens the folder and takes its lock; a folder that another engine holds is refused, with the
@@ -153,7 +157,7 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.Retention != 0 && c.Retention < MinRetention {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
 	}
-	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}, defined: map[string]string{}}
+	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}, opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -293,7 +297,7 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 		return err
 	}
 	e.mu.Lock()
-	e.defined[c.Workflow.Name] = c.Hash
+	e.defined[c.Workflow.Name], e.agentsOf[c.Workflow.Name] = c.Hash, c.Agents()
 	e.mu.Unlock()
 	return e.timetable.Adopt(ctx, c.Workflow.Name, c.Schedules)
 }

@@ -317,7 +317,7 @@ func conversations() []conversation {
 			conversation{"POST", route, at("held"), large, "", 413},
 		)
 	}
-	all = slices.Concat(all, scheduleConversations(), holdConversations(), quarantineConversations())
+	all = slices.Concat(all, scheduleConversations(), holdConversations(), agentConversations(), quarantineConversations())
 	// Pause comes before resume, and what turns a job round comes last.
 	slices.SortStableFunc(all, func(a, b conversation) int { return rank(a.route) - rank(b.route) })
 	return all
@@ -400,7 +400,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
-		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Quarantine: brokenQuarantine{errSecret}, Holds: brokenHolds(errSecret),
+		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Quarantine: brokenQuarantine{errSecret}, Holds: brokenHolds(errSecret), Agents: w.engine,
 	})
 	errDamaged := fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)
 	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged), Quarantine: brokenQuarantine{errDamaged}, Holds: brokenHolds(errDamaged)})
@@ -440,6 +440,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	}
 	// A stack's quarantine is not behind its doors.
 	talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", "/api/quarantine", "/api/quarantine", "", "", http.StatusNotFound})
+	talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", "/api/agents", "/api/agents", "", "", http.StatusNotFound})
 	// Only a deployed stack has workflows published.
 	talk(damaged, conversation{"POST", "/api/workflows", "/api/workflows", publication, "", http.StatusNotFound})
 	busy := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet, Outside: brokenDoor{agentdoor.ErrBusy}})

@@ -106,6 +106,8 @@ type Config struct {
 	Schedules *timetable.Timetable
 	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
 	Holds *holds.Keeper
+	// Agents knows how agents stand; nil: that is not known here.
+	Agents Standings
 	// Quarantine is what an engine in this process has in quarantine; nil: that is not here.
 	Quarantine Quarantine
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the

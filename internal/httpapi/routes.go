@@ -188,6 +188,7 @@ func routes() []route {
 	all = append(all, scheduleRoutes()...)
 	all = append(all, holdRoutes()...)
 	all = append(all, quarantineRoutes()...)
+	all = append(all, standingRoute())
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
 	all = append(all, planRoute(), offersRoute())

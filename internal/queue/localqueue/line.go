@@ -140,6 +140,17 @@ func (l *line) pick() *message {
 	}
 }
 
+// oldest is when the oldest of the visible messages was sent, as far as is seen of the next ones.
+func (l *line) oldest() (sent time.Time) {
+	next := slices.Concat(l.near, l.ready.first(window))
+	for _, m := range next {
+		if !m.gone && (sent.IsZero() || m.sentAt.Before(sent)) {
+			sent = m.sentAt
+		}
+	}
+	return sent
+}
+
 func (l *line) deliver(m *message, now time.Time) delivery {
 	if m.receives == 0 {
 		m.firstReceivedAt = now

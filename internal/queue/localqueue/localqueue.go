@@ -191,6 +191,19 @@ func (q *Queues) Depth(_ context.Context, name string) (queue.Depth, error) {
 	return queue.Depth{Waiting: l.visible, InFlight: l.inFlight}, nil
 }
 
+// Oldest is when the message was sent that is to be received next or nearly so: the one that has waited longest, but for
+// those that came back. Zero: none waits.
+func (q *Queues) Oldest(name string) (time.Time, error) {
+	l, err := q.line(name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	l.surface(time.Now())
+	return l.oldest(), nil
+}
+
 // Receive receives as queue.Receiver says, at most makegood.MaxBatch at once. It takes what is there
 // and does not wait for more. When ctx ends first its error is that of ctx.
 func (q *Queues) Receive(ctx context.Context, name string, limit int) ([]events.SQSMessage, error) {

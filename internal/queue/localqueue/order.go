@@ -14,6 +14,9 @@ func (f *fifo) len() int { return len(f.messages) - f.head }
 
 func (f *fifo) push(m *message) { f.messages = append(f.messages, m) }
 
+// first returns the first ones, n at most.
+func (f *fifo) first(n int) []*message { return f.messages[f.head : f.head+min(n, f.len())] }
+
 func (f *fifo) pop() *message {
 	m := f.messages[f.head]
 	f.messages[f.head] = nil

@@ -1,0 +1,91 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood/client"
+)
+
+// newAgents makes the verb that shows how agents stand.
+func newAgents() *cobra.Command {
+	var o remote
+	cmd := &cobra.Command{
+		Use:   "agents",
+		Short: "Show how the agents stand",
+		Long: `Show how the agents stand: how many tasks wait for each, for how long, how many it has taken and not ended, how its
+attempts ended in the last minutes, whether it is paused, and which workflows ask it for something.
+
+A dash stands for what is not known: of a stack SQS says about how many tasks there are, and the metrics say the rest; what
+an agent outside has taken is in its own process.
+
+Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`,
+		Example: "  makegood agents\n  makegood agents --json | jq '.agents[] | select(.waiting > 1000).name'",
+		Args:    none,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.client(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := c.ListAgents(cmd.Context())
+			if err != nil {
+				return failed(cmd, err)
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), struct {
+					Agents []client.Agent `json:"agents"`
+				}{append([]client.Agent{}, all...)})
+			}
+			printAgents(cmd.OutOrStdout(), all, time.Now())
+			return nil
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func printAgents(w io.Writer, all []client.Agent, now time.Time) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "AGENT\tWAITING\tOLDEST\tIN FLIGHT\tENDED\tFAILED\tSTATE\tWORKFLOWS")
+	for _, a := range all {
+		ended, bad := "-", "-"
+		if a.Lately != nil {
+			failures := a.Lately.Failed + a.Lately.Late
+			ended, bad = strconv.Itoa(a.Lately.Succeeded+a.Lately.Waiting+failures), strconv.Itoa(failures)
+		}
+		oldest := "-"
+		if a.OldestAt != nil {
+			oldest = now.Sub(*a.OldestAt).Round(time.Second).String()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, stateOf(a), orDash(strings.Join(a.Workflows, " ")))
+	}
+	_ = t.Flush() // A terminal that is gone has nobody to tell.
+}
+
+// known writes a number that may not be known.
+func known(n *int) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.Itoa(*n)
+}
+
+func stateOf(a client.Agent) string {
+	switch {
+	case a.Problem != "":
+		return "cannot be asked: " + oneLine(a.Problem)
+	case a.Hold == nil:
+		return "works"
+	case a.Hold.ReleasedAt != nil:
+		return fmt.Sprintf("resumed, %d told to go on", a.Hold.Resumed)
+	case a.Hold.Reason == "":
+		return "paused"
+	}
+	return "paused: " + oneLine(a.Hold.Reason)
+}

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// Standings knows how agents stand, but for what is paused. An error leaves it open; that one queue could not be asked is said of that
+// agent alone.
+type Standings interface {
+	Agents(ctx context.Context) ([]client.Agent, error)
+}
+
+// AgentList is how all agents stand.
+type AgentList struct {
+	Agents []client.Agent `json:"agents"`
+}
+
+// standingRoute is that of how agents stand. Those that agents themselves ask are in agents.go.
+func standingRoute() route {
+	return route{
+		method: "GET", path: "/api/agents", name: "agents", door: Read, handle: (*api).agents,
+		summary: "How the agents stand: how many tasks wait for each, since when, how many it has taken, how its attempts ended in the last minutes, whether it is paused, and which workflows ask it. What is not known here is null.",
+		answers: everywhere(map[int]any{http.StatusOK: AgentList{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}}),
+	}
+}
+
+func (a *api) agents(r *http.Request) (answer, error) {
+	if _, err := query(r); err != nil {
+		return answer{}, err
+	}
+	if a.Agents == nil || a.Holds == nil {
+		return answer{}, newProblem(http.StatusNotFound, "how agents stand is not known here")
+	}
+	all, err := a.Agents.Agents(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	held, err := a.Holds.List(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(AgentList{Agents: view.Agents(all, held)})
+}

@@ -1,0 +1,81 @@
+package httpapi_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// agentConversations are those about how agents stand.
+func agentConversations() []conversation {
+	return []conversation{
+		{"GET", "/api/agents", "/api/agents", "", "", 200},
+		{"GET", "/api/agents", "/api/agents?name=actor", "", "", 400},
+	}
+}
+
+// agentOf waits until an agent stands as is wanted.
+func (w *world) agentOf(name string, is func(client.Agent) bool) client.Agent {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		all, err := w.client.ListAgents(ctx)
+		check(w.t, err)
+		i := slices.IndexFunc(all, func(a client.Agent) bool { return a.Name == name })
+		if i < 0 {
+			w.t.Fatalf("got %+v, want %s among them", all, name)
+		}
+		if is(all[i]) {
+			return all[i]
+		}
+		select {
+		case <-ctx.Done():
+			w.t.Fatalf("agent %s is not as wanted: %+v", name, all[i])
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// How an agent stands is seen over HTTP: what it has taken, what failed, who asks it, and that it is paused, by whom and why.
+func TestHowAnAgentStandsIsSeen(t *testing.T) {
+	w := newWorld(t)
+	w.submit("order", "held", `{"reserve":"hold"}`)
+	w.submit("stop", "failed", `{"reserve":"fail"}`)
+	a := w.agentOf("actor", func(a client.Agent) bool {
+		return a.InFlight != nil && *a.InFlight == 1 && a.Lately != nil && a.Lately.Failed == 1
+	})
+	if a.Place != client.AgentHere || *a.Waiting != 0 || a.OldestAt != nil || a.Problem != "" || a.Hold != nil {
+		t.Errorf("got %+v, want that it works here, and nothing waits for it", a)
+	}
+	if want := []string{"order", "send", "stop"}; !slices.Equal(a.Workflows, want) {
+		t.Errorf("got the workflows %v, want %v", a.Workflows, want)
+	}
+	if a.Lately.Succeeded != 0 || a.Lately.Late != 0 || time.Since(a.Lately.Since) > time.Minute {
+		t.Errorf("got %+v, want one failure since the engine was opened", *a.Lately)
+	}
+	if _, err := w.client.PauseAll(t.Context(), makegood.HoldAgent, "actor", "it is down"); err != nil {
+		t.Fatal(err)
+	}
+	if a = w.agentOf("actor", func(a client.Agent) bool { return a.Hold != nil }); a.Hold.Reason != "it is down" || a.Hold.ReleasedAt != nil {
+		t.Errorf("got %+v, want why it is paused", *a.Hold)
+	}
+}
+
+// Tasks of an agent outside wait until somebody comes for them. How long is said, and what is not known is not.
+func TestTasksThatWaitForAnAgentOutsideAreSeen(t *testing.T) {
+	w := newWorld(t)
+	before := time.Now().Add(-time.Second)
+	w.submit("voyage", "v-1", `{}`)
+	a := w.agentOf("pilot", func(a client.Agent) bool { return a.Waiting != nil && *a.Waiting == 1 })
+	if a.Place != client.AgentOutside || a.InFlight != nil || a.Lately != nil || a.OldestAt == nil || a.OldestAt.Before(before) || a.OldestAt.After(time.Now()) {
+		t.Errorf("got %+v, want since when its task waits, and no more", a)
+	}
+	if idle := w.agentOf("guarded", func(client.Agent) bool { return true }); *idle.Waiting != 0 || idle.OldestAt != nil || len(idle.Workflows) != 0 || idle.Workflows == nil {
+		t.Errorf("got %+v, want that nothing waits and nobody asks", idle)
+	}
+}
