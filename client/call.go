@@ -30,6 +30,8 @@ type problem struct {
 	Job   string `json:"job"`
 	// Schedule is the schedule that it is about.
 	Schedule string `json:"schedule"`
+	// Definition is the hash of the definition that it is about.
+	Definition string `json:"definition"`
 	// Message is the message in quarantine that it is about.
 	Message string `json:"message"`
 	Reason  string `json:"reason"`
@@ -130,6 +132,8 @@ func (c *Client) problemOf(answer *http.Response) error {
 		return backoff.Permanent(ErrNoSchedule)
 	case status == http.StatusConflict && p.Schedule != "":
 		return backoff.Permanent(&RefusedError{Schedule: p.Schedule, Reason: p.Reason})
+	case status == http.StatusNotFound && p.Definition != "":
+		return backoff.Permanent(ErrNoDefinition)
 	case status == http.StatusNotFound && p.Message != "":
 		return backoff.Permanent(ErrNoMessage)
 	case status == http.StatusNotFound && p.Token:

@@ -153,6 +153,17 @@ func (c *Client) Workflows(ctx context.Context) ([]Workflow, error) {
 	return list.Workflows, nil
 }
 
+// Definition reads a definition by its hash, which is that of a job or of a Workflow. Errors: ErrNoDefinition, *UnreachableError.
+func (c *Client) Definition(ctx context.Context, hash string) (d Definition, err error) {
+	if hash == "." || hash == ".." {
+		return Definition{}, fmt.Errorf("read definition %q: %w", hash, ErrNoDefinition) // no path holds it
+	}
+	if _, err := c.call(ctx, http.MethodGet, "/api/definitions/"+url.PathEscape(hash), nil, nil, &d); err != nil {
+		return Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
+	}
+	return d, nil
+}
+
 // Publish makes a workflow file the current definition of its name on a deployed stack; jobs that are there
 // keep theirs. Errors: *InvalidError, *UnreachableError; publishing the same again changes nothing.
 func (c *Client) Publish(ctx context.Context, source []byte) (w Workflow, err error) {

@@ -8,6 +8,9 @@ import (
 // ErrNotFound: there is no such job.
 var ErrNotFound = errors.New("there is no such job")
 
+// ErrNoDefinition: there is no definition of such a hash.
+var ErrNoDefinition = errors.New("there is no such definition")
+
 // ErrCompletionToken: no step of a job that is there has this completion token, or ever had. Of a token that is made up
 // nothing else is said.
 var ErrCompletionToken = errors.New("no step has this completion token")

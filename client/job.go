@@ -32,3 +32,14 @@ type Workflow struct {
 	// Definition is the hash of its current definition.
 	Definition string `json:"definition"`
 }
+
+// Definition is what a hash stands for: a workflow, as its jobs keep it.
+type Definition struct {
+	Name string `json:"name"`
+	// Definition is its hash.
+	Definition string `json:"definition"`
+	// Source is a workflow file that says the same, without the comments and schedules of the one that it was made of.
+	Source string `json:"source"`
+	// Workflow is it whole.
+	Workflow makegood.Workflow `json:"workflow"`
+}

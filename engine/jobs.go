@@ -191,6 +191,22 @@ func (e *Engine) Workflows(ctx context.Context) ([]client.Workflow, error) {
 	return all, err
 }
 
+// Definition reads a definition by its hash, which is that of a job or of a client.Workflow. Errors: client.ErrNoDefinition.
+func (e *Engine) Definition(ctx context.Context, hash string) (client.Definition, error) {
+	text, err := e.inner.Definition(ctx, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		err = client.ErrNoDefinition
+	}
+	if err != nil {
+		return client.Definition{}, fmt.Errorf("read definition %.40q: %w", hash, err)
+	}
+	shown, err := view.Definition(text)
+	if err != nil {
+		return client.Definition{}, fmt.Errorf("read definition %s: %w", hash, err)
+	}
+	return shown, nil
+}
+
 // Wait waits until a job is finished or in Error, and returns it with its payloads. It ends with ctx's error when ctx does.
 func (e *Engine) Wait(ctx context.Context, id string) (makegood.Job, error) {
 	return client.WaitFor(ctx, e, id)

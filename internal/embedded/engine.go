@@ -399,6 +399,11 @@ func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error)
 	return e.scheduler.Offers(ctx, id)
 }
 
+// Definition reads a definition by its hash, also one of an earlier engine on the same folder. store.ErrNotFound.
+func (e *Engine) Definition(ctx context.Context, hash string) ([]byte, error) {
+	return e.store.Definition(ctx, hash)
+}
+
 // Settle takes that a person has dealt with a step; see scheduler.Settle.
 func (e *Engine) Settle(ctx context.Context, id string, s job.Settled) (job.Job, machine.Verdict, error) {
 	return e.scheduler.Settle(ctx, id, s)

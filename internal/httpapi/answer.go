@@ -41,6 +41,8 @@ type Problem struct {
 	Schedule string `json:"schedule,omitempty"`
 	// Message is the message in quarantine that it is about.
 	Message string `json:"message,omitempty"`
+	// Definition is the hash of the definition that it is about.
+	Definition string `json:"definition,omitempty"`
 	// Reason is that of the table of verbs.
 	Reason string `json:"reason,omitempty"`
 	// Token: it is a completion token that is of no step which is there.

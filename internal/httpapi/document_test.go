@@ -279,7 +279,7 @@ func conversations() []conversation {
 		)
 	}
 	all = append(all, completions()...)
-	all = append(all, slices.Concat(settlements(), offering())...)
+	all = append(all, slices.Concat(settlements(), offering(), defining())...)
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
 		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]

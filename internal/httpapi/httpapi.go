@@ -84,6 +84,8 @@ type Backend interface {
 	Payload(ctx context.Context, job, key string) ([]byte, error)
 	// HistoryPages reads the pages of a job's history.
 	HistoryPages(ctx context.Context, job string) (map[string][]byte, error)
+	// Definition reads a definition by its hash. store.ErrNotFound.
+	Definition(ctx context.Context, hash string) ([]byte, error)
 	// Workflows returns the hashes of the current definitions by the names of their workflows.
 	Workflows(ctx context.Context) (map[string]string, error)
 }

@@ -61,6 +61,9 @@ func (d drawing) operation(r route) object {
 	if strings.Contains(r.path, "{id}") {
 		parameters = append(parameters, object{"name": "id", "in": "path", "required": true, "schema": object{"type": "string", "pattern": namePattern.String()}})
 	}
+	if strings.Contains(r.path, "{hash}") {
+		parameters = append(parameters, object{"name": "hash", "in": "path", "required": true, "schema": object{"type": "string", "pattern": hashPattern.String()}})
+	}
 	if strings.Contains(r.path, "{agent}") {
 		parameters = append(parameters, object{"name": "agent", "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
@@ -112,6 +115,8 @@ func (d drawing) schema(t reflect.Type) object {
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[makegood.Duration]():
 		return object{"type": "string", "description": "such as 15m or 1h30m"}
+	case reflect.TypeFor[makegood.Workflow]():
+		return object{"type": "object", "description": "a workflow, complete: nothing in it is left to be guessed. Its fields are those of a workflow file, but for needs, any, shared and undo.none, which a file says shorter."}
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"description": "any JSON value"}
 	case reflect.TypeFor[makegood.ProcessState]():

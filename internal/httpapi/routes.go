@@ -191,7 +191,7 @@ func routes() []route {
 	all = append(all, standingRoute())
 	all = append(all, agentRoutes()...)
 	all = append(all, completionRoutes()...)
-	all = append(all, planRoute(), offersRoute())
+	all = append(all, planRoute(), offersRoute(), definitionRoute())
 	return append(all, verbRoutes()...)
 }
 

@@ -124,7 +124,7 @@ var arrows = []arrow{
 	// And of its queues, with the caller's own rights.
 	{"internal/stack", []string{"client", "client/doors", "internal/queue/sqsqueue"}, []string{awsSDK, smithy}},
 	// How a job looks to people, and the API that shows it; the JSON's types are the client's, once.
-	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "client"}, nil},
+	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "client"}, nil},
 	// Steps as pictures: it knows the words, and neither files nor engines.
 	{"internal/graph", []string{"."}, nil},
 	// What jobs can be found by: a table, for the API and the command.
