@@ -33,7 +33,7 @@ type frame struct {
 	Regions bool
 	// Style, Script and Icon are the names of the assets, with their versions.
 	Style, Script, Icon string
-	Now           time.Time
+	Now                 time.Time
 	// View is what the view's load returned.
 	View any
 }
