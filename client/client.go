@@ -115,13 +115,6 @@ func (c *Client) Look(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, url.Values{"payloads": {"false"}})
 }
 
-// Outline reads a job with its history, and with those of its input and outputs that are small: of at most
-// makegood.MaxOutlineBytes, and makegood.MaxOutline together. What it has not says how large it is. Errors: ErrNotFound,
-// *UnreachableError.
-func (c *Client) Outline(ctx context.Context, id string) (makegood.Job, error) {
-	return c.get(ctx, id, url.Values{"payloads": {"small"}})
-}
-
 func (c *Client) get(ctx context.Context, id string, query url.Values) (job makegood.Job, err error) {
 	if _, err := c.call(ctx, http.MethodGet, pathOf(id), query, nil, &job); err != nil {
 		return job, fmt.Errorf("get job %s: %w", id, err)
@@ -135,6 +128,21 @@ func pathOf(id string) string { return "/api/jobs/" + url.PathEscape(id) }
 func (c *Client) Page(ctx context.Context, filter Filter, cursor string) (page Page, err error) {
 	query := filter.Values()
 	query.Set("limit", strconv.Itoa(listPage))
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	if _, err := c.call(ctx, http.MethodGet, "/api/jobs", query, nil, &page); err != nil {
+		return Page{}, fmt.Errorf("list jobs: %w", err)
+	}
+	return page, nil
+}
+
+// Details returns a page of a list, as Page does, with the job itself in each (Listed.Job). limit is how many jobs it has at
+// most, 1 to 50.
+func (c *Client) Details(ctx context.Context, filter Filter, cursor string, limit int) (page Page, err error) {
+	query := filter.Values()
+	query.Set("limit", strconv.Itoa(limit))
+	query.Set("detail", "true")
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}

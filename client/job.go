@@ -24,6 +24,9 @@ type Listed struct {
 	Steps  []string `json:"steps"`
 	Agents []string `json:"agents"`
 	Kind   string   `json:"kind"`
+	// Job is the job itself, without payloads and history, and without who holds its attempts; nil where details were not asked for
+	// (Client.Details).
+	Job *makegood.Job `json:"job"`
 }
 
 // Workflow is a workflow that jobs can be submitted to.

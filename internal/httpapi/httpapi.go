@@ -47,6 +47,8 @@ const (
 	// DefaultLimit and MaxLimit are how many jobs a page of a list has.
 	DefaultLimit = 50
 	MaxLimit     = 200
+	// MaxDetails is how many jobs a page has whose jobs come with all their steps.
+	MaxDetails = 50
 
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second

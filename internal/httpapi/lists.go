@@ -68,7 +68,11 @@ func (a *api) list(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	page, err := view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
+	read := view.List
+	if wanted.detail {
+		read = view.Details
+	}
+	page, err := read(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
 	if invalid, is := errors.AsType[*client.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)
 	}
@@ -120,11 +124,13 @@ type listing struct {
 	filter client.Filter
 	cursor string
 	limit  int
+	// detail: each with the job itself.
+	detail bool
 }
 
 // listQuery reads what a list is to show.
 func listQuery(r *http.Request) (listing, error) {
-	values, err := query(r, listParameters("limit", "cursor")...)
+	values, err := query(r, listParameters("limit", "cursor", "detail")...)
 	if err != nil {
 		return listing{}, err
 	}
@@ -133,9 +139,17 @@ func listQuery(r *http.Request) (listing, error) {
 	if invalid, is := errors.AsType[*client.InvalidError](err); is {
 		return l, bad("%s", invalid.Message)
 	}
+	most := MaxLimit
+	switch text := values.Get("detail"); text {
+	case "":
+	case "true":
+		l.detail, most = true, MaxDetails
+	default:
+		return l, bad("detail is %.40q: want true, or leave it out", text)
+	}
 	if text := values.Get("limit"); text != "" {
-		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > MaxLimit {
-			return l, bad("limit is %.40q: want 1 to %d", text, MaxLimit)
+		if l.limit, err = strconv.Atoi(text); err != nil || l.limit < 1 || l.limit > most {
+			return l, bad("limit is %.40q: want 1 to %d", text, most)
 		}
 	}
 	return l, nil

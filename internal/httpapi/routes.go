@@ -150,17 +150,14 @@ func routes() []route {
 			parameters: append(filterParameters(),
 				parameter{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				parameter{name: "cursor", says: "the cursor of the page before, of the same list"},
+				parameter{name: "detail", says: fmt.Sprintf("true: each with the job itself, without payloads and history, and without who holds its attempts; then a page has at most %d", MaxDetails), values: []string{"true"}},
 			),
 			answers: everywhere(map[int]any{http.StatusOK: client.Page{}, http.StatusBadRequest: none}),
 		},
 		{
 			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*api).get,
 			summary:    "Read a job, with its input and outputs.",
-			parameters: []parameter{{
-				name:   "payloads",
-				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out what has more than %d bytes, and what is more than %d bytes together", makegood.MaxOutlineBytes, makegood.MaxOutline),
-				values: []string{"true", "false", "small"},
-			}},
+			parameters: []parameter{{name: "payloads", says: "false leaves input and outputs out", values: []string{"true", "false"}}},
 			answers:    everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
@@ -283,8 +280,8 @@ func (a *api) get(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	payloads := values.Get("payloads")
-	if values.Has("payloads") && !slices.Contains([]string{"true", "false", "small"}, payloads) {
-		return answer{}, bad("payloads is %.40q: want true, false or small", payloads)
+	if values.Has("payloads") && payloads != "true" && payloads != "false" {
+		return answer{}, bad("payloads is %.40q: want true or false", payloads)
 	}
 	id, err := jobID(r)
 	if err != nil {
@@ -301,11 +298,7 @@ func (a *api) get(r *http.Request) (answer, error) {
 	if payloads == "false" {
 		return ok(view.Of(j, held))
 	}
-	show := view.WithPayloads
-	if payloads == "small" {
-		show = view.Outlined
-	}
-	full, err := show(r.Context(), j, held, a.Backend)
+	full, err := view.WithPayloads(r.Context(), j, held, a.Backend)
 	if err != nil {
 		return answer{}, err
 	}

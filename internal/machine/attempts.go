@@ -92,14 +92,10 @@ func (t *turn) done(at side, output job.Payload) {
 	}
 }
 
-// noteStart keeps when an activity was first claimed, and last.
+// noteStart keeps when an activity was first claimed.
 func noteStart(a *job.Activity, at time.Time) {
-	at = makegood.Instant(at)
-	switch {
-	case a.StartedAt.IsZero():
-		a.StartedAt = at
-	case !a.StartedAt.Equal(at):
-		a.LastStartedAt = at
+	if a.StartedAt.IsZero() {
+		a.StartedAt = makegood.Instant(at)
 	}
 }
 

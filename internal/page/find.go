@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -97,7 +98,7 @@ func (s search) Any() bool { return len(s.values) > 0 || s.Words != "" }
 func (s search) Has(name string) string { return s.values.Get(name) }
 
 // With is the query of the same search with another cursor.
-func (s search) With(cursor string) string {
+func (s search) With(cursor string) template.URL {
 	query := url.Values{}
 	for name, values := range s.values {
 		query[name] = values
@@ -105,5 +106,5 @@ func (s search) With(cursor string) string {
 	if cursor != "" {
 		query.Set("cursor", cursor)
 	}
-	return query.Encode()
+	return template.URL(query.Encode()) //nolint:gosec // it is encoded
 }

@@ -3,7 +3,9 @@ package page
 import (
 	"context"
 	"errors"
+	"html/template"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -11,11 +13,12 @@ import (
 )
 
 const (
-	// firstErrors, firstOpen and firstEnded are how many jobs the first view shows of each.
-	firstErrors, firstOpen, firstEnded = 5, 30, 20
+	// firstErrors, firstOpen and firstEnded are how many jobs the first view shows of each, and foundRows a page of a search.
+	firstErrors, firstOpen, firstEnded = 5, 25, 15
+	foundRows                          = 40
 	// allDue is as far ahead as any key can be: what is due within it is all that has not ended, in the order of its keys.
 	allDue = 10 * 366 * 24 * time.Hour
-	// soon is what is told of before it is late.
+	// soon is how long before it is late a job is spoken of.
 	soon = time.Hour
 )
 
@@ -28,65 +31,40 @@ func jobsViews() []view {
 // jobsData is what the list of jobs shows.
 type jobsData struct {
 	Search    search
-	States    []stateCount
-	All       int
-	More      bool
+	Counts    counts
 	Workflows []client.Workflow
-	// Errors, Late and Soon are how many need somebody, or will.
-	Errors, Late, Soon int
-	OldestError        *time.Time
-	Sections           []section
-	Missing            string
+	Holds     []makegood.Hold
+	Sections  []section
+	// Missing is an id that was looked for and that no job has.
+	Missing string
+	// EndedAside: what has ended is not shown unasked, since that reads everything.
+	EndedAside bool
 }
 
-// stateCount is how many jobs are in a state.
-type stateCount struct {
-	mark
-	Jobs    int
-	Current bool
+// Empty reports whether there is nothing to show.
+func (d jobsData) Empty() bool {
+	return !slices.ContainsFunc(d.Sections, func(s section) bool { return len(s.Rows) > 0 })
 }
 
 // section is a part of the list.
 type section struct {
-	Title, Says string
-	Rows        []row
-	// All leads to all of them; empty: they are here. Older leads to the next page.
-	All, Older string
+	ID, Title, Says string
+	Rows            []row
+	// All is the query that leads to all of them, Older that of the next page; empty: there is none.
+	All, Older template.URL
 	Scanned    bool
-}
-
-// row is a job in the list.
-type row struct {
-	client.Listed
-	mark
-	Now time.Time
-}
-
-// Late reports whether something of it is overdue.
-func (r row) Late() bool {
-	return r.CompleteBy != nil && !r.ProcessState.Finished() && r.CompleteBy.Before(r.Now)
-}
-
-// Ended reports whether nothing moves it any more.
-func (r row) Ended() bool { return r.ProcessState.Finished() }
-
-// Due is how long until something of it is due, or since when it is late.
-func (r row) Due() time.Duration { return r.CompleteBy.Sub(r.Now).Abs() }
-
-func rowOf(l client.Listed, now time.Time) row {
-	return row{Listed: l, mark: markOf(l.ProcessState, l.Paused, false), Now: now}
 }
 
 // jobs loads the list of jobs: of all, what needs somebody first; of a search, what was found.
 func (p *Page) jobs(r *http.Request) (any, error) {
-	now := p.Now().UTC()
+	now, ctx := p.Now().UTC(), r.Context()
 	wanted, err := readSearch(r, now)
 	if err != nil {
 		return nil, err
 	}
-	d := jobsData{Search: wanted}
+	d := jobsData{Search: wanted, EndedAside: p.Scans}
 	if wanted.ID != "" {
-		_, err := p.client.Look(r.Context(), wanted.ID)
+		_, err := p.client.Look(ctx, wanted.ID)
 		if err == nil {
 			return goTo("jobs/" + wanted.ID), nil
 		}
@@ -95,47 +73,42 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 		}
 		d.Missing = wanted.ID
 	}
-	if d.Workflows, err = p.client.Workflows(r.Context()); err != nil {
+	if d.Workflows, err = p.client.Workflows(ctx); err != nil {
 		return nil, err
 	}
-	if err := p.countStates(r.Context(), &d); err != nil {
+	if d.Holds, err = p.holds(ctx); err != nil {
+		return nil, err
+	}
+	if d.Counts, err = p.counts(ctx, wanted.Filter); err != nil {
 		return nil, err
 	}
 	if wanted.Any() || wanted.Cursor != "" {
-		d.Sections, err = p.found(r.Context(), wanted, now)
+		d.Sections, err = p.found(ctx, wanted, now)
 	} else {
-		d.Sections, err = p.overview(r.Context(), d, now)
+		d.Sections, err = p.overview(ctx, now)
+	}
+	if err == nil {
+		d.Sections, err = p.keep(ctx, d.Sections, r.URL.Query()["row"], now)
 	}
 	return d, err
 }
 
-// countStates counts the jobs by state, and those that need somebody.
-func (p *Page) countStates(ctx context.Context, d *jobsData) error {
-	groups, err := p.client.Count(ctx, client.Filter{}, []client.Facet{client.ByState}, "")
-	if err != nil {
-		return err
+// holds returns what is paused as a whole and not resumed; where that cannot be done, nothing.
+func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
+	holds, err := p.client.ListHolds(ctx)
+	if invalid, is := errors.AsType[*client.InvalidError](err); is && invalid.Status == http.StatusNotFound {
+		return nil, nil
 	}
-	counts := map[string]client.Group{}
-	for _, g := range groups.Groups {
-		counts[g.Values[0]] = g
-	}
-	d.All, d.More = groups.Jobs, groups.Cursor != ""
-	for _, state := range makegood.ProcessStates() {
-		d.States = append(d.States, stateCount{mark: markOf(state, false, false), Jobs: counts[string(state)].Jobs, Current: d.Search.Filter.State == state})
-	}
-	if wrong := counts[string(makegood.Error)]; wrong.Jobs > 0 {
-		d.Errors, d.OldestError = wrong.Jobs, &wrong.Since
-	}
-	return nil
+	return slices.DeleteFunc(holds, func(h makegood.Hold) bool { return h.ReleasedAt != nil }), err
 }
 
 // found returns a page of what was found.
 func (p *Page) found(ctx context.Context, s search, now time.Time) ([]section, error) {
-	page, err := p.client.Page(ctx, s.Filter, s.Cursor)
+	page, err := p.client.Details(ctx, s.Filter, s.Cursor, foundRows)
 	if err != nil {
 		return nil, err
 	}
-	found := section{Title: "Found", Rows: rowsOf(page.Jobs, now), Scanned: page.Scanned}
+	found := section{ID: "found", Title: "Found", Rows: rowsOf(page.Jobs, now), Scanned: page.Scanned}
 	if page.Cursor != "" {
 		found.Older = s.With(page.Cursor)
 	}
@@ -143,24 +116,103 @@ func (p *Page) found(ctx context.Context, s search, now time.Time) ([]section, e
 }
 
 // overview returns what the first view shows: what waits for a person, what is under way, what has ended.
-func (p *Page) overview(ctx context.Context, d jobsData, now time.Time) ([]section, error) {
-	page, err := p.client.Page(ctx, client.Filter{DueWithin: allDue}, "")
+func (p *Page) overview(ctx context.Context, now time.Time) ([]section, error) {
+	errored, err := p.client.Details(ctx, client.Filter{State: makegood.Error}, "", firstErrors)
 	if err != nil {
 		return nil, err
 	}
-	open := section{Title: "Not ended", Says: "what is late first, then what is due", Rows: rowsOf(page.Jobs, now)}
-	ended := section{Title: "Ended", Says: "newest first"}
-	for _, state := range makegood.ProcessStates() {
-		if !state.Finished() {
-			continue
-		}
-		page, err := p.client.Page(ctx, client.Filter{State: state}, "")
+	due, err := p.client.Details(ctx, client.Filter{DueWithin: allDue}, "", firstOpen+firstErrors)
+	if err != nil {
+		return nil, err
+	}
+	sections := []section{
+		{ID: "errored", Title: "Waits for a person", Says: "the newest", Rows: rowsOf(errored.Jobs, now), All: more(errored, "state=Error")},
+		{ID: "open", Title: "Not ended", Says: "what is late first, then what is due", Rows: rowsOf(due.Jobs, now), All: more(due, template.URL("due-within="+allDue.String()))},
+	}
+	// Those in Error have a key, too, but stand above.
+	open := slices.DeleteFunc(sections[1].Rows, func(r row) bool { return r.Mark.Shape == "error" })
+	slices.SortStableFunc(open, func(a, b row) int { return lateFirst(a) - lateFirst(b) })
+	sections[1].Rows = open[:min(len(open), firstOpen)]
+	if !p.Scans {
+		ended, err := p.endedLast(ctx, now)
 		if err != nil {
 			return nil, err
 		}
+		sections = append(sections, ended)
+	}
+	return slices.DeleteFunc(sections, func(s section) bool { return len(s.Rows) == 0 }), nil
+}
+
+func lateFirst(r row) int {
+	if r.Late {
+		return 0
+	}
+	return 1
+}
+
+// more is the query that leads on, where a page is not all.
+func more(page client.Page, query template.URL) template.URL {
+	if page.Cursor == "" {
+		return ""
+	}
+	return query
+}
+
+// endedLast returns those jobs of which has ended that were born last. Each state has an index of its own, and all that has ended none.
+func (p *Page) endedLast(ctx context.Context, now time.Time) (section, error) {
+	ended := section{ID: "ended", Title: "Ended", Says: "newest first"}
+	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Undone, makegood.Cancelled} {
+		page, err := p.client.Details(ctx, client.Filter{State: state}, "", firstEnded)
+		if err != nil {
+			return ended, err
+		}
 		ended.Rows = append(ended.Rows, rowsOf(page.Jobs, now)...)
 	}
-	return []section{open, ended}, nil
+	slices.SortStableFunc(ended.Rows, func(a, b row) int { return b.Started.Compare(a.Started) })
+	ended.Rows = ended.Rows[:min(len(ended.Rows), firstEnded)]
+	return ended, nil
+}
+
+// keep adds those jobs that a browser shows and the list shows no more, so that their rows change where they are.
+func (p *Page) keep(ctx context.Context, sections []section, ids []string, now time.Time) ([]section, error) {
+	shown := map[string]bool{}
+	for _, s := range sections {
+		for _, r := range s.Rows {
+			shown[r.ID] = true
+		}
+	}
+	kept := section{ID: "kept"}
+	for _, id := range ids {
+		if shown[id] {
+			continue
+		}
+		shown[id] = true
+		j, err := p.client.Look(ctx, id)
+		if errors.Is(err, client.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		r := rowOf(client.Listed{Job: &j, Steps: failedSteps(j)}, now)
+		r.Kept = true
+		kept.Rows = append(kept.Rows, r)
+	}
+	if len(kept.Rows) > 0 {
+		sections = append(sections, kept)
+	}
+	return sections, nil
+}
+
+// failedSteps names the steps that have failed in the direction in which a job goes.
+func failedSteps(j makegood.Job) []string {
+	var failed []string
+	for _, a := range activitiesOf(j) {
+		if a.State == makegood.Failed && a.Undo == (j.Desired != makegood.Processed) {
+			failed = append(failed, a.Name)
+		}
+	}
+	return failed
 }
 
 func rowsOf(jobs []client.Listed, now time.Time) []row {

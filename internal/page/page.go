@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -29,6 +30,10 @@ type Config struct {
 	API http.Handler
 	// Where says what is shown and acted upon, in a few words: "on this machine, folder data", "stack makegood-prod".
 	Where string
+	// Interval is how far apart a view that somebody has open is looked at. Zero: a quarter of a second.
+	Interval time.Duration
+	// Scans: a list of what has ended reads everything, and is paid for, so it is shown to who asks for it.
+	Scans bool
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
@@ -48,6 +53,10 @@ type Page struct {
 	handler http.Handler
 	shells  map[string]shell
 	assets  assets
+	// views find the view of a path, and load it; feeds are those that somebody has open, streams one for each who has.
+	views   *http.ServeMux
+	feeds   feeds
+	streams chan struct{}
 	ended   chan struct{}
 	end     sync.Once
 }
@@ -60,8 +69,14 @@ func New(c Config) *Page {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	p := &Page{Config: c, client: c.Client, shells: map[string]shell{}, assets: readAssets(), ended: make(chan struct{})}
+	c.Interval = cmp.Or(c.Interval, liveInterval)
+	p := &Page{
+		Config: c, client: c.Client, shells: map[string]shell{}, assets: readAssets(),
+		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
+	}
+	p.views, p.feeds = p.loaders(), feeds{page: p, open: map[string]*feed{}}
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /live", p.stream)
 	for _, v := range views() {
 		if v.template != "" {
 			p.shells[v.pattern] = parse(v.template)

@@ -14,7 +14,7 @@ import (
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
-		"since": sinceNow, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref,
+		"since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref,
 	}
 }
 
@@ -38,10 +38,12 @@ func many(n int, one string) string {
 	return count(n) + " " + one + "s"
 }
 
-// span writes a duration by its two largest parts: 0.4 s, 27 s, 2 m 27 s, 2 h 04 m, 3 d 4 h.
+// span writes a duration by its two largest parts: 12 ms, 0.4 s, 27 s, 2 m 27 s, 2 h 04 m, 3 d 4 h.
 func span(d time.Duration) string {
 	d = max(d, 0)
 	switch seconds := int(d / time.Second); {
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%d ms", d/time.Millisecond)
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s", float64(d/(100*time.Millisecond))/10)
 	case seconds < 60:
@@ -64,6 +66,15 @@ func sinceNow(at any, now time.Time) string {
 		return ""
 	}
 	return span(now.Sub(t))
+}
+
+// untilThen writes how long it is until a time.
+func untilThen(at any, now time.Time) string {
+	t, there := instant(at)
+	if !there {
+		return ""
+	}
+	return span(t.Sub(now))
 }
 
 // instant is a time that is there, by value or by pointer.

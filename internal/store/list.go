@@ -95,6 +95,9 @@ type Listed struct {
 	Kind string
 	// StoppedAt is when that step failed; of a job that is paused when that was asked for; zero: not so, or not known.
 	StoppedAt time.Time
+	// Job is the job as its own item has it: details that lie apart may be missing. Of one that is damaged it is what stands
+	// beside its data.
+	Job job.Job
 }
 
 // Steps returns the names of the steps at which the job stands, each once.
@@ -119,7 +122,7 @@ func ListedOf(j job.Job) Listed {
 	l := Listed{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
 		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt, Deadline: j.Deadline, Paused: j.Paused(),
-		Tenant: j.Tenant, Labels: j.Labels, Reason: j.Reason, StoppedAt: j.PausedAt,
+		Tenant: j.Tenant, Labels: j.Labels, Reason: j.Reason, StoppedAt: j.PausedAt, Job: j,
 	}
 	switch {
 	case j.ProcessState == makegood.Error:

@@ -31,9 +31,12 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		ExpectBy: moment(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
-		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count, InputBytes: j.Input.Bytes,
+		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count,
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),
+	}
+	if j.Desired == makegood.Processed && !j.ProcessState.Finished() {
+		v.Deadline = moment(j.Deadline)
 	}
 	if j.Paused() {
 		v.HeldBy, v.HeldReason = j.HeldBy, j.HeldReason
@@ -74,34 +77,18 @@ func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, fro
 	return v, nil
 }
 
-// Outlined returns a job, as WithPayloads does, but only those payloads that have at most makegood.MaxOutlineBytes, and no more of
-// them than makegood.MaxOutline bytes together.
-func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from Source) (makegood.Job, error) {
-	left := makegood.MaxOutline
-	small := func(p *job.Payload) {
-		if p.Bytes > min(makegood.MaxOutlineBytes, left) {
-			*p = job.Payload{Bytes: p.Bytes}
-			return
-		}
-		left -= p.Bytes
-	}
-	j = j.Clone()
-	small(&j.Input)
-	for i := range j.Steps {
-		small(&j.Steps[i].Forward.Output)
-		small(&j.Steps[i].Undo.Output)
-	}
-	return WithPayloads(ctx, j, held, from)
-}
-
-// Listed returns jobs of a list.
-func Listed(jobs []store.Listed) []client.Listed {
+// Listed returns jobs of a list; detail: each with the job itself.
+func Listed(jobs []store.Listed, detail bool) []client.Listed {
 	list := make([]client.Listed, len(jobs))
 	for i, l := range jobs {
 		list[i] = client.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
 			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason,
 			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind,
+		}
+		if detail {
+			j := Of(l.Job, nil)
+			list[i].Job = &j
 		}
 	}
 	return list
@@ -114,25 +101,33 @@ func orEmpty(all []string) []string {
 	return all
 }
 
-// Page returns a page of a list.
-func Page(p store.Page) client.Page {
-	return client.Page{Jobs: Listed(p.Jobs), Cursor: p.Cursor, Scanned: p.Scanned}
+// Page returns a page of a list; detail is what Listed says.
+func Page(p store.Page, detail bool) client.Page {
+	return client.Page{Jobs: Listed(p.Jobs, detail), Cursor: p.Cursor, Scanned: p.Scanned}
 }
 
 // List reads a page of a list, with what is late or due as of now. A filter that can match nothing, and a cursor that no
 // page of such a list gave, is a *client.InvalidError.
 func List(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (client.Page, error) {
+	page, err := list(ctx, jobs, filter, cursor, limit)
+	return Page(page, false), err
+}
+
+// Details reads a page of a list as List does, each with the job itself.
+func Details(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (client.Page, error) {
+	page, err := list(ctx, jobs, filter, cursor, limit)
+	return Page(page, true), err
+}
+
+func list(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (store.Page, error) {
 	if err := filter.Check(); err != nil {
-		return client.Page{}, fmt.Errorf("list jobs: %w", err)
+		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
 	page, err := jobs.ListJobs(ctx, Filter(filter, time.Now()), cursor, limit)
 	if errors.Is(err, store.ErrNotFound) {
-		return client.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
+		return store.Page{}, fmt.Errorf("list jobs: %w", &client.InvalidError{Message: fmt.Sprintf("the cursor %.40q is of no page of this list", cursor)})
 	}
-	if err != nil {
-		return client.Page{}, err
-	}
-	return Page(page), nil
+	return page, err
 }
 
 // Filter returns a filter as the stores take it, with what is late or due as of now.
@@ -170,21 +165,10 @@ func value(ctx context.Context, job string, p job.Payload, read func(context.Con
 func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
 		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
-		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt), OutputBytes: a.Output.Bytes,
+		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt),
 	}
 	if a.State == job.NotStarted {
 		v.State = makegood.NotStarted
-	}
-	if v.LastStartedAt = moment(a.LastStartedAt); v.LastStartedAt == nil {
-		v.LastStartedAt = v.StartedAt
-	}
-	switch a.State {
-	case job.Backoff:
-		v.NextAt = moment(a.At)
-	case job.Dispatched, job.Waiting, job.Done, job.Failed:
-		if a.FinishedAt.IsZero() || !a.At.After(a.FinishedAt) { // Else it ended before the attempt that was to be made then.
-			v.SentAt = moment(a.At)
-		}
 	}
 	v.Error = failure(a.Error)
 	if a.State == job.Waiting {
@@ -202,9 +186,8 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 		if p := claim.Reported(); p.Value != "" {
 			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *moment(p.At)}
 		}
-		v.LastStartedAt = moment(claim.StartedAt)
 		if v.StartedAt == nil {
-			v.StartedAt = v.LastStartedAt
+			v.StartedAt = moment(claim.StartedAt)
 		}
 	}
 	return v

@@ -199,8 +199,17 @@ func listShowsMore(w *world) {
 	want[0].Agents = []string{"shop"}
 	w.same("what is loaded", []any{want[0].Tenant, want[0].Labels, want[0].Stands, want[0].Paused},
 		[]any{j.Tenant, j.Labels, []store.Standing{{Step: "reserve"}}, true})
+	want[0].Job = job.Job{}
 	w.eventually("the job in the list", func() (got, wanted any) {
 		return w.list(store.Filter{Workflow: j.Workflow}, 10), want
+	})
+	w.eventually("the job itself in the list", func() (got, wanted any) {
+		page, err := w.store.(store.Lister).ListJobs(w.ctx, store.Filter{Workflow: j.Workflow}, "", 10)
+		w.want("list", err, nil)
+		if len(page.Jobs) == 0 {
+			return nil, j.Steps
+		}
+		return page.Jobs[0].Job.Steps, j.Steps
 	})
 }
 

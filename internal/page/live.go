@@ -1,0 +1,192 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+const (
+	// maxStreams is how many streams are open at once, of all browsers together. One more is answered with 503, and tries again.
+	maxStreams = 64
+	// maxRows is how many rows a browser may have kept up to date that the view itself does not show any more.
+	maxRows = 100
+	// liveInterval is how far apart a view is looked at for its streams, where the API is in this process.
+	liveInterval = 250 * time.Millisecond
+	// restFactor bounds what looking costs: it rests this many times as long as the look took.
+	restFactor = 4
+	// pulse is how often a stream says that it lives, though nothing has changed; a browser gives up on it after three of them.
+	pulse = 5 * time.Second
+	// sendTimeout is how long a browser may take to receive an update.
+	sendTimeout = 10 * time.Second
+)
+
+// update is what a stream sends: the regions that have changed since the one before, by their ids; the first has all.
+type update struct {
+	// At is when the view was read.
+	At      time.Time         `json:"at"`
+	Regions map[string]string `json:"regions,omitempty"`
+	// Problem says why the view cannot be shown now; what was sent before stands as it was then.
+	Problem string `json:"problem,omitempty"`
+}
+
+// loaded is what a view's load returned for a stream.
+type loaded struct {
+	view  view
+	found bool
+	data  any
+	err   error
+}
+
+type loadedKey struct{}
+
+// loaders returns what finds the view of a path, and loads it.
+func (p *Page) loaders() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, v := range views() {
+		if len(v.regions) == 0 || !strings.HasPrefix(v.pattern, http.MethodGet+" ") {
+			continue
+		}
+		mux.HandleFunc(v.pattern, func(_ http.ResponseWriter, r *http.Request) {
+			into, _ := r.Context().Value(loadedKey{}).(*loaded)
+			into.view, into.found = v, true
+			into.data, into.err = v.load(p, r)
+		})
+	}
+	return mux
+}
+
+// load reads the view of a path.
+func (p *Page) load(ctx context.Context, path *url.URL) (*http.Request, loaded) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	var into loaded
+	r := (&http.Request{Method: http.MethodGet, URL: path, Header: http.Header{}, Body: http.NoBody}).WithContext(context.WithValue(ctx, loadedKey{}, &into))
+	p.views.ServeHTTP(&recorder{header: http.Header{}}, r)
+	return r, into
+}
+
+// look reads the view of a path and writes its regions.
+func (p *Page) look(ctx context.Context, path *url.URL) (update, error) {
+	r, got := p.load(ctx, path)
+	now := update{At: p.Now().UTC()}
+	switch _, moved := got.data.(goTo); {
+	case !got.found || moved:
+		return now, errNoView
+	case got.err != nil && ctx.Err() != nil:
+		return now, ctx.Err()
+	case got.err != nil:
+		now.Problem = p.problemOf(r, got.err).Text
+		return now, nil
+	}
+	now.Regions = map[string]string{}
+	f := p.frame(r, got.view, got.data)
+	for _, region := range got.view.regions {
+		var text bytes.Buffer
+		if err := p.shells[got.view.pattern].ExecuteTemplate(&text, region, f); err != nil {
+			return now, fmt.Errorf("write region %s of %s: %w", region, path.Path, err)
+		}
+		now.Regions[region] = text.String()
+	}
+	return now, nil
+}
+
+// errNoView: there is no view with regions at the path.
+var errNoView = errors.New("there is no view at this path that has anything live")
+
+// counting is what page.js writes anew each second, which is no change.
+var counting = regexp.MustCompile(`(<time [^>]*data-(?:since|until)[^>]*>)[^<]*`)
+
+// still is a region without what only counts on.
+func still(region string) string { return counting.ReplaceAllString(region, "$1") }
+
+// stream sends the regions of a view as they change, until the browser goes or the page is closed.
+func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
+	path, err := url.ParseRequestURI(r.URL.Query().Get("view"))
+	if err != nil || path.Host != "" || len(path.Query()["row"]) > maxRows {
+		p.refuse(w, r, &problem{status: http.StatusBadRequest, Head: "That is not live", Text: fmt.Sprintf("view: want the path of a view, with %d rows at most", maxRows)})
+		return
+	}
+	select {
+	case p.streams <- struct{}{}:
+		defer func() { <-p.streams }()
+	default:
+		p.refuse(w, r, &problem{status: http.StatusServiceUnavailable, Head: "Too many streams", Text: fmt.Sprintf("%d pages are live already; this one shows what was when it was loaded", maxStreams)})
+		return
+	}
+	feed, err := p.feeds.join(path)
+	if errors.Is(err, errNoView) {
+		p.refuse(w, r, &problem{status: http.StatusNotFound, Head: "That is not live", Text: err.Error()})
+		return
+	}
+	if err != nil {
+		p.refuse(w, r, p.problemOf(r, err))
+		return
+	}
+	defer p.feeds.leave(feed)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	// Whatever stands between must not gather what is to be seen now.
+	h.Set("X-Accel-Buffering", "no")
+	out := &sender{w: w, control: http.NewResponseController(w), sent: map[string]string{}}
+	// The server's own limits are those of a short answer.
+	_ = out.control.SetReadDeadline(time.Time{})
+	p.follow(r.Context(), feed, out)
+}
+
+// follow sends what a feed has, until somebody goes.
+func (p *Page) follow(ctx context.Context, f *feed, out *sender) {
+	alive := time.NewTicker(pulse)
+	defer alive.Stop()
+	for {
+		latest, changed := f.latest()
+		if out.send(latest) != nil {
+			return
+		}
+		select {
+		case <-changed:
+		case <-alive.C:
+		case <-ctx.Done():
+			return
+		case <-p.ended:
+			return
+		}
+	}
+}
+
+// sender writes updates to a browser.
+type sender struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	// sent are the regions as they were sent last, without what counts on.
+	sent map[string]string
+}
+
+// send writes what of an update the browser does not have. The error means that it has gone.
+func (s *sender) send(u update) error {
+	news := update{At: u.At, Problem: u.Problem, Regions: map[string]string{}}
+	for id, text := range u.Regions {
+		if now := still(text); s.sent[id] != now {
+			s.sent[id], news.Regions[id] = now, text
+		}
+	}
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	// HTML as it is: each < would be six bytes.
+	e.SetEscapeHTML(false)
+	if err := e.Encode(news); err != nil {
+		panic(fmt.Sprintf("page: an update cannot be written: %v", err))
+	}
+	_ = s.control.SetWriteDeadline(time.Now().Add(sendTimeout))
+	if _, err := fmt.Fprintf(s.w, "data: %s\n", body.Bytes()); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
