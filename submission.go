@@ -27,6 +27,10 @@ type Submission struct {
 	// what distinguishes the content of two submissions, and those that were submitted first stand.
 	Tenant string
 	Labels map[string]string
+	// Traceparent is the span under which the job is submitted, as the W3C's header of that name has it: the job's trace goes on
+	// from there. Empty: that of the context, where it has one, or the job has a trace of its own. What is no traceparent is
+	// passed over. It is no part of what distinguishes the content of two submissions.
+	Traceparent string
 }
 
 // CheckLabels says what is wrong with the labels of a submission; nil: nothing.

@@ -47,6 +47,9 @@ type Task struct {
 	CompleteBy time.Time
 	// Undo is set for an undo.
 	Undo *UndoTask
+	// Traceparent is the span of the attempt, as the W3C's header of that name has it: what the agent begins belongs under
+	// it. Empty: nobody traces the job.
+	Traceparent string `json:",omitempty"`
 	// ReplyTo is the queue that waits for the reply.
 	ReplyTo string
 }

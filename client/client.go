@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/tracecontext"
 )
 
 const (
@@ -87,6 +88,8 @@ type submission struct {
 
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Submit is what Jobs says. After a try whose answer was lost, Existed may speak of this submission itself. After an
@@ -97,6 +100,7 @@ func (c *Client) Submit(ctx context.Context, s makegood.Submission) (job makegoo
 		s.ID = NewJobID(time.Now())
 	}
 	body := submission(s)
+	body.Traceparent = tracecontext.Under(ctx, s.Traceparent)
 	status, err := c.call(ctx, http.MethodPost, "/api/jobs", nil, body, &job)
 	if err != nil {
 		return job, fmt.Errorf("submit job %s: %w", s.ID, err)

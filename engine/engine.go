@@ -34,6 +34,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // MinRetention is the shortest that Options.Retention may be.
@@ -90,6 +91,9 @@ type Options struct {
 	Hosts []string
 	// Caller says who makes a request to Handler, for what is kept of it. Nil: "local", whoever it is.
 	Caller func(*http.Request) string
+	// Telemetry is where traces and metrics go, to providers of OpenTelemetry; the zero value: nowhere. A collector that is slow
+	// or gone delays nothing. Its Scrape answers GET /metrics of Handler.
+	Telemetry telemetry.Telemetry
 	// Logger hears of what goes wrong, the same once a minute. It never hears a payload. Nil: slog.Default().
 	Logger *slog.Logger
 }
@@ -227,7 +231,7 @@ func (o Options) page(api http.Handler) (*page.Page, error) {
 
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
-		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved,
+		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
 		Link:  o.link(),
 		Asked: slices.Sorted(maps.Keys(o.Ask)), Asker: askers(o.Ask),

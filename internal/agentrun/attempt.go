@@ -21,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -61,7 +62,7 @@ func (a *attempt) note(level slog.Level, message, status string, args ...any) {
 		"job", a.task.Job, "workflow", a.task.Workflow, "step", a.task.Step,
 		"attempt", a.task.Attempt, "status", status,
 	}, args...)
-	a.config.Logger.Log(a.batch, level, message, args...)
+	a.config.Logger.Log(tracecontext.Continue(a.batch, a.task.Traceparent), level, message, args...)
 }
 
 // result is what an agent returned.
@@ -283,7 +284,8 @@ func (a *attempt) call() (worked result) {
 		return result{err: err}
 	}
 	hider = h
-	worked.output, worked.err = a.handler.Handle(agent.NewContext(a.lease, task, discreet{a.lease, hider}), task)
+	ctx := tracecontext.Continue(a.lease, task.Traceparent)
+	worked.output, worked.err = a.handler.Handle(agent.NewContext(ctx, task, discreet{a.lease, hider}), task)
 	return worked
 }
 

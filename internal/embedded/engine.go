@@ -37,8 +37,11 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
+	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // The names of the queues. An agent's is tasks- and its name.
@@ -106,6 +109,8 @@ type Config struct {
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
 	Saved func(job.Job)
+	// Telemetry is where traces and metrics go; the zero value: nowhere.
+	Telemetry telemetry.Telemetry
 	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
 	Logger *slog.Logger
 	// EventWorkers and TaskWorkers are how many batches are handled at once, TaskWorkers per agent.
@@ -179,11 +184,13 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	if _, is := c.Logger.Handler().(*quiet.Handler); !is {
+		c.Logger = slog.New(quiet.New(tracecontext.Lines(c.Logger.Handler()), time.Now))
+	}
 	if c.Notifier == nil {
 		// An alert is no warning that repeats.
 		c.Notifier = notify.Log{Logger: quiet.Loud(c.Logger)}
 	}
-	c.Logger = slog.New(quiet.New(c.Logger.Handler(), time.Now))
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}
@@ -258,7 +265,7 @@ func (e *Engine) wire(incarnation int) {
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
-		Instance: instance, Incarnation: incarnation, Saved: e.saved, Logger: e.config.Logger,
+		Instance: instance, Incarnation: incarnation, Saved: e.saved, Watch: watch.New(e.config.Telemetry, e.config.Logger), Logger: e.config.Logger,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
 	})
 	e.timetable = timetable.New(timetable.Config{

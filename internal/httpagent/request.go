@@ -34,6 +34,7 @@ const (
 	headerCompleteBy = "Makegood-Complete-By"
 	headerForwardKey = "Makegood-Forward-Key"
 	headerOutcome    = "Makegood-Outcome"
+	headerTrace      = "Traceparent"
 	ourHeaders       = "Makegood-"
 	userAgent        = "makegood"
 )
@@ -166,6 +167,9 @@ func setOurHeaders(request *http.Request, task makegood.Task, completeBy time.Ti
 	h.Set(headerAttempt, strconv.Itoa(task.Attempt))
 	if !completeBy.IsZero() {
 		h.Set(headerCompleteBy, completeBy.UTC().Format(time.RFC3339Nano))
+	}
+	if _, set := h[headerTrace]; !set && task.Traceparent != "" {
+		h.Set(headerTrace, task.Traceparent)
 	}
 	if task.Undo != nil {
 		h.Set(headerForwardKey, task.Undo.ForwardKey)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -31,6 +33,8 @@ type Submission struct {
 	// Tenant is whom the job is for, Labels say more about it.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Traceparent is the span under which the job is submitted; the header of that name, where it is left out.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Asking is the body of a request for a verb. The same Request twice is one request.
@@ -262,6 +266,7 @@ func (a *api) submit(r *http.Request) (answer, error) {
 	}
 	j, created, err := a.Backend.SubmitCurrent(r.Context(), s.Workflow, scheduler.Submission{
 		ID: s.ID, Input: s.Input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
+		Traceparent: cmp.Or(s.Traceparent, r.Header.Get(tracecontext.Traceparent)),
 	})
 	if err != nil {
 		return answer{}, err

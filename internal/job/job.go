@@ -60,6 +60,9 @@ type Job struct {
 	// of a job shares its labels.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Trace is the trace context that the submission brought: trace (16 bytes), span (8) and flags (1) of a traceparent. Nil:
+	// it brought none, and the job's trace is made from its birth.
+	Trace []byte `json:"trace,omitempty"`
 	// Deadline is when the job's own timeout passes; zero: never.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// ExpectBy is when its workflow expects it to be done; zero: never. WarnAt is when an operator is told that it will not be;

@@ -21,6 +21,8 @@ type Submission struct {
 	// Tenant is whom the job is for, Labels say more about it.
 	Tenant string
 	Labels map[string]string
+	// Trace is the trace context that the submission brought: see job.Job.
+	Trace []byte
 	// Later: the job is to be stored without its first attempts, because whoever stores it does not
 	// send their tasks. Submitted, or the Supervisor, makes them.
 	Later bool
@@ -32,7 +34,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	j := job.Job{
 		ID: s.ID, Workflow: w.Name, Definition: s.Definition, Round: 1,
 		ProcessState: makegood.Pending, Desired: makegood.Processed,
-		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels,
+		CreatedAt: now, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Trace: s.Trace,
 		Input: s.Input, InputHash: s.InputHash, Birth: s.Birth,
 		Steps: make([]job.StepState, len(w.Steps)),
 	}

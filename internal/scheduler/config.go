@@ -59,6 +59,8 @@ type Config struct {
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(job.Job)
+	// Watch, if set, hears of every event that has changed a job, and gives tasks and log lines their trace.
+	Watch Watch
 	// Read reads a stored definition; default: workflowfile.Load.
 	Read func(body []byte) (*workflowfile.Compiled, error)
 	// Now defaults to time.Now, Random to a random number, Bytes to that many random bytes.
@@ -74,6 +76,25 @@ type Holds interface {
 	Now(ctx context.Context) (job.Holds, error)
 	Surely(ctx context.Context) (job.Holds, error)
 }
+
+// Watch tells others of what happens to jobs. It must not block, and cannot fail.
+type Watch interface {
+	// Happened is told of the events that a save has made so, in their order, once it held. Of a birth, Before is zero.
+	Happened(ctx context.Context, all []job.Happened)
+	// Traceparent is what the agent of an attempt is given to continue the job's trace; empty: nothing.
+	Traceparent(j job.Job, d job.Dispatch) string
+	// Context is ctx with the trace of a job.
+	Context(ctx context.Context, j job.Job) context.Context
+}
+
+// nobody hears of nothing.
+type nobody struct{}
+
+func (nobody) Happened(context.Context, []job.Happened) {}
+
+func (nobody) Traceparent(job.Job, job.Dispatch) string { return "" }
+
+func (nobody) Context(ctx context.Context, _ job.Job) context.Context { return ctx }
 
 // complete fills in what was left out. It panics where nothing can be made of what was given: whoever wired it made a
 // mistake.
@@ -98,6 +119,9 @@ func (c Config) complete() Config {
 	}
 	if c.Notifier == nil {
 		c.Notifier = notify.Log{Logger: c.Logger}
+	}
+	if c.Watch == nil {
+		c.Watch = nobody{}
 	}
 	if c.Evaluations == 0 {
 		c.Evaluations = DefaultEvaluations

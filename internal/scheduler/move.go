@@ -27,6 +27,8 @@ type moved struct {
 	other *workflowfile.Compiled
 	// entries are what the events add to the job's history.
 	entries []job.Entry
+	// happened is each event that has changed the job.
+	happened []job.Happened
 	// held are the agents and workflows that are paused.
 	held job.Holds
 	// loaded is the job as it was before the events.
@@ -66,6 +68,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	if err != nil {
 		return moved{}, fmt.Errorf("load job %s: %w", id, err)
 	}
+	ctx = s.config.Watch.Context(ctx, loaded)
 	compiled, err := s.definition(ctx, loaded.Definition)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, workflowfile.ErrInvalid) {
 		return moved{}, parked(fmt.Sprintf("definition %s: %v", loaded.Definition, err), loaded)
@@ -95,6 +98,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		if change.Job, err = s.save(ctx, change, m.values); err != nil {
 			return moved{}, err
 		}
+		s.config.Watch.Happened(ctx, m.happened)
 		if len(m.entries) > 0 {
 			s.shorten(ctx, change.Job)
 		}
@@ -143,8 +147,10 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		}
 		if v.Kind == machine.Applied {
 			applied = true
+			before := change.Job
 			change.Job = next
 			m.follow(next)
+			m.happened = append(m.happened, job.Happened{Workflow: m.compiled.Workflow, Before: before, After: next, Event: e, Entries: v.Entries, At: m.now})
 			m.entries = append(m.entries, v.Entries...)
 		}
 		return v, nil

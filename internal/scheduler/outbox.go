@@ -113,7 +113,7 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 // message writes the task of an attempt, for the queue of its agent.
 func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (string, queue.Message, error) {
 	t := machine.TaskOf(m.compiled.Workflow, m.job, d)
-	t.ReplyTo = s.config.Events
+	t.ReplyTo, t.Traceparent = s.config.Events, s.config.Watch.Traceparent(m.job, d)
 	input, err := m.values.input(ctx, m.job, machine.Want{Step: d.Step, Undo: d.Undo})
 	if err != nil {
 		return "", queue.Message{}, err

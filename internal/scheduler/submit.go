@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -68,6 +69,8 @@ type Submission struct {
 	// Tenant is whom the job is for, Labels say more about it: see makegood.Submission.
 	Tenant string
 	Labels map[string]string
+	// Traceparent is the span under which the job is submitted: see makegood.Submission. Empty: the job has a trace of its own.
+	Traceparent string
 }
 
 // check refuses what can never be submitted, and returns the input in its canonical form.
@@ -161,6 +164,7 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if s.config.Saved != nil {
 		s.config.Saved(j)
 	}
+	s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
 	return submitted{job: j, created: true, work: firstWork(j, compiled, v, s.now())}, nil
 }
 
@@ -183,7 +187,7 @@ func (v *values) born(sub Submission, input []byte) machine.Submission {
 	hash := contentHash(v.compiled.Workflow.Name, input)
 	birth := machine.Submission{
 		ID: sub.ID, Definition: v.compiled.Hash, InputHash: hash, Birth: v.birth,
-		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels),
+		StartAt: makegood.Instant(sub.StartAt), ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: maps.Clone(sub.Labels), Trace: tracecontext.Stored(tracecontext.Read(sub.Traceparent)),
 		Input: job.Payload{Inline: input, Bytes: len(input)},
 	}
 	if len(input) > makegood.MaxInlineBytes {

@@ -22,6 +22,8 @@ type Submit struct {
 	// Tenant is whom the job is for, Labels say more about it.
 	Tenant string            `json:"tenant,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// Traceparent is the span under which the job is submitted, as the W3C's header of that name has it.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // EncodeSubmit writes a submission.

@@ -86,6 +86,8 @@ type task struct {
 	Completion string    `json:"completion,omitempty"`
 	// Alone is a wish that a release before knows nothing of: it counts its silence as it always did.
 	Alone bool `json:"alone,omitempty"`
+	// Traceparent is a wish, too.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 type taskSecret struct {
@@ -181,7 +183,7 @@ func EncodeTask(t makegood.Task) (string, error) {
 		Agent: t.Agent, Action: t.Action, Input: t.Input, Key: t.Key,
 		SentAt: t.SentAt, StartBy: t.StartBy, TimeoutMs: t.Silence().Std().Milliseconds(),
 		Exclusive: !t.Shared, CompleteBy: t.CompleteBy, ReplyTo: t.ReplyTo,
-		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token, Completion: t.Completion, Alone: t.Alone,
+		Birth: t.Birth, ClaimUntil: t.ClaimUntil, Token: t.Token, Completion: t.Completion, Alone: t.Alone, Traceparent: t.Traceparent,
 	}
 	for _, s := range t.Secrets {
 		m.Type = typeSecretTask
@@ -230,7 +232,7 @@ func DecodeTask(body string) (makegood.Task, error) {
 		SentAt: makegood.Instant(m.SentAt), StartBy: makegood.Instant(m.StartBy),
 		Timeout: makegood.Duration(m.TimeoutMs) * makegood.Millisecond,
 		Shared:  !m.Exclusive, CompleteBy: makegood.Instant(m.CompleteBy), ReplyTo: m.ReplyTo,
-		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token, Completion: m.Completion, Alone: m.Alone,
+		Birth: m.Birth, ClaimUntil: makegood.Instant(m.ClaimUntil), Token: m.Token, Completion: m.Completion, Alone: m.Alone, Traceparent: m.Traceparent,
 	}
 	for _, s := range m.Secrets {
 		if err := makegood.SecretName.Check(s.Name); err != nil {

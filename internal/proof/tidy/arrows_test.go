@@ -18,6 +18,7 @@ const (
 	awsSDK       = "github.com/aws/aws-sdk-go-v2"
 	smithy       = "github.com/aws/smithy-go"
 	rapid        = "pgregory.net/rapid"
+	otelAPI      = "go.opentelemetry.io/otel"
 )
 
 // arrow says what a package may import. Tests are free: they bring together what is apart.
@@ -41,6 +42,11 @@ var arrows = []arrow{
 	{"internal/wire", []string{".", "internal/job"}, nil},
 	// A log that holds back what repeats; it knows no warning of ours.
 	{"internal/quiet", nil, nil},
+	// Which trace and spans a job has: ids made from what it knows of itself. OpenTelemetry's API, and not its SDK.
+	{"internal/tracecontext", []string{"internal/job"}, []string{otelAPI}},
+	{"telemetry", []string{"internal/tracecontext"}, []string{otelAPI}},
+	// Spans and metrics of what the Scheduler says has happened.
+	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
 	// Waiting, and running totals of anything.
 	{"internal/pause", nil, nil},
 	{"internal/tally", nil, nil},
@@ -81,7 +87,7 @@ var arrows = []arrow{
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
-		"internal/notify", "internal/wire", "internal/sqsbatch", "internal/tally",
+		"internal/notify", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
 	}, []string{lambdaEvents}},
 	// The only writer of schedules: it fires by submitting, and decides nothing about jobs.
 	{"internal/timetable", []string{
@@ -94,7 +100,7 @@ var arrows = []arrow{
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
-		".", "internal/job", "agent", "internal/secret", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally",
+		".", "internal/job", "agent", "internal/secret", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	// The agents outside: what agentrun does for those here, but for the work.
 	{"internal/agentdoor", []string{
@@ -136,7 +142,7 @@ var arrows = []arrow{
 	{"internal/httpapi", []string{
 		".", "internal/job", "client", "internal/filter", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
 		"internal/timetable", "internal/holds", "internal/workflowfile",
-		"internal/agentdoor", "internal/wire", "internal/origin",
+		"internal/agentdoor", "internal/wire", "internal/origin", "internal/tracecontext",
 	}, nil},
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
@@ -161,7 +167,7 @@ var arrows = []arrow{
 	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/tidy/*", nil, nil},
-	{"client", []string{"."}, []string{"github.com/cenkalti/backoff/v5"}},
+	{"client", []string{".", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
@@ -169,8 +175,8 @@ var arrows = []arrow{
 		".", "internal/job", "client", "internal/embedded", "internal/putaway", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/view", "internal/workflowfile",
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
-	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/workflowfile"}, nil},
-	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
+	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/tracecontext", "internal/workflowfile"}, nil},
+	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
 	// It is all that the container image holds, so it brings the roots for https.
@@ -180,7 +186,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/holds", "internal/notify", "internal/page", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile",
+		"internal/holds", "internal/notify", "internal/page", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

@@ -95,7 +95,7 @@ func compareRecord(rows, modules map[string]string, used []string) []string {
 	for _, name := range used {
 		row := ""
 		for module := range rows {
-			if within(name, module) {
+			if within(name, module) && len(module) > len(row) { // A module may lie below another.
 				row = module
 			}
 		}

@@ -265,6 +265,8 @@ func (d *decoder) texts(f *field) bool {
 		j.Tenant = f.text()
 	case jobLabels:
 		d.labels = append(d.labels, f.text())
+	case jobTrace:
+		j.Trace = f.copied()
 	default:
 		return false
 	}

@@ -115,6 +115,7 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 		e.message(jobLabels, []byte(name))
 		e.message(jobLabels, []byte(j.Labels[name]))
 	}
+	e.bytes(jobTrace, j.Trace)
 	e.time(jobExpectBy, j.ExpectBy, e.epoch)
 	e.time(jobWarnAt, j.WarnAt, e.epoch)
 	e.kept(j.Kept)

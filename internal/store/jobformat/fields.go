@@ -53,6 +53,7 @@ const (
 	jobPausedToo     = 57
 	jobTenant        = 58
 	jobLabels        = 59
+	jobTrace         = 65
 	jobExpectBy      = 68
 	jobWarnAt        = 69
 

@@ -1,0 +1,100 @@
+// Package telemetry makes spans and metrics of what happens to jobs. Whoever saves a job tells of it here, once, when it is
+// saved; nothing is kept for telemetry's sake, and no job waits for it: a provider of OpenTelemetry takes what it is given into
+// memory, or drops it. The package decides nothing and writes nothing.
+//
+// # One trace a job
+//
+// The ids of the trace and of all its spans are made from what the job is (package tracecontext), so that any process can name
+// the span of an attempt, long before whoever ends it makes that span. A span is made when it has ended: none is open while a
+// job waits. So what a process that dies was about to tell is lost, and nothing else: traces are told at most once.
+//
+// # What no span has
+//
+// Payloads, messages of errors, and the reasons that people give: they may quote what is nobody else's affair. They are in the
+// job, under its id.
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/tracecontext"
+	"github.com/makegood-dev/makegood/telemetry"
+)
+
+// scope names what makes our spans and metrics.
+const scope = "github.com/makegood-dev/makegood"
+
+// Watch tells of what happens to jobs. The zero value, and nil, tells nobody.
+type Watch struct {
+	tracer  trace.Tracer // nil: no spans
+	sampled func(trace.TraceID) bool
+	strange strange
+}
+
+// New makes a Watch.
+func New(t telemetry.Telemetry, logger *slog.Logger) *Watch {
+	w := &Watch{sampled: t.Sampled, strange: strange{logger: logger}}
+	if t.Traces != nil {
+		w.tracer = t.Traces.Tracer(scope)
+	}
+	if w.sampled == nil {
+		w.sampled = func(trace.TraceID) bool { return true }
+	}
+	return w
+}
+
+// Happened tells of events that have changed a job, in their order, once that is saved.
+func (w *Watch) Happened(ctx context.Context, all []job.Happened) {
+	for _, h := range all {
+		s := observe(h)
+		if w.tracer != nil {
+			w.trace(ctx, h, s)
+		}
+	}
+}
+
+// Traceparent is what the agent of an attempt is given: the attempt's own span, so that what it begins belongs there. Without
+// spans of ours it is what the submitter brought; empty where they brought nothing.
+func (w *Watch) Traceparent(j job.Job, d job.Dispatch) string {
+	if sc := w.attempt(j, d.Step, d.Attempt); sc.IsValid() {
+		return tracecontext.Write(sc)
+	}
+	return ""
+}
+
+// attempt is the span of an attempt, or, where we make no spans, that of the submitter.
+func (w *Watch) attempt(j job.Job, step string, attempt int) trace.SpanContext {
+	if w.tracer == nil {
+		return tracecontext.Submitter(j)
+	}
+	return w.context(j, tracecontext.Attempt(j, step, attempt))
+}
+
+// Context is ctx with the job's trace, for log lines.
+func (w *Watch) Context(ctx context.Context, j job.Job) context.Context {
+	if w.tracer == nil {
+		if sc := tracecontext.Submitter(j); sc.IsValid() {
+			return trace.ContextWithRemoteSpanContext(ctx, sc)
+		}
+		return ctx
+	}
+	return trace.ContextWithRemoteSpanContext(ctx, w.context(j, tracecontext.Round(j, j.Round)))
+}
+
+// context is a span of a job's trace.
+func (w *Watch) context(j job.Job, span trace.SpanID) trace.SpanContext {
+	return tracecontext.Context(tracecontext.TraceID(j), span, w.keeps(j))
+}
+
+// keeps reports whether the trace of a job is kept: as its submitter said, or as the user's sampling has it. It is the same
+// whoever asks, and so is nowhere stored.
+func (w *Watch) keeps(j job.Job) bool {
+	if sc := tracecontext.Submitter(j); sc.IsValid() {
+		return sc.IsSampled()
+	}
+	return w.sampled(tracecontext.TraceID(j))
+}

@@ -1,0 +1,165 @@
+// Package tracecontext says which trace a job has, and which span each of its attempts: ids that are made from what the
+// job knows of itself, so that nobody has to hand them over or keep them. It carries them through contexts and log lines.
+// It records no span.
+package tracecontext
+
+import (
+	"context"
+	"crypto/sha256"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Traceparent is the name of the header that carries a trace context, as the W3C gave it.
+const Traceparent = "traceparent"
+
+// TraceID is the trace of a job: that of its submitter, or one that is made from its id and the nonce of its birth.
+func TraceID(j job.Job) trace.TraceID {
+	if sc := Submitter(j); sc.IsValid() {
+		return sc.TraceID()
+	}
+	return trace.TraceID(sum(j, "trace")[:16])
+}
+
+// storedBytes is how long a trace context is as a job keeps it: trace, span and flags.
+const storedBytes = 16 + 8 + 1
+
+// Stored is a span as a job keeps it; nil for none.
+func Stored(sc trace.SpanContext) []byte {
+	if !sc.IsValid() {
+		return nil
+	}
+	id, span := sc.TraceID(), sc.SpanID()
+	return append(append(append(make([]byte, 0, storedBytes), id[:]...), span[:]...), byte(sc.TraceFlags()))
+}
+
+// Submitter is the span under which a job was submitted; the zero value where it brought none.
+func Submitter(j job.Job) trace.SpanContext {
+	if len(j.Trace) != storedBytes {
+		return trace.SpanContext{}
+	}
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID(j.Trace[:16]), SpanID: trace.SpanID(j.Trace[16:24]), TraceFlags: trace.TraceFlags(j.Trace[24]), Remote: true,
+	})
+}
+
+// Root is the span of the job's submission. All others of its first round are its children.
+func Root(j job.Job) trace.SpanID { return span(j, "submit") }
+
+// Round is the span under which the attempts of a round are: Root for the first.
+func Round(j job.Job, round int) trace.SpanID {
+	if round <= 1 {
+		return Root(j)
+	}
+	return span(j, "round", strconv.Itoa(round))
+}
+
+// Attempt is the span of an attempt of a step or its undo. A number is used once in the life of a step, whatever the round
+// and the direction.
+func Attempt(j job.Job, step string, attempt int) trace.SpanID {
+	return span(j, "attempt", step, strconv.Itoa(attempt))
+}
+
+// Mark is the span of something that happened to a job at one moment, which name tells from all else that has.
+func Mark(j job.Job, name ...string) trace.SpanID {
+	return span(j, append([]string{"mark"}, name...)...)
+}
+
+func span(j job.Job, parts ...string) trace.SpanID {
+	return trace.SpanID(sum(j, parts...)[:8])
+}
+
+// sum is the hash of what names a thing of a job. No name has the byte that is between them.
+func sum(j job.Job, parts ...string) []byte {
+	hash := sha256.Sum256([]byte(j.ID + "\x00" + j.Birth + "\x00" + strings.Join(parts, "\x00")))
+	return hash[:]
+}
+
+// Context is a span of a job's trace, as somebody else would know it.
+func Context(id trace.TraceID, span trace.SpanID, sampled bool) trace.SpanContext {
+	return trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: id, SpanID: span, TraceFlags: trace.TraceFlags(0).WithSampled(sampled), Remote: true,
+	})
+}
+
+// Write writes a span as a traceparent.
+func Write(sc trace.SpanContext) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), sc), carrier)
+	return carrier[Traceparent]
+}
+
+// Read reads a traceparent. The zero value where it is none.
+func Read(traceparent string) trace.SpanContext {
+	if traceparent == "" {
+		return trace.SpanContext{}
+	}
+	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{Traceparent: traceparent})
+	return trace.SpanContextFromContext(ctx)
+}
+
+// Under is the span under which something is submitted: the one that is named, or that of ctx; empty: there is none.
+func Under(ctx context.Context, traceparent string) string {
+	if sc := trace.SpanContextFromContext(ctx); traceparent == "" && sc.IsValid() {
+		return Write(sc)
+	}
+	return traceparent
+}
+
+// Continue puts the span that a traceparent names into ctx, as the parent of what is begun under it. What is no traceparent
+// changes nothing.
+func Continue(ctx context.Context, traceparent string) context.Context {
+	if sc := Read(traceparent); sc.IsValid() {
+		return trace.ContextWithRemoteSpanContext(ctx, sc)
+	}
+	return ctx
+}
+
+type idsKey struct{}
+
+// ids are those that a span is to have.
+type ids struct {
+	trace trace.TraceID
+	span  trace.SpanID
+}
+
+// WithIDs says which ids the span is to have that is begun under ctx.
+func WithIDs(ctx context.Context, id trace.TraceID, span trace.SpanID) context.Context {
+	return context.WithValue(ctx, idsKey{}, ids{id, span})
+}
+
+// IDs returns the ids that the span is to have that is begun under ctx; ok is false where nobody said.
+func IDs(ctx context.Context) (id trace.TraceID, span trace.SpanID, ok bool) {
+	want, ok := ctx.Value(idsKey{}).(ids)
+	return want.trace, want.span, ok
+}
+
+// The attributes by which log lines and spans are joined.
+const (
+	LogTrace = "trace_id"
+	LogSpan  = "span_id"
+)
+
+// lines is a log whose lines say to which span they belong.
+type lines struct{ slog.Handler }
+
+// Lines adds to each line of a log the trace and the span of its context, where there is one.
+func Lines(inner slog.Handler) slog.Handler { return lines{inner} }
+
+func (h lines) Handle(ctx context.Context, r slog.Record) error {
+	if sc := trace.SpanContextFromContext(ctx); sc.IsValid() {
+		r = r.Clone() // Whoever gave it may give it to others.
+		r.AddAttrs(slog.String(LogTrace, sc.TraceID().String()), slog.String(LogSpan, sc.SpanID().String()))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h lines) WithAttrs(attrs []slog.Attr) slog.Handler { return lines{h.Handler.WithAttrs(attrs)} }
+
+func (h lines) WithGroup(name string) slog.Handler { return lines{h.Handler.WithGroup(name)} }
