@@ -50,22 +50,22 @@ const (
 	MetricFiresMissed = "FiresMissed" // fires that were left out, by what their schedule says of missed ones and of overlaps
 	MetricFiresFailed = "FiresFailed" // fires of which no job can be made
 	// Of agents: how tasks ended.
-	MetricClaimed    = "Claimed"
+	MetricClaimed    = "Claimed"    // tasks that were claimed
 	MetricClaimsLost = "ClaimsLost" // another claim held the attempt
 	MetricWithdrawn  = "Withdrawn"  // nobody wanted the attempt any more
-	MetricSucceeded  = "Succeeded"
-	MetricWaiting    = "Waiting"
-	MetricFailed     = "Failed"
-	MetricLate       = "Late" // nothing was said, past CompleteBy
-	MetricHeld       = "Held" // tasks that were let go, because their agent or workflow is paused
+	MetricSucceeded  = "Succeeded"  // attempts that succeeded
+	MetricWaiting    = "Waiting"    // attempts after which somebody else completes the step
+	MetricFailed     = "Failed"     // attempts that failed
+	MetricLate       = "Late"       // attempts of which nothing was said, past CompleteBy
+	MetricHeld       = "Held"       // tasks that were let go, because their agent or workflow is paused
 	// Of the Supervisor.
-	MetricSwept           = "Swept"   // sweeps that came to their end
-	MetricOverdue         = "Overdue" // jobs found overdue
-	MetricWoken           = "Woken"   // jobs that the Scheduler was told of
-	MetricAhead           = "Ahead"   // of those, the ones that were not due yet
-	MetricQueueDepthBrake = "QueueDepthBrake"
-	MetricAudited         = "Audited" // jobs that the audit looked at
-	MetricStray           = "Stray"   // jobs of which the index did not say what it should
+	MetricSwept           = "Swept"           // sweeps that came to their end
+	MetricOverdue         = "Overdue"         // jobs found overdue
+	MetricWoken           = "Woken"           // jobs that the Scheduler was told of
+	MetricAhead           = "Ahead"           // of those, the ones that were not due yet
+	MetricQueueDepthBrake = "QueueDepthBrake" // sweeps that held back because the events queue was deep
+	MetricAudited         = "Audited"         // jobs that the audit looked at
+	MetricStray           = "Stray"           // jobs of which the index did not say what it should
 	// Of all of them.
 	MetricPoison    = "Poison"    // messages put into quarantine
 	MetricLeft      = "Left"      // messages left to a newer release, and the deadlines of its jobs

@@ -1,4 +1,4 @@
-// Command schema writes docs/workflow.schema.json, the JSON Schema of workflow files, for editors. Its
+// Command schema writes docs/workflow.schema.json, the JSON Schema of workflow files, for editors, and the same as a page. Its
 // fields are those of the Go types and its numbers are makegood's limits. What a schema cannot say,
 // such as that needs name steps, only the reader of workflow files checks.
 package main
@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -20,7 +21,7 @@ const file = "../../../docs/workflow.schema.json"
 func main() {
 	text, err := write(workflowSchema())
 	if err == nil {
-		err = os.WriteFile(file, text, 0o644)
+		err = errors.Join(os.WriteFile(file, text, 0o644), os.WriteFile(referenceFile, reference(workflowSchema()), 0o644))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "schema:", err)

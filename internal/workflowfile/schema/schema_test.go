@@ -28,6 +28,13 @@ func TestTheSchemaInTheDocsIsTheOneOfTheCode(t *testing.T) {
 	}
 }
 
+func TestThePageInTheDocsIsTheOneOfTheCode(t *testing.T) {
+	got, err := os.ReadFile(referenceFile)
+	if want := reference(workflowSchema()); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("docs/reference/workflow-file.md is not what the code says (%v): run go generate ./internal/workflowfile/schema", err)
+	}
+}
+
 // check says what is wrong with a value, by the keywords that the schema uses.
 func (s *schema) check(root *schema, at string, value any) []string {
 	if s.Ref != "" {
