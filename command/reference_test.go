@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 //go:generate go test . -run TestTheReferenceOfTheCommandIsThatOfItsVerbs -rewrite
@@ -74,24 +73,8 @@ func drawVerb(page *bytes.Buffer, verb *cobra.Command) {
 	if verb.Example != "" {
 		fmt.Fprintf(page, "\n```sh\n%s\n```\n", unindented(verb.Example))
 	}
-	head := "\n| flag | | default |\n|---|---|---|\n"
-	verb.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" || f.Hidden {
-			return
-		}
-		value, about := pflag.UnquoteUsage(f)
-		fmt.Fprintf(page, "%s| `--%s` | %s | %s |\n", head, strings.TrimSpace(f.Name+" "+value), cell(about), defaultOf(f))
-		head = ""
-	})
-}
-
-// defaultOf is what a flag has that is not given, unless that is nothing.
-func defaultOf(f *pflag.Flag) string {
-	switch f.DefValue {
-	case "", "false", "[]", "0", "0s":
-		return ""
-	default:
-		return "`" + f.DefValue + "`"
+	if flags := verb.LocalFlags().FlagUsages(); flags != "" {
+		fmt.Fprintf(page, "\n```text\n%s```\n", flags)
 	}
 }
 
