@@ -13,7 +13,7 @@ import (
 var _ store.Auditor = (*Reader)(nil)
 
 // What an audit sees stands before data in its row.
-const selectAudited = `SELECT row, id, process_state, complete_by, finished_at FROM jobs WHERE row > ? ORDER BY row LIMIT ?`
+const selectAudited = `SELECT row, id, process_state, complete_by, finished_at FROM jobs WHERE row > ? ORDER BY row LIMIT ?+0`
 
 // AuditPage returns jobs in the order of their births; see store.Auditor. The index holds every row that has a key, so
 // nothing is in it that is no job.

@@ -24,7 +24,7 @@ const (
 )
 
 const (
-	selectExpired = `SELECT row, id FROM jobs INDEXED BY jobs_finished WHERE finished_at <= ? ORDER BY finished_at LIMIT ?`
+	selectExpired = `SELECT row, id FROM jobs INDEXED BY jobs_finished WHERE finished_at <= ? ORDER BY finished_at LIMIT ?+0`
 	deletePayload = `DELETE FROM payloads WHERE job = ?`
 	deleteJob     = `DELETE FROM jobs WHERE row = ?`
 )

@@ -20,8 +20,8 @@ const (
 	holdsColumns = 3
 
 	// A job is older than another whose row comes later.
-	selectHeld = `SELECT id FROM jobs INDEXED BY jobs_held WHERE held_by = ? ORDER BY row LIMIT ?`
-	countHeld  = `SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_held WHERE held_by = ? LIMIT ?)`
+	selectHeld = `SELECT id FROM jobs INDEXED BY jobs_held WHERE held_by = ? ORDER BY row LIMIT ?+0`
+	countHeld  = `SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_held WHERE held_by = ? LIMIT ?+0)`
 	markHeld   = `UPDATE jobs SET held_by = ? WHERE row = ?`
 )
 

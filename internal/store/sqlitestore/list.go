@@ -57,11 +57,11 @@ const (
 
 // The ends of pages: what comes after the place, and in which order.
 var ends = map[order]string{
-	byRow:   ` AND jobs.row < ? ORDER BY jobs.row DESC LIMIT ?`,
-	byID:    ` AND id < ? ORDER BY id DESC LIMIT ?`,
-	byKey:   ` AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?`,
-	byLabel: ` AND labels.row < ? ORDER BY labels.row DESC LIMIT ?`,
-	byBirth: ` AND (created_at, row) < (?, ?) ORDER BY created_at DESC, row DESC LIMIT ?`,
+	byRow:   ` AND jobs.row < ? ORDER BY jobs.row DESC LIMIT ?+0`,
+	byID:    ` AND id < ? ORDER BY id DESC LIMIT ?+0`,
+	byKey:   ` AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?+0`,
+	byLabel: ` AND labels.row < ? ORDER BY labels.row DESC LIMIT ?+0`,
+	byBirth: ` AND (created_at, row) < (?, ?) ORDER BY created_at DESC, row DESC LIMIT ?+0`,
 }
 
 // sql returns the statement of a page of the way.

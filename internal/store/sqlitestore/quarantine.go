@@ -15,13 +15,13 @@ const (
 	oldestQuarantined = `SELECT id, bytes FROM quarantined ORDER BY id LIMIT 1`
 	deleteQuarantined = `DELETE FROM quarantined WHERE id = ?`
 	// Messages were put there in the order of their ids, as far as the clock of the machine goes forward.
-	expireQuarantined = `DELETE FROM quarantined WHERE id IN (SELECT id FROM quarantined WHERE at <= ? ORDER BY id LIMIT ?)`
+	expireQuarantined = `DELETE FROM quarantined WHERE id IN (SELECT id FROM quarantined WHERE at <= ? ORDER BY id LIMIT ?+0)`
 	countDropped      = `INSERT INTO meta(key, value) VALUES('quarantine_dropped', 1) ON CONFLICT DO UPDATE SET value = value + 1`
 
 	selectQuarantined = `SELECT id, at, body FROM quarantined WHERE id = ?`
 	// A page ends with the message that makes it too large.
 	pageQuarantined = `SELECT q.id, q.at, q.body FROM quarantined q JOIN (
-			SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS before FROM (SELECT id, bytes FROM quarantined WHERE id > ? ORDER BY id LIMIT ?)
+			SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS before FROM (SELECT id, bytes FROM quarantined WHERE id > ? ORDER BY id LIMIT ?+0)
 		) p ON p.id = q.id WHERE p.before < ? ORDER BY q.id`
 	quarantinedColumns = 3
 

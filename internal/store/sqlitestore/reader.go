@@ -93,7 +93,7 @@ const (
 	selectJob = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by FROM jobs
 		WHERE id = ?`
 	selectJobs = `SELECT row, id, rev, complete_by, parked, data, process_state, workflow, failure_count, locked_by FROM jobs
-		WHERE row > ? ORDER BY row LIMIT ?`
+		WHERE row > ? ORDER BY row LIMIT ?+0`
 	jobColumns = 10
 )
 
@@ -192,7 +192,7 @@ func (r *Reader) Unfinished(ctx context.Context, after string, limit int) ([]str
 
 // The index is named because the planner does not know how few jobs are unfinished.
 const selectUnfinished = `SELECT id FROM jobs INDEXED BY jobs_unfinished
-	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?`
+	WHERE complete_by IS NOT NULL AND id > ? ORDER BY id LIMIT ?+0`
 
 // The shards: of the keys of jobs, of those of schedules, and of that of what is held.
 const (
@@ -206,7 +206,7 @@ const (
 func (r *Reader) Shards() int { return shards }
 
 const selectDue = `SELECT complete_by, id FROM jobs INDEXED BY jobs_due
-	WHERE complete_by <= ? AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?`
+	WHERE complete_by <= ? AND (complete_by, id) > (?, ?) ORDER BY complete_by, id LIMIT ?+0`
 
 // Due lists what is overdue; see store.Index. It does not lag.
 func (r *Reader) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {

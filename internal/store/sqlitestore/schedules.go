@@ -21,7 +21,7 @@ const (
 		ON CONFLICT DO UPDATE SET rev = excluded.rev, complete_by = excluded.complete_by, data = excluded.data`
 	deleteSchedule     = `DELETE FROM schedules WHERE name = ?`
 	selectDueSchedules = `SELECT complete_by, name FROM schedules INDEXED BY schedules_due
-		WHERE complete_by <= ? AND (complete_by, name) > (?, ?) ORDER BY complete_by, name LIMIT ?`
+		WHERE complete_by <= ? AND (complete_by, name) > (?, ?) ORDER BY complete_by, name LIMIT ?+0`
 	scheduleColumns = 4
 )
 

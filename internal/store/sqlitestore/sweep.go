@@ -19,7 +19,7 @@ const (
 	sweepRows  = 2 * sweepEvery
 
 	selectSweep = `SELECT job, birth, step, agent, expires_at FROM claims
-		WHERE (job, birth, step, agent) > (?, ?, ?, ?) ORDER BY job, birth, step, agent LIMIT ?`
+		WHERE (job, birth, step, agent) > (?, ?, ?, ?) ORDER BY job, birth, step, agent LIMIT ?+0`
 	deleteSlot = `DELETE FROM claims` + whereSlot
 )
 
