@@ -45,7 +45,7 @@ func TestAHistoryIsShownToPeople(t *testing.T) {
 
 func TestAWatchShowsNewEntriesOnce(t *testing.T) {
 	var out strings.Builder
-	draw := newPicture(&out, false)
+	draw := newPicture(&out, false, nil)
 	job := aHistory()
 	all := job.History
 	for _, n := range []int{1, 1, 4} {

@@ -87,6 +87,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newCount(),
 		newErrors(),
 		newWatch(),
+		newGraph(),
 		newAudit(),
 		newSchedule(),
 		newHolds(),

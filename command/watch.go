@@ -1,15 +1,18 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
-	"github.com/makegood-dev/makegood"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/graph"
 )
 
 // newWatch makes the verb that watches a job.
@@ -18,8 +21,8 @@ func newWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch ID",
 		Short: "Watch a job until its end",
-		Long: `Watch a job until it is at its end or in Error. On a terminal its steps are drawn, and drawn again when
-they change; in a pipe each change is a line, and with --json a JSON object,
+		Long: `Watch a job until it is at its end or in Error. On a terminal its graph is drawn, with its steps below, and
+drawn again when they change: see graph --help for the shapes, and NO_COLOR=1 for them without colours. In a pipe each change is a line, and with --json a JSON object,
 without input and outputs, which get shows. New entries of its history come with them.
 
 Exit status: 0 it ended Processed; 1 bad usage, no such job or stack; 2 it ended otherwise; 3 the API or
@@ -40,7 +43,7 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	if err != nil {
 		return err
 	}
-	draw := newPicture(cmd.OutOrStdout(), o.json)
+	draw := newPicture(cmd.OutOrStdout(), o.json, definitions(cmd.Context(), c))
 	var last makegood.Job
 	withHistory := following(cmd.Context(), c)
 	for job, err := range c.Watch(cmd.Context(), id) {
@@ -58,14 +61,29 @@ func watch(cmd *cobra.Command, o remote, id string) error {
 	return ended(last)
 }
 
-// newPicture returns what shows a job each time it has changed.
-func newPicture(w io.Writer, asJSON bool) func(makegood.Job) error {
+// definitions returns what reads the workflow of a job, once as long as it keeps it; nil: it cannot be had, and the job is shown without.
+func definitions(ctx context.Context, c *client.Client) func(makegood.Job) *makegood.Workflow {
+	var last client.Definition
+	return func(job makegood.Job) *makegood.Workflow {
+		if last.Definition != job.Definition {
+			read, err := c.Definition(ctx, job.Definition)
+			if err != nil {
+				return nil
+			}
+			last = read
+		}
+		return &last.Workflow
+	}
+}
+
+// newPicture returns what shows a job each time it has changed. workflow reads the job's; it is asked on a terminal only.
+func newPicture(w io.Writer, asJSON bool, workflow func(makegood.Job) *makegood.Workflow) func(makegood.Job) error {
 	file, ok := w.(*os.File)
 	switch {
 	case asJSON:
 		return func(job makegood.Job) error { return printJSON(w, job) }
-	case ok && term.IsTerminal(int(file.Fd())):
-		return redraw(file)
+	case ok && isTerminal(file):
+		return redraw(file, workflow)
 	default:
 		last, entries := "", 0
 		return func(job makegood.Job) error {
@@ -107,16 +125,13 @@ func stateText(a makegood.Activity) string {
 	return string(a.State)
 }
 
-// redraw draws a job over the picture before, lines cut to the terminal's width so that each is one.
-func redraw(file *os.File) func(makegood.Job) error {
+// redraw draws a job over the picture before: its graph, where that fits, and its steps in lines, cut to the terminal's width so that
+// each is one.
+func redraw(file *os.File, workflow func(makegood.Job) *makegood.Workflow) func(makegood.Job) error {
 	drawn := 0
 	return func(job makegood.Job) error {
-		width, height, err := term.GetSize(int(file.Fd()))
-		if err != nil || width < 20 || height < 5 {
-			width, height = 80, 24
-		}
-		lines := append([]string{headline(job)}, stepLines(job)...)
-		lines = append(lines, newEntries(job, lastEntry(job)-drawnEntries)...)
+		width, height := terminalSize(file)
+		lines := pictureLines(job, workflow(job), terminalOptions(file), height)
 		if len(lines) > height-1 {
 			lines = append(lines[:height-2], fmt.Sprintf("  ... and %d more lines", len(lines)-height+2))
 		}
@@ -129,16 +144,41 @@ func redraw(file *os.File) func(makegood.Job) error {
 		}
 		out.WriteString("\x1b[J")
 		drawn = len(lines)
-		_, err = io.WriteString(file, out.String())
+		_, err := io.WriteString(file, out.String())
 		return err
 	}
 }
 
-// cut shortens a line to so many characters.
-func cut(line string, width int) string {
-	runes := []rune(line)
-	if len(runes) <= width {
-		return line
+// pictureLines are what is drawn of a job. Its graph has at most half of the lines that are left by what stands around it, so that
+// the steps are seen too.
+func pictureLines(job makegood.Job, w *makegood.Workflow, o graph.TextOptions, height int) []string {
+	lines := []string{headline(job)}
+	if w != nil {
+		const around = 4
+		if picture := graphLines(*w, job, o); len(picture) > 0 && len(picture) <= (height-around)/2 {
+			lines = slices.Concat(lines, []string{""}, picture, []string{""})
+		}
 	}
-	return string(runes[:width])
+	lines = append(lines, stepLines(job)...)
+	return append(lines, newEntries(job, lastEntry(job)-drawnEntries)...)
+}
+
+// cut shortens a line to so many characters. What colours it takes no room, and stays.
+func cut(line string, width int) string {
+	var b strings.Builder
+	shown, coloured := 0, false
+	for _, r := range line {
+		switch {
+		case r == '\x1b':
+			coloured = true
+		case coloured:
+			coloured = r != 'm'
+		case shown == width:
+			continue
+		default:
+			shown++
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

@@ -45,7 +45,7 @@ func TestAPictureIsDrawnOverTheOneBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	draw := redraw(w)
+	draw := redraw(w, noWorkflow)
 	job := aJob()
 	if err := draw(job); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAPictureIsDrawnOverTheOneBefore(t *testing.T) {
 
 func TestInAPipeEachChangeIsALine(t *testing.T) {
 	var out strings.Builder
-	draw := newPicture(&out, false)
+	draw := newPicture(&out, false, nil)
 	job := aJob()
 	for range 2 {
 		if err := draw(job); err != nil {
@@ -89,3 +89,5 @@ func TestInAPipeEachChangeIsALine(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
+
+func noWorkflow(makegood.Job) *makegood.Workflow { return nil }

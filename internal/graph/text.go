@@ -35,6 +35,16 @@ func Text(d Drawing, o TextOptions) ([]string, bool) {
 	return t.lines(o.Colour), true
 }
 
+// Legend says of each shape of a drawing in text what it means, in a line each.
+func Legend() []string {
+	var lines []string
+	for _, s := range states() {
+		l := s.look()
+		lines = append(lines, string(l.glyph)+" "+l.word)
+	}
+	return lines
+}
+
 // dense reports whether an edge passes columns without a bend in them.
 func (p *plan) dense() bool {
 	for i, l := range p.links {
@@ -81,7 +91,7 @@ type bundle struct{ from, to []int }
 func newTextGrid(p *plan) *textGrid {
 	t := &textGrid{p: p}
 	for _, y := range p.heights(func(point, point) float64 { return 1 }) {
-		t.row = append(t.row, int(math.Round(y)))
+		t.row = append(t.row, int(math.Ceil(y-0.5))) // between two lines, the upper one
 		t.height = max(t.height, t.row[len(t.row)-1]+1)
 	}
 	at := 0

@@ -8,9 +8,9 @@ import (
 func TestAGraphInText(t *testing.T) {
 	nodes, edges := trip()
 	lines, fits := Text(layout(t, nodes, edges), TextOptions{Width: 80})
-	want := `         ┌▶ ◀ flight ╶┐
-● quote ╶┼▶ ◆ hotel ╶─┼▶ ● approve ╶┬▶ » loyalty ╶───────────────┬▶ ○ notify
-         └▶ ◀ car ╶───┘             └▶ ◀ charge ╶───▶ ◆ tickets ╶┘`
+	want := `         ┌▶ ◀ flight ╶┐             ┌▶ » loyalty ╶───────────────┐
+● quote ╶┼▶ ◆ hotel ╶─┼▶ ● approve ╶┴▶ ◀ charge ╶───▶ ◆ tickets ╶┴▶ ○ notify
+         └▶ ◀ car ╶───┘`
 	if got := strings.Join(lines, "\n"); !fits || got != want {
 		t.Errorf("got %t\n%s\nwant\n%s", fits, got, want)
 	}
@@ -28,9 +28,9 @@ func TestLinesThatShareAGutterDoNotLieOnEachOther(t *testing.T) {
 	nodes := []Node{{ID: "a", Label: "a"}, {ID: "b", Label: "b"}, {ID: "c", Label: "c"}, {ID: "d", Label: "d"}, {ID: "e", Label: "e"}}
 	edges := []Edge{{"a", "c", Taken}, {"a", "d", Taken}, {"b", "d", Taken}, {"b", "e", Taken}}
 	lines, fits := Text(layout(t, nodes, edges), TextOptions{Width: 80})
-	want := `     ┌─▶ ○ c
-○ a ╶┴┬▶ ○ d
-○ b ╶─┴▶ ○ e`
+	want := `○ a ╶┬─▶ ○ c
+○ b ╶┴┬▶ ○ d
+      └▶ ○ e`
 	if got := strings.Join(lines, "\n"); !fits || got != want {
 		t.Errorf("got %t\n%s\nwant\n%s", fits, got, want)
 	}
