@@ -40,7 +40,16 @@ type Group struct {
 	// when it was created. Example is its id.
 	Since   time.Time `json:"since"`
 	Example string    `json:"example"`
+	// Latest is when the one stopped that did so last, LatestExample its id, and Reason its reason, which may be empty.
+	Latest        time.Time `json:"latest"`
+	LatestExample string    `json:"latestExample"`
+	Reason        string    `json:"reason"`
+	// Hours are how many stopped in each of the last GroupHours hours, the oldest first.
+	Hours []int `json:"hours"`
 }
+
+// GroupHours is how many hours Group.Hours has.
+const GroupHours = 12
 
 // Groups are jobs as they were counted.
 type Groups struct {
@@ -55,10 +64,11 @@ type Groups struct {
 
 // Add counts a job with those that are like it. since is what Group says.
 func (g *Groups) Add(values []string, id string, since time.Time) {
-	g.add(Group{Values: values, Jobs: 1, Since: since, Example: id})
+	g.Put(Group{Values: values, Jobs: 1, Since: since, Example: id, Latest: since, LatestExample: id, Hours: make([]int, GroupHours)})
 }
 
-func (g *Groups) add(more Group) {
+// Put adds jobs that are alike, with those that are like them.
+func (g *Groups) Put(more Group) {
 	i, found := slices.BinarySearchFunc(g.Groups, more.Values, func(have Group, values []string) int { return slices.Compare(have.Values, values) })
 	if !found {
 		g.Groups = slices.Insert(g.Groups, i, more)
@@ -69,12 +79,18 @@ func (g *Groups) add(more Group) {
 	if cmp.Or(more.Since.Compare(have.Since), strings.Compare(more.Example, have.Example)) < 0 {
 		have.Since, have.Example = more.Since, more.Example
 	}
+	if cmp.Or(more.Latest.Compare(have.Latest), strings.Compare(more.LatestExample, have.LatestExample)) > 0 {
+		have.Latest, have.LatestExample, have.Reason = more.Latest, more.LatestExample, more.Reason
+	}
+	for i := range min(len(have.Hours), len(more.Hours)) {
+		have.Hours[i] += more.Hours[i]
+	}
 }
 
 // Merge adds what was counted after these.
 func (g *Groups) Merge(more Groups) {
 	for _, group := range more.Groups {
-		g.add(group)
+		g.Put(group)
 	}
 	g.Jobs, g.Cursor, g.Scanned = g.Jobs+more.Jobs, more.Cursor, g.Scanned || more.Scanned
 }

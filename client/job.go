@@ -27,6 +27,8 @@ type Listed struct {
 	// Job is the job itself, without payloads and history, and without who holds its attempts; nil where details were not asked for
 	// (Client.Details).
 	Job *makegood.Job `json:"job"`
+	// StoppedAt is when that step failed; of a job that is paused when that was asked for; null: not so, or not known.
+	StoppedAt *time.Time `json:"stoppedAt"`
 }
 
 // Workflow is a workflow that jobs can be submitted to.

@@ -139,6 +139,7 @@ func TestWhatADoorAnswersIsStoredThoughItsProcessesAreKilled(t *testing.T) {
 // SQS does not say is left open.
 func TestHowTheAgentsOfAStackStandIsSeenThroughADoor(t *testing.T) {
 	w := newWorld(t)
+	w.environment = append(w.environment[:len(w.environment):len(w.environment)], "MAKEGOOD_AGENTS=inventory,payments")
 	c, _ := w.openDoors(t)
 	if _, err := c.Publish(t.Context(), fmt.Appendf(nil, polyglot, "tip")); err != nil {
 		t.Fatal(err)
@@ -146,7 +147,7 @@ func TestHowTheAgentsOfAStackStandIsSeenThroughADoor(t *testing.T) {
 	if _, err := c.Submit(t.Context(), makegood.Submission{Workflow: "polyglot", ID: "waits", Input: json.RawMessage(`{"amount":1}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.PauseAll(t.Context(), makegood.HoldAgent, "http", "it is down"); err != nil {
+	if _, err := c.PauseAll(t.Context(), makegood.HoldAgent, "payments", "it is down"); err != nil {
 		t.Fatal(err)
 	}
 	waiting := 0
@@ -160,8 +161,8 @@ func TestHowTheAgentsOfAStackStandIsSeenThroughADoor(t *testing.T) {
 			if a.Problem != "" || a.Place != client.AgentQueue || a.OldestAt != nil || a.Lately != nil {
 				t.Fatalf("got %+v, want what SQS says, and nothing that it does not", a)
 			}
-			if held := a.Hold != nil; held != (a.Name == "http") {
-				t.Fatalf("got %+v, want the agent http paused, and no other", a)
+			if held := a.Hold != nil; held != (a.Name == "payments") {
+				t.Fatalf("got %+v, want the agent payments paused, and no other", a)
 			}
 			waiting += *a.Waiting
 		}

@@ -41,7 +41,7 @@ func Groups(ctx context.Context, jobs store.Lister, filter client.Filter, by []c
 			return groups, err
 		}
 		for _, l := range page.Jobs {
-			count(&groups, l, by)
+			count(&groups, l, by, begun)
 		}
 		groups.Jobs += len(page.Jobs)
 		groups.Scanned = groups.Scanned || page.Scanned
@@ -53,7 +53,7 @@ func Groups(ctx context.Context, jobs store.Lister, filter client.Filter, by []c
 }
 
 // count counts a job with each of the values that it has.
-func count(groups *client.Groups, l store.Listed, by []client.Facet) {
+func count(groups *client.Groups, l store.Listed, by []client.Facet, now time.Time) {
 	since := l.StoppedAt
 	if since.IsZero() {
 		since = l.CreatedAt
@@ -69,8 +69,19 @@ func count(groups *client.Groups, l store.Listed, by []client.Facet) {
 		combined = longer
 	}
 	for _, values := range combined {
-		groups.Add(values, l.ID, since.UTC())
+		groups.Put(client.Group{
+			Values: values, Jobs: 1, Since: since.UTC(), Example: l.ID, Latest: since.UTC(), LatestExample: l.ID, Reason: l.Reason, Hours: hoursOf(l.StoppedAt, now),
+		})
 	}
+}
+
+// hoursOf counts a job in the hour in which it stopped, if that is one of the last.
+func hoursOf(stopped, now time.Time) []int {
+	hours := make([]int, client.GroupHours)
+	if ago := now.Sub(stopped); !stopped.IsZero() && ago >= 0 && ago < client.GroupHours*time.Hour {
+		hours[client.GroupHours-1-int(ago/time.Hour)] = 1
+	}
+	return hours
 }
 
 // valuesOf returns what a job is in a facet: one value at least, which may be empty.

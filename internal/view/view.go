@@ -84,7 +84,7 @@ func Listed(jobs []store.Listed, detail bool) []client.Listed {
 		list[i] = client.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
 			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason,
-			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind,
+			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
 		}
 		if detail {
 			j := Of(l.Job, nil)
