@@ -28,6 +28,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
+	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -169,11 +170,14 @@ func newPage(api http.Handler, o devOptions, host string, logger *slog.Logger) (
 	if err != nil {
 		return nil, err
 	}
-	where := "on this machine, nothing is kept"
+	where, repairs := "on this machine, nothing is kept", repair.New(within, logger)
 	if o.data != "" {
 		where = "on this machine, folder " + filepath.Base(o.data)
+		if repairs, err = repair.Open(within, filepath.Join(o.data, repair.Folder), logger); err != nil {
+			return nil, err
+		}
 	}
-	return page.New(page.Config{Client: within, API: api, Where: where, Host: host, Names: o.names(), Logger: logger}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Host: host, Names: o.names(), Logger: logger}), nil
 }
 
 // host is that of --addr.

@@ -33,6 +33,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/page"
+	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -222,11 +223,14 @@ func (o Options) page(api http.Handler) (*page.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	where := "in this process, nothing is kept"
+	where, repairs := "in this process, nothing is kept", repair.New(within, o.logger())
 	if o.Dir != "" {
 		where = "in this process, folder " + filepath.Base(o.Dir)
+		if repairs, err = repair.Open(within, filepath.Join(o.Dir, repair.Folder), o.logger()); err != nil {
+			return nil, err
+		}
 	}
-	return page.New(page.Config{Client: within, API: api, Where: where, Names: o.hosts(), Logger: o.logger()}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Names: o.hosts(), Logger: o.logger()}), nil
 }
 
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {

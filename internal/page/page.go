@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/origin"
+	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 const (
@@ -34,6 +35,8 @@ type Config struct {
 	Interval time.Duration
 	// Scans: a list of what has ended reads everything, and is paid for, so it is shown to who asks for it.
 	Scans bool
+	// Repairs carries out what is asked of many jobs; Close closes it. Nil: one that keeps nothing.
+	Repairs *repair.Keeper
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
@@ -50,6 +53,7 @@ var apiPaths = []string{"/api/", "/healthz", "/complete/", "/metrics"}
 type Page struct {
 	Config
 	client  *client.Client
+	repairs *repair.Keeper
 	handler http.Handler
 	shells  map[string]shell
 	assets  assets
@@ -69,9 +73,12 @@ func New(c Config) *Page {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if c.Repairs == nil {
+		c.Repairs = repair.New(c.Client, c.Logger)
+	}
 	c.Interval = cmp.Or(c.Interval, liveInterval)
 	p := &Page{
-		Config: c, client: c.Client, shells: map[string]shell{}, assets: readAssets(),
+		Config: c, client: c.Client, repairs: c.Repairs, shells: map[string]shell{}, assets: readAssets(),
 		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
 	}
 	p.views, p.feeds = p.loaders(), feeds{page: p, open: map[string]*feed{}}
@@ -95,8 +102,16 @@ func New(c Config) *Page {
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.handler.ServeHTTP(w, r) }
 
 // Close ends the streams that are open, and those that are opened later at once, so that a server can be shut down without
-// waiting for them. Everything else is answered as before.
-func (p *Page) Close() { p.end.Do(func() { close(p.ended) }) }
+// waiting for them, and waits for the jobs that a repair is asking; the rest of it goes on with the next page, if it is kept. Everything
+// else is answered as before.
+func (p *Page) Close() {
+	p.end.Do(func() {
+		close(p.ended)
+		if err := p.repairs.Close(); err != nil {
+			p.Logger.Warn("the files of repairs could not be closed well", "error", err)
+		}
+	})
+}
 
 // besideAPI passes the API what is its.
 func (p *Page) besideAPI(page http.Handler) http.Handler {

@@ -26,6 +26,7 @@ type titled interface{ Title() string }
 func views() []view {
 	return slices.Concat(
 		jobsViews(),
+		inboxViews(),
 	)
 }
 

@@ -24,6 +24,9 @@ import (
 	"github.com/makegood-dev/makegood/client"
 )
 
+// Folder is the name of the folder of orders in that of an engine.
+const Folder = "repairs"
+
 const (
 	// MaxJobs is how many jobs an order may have.
 	MaxJobs = 100_000
@@ -129,14 +132,18 @@ type Keeper struct {
 	known map[string]*run
 }
 
-// Open returns a Keeper that keeps its orders in a folder, made if it is not there, for its owner alone, and goes on with those that are
-// there and have not ended. Empty: they are kept in memory, and die with the process. Close it.
-func Open(jobs Jobs, dir string, logger *slog.Logger) (*Keeper, error) {
-	k := &Keeper{jobs: jobs, dir: dir, logger: logger, known: map[string]*run{}}
+// New returns a Keeper that keeps its orders in memory: they die with the process. Close it.
+func New(jobs Jobs, logger *slog.Logger) *Keeper {
+	k := &Keeper{jobs: jobs, logger: logger, known: map[string]*run{}}
 	k.ctx, k.stop = context.WithCancel(context.Background())
-	if dir == "" {
-		return k, nil
-	}
+	return k
+}
+
+// Open returns a Keeper that keeps its orders in a folder, made if it is not there, for its owner alone, and goes on with those that are
+// there and have not ended. Close it.
+func Open(jobs Jobs, dir string, logger *slog.Logger) (*Keeper, error) {
+	k := New(jobs, logger)
+	k.dir = dir
 	if err := k.read(); err != nil {
 		return nil, errors.Join(fmt.Errorf("repairs in %s: %w", dir, err), k.Close())
 	}

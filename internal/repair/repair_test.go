@@ -115,8 +115,12 @@ func (g *gate) Request(ctx context.Context, id string, r client.Request) (makego
 
 func open(t *testing.T, jobs repair.Jobs, dir string) *repair.Keeper {
 	t.Helper()
-	k, err := repair.Open(jobs, dir, slog.New(slog.DiscardHandler))
-	check(t, err)
+	k := repair.New(jobs, slog.New(slog.DiscardHandler))
+	if dir != "" {
+		var err error
+		k, err = repair.Open(jobs, dir, slog.New(slog.DiscardHandler))
+		check(t, err)
+	}
 	t.Cleanup(func() { check(t, k.Close()) })
 	return k
 }

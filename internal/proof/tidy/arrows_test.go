@@ -51,6 +51,8 @@ var arrows = []arrow{
 	{"internal/pause", nil, nil},
 	{"internal/tally", nil, nil},
 	{"internal/many", []string{"internal/pause"}, nil},
+	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
+	{"internal/repair", []string{".", "client", "internal/many", "internal/pause"}, []string{"github.com/gofrs/flock"}},
 
 	// When a schedule fires: times, and no clock.
 	{"internal/schedule", []string{"."}, nil},
@@ -147,7 +149,7 @@ var arrows = []arrow{
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
 	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "client", "internal/filter", "internal/origin", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "client", "internal/filter", "internal/origin", "internal/repair", "internal/workflowfile"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
@@ -186,7 +188,7 @@ var arrows = []arrow{
 	}},
 	{"engine", []string{
 		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/holds", "internal/notify", "internal/page", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
+		"internal/holds", "internal/notify", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.

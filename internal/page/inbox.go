@@ -1,0 +1,448 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/repair"
+)
+
+const (
+	// maxGroups is how many groups are shown, of which the first maxLooked are looked into.
+	maxGroups = 100
+	maxLooked = 30
+	// lookedAtOnce is how many jobs are looked at at once.
+	lookedAtOnce = 8
+	// repairShown is how long a repair that has ended is shown in the inbox.
+	repairShown = time.Hour
+)
+
+func inboxViews() []view {
+	return []view{
+		{pattern: "GET /errors", nav: "Errors", title: "Waits for a person", template: "errors.html", load: (*Page).inbox, regions: []string{"inbox-lead", "groups", "repairs"}},
+		{pattern: "GET /repair", nav: "Errors", title: "Dry run", template: "repair.html", load: (*Page).dryRun},
+		{pattern: "POST /repairs", load: (*Page).beginRepair},
+		{pattern: "GET /repairs/{name}", nav: "Errors", title: "Repair", template: "progress.html", load: (*Page).repairing, regions: []string{"progress"}},
+		{pattern: "POST /repairs/{name}/stop", load: (*Page).stopRepair},
+	}
+}
+
+// inboxData is what waits for a person.
+type inboxData struct {
+	Groups []inboxGroup
+	// Jobs is how many wait, Shown how many of their groups are shown.
+	Jobs, Found int
+	Oldest      *time.Time
+	// Words and By are what was looked for, and in which order.
+	Words, By string
+	Orders    []order
+	Repairs   []repairView
+	Aside     aside
+}
+
+// order is an order of the groups.
+type order struct{ Value, Says string }
+
+var inboxOrders = []order{{"newest", "Newest trouble first"}, {"most", "Most jobs first"}, {"oldest", "Oldest first"}}
+
+// aside is what no job took.
+type aside struct {
+	// Messages are the first of them. More: there are more. Elsewhere: they are not here, and how to see them.
+	Messages  []client.PutAway
+	More      bool
+	Elsewhere string
+}
+
+// inboxGroup is jobs that wait for the same reason.
+type inboxGroup struct {
+	client.Group
+	Workflow, Step, Kind string
+	// Undo: it is the undo of the step that failed. Final: its agent said that trying again gives the same.
+	Undo, Final bool
+	// Definition is the newest's, where it is not the current one any more; Same is the current one.
+	Definition string
+	// Hold is what keeps its agent or its workflow; nil: nothing does.
+	Hold *makegood.Hold
+	// Repair is what is being done to it; nil: nothing.
+	Repair *repairView
+}
+
+// ID is that of its element.
+func (g inboxGroup) ID() string { return "g-" + strings.Join(g.Values, "--") }
+
+// What is where it stopped, in a few words.
+func (g inboxGroup) What() string {
+	step := g.Step
+	switch {
+	case step == "":
+		step = "no step"
+	case g.Undo:
+		step = "undo of " + step
+	}
+	if g.Kind == "" {
+		return g.Workflow + " · " + step
+	}
+	return g.Workflow + " · " + step + " · " + g.Kind
+}
+
+// Advice is what it is, and what may be done, in a sentence.
+func (g inboxGroup) Advice() string {
+	switch {
+	case g.Step == "":
+		return "It stopped for another reason than a step: look at one, and say how it goes on."
+	case g.Undo && g.Final:
+		return "Refused for good: trying again gives the same answer. When somebody has dealt with it, settle the undo."
+	case g.Undo:
+		return "It cannot be undone by itself. Try again when the cause is mended, or settle the undo when somebody has dealt with it."
+	case g.Final:
+		return "Refused for good: trying again gives the same answer. Mend the cause first, or settle the step."
+	}
+	return "Its attempts are used up. Resubmitted, it goes on from what failed, under the same idempotency key."
+}
+
+// Settles reports whether settling is what is proposed.
+func (g inboxGroup) Settles() bool { return g.Step != "" && g.Final }
+
+// See is the query of the list of its jobs.
+func (g inboxGroup) See() template.URL { return encoded(g.choice("").filter()) }
+
+// Try is the query of the dry run of a verb on its jobs.
+func (g inboxGroup) Try(ask string) template.URL { return encoded(g.choice(ask).query()) }
+
+func (g inboxGroup) choice(ask string) choice {
+	return choice{
+		Ask: ask, Filter: client.Filter{State: makegood.Error, Workflow: g.Workflow, Step: g.Step, ReasonKind: g.Kind},
+		NoStep: g.Step == "", NoKind: g.Kind == "", Step: g.Step, Undo: g.Undo,
+	}
+}
+
+// TryCurrent is that of a resubmit by the current definition.
+func (g inboxGroup) TryCurrent() template.URL {
+	c := g.choice(string(makegood.Resubmit))
+	c.Current = true
+	return encoded(c.query())
+}
+
+// encoded is a query within an address; a template leaves it as it is.
+func encoded(query url.Values) template.URL { return template.URL(query.Encode()) }
+
+// Bars are those of the last hours: how high each is, in pixels of 20.
+func (g inboxGroup) Bars() []bar {
+	return barsOf(g.Hours)
+}
+
+// bar is one of a small chart.
+type bar struct {
+	X, Y, Height int
+	Any          bool
+}
+
+func barsOf(counts []int) []bar {
+	const width, height, least = 6, 20, 3
+	most := 1
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	bars := make([]bar, len(counts))
+	for i, n := range counts {
+		h := max(least, n*height/most)
+		bars[i] = bar{X: i * width, Y: height - h, Height: h, Any: n > 0}
+	}
+	return bars
+}
+
+// inbox loads what waits for a person.
+func (p *Page) inbox(r *http.Request) (any, error) {
+	d := inboxData{Words: strings.TrimSpace(r.FormValue("q")), By: r.FormValue("by"), Orders: inboxOrders}
+	all, err := client.Counted(func(cursor string) (client.Groups, error) { return p.client.Errors(r.Context(), cursor) })
+	if err != nil {
+		return nil, err
+	}
+	d.Jobs = all.Jobs
+	for _, g := range all.Groups {
+		if d.Oldest == nil || g.Since.Before(*d.Oldest) {
+			d.Oldest = &g.Since
+		}
+		group := inboxGroup{Group: g, Workflow: g.Values[0], Step: g.Values[1], Kind: g.Values[2]}
+		if group.has(d.Words) {
+			d.Groups = append(d.Groups, group)
+		}
+	}
+	d.Found = len(d.Groups)
+	sortGroups(d.Groups, d.By)
+	d.Groups = d.Groups[:min(len(d.Groups), maxGroups)]
+	if err := p.lookInto(r.Context(), d.Groups[:min(len(d.Groups), maxLooked)]); err != nil {
+		return nil, err
+	}
+	if err := p.heldGroups(r.Context(), d.Groups); err != nil {
+		return nil, err
+	}
+	p.repairsOf(&d)
+	d.Aside, err = p.aside(r.Context())
+	return d, err
+}
+
+// has reports whether a group is one of those looked for: each word is in what it says, or names its workflow, step or kind.
+func (g inboxGroup) has(words string) bool {
+	for word := range strings.FieldsSeq(words) {
+		name, value, named := strings.Cut(word, ":")
+		switch {
+		case named && name == "workflow":
+			if g.Workflow != value {
+				return false
+			}
+		case named && name == "step":
+			if g.Step != value {
+				return false
+			}
+		case named && name == "kind":
+			if g.Kind != value {
+				return false
+			}
+		case !strings.Contains(strings.ToLower(g.What()+" "+g.Reason), strings.ToLower(word)):
+			return false
+		}
+	}
+	return true
+}
+
+func sortGroups(groups []inboxGroup, by string) {
+	slices.SortStableFunc(groups, func(a, b inboxGroup) int {
+		switch by {
+		case "most":
+			return cmp.Compare(b.Jobs, a.Jobs)
+		case "oldest":
+			return a.Since.Compare(b.Since)
+		}
+		return b.Latest.Compare(a.Latest)
+	})
+}
+
+// lookInto looks at the newest job of each group: on which side it failed, and whether for good.
+func (p *Page) lookInto(ctx context.Context, groups []inboxGroup) error {
+	current, err := p.client.Workflows(ctx)
+	if err != nil {
+		return err
+	}
+	var looking sync.WaitGroup
+	turn := make(chan struct{}, lookedAtOnce)
+	for i := range groups {
+		looking.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			if job, err := p.client.Look(ctx, groups[i].LatestExample); err == nil {
+				groups[i].learn(job, current)
+			} // One that is gone, or cannot be read, is shown all the same.
+		})
+	}
+	looking.Wait()
+	return context.Cause(ctx)
+}
+
+// learn takes from a job of the group what the group does not say.
+func (g *inboxGroup) learn(job makegood.Job, current []client.Workflow) {
+	for _, s := range job.Steps {
+		if s.Name != g.Step {
+			continue
+		}
+		failed := &s.Activity
+		if s.Undo != nil && s.Undo.State == makegood.Failed {
+			g.Undo, failed = true, s.Undo
+		}
+		g.Final = failed.Error != nil && !failed.Error.Retryable
+	}
+	for _, w := range current {
+		if w.Name == job.Workflow && w.Definition != job.Definition {
+			g.Definition = job.Definition
+		}
+	}
+}
+
+// heldGroups says of each group what is paused that its jobs would have to do with.
+func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
+	holds, err := p.client.ListHolds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range holds {
+		if h.ReleasedAt != nil {
+			continue
+		}
+		with := map[string]bool{}
+		if h.Kind == makegood.HoldAgent {
+			counted, err := p.client.Count(ctx, client.Filter{State: makegood.Error, Agent: h.Name}, []client.Facet{client.ByWorkflow, client.ByStep, client.ByReason}, "")
+			if err != nil {
+				return err
+			}
+			for _, g := range counted.Groups {
+				with[strings.Join(g.Values, "/")] = true
+			}
+		}
+		for i, g := range groups {
+			if with[strings.Join(g.Values, "/")] || h.Kind == makegood.HoldWorkflow && h.Name == g.Workflow {
+				groups[i].Hold = &h
+			}
+		}
+	}
+	return nil
+}
+
+// repairsOf puts what is being repaired beside its group, and all of it below.
+func (p *Page) repairsOf(d *inboxData) {
+	for _, done := range p.repairs.List() {
+		if !done.Goes() && p.Now().Sub(done.EndedAt) > repairShown {
+			continue
+		}
+		shown := repairView{done, p.Now().UTC()}
+		d.Repairs = append(d.Repairs, shown)
+		for i, g := range d.Groups {
+			if done.Goes() && g.Repair == nil && done.Says == g.What() {
+				d.Groups[i].Repair = &shown
+			}
+		}
+	}
+}
+
+// aside reads what no job took.
+func (p *Page) aside(ctx context.Context) (aside, error) {
+	page, err := p.client.Quarantine(ctx, "")
+	if invalid, is := asInvalid(err); is && invalid.Status == http.StatusNotFound {
+		return aside{Elsewhere: invalid.Message}, nil
+	}
+	if err != nil {
+		return aside{}, err
+	}
+	const shown = 5
+	return aside{Messages: page.Messages[:min(len(page.Messages), shown)], More: len(page.Messages) > shown || page.Cursor != ""}, nil
+}
+
+// choice is which jobs are meant, and what is to be done to them: what the address of a dry run says.
+type choice struct {
+	// Ask is a verb, or makegood.AskSettleDone or AskSettleSkipped of Step or its Undo.
+	Ask    string
+	Filter client.Filter
+	// NoStep and NoKind leave out the jobs that stand at a step, or whose error has a kind.
+	NoStep, NoKind bool
+	Step           string
+	Undo           bool
+	// Current: by the definition that is current.
+	Current bool
+}
+
+// bulkAsks are what may be asked of many jobs here, and what each is called.
+var bulkAsks = []order{
+	{string(makegood.Resubmit), "Resubmit"}, {string(makegood.Cancel), "Cancel"}, {string(makegood.UndoJob), "Undo"},
+	{makegood.AskSettleDone, "Settle as done"}, {makegood.AskSettleSkipped, "Settle as skipped"},
+}
+
+// Verb is what it is called.
+func (c choice) Verb() string {
+	for _, a := range bulkAsks {
+		if a.Value == c.Ask {
+			return a.Says
+		}
+	}
+	return c.Ask
+}
+
+// Settles reports whether a step is settled.
+func (c choice) Settles() bool {
+	return c.Ask == makegood.AskSettleDone || c.Ask == makegood.AskSettleSkipped
+}
+
+// filter is the query of the list of these jobs.
+func (c choice) filter() url.Values { return c.Filter.Values() }
+
+// query is that of the dry run.
+func (c choice) query() url.Values {
+	q := c.filter()
+	q.Set("ask", c.Ask)
+	for name, on := range map[string]bool{"no-step": c.NoStep, "no-kind": c.NoKind, "undo": c.Undo, "current": c.Current} {
+		if on {
+			q.Set(name, "true")
+		}
+	}
+	if c.Settles() {
+		q.Set("at", c.Step)
+	}
+	return q
+}
+
+// Says is what it is about, in a few words: as inboxGroup.What says it.
+func (c choice) Says() string {
+	return inboxGroup{Workflow: cmp.Or(c.Filter.Workflow, "all workflows"), Step: c.Filter.Step, Kind: c.Filter.ReasonKind, Undo: c.Undo}.What()
+}
+
+// Fields are the hidden fields of the form that does it.
+func (c choice) Fields() []order {
+	var fields []order
+	for name, values := range c.query() {
+		if name == "ask" || name == "current" {
+			continue
+		}
+		for _, v := range values {
+			fields = append(fields, order{name, v})
+		}
+	}
+	slices.SortFunc(fields, func(a, b order) int { return strings.Compare(a.Value, b.Value) })
+	return fields
+}
+
+// readChoice reads which jobs are meant, of a query or a form.
+func readChoice(values url.Values) (c choice, err error) {
+	c = choice{
+		Ask: values.Get("ask"), NoStep: values.Has("no-step"), NoKind: values.Has("no-kind"), Step: values.Get("at"), Undo: values.Has("undo"),
+		Current: values.Has("current"),
+	}
+	if !slices.ContainsFunc(bulkAsks, func(a order) bool { return a.Value == c.Ask }) {
+		return c, &client.InvalidError{Message: fmt.Sprintf("%.40q cannot be asked of many jobs here", c.Ask)}
+	}
+	if c.Settles() && makegood.StepName.Check(c.Step) != nil {
+		return c, &client.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
+	}
+	if c.Current && c.Ask != string(makegood.Resubmit) {
+		return c, &client.InvalidError{Message: "only a resubmit moves a job to the current definition"}
+	}
+	found := url.Values{}
+	for name := range c.Filter.Values() {
+		found.Del(name)
+	}
+	for name, v := range values {
+		if _, is := parameterOf(name); is && name != "reason" && v[0] != "" {
+			found[name] = v
+		}
+	}
+	if len(found) == 0 {
+		return c, &client.InvalidError{Message: "no filter says which jobs are meant"}
+	}
+	c.Filter, err = client.ReadFilter(found)
+	return c, err
+}
+
+// jobs finds those that are meant, and that had stopped by a moment: what came later nobody has seen. More: there are more than one
+// repair takes.
+func (c choice) jobs(ctx context.Context, jobs client.Jobs, seen time.Time) (found []client.Listed, more bool, err error) {
+	for l, err := range jobs.List(ctx, c.Filter) {
+		if err != nil {
+			return nil, false, err
+		}
+		if c.NoStep && len(l.Steps) > 0 || c.NoKind && l.Kind != "" || l.StoppedAt != nil && l.StoppedAt.After(seen) {
+			continue
+		}
+		if len(found) == repair.MaxJobs {
+			return found, true, nil
+		}
+		found = append(found, l)
+	}
+	return found, false, nil
+}

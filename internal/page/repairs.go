@@ -1,0 +1,275 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/repair"
+)
+
+const (
+	// maxTried is how many jobs a dry run asks one by one.
+	maxTried = 200
+	// maxNamed is how many jobs it names of each answer.
+	maxNamed = 5
+)
+
+// rates are how many jobs a second a repair may ask.
+var rates = []int{1, 10, repair.DefaultPerSecond, 200, repair.MaxPerSecond}
+
+// dryRunData is what would come of asking something of many jobs.
+type dryRunData struct {
+	Choice choice
+	// Jobs is how many are meant, Tried how many of them were asked what would come of it. More: there are more than one repair takes.
+	Jobs, Tried int
+	More        bool
+	// Would are the answers: what would be done, the most frequent first, then the refusals.
+	Would, Refused []wouldBe
+	// Others are what may be chosen in place of what is asked.
+	Others []order
+	// Name is that of the repair that would begin, Seen when this was looked at.
+	Name  string
+	Seen  time.Time
+	Rates []int
+	Rate  int
+}
+
+// Title names the window.
+func (d dryRunData) Title() string { return "Dry run: " + d.Choice.Verb() + " " + many(d.Jobs, "job") }
+
+// wouldBe is an answer, and how many gave it.
+type wouldBe struct {
+	Says string
+	Jobs int
+	IDs  []string
+}
+
+// dryRun says what would come of asking something of many jobs, and changes nothing.
+func (p *Page) dryRun(r *http.Request) (any, error) {
+	c, err := readChoice(r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	now := p.Now().UTC()
+	found, more, err := c.jobs(r.Context(), p.client, now)
+	if err != nil {
+		return nil, err
+	}
+	d := dryRunData{
+		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + client.NewJobID(now), Seen: now,
+		Rates: rates, Rate: repair.DefaultPerSecond,
+	}
+	if c.Settles() {
+		d.Others = bulkAsks[3:]
+	}
+	answers := p.tryAll(r.Context(), c, found[:d.Tried])
+	for _, a := range answers {
+		into := &d.Would
+		if a.refused {
+			into = &d.Refused
+		}
+		*into = addAnswer(*into, a)
+	}
+	for _, list := range [][]wouldBe{d.Would, d.Refused} {
+		slices.SortStableFunc(list, func(a, b wouldBe) int { return cmp.Compare(b.Jobs, a.Jobs) })
+	}
+	return d, context.Cause(r.Context())
+}
+
+// tried is what would come of asking a job.
+type tried struct {
+	id, says string
+	refused  bool
+}
+
+func addAnswer(list []wouldBe, a tried) []wouldBe {
+	i := slices.IndexFunc(list, func(w wouldBe) bool { return w.Says == a.says })
+	if i < 0 {
+		list, i = append(list, wouldBe{Says: a.says}), len(list)
+	}
+	list[i].Jobs++
+	if len(list[i].IDs) < maxNamed {
+		list[i].IDs = append(list[i].IDs, a.id)
+	}
+	return list
+}
+
+// tryAll asks jobs what would come of it, some at once.
+func (p *Page) tryAll(ctx context.Context, c choice, jobs []client.Listed) []tried {
+	answers := make([]tried, len(jobs))
+	var asking sync.WaitGroup
+	turn := make(chan struct{}, lookedAtOnce)
+	for i, job := range jobs {
+		asking.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			answers[i] = p.try(ctx, c, job.ID)
+		})
+	}
+	asking.Wait()
+	return answers
+}
+
+// try asks a job what would come of it.
+func (p *Page) try(ctx context.Context, c choice, id string) tried {
+	if c.Current {
+		_, err := p.client.Plan(ctx, id, client.Request{Verb: makegood.Resubmit, Definition: client.CurrentDefinition})
+		var refused *client.RefusedError
+		switch {
+		case err == nil:
+			return tried{id: id, says: "goes on from what failed, by the current definition"}
+		case errors.As(err, &refused):
+			return tried{id: id, says: refused.Reason, refused: true}
+		}
+		return tried{id: id, says: err.Error(), refused: true}
+	}
+	offers, err := p.client.Offers(ctx, id)
+	if err != nil {
+		return tried{id: id, says: err.Error(), refused: true}
+	}
+	offer, there := offers.Of(c.Ask)
+	if c.Settles() {
+		step, stands := offers.Step(c.Step, c.Undo)
+		if offer, there = step.Of(c.Ask); !stands || !there {
+			return tried{id: id, says: "there is nothing of this step to settle", refused: true}
+		}
+	}
+	switch {
+	case !there:
+		return tried{id: id, says: "it cannot be asked for", refused: true}
+	case !offer.Granted():
+		return tried{id: id, says: cmp.Or(offer.Reason, offer.Effect), refused: offer.Effect == makegood.OfferRefused}
+	}
+	return tried{id: id, says: offer.Effect}
+}
+
+// beginRepair begins what a dry run has shown, of the jobs that had stopped by then.
+func (p *Page) beginRepair(r *http.Request) (any, error) {
+	if err := r.ParseForm(); err != nil {
+		return nil, err
+	}
+	c, err := readChoice(r.PostForm)
+	if err != nil {
+		return nil, err
+	}
+	name := r.PostForm.Get("name")
+	if known, err := p.repairs.Get(name); err == nil {
+		return goTo("repairs/" + known.Name), nil // The form was sent twice.
+	}
+	seen, err := time.Parse(time.RFC3339Nano, r.PostForm.Get("seen"))
+	if err != nil {
+		return nil, &client.InvalidError{Message: "seen: want when the dry run was looked at"}
+	}
+	rate, err := strconv.Atoi(cmp.Or(r.PostForm.Get("rate"), strconv.Itoa(repair.DefaultPerSecond)))
+	if err != nil {
+		return nil, &client.InvalidError{Message: "rate: want how many jobs a second"}
+	}
+	reason := r.PostForm.Get("reason")
+	if c.Ask == makegood.AskSettleSkipped && reason == "" {
+		return nil, &client.InvalidError{Message: "What is skipped needs a reason: it is kept with the step."}
+	}
+	found, more, err := c.jobs(r.Context(), p.client, seen)
+	if err != nil {
+		return nil, err
+	}
+	if more {
+		return nil, &client.InvalidError{Message: "These are more than " + many(repair.MaxJobs, "job") + ", which is what one repair takes: narrow the filter, or use the command."}
+	}
+	begun, err := p.repairs.Begin(c.order(name, reason, float64(rate), p.Now().UTC(), found))
+	if err != nil {
+		return nil, err
+	}
+	return goTo("repairs/" + begun.Name), nil
+}
+
+// order is what is to be carried out.
+func (c choice) order(name, reason string, perSecond float64, now time.Time, jobs []client.Listed) repair.Order {
+	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond, BeganAt: now}
+	if c.Settles() {
+		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == makegood.AskSettleSkipped
+	} else {
+		o.Verb = makegood.Verb(c.Ask)
+	}
+	if c.Current {
+		o.Definition = client.CurrentDefinition
+	}
+	for _, j := range jobs {
+		o.Jobs = append(o.Jobs, j.ID)
+	}
+	return o
+}
+
+// progressData is how far a repair is.
+type progressData struct{ repairView }
+
+// Title names the window.
+func (d progressData) Title() string { return d.Verb() + ": " + d.Says }
+
+// Shown is the repair alone.
+func (d progressData) Shown() repairView { return d.repairView }
+
+// repairView is a repair, as it is shown.
+type repairView struct {
+	repair.Progress
+	Now time.Time
+}
+
+// Verb is what is asked.
+func (v repairView) Verb() string {
+	switch {
+	case v.Progress.Verb == "" && v.Skipped:
+		return "Settle as skipped"
+	case v.Progress.Verb == "":
+		return "Settle as done"
+	case v.Definition != "":
+		return "Resubmit by the current definition"
+	}
+	return choice{Ask: string(v.Progress.Verb)}.Verb()
+}
+
+// Percent is how much of it is asked.
+func (v repairView) Percent() string {
+	return strconv.FormatFloat(100*float64(v.Asked)/float64(max(1, v.Total())), 'f', 1, 64)
+}
+
+// Takes is how long it takes at least from now.
+func (v repairView) Takes() time.Duration {
+	return time.Duration(float64(v.Left()) / v.PerSecond * float64(time.Second))
+}
+
+// Took is how long it took.
+func (v repairView) Took() time.Duration { return v.EndedAt.Sub(v.BeganAt) }
+
+// repairing loads how far a repair is.
+func (p *Page) repairing(r *http.Request) (any, error) {
+	progress, err := p.repairs.Get(r.PathValue("name"))
+	if errors.Is(err, repair.ErrNone) {
+		return nil, &problem{status: http.StatusNotFound, Head: "There is no such repair", Text: "No repair of this name is kept here: it was begun elsewhere, or is forgotten by now. What it did is in its jobs."}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return progressData{repairView{progress, p.Now().UTC()}}, nil
+}
+
+// stopRepair begins nothing more of a repair.
+func (p *Page) stopRepair(r *http.Request) (any, error) {
+	name := r.PathValue("name")
+	err := p.repairs.Stop(name)
+	if errors.Is(err, repair.ErrNone) {
+		return nil, &problem{status: http.StatusNotFound, Head: "There is no such repair", Text: "No repair of this name is kept here."}
+	}
+	return goTo("repairs/" + name), err
+}
+
+func asInvalid(err error) (*client.InvalidError, bool) {
+	return errors.AsType[*client.InvalidError](err)
+}
