@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser screenshots kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ e2e: ## Deploy with sam to MiniStack, and send orders through the functions ther
 
 browser: ## Drive the page in Chromium as a person would, and look it through with axe-core; needs Chromium and npm
 	@go run ./e2e/aws -axe go test -tags browser -count=1 -timeout 10m ./e2e/browser
+
+screenshots: ## Make the pictures of the page in docs/images/ anew; look at them before you commit them; needs Chromium and npm
+	@go run ./e2e/aws -axe go test -tags browser -count=1 ./e2e/browser -run Pictures -args -pictures
 
 kits: ## Hold the kits for agents in other languages to the same behaviour; needs Python, Node and npm
 	@go test -tags kits -count=1 -timeout 15m ./e2e/kits

@@ -59,8 +59,9 @@ type Job struct {
 	// hundred are kept.
 	History     []Entry      `json:"history"`
 	HistoryGaps []HistoryGap `json:"historyGaps"`
-	// Input is what was submitted; null where payloads were not asked for.
-	Input json.RawMessage `json:"input"`
+	// Input is what was submitted; null where payloads were not asked for. InputBytes is how large it is, wherever it is.
+	Input      json.RawMessage `json:"input"`
+	InputBytes int             `json:"inputBytes"`
 	// Steps are in the order of the workflow.
 	Steps []JobStep `json:"steps"`
 	// Existed is set by Submit where the job was there already, with the same content; and after a verb where it was so
@@ -90,10 +91,17 @@ type Activity struct {
 	CompletedBy *string    `json:"completedBy"`
 	StartedAt   *time.Time `json:"startedAt"`
 	FinishedAt  *time.Time `json:"finishedAt"`
+	// SentAt is when the latest attempt was last sent to its agent, or when the step began to wait. LastStartedAt is when the last
+	// attempt was claimed of which that is known; StartedAt is that of the first. NextAt is when the next is made; nil: none is to be.
+	SentAt        *time.Time `json:"sentAt"`
+	LastStartedAt *time.Time `json:"lastStartedAt"`
+	NextAt        *time.Time `json:"nextAt"`
 	// Progress is what the agent has reported last of the attempt that is claimed; nil: nothing.
 	Progress *Progress `json:"progress"`
-	// Output is what it gave; null where it gave nothing or payloads were not asked for.
-	Output json.RawMessage `json:"output"`
+	// Output is what it gave; null where it gave nothing or payloads were not asked for. OutputBytes is how large it is, wherever
+	// it is.
+	Output      json.RawMessage `json:"output"`
+	OutputBytes int             `json:"outputBytes"`
 	// Error is why the last failed attempt failed; null again when a later one succeeds.
 	Error *StepError `json:"error"`
 	// Settled says that a person has dealt with it outside the job, and settled it by hand; nil: nobody has.

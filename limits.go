@@ -34,6 +34,10 @@ const (
 	MaxPayloadBytes = 256 << 10
 	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.
 	MaxInlineBytes = 256
+	// MaxOutlineBytes is how large an input or output may be that the outline of a job has, and MaxOutline how large all of them are
+	// together, in bytes.
+	MaxOutlineBytes = 4 << 10
+	MaxOutline      = 64 << 10
 	// MaxEvaluationSteps is how many steps of jq the evaluation of an expression may take, and MaxEvaluationBytes
 	// how many bytes of values it may read and make, as internal/workflowfile/jq counts them. Neither depends
 	// on how busy a computer is.

@@ -119,6 +119,13 @@ func (c *Client) Look(ctx context.Context, id string) (makegood.Job, error) {
 	return c.get(ctx, id, url.Values{"payloads": {"false"}})
 }
 
+// Outline reads a job with its history, and with those of its input and outputs that are small: of at most
+// makegood.MaxOutlineBytes, and makegood.MaxOutline together. What it has not says how large it is. Errors: ErrNotFound,
+// *UnreachableError.
+func (c *Client) Outline(ctx context.Context, id string) (makegood.Job, error) {
+	return c.get(ctx, id, url.Values{"payloads": {"small"}})
+}
+
 func (c *Client) get(ctx context.Context, id string, query url.Values) (job makegood.Job, err error) {
 	if _, err := c.call(ctx, http.MethodGet, pathOf(id), query, nil, &job); err != nil {
 		return job, fmt.Errorf("get job %s: %w", id, err)

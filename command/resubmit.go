@@ -27,7 +27,7 @@ func newResubmit() *cobra.Command {
 With --definition the job is moved to another definition of its workflow first. What is done, skipped, waiting or under way
 must be there unchanged, and so must an undo that has begun; what has failed or has not begun may be another, be missing or be
 new. With --input it has another input from then on; steps that are done have seen the one before. --dry-run shows what
-would become become of each step. Of the filters of list, --definition is called --from here.
+would become of each step. Of the filters of list, --definition is called --from here.
 
 ` + grantedIn(makegood.Resubmit) + manyHelp,
 		Example: `  makegood resubmit order-17 --reason 'the bank is back'

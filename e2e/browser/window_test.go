@@ -15,9 +15,11 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 const (
@@ -312,10 +314,16 @@ func (w *window) fill(role, name, text string) {
 	w.press(text)
 }
 
-// press types keys, wherever the focus is.
-func (w *window) press(keys string, options ...chromedp.KeyOption) {
+// press types keys, wherever the focus is. A key that the page takes for itself writes nothing, as in a person's hands.
+func (w *window) press(keys string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
-	defer cancel()
-	w.do(chromedp.Do(ctx, chromedp.KeyEvent(keys, options...)))
+	for _, r := range keys {
+		strokes := kb.Encode(r)
+		down, up := strokes[0], strokes[len(strokes)-1]
+		if len(strokes) == 3 {
+			down.Text = strokes[1].Text
+		}
+		call(w, input.DispatchKeyEvent, *down)
+		call(w, input.DispatchKeyEvent, *up)
+	}
 }

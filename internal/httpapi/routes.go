@@ -161,7 +161,11 @@ func routes() []route {
 		{
 			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*api).get,
 			summary:    "Read a job, with its input and outputs.",
-			parameters: []parameter{{name: "payloads", says: "false leaves input and outputs out", values: []string{"true", "false"}}},
+			parameters: []parameter{{
+				name:   "payloads",
+				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out what has more than %d bytes, and what is more than %d bytes together", makegood.MaxOutlineBytes, makegood.MaxOutline),
+				values: []string{"true", "false", "small"},
+			}},
 			answers:    everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
@@ -285,8 +289,8 @@ func (a *api) get(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	payloads := values.Get("payloads")
-	if values.Has("payloads") && payloads != "true" && payloads != "false" {
-		return answer{}, bad("payloads is %.40q: want true or false", payloads)
+	if values.Has("payloads") && !slices.Contains([]string{"true", "false", "small"}, payloads) {
+		return answer{}, bad("payloads is %.40q: want true, false or small", payloads)
 	}
 	id, err := jobID(r)
 	if err != nil {
@@ -303,7 +307,11 @@ func (a *api) get(r *http.Request) (answer, error) {
 	if payloads == "false" {
 		return ok(view.Of(j, held))
 	}
-	full, err := view.WithPayloads(r.Context(), j, held, a.Backend)
+	show := view.WithPayloads
+	if payloads == "small" {
+		show = view.Outlined
+	}
+	full, err := show(r.Context(), j, held, a.Backend)
 	if err != nil {
 		return answer{}, err
 	}

@@ -289,6 +289,9 @@ type Activity struct {
 	Error       *StepError `json:"error,omitempty"`
 	StartedAt   time.Time  `json:"startedAt,omitzero"`
 	FinishedAt  time.Time  `json:"finishedAt,omitzero"`
+	// LastStartedAt is when the last attempt was claimed of which that was told, if it is not the first; StartedAt is that of the
+	// first. Nothing rests on it.
+	LastStartedAt time.Time `json:"lastStartedAt,omitzero"`
 	// Wait is what is known of its waiting, while it does. It is never changed in place.
 	Wait *Wait `json:"wait,omitempty"`
 	// Completion is the last that was given to it from outside, in this round. It is never changed in place.

@@ -92,10 +92,14 @@ func (t *turn) done(at side, output job.Payload) {
 	}
 }
 
-// noteStart keeps when an activity was first claimed.
+// noteStart keeps when an activity was first claimed, and last.
 func noteStart(a *job.Activity, at time.Time) {
-	if a.StartedAt.IsZero() {
-		a.StartedAt = makegood.Instant(at)
+	at = makegood.Instant(at)
+	switch {
+	case a.StartedAt.IsZero():
+		a.StartedAt = at
+	case !a.StartedAt.Equal(at):
+		a.LastStartedAt = at
 	}
 }
 

@@ -14,6 +14,11 @@ var style []byte
 //go:embed page.js
 var script []byte
 
+// icon stands on the tab of the browser, which would ask for one by itself, and be told that there is none.
+//
+//go:embed icon.svg
+var icon []byte
+
 // asset is a file that every page needs.
 type asset struct {
 	name, kind, version string
@@ -28,6 +33,7 @@ func readAssets() assets {
 	for _, a := range []asset{
 		{name: "page.css", kind: "text/css; charset=utf-8", body: style},
 		{name: "page.js", kind: "text/javascript; charset=utf-8", body: script},
+		{name: "icon.svg", kind: "image/svg+xml", body: icon},
 	} {
 		sum := sha256.Sum256(a.body)
 		a.version = hex.EncodeToString(sum[:6])

@@ -31,9 +31,9 @@ type frame struct {
 	// Path is that of the view, with its query: what live updates are asked for with. Regions: there are any.
 	Path    string
 	Regions bool
-	// Style and Script are the names of the assets, with their versions.
-	Style, Script string
-	Now           time.Time
+	// Style, Script and Icon are the names of the assets, with their versions.
+	Style, Script, Icon string
+	Now                 time.Time
 	// View is what the view's load returned.
 	View any
 }
@@ -43,7 +43,7 @@ func (p *Page) frame(r *http.Request, v view, data any) *frame {
 	f := &frame{
 		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav),
 		Path: r.URL.RequestURI(), Regions: len(v.regions) > 0 && r.Method == http.MethodGet,
-		Style: p.assets["page.css"].versioned(), Script: p.assets["page.js"].versioned(),
+		Style: p.assets["page.css"].versioned(), Script: p.assets["page.js"].versioned(), Icon: p.assets["icon.svg"].versioned(),
 		Now: p.Now().UTC(), View: data,
 	}
 	if named, is := data.(titled); is {

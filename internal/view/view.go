@@ -31,7 +31,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		ExpectBy: moment(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
-		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count,
+		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count, InputBytes: j.Input.Bytes,
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),
 	}
@@ -75,6 +75,26 @@ func WithPayloads(ctx context.Context, j job.Job, held map[string]job.Claim, fro
 		}
 	}
 	return v, nil
+}
+
+// Outlined returns a job, as WithPayloads does, but only those payloads that have at most makegood.MaxOutlineBytes, and no more of
+// them than makegood.MaxOutline bytes together.
+func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from Source) (makegood.Job, error) {
+	left := makegood.MaxOutline
+	small := func(p *job.Payload) {
+		if p.Bytes > min(makegood.MaxOutlineBytes, left) {
+			*p = job.Payload{Bytes: p.Bytes}
+			return
+		}
+		left -= p.Bytes
+	}
+	j = j.Clone()
+	small(&j.Input)
+	for i := range j.Steps {
+		small(&j.Steps[i].Forward.Output)
+		small(&j.Steps[i].Undo.Output)
+	}
+	return WithPayloads(ctx, j, held, from)
 }
 
 // Listed returns jobs of a list; detail: each with the job itself.
@@ -165,10 +185,21 @@ func value(ctx context.Context, job string, p job.Payload, read func(context.Con
 func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 	v := makegood.Activity{
 		State: makegood.StepState(a.State), Attempt: a.Attempt, FailureCount: a.FailureCount,
-		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt),
+		StartedAt: moment(a.StartedAt), FinishedAt: moment(a.FinishedAt), OutputBytes: a.Output.Bytes,
 	}
 	if a.State == job.NotStarted {
 		v.State = makegood.NotStarted
+	}
+	if v.LastStartedAt = moment(a.LastStartedAt); v.LastStartedAt == nil {
+		v.LastStartedAt = v.StartedAt
+	}
+	switch a.State {
+	case job.Backoff:
+		v.NextAt = moment(a.At)
+	case job.Dispatched, job.Waiting, job.Done, job.Failed:
+		if a.FinishedAt.IsZero() || !a.At.After(a.FinishedAt) { // Else it ended before the attempt that was to be made then.
+			v.SentAt = moment(a.At)
+		}
 	}
 	v.Error = failure(a.Error)
 	if a.State == job.Waiting {
@@ -186,8 +217,9 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 		if p := claim.Reported(); p.Value != "" {
 			v.Progress = &makegood.Progress{Value: json.RawMessage(p.Value), At: *moment(p.At)}
 		}
+		v.LastStartedAt = moment(claim.StartedAt)
 		if v.StartedAt == nil {
-			v.StartedAt = moment(claim.StartedAt)
+			v.StartedAt = v.LastStartedAt
 		}
 	}
 	return v

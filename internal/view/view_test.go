@@ -31,8 +31,8 @@ func TestAJobInJSON(t *testing.T) {
 	}
 	want := `{"id":"j","workflow":"order","definition":"hash","round":1,"processState":"Pending","desired":"Processed",` +
 		`"paused":false,"pausedAt":null,"heldBy":"","heldReason":"","reason":"","failureCount":0,"tenant":"","labels":null,"lockedBy":null,"completeBy":"2026-01-02T03:05:05Z","startAt":null,` +
-		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"expectBy":null,"warned":false,"nextRoundAt":null,"requestedBy":null,"historyCount":0,"history":[],"historyGaps":[],"input":null,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
-		`"failureCount":0,"lockedBy":null,"completeBy":null,"completedBy":null,"startedAt":null,"finishedAt":null,"progress":null,"output":null,"error":null,"settled":null,"undo":null}]}`
+		`"createdAt":"2026-01-02T03:04:05Z","finishedAt":null,"deadline":null,"expectBy":null,"warned":false,"nextRoundAt":null,"requestedBy":null,"historyCount":0,"history":[],"historyGaps":[],"input":null,"inputBytes":0,"steps":[{"name":"a","state":"notStarted","attempt":0,` +
+		`"failureCount":0,"lockedBy":null,"completeBy":null,"completedBy":null,"startedAt":null,"finishedAt":null,"sentAt":null,"lastStartedAt":null,"nextAt":null,"progress":null,"output":null,"outputBytes":0,"error":null,"settled":null,"undo":null}]}`
 	if string(text) != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
@@ -130,6 +130,34 @@ func TestPayloadsAreReadWhereTheyAre(t *testing.T) {
 	from.payload = func(string, string) ([]byte, error) { return nil, broken }
 	if _, err := view.WithPayloads(t.Context(), j, nil, from); !errors.Is(err, broken) {
 		t.Errorf("got %v, want %v", err, broken)
+	}
+}
+
+// An outline has the small payloads, reads no other, and says of all how large they are.
+func TestAnOutlineReadsWhatIsSmall(t *testing.T) {
+	large := job.Payload{Ref: "large", Bytes: makegood.MaxOutlineBytes + 1}
+	j := job.Job{ID: "j", Input: job.Payload{Ref: "input", Bytes: 7}, Steps: []job.StepState{{Name: "a", Forward: job.Activity{State: job.Done, Output: large}}}}
+	for range makegood.MaxOutline/makegood.MaxOutlineBytes + 3 {
+		full := job.Payload{Ref: "full", Bytes: makegood.MaxOutlineBytes}
+		j.Steps = append(j.Steps, job.StepState{Name: "b", Forward: job.Activity{State: job.Done, Output: full}})
+	}
+	read := 0
+	from := source{payload: func(_, key string) ([]byte, error) {
+		if key == "large" {
+			t.Error("a large payload was read")
+		}
+		read++
+		return fmt.Appendf(nil, "%q", key), nil
+	}}
+	v, err := view.Outlined(t.Context(), j, nil, from)
+	if err != nil || string(v.Input) != `"input"` || v.InputBytes != 7 || v.Steps[0].Output != nil || v.Steps[0].OutputBytes != large.Bytes {
+		t.Errorf("got the input %s of %d bytes, an output %s of %d bytes, %v", v.Input, v.InputBytes, v.Steps[0].Output, v.Steps[0].OutputBytes, err)
+	}
+	if want := makegood.MaxOutline / makegood.MaxOutlineBytes; read != want {
+		t.Errorf("%d payloads were read, want %d: the input, and what fits beside it", read, want)
+	}
+	if j.Input.Ref == "" || j.Steps[0].Forward.Output.Ref == "" {
+		t.Error("the job that was given has lost a payload")
 	}
 }
 

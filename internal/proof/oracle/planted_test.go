@@ -58,7 +58,7 @@ func bugs() []planted.Bug {
 		{"an undo does not wait for those that follow", directions, "behind = behind && over[f]", "behind = behind || over[f]"},
 		{"startBy doubles beyond 72 hours", deadlines, "resent, makegood.Duration(makegood.MaxStartBy))", "resent, 2*makegood.Duration(makegood.MaxStartBy))"},
 		{"startBy does not double", deadlines, "return doubled(startBy, resent, ", "return doubled(startBy, 0, "},
-		{"the start of the last attempt is taken for the first", attempts, "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
+		{"the start of the last attempt is taken for the first", attempts, "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"the end of a job stands while it is undone", requests, "\tt.job.FinishedAt = time.Time{}\n\tif !t.forwards() {", "\tif !t.forwards() {"},
 		{"a step that goes on is said to have finished", requests, "a.State, a.FinishedAt = job.NotStarted, time.Time{}", "a.State = job.NotStarted"},
 		{"one announcement of several is taken off", "machine/telling.go", "if a.Seq > e.Seq {", "if a.Seq != e.Seq {"},

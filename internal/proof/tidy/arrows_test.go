@@ -135,6 +135,8 @@ var arrows = []arrow{
 	{"internal/view", []string{".", "internal/job", "internal/store", "internal/holds", "internal/workflowfile", "client"}, nil},
 	// Steps as pictures: it knows the words, and neither files nor engines.
 	{"internal/graph", []string{"."}, nil},
+	// When what was done of a job, of what anybody can read of it.
+	{"internal/timeline", []string{"."}, nil},
 	// What jobs can be found by: a table, for the API and the command.
 	{"internal/filter", []string{"."}, nil},
 	// What is said of steps that wait, checked once for the API and for whoever is in the process.
@@ -149,7 +151,7 @@ var arrows = []arrow{
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
 	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "client", "internal/filter", "internal/origin", "internal/repair", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/origin", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},

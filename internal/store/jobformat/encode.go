@@ -280,6 +280,7 @@ func (w *writer) details(a *job.Activity, rest, kept string, epoch int64) {
 	w.time(actRepeatSince, a.RepeatSince, epoch)
 	w.int(actRepeatTries, a.RepeatTries)
 	w.settled(a, created)
+	w.time(actLastStartedAt, a.LastStartedAt, epoch)
 	w.kept(kept)
 }
 

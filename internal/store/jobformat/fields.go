@@ -82,6 +82,7 @@ const (
 	actRepeatSince    = 21
 	actRepeatTries    = 22
 	actSettled        = 25
+	actLastStartedAt  = 26
 	// Fields of an activity from here on stay with the job when its details move to an item of their own.
 	actHot        = 64
 	actWait       = 64

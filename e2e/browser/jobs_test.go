@@ -1,0 +1,78 @@
+//go:build browser
+
+package browser_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+)
+
+// stage brings jobs about in each state that a list can show: done, under way, undone, in Error.
+func stage(t *testing.T, w *world) {
+	t.Helper()
+	for i := range 5 {
+		w.submit("order", fmt.Sprintf("o-%d", 100+i), `{"total": 12}`)
+	}
+	for i := range 5 {
+		w.reaches(fmt.Sprintf("o-%d", 100+i), makegood.Processed)
+	}
+	w.crew.fail("courier.ship", agent.Final(errors.New("no courier serves 99999")))
+	w.submit("order", "o-200", `{}`)
+	w.reaches("o-200", makegood.Undone)
+	w.crew.fail("payments.refund", agent.Final(errors.New("409 past the day of refunds")))
+	w.submit("order", "o-300", `{}`)
+	w.submit("order", "o-301", `{}`)
+	w.reaches("o-300", makegood.Error)
+	w.reaches("o-301", makegood.Error)
+	t.Cleanup(w.crew.hold("payments.charge"))
+	w.submit("order", "o-400", `{}`)
+	w.submit("approving", "a-500", `{}`)
+	w.reaches("o-400", makegood.Processing)
+}
+
+// The list can be read by everybody, says first what waits for a person, and is walked by keys: to the job, back, to the
+// field of the search and to what it finds.
+func TestTheListOfJobs(t *testing.T) {
+	clerk, _ := asked(t)
+	w := newWorld(t, "--reply", "clerk="+clerk)
+	stage(t, w)
+	list := newWindow(t, w.url)
+	list.open("/")
+	list.sees("2 jobs wait for a person", "o-400", "o-301", "o-200", "o-104", "a-500")
+	list.readable()
+	list.press("j")
+	first := value[string](list, "document.activeElement.textContent")
+	list.press("j")
+	second := value[string](list, "document.activeElement.textContent")
+	if first != "o-400" || second == first {
+		t.Errorf("the keys lead to %q and to %q, want the first two jobs", first, second)
+	}
+	list.press("/reason:409\r")
+	list.sees("o-300", "o-301")
+	list.lacks("o-400", "o-104")
+	list.holds(`location.search.includes("409")`)
+}
+
+// Whoever lets no script run sees the same, and finds by form and link.
+func TestTheListOfJobsWithoutScript(t *testing.T) {
+	w := newWorld(t)
+	w.submit("order", "o-1", `{}`)
+	w.submit("order", "o-2", `{}`)
+	w.reaches("o-1", makegood.Processed)
+	w.reaches("o-2", makegood.Processed)
+	list := newWindow(t, w.url)
+	list.withoutScript()
+	list.open("/")
+	list.sees("Nothing waits for a person", "o-1", "o-2")
+	list.click("link", "Error")
+	list.lacks("o-1")
+	list.click("link", "Processed")
+	list.sees("o-1")
+	list.fill("searchbox", "Search", "o-2")
+	list.click("button", "Search")
+	list.sees("o-2")
+}
