@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -86,7 +87,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
-	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST of JSON, of every job that comes into Error, once a day while it stays there, and of an agent that claims nothing")
+	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims nothing")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	addSample(cmd, &o.sampleOptions)
 	completeFolder(cmd, "data")
@@ -120,7 +121,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	links := o.publicURL
 	engine, err := embedded.Open(cmd.Context(), embedded.Config{
 		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{requests}, agents...), Outside: outside, Logger: logger,
-		Notifier: newDevNotifier(logger, o.alert), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
+		Notifier: newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) }), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
 		Link:  func(token string) string { return links + httpapi.LinkPath(token) },
 		Asker: newDevListener(replies), Asked: slices.Sorted(maps.Keys(replies)),
 	})
@@ -164,15 +165,26 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	return nil
 }
 
+// where says what the page and alerts call this process, whose page is under an URL.
+func (o devOptions) where(url string) notify.Where {
+	where := notify.Where{Name: "on this machine, nothing is kept", Page: url}
+	if o.data != "" {
+		where.Name = "on this machine, folder " + filepath.Base(o.data)
+	}
+	if o.addr != defaultAddr {
+		where.Flags = "--addr " + strings.TrimPrefix(url, "http://")
+	}
+	return where
+}
+
 // newPage returns the page, with the API beside it.
 func newPage(api http.Handler, o devOptions, host string, logger *slog.Logger) (*page.Page, error) {
 	within, err := page.Within(api)
 	if err != nil {
 		return nil, err
 	}
-	where, repairs := "on this machine, nothing is kept", repair.New(within, logger)
+	where, repairs := o.where("").Name, repair.New(within, logger)
 	if o.data != "" {
-		where = "on this machine, folder " + filepath.Base(o.data)
 		if repairs, err = repair.Open(within, filepath.Join(o.data, repair.Folder), logger); err != nil {
 			return nil, err
 		}

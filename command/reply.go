@@ -9,6 +9,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 	"github.com/makegood-dev/makegood/internal/quiet"
@@ -46,11 +47,11 @@ func newDevListener(replies map[string]string) replynotify.Replies {
 	return replynotify.Replies{Queues: replies, Send: send}
 }
 
-// newDevNotifier tells the log, and the alert's URL, if there is one, of what an operator must know.
-func newDevNotifier(logger *slog.Logger, alert string) notify.Notifier {
-	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(logger)}}
+// newDevNotifier tells the log, and the alert's URL, if there is one, of what an operator must know: once for many jobs.
+func newDevNotifier(logger *slog.Logger, alert string, where func() notify.Where) notify.Notifier {
+	to := []notify.Alerter{notify.AlertLog{Logger: quiet.Loud(logger)}}
 	if alert != "" {
-		all = append(all, webhook.Webhook{URL: alert})
+		to = append(to, webhook.Webhook{URL: alert})
 	}
-	return notify.All(all...)
+	return notify.All(groupnotify.New(groupnotify.Config{To: to, Places: groupnotify.NewPlaces(), Where: where}))
 }

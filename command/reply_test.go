@@ -72,7 +72,7 @@ func TestAnAlertGoesToItsURL(t *testing.T) {
 		got = append(got, string(body))
 	}))
 	defer oncall.Close()
-	n := newDevNotifier(slog.New(slog.DiscardHandler), oncall.URL)
+	n := newDevNotifier(slog.New(slog.DiscardHandler), oncall.URL, func() notify.Where { return notify.Where{Page: "http://127.0.0.1:4777"} })
 	for _, state := range []makegood.ProcessState{makegood.Processed, makegood.Error} {
 		notice := notify.Notice{Job: "o-1", Workflow: "order", Announcement: job.Announcement{Seq: 1, ProcessState: state}}
 		if err := n.Announce(t.Context(), notice); err != nil {
@@ -82,7 +82,7 @@ func TestAnAlertGoesToItsURL(t *testing.T) {
 	if err := n.AgentSilent(t.Context(), "payments"); err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || !strings.Contains(got[0], `"Error"`) || !strings.Contains(got[1], `"payments"`) {
+	if len(got) != 2 || !strings.Contains(got[0], `Page: http://127.0.0.1:4777/jobs/o-1\n`) || !strings.Contains(got[1], `agent payments`) {
 		t.Errorf("got %v, want the Error and the silent agent", got)
 	}
 	if err := checkAlert("hooks.example"); err == nil {

@@ -82,3 +82,33 @@ func TestTheRunbookHasWhatItNames(t *testing.T) {
 		}
 	}
 }
+
+// description is what an alarm says in the message that wakes somebody: what, what to type, and the section of the runbook.
+var description = regexp.MustCompile(`^(.+\.) Type: ((?:aws|makegood|make) .+) - Runbook: https://github\.com/makegood-dev/makegood/blob/main/docs/operate\.md#([a-z]+)$`)
+
+// maxDescription is how long CloudWatch lets one be.
+const maxDescription = 1024
+
+// Who is woken has in the message itself what to type first, as the runbook has it, and a link to the alarm's section.
+func TestEachAlarmSaysWhatToTypeAndLinksToItsSection(t *testing.T) {
+	whole, page := load(t, readFile(t, templateFile)), readFile(t, runbook)
+	for _, alarm := range whole.of(alarmKind) {
+		says := text(whole.property(alarm, "AlarmDescription"))
+		parts := description.FindStringSubmatch(says)
+		if parts == nil || len(says) > maxDescription {
+			t.Errorf("%s says %q: want WHAT. Type: COMMAND - Runbook: LINK, of at most %d bytes", alarm, says, maxDescription)
+			continue
+		}
+		section := whole.section(alarm)
+		if want := strings.ToLower(section); parts[3] != want {
+			t.Errorf("%s links to #%s, want #%s", alarm, parts[3], want)
+		}
+		command := strings.ReplaceAll(parts[2], "${AWS::StackName}", "STACK")
+		if of, is := strings.CutPrefix(section, "AGENT"); is {
+			command = strings.ReplaceAll(command, strings.TrimSuffix(alarm, of), "AGENT")
+		}
+		if !strings.Contains(page, command) {
+			t.Errorf("%s: the runbook does not say %s", alarm, command)
+		}
+	}
+}

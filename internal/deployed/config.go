@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
 
@@ -35,6 +36,10 @@ const (
 	VarAlertTopic = "MAKEGOOD_ALERT_TOPIC"
 	VarWebhook    = "MAKEGOOD_WEBHOOK_PARAMETER"
 	VarBus        = "MAKEGOOD_BUS"
+	// VarPage is the URL of the page of this stack, where there is one, VarRunbook that of a runbook of one's own: what the
+	// links of alerts begin with. Both optional.
+	VarPage    = "MAKEGOOD_PAGE_URL"
+	VarRunbook = "MAKEGOOD_RUNBOOK_URL"
 	// VarAgent is the agent that an agent function runs. VarHTTPAllow lists private hosts, addresses
 	// and blocks that the http agent may call.
 	VarAgent     = "MAKEGOOD_AGENT"
@@ -138,6 +143,8 @@ type schedulerConfig struct {
 	replies             map[string]string
 	topic, webhook, bus string
 	links               string
+	// page and runbook are what the links of alerts begin with.
+	page, runbook string
 }
 
 func readScheduler(getenv func(string) string) (schedulerConfig, error) {
@@ -146,6 +153,12 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 		parts: e.parts(), replies: e.pairs(VarReplies),
 		topic: getenv(VarAlertTopic), webhook: getenv(VarWebhook), bus: getenv(VarBus),
 		links: getenv(VarLinks),
+		page:  strings.TrimSuffix(getenv(VarPage), "/"), runbook: getenv(VarRunbook),
+	}
+	for name, address := range map[string]string{VarPage: c.page, VarRunbook: c.runbook} {
+		if address != "" && !webhook.IsAddress(address) {
+			e.refuse(name, "%.200q is not a URL of http or https", address)
+		}
 	}
 	e.needs(c.place, EventsQueue, QuarantineQueue)
 	for _, queue := range c.replies {
@@ -156,6 +169,11 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 		e.refuse(VarWebhook, "is an address, want the ARN of the SSM parameter that holds it")
 	}
 	return c, e.err()
+}
+
+// where says what alerts say of this stack.
+func (c schedulerConfig) where() notify.Where {
+	return notify.Where{Name: "stack " + c.stack, Flags: "--stack " + c.stack, Page: c.page, Runbook: c.runbook}
 }
 
 // link makes the links of those who are asked; nil: there are none.

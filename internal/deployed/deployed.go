@@ -39,6 +39,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
+	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -177,16 +178,20 @@ func (s *stack) listener(c schedulerConfig) notify.Notifier {
 	return notify.All(all...)
 }
 
-// notifier tells an operator: the log, and what else is configured.
+// notifier tells an operator: the log, and what else is configured, all instances of the stack together.
 func (s *stack) notifier(c schedulerConfig) notify.Notifier {
-	all := []notify.Notifier{notify.Log{Logger: quiet.Loud(s.log)}}
+	log := notify.Log{Logger: quiet.Loud(s.log)}
+	var to []notify.Alerter
 	if c.topic != "" {
-		all = append(all, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
+		to = append(to, snsnotify.Topic{Client: sns.NewFromConfig(s.aws), ARN: c.topic})
 	}
 	if c.webhook != "" {
-		all = append(all, &keptWebhook{ssm: ssm.NewFromConfig(s.aws), parameter: c.webhook, now: time.Now})
+		to = append(to, &keptWebhook{ssm: ssm.NewFromConfig(s.aws), parameter: c.webhook, now: time.Now})
 	}
-	return notify.All(all...)
+	if len(to) == 0 {
+		return notify.All(log)
+	}
+	return notify.All(notify.Logged(log, groupnotify.New(groupnotify.Config{To: to, Places: s.store, Where: c.where})))
 }
 
 func (s *stack) sendOne(ctx context.Context, name, body, group string) error {

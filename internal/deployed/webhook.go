@@ -40,27 +40,15 @@ type keptWebhook struct {
 	until time.Time
 }
 
-var _ notify.Notifier = (*keptWebhook)(nil)
+var _ notify.Alerter = (*keptWebhook)(nil)
 
-// Announce posts an Error, and asks for no address to tell of anything else.
-func (k *keptWebhook) Announce(ctx context.Context, n notify.Notice) error {
-	if !n.ForOperator() {
-		return nil
-	}
+// Alert posts an alert, and asks for the address first, if it is not known.
+func (k *keptWebhook) Alert(ctx context.Context, a notify.Alert) error {
 	hook, err := k.current(ctx)
 	if err != nil {
 		return err
 	}
-	return hook.Announce(ctx, n)
-}
-
-// AgentSilent posts that an agent claims nothing.
-func (k *keptWebhook) AgentSilent(ctx context.Context, agent string) error {
-	hook, err := k.current(ctx)
-	if err != nil {
-		return err
-	}
-	return hook.AgentSilent(ctx, agent)
+	return hook.Alert(ctx, a)
 }
 
 // current returns the webhook at the address that SSM has, or had a short time ago.

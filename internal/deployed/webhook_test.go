@@ -13,8 +13,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/ssm/types"
 
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
@@ -48,22 +46,16 @@ func TestTheWebhooksAddressIsReadWhenThereIsAnAlert(t *testing.T) {
 	}
 	kept, now := &parameters{value: hooks[0]}, time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	k := &keptWebhook{ssm: kept, parameter: "arn:webhook", now: func() time.Time { return now }}
-	told := func(state makegood.ProcessState) {
+	alert := func() {
 		t.Helper()
-		if err := k.Announce(t.Context(), notify.Notice{Job: "j", Workflow: "w", Announcement: job.Announcement{Seq: 1, ProcessState: state}}); err != nil {
+		if err := k.Alert(t.Context(), notify.Alert{Cause: notify.Cause{Kind: notify.AlertStopped, Workflow: "w"}, Count: 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	told(makegood.Processed)
-	if kept.asked != 0 {
-		t.Errorf("SSM was asked %d times, want not to tell of what is no alert", kept.asked)
-	}
-	told(makegood.Error)
-	told(makegood.Error)
+	alert()
+	alert()
 	kept.value, now = hooks[1], now.Add(addressKept)
-	if err := k.AgentSilent(t.Context(), "a"); err != nil {
-		t.Fatal(err)
-	}
+	alert()
 	if kept.asked != 2 || posted != [2]int{2, 1} {
 		t.Errorf("SSM was asked %d times, posted were %v; want 2, and [2 1]", kept.asked, posted)
 	}
@@ -76,7 +68,7 @@ func TestAWebhookWithoutAnAddressIsAnErrorThatShowsNoValue(t *testing.T) {
 		"no answer":  {err: errors.New("no access")},
 	} {
 		k := &keptWebhook{ssm: kept, parameter: "arn:webhook", now: time.Now}
-		err := k.AgentSilent(t.Context(), "a")
+		err := k.Alert(t.Context(), notify.Alert{})
 		if err == nil || strings.Contains(err.Error(), "xoxb") || !strings.Contains(err.Error(), "arn:webhook") {
 			t.Errorf("%s: got %v, want an error with the parameter's name and not its value", name, err)
 		}

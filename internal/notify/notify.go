@@ -33,6 +33,10 @@ type Notice struct {
 	Workflow string
 	// ReplyTo is the registered name of who listens to the job; empty: only operators, of an Error.
 	ReplyTo string
+	// Step and ErrorKind say at which step a job stands that an operator hears of, and with which kind of error it stopped
+	// there, if it stands as it did when that was announced; Since is since when it has stopped. Empty: not known.
+	Step, ErrorKind string
+	Since           time.Time
 	job.Announcement
 }
 

@@ -8,8 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // tellWithin is how long telling of one job may take: less than a minute, after which it is tried again anyway, and
@@ -86,8 +88,11 @@ func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, t
 		}
 		if to != nil {
 			notice := notify.Notice{Job: w.job, Workflow: w.moved.job.Workflow, ReplyTo: w.moved.job.ReplyTo, Announcement: a}
+			if a.Operator {
+				notice.Step, notice.ErrorKind, notice.Since = standsAt(w.moved.job, a)
+			}
 			err := s.patiently(ctx, func() error { return to.Announce(ctx, notice) })
-			if errors.Is(err, notify.ErrElsewhere) {
+			if errors.Is(err, notify.ErrElsewhere) || errors.Is(err, notify.ErrGathered) {
 				return told, 0
 			}
 			if err != nil {
@@ -98,6 +103,22 @@ func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, t
 		told = a.Seq
 	}
 	return told, 0
+}
+
+// standsAt says where a job stands that an operator hears of, if it stands as it did when that was announced, and since when it
+// has stopped.
+func standsAt(j job.Job, a job.Announcement) (step, kind string, since time.Time) {
+	if stopped := a.ProcessState == makegood.Error && a.ExpectBy.IsZero(); stopped != (j.ProcessState == makegood.Error) {
+		return "", "", since
+	}
+	listed := store.ListedOf(j)
+	if len(listed.Stands) > 0 {
+		step = listed.Stands[0].Step
+	}
+	if a.ExpectBy.IsZero() {
+		kind, since = listed.Kind, listed.StoppedAt
+	}
+	return step, kind, since
 }
 
 // alert tells an operator that nobody claims an agent's tasks: once for many jobs, and never at the

@@ -26,6 +26,7 @@ func TestWhatIsNotedOfATellingIsWhatBecameOfIt(t *testing.T) {
 		{nil, errBroken, 1, 3},
 		{errBroken, errBroken, 1, 2},
 		{notify.ErrElsewhere, nil, 1, 2},
+		{notify.ErrGathered, nil, 1, 2},
 		{errBroken, notify.ErrElsewhere, 0, 1},
 		{notify.ErrElsewhere, notify.ErrElsewhere, 0, 1},
 	} {
@@ -42,6 +43,26 @@ func TestWhatIsNotedOfATellingIsWhatBecameOfIt(t *testing.T) {
 				t.Errorf("got %d events applied, %d duplicate, want %d, 0", applied, duplicate, c.applied)
 			}
 		})
+	}
+}
+
+// By where it stands an operator hears of a job together with others: of one that has stopped, and of one that will be late.
+func TestAnOperatorHearsWhereAJobStands(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: one\nonFailure: stop\nexpect: 1m\nsteps: [{name: first, agent: a, timeout: 1h}]"), "j")
+	born, claim := w.now, w.claim("j", "first")
+	w.now = w.now.Add(50 * time.Second)
+	w.handle(w.deadline("j"))
+	w.handle(w.failed("j", "first", claim, job.StepError{Message: "no", Kind: "declined"}))
+	if len(w.told.notices) != 2 {
+		t.Fatalf("told of %+v, want that it is late, and that it has stopped", w.told.notices)
+	}
+	late, stopped := w.told.notices[0], w.told.notices[1]
+	if !late.Late() || !late.ExpectBy.Equal(born.Add(time.Minute)) || late.Step != "first" || late.ErrorKind != "" || !late.Since.IsZero() {
+		t.Errorf("late: got %+v, want step first and a minute after its birth", late)
+	}
+	if stopped.Late() || stopped.Step != "first" || stopped.ErrorKind != "declined" || !stopped.Since.Equal(w.now) {
+		t.Errorf("stopped: got %+v, want step first, declined, now", stopped)
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
 )
@@ -48,14 +47,14 @@ func TestAnAlertArrives(t *testing.T) {
 		t.Fatal(err)
 	}
 	alerts := snsnotify.Topic{Client: client, ARN: *topic.TopicArn}
-	if err := alerts.Announce(t.Context(), notice("order-1", makegood.Error)); err != nil {
-		t.Fatalf("announce: got %v, want success", err)
+	if err := alerts.Alert(t.Context(), alert()); err != nil {
+		t.Fatalf("alert: got %v, want success", err)
 	}
 	got, err := mq.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: q.QueueUrl, WaitTimeSeconds: 10})
-	if err != nil || len(got.Messages) != 1 || !strings.Contains(*got.Messages[0].Body, "job order-1 is in Error") {
+	if err != nil || len(got.Messages) != 1 || !strings.Contains(*got.Messages[0].Body, "a job of order stopped at charge") {
 		t.Errorf("got %+v, %v, want one message with the subject", got, err)
 	}
-	if err := (snsnotify.Topic{Client: client, ARN: *topic.TopicArn + "-gone"}).AgentSilent(t.Context(), "payments"); err == nil {
+	if err := (snsnotify.Topic{Client: client, ARN: *topic.TopicArn + "-gone"}).Alert(t.Context(), alert()); err == nil {
 		t.Error("publish to a topic that is not there: got success, want an error")
 	}
 }

@@ -1,5 +1,5 @@
-// Package snsnotify alerts operators through an Amazon SNS topic: of a job that came into Error, and
-// of an agent that claims nothing. It tells of nothing else.
+// Package snsnotify delivers alerts through an Amazon SNS topic: a subject and a text for people, and attributes by which a
+// subscription can filter.
 package snsnotify
 
 import (
@@ -8,13 +8,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
-
-// maxSubject is how long the subject of a message may be.
-const maxSubject = 99
 
 // Topic is an alert topic. Both fields must be set.
 type Topic struct {
@@ -22,36 +19,21 @@ type Topic struct {
 	ARN    string
 }
 
-var _ notify.Notifier = Topic{}
+var _ notify.Alerter = Topic{}
 
-// Announce publishes an Error, as a message of type Announcement under a subject that people can read.
-func (t Topic) Announce(ctx context.Context, n notify.Notice) error {
-	if !n.ForOperator() {
-		return nil
+// Alert publishes an alert. Its attributes are kind, and workflow or agent.
+func (t Topic) Alert(ctx context.Context, a notify.Alert) error {
+	subject := a.Subject()
+	attributes := map[string]types.MessageAttributeValue{}
+	for name, value := range map[string]string{"kind": string(a.Kind), "workflow": a.Workflow, "agent": a.Agent} {
+		if value != "" {
+			attributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
+		}
 	}
-	body, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)
-	if err != nil {
-		return err
-	}
-	return t.publish(ctx, fmt.Sprintf("Makegood: job %s is in Error", n.Job), body)
-}
-
-// AgentSilent publishes a message of type AgentSilent.
-func (t Topic) AgentSilent(ctx context.Context, agent string) error {
-	body, err := wire.EncodeAgentSilent(agent)
-	if err != nil {
-		return err
-	}
-	return t.publish(ctx, fmt.Sprintf("Makegood: nobody claims the tasks of agent %s", agent), body)
-}
-
-func (t Topic) publish(ctx context.Context, subject, body string) error {
-	// Names and ids are ASCII, so the cut is at a character's edge.
-	subject = subject[:min(len(subject), maxSubject)]
 	if _, err := t.Client.Publish(ctx, &sns.PublishInput{
-		TopicArn: &t.ARN, Subject: aws.String(subject), Message: aws.String(body),
+		TopicArn: &t.ARN, Subject: aws.String(subject), Message: aws.String(a.Text()), MessageAttributes: attributes,
 	}); err != nil {
-		return fmt.Errorf("publish %q to %s: %w", subject, t.ARN, err)
+		return fmt.Errorf("publish an alert to %s: %w", t.ARN, err)
 	}
 	return nil
 }

@@ -2,20 +2,18 @@ package snsnotify_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/snsnotify"
 )
@@ -27,13 +25,15 @@ func newClient(endpoint string) *sns.Client {
 	})
 }
 
-func notice(id string, state makegood.ProcessState) notify.Notice {
-	return notify.Notice{Job: id, Workflow: "order", Announcement: job.Announcement{
-		Seq: 2, ProcessState: state, Reason: "no stock", At: time.Unix(0, 0).UTC(),
-	}}
+func alert() notify.Alert {
+	return notify.Alert{
+		Cause: notify.Cause{Kind: notify.AlertStopped, Workflow: "order", Step: "charge", ErrorKind: "declinéd"}, Count: 1,
+		Jobs: []notify.AlertedJob{{ID: strings.Repeat("j", makegood.MaxJobIDBytes), Reason: "no stock"}},
+	}
 }
 
-func TestOnlyAlertsArePublished(t *testing.T) {
+// A subject of SNS is short, and ASCII; what a step's error is called may be neither.
+func TestAnAlertHasASubjectATextAndAttributes(t *testing.T) {
 	var got []url.Values
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := r.ParseForm(); err != nil {
@@ -44,26 +44,24 @@ func TestOnlyAlertsArePublished(t *testing.T) {
 	}))
 	defer server.Close()
 	topic := snsnotify.Topic{Client: newClient(server.URL), ARN: "arn:aws:sns:eu-central-1:1:alerts"}
-	for _, state := range makegood.ProcessStates() {
-		if err := topic.Announce(t.Context(), notice(strings.Repeat("j", makegood.MaxJobIDBytes), state)); err != nil {
-			t.Errorf("%s: got %v, want success", state, err)
-		}
+	if err := topic.Alert(t.Context(), alert()); err != nil {
+		t.Fatal(err)
 	}
-	if err := topic.AgentSilent(t.Context(), "payments"); err != nil {
-		t.Errorf("agent: got %v, want success", err)
+	if len(got) != 1 {
+		t.Fatalf("got %d requests, want 1", len(got))
 	}
-	if len(got) != 2 {
-		t.Fatalf("got %d requests, want 2: an Error and an agent", len(got))
+	if subject := got[0].Get("Subject"); subject != "Makegood: a job of order stopped at charge (declin?d)" {
+		t.Errorf("got subject %q", subject)
 	}
-	if subject := got[0].Get("Subject"); len(subject) > 99 || !strings.HasPrefix(subject, "Makegood: job jjj") {
-		t.Errorf("got subject %q of %d bytes, want at most 99 that name the job", subject, len(subject))
+	if text := got[0].Get("Message"); !strings.Contains(text, "\nWhy: no stock\n") || !strings.Contains(text, "\nRunbook: https://") {
+		t.Errorf("got message %s, want the reason and the runbook", text)
 	}
-	if body := got[0].Get("Message"); !strings.Contains(body, `"type":"Announcement"`) || !strings.Contains(body, `"reason":"no stock"`) {
-		t.Errorf("got message %s, want the announcement", body)
+	attributes := map[string]string{}
+	for i := 1; i <= 2; i++ {
+		attributes[got[0].Get(fmt.Sprintf("MessageAttributes.entry.%d.Name", i))] = got[0].Get(fmt.Sprintf("MessageAttributes.entry.%d.Value.StringValue", i))
 	}
-	want := []string{"arn:aws:sns:eu-central-1:1:alerts", "Makegood: nobody claims the tasks of agent payments", `{"v":1,"type":"AgentSilent","agent":"payments"}`}
-	if got := []string{got[1].Get("TopicArn"), got[1].Get("Subject"), got[1].Get("Message")}; !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+	if want := map[string]string{"kind": "stopped", "workflow": "order"}; !maps.Equal(attributes, want) {
+		t.Errorf("got attributes %v, want %v", attributes, want)
 	}
 }
 
@@ -74,7 +72,7 @@ func TestARefusalOfTheTopicIsAnError(t *testing.T) {
 	}))
 	defer server.Close()
 	topic := snsnotify.Topic{Client: newClient(server.URL), ARN: "arn:alerts"}
-	if err := topic.Announce(t.Context(), notice("a", makegood.Error)); err == nil || !strings.Contains(err.Error(), "AuthorizationError") {
+	if err := topic.Alert(t.Context(), alert()); err == nil || !strings.Contains(err.Error(), "AuthorizationError") {
 		t.Errorf("got %v, want an error that names the code", err)
 	}
 }

@@ -1,45 +1,63 @@
-// Package webhook alerts operators by an HTTP request: of a job that came into Error, and of an agent
-// that claims nothing. It tells of nothing else, and repeats nothing: the core does.
+// Package webhook delivers alerts by an HTTP request, in the form that Slack's incoming webhooks take, and what is compatible
+// with them. It repeats nothing: the core does.
 package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/makegood-dev/makegood/internal/notify"
-	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // Webhook posts alerts as JSON. URL must be set; it may hold a secret, so at most its scheme and host are
 // ever shown.
 type Webhook struct{ URL string }
 
-var _ notify.Notifier = Webhook{}
+var _ notify.Alerter = Webhook{}
 
-// Announce posts an Error, as a message of type Announcement. An answer other than 2xx is an error.
-func (w Webhook) Announce(ctx context.Context, n notify.Notice) error {
-	if !n.ForOperator() {
-		return nil
-	}
-	body, err := wire.EncodeAnnouncement(n.Job, n.Workflow, n.Announcement)
-	if err != nil {
-		return err
-	}
-	return w.post(ctx, body)
+// message is what is posted: a text for people, and the same for programs, which chat services leave alone.
+type message struct {
+	Text  string `json:"text"`
+	Alert alert  `json:"alert"`
 }
 
-// AgentSilent posts a message of type AgentSilent.
-func (w Webhook) AgentSilent(ctx context.Context, agent string) error {
-	body, err := wire.EncodeAgentSilent(agent)
-	if err != nil {
-		return err
-	}
-	return w.post(ctx, body)
+type alert struct {
+	Kind      notify.AlertKind `json:"kind"`
+	Workflow  string           `json:"workflow,omitempty"`
+	Step      string           `json:"step,omitempty"`
+	ErrorKind string           `json:"reasonKind,omitempty"`
+	Agent     string           `json:"agent,omitempty"`
+	Count     int              `json:"count,omitempty"`
+	Jobs      []string         `json:"jobs,omitempty"`
+	Since     time.Time        `json:"since,omitzero"`
+	Page      string           `json:"page,omitempty"`
+	Runbook   string           `json:"runbook"`
 }
 
-func (w Webhook) post(ctx context.Context, body string) error {
-	if err := Post(ctx, w.URL, body); err != nil {
+// Alert posts an alert. An answer other than 2xx is an error.
+func (w Webhook) Alert(ctx context.Context, a notify.Alert) error {
+	m := message{Text: escaped(a.Text()), Alert: alert{
+		Kind: a.Kind, Workflow: a.Workflow, Step: a.Step, ErrorKind: a.ErrorKind, Agent: a.Agent,
+		Count: a.Count, Since: a.Since, Page: a.Link(), Runbook: a.RunbookLink(),
+	}}
+	for _, j := range a.Jobs {
+		m.Alert.Jobs = append(m.Alert.Jobs, j.ID)
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	if err := Post(ctx, w.URL, string(body)); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
 	return nil
+}
+
+// escaped is a text in which a chat service finds no mention and no link of whoever wrote a reason: <!channel> calls
+// everybody.
+func escaped(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

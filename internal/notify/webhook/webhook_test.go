@@ -2,27 +2,29 @@ package webhook_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
 
-func notice(state makegood.ProcessState) notify.Notice {
-	return notify.Notice{Job: "order-1", Workflow: "order", Announcement: job.Announcement{
-		Seq: 2, ProcessState: state, Reason: "no stock", At: time.Unix(0, 0).UTC(),
-	}}
+func alert() notify.Alert {
+	return notify.Alert{
+		Cause: notify.Cause{Kind: notify.AlertStopped, Workflow: "order", Step: "charge", ErrorKind: "declined"}, Count: 2,
+		Jobs: []notify.AlertedJob{{ID: "o-1", Reason: "no <!channel> & no stock"}, {ID: "o-2"}}, Since: time.Unix(0, 0).UTC(),
+		Where: notify.Where{Name: "stack shop", Flags: "--stack shop", Page: "https://jobs.example"},
+	}
 }
 
-func TestOnlyAlertsArePosted(t *testing.T) {
+// Slack takes text, shows &lt; as <, and calls everybody for <!channel>: what a reason quotes is no mention. Programs read alert.
+func TestAnAlertIsPostedAsSlackTakesIt(t *testing.T) {
 	var got []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -30,21 +32,24 @@ func TestOnlyAlertsArePosted(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	}))
 	defer server.Close()
-	w := webhook.Webhook{URL: server.URL}
-	for _, state := range makegood.ProcessStates() {
-		if err := w.Announce(t.Context(), notice(state)); err != nil {
-			t.Errorf("%s: got %v, want success", state, err)
-		}
+	if err := (webhook.Webhook{URL: server.URL}).Alert(t.Context(), alert()); err != nil {
+		t.Fatal(err)
 	}
-	if err := w.AgentSilent(t.Context(), "payments"); err != nil {
-		t.Errorf("agent: got %v, want success", err)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "POST application/json ") {
+		t.Fatalf("got %q, want one POST of JSON", got)
 	}
-	want := []string{
-		`POST application/json {"v":1,"type":"Announcement","job":"order-1","workflow":"order","seq":2,"processState":"Error","reason":"no stock","at":"1970-01-01T00:00:00Z"}`,
-		`POST application/json {"v":1,"type":"AgentSilent","agent":"payments"}`,
+	var m map[string]json.RawMessage
+	var text string
+	if err := errors.Join(json.Unmarshal([]byte(strings.TrimPrefix(got[0], "POST application/json ")), &m), json.Unmarshal(m["text"], &text)); err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+	if !strings.HasPrefix(text, "2 jobs of order stopped at charge (declined), and nothing goes on") || !strings.Contains(text, "no &lt;!channel&gt; &amp; no stock") {
+		t.Errorf("got %s, want what happened, and the reason without a mention", text)
+	}
+	want := `{"kind":"stopped","workflow":"order","step":"charge","reasonKind":"declined","count":2,"jobs":["o-1","o-2"],"since":"1970-01-01T00:00:00Z",` +
+		`"page":"https://jobs.example/?reason-kind=declined\u0026state=Error\u0026step=charge\u0026workflow=order","runbook":"` + notify.DefaultRunbook + `#stopped"}`
+	if string(m["alert"]) != want {
+		t.Errorf("got  %s\nwant %s", m["alert"], want)
 	}
 }
 
@@ -82,7 +87,7 @@ func TestAnErrorNamesSchemeAndHostOfTheAddressAndNothingElse(t *testing.T) {
 		"https:///secret":                      {"cannot be read"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		err := webhook.Webhook{URL: address}.Announce(ctx, notice(makegood.Error))
+		err := webhook.Webhook{URL: address}.Alert(ctx, alert())
 		cancel()
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v, want an error without what may be a secret", address, err)

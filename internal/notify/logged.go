@@ -1,0 +1,32 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Logged tells a log what it tells another: each announcement when it is brought for the first time, and again where telling
+// the other failed, but not because it waits for others of its kind.
+func Logged(log Log, to Notifier) Notifier { return logged{log, to} }
+
+type logged struct {
+	log Log
+	to  Notifier
+}
+
+// Announce tells both.
+func (l logged) Announce(ctx context.Context, n Notice) error {
+	err := l.to.Announce(ctx, n)
+	if errors.Is(err, ErrGathered) && time.Since(n.At) > makegood.TellAgain/2 {
+		return err
+	}
+	return errors.Join(l.log.Announce(ctx, n), err)
+}
+
+// AgentSilent tells both.
+func (l logged) AgentSilent(ctx context.Context, agent string) error {
+	return errors.Join(l.log.AgentSilent(ctx, agent), l.to.AgentSilent(ctx, agent))
+}
