@@ -27,6 +27,8 @@ func views() []view {
 	return slices.Concat(
 		jobsViews(),
 		inboxViews(),
+		agentsViews(),
+		schedulesViews(),
 	)
 }
 

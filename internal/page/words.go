@@ -14,7 +14,7 @@ import (
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
-		"since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref,
+		"since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number,
 	}
 }
 
@@ -124,6 +124,9 @@ func day(at any) string {
 
 // short is the beginning of a hash.
 func short(hash string) string { return hash[:min(len(hash), 8)] }
+
+// number is the one behind a pointer.
+func number(n *int) int { return *n }
 
 // deref is the text behind a pointer; empty: there is none.
 func deref(text *string) string {

@@ -1,0 +1,228 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+const (
+	// oldTask is how long a task may wait before its agent is in trouble, and badShare how much of what ended may have failed, where
+	// at least fewEnded have.
+	oldTask  = time.Minute
+	badShare = 0.1
+	fewEnded = 5
+)
+
+func agentsViews() []view {
+	return []view{
+		{pattern: "GET /agents", nav: "Agents", title: "Agents", template: "agents.html", load: (*Page).agents, regions: []string{"agents-lead", "agents", "holds"}},
+		{pattern: "GET /holds/{kind}/{name}/pause", nav: "Agents", title: "Pause", template: "pause.html", load: (*Page).askPause},
+		{pattern: "POST /holds/{kind}/{name}/pause", load: (*Page).pauseAll},
+		{pattern: "POST /holds/{kind}/{name}/resume", load: (*Page).resumeAll},
+	}
+}
+
+// agentsData is how the agents stand.
+type agentsData struct {
+	Agents []agentRow
+	// Holds are what is paused as a whole, or is being released.
+	Holds []makegood.Hold
+	// Workflows can be paused, too.
+	Workflows []string
+	// Troubled, Paused and Errors are how many agents are in trouble, are paused, and how many jobs wait for a person.
+	Troubled, Paused, Errors int
+}
+
+// agentRow is an agent in the list.
+type agentRow struct {
+	client.Agent
+	// Errors is how many jobs wait for a person at a step of it.
+	Errors int
+	Now    time.Time
+}
+
+// Mark is how it stands, as a shape.
+func (a agentRow) Mark() mark {
+	switch {
+	case a.Paused():
+		return mark{Name: "paused", Shape: "paused"}
+	case a.Hold != nil:
+		return mark{Name: "going on", Shape: "processing"}
+	case a.trouble() != "":
+		return mark{Name: "in trouble", Shape: "error"}
+	}
+	return mark{Name: "works", Shape: "processed"}
+}
+
+// Paused reports whether nothing new is sent to it.
+func (a agentRow) Paused() bool { return a.Hold != nil && a.Hold.ReleasedAt == nil }
+
+// trouble says what is wrong with it; empty: nothing that is seen.
+func (a agentRow) trouble() string {
+	switch {
+	case a.Problem != "":
+		return "its queue cannot be asked: " + a.Problem
+	case a.Old() && a.InFlight != nil && *a.InFlight == 0:
+		return "its tasks wait and it takes none"
+	case a.Old():
+		return "its tasks wait long"
+	case a.Ended() >= fewEnded && a.share() >= badShare:
+		return "much of what it does fails"
+	case a.Waiting != nil && *a.Waiting > 0 && a.Place == client.AgentOutside && a.Old():
+		return "nobody comes for its tasks"
+	}
+	return ""
+}
+
+// Says is why it stands as it does.
+func (a agentRow) Says() string {
+	if a.Hold == nil {
+		return a.trouble()
+	}
+	if !a.Paused() {
+		return "resumed: " + many(a.Hold.Resumed, "job") + " told to go on, " + jobsStill(*a.Hold)
+	}
+	return strings.TrimSpace(cmp.Or("by "+a.Hold.By, "") + ": " + a.Hold.Reason)
+}
+
+// jobsStill is how many jobs stand still because of a hold.
+func jobsStill(h makegood.Hold) string {
+	text := count(h.Jobs)
+	if h.AtLeast {
+		text += " or more"
+	}
+	return text + " stand still"
+}
+
+// Old reports whether a task waits longer than it should.
+func (a agentRow) Old() bool {
+	return a.OldestAt != nil && a.Now.Sub(*a.OldestAt) > oldTask && !a.Paused()
+}
+
+// Ended and Failures are how many attempts ended in the last minutes, and how many of them badly.
+func (a agentRow) Ended() int {
+	if a.Lately == nil {
+		return 0
+	}
+	return a.Lately.Succeeded + a.Lately.Waiting + a.Failures()
+}
+
+// Failures is how many attempts ended badly.
+func (a agentRow) Failures() int {
+	if a.Lately == nil {
+		return 0
+	}
+	return a.Lately.Failed + a.Lately.Late
+}
+
+func (a agentRow) share() float64 { return float64(a.Failures()) / float64(max(1, a.Ended())) }
+
+// Share is how much of what ended failed, in per cent; Bar is as much of a bar of 96.
+func (a agentRow) Share() int { return int(100*a.share() + 0.5) }
+
+// Bar is as much of a bar of 96 as failed.
+func (a agentRow) Bar() int { return int(96 * a.share()) }
+
+// rank puts what is in trouble first, then what is paused.
+func (a agentRow) rank() int {
+	switch {
+	case a.Hold == nil && a.trouble() != "":
+		return 0
+	case a.Hold != nil:
+		return 1
+	case a.Errors > 0:
+		return 2
+	}
+	return 3
+}
+
+// agents loads how the agents stand, those in trouble first.
+func (p *Page) agents(r *http.Request) (any, error) {
+	now := p.Now().UTC()
+	all, err := p.client.ListAgents(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	d := agentsData{}
+	if d.Holds, err = p.client.ListHolds(r.Context()); err != nil {
+		return nil, err
+	}
+	if d.Workflows, err = p.workflowNames(r.Context()); err != nil {
+		return nil, err
+	}
+	wrong, err := p.errorsByAgent(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range all {
+		row := agentRow{Agent: a, Errors: wrong[a.Name], Now: now}
+		d.Agents = append(d.Agents, row)
+		d.Errors += row.Errors
+		switch {
+		case row.Paused():
+			d.Paused++
+		case row.trouble() != "":
+			d.Troubled++
+		}
+	}
+	slices.SortStableFunc(d.Agents, func(a, b agentRow) int { return cmp.Compare(a.rank(), b.rank()) })
+	return d, nil
+}
+
+func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {
+	all, err := p.client.Workflows(ctx)
+	for _, w := range all {
+		names = append(names, w.Name)
+	}
+	return names, err
+}
+
+// errorsByAgent counts the jobs that wait for a person by the agent at whose step they stand.
+func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
+	groups, err := client.CountAll(ctx, p.client, client.Filter{State: makegood.Error}, client.ByAgent)
+	by := map[string]int{}
+	for _, g := range groups.Groups {
+		by[g.Values[0]] = g.Jobs
+	}
+	return by, err
+}
+
+// pauseData is what is to be paused.
+type pauseData struct {
+	Kind makegood.HoldKind
+	Name string
+	// Fresh is how long it takes until everybody knows.
+	Fresh time.Duration
+	Jobs  int
+}
+
+// Title names the window.
+func (d pauseData) Title() string { return "Pause " + string(d.Kind) + " " + d.Name }
+
+// askPause asks why something is to be paused, and says what that does.
+func (p *Page) askPause(r *http.Request) (any, error) {
+	d := pauseData{Kind: makegood.HoldKind(r.PathValue("kind")), Name: r.PathValue("name"), Fresh: makegood.HoldsFresh}
+	if err := d.Kind.Check(d.Name); err != nil {
+		return nil, &client.InvalidError{Message: err.Error()}
+	}
+	return d, nil
+}
+
+// pauseAll pauses an agent or a workflow as a whole.
+func (p *Page) pauseAll(r *http.Request) (any, error) {
+	_, err := p.client.PauseAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"), r.PostFormValue("reason"))
+	return goTo("agents"), err
+}
+
+// resumeAll resumes it.
+func (p *Page) resumeAll(r *http.Request) (any, error) {
+	_, err := p.client.ResumeAll(r.Context(), makegood.HoldKind(r.PathValue("kind")), r.PathValue("name"))
+	return goTo("agents"), err
+}
