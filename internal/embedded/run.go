@@ -14,7 +14,6 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
-	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -154,7 +153,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		at, set, rang := e.alarm.next(now)
 		if rang {
 			r, err := e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
-			e.noteSweep(ctx, now, r, err)
+			e.noteSweep(ctx, err)
 			if r.Braked {
 				// There is more than the queue is to hold: it goes on where it held back.
 				e.alarm.at(now.Add(brakedFor))
@@ -187,12 +186,12 @@ func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
 	}
 	now := time.Now()
 	if now.Sub(whole) < wholeEvery {
-		r, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))
-		e.noteSweep(ctx, now, r, err)
+		_, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))
+		e.noteSweep(ctx, err)
 		return whole
 	}
-	r, err := e.supervisor.Sweep(ctx)
-	e.noteSweep(ctx, now, r, err)
+	_, err := e.supervisor.Sweep(ctx)
+	e.noteSweep(ctx, err)
 	return now
 }
 
@@ -211,9 +210,7 @@ func (e *Engine) audit(ctx context.Context) {
 	}
 }
 
-// noteSweep notes a sweep that began at this time.
-func (e *Engine) noteSweep(ctx context.Context, began time.Time, r supervisor.Result, err error) {
-	e.watch.Swept(ctx, time.Since(began), r.Overdue)
+func (e *Engine) noteSweep(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
 		e.config.Logger.WarnContext(ctx, "sweep failed, the next one makes up for it", "error", err)
 	}

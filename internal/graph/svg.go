@@ -38,9 +38,9 @@ func SVG(w io.Writer, d Drawing, o SVGOptions) error {
 	if title == "" {
 		title = "The steps"
 	}
-	s.printf(`<svg class="graph" viewBox="0 0 %d %d" role="group" aria-label="%s"`, d.Width, d.Height, escaped(title+": "+d.Words()))
+	s.printf(`<svg class="graph" width="%d" height="%d" viewBox="0 0 %d %d" role="group" aria-label="%s"`, d.Width, d.Height, d.Width, d.Height, escaped(title+": "+d.Words()))
 	if o.Standalone {
-		s.printf(` xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="system-ui, sans-serif">`+"\n<style>\n%s</style>\n", d.Width, d.Height, standaloneCSS)
+		s.printf(` xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif">`+"\n<style>\n%s</style>\n", standaloneCSS)
 		s.printf("%s", Symbols())
 	} else {
 		s.printf(">\n")

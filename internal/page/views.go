@@ -25,11 +25,10 @@ type titled interface{ Title() string }
 // views returns the table.
 func views() []view {
 	return slices.Concat(
-		jobsViews(),
+		jobsViews(), jobViews(),
 		inboxViews(),
 		agentsViews(),
 		schedulesViews(),
-		workflowsViews(),
 	)
 }
 

@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, hold: make(chan struct{})}
 	eng, err := engine.Open(t.Context(), engine.Options{
-		Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}}, Agents: []agent.Handler{shop(w.hold)},
+		Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}, "voyage.yaml": {Data: []byte(voyageFile)}}, Agents: []agent.Handler{shop(w.hold)},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -1,0 +1,338 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"html/template"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/graph"
+)
+
+const (
+	// historyPage is how many entries of a history are shown at a time.
+	historyPage = 30
+	// settles is how many steps may be proposed to be settled beside the verbs of the job; of all others that is asked in their place.
+	settles = 3
+)
+
+func jobViews() []view {
+	return []view{
+		{pattern: "GET /jobs/{id}", nav: "Jobs", template: "job.html", load: (*Page).job, regions: []string{
+			"job-head", "job-why", "job-facts", "job-graph", "job-time", "job-steps", "job-history",
+		}},
+		{pattern: "GET /jobs/{id}/payload", nav: "Jobs", template: "payload.html", load: (*Page).payload},
+		{pattern: "GET /jobs/{id}/ask/{ask}", nav: "Jobs", template: "ask.html", load: (*Page).ask},
+		{pattern: "POST /jobs/{id}/ask/{ask}", nav: "Jobs", template: "ask.html", load: (*Page).askFor},
+	}
+}
+
+// jobData is what is shown of a job.
+type jobData struct {
+	Job makegood.Job
+	mark
+	Why    why
+	Stands []stand
+	Verbs  []verb
+	Facts  facts
+	// Input: it is small, and shown; else it is a click away.
+	Input   bool
+	Graph   template.HTML
+	Time    timeData
+	Steps   []stepData
+	History historyData
+	// Unknown is why it is not known what may be asked; empty: it is.
+	Unknown string
+}
+
+// Title is that of the window.
+func (d jobData) Title() string { return d.Job.ID + ", " + d.Job.Workflow + ", " + d.Name }
+
+// seen is a job as it was read, with what is needed to say something of it.
+type seen struct {
+	job    makegood.Job
+	offers makegood.Offers
+	// workflow is the definition that it has; nil: it cannot be read. current is the hash of the one that new jobs get; empty: that is
+	// not known.
+	workflow *makegood.Workflow
+	current  string
+	now      time.Time
+	// nodes are its steps as they look, by their names; order and edges are what is drawn.
+	nodes map[string]graph.Node
+	order []graph.Node
+	edges []graph.Edge
+}
+
+// look notes how the steps of the job look. Without their definition it is not known what leads where.
+func (s *seen) look() {
+	of := s.workflow
+	if of == nil {
+		of = &makegood.Workflow{}
+		for _, step := range s.job.Steps {
+			of.Steps = append(of.Steps, makegood.Step{Name: step.Name})
+		}
+	}
+	s.order, s.edges = graph.OfJob(*of, s.job)
+	s.nodes = map[string]graph.Node{}
+	for i := range s.order {
+		s.order[i].Href = "#step-" + s.order[i].ID
+		s.nodes[s.order[i].ID] = s.order[i]
+	}
+}
+
+// job loads the view of a job.
+func (p *Page) job(r *http.Request) (any, error) {
+	s, unknown, err := p.see(r)
+	if err != nil {
+		return nil, err
+	}
+	d := jobData{Job: s.job, Why: whyOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input)}
+	d.mark = markOf(s.job.ProcessState, s.job.Paused, waits(s.job))
+	d.Graph = graphOf(s)
+	whole := r.FormValue("scale") == "true"
+	line := lineOf(s, whole)
+	d.Time = timeOf(s, line)
+	d.Time.Whole = whole
+	d.Steps = stepsOf(s, line)
+	d.Facts = factsOf(s, line)
+	d.History, err = historyOf(s.job, r.FormValue("before"))
+	return d, err
+}
+
+// see reads a job and what may be asked of it. Where only the latter cannot be said, why not.
+func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
+	ctx, id := r.Context(), r.PathValue("id")
+	s.now = p.Now().UTC()
+	if s.job, err = p.client.Outline(ctx, id); err != nil {
+		return s, "", err
+	}
+	s.offers, err = p.client.Offers(ctx, id)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return s, "", err
+	case err != nil && ctx.Err() == nil:
+		unknown = p.problemOf(r, err).Text
+	}
+	if definition, err := p.client.Definition(ctx, s.job.Definition); err == nil {
+		s.workflow = &definition.Workflow
+	}
+	known, err := p.client.Workflows(ctx)
+	if err != nil {
+		return s, unknown, err
+	}
+	for _, w := range known {
+		if w.Name == s.job.Workflow {
+			s.current = w.Definition
+		}
+	}
+	s.look()
+	return s, unknown, nil
+}
+
+// back reports whether the job is undone, or to be.
+func back(j makegood.Job) bool { return j.Desired != makegood.Processed }
+
+// side is a step in the direction in which its job goes.
+func side(j makegood.Job, s makegood.JobStep) makegood.Activity {
+	if !back(j) {
+		return s.Activity
+	}
+	if s.State == makegood.Dispatched || s.State == makegood.Claimed {
+		return s.Activity // It must end before its undo begins.
+	}
+	if s.Undo == nil {
+		return makegood.Activity{State: makegood.NotStarted}
+	}
+	return *s.Undo
+}
+
+// onUndo reports whether side is the step's undo.
+func onUndo(j makegood.Job, s makegood.JobStep) bool {
+	return back(j) && s.State != makegood.Dispatched && s.State != makegood.Claimed
+}
+
+// graphOf draws the steps; nothing where the definition is not known.
+func graphOf(s seen) template.HTML {
+	if s.workflow == nil {
+		return ""
+	}
+	drawing, err := graph.Layout(s.order, s.edges...)
+	if err != nil {
+		return ""
+	}
+	var b bytes.Buffer
+	if err := graph.SVG(&b, drawing, graph.SVGOptions{Title: "The steps of " + s.job.ID}); err != nil {
+		return ""
+	}
+	return template.HTML(b.String()) // graph escapes every text, and the links are made of names of steps.
+}
+
+// facts are what there is to know of a job in a few words.
+type facts struct {
+	// Current: new jobs get the same definition.
+	Current bool
+	// Took is how long it took, or takes so far; Worked how long somebody was at work on it.
+	Took, Worked time.Duration
+	// Late is how much later than its workflow expects it is; zero: it is not.
+	Late time.Duration
+	// Attempts is how many were made.
+	Attempts int
+	// Commands are the same by command.
+	Commands []string
+}
+
+func factsOf(s seen, line timeline) facts {
+	f := facts{Current: s.current == "" || s.current == s.job.Definition, Worked: line.Worked}
+	end := s.now
+	if s.job.FinishedAt != nil {
+		end = *s.job.FinishedAt
+	}
+	begun := s.job.CreatedAt
+	if s.job.StartAt != nil && s.job.StartAt.After(begun) {
+		begun = *s.job.StartAt
+	}
+	f.Took = max(0, end.Sub(begun))
+	if by := s.job.ExpectBy; by != nil && end.After(*by) {
+		f.Late = end.Sub(*by)
+	}
+	for _, step := range s.job.Steps {
+		n := step.Attempt
+		if step.Undo != nil {
+			n = max(n, step.Undo.Attempt)
+		}
+		f.Attempts += n
+	}
+	f.Commands = commandsOf(s)
+	return f
+}
+
+// commandsOf are the commands that show and do what stands here.
+func commandsOf(s seen) []string {
+	all := []string{"makegood get " + s.job.ID, "makegood watch " + s.job.ID}
+	for _, o := range s.offers.Verbs {
+		switch verb := makegood.Verb(o.Ask); {
+		case !o.Granted() || o.Ask == makegood.AskWake:
+		case verb == makegood.Reschedule:
+			all = append(all, "makegood reschedule "+s.job.ID+" --start 2026-01-31T09:00:00Z")
+		case verb == makegood.Edit:
+			all = append(all, "makegood edit "+s.job.ID+" --timeout 2h")
+		default:
+			all = append(all, "makegood "+o.Ask+" "+s.job.ID)
+		}
+	}
+	return all
+}
+
+// stand is what is left of a step of a job that was turned round, or stopped.
+type stand struct {
+	Step, Shape, Says string
+	// Stands: it does, or may; Output is what it gave.
+	Stands bool
+	Output string
+	At     *time.Time
+}
+
+// standsOf says of a job that stopped or is undone what stands still, first, and what was undone.
+func standsOf(s seen) []stand {
+	if s.job.ProcessState != makegood.Error && !back(s.job) {
+		return nil
+	}
+	var all []stand
+	for _, step := range s.job.Steps {
+		if is, any := standOf(s, step); any {
+			all = append(all, is)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b stand) int {
+		return cmp.Compare(boolRank(!a.Stands), boolRank(!b.Stands))
+	})
+	return all
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// standOf says what is left of one step; any is false where nothing was done of it.
+func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
+	is = stand{Step: step.Name}
+	mayBe := step.State == makegood.Failed && step.Error != nil && step.Error.Applied != makegood.AppliedNo || step.State == makegood.Withdrawn && step.StartedAt != nil
+	switch {
+	case step.Undo != nil && step.Undo.State == makegood.Done:
+		is.Shape, is.Says, is.At = "undone", "undone", step.Undo.FinishedAt
+	case step.Undo != nil && step.Undo.State == makegood.Skipped && step.Undo.Settled != nil:
+		is.Shape, is.Says, is.Stands = "skipped", "not undone: settled by hand", true
+	case step.Undo != nil && step.Undo.State == makegood.Failed:
+		is.Shape, is.Says, is.Stands = "error", "stands: its undo was given up", true
+	case step.State == makegood.Done && hasNoUndo(s, step):
+		is.Shape, is.Says = "processed", "done, and has no undo"
+	case step.State == makegood.Done:
+		is.Shape, is.Says, is.Stands = "processed", "stands", true
+	case mayBe:
+		is.Shape, is.Says, is.Stands = "error", "may stand: nobody knows what its last attempt did", true
+	default:
+		return is, false
+	}
+	if is.Stands && given(step.Output) {
+		is.Output = cut(string(step.Output), 60)
+	}
+	return is, true
+}
+
+// hasNoUndo reports whether nothing can be undone of a step.
+func hasNoUndo(s seen, step makegood.JobStep) bool {
+	if step.Undo != nil && (step.Undo.State == makegood.Irreversible || step.Undo.State == makegood.Skipped) {
+		return true
+	}
+	def := stepOf(s, step.Name)
+	return def != nil && !def.CanUndo()
+}
+
+// cut shortens a text to so many characters.
+func cut(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+// payloadData is an input or an output, in full.
+type payloadData struct {
+	Job, Of string
+	Value   string
+	Bytes   int
+}
+
+// Title is that of the window.
+func (d payloadData) Title() string { return d.Of + " of " + d.Job }
+
+// payload loads the input of a job, or the output of a step or its undo: what is too large for the view of the job.
+func (p *Page) payload(r *http.Request) (any, error) {
+	j, err := p.client.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	name, undo := r.FormValue("step"), r.FormValue("undo") == "true"
+	if name == "" {
+		return payloadData{Job: j.ID, Of: "Input", Value: pretty(j.Input), Bytes: j.InputBytes}, nil
+	}
+	for _, s := range j.Steps {
+		switch {
+		case s.Name == name && !undo:
+			return payloadData{Job: j.ID, Of: "Output of " + name, Value: pretty(s.Output), Bytes: s.OutputBytes}, nil
+		case s.Name == name && s.Undo != nil:
+			return payloadData{Job: j.ID, Of: "Output of the undo of " + name, Value: pretty(s.Undo.Output), Bytes: s.Undo.OutputBytes}, nil
+		}
+	}
+	return nil, &problem{status: http.StatusNotFound, Head: "There is no such output", Text: "Job " + j.ID + " has no step " + strconv.Quote(name) + " of which there is an output."}
+}

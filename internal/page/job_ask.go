@@ -1,0 +1,277 @@
+package page
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// askSettle is what is asked for of a step that a person has dealt with; as what is asked for with it.
+const askSettle = "settle"
+
+// asking is the page between a verb and its doing: what it would do, and what it takes to be asked for.
+type asking struct {
+	Job      makegood.Job
+	Ask      string
+	Head     string
+	Step     string
+	Undo     bool
+	Round    int
+	Question string
+	Choices  []string
+	// Refused is why it would be refused; empty: it would not.
+	Refused string
+	// Effect is what it would do, Undoes and Keeps the steps that it would undo, or that cannot be.
+	Effect        string
+	Undoes, Keeps []string
+	// Done and Skipped: it can be settled as that.
+	Done, Skipped bool
+	// Plan is what a resubmit with Definition and Input would do; nil: nobody has asked yet.
+	Plan              *makegood.Plan
+	Definition, Input string
+	// Request names the asking, so that a form that is sent twice asks once.
+	Request string
+}
+
+// Title is that of the window.
+func (a asking) Title() string { return a.Head }
+
+// Back is where the job is shown.
+func (a asking) Back() string { return "jobs/" + a.Job.ID }
+
+// Planned says of a step what would become of it, in words.
+func (asking) Planned(s makegood.PlannedStep) string {
+	return map[makegood.StepFate]string{
+		makegood.StepStays: "stays as it is", makegood.StepAgain: "is tried again", makegood.StepAhead: "begins when it is its turn",
+		makegood.StepNew: "is new", makegood.StepGone: "is not there any more",
+	}[s.Fate]
+}
+
+// ask loads the page on which a verb is asked for.
+func (p *Page) ask(r *http.Request) (any, error) {
+	s, unknown, err := p.see(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := askingOf(s, r.PathValue("ask"), r.FormValue("step"), r.FormValue("undo") == "true")
+	if err != nil {
+		return nil, err
+	}
+	a.Refused = oneOf(a.Refused, unknown)
+	a.Definition, a.Input = r.FormValue("definition"), strings.TrimSpace(r.FormValue("input"))
+	if a.Ask != string(makegood.Resubmit) || a.Refused != "" {
+		return a, nil
+	}
+	request, err := requestOf(r, a.Ask)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := p.client.Plan(r.Context(), s.job.ID, request)
+	if err != nil {
+		return nil, err
+	}
+	a.Plan = &plan
+	return a, nil
+}
+
+// askingOf is what there is to say of a verb before it is asked for.
+func askingOf(s seen, ask, step string, undo bool) (asking, error) {
+	a := asking{Job: s.job, Ask: ask, Step: step, Undo: undo, Round: s.job.Round, Request: rand.Text()}
+	if step != "" {
+		return a, stepAsking(&a, s)
+	}
+	o, known := s.offers.Of(ask)
+	if !known {
+		return a, &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a job is called %.40q.", ask)}
+	}
+	a.Head = strings.TrimSuffix(labels[ask], "…") + " " + s.job.ID
+	a.Effect = o.Effect
+	if !o.Granted() {
+		a.Refused = o.Reason
+	}
+	if ask == string(makegood.Cancel) || ask == string(makegood.UndoJob) {
+		a.Undoes, a.Keeps = undoes(s)
+	}
+	return a, nil
+}
+
+// undoes names the steps that are to be undone of a job that is turned round now, and those that cannot be.
+func undoes(s seen) (undone, kept []string) {
+	for _, is := range standsOf(seen{job: turned(s.job), workflow: s.workflow}) {
+		if !is.Stands {
+			continue
+		}
+		if def := stepOf(s, is.Step); def != nil && !def.CanUndo() {
+			kept = append(kept, is.Step)
+			continue
+		}
+		undone = append(undone, is.Step)
+	}
+	return undone, kept
+}
+
+// turned is a job that is wanted undone.
+func turned(j makegood.Job) makegood.Job {
+	j.Desired = makegood.Undone
+	return j
+}
+
+// stepAsking is what there is to say of what is asked for of a step.
+func stepAsking(a *asking, s seen) error {
+	o, known := s.offers.Step(a.Step, a.Undo)
+	if !known {
+		a.Refused = fmt.Sprintf("nothing can be asked of %s now", a.Step)
+	}
+	what := a.Step
+	if a.Undo {
+		what = "the undo of " + a.Step
+	}
+	a.Question, a.Choices = o.Question, o.Choices
+	heads := map[string]string{
+		askSettle: "Settle " + what, makegood.AskComplete: "Complete " + what, makegood.AskFail: "Fail " + what, makegood.AskHeartbeat: "Let " + what + " wait longer",
+	}
+	head, known := heads[a.Ask]
+	if !known {
+		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a step is called %.40q.", a.Ask)}
+	}
+	a.Head = head + " of " + s.job.ID
+	if a.Ask == askSettle {
+		done, _ := o.Of(makegood.AskSettleDone)
+		skipped, _ := o.Of(makegood.AskSettleSkipped)
+		a.Done, a.Skipped = done.Granted(), skipped.Granted()
+		if !a.Done && !a.Skipped {
+			a.Refused = oneOf(a.Refused, done.Reason)
+		}
+		return nil
+	}
+	offer, _ := o.Of(a.Ask)
+	a.Effect = offer.Effect
+	if !offer.Granted() {
+		a.Refused = oneOf(a.Refused, offer.Reason)
+	}
+	return nil
+}
+
+// askFor does what is asked for, or, where a plan is asked for, shows that.
+func (p *Page) askFor(r *http.Request) (any, error) {
+	if r.FormValue("then") == "plan" {
+		return p.ask(r)
+	}
+	ask, id := r.PathValue("ask"), r.PathValue("id")
+	var err error
+	switch {
+	case r.FormValue("step") != "":
+		err = p.askForStep(r, id, ask)
+	case ask == makegood.AskWake:
+		_, err = p.client.Wake(r.Context(), id)
+	case slices.Contains(makegood.Verbs(), makegood.Verb(ask)):
+		var request client.Request
+		if request, err = requestOf(r, ask); err == nil {
+			_, err = p.client.Request(r.Context(), id, request)
+		}
+	default:
+		err = &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a job is called %.40q.", ask)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return goTo("jobs/" + id), nil
+}
+
+// requestOf reads what a form asks for.
+func requestOf(r *http.Request, ask string) (client.Request, error) {
+	q := client.Request{Verb: makegood.Verb(ask), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+	var err error
+	switch q.Verb {
+	case makegood.Resubmit:
+		q.Definition = strings.TrimSpace(r.FormValue("definition"))
+		q.Input, err = jsonOf(r, "input")
+	case makegood.Edit:
+		if q.Timeout, err = makegood.ParseTimeout(strings.TrimSpace(r.FormValue("timeout"))); err != nil {
+			err = &problem{status: http.StatusBadRequest, Head: "That is no timeout", Text: fmt.Sprintf("timeout: %v; or none.", err)}
+		}
+	case makegood.Reschedule:
+		q.StartAt, err = momentOf(r.FormValue("startAt"))
+	}
+	return q, err
+}
+
+// momentOf reads a time as a browser's field gives it; it is UTC.
+func momentOf(text string) (time.Time, error) {
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05", time.RFC3339} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, &problem{status: http.StatusBadRequest, Head: "That is no time", Text: fmt.Sprintf("startAt is %.40q: want a date and a time of day, such as 2026-01-31T09:00, in UTC.", text)}
+}
+
+// jsonOf reads a field that is JSON; nil: it is empty.
+func jsonOf(r *http.Request, field string) (json.RawMessage, error) {
+	text := strings.TrimSpace(r.FormValue(field))
+	if text == "" {
+		return nil, nil
+	}
+	var value json.RawMessage
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		return nil, &problem{status: http.StatusBadRequest, Head: "That is not JSON", Text: fmt.Sprintf("%s: %v. A text is JSON in quotes.", field, err)}
+	}
+	return value, nil
+}
+
+// askForStep does what is asked for of a step.
+func (p *Page) askForStep(r *http.Request, id, ask string) error {
+	round, err := strconv.Atoi(oneOf(r.FormValue("round"), "0"))
+	if err != nil {
+		return &problem{status: http.StatusBadRequest, Head: "That is no round", Text: fmt.Sprintf("round is %.40q: want a number.", r.FormValue("round"))}
+	}
+	at := client.Place{Step: r.FormValue("step"), Undo: r.FormValue("undo") == "true", Round: round}
+	output, err := jsonOf(r, "output")
+	if err != nil {
+		return err
+	}
+	switch ask {
+	case makegood.AskComplete:
+		if choice := r.FormValue("choice"); choice != "" {
+			output = answerText(choice)
+		}
+		_, err = p.client.Complete(r.Context(), id, at, output)
+	case makegood.AskFail:
+		_, err = p.client.Fail(r.Context(), id, at, failureOf(r))
+	case makegood.AskHeartbeat:
+		_, err = p.client.Heartbeat(r.Context(), id, at, time.Time{})
+	case askSettle:
+		return p.settle(r.Context(), r, id, at, output)
+	default:
+		return &problem{status: http.StatusNotFound, Head: "There is no such verb", Text: fmt.Sprintf("Nothing of a step is called %.40q.", ask)}
+	}
+	return err
+}
+
+// failureOf reads why a step failed, as somebody says.
+func failureOf(r *http.Request) makegood.StepError {
+	failure := makegood.StepError{Message: r.FormValue("reason"), Retryable: r.FormValue("retryable") == "true", Applied: makegood.AppliedUnknown}
+	if r.FormValue("applied") == string(makegood.AppliedNo) {
+		failure.Applied = makegood.AppliedNo
+	}
+	return failure
+}
+
+// settle says that a person has dealt with a step.
+func (p *Page) settle(ctx context.Context, r *http.Request, id string, at client.Place, output json.RawMessage) error {
+	s := client.Settling{Skipped: r.FormValue("as") == string(makegood.Skipped), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+	if !s.Skipped {
+		s.Output = output
+	}
+	_, err := p.client.Settle(ctx, id, at, s)
+	return err
+}

@@ -1,0 +1,144 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// historyData is a page of a history, the newest first.
+type historyData struct {
+	Count   int
+	Entries []entryData
+	// Older is the number before which the next page begins; 0: there is none. Newer: there is a page before this one.
+	Older int
+	Newer bool
+}
+
+// entryData is an entry, or, with N 0, a gap.
+type entryData struct {
+	N                  int
+	At                 time.Time
+	Shape, Head, Small string
+}
+
+// historyOf is the page of a history before an entry; empty: the newest.
+func historyOf(j makegood.Job, before string) (historyData, error) {
+	d := historyData{Count: j.HistoryCount}
+	limit := j.HistoryCount + 1
+	if before != "" {
+		n, err := strconv.Atoi(before)
+		if err != nil || n < 1 {
+			return d, &problem{status: 400, Head: "That is no entry", Text: fmt.Sprintf("before is %.40q: want the number of an entry.", before)}
+		}
+		limit, d.Newer = n, true
+	}
+	gaps := j.HistoryGaps
+	for i := len(j.History) - 1; i >= 0; i-- {
+		e := j.History[i]
+		for len(gaps) > 0 && gaps[len(gaps)-1].From > e.N {
+			gap := gaps[len(gaps)-1]
+			gaps = gaps[:len(gaps)-1]
+			if gap.From < limit {
+				d.Entries = append(d.Entries, entryData{Shape: "idle", Head: fmt.Sprintf("%s not shown: %s", many(gap.To-gap.From+1, "entry"), gap.Why)})
+			}
+		}
+		if e.N >= limit {
+			continue
+		}
+		if len(d.Entries) >= historyPage {
+			d.Older = e.N + 1
+			return d, nil
+		}
+		d.Entries = append(d.Entries, entryOf(e))
+	}
+	return d, nil
+}
+
+func entryOf(e makegood.Entry) entryData {
+	shape, head := entryHead(e)
+	return entryData{N: e.N, At: e.At, Shape: shape, Head: head, Small: entrySmall(e)}
+}
+
+// entryHead says what happened.
+func entryHead(e makegood.Entry) (shape, head string) {
+	what := e.Step
+	if e.Undo {
+		what = "undo of " + e.Step
+	}
+	if e.Attempt > 0 {
+		what += fmt.Sprintf(", attempt %d", e.Attempt)
+	}
+	message := ""
+	if e.Error != nil {
+		message = ": " + e.Error.Message
+	}
+	switch e.Kind {
+	case makegood.EntryFailed:
+		return "error", what + oneOf(message, ": failed")
+	case makegood.EntrySilent:
+		return "error", what + ": silent" + message
+	case makegood.EntryRefused:
+		return "error", what + ": cannot be sent" + message
+	case makegood.EntryInterrupted:
+		return "error", what + ": cut off by the end of the engine"
+	case makegood.EntryWithdrawn:
+		return "cancelled", what + ": withdrawn"
+	case makegood.EntryRequest:
+		return "pending", "Asked for " + string(e.Verb)
+	case makegood.EntryCompleted:
+		return "processed", what + ": completed from outside" + message
+	case makegood.EntrySettled:
+		return "processed", what + ": settled as " + string(e.As)
+	case makegood.EntryTurned:
+		return "undoing", "Turned round: wanted " + string(e.State)
+	case makegood.EntryStopped:
+		return "error", "Error: it waits for a person"
+	case makegood.EntryRound:
+		return "pending", fmt.Sprintf("Round %d begins", e.Round)
+	case makegood.EntryHeld:
+		if e.Verb == makegood.Resume {
+			return "processing", "Goes on"
+		}
+		return "paused", "Held"
+	default:
+		return "idle", string(e.Kind) + " " + what + message
+	}
+}
+
+// entrySmall says by whom, why, and what else there is to say.
+func entrySmall(e makegood.Entry) string {
+	var parts []string
+	add := func(format string, value string) {
+		if value != "" {
+			parts = append(parts, fmt.Sprintf(format, value))
+		}
+	}
+	add("by %s", e.By)
+	add("held by %s", e.LockedBy)
+	add("%s", e.Reason)
+	if e.Error != nil {
+		add("%s", e.Error.Kind)
+		if !e.Error.Retryable {
+			parts = append(parts, "final")
+		}
+		if e.Error.Applied == makegood.AppliedNo {
+			parts = append(parts, "not applied")
+		}
+	}
+	if e.StartedAt != nil && e.At.After(*e.StartedAt) {
+		parts = append(parts, "after "+span(e.At.Sub(*e.StartedAt)))
+	}
+	if e.StartAt != nil {
+		parts = append(parts, "to start "+day(e.StartAt))
+	}
+	add("definition %s", short(e.Definition))
+	if e.Input {
+		parts = append(parts, "another input")
+	}
+	add("timeout %s", e.Timeout)
+	return strings.Join(parts, ", ")
+}

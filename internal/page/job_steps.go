@@ -1,0 +1,316 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/graph"
+	line "github.com/makegood-dev/makegood/internal/timeline"
+)
+
+// stepData is a step in the list below the time line.
+type stepData struct {
+	makegood.JobStep
+	Shape, Word string
+	Says        string
+	// Open: it stands open, since it is where somebody is needed or something happens.
+	Open     bool
+	Attempts []attemptData
+	// Agent and Action say who does what, Undo how it is undone, With what its task gets; of a step whose definition is not known all are
+	// empty.
+	Agent, Action, UndoneBy, With string
+	// Key is its idempotency key in this round.
+	Key string
+	// Outputs are what it and its undo gave, and Errors why their last attempts failed.
+	Outputs []outputData
+	Errors  []errorData
+	Asks    []askData
+}
+
+// outputData is something that was given, or leads to it.
+type outputData struct {
+	Title, Value, Href, Size string
+}
+
+// errorData is why an attempt failed.
+type errorData struct {
+	Title string
+	makegood.StepError
+}
+
+// attemptData is an attempt in the table of a step.
+type attemptData struct {
+	Attempt     int
+	Undo        bool
+	Claimed     time.Time
+	Queue, Took time.Duration
+	By          string
+	Shape, Says string
+}
+
+// askData is what may be asked of a side of a step that waits, or is to be settled.
+type askData struct {
+	Title, Question string
+	Choices         []string
+	Undo            bool
+	Round           int
+	// Buttons lead to the pages on which it is asked for.
+	Buttons []verb
+}
+
+// stepsOf are the steps, those that need somebody first.
+func stepsOf(s seen, l timeline) []stepData {
+	all := make([]stepData, len(s.job.Steps))
+	for i, step := range s.job.Steps {
+		all[i] = stepDataOf(s, step, l.Rows[i])
+	}
+	slices.SortStableFunc(all, func(a, b stepData) int { return cmp.Compare(rank(a.Shape), rank(b.Shape)) })
+	// What failed or waits stands open; of many the first.
+	for i := range min(len(all), 3) {
+		all[i].Open = rank(all[i].Shape) <= 1
+	}
+	return all
+}
+
+// rank orders steps: what failed, what waits, what is under way, what was undone, what is done, what is passed by, what is not reached.
+func rank(shape string) int {
+	order := []graph.State{graph.Error, graph.Waiting, graph.Processing, graph.Undoing, graph.Pending, graph.Cancelled, graph.Undone, graph.Processed, graph.Skipped}
+	if at := slices.Index(order, graph.State(shape)); at >= 0 {
+		return at
+	}
+	return len(order)
+}
+
+func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
+	node := s.nodes[step.Name]
+	d := stepData{
+		JobStep: step, Shape: node.State.Class(), Word: node.Word, Says: saysOf(s, step, row), Attempts: attemptsOf(s.job, step, row),
+		Key: fmt.Sprintf("%s/%s/%d", s.job.ID, step.Name, s.job.Round),
+	}
+	if def := stepOf(s, step.Name); def != nil {
+		d.Agent, d.Action, d.With = def.Agent, def.Action, pretty(def.With)
+		switch {
+		case def.CanUndo():
+			d.UndoneBy = def.Undo.Action
+		case def.Undo != nil:
+			d.UndoneBy = "none"
+		}
+	}
+	d.Outputs = append(d.Outputs, outputOf(s.job.ID, "Output", step.Name, step.Activity, false)...)
+	if step.Error != nil {
+		d.Errors = append(d.Errors, errorData{"Error", *step.Error})
+	}
+	if step.Undo != nil {
+		d.Outputs = append(d.Outputs, outputOf(s.job.ID, "Output of its undo", step.Name, *step.Undo, true)...)
+		if step.Undo.Error != nil {
+			d.Errors = append(d.Errors, errorData{"Error of its undo", *step.Undo.Error})
+		}
+	}
+	for _, o := range s.offers.Steps {
+		if o.Step == step.Name {
+			d.Asks = append(d.Asks, asksOf(s, o)...)
+		}
+	}
+	return d
+}
+
+// outputOf is what a side gave: itself, or, of what is large, a way there.
+func outputOf(id, title, step string, a makegood.Activity, undo bool) []outputData {
+	if a.OutputBytes == 0 {
+		return nil
+	}
+	o := outputData{Title: title, Size: bytesOf(a.OutputBytes), Value: pretty(a.Output)}
+	if !given(a.Output) {
+		o.Value, o.Href = "", "jobs/"+id+"/payload?"+sideQuery(step, undo, 0)
+	}
+	return []outputData{o}
+}
+
+// given reports whether a payload is there: JSON has null for one that is not.
+func given(payload json.RawMessage) bool { return len(payload) > 0 && string(payload) != "null" }
+
+// sideQuery names a side of a step in an address.
+func sideQuery(step string, undo bool, round int) string {
+	values := url.Values{"step": {step}}
+	if undo {
+		values.Set("undo", "true")
+	}
+	if round > 0 {
+		values.Set("round", fmt.Sprint(round))
+	}
+	return values.Encode()
+}
+
+// bytesOf writes a size.
+func bytesOf(n int) string {
+	if n < 1<<10 {
+		return many(n, "byte")
+	}
+	return fmt.Sprintf("%d KB", (n+1<<10-1)>>10)
+}
+
+// saysOf says of a step how it stands, in a line.
+func saysOf(s seen, step makegood.JobStep, row line.Row) string {
+	a, undo := step.Activity, false
+	if step.Undo != nil && step.Undo.State != makegood.NotStarted && step.Undo.State != makegood.Skipped {
+		a, undo = *step.Undo, true
+	}
+	switch {
+	case step.Settled != nil && !undo, undo && a.Settled != nil:
+		return "settled by hand: " + oneOf(a.Settled.Reason, "no reason was given")
+	case a.Error != nil && a.State != makegood.Done:
+		return cut(a.Error.Message, 160)
+	case a.State == makegood.Done && undo:
+		return fmt.Sprintf("done %s, undone %s", clock(step.FinishedAt, s.now), clock(a.FinishedAt, s.now))
+	case a.State == makegood.Done:
+		return strings.TrimSpace(fmt.Sprintf("done %s %s", clock(a.FinishedAt, s.now), deref(prefixed("by ", a.CompletedBy))))
+	case a.State == makegood.Irreversible:
+		return "done, and cannot be undone"
+	case a.State == makegood.Waiting, a.State == makegood.Claimed, a.State == makegood.Dispatched, a.State == makegood.Backoff:
+		return does(s, step, a)
+	case a.State == makegood.NotStarted:
+		return notReached(s, step.Name)
+	}
+	return ""
+}
+
+func prefixed(with string, text *string) *string {
+	if text == nil {
+		return nil
+	}
+	all := with + *text
+	return &all
+}
+
+func oneOf(text, instead string) string {
+	if text == "" {
+		return instead
+	}
+	return text
+}
+
+// notReached says what a step waits for.
+func notReached(s seen, name string) string {
+	def := stepOf(s, name)
+	if def == nil || s.workflow == nil {
+		return "not reached"
+	}
+	needs := s.workflow.Before(*def)
+	if len(needs) == 0 {
+		return "not reached"
+	}
+	return "not reached: it comes after " + strings.Join(needs, ", ")
+}
+
+// attemptsOf are the attempts of a step and its undo, as its time line has them.
+func attemptsOf(j makegood.Job, step makegood.JobStep, row line.Row) (all []attemptData) {
+	by := map[int]string{}
+	for _, e := range j.History {
+		if e.Step == step.Name && e.LockedBy != "" {
+			by[e.Attempt] = e.LockedBy
+		}
+	}
+	for _, a := range []*makegood.Activity{&step.Activity, step.Undo} {
+		if a != nil && a.LockedBy != nil {
+			by[a.Attempt] = *a.LockedBy
+		}
+	}
+	queue := map[int]time.Duration{}
+	for _, b := range row.Bars {
+		switch b.Kind {
+		case line.Queue:
+			queue[b.Attempt] = b.Took()
+		case line.Work, line.Going, line.Failed, line.Final, line.Wait:
+			all = append(all, attemptData{
+				Attempt: b.Attempt, Undo: b.Undo, Claimed: b.From, Queue: queue[b.Attempt], Took: b.Took(), By: by[b.Attempt],
+				Shape: attemptShape(b), Says: oneOf(cut(b.Why, 200), kinds[b.Kind]),
+			})
+		}
+	}
+	return all
+}
+
+func attemptShape(b line.Bar) string {
+	switch b.Kind {
+	case line.Work:
+		if b.Undo {
+			return "undone"
+		}
+		return "processed"
+	case line.Going:
+		return "processing"
+	case line.Wait:
+		return "waiting"
+	default:
+		return "error"
+	}
+}
+
+// asksOf are what may be asked of a side of a step: answers of one that waits, and how it can be dealt with by hand where it failed.
+func asksOf(s seen, o makegood.StepOffers) []askData {
+	d := askData{Undo: o.Undo, Round: s.job.Round, Question: o.Question}
+	what := "it"
+	if o.Undo {
+		what = "its undo"
+	}
+	link := func(ask string) string {
+		return "jobs/" + s.job.ID + "/ask/" + ask + "?" + sideQuery(o.Step, o.Undo, s.job.Round)
+	}
+	if answer, _ := o.Of(makegood.AskComplete); answer.Granted() {
+		d.Title = "Waits to be completed"
+		if len(o.Choices) > 0 {
+			d.Choices = o.Choices
+		} else {
+			d.Buttons = append(d.Buttons, verb{Label: "Complete " + what + "…", Href: link(makegood.AskComplete), Says: "with its output", Proposed: true})
+		}
+		d.Buttons = append(d.Buttons,
+			verb{Label: "Fail " + what + "…", Href: link(makegood.AskFail), Says: "with why"},
+			verb{Label: "Wait longer…", Href: link(makegood.AskHeartbeat), Says: "its deadline moves"},
+		)
+	}
+	settle := settleOf(s, o, "Settle "+what+"…")
+	settle.ID = "step-" + settle.ID // Beside the verbs of the job it may stand, too.
+	d.Buttons = append(d.Buttons, settle)
+	return []askData{d}
+}
+
+// settleOf is the verb that settles a side, or why it would be refused.
+func settleOf(s seen, o makegood.StepOffers, label string) verb {
+	done, _ := o.Of(makegood.AskSettleDone)
+	skipped, _ := o.Of(makegood.AskSettleSkipped)
+	v := verb{Label: label, ID: "settle-" + o.Step, Href: "jobs/" + s.job.ID + "/ask/settle?" + sideQuery(o.Step, o.Undo, s.job.Round), Says: "you dealt with it: it counts as done, or as skipped"}
+	if o.Undo {
+		v.ID += "-undo"
+	}
+	if !done.Granted() && !skipped.Granted() {
+		v.Refused, v.Says = true, done.Reason
+	}
+	return v
+}
+
+// failedSides are those that have failed in the direction in which the job goes.
+func failedSides(s seen) (all []makegood.StepOffers) {
+	for _, o := range s.offers.Steps {
+		for _, step := range s.job.Steps {
+			if step.Name == o.Step && onUndo(s.job, step) == o.Undo && side(s.job, step).State == makegood.Failed {
+				all = append(all, o)
+			}
+		}
+	}
+	return all
+}
+
+// answerText is the output of an approval that is answered with a choice.
+func answerText(choice string) json.RawMessage {
+	text, err := json.Marshal(choice)
+	if err != nil {
+		return nil // Every string is JSON.
+	}
+	return text
+}

@@ -1,0 +1,200 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// why is the first thing that is said of a job: why it stands where it stands, and what to do.
+type why struct {
+	Head string
+	// Quote is what an agent said, or the reason that is kept.
+	Quote string
+	// Says is what follows from that, and Todo what to do.
+	Says, Todo string
+	// Tone is a class: error, waiting, or that of the state.
+	Tone string
+	// Alike leads to the jobs that stopped at the same step; empty: to none.
+	Alike string
+}
+
+func whyOf(s seen) why {
+	j := s.job
+	w := why{Tone: lower(j.ProcessState)}
+	switch {
+	case j.ProcessState == makegood.Error:
+		return stopped(s)
+	case j.Paused:
+		return paused(s)
+	case j.ProcessState.Finished():
+		return ended(s)
+	case j.NextRoundAt != nil:
+		w.Head = fmt.Sprintf("What was done is undone; it begins again %s.", in(*j.NextRoundAt, s.now))
+	case j.StartAt != nil && j.StartAt.After(s.now):
+		w.Head = fmt.Sprintf("It begins %s.", in(*j.StartAt, s.now))
+	default:
+		w = goesOn(s)
+	}
+	if w.Quote == "" {
+		w.Quote = j.Reason
+	}
+	return w
+}
+
+// in says when something comes, as seen now.
+func in(at, now time.Time) string {
+	if at.After(now) {
+		return "in " + span(at.Sub(now)) + ", at " + clock(at, now)
+	}
+	return "at once"
+}
+
+// stopped says why a job waits for a person.
+func stopped(s seen) why {
+	w := why{Tone: "error", Head: "It waits for a person.", Quote: s.job.Reason}
+	for _, step := range s.job.Steps {
+		a := side(s.job, step)
+		if a.State != makegood.Failed {
+			continue
+		}
+		what := step.Name
+		if onUndo(s.job, step) {
+			what = "the undo of " + step.Name
+		}
+		how := "was given up"
+		if a.Error != nil && !a.Error.Retryable {
+			how = "was refused for good"
+		}
+		w.Head = fmt.Sprintf("It waits for a person: %s %s.", what, how)
+		w.Alike = "?state=Error&workflow=" + s.job.Workflow + "&step=" + step.Name
+		w.Todo = "Put right what is in its way and resubmit: it goes on from there, with fresh attempts. Or deal with it yourself, and settle " + what + "."
+		break
+	}
+	if e, turned := lastTurn(s.job); turned && back(s.job) {
+		w.Says = fmt.Sprintf("It was turned round at %s: %s", clock(e.At, s.now), e.Reason)
+	}
+	return w
+}
+
+// lastTurn is the entry of when the job was turned round last.
+func lastTurn(j makegood.Job) (found makegood.Entry, any bool) {
+	for _, e := range j.History {
+		if e.Kind == makegood.EntryTurned {
+			found, any = e, true
+		}
+	}
+	return found, any
+}
+
+func paused(s seen) why {
+	w := why{Tone: "paused", Head: "It is paused: nothing new begins until it is resumed.", Quote: s.job.Reason}
+	if at := s.job.PausedAt; at != nil {
+		w.Head = fmt.Sprintf("It is paused since %s: nothing new begins until it is resumed.", clock(*at, s.now))
+	}
+	if s.job.HeldBy != "" {
+		w.Head = fmt.Sprintf("It is held: %s is paused as a whole.", s.job.HeldBy)
+		w.Says = s.job.HeldReason
+		w.Todo = "It goes on by itself when that is resumed."
+	}
+	return w
+}
+
+func ended(s seen) why {
+	w := why{Tone: lower(s.job.ProcessState), Quote: s.job.Reason}
+	done := 0
+	for _, step := range s.job.Steps {
+		if step.State == makegood.Done {
+			done++
+		}
+	}
+	switch s.job.ProcessState {
+	case makegood.Processed:
+		w.Head = fmt.Sprintf("It is done: %s of %d.", many(done, "step"), len(s.job.Steps))
+	case makegood.Cancelled:
+		w.Head = "It was cancelled, and what it had done is undone."
+	default:
+		w.Head = "What it had done is undone."
+	}
+	return w
+}
+
+// goesOn says what a job does now: of the steps that are open, the ones that need somebody first.
+func goesOn(s seen) why {
+	w := why{Tone: lower(s.job.ProcessState)}
+	var said []string
+	for _, state := range []makegood.StepState{makegood.Waiting, makegood.Backoff, makegood.Claimed, makegood.Dispatched} {
+		for _, step := range s.job.Steps {
+			if a := side(s.job, step); a.State == state {
+				said = append(said, does(s, step, a))
+			}
+		}
+	}
+	switch {
+	case len(said) == 0:
+		w.Head = "It goes on when what is due of it has come."
+		return w
+	case len(said) > 3:
+		said = append(said[:3], fmt.Sprintf("and %d more", len(said)-3))
+	}
+	if waits(s.job) {
+		w.Tone = "waiting"
+	}
+	w.Head = strings.ToUpper(said[0][:1]) + strings.Join(said, "; ")[1:] + "."
+	if s.job.ProcessState == makegood.Undoing {
+		w.Says = "It is being undone."
+	}
+	return w
+}
+
+// does says what an open step does.
+func does(s seen, step makegood.JobStep, a makegood.Activity) string {
+	what := "step " + step.Name
+	if onUndo(s.job, step) {
+		what = "the undo of " + step.Name
+	}
+	switch a.State {
+	case makegood.Waiting:
+		if a.CompleteBy != nil {
+			return fmt.Sprintf("%s waits to be completed, until %s", what, clock(*a.CompleteBy, s.now))
+		}
+		return what + " waits to be completed"
+	case makegood.Backoff:
+		if a.NextAt != nil {
+			return fmt.Sprintf("%s is tried again %s", what, in(*a.NextAt, s.now))
+		}
+		return what + " is tried again"
+	case makegood.Claimed:
+		return fmt.Sprintf("%s is at work, attempt %d", what, a.Attempt)
+	default:
+		return fmt.Sprintf("%s is in the queue of %s, attempt %d", what, agentOf(s, step.Name, onUndo(s.job, step)), a.Attempt)
+	}
+}
+
+// stepOf is a step of the definition; nil: it is not known.
+func stepOf(s seen, name string) *makegood.Step {
+	if s.workflow == nil {
+		return nil
+	}
+	for i := range s.workflow.Steps {
+		if s.workflow.Steps[i].Name == name {
+			return &s.workflow.Steps[i]
+		}
+	}
+	return nil
+}
+
+// agentOf names who does a step, or its undo.
+func agentOf(s seen, name string, undo bool) string {
+	def := stepOf(s, name)
+	switch {
+	case def == nil:
+		return "its agent"
+	case undo && def.CanUndo() && def.Undo.Agent != "":
+		return def.Undo.Agent
+	default:
+		return def.Agent
+	}
+}
