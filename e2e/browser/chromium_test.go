@@ -35,7 +35,11 @@ func run(m *testing.M) int {
 	if err != nil {
 		return complain(fmt.Errorf("%w: the page is tested with it (apt-get install chromium; .ci/run does)", err))
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU)
+	fonts, err := filepath.Abs("testdata/fonts.conf")
+	if err != nil {
+		return complain(err)
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU, chromedp.Env("FONTCONFIG_FILE="+fonts))
 	if os.Getuid() == 0 {
 		// Chromium's sandbox does not start for root, and what it would keep apart here is our own page.
 		options = append(options, chromedp.NoSandbox)

@@ -24,7 +24,6 @@ import (
 // pictured is the moment that the pictures show.
 var pictured = time.Date(2026, time.November, 21, 11, 43, 19, 0, time.UTC)
 
-
 // staff are the agents of testdata/pictures.
 var staff = []string{"inventory", "payments", "courier", "mailer", "fares", "flights", "hotels", "cars", "loyalty", "tickets", "documents", "bank"}
 
@@ -171,10 +170,11 @@ func (s *story) morning() {
 	s.check(err)
 	s.at("11:16:40")
 	s.approve("t-20481")
-	s.orders(88380, 3, 61*time.Second)
+	s.orders(88380, 9, 61*time.Second)
+	s.at("11:27:00")
 	_, err = s.engine.PauseAll(s.t.Context(), makegood.HoldAgent, "courier", "storm, no collection before 14:00 (ops@example.com)")
 	s.check(err)
-	s.orders(88383, 11, 83*time.Second)
+	s.orders(88389, 12, 67*time.Second)
 	s.at("11:42:30")
 	s.trip("t-20518", "Noor Adel", "ATH")
 	s.at("11:43:09")
