@@ -102,7 +102,7 @@ func TestPictures(t *testing.T) {
 // Each view is readable with all that a day brings to it.
 func TestEachViewIsReadable(t *testing.T) {
 	url := staged(t)
-	for _, path := range []string{"/"} {
+	for _, path := range []string{"/", "/errors"} {
 		t.Run(path, func(t *testing.T) {
 			w := newWindow(t, url)
 			w.open(path)

@@ -50,7 +50,7 @@ func newWindow(t *testing.T, base string) *window {
 // beside opens one more window of the same person.
 func (w *window) beside() *window {
 	w.t.Helper()
-	return windowIn(w.t, w.ctx, w.base)
+	return windowIn(w.t, w.ctx, w.base, chromedp.WithNewWindow(true))
 }
 
 func windowIn(t *testing.T, parent context.Context, base string, options ...chromedp.ContextOption) *window {
