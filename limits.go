@@ -68,6 +68,9 @@ const (
 
 	// MaxRequestBytes is how long the name of a request or a completion may be.
 	MaxRequestBytes = 128
+	// MaxMetricNames is how many workflows, how many agents and how many steps metrics tell apart in one process; what comes
+	// beyond counts as "other".
+	MaxMetricNames = 200
 	// MaxWhoBytes is how long the name may be that somebody gives as who asks.
 	MaxWhoBytes = 128
 	// MaxRequests is how many of the requests that were granted last a job remembers by name.

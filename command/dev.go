@@ -32,6 +32,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/repair"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/telemetry/export"
 )
 
 // defaultAddr is where dev serves, and where the other verbs look for it.
@@ -113,18 +114,17 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, o.verbose)
 	slog.SetDefault(logger)
-	requests, err := httpagent.New(httpagent.Policy{AllowPrivate: true})
+	requests, exported, letGo, err := outward(cmd.Context(), logger)
 	if err != nil {
-		return exit(codeFailed, err)
+		return err
 	}
-	defer requests.Close()
+	defer letGo()
 	links := o.publicURL
-	engine, err := embedded.Open(cmd.Context(), embedded.Config{
-		Dir: o.data, Retention: time.Duration(o.retention), Agents: append([]agent.Handler{requests}, agents...), Outside: outside, Logger: logger,
-		Notifier: newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) }), Listener: newDevListener(replies), Replies: slices.Sorted(maps.Keys(replies)),
-		Link:  func(token string) string { return links + httpapi.LinkPath(token) },
-		Asker: newDevListener(replies), Asked: slices.Sorted(maps.Keys(replies)),
-	})
+	config := o.config(replies, func() string { return links })
+	config.Agents, config.Outside = append([]agent.Handler{requests}, agents...), outside
+	config.Logger, config.Telemetry = logger, exported.Telemetry()
+	config.Notifier = newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) })
+	engine, err := embedded.Open(cmd.Context(), config)
 	if err != nil {
 		return exit(codeUsage, err)
 	}
@@ -143,7 +143,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if o.open {
 		showPage(cmd, "http://"+reachable(listener.Addr())+"/")
 	}
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door()})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
 	shown, err := newPage(api, o, host, logger)
 	if err != nil {
 		return exit(codeFailed, err)
@@ -199,6 +199,31 @@ func (o devOptions) host() (string, error) {
 		return "", fmt.Errorf("--addr %s: want HOST:PORT, such as %s", o.addr, defaultAddr)
 	}
 	return host, nil
+}
+
+// outward makes what the engine reaches others with: the agent http, and what its telemetry goes to. letGo closes both, once the
+// engine has stopped.
+func outward(ctx context.Context, logger *slog.Logger) (requests *httpagent.Agent, exported *export.Export, letGo func(), err error) {
+	if exported, err = export.Open(ctx, export.Options{Logger: logger}); err != nil {
+		return nil, nil, nil, exit(codeUsage, err)
+	}
+	if requests, err = httpagent.New(httpagent.Policy{AllowPrivate: true}); err != nil {
+		return nil, nil, nil, exit(codeFailed, errors.Join(err, exported.Close(ctx)))
+	}
+	return requests, exported, func() {
+		requests.Close()
+		// A collector that does not answer is no failure; the log says what was dropped.
+		_ = exported.Close(ctx)
+	}, nil
+}
+
+// config is what the options say of the engine. Links begin with what links returns.
+func (o devOptions) config(replies map[string]string, links func() string) embedded.Config {
+	listener, names := newDevListener(replies), slices.Sorted(maps.Keys(replies))
+	return embedded.Config{
+		Dir: o.data, Retention: time.Duration(o.retention), Listener: listener, Replies: names, Asker: listener, Asked: names,
+		Link: func(token string) string { return links() + httpapi.LinkPath(token) },
+	}
 }
 
 // checkPublicURL refuses what no link can begin with, and leaves no slash at its end.

@@ -144,6 +144,7 @@ type Engine struct {
 	timetable  *timetable.Timetable
 	holds      *holds.Keeper
 	supervisor *supervisor.Supervisor
+	watch      *watch.Watch
 	runners    map[string]*agentrun.Runner
 	door       *agentdoor.Door
 
@@ -251,6 +252,7 @@ func (e *Engine) openQueues() error {
 
 func (e *Engine) wire(incarnation int) {
 	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), incarnation)
+	e.watch = watch.New(e.config.Telemetry, e.config.Logger)
 	held := holds.NewReader(e.held(), nil)
 	e.holds = holds.New(holds.Config{
 		Store: e.held(), Queue: e.queues, Events: eventsQueue, Agents: e.agentNames(), Knows: e.knows, Logger: e.config.Logger,
@@ -265,7 +267,7 @@ func (e *Engine) wire(incarnation int) {
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
-		Instance: instance, Incarnation: incarnation, Saved: e.saved, Watch: watch.New(e.config.Telemetry, e.config.Logger), Logger: e.config.Logger,
+		Instance: instance, Incarnation: incarnation, Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
 	})
 	e.timetable = timetable.New(timetable.Config{

@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -153,7 +154,7 @@ func (e *Engine) supervise(ctx context.Context) error {
 		at, set, rang := e.alarm.next(now)
 		if rang {
 			r, err := e.supervisor.SweepAfter(ctx, makegood.Instant(swept.Add(-time.Millisecond)))
-			e.noteSweep(ctx, err)
+			e.noteSweep(ctx, now, r, err)
 			if r.Braked {
 				// There is more than the queue is to hold: it goes on where it held back.
 				e.alarm.at(now.Add(brakedFor))
@@ -186,12 +187,12 @@ func (e *Engine) sweep(ctx context.Context, whole time.Time) time.Time {
 	}
 	now := time.Now()
 	if now.Sub(whole) < wholeEvery {
-		_, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))
-		e.noteSweep(ctx, err)
+		r, err := e.supervisor.SweepRecent(ctx, makegood.Instant(now.Add(-wholeEvery)))
+		e.noteSweep(ctx, now, r, err)
 		return whole
 	}
-	_, err := e.supervisor.Sweep(ctx)
-	e.noteSweep(ctx, err)
+	r, err := e.supervisor.Sweep(ctx)
+	e.noteSweep(ctx, now, r, err)
 	return now
 }
 
@@ -210,7 +211,9 @@ func (e *Engine) audit(ctx context.Context) {
 	}
 }
 
-func (e *Engine) noteSweep(ctx context.Context, err error) {
+// noteSweep notes a sweep that began at this time.
+func (e *Engine) noteSweep(ctx context.Context, began time.Time, r supervisor.Result, err error) {
+	e.watch.Swept(ctx, time.Since(began), r.Overdue)
 	if err != nil && ctx.Err() == nil {
 		e.config.Logger.WarnContext(ctx, "sweep failed, the next one makes up for it", "error", err)
 	}

@@ -110,6 +110,8 @@ type Config struct {
 	Schedules *timetable.Timetable
 	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
 	Holds *holds.Keeper
+	// Scrape answers GET /metrics; nil: there is no such page.
+	Scrape http.Handler
 	// Agents knows how agents stand; nil: that is not known here.
 	Agents Standings
 	// Quarantine is what an engine in this process has in quarantine; nil: that is not here.
@@ -167,6 +169,9 @@ func New(c Config) http.Handler {
 	if c.Door == "" || c.Door == Complete {
 		mux.HandleFunc("GET "+linkPattern, patiently(a.showLink))
 		mux.HandleFunc("POST "+linkPattern, patiently(a.answerLink))
+	}
+	if c.Scrape != nil && c.Door == "" {
+		mux.Handle("GET /metrics", c.Scrape)
 	}
 	return a.guard(a.strangers(mux))
 }

@@ -29,6 +29,7 @@ func views() []view {
 		inboxViews(),
 		agentsViews(),
 		schedulesViews(),
+		workflowsViews(),
 	)
 }
 

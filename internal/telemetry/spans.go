@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -106,14 +107,18 @@ func (w *Watch) attemptSpan(h job.Happened, a attempt) span {
 	if a.resent > 0 {
 		made.attributes = append(made.attributes, keyResent.Int(a.resent))
 	}
+	made.failure = a.failure()
+	return made
+}
+
+// failure is what an attempt failed of, in a word; empty: it did not fail.
+func (a attempt) failure() string {
 	switch a.outcome {
 	case Failed, Silent, Interrupted, Refused:
-		made.failure = a.kind
-		if made.failure == "" {
-			made.failure = string(a.outcome)
-		}
+		return cmp.Or(a.kind, string(a.outcome))
+	default:
+		return ""
 	}
-	return made
 }
 
 // waitSpan is at the end of a wait, with how long that was, and a link to the attempt that said so: no span lasts as long as

@@ -33,6 +33,7 @@ type Watch struct {
 	tracer  trace.Tracer // nil: no spans
 	sampled func(trace.TraceID) bool
 	strange strange
+	metrics *metrics // nil: none
 }
 
 // New makes a Watch.
@@ -40,6 +41,9 @@ func New(t telemetry.Telemetry, logger *slog.Logger) *Watch {
 	w := &Watch{sampled: t.Sampled, strange: strange{logger: logger}}
 	if t.Traces != nil {
 		w.tracer = t.Traces.Tracer(scope)
+	}
+	if t.Metrics != nil {
+		w.metrics = newMetrics(t.Metrics.Meter(scope))
 	}
 	if w.sampled == nil {
 		w.sampled = func(trace.TraceID) bool { return true }
@@ -49,8 +53,14 @@ func New(t telemetry.Telemetry, logger *slog.Logger) *Watch {
 
 // Happened tells of events that have changed a job, in their order, once that is saved.
 func (w *Watch) Happened(ctx context.Context, all []job.Happened) {
+	if w.tracer == nil && w.metrics == nil {
+		return
+	}
 	for _, h := range all {
 		s := observe(h)
+		if w.metrics != nil {
+			w.metrics.record(ctx, h, s)
+		}
 		if w.tracer != nil {
 			w.trace(ctx, h, s)
 		}

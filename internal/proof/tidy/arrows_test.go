@@ -45,6 +45,9 @@ var arrows = []arrow{
 	// Which trace and spans a job has: ids made from what it knows of itself. OpenTelemetry's API, and not its SDK.
 	{"internal/tracecontext", []string{"internal/job"}, []string{otelAPI}},
 	{"telemetry", []string{"internal/tracecontext"}, []string{otelAPI}},
+	// The SDK and what sends: only those who configure it have it.
+	{"internal/spanexport", []string{"telemetry"}, []string{otelAPI}},
+	{"telemetry/export", []string{"telemetry", "internal/spanexport"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
 	// Spans and metrics of what the Scheduler says has happened.
 	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
 	// Waiting, and running totals of anything.

@@ -1,0 +1,336 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/graph"
+)
+
+func workflowsViews() []view {
+	return []view{
+		{pattern: "GET /workflows", nav: "Workflows", title: "Workflows", template: "workflows.html", load: (*Page).workflows, regions: []string{"workflows"}},
+		{pattern: "GET /workflows/{name}", nav: "Workflows", title: "Workflow", template: "workflow.html", load: (*Page).workflow, regions: []string{"versions"}},
+	}
+}
+
+// running says how many jobs of a definition, or a workflow, have not ended.
+type running struct {
+	Jobs   int
+	States []stateCount
+	// Errors of them wait for a person.
+	Errors int
+}
+
+// workflowsData is what the list of workflows shows.
+type workflowsData struct {
+	Workflows []workflowRow
+	// More: not all jobs were counted, so there are more.
+	More bool
+}
+
+// workflowRow is a workflow in the list.
+type workflowRow struct {
+	client.Workflow
+	running
+	Steps  int
+	Agents []string
+	Expect makegood.Duration
+}
+
+// workflows loads the list.
+func (p *Page) workflows(r *http.Request) (any, error) {
+	known, err := p.client.Workflows(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	under, more, err := p.underWay(r.Context(), client.Filter{}, client.ByWorkflow)
+	if err != nil {
+		return nil, err
+	}
+	d := workflowsData{More: more}
+	for _, w := range known {
+		definition, err := p.client.Definition(r.Context(), w.Definition)
+		if err != nil {
+			return nil, err
+		}
+		d.Workflows = append(d.Workflows, workflowRow{
+			Workflow: w, running: under[w.Name], Steps: len(definition.Workflow.Steps), Agents: agentsOf(definition.Workflow), Expect: definition.Workflow.Expect,
+		})
+	}
+	return d, nil
+}
+
+// agentsOf names the agents of a workflow, each once.
+func agentsOf(w makegood.Workflow) []string {
+	names := map[string]bool{}
+	for _, s := range w.Steps {
+		names[s.Agent] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// underWay counts the jobs that have not ended, by a facet: with an index, so that it does not take longer the more have.
+func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Facet) (all map[string]running, more bool, err error) {
+	filter.DueWithin = allDue
+	groups, err := p.client.Count(ctx, filter, []client.Facet{by, client.ByState}, "")
+	if err != nil {
+		return nil, false, err
+	}
+	all = map[string]running{}
+	for _, g := range groups.Groups {
+		what, state := g.Values[0], makegood.ProcessState(g.Values[1])
+		if state.Finished() {
+			continue // of these somebody is still to be told
+		}
+		of := all[what]
+		of.Jobs += g.Jobs
+		of.States = append(of.States, stateCount{Mark: markOf(state, false, false), Jobs: g.Jobs})
+		if state == makegood.Error {
+			of.Errors += g.Jobs
+		}
+		all[what] = of
+	}
+	return all, groups.Cursor != "", nil
+}
+
+// workflowData is what the view of a workflow shows: one of its definitions, and in what two differ.
+type workflowData struct {
+	client.Definition
+	// Current: it is that of the jobs that are submitted now. CurrentHash is that one; empty: there is none.
+	Current     bool
+	CurrentHash string
+	Versions    []version
+	More        bool
+	Graph       template.HTML
+	Steps       []stepRow
+	Differs     *difference
+}
+
+// Title names the window.
+func (d workflowData) Title() string { return d.Name + ", workflow" }
+
+// version is a definition that jobs run on, or that is current.
+type version struct {
+	running
+	Hash           string
+	Current, Shown bool
+}
+
+// stepRow is a step as a table shows it.
+type stepRow struct {
+	Name, Agent, Action, After, Undo, Retry, Timeout string
+}
+
+// workflow loads the view of a workflow: of its current definition, or of the one that the query names.
+func (p *Page) workflow(r *http.Request) (any, error) {
+	name := r.PathValue("name")
+	known, err := p.client.Workflows(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	d := workflowData{}
+	for _, w := range known {
+		if w.Name == name {
+			d.CurrentHash = w.Definition
+		}
+	}
+	wanted := r.FormValue("definition")
+	if wanted == "" {
+		wanted = d.CurrentHash
+	}
+	if d.Definition, err = p.definitionOf(r.Context(), name, wanted); err != nil {
+		return nil, err
+	}
+	d.Current = d.Definition.Definition == d.CurrentHash
+	if d.Versions, d.More, err = p.versions(r.Context(), d); err != nil {
+		return nil, err
+	}
+	if d.Graph, err = drawnWorkflow(d.Workflow); err != nil {
+		return nil, err
+	}
+	d.Steps = stepRows(d.Workflow)
+	if with := r.FormValue("with"); with != "" && with != wanted {
+		other, err := p.definitionOf(r.Context(), name, with)
+		if err != nil {
+			return nil, err
+		}
+		d.Differs = differ(other, d.Definition)
+	}
+	return d, nil
+}
+
+// definitionOf reads a definition of a workflow.
+func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (client.Definition, error) {
+	none := &problem{status: http.StatusNotFound, Head: "There is no such workflow", Text: fmt.Sprintf("No workflow here has the name %.80q.", workflow)}
+	if hash == "" {
+		return client.Definition{}, none
+	}
+	d, err := p.client.Definition(ctx, hash)
+	if err == nil && d.Name != workflow || errors.Is(err, client.ErrNoDefinition) {
+		none.Text = fmt.Sprintf("The workflow %.80q has no definition %.40q.", workflow, hash)
+		return d, none
+	}
+	return d, err
+}
+
+// versions lists the definitions of a workflow that jobs run on, and the current one; the current one first, then those with the most jobs.
+func (p *Page) versions(ctx context.Context, d workflowData) (all []version, more bool, err error) {
+	under, more, err := p.underWay(ctx, client.Filter{Workflow: d.Name}, client.ByDefinition)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, hash := range []string{d.CurrentHash, d.Definition.Definition} {
+		if _, there := under[hash]; !there && hash != "" {
+			under[hash] = running{}
+		}
+	}
+	for hash, of := range under {
+		all = append(all, version{running: of, Hash: hash, Current: hash == d.CurrentHash, Shown: hash == d.Definition.Definition})
+	}
+	slices.SortFunc(all, func(a, b version) int {
+		switch {
+		case a.Current != b.Current && a.Current:
+			return -1
+		case a.Current != b.Current:
+			return 1
+		case a.Jobs != b.Jobs:
+			return b.Jobs - a.Jobs
+		}
+		return strings.Compare(a.Hash, b.Hash)
+	})
+	return all, more, nil
+}
+
+// drawnWorkflow draws the steps of a workflow, each a link to its row below.
+func drawnWorkflow(w makegood.Workflow) (template.HTML, error) {
+	nodes, edges := graph.OfWorkflow(w)
+	for i := range nodes {
+		nodes[i].Href = "#step-" + nodes[i].ID
+	}
+	drawing, err := graph.Layout(nodes, edges...)
+	if err != nil {
+		return "", err
+	}
+	var svg bytes.Buffer
+	if err := graph.SVG(&svg, drawing, graph.SVGOptions{Title: "The steps of " + w.Name}); err != nil {
+		return "", err
+	}
+	return template.HTML(svg.String()), nil // graph.SVG escapes what is in it
+}
+
+func stepRows(w makegood.Workflow) []stepRow {
+	var rows []stepRow
+	for _, s := range w.Steps {
+		row := stepRow{Name: s.Name, Agent: s.Agent, Action: s.Action, After: strings.Join(w.Before(s), ", "), Timeout: s.Timeout.String()}
+		if s.Any {
+			row.After = "any of " + row.After
+		}
+		if s.Only == makegood.OnlyOnError {
+			row.After = "an error of " + row.After
+		}
+		row.Retry = fmt.Sprintf("%d, from %s up to %s", s.Retry.Attempts, s.Retry.Backoff, s.Retry.Max)
+		switch {
+		case s.CanUndo():
+			row.Undo = s.Undo.Action
+			if s.Undo.Agent != s.Agent {
+				row.Undo += " of " + s.Undo.Agent
+			}
+		case s.Undo != nil:
+			row.Undo = "none: it stays"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// difference is in what a definition differs from another.
+type difference struct {
+	// From and To are the hashes.
+	From, To string
+	// Fields are those of the workflow itself that differ.
+	Fields                  []string
+	Added, Removed, Changed []stepDifference
+	Lines                   []diffLine
+}
+
+// stepDifference is a step that differs, and in what.
+type stepDifference struct {
+	Name   string
+	Fields string
+}
+
+// differ compares two definitions: what to has that from has not.
+func differ(from, to client.Definition) *difference {
+	d := &difference{From: from.Definition, To: to.Definition, Lines: folded(diffLines(from.Source, to.Source))}
+	before, after := from.Workflow, to.Workflow
+	steps := map[string]makegood.Step{}
+	for _, s := range before.Steps {
+		steps[s.Name] = s
+	}
+	for _, s := range after.Steps {
+		old, there := steps[s.Name]
+		delete(steps, s.Name)
+		if !there {
+			d.Added = append(d.Added, stepDifference{Name: s.Name})
+			continue
+		}
+		if fields := differing(old, s); len(fields) > 0 {
+			d.Changed = append(d.Changed, stepDifference{s.Name, strings.Join(fields, ", ")})
+		}
+	}
+	for _, s := range before.Steps {
+		if _, gone := steps[s.Name]; gone {
+			d.Removed = append(d.Removed, stepDifference{Name: s.Name})
+		}
+	}
+	before.Steps, after.Steps = nil, nil
+	d.Fields = differing(before, after)
+	return d
+}
+
+// differing names the fields in which two values differ, as JSON has them.
+func differing(a, b any) []string {
+	before, after := members(a), members(b)
+	names := map[string]bool{}
+	for name, value := range before {
+		names[name] = !bytes.Equal(value, after[name])
+	}
+	for name, value := range after {
+		names[name] = !bytes.Equal(value, before[name])
+	}
+	maps.DeleteFunc(names, func(_ string, differs bool) bool { return !differs })
+	return slices.Sorted(maps.Keys(names))
+}
+
+func members(value any) map[string]json.RawMessage {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("page: a definition is no JSON: " + err.Error())
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(text, &all); err != nil {
+		panic("page: a definition is no object: " + err.Error())
+	}
+	return all
+}
+
+// JobsOf leads to the jobs of a workflow that are in a state; "": in any.
+func (d workflowData) JobsOf(state string) string {
+	q := url.Values{"workflow": {d.Name}}
+	if state != "" {
+		q.Set("state", state)
+	}
+	return q.Encode()
+}

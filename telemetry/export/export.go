@@ -1,0 +1,152 @@
+// Package export makes what an engine's telemetry goes to, from the variables that OpenTelemetry's SDKs read (OTEL_*): spans and
+// metrics over OTLP (http/protobuf), and a page for Prometheus. Whatever becomes of a collector, nobody waits for it.
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/makegood-dev/makegood/internal/spanexport"
+	"github.com/makegood-dev/makegood/telemetry"
+)
+
+// CloseWithin is how long Close tries to send what waits.
+const CloseWithin = 3 * time.Second
+
+// Options say what is not in the environment.
+type Options struct {
+	// Service is the service.name of all that is sent, unless OTEL_SERVICE_NAME names another. Default: makegood.
+	Service string
+	// Logger hears of what was dropped. Nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// Export is what telemetry goes to. Close it when what it watched has stopped.
+type Export struct {
+	spans   *spanexport.Spans // nil: nobody wants them
+	metrics *sdkmetric.MeterProvider
+	scrape  http.Handler
+}
+
+// Open reads the environment. Without any variable there are no spans, and metrics are there for Prometheus alone. An error says
+// which variable asks for what is not here; nothing is asked of a collector yet.
+func Open(ctx context.Context, o Options) (*Export, error) {
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Service == "" {
+		o.Service = "makegood"
+	}
+	service, err := describe(ctx, o.Service)
+	if err != nil {
+		return nil, err
+	}
+	e := &Export{}
+	if e.spans, err = spanexport.Open(ctx, service, o.Logger); err != nil {
+		return nil, err
+	}
+	if err := e.openMetrics(ctx, service, o.Logger); err != nil {
+		return nil, errors.Join(err, e.Close(ctx))
+	}
+	return e, nil
+}
+
+// describe is what is known of the process; the variables stand above it.
+func describe(ctx context.Context, service string) (*resource.Resource, error) {
+	r, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service)), resource.WithTelemetrySDK(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	return r, nil
+}
+
+// openMetrics makes the metrics: for who comes for them, and for a collector, if one is named.
+func (e *Export) openMetrics(ctx context.Context, service *resource.Resource, logger *slog.Logger) error {
+	registry := prometheus.NewRegistry()
+	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
+	if err != nil {
+		return fmt.Errorf("metrics for Prometheus: %w", err)
+	}
+	options := []sdkmetric.Option{sdkmetric.WithReader(reader), sdkmetric.WithResource(service)}
+	wanted, err := spanexport.Wanted("METRICS")
+	if err != nil {
+		return err
+	}
+	if wanted {
+		exporter, err := otlpmetrichttp.New(ctx)
+		if err != nil {
+			return fmt.Errorf("send metrics: %w", err)
+		}
+		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(forgiving{exporter, logger})))
+	}
+	e.metrics = sdkmetric.NewMeterProvider(options...)
+	e.scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return e.countSpans()
+}
+
+// countSpans makes a metric of what became of spans.
+func (e *Export) countSpans() error {
+	if e.spans == nil {
+		return nil
+	}
+	_, err := e.metrics.Meter("github.com/makegood-dev/makegood/telemetry/export").Int64ObservableCounter("makegood.telemetry.spans",
+		metric.WithUnit("{span}"), metric.WithDescription("Spans that were sent, and that were dropped."),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			sent, dropped := e.spans.Counts()
+			o.Observe(sent, metric.WithAttributes(attribute.String("makegood.outcome", "sent")))
+			o.Observe(dropped, metric.WithAttributes(attribute.String("makegood.outcome", "dropped")))
+			return nil
+		}))
+	return err
+}
+
+// Telemetry is what an engine is given.
+func (e *Export) Telemetry() telemetry.Telemetry {
+	t := telemetry.Telemetry{Metrics: e.metrics, Scrape: e.scrape}
+	if e.spans != nil {
+		t.Traces, t.Sampled = e.spans.Provider, e.spans.Sampled
+	}
+	return t
+}
+
+// Close sends what waits, for CloseWithin at most, and drops the rest.
+func (e *Export) Close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), CloseWithin)
+	defer cancel()
+	var errs []error
+	if e.spans != nil {
+		errs = append(errs, e.spans.Provider.Shutdown(ctx))
+	}
+	if e.metrics != nil {
+		errs = append(errs, e.metrics.Shutdown(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// forgiving says in the log what could not be sent, and goes on.
+type forgiving struct {
+	sdkmetric.Exporter
+	logger *slog.Logger
+}
+
+// Export sends metrics; what a collector has not taken, the next sending holds.
+func (f forgiving) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	if err := f.Exporter.Export(ctx, all); err != nil {
+		f.logger.Warn("metrics were not sent", "error", err)
+	}
+	return nil
+}
