@@ -83,6 +83,8 @@ type round struct {
 
 // member is an announcement, or that an agent is silent.
 type member struct {
+	// counts: it keeps when it was announced, so that it is counted once. A job that nobody can decide about keeps nothing.
+	counts    bool
 	at, since time.Time
 	job       notify.AlertedJob
 }
@@ -104,7 +106,7 @@ func (g *Grouped) Announce(ctx context.Context, n notify.Notice) error {
 	if !n.Since.IsZero() && n.Since.Before(since) {
 		since = n.Since
 	}
-	return g.tell(ctx, cause, member{at: at, since: since, job: notify.AlertedJob{ID: n.Job, Reason: n.Reason, ExpectBy: n.ExpectBy}})
+	return g.tell(ctx, cause, member{counts: n.Seq > 0, at: at, since: since, job: notify.AlertedJob{ID: n.Job, Reason: n.Reason, ExpectBy: n.ExpectBy}})
 }
 
 // AgentSilent tells of an agent, unless somebody was told a short time ago.
@@ -320,7 +322,7 @@ func (p *place) sift(members []member, now time.Time) (rest []member, added int)
 			continue
 		}
 		rest = append(rest, m)
-		if now.Sub(m.at) < fresh {
+		if m.counts && now.Sub(m.at) < fresh {
 			added++
 		}
 	}

@@ -144,6 +144,31 @@ func TestSeveralProcessesAreOne(t *testing.T) {
 	})
 }
 
+// A job that nobody can decide about keeps no announcement: it is announced anew each minute, and is one job all the same.
+func TestAParkedJobIsCountedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pager{}
+		g := process(p, groupnotify.NewPlaces())
+		parked := func(from, to int) []notify.Notice {
+			all := stopped(from, to)
+			for i := range all {
+				all[i].Seq = 0
+			}
+			return all
+		}
+		announce(t, g, parked(0, 1))
+		for minute := 0; len(announce(t, g, parked(1, 4))) > 0; minute++ {
+			if minute > 10 {
+				t.Fatal("they are never told of")
+			}
+			time.Sleep(makegood.TellAgain)
+		}
+		if got := p.counts(); !slices.Equal(got, []int{1, 3}) {
+			t.Errorf("alerts of %v jobs, want 1, then 3", got)
+		}
+	})
+}
+
 func TestWhatCouldNotBeToldIsToldWithTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pager{deaf: true}
