@@ -30,6 +30,7 @@ func views() []view {
 		agentsViews(),
 		schedulesViews(),
 		workflowsViews(),
+		submitViews(),
 	)
 }
 

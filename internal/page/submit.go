@@ -1,0 +1,165 @@
+package page
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+func submitViews() []view {
+	return []view{
+		{pattern: "GET /workflows/{name}/submit", nav: "Workflows", title: "Submit a job", template: "submit.html", load: (*Page).submitForm},
+		{pattern: "POST /workflows/{name}/submit", nav: "Workflows", title: "Submit a job", template: "submit.html", load: (*Page).submit},
+	}
+}
+
+// submitData is a form for a job: empty, or as somebody has sent it and why it was not taken.
+type submitData struct {
+	Workflow client.Workflow
+	// Reads names the members of the input that the expressions of the workflow read.
+	Reads []string
+	// ID is made when the form is: so the same form sent twice is one job.
+	ID, Input, Tenant, Labels, StartAt string
+	// Wrong says why the form was not taken; empty: nobody has sent it.
+	Wrong string
+	// Limits, as the form says them.
+	MaxPayload, MaxLabels int
+}
+
+// Title names the window.
+func (d submitData) Title() string { return "Submit a job, " + d.Workflow.Name }
+
+// submitForm loads an empty form.
+func (p *Page) submitForm(r *http.Request) (any, error) {
+	d, err := p.blankSubmission(r)
+	if err != nil {
+		return nil, err
+	}
+	d.ID, d.Input = client.NewJobID(p.Now()), d.example()
+	return d, nil
+}
+
+// blankSubmission reads the workflow that a form is for.
+func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
+	d := submitData{MaxPayload: makegood.MaxPayloadBytes, MaxLabels: makegood.MaxLabels}
+	known, err := p.client.Workflows(r.Context())
+	if err != nil {
+		return d, err
+	}
+	at := slices.IndexFunc(known, func(w client.Workflow) bool { return w.Name == r.PathValue("name") })
+	if at < 0 {
+		return d, &problem{status: http.StatusNotFound, Head: "There is no such workflow", Text: fmt.Sprintf("No workflow here has the name %.80q.", r.PathValue("name"))}
+	}
+	d.Workflow = known[at]
+	definition, err := p.client.Definition(r.Context(), d.Workflow.Definition)
+	if err != nil {
+		return d, err
+	}
+	d.Reads = inputsRead(definition.Source)
+	return d, nil
+}
+
+// readsInput finds what an expression reads of the input, where it says so in plain words.
+var readsInput = regexp.MustCompile(`\.input\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// inputsRead names the members of the input that a workflow reads, as far as its expressions name them.
+func inputsRead(source string) []string {
+	names := map[string]bool{}
+	for _, found := range readsInput.FindAllStringSubmatch(source, -1) {
+		names[found[1]] = true
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// example is an input with what the workflow reads, to be filled in.
+func (d submitData) example() string {
+	if len(d.Reads) == 0 {
+		return "{}"
+	}
+	lines := make([]string, len(d.Reads))
+	for i, name := range d.Reads {
+		lines[i] = fmt.Sprintf("  %q: null", name)
+	}
+	return "{\n" + strings.Join(lines, ",\n") + "\n}"
+}
+
+// submit submits a job, and leads to it; what is wrong with the form is said above it, with all that was written.
+func (p *Page) submit(r *http.Request) (any, error) {
+	d, err := p.blankSubmission(r)
+	if err != nil {
+		return nil, err
+	}
+	d.ID, d.Input, d.Tenant = strings.TrimSpace(r.FormValue("id")), r.FormValue("input"), strings.TrimSpace(r.FormValue("tenant"))
+	d.Labels, d.StartAt = strings.TrimSpace(r.FormValue("labels")), r.FormValue("start")
+	s, err := d.submission()
+	if err != nil {
+		d.Wrong = err.Error()
+		return d, nil
+	}
+	job, err := p.client.Submit(r.Context(), s)
+	var invalid *client.InvalidError
+	var mismatch *client.MismatchError
+	switch {
+	case errors.As(err, &invalid):
+		d.Wrong = invalid.Message
+		return d, nil
+	case errors.As(err, &mismatch):
+		d.Wrong = fmt.Sprintf("there is a job %s with another input: give this one another id", mismatch.Job)
+		return d, nil
+	case err != nil:
+		return nil, err
+	}
+	return goTo("jobs/" + job.ID), nil
+}
+
+// submission is what a form asks for.
+func (d submitData) submission() (makegood.Submission, error) {
+	s := makegood.Submission{Workflow: d.Workflow.Name, ID: d.ID, Tenant: d.Tenant}
+	input := strings.TrimSpace(d.Input)
+	if !json.Valid([]byte(input)) {
+		return s, fmt.Errorf("the input is not JSON: %s", whyNot(input))
+	}
+	s.Input = json.RawMessage(input)
+	for _, label := range strings.Fields(d.Labels) {
+		name, value, is := strings.Cut(label, "=")
+		if !is {
+			return s, fmt.Errorf("the label %.80q has no value: want NAME=VALUE", label)
+		}
+		if s.Labels == nil {
+			s.Labels = map[string]string{}
+		}
+		s.Labels[name] = value
+	}
+	if d.StartAt == "" {
+		return s, nil
+	}
+	// A browser says no seconds where there are none.
+	for _, layout := range []string{"2006-01-02T15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, d.StartAt); err == nil {
+			s.StartAt = at
+			return s, nil
+		}
+	}
+	return s, fmt.Errorf("the start %.40q is no time: want such as 2026-12-24T18:00, in UTC", d.StartAt)
+}
+
+// whyNot says where a text stops being JSON.
+func whyNot(text string) string {
+	var value any
+	err := json.Unmarshal([]byte(text), &value)
+	if syntax, is := errors.AsType[*json.SyntaxError](err); is {
+		line := 1 + strings.Count(text[:min(int(syntax.Offset), len(text))], "\n")
+		return fmt.Sprintf("line %d: %v", line, syntax)
+	}
+	return cmp.Or(err, errors.New("it is empty")).Error()
+}
