@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser screenshots kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser collector screenshots kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ e2e: ## Deploy with sam to MiniStack, and send orders through the functions ther
 	@go run ./examples/repair -orders 500
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 	@$(MAKE) --no-print-directory browser
+
+collector: ## See the trace of a job whole in a collector for OpenTelemetry; needs Python
+	@go run ./e2e/aws -collector go test -tags collector -count=1 -timeout 5m -v ./e2e/collector
 
 browser: ## Drive the page in Chromium as a person would, and look it through with axe-core; needs Chromium and npm
 	@go run ./e2e/aws -axe go test -tags browser -count=1 -timeout 10m ./e2e/browser
@@ -168,7 +171,7 @@ check: vet lint format tidy generated test race ## All that must hold before a c
 
 vet:
 	go vet ./...
-	go vet -tags aws,sam,localstack,kits,browser ./...
+	go vet -tags aws,sam,localstack,kits,browser,collector ./...
 
 lint:
 	$(tool) staticcheck ./...

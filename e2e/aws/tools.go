@@ -50,14 +50,33 @@ func axe() product {
 	}
 }
 
+// collectorVariable says, to a command that is run with a collector, where that is.
+const collectorVariable = "MAKEGOOD_COLLECTOR"
+
+// collector is one for OpenTelemetry, a program of PyPI.
+func collector() product {
+	p := pip("rotel", "0.0.1a15", "rotel.txt")
+	p.steps = append(p.steps, []string{"sh", "-c", "cp venv/lib/python3*/site-packages/rotel/rotel-agent . && chmod +x rotel-agent"})
+	return p
+}
+
 // runWithAxe runs a command, in whose environment it says where axe-core is.
 func runWithAxe(ctx context.Context, command []string) error {
-	axe := axe()
-	if err := install(ctx, axe); err != nil {
-		return fmt.Errorf("%s: %w", axe, err)
+	return runWith(ctx, axe(), axeVariable, "node_modules/axe-core/axe.min.js", command)
+}
+
+// runWithCollector runs a command, in whose environment it says where the collector is.
+func runWithCollector(ctx context.Context, command []string) error {
+	return runWith(ctx, collector(), collectorVariable, "rotel-agent", command)
+}
+
+// runWith runs a command, in whose environment a variable says where a file of a product is.
+func runWith(ctx context.Context, p product, variable, file string, command []string) error {
+	if err := install(ctx, p); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
 	}
 	process := exec.CommandContext(ctx, command[0], command[1:]...)
-	process.Env = append(os.Environ(), axeVariable+"="+filepath.Join(axe.folder(), "node_modules/axe-core/axe.min.js"))
+	process.Env = append(os.Environ(), variable+"="+filepath.Join(p.folder(), file))
 	process.Stdin, process.Stdout, process.Stderr = os.Stdin, os.Stdout, os.Stderr
 	return process.Run()
 }
