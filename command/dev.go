@@ -141,10 +141,10 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
 	if o.open {
-		showPage(cmd, "http://"+reachable(listener.Addr())+"/")
+		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
 	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
-	shown, err := newPage(api, o, host, logger)
+	shown, err := newPage(api, o, host, listener.Addr().String(), logger)
 	if err != nil {
 		return exit(codeFailed, err)
 	}
@@ -178,7 +178,7 @@ func (o devOptions) where(url string) notify.Where {
 }
 
 // newPage returns the page, with the API beside it.
-func newPage(api http.Handler, o devOptions, host string, logger *slog.Logger) (*page.Page, error) {
+func newPage(api http.Handler, o devOptions, host, addr string, logger *slog.Logger) (*page.Page, error) {
 	within, err := page.Within(api)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func newPage(api http.Handler, o devOptions, host string, logger *slog.Logger) (
 			return nil, err
 		}
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Host: host, Names: o.names(), Logger: logger}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
 }
 
 // host is that of --addr.

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/page"
 	"github.com/makegood-dev/makegood/internal/sample"
 )
 
@@ -106,13 +107,41 @@ func printSample(w io.Writer, o devOptions, addr string) {
 	}
 	fmt.Fprintf(w, "  this is the sample: a shop at %s whose services fail now and then; all is %s\n", s.ShopURL(), kept)
 	fmt.Fprintln(w, "next, in another terminal:")
+	for _, next := range o.next(addr) {
+		fmt.Fprintf(w, "  # %s\n  %s\n", next.Why, next.Line)
+	}
+}
+
+// next are the commands to go on with, for an engine at an address.
+func (o sampleOptions) next(addr string) []sample.Command {
 	if addr == defaultAddr {
 		addr = ""
 	}
 	info, _ := debug.ReadBuildInfo() // nil without modules: no version is known then
-	for _, next := range sample.Next(o.program, addr, required(info) != "") {
-		fmt.Fprintf(w, "  # %s\n  %s\n", next.Why, next.Line)
+	return sample.Next(o.program, addr, required(info) != "")
+}
+
+// firstView is the path of what is opened first.
+func (o sampleOptions) firstView() string {
+	if o.running != nil {
+		return "/welcome"
 	}
+	return "/"
+}
+
+// tour is what the page offers of the sample; nil: there is none.
+func (o devOptions) tour(addr string) *page.Tour {
+	if o.running == nil {
+		return nil
+	}
+	tour := &page.Tour{
+		Workflow: sample.Workflow, About: "the sample, beside a shop whose services fail now and then. Each step has what undoes it.",
+		First: sample.First(), Many: sample.Many(),
+	}
+	for _, next := range o.next(addr) {
+		tour.Commands = append(tour.Commands, page.Command(next))
+	}
+	return tour
 }
 
 // showPage opens the page on the desktop. Where there is none, or it does not work, it says what to open: that is no reason

@@ -40,6 +40,8 @@ type Config struct {
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
+	// Tour is what whoever has no jobs yet is offered at /welcome. Nil: commands for what is served.
+	Tour *Tour
 	// Logger hears of what goes wrong. Nil: slog.Default().
 	Logger *slog.Logger
 	// Now defaults to time.Now.

@@ -31,6 +31,7 @@ func views() []view {
 		schedulesViews(),
 		workflowsViews(),
 		submitViews(),
+		welcomeViews(),
 	)
 }
 

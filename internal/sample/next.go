@@ -20,14 +20,15 @@ func Next(program, addr string, published bool) []Command {
 	if !published {
 		from = " --replace ../makegood"
 	}
+	first := First()
 	return []Command{
 		{
 			Why:  "Submit one, and wait for its end.",
-			Line: fmt.Sprintf("%s submit %s --id o-1 --input '%s' --wait%s", program, Workflow, Input("o-1", 1), at),
+			Line: fmt.Sprintf("%s submit %s --id %s --input '%s' --wait%s", program, first.Workflow, first.ID, first.Input, at),
 		},
 		{
 			Why:  "Take it back: each step is undone, the last one first.",
-			Line: fmt.Sprintf("%s undo o-1 --reason 'the customer called'%s", program, at),
+			Line: fmt.Sprintf("%s undo %s --reason 'the customer called'%s", program, first.ID, at),
 		},
 		{
 			Why:  "Write your own: a project with three agents, their undo, and tests" + map[bool]string{true: ".", false: "; ../makegood is your checkout."}[published],

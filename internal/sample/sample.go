@@ -4,6 +4,7 @@ package sample
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/workflows/order"
@@ -123,19 +125,31 @@ func (s *Sample) write() error {
 	return os.WriteFile(s.file(), bytes.ReplaceAll(order.YAML, usual, []byte(s.ShopURL())), 0o644)
 }
 
+// First is the order of whoever runs one: its charge fails once, and it goes well.
+func First() makegood.Submission { return submission("o-1", 1) }
+
+// Many are the orders of the file.
+func Many() []makegood.Submission {
+	var all []makegood.Submission
+	for n := 1; n <= Orders; n++ {
+		all = append(all, submission(fmt.Sprintf("order-%d", 100+n), n))
+	}
+	return all
+}
+
+// submission is an order of the n-th customer.
+func submission(id string, n int) makegood.Submission {
+	input := fmt.Sprintf(`{"id":%q,"customer":"c-%d","total":%d.5}`, id, n, 9+n%7)
+	return makegood.Submission{Workflow: Workflow, ID: id, Input: json.RawMessage(input)}
+}
+
 // ordersFile is a file of submissions, as makegood submit --input reads it.
 func ordersFile() []byte {
 	var text strings.Builder
-	for n := 1; n <= Orders; n++ {
-		id := fmt.Sprintf("order-%d", 100+n)
-		fmt.Fprintf(&text, `{"workflow":%q,"id":%q,"input":%s}`+"\n", Workflow, id, Input(id, n))
+	for _, s := range Many() {
+		fmt.Fprintf(&text, `{"workflow":%q,"id":%q,"input":%s}`+"\n", s.Workflow, s.ID, s.Input)
 	}
 	return []byte(text.String())
-}
-
-// Input is the input of an order of the n-th customer.
-func Input(id string, n int) string {
-	return fmt.Sprintf(`{"id":%q,"customer":"c-%d","total":%d.5}`, id, n, 9+n%7)
 }
 
 func (s *Sample) file() string { return filepath.Join(s.Workflows(), "order.yaml") }

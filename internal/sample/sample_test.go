@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -101,8 +100,8 @@ func TestAFolderOfSomethingElseIsRefusedAndLeftAlone(t *testing.T) {
 // The first order of a newcomer goes well, at the second try of a step; of the hundred of the file some do not.
 func TestTheFaultsShowWhatThereIsToSee(t *testing.T) {
 	ends := map[makegood.ProcessState]int{}
-	for n := range Orders {
-		ends[script().Ends(fmt.Sprintf("order-%d", 101+n))]++
+	for _, s := range Many() {
+		ends[script().Ends(s.ID)]++
 	}
 	if ends[makegood.Error] != 1 || ends[makegood.Undone] < 5 || ends[makegood.Processed] < 80 {
 		t.Errorf("the orders of the file end %v", ends)
@@ -110,7 +109,7 @@ func TestTheFaultsShowWhatThereIsToSee(t *testing.T) {
 	if lines := strings.Count(string(ordersFile()), "\n"); lines != Orders {
 		t.Errorf("the file has %d lines, want %d", lines, Orders)
 	}
-	if end, fault := script().Ends("o-1"), script().Fault("o-1", "charge", 1); end != makegood.Processed || fault == "" {
+	if end, fault := script().Ends(First().ID), script().Fault(First().ID, "charge", 1); end != makegood.Processed || fault == "" {
 		t.Errorf("o-1 ends %s, and its first charge meets fault %q", end, fault)
 	}
 }

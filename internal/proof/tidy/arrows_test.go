@@ -119,7 +119,7 @@ var arrows = []arrow{
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
 	// What makegood dev serves to a newcomer: the order and the shop of the examples, in a folder. It knows no engine.
-	{"internal/sample", []string{"agent", "workflows/order", "examples/shop/services"}, nil},
+	{"internal/sample", []string{".", "agent", "workflows/order", "examples/shop/services"}, nil},
 
 	// What wires it.
 	{"internal/embedded", []string{"*"}, []string{lambdaEvents}},

@@ -1,0 +1,133 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"html/template"
+	"net/http"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/graph"
+)
+
+// Tour is what whoever has no jobs yet is offered to begin with.
+type Tour struct {
+	// Workflow is the name of the one that is drawn, and About a sentence about it.
+	Workflow, About string
+	// First is what the button submits that runs one, and Many what the other does.
+	First makegood.Submission
+	Many  []makegood.Submission
+	// Commands are what to type next.
+	Commands []Command
+}
+
+// Command is one to type, and why.
+type Command struct{ Why, Line string }
+
+func welcomeViews() []view {
+	return []view{
+		{pattern: "GET /welcome", nav: "Jobs", title: "Welcome", template: "welcome.html", load: (*Page).welcome},
+		{pattern: "POST /welcome", load: (*Page).begin},
+	}
+}
+
+// welcomeData is what the first page shows.
+type welcomeData struct {
+	Workflows []client.Workflow
+	// Drawn is the workflow that is drawn, Graph its picture; empty: there is none.
+	Drawn    client.Workflow
+	Graph    template.HTML
+	Tour     *Tour
+	Commands []Command
+	States   []explained
+}
+
+// explained is a state, and what it means in a few words.
+type explained struct {
+	Mark  mark
+	Means string
+}
+
+// welcome loads what somebody sees who has no jobs yet.
+func (p *Page) welcome(r *http.Request) (any, error) {
+	ctx := r.Context()
+	workflows, err := p.client.Workflows(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := welcomeData{Workflows: workflows, Tour: p.Tour, Commands: commandsFor(workflows), States: statesExplained()}
+	if p.Tour != nil {
+		d.Commands = p.Tour.Commands
+	}
+	for _, w := range workflows {
+		if p.Tour == nil || w.Name == p.Tour.Workflow {
+			d.Drawn = w
+			d.Graph, err = p.drawn(ctx, w)
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// drawn draws a workflow.
+func (p *Page) drawn(ctx context.Context, w client.Workflow) (template.HTML, error) {
+	definition, err := p.client.Definition(ctx, w.Definition)
+	if err != nil {
+		return "", err
+	}
+	nodes, edges := graph.OfWorkflow(definition.Workflow)
+	drawing, err := graph.Layout(nodes, edges...)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if err := graph.SVG(&b, drawing, graph.SVGOptions{Title: "The workflow " + w.Name}); err != nil {
+		return "", err
+	}
+	return template.HTML(b.String()), nil // graph.SVG escapes texts
+}
+
+// commandsFor are what to type where no tour says it.
+func commandsFor(workflows []client.Workflow) []Command {
+	name := "WORKFLOW"
+	if len(workflows) > 0 {
+		name = workflows[0].Name
+	}
+	return []Command{
+		{"Submit a job, and wait for its end. Its input is what its workflow reads.", "makegood submit " + name + " --id first --input '{}' --wait"},
+		{"See what came of it, and why.", "makegood get first"},
+		{"Write a project of your own: a workflow, agents, their undo, and tests.", "makegood new trips"},
+	}
+}
+
+func statesExplained() []explained {
+	return []explained{
+		{mark{Name: "Processing", Shape: "processing"}, "steps are being done"},
+		{mark{Name: "Waiting", Shape: "waiting"}, "for a person, or a time"},
+		{mark{Name: "Processed", Shape: "processed"}, "finished"},
+		{mark{Name: "Undoing", Shape: "undoing"}, "on the way back"},
+		{mark{Name: "Undone", Shape: "undone"}, "as if it had not been"},
+		{mark{Name: "Error", Shape: "error"}, "needs you; says why, and what you can do"},
+	}
+}
+
+// begin submits what the tour offers: the first job, or many. The same again is the same jobs.
+func (p *Page) begin(r *http.Request) (any, error) {
+	if p.Tour == nil {
+		return nil, nothingHere(r)
+	}
+	wanted := []makegood.Submission{p.Tour.First}
+	if r.FormValue("run") == "many" {
+		wanted = p.Tour.Many
+	}
+	for _, s := range wanted {
+		if _, err := p.client.Submit(r.Context(), s); err != nil {
+			return nil, err
+		}
+	}
+	if len(wanted) == 1 && hasView("jobs/{id}") {
+		return goTo("jobs/" + wanted[0].ID), nil
+	}
+	return goTo(""), nil
+}
