@@ -189,6 +189,9 @@ func newPage(api http.Handler, o devOptions, host, addr string, logger *slog.Log
 			return nil, err
 		}
 	}
+	if o.running != nil {
+		where = "the sample, on this machine"
+	}
 	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
 }
 
