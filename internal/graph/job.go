@@ -32,7 +32,10 @@ func whoDoes(s makegood.Step) string {
 		text += " " + s.Action
 	}
 	if s.CanUndo() {
-		text += " · undo " + s.Undo.Action
+		text += " · undo"
+		if s.Undo.Action != "undo" { // that of an http step, which has no other name
+			text += " " + s.Undo.Action
+		}
 	}
 	return text
 }

@@ -21,7 +21,7 @@ func TestThePageAndTheAPIAreBesideEachOtherUnderAPrefix(t *testing.T) {
 func TestEveryAnswerCarriesThePolicyAndNothingInline(t *testing.T) {
 	w := newWorld(t)
 	w.submit("t-1", `{}`, true)
-	for _, path := range []string{"", "?state=Processed", "nothing", "page.css", "page.js"} {
+	for _, path := range []string{"", "?state=Processed", "workflows", "workflows/trip", "workflows/trip/submit", "nothing", "page.css", "page.js"} {
 		got := w.get(path)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'",
