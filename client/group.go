@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // Facet is what jobs can be counted by.
@@ -93,6 +95,18 @@ func (g *Groups) Merge(more Groups) {
 		g.Put(group)
 	}
 	g.Jobs, g.Cursor, g.Scanned = g.Jobs+more.Jobs, more.Cursor, g.Scanned || more.Scanned
+}
+
+// Totals returns how many jobs there are in each state, without reading them. A deployed stack does not know: an *InvalidError of
+// status 404.
+func (c *Client) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
+	var all struct {
+		Totals map[makegood.ProcessState]int `json:"totals"`
+	}
+	if _, err := c.call(ctx, http.MethodGet, "/api/totals", nil, nil, &all); err != nil {
+		return nil, fmt.Errorf("totals of jobs: %w", err)
+	}
+	return all.Totals, nil
 }
 
 // CountAll counts all jobs of a list, however many requests that takes. It is not of one moment: what changes meanwhile is

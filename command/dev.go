@@ -143,7 +143,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if o.open {
 		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Totals: engine, Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
 	shown, err := newPage(api, o, host, listener.Addr().String(), logger)
 	if err != nil {
 		return exit(codeFailed, err)

@@ -189,7 +189,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Agents: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
+	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Totals: e.inner, Agents: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
 	if e.handler, err = o.page(httpapi.New(api)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}

@@ -448,6 +448,11 @@ func (e *Engine) ListJobs(ctx context.Context, filter store.Filter, cursor strin
 	return e.file.ListJobs(ctx, filter, cursor, limit)
 }
 
+// Totals returns how many jobs there are in each state; see store.Totaler.
+func (e *Engine) Totals(ctx context.Context) (map[makegood.ProcessState]int, error) {
+	return e.file.Totals(ctx)
+}
+
 // AuditPage reads a page of all jobs, and says which of them stand still; see store.Auditor.
 func (e *Engine) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	page, next, err := e.auditor().AuditPage(ctx, cursor, limit)

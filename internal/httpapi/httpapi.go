@@ -108,6 +108,8 @@ type Config struct {
 	Backend Backend
 	// Schedules keeps the schedules; nil: there are none here.
 	Schedules *timetable.Timetable
+	// Totals knows how many jobs there are; nil: nobody does here.
+	Totals store.Totaler
 	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
 	Holds *holds.Keeper
 	// Scrape answers GET /metrics; nil: there is no such page.

@@ -54,12 +54,37 @@ func countRoutes() []route {
 			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 		{
+			method: "GET", path: "/api/totals", name: "totals", door: Read, handle: (*api).totals,
+			summary: "How many jobs there are in each state, without reading them. 404 where nobody knows: on a deployed stack.",
+			answers: everywhere(map[int]any{http.StatusOK: TotalList{}, http.StatusNotFound: Problem{}}),
+		},
+		{
 			method: "GET", path: "/api/errors", name: "errors", door: Read, handle: (*api).errors,
 			summary:    fmt.Sprintf("Count the jobs in Error, by %v: what waits for a person. It goes on as a count does.", view.ErrorFacets()),
 			parameters: []parameter{cursor},
 			answers:    everywhere(map[int]any{http.StatusOK: client.Groups{}, http.StatusBadRequest: Problem{}}),
 		},
 	}
+}
+
+// TotalList is how many jobs there are.
+type TotalList struct {
+	Totals map[makegood.ProcessState]int `json:"totals"`
+}
+
+// totals answers how many jobs there are.
+func (a *api) totals(r *http.Request) (answer, error) {
+	if _, err := query(r); err != nil {
+		return answer{}, err
+	}
+	if a.Totals == nil {
+		return answer{}, newProblem(http.StatusNotFound, "how many jobs there are nobody knows here; GET /api/counts counts them")
+	}
+	all, err := a.Totals.Totals(r.Context())
+	if err != nil {
+		return answer{}, err
+	}
+	return ok(TotalList{Totals: all})
 }
 
 // list lists jobs.

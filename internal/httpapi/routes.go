@@ -160,13 +160,13 @@ func routes() []route {
 		},
 		{
 			method: "GET", path: "/api/jobs/{id}", name: "get", door: Read, handle: (*api).get,
-			summary:    "Read a job, with its input and outputs.",
+			summary: "Read a job, with its input and outputs.",
 			parameters: []parameter{{
 				name:   "payloads",
 				says:   fmt.Sprintf("false leaves input, outputs and history out; small leaves out what has more than %d bytes, and what is more than %d bytes together", makegood.MaxOutlineBytes, makegood.MaxOutline),
 				values: []string{"true", "false", "small"},
 			}},
-			answers:    everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
+			answers: everywhere(map[int]any{http.StatusOK: job, http.StatusBadRequest: none, http.StatusNotFound: none, http.StatusInternalServerError: none}),
 		},
 		{
 			method: "GET", path: "/api/workflows", name: "workflows", door: Read, handle: (*api).workflows,

@@ -162,7 +162,7 @@ func newWorld(t testing.TB) *world {
 		check(t, <-ran)
 		check(t, engine.Close())
 	})
-	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Agents: engine})
+	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Totals: engine, Agents: engine})
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w

@@ -2,50 +2,153 @@ package page
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 )
 
+const (
+	// recountRest is how many times as long as counting took nobody counts again; Config.Interval at least.
+	recountRest = 20
+	// recountWait is how long a view waits for the first count; those after it are taken as they come.
+	recountWait = 30 * time.Millisecond
+)
+
 // counts are how many jobs there are.
 type counts struct {
 	States []stateCount
-	// All is how many there are; More: at least, they were not all counted.
-	All  int
-	More bool
-	// Errors wait for a person, the oldest since Oldest; Late are late, and Soon will be within the hour.
-	Errors, Late, Soon int
-	Oldest             *time.Time
+	// All is how many there are; zero: not known.
+	All int
+	tally
 }
+
+// Counted reports whether anything was counted yet.
+func (c counts) Counted() bool { return c.by != nil }
 
 // stateCount is how many jobs are in a state.
 type stateCount struct {
-	Mark  mark
-	Jobs  int
+	Mark mark
+	Jobs int
+	// Known: Jobs is how many there are.
 	Known bool
 	// Current: the list shows these alone.
 	Current bool
 }
 
-// counts counts the jobs by state, and those that need somebody or will.
-func (p *Page) counts(ctx context.Context, shown client.Filter) (c counts, err error) {
-	groups, err := p.client.Count(ctx, client.Filter{}, []client.Facet{client.ByState}, "")
-	if err != nil {
-		return c, err
-	}
-	c.All, c.More = groups.Jobs, groups.Cursor != ""
+// tally is what is counted beside, now and then: in a file of a million jobs it takes longer than a view may.
+type tally struct {
+	// Errors wait for a person, the first since Oldest; Late are late, and Soon will be within the hour.
+	Errors, Late, Soon int
+	Oldest             *time.Time
+	// by are the jobs by state; ended: those that have ended are among them.
+	by    map[makegood.ProcessState]int
+	ended bool
+}
+
+// counts returns how many jobs there are, as they were counted last.
+func (p *Page) counts(ctx context.Context, shown client.Filter) counts {
+	c := counts{tally: p.recount.latest(ctx, p)}
 	for _, state := range makegood.ProcessStates() {
-		i := slices.IndexFunc(groups.Groups, func(g client.Group) bool { return g.Values[0] == string(state) })
-		counted := stateCount{Mark: markOf(state, false, false), Known: true, Current: shown.State == state}
-		if i >= 0 {
-			counted.Jobs = groups.Groups[i].Jobs
+		known := c.by != nil && (c.ended || !state.Finished())
+		c.States = append(c.States, stateCount{Mark: markOf(state, false, false), Jobs: c.by[state], Known: known, Current: shown.State == state})
+		if c.ended {
+			c.All += c.by[state]
 		}
-		if state == makegood.Error && i >= 0 {
-			c.Errors, c.Oldest = counted.Jobs, &groups.Groups[i].Since
-		}
-		c.States = append(c.States, counted)
 	}
-	return c, nil
+	return c
+}
+
+// recount counts: one at a time, and no more often than is cheap.
+type recount struct {
+	mu   sync.Mutex
+	last tally
+	// next is when it may be counted again, under way what is closed when that is done; nil: nobody counts.
+	next     time.Time
+	underWay chan struct{}
+}
+
+// latest returns what was counted last, and has it counted again where it is time.
+func (c *recount) latest(ctx context.Context, p *Page) tally {
+	c.mu.Lock()
+	first := c.next.IsZero()
+	if c.underWay == nil && !time.Now().Before(c.next) {
+		c.underWay = make(chan struct{})
+		go c.count(context.WithoutCancel(ctx), p, c.underWay)
+	}
+	done := c.underWay
+	c.mu.Unlock()
+	if first && done != nil {
+		select {
+		case <-done:
+		case <-time.After(recountWait):
+		case <-ctx.Done():
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// count counts once. What cannot be counted stays as it was.
+func (c *recount) count(ctx context.Context, p *Page, done chan struct{}) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	begun := time.Now()
+	now, err := p.tallied(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		c.last = now
+	} else {
+		p.Logger.WarnContext(ctx, "page: jobs could not be counted", "error", err)
+	}
+	c.next, c.underWay = time.Now().Add(max(p.Interval, recountRest*time.Since(begun))), nil
+	close(done)
+}
+
+// tallied counts by indexes alone, what must be read as far as one request goes.
+func (p *Page) tallied(ctx context.Context) (t tally, err error) {
+	count := func(f client.Filter) (client.Groups, error) {
+		return p.client.Count(ctx, f, []client.Facet{client.ByState}, "")
+	}
+	if err := p.byState(ctx, &t); err != nil {
+		return t, err
+	}
+	late, err := count(client.Filter{Late: true})
+	if err != nil {
+		return t, err
+	}
+	coming, err := count(client.Filter{LateWithin: soon})
+	if err != nil {
+		return t, err
+	}
+	t.Errors, t.Late, t.Soon = t.by[makegood.Error], late.Jobs, max(coming.Jobs-late.Jobs, 0)
+	if t.Errors == 0 {
+		return t, nil
+	}
+	errored, err := count(client.Filter{State: makegood.Error})
+	if len(errored.Groups) > 0 {
+		t.Oldest = &errored.Groups[0].Since
+	}
+	return t, err
+}
+
+// byState counts the jobs by state; where nobody knows how many there are, those that have not ended.
+func (p *Page) byState(ctx context.Context, t *tally) (err error) {
+	t.by, err = p.client.Totals(ctx)
+	invalid, is := errors.AsType[*client.InvalidError](err)
+	if !is || invalid.Status != http.StatusNotFound {
+		t.ended = true
+		return err
+	}
+	open, err := p.client.Count(ctx, client.Filter{DueWithin: allDue}, []client.Facet{client.ByState}, "")
+	t.by = map[makegood.ProcessState]int{}
+	for _, g := range open.Groups {
+		t.by[makegood.ProcessState(g.Values[0])] = g.Jobs
+	}
+	return err
 }

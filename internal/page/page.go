@@ -63,6 +63,7 @@ type Page struct {
 	views   *http.ServeMux
 	feeds   feeds
 	streams chan struct{}
+	recount recount
 	ended   chan struct{}
 	end     sync.Once
 }

@@ -159,6 +159,21 @@ func (w *world) do(method, path string, form url.Values, header http.Header) ans
 	return answered{answer.StatusCode, answer.Header, string(body), answer.Request.URL}
 }
 
+// eventually asks for a path until it has text, and returns that answer.
+func (w *world) eventually(path, text string) answered {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		got := w.get(path)
+		if strings.Contains(got.text, text) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			got.wants(w.t, text)
+			return got
+		}
+	}
+}
+
 // wants fails the test unless the text has every one of these.
 func (a answered) wants(t *testing.T, texts ...string) {
 	t.Helper()

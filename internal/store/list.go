@@ -28,6 +28,12 @@ type Lister interface {
 	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)
 }
 
+// Totaler counts jobs by their state, and reads none for it.
+type Totaler interface {
+	// Totals returns how many jobs there are in each state, none where there is none. It may be a little old.
+	Totals(ctx context.Context) (map[makegood.ProcessState]int, error)
+}
+
 // Page is a page of a list.
 type Page struct {
 	Jobs []Listed

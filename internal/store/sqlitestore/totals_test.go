@@ -1,0 +1,40 @@
+package sqlitestore_test
+
+import (
+	"maps"
+	"path/filepath"
+	"testing"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+func TestTotalsAreTheJobsByState(t *testing.T) {
+	s := open(t, sqlitestore.Options{Path: filepath.Join(t.TempDir(), "jobs.db")})
+	want := map[makegood.ProcessState]int{}
+	for i, state := range makegood.ProcessStates() {
+		for n := range i + 1 {
+			j := benchJob(100*i + n)
+			j.ProcessState = state
+			check(t, s.Create(t.Context(), j))
+			want[state]++
+		}
+	}
+	got, err := s.Totals(t.Context())
+	check(t, err)
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// BenchmarkTotals counts a file of a million jobs.
+func BenchmarkTotals(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "jobs.db")
+	fillLists(b, path)
+	s := open(b, sqlitestore.Options{Path: path})
+	for b.Loop() {
+		if _, err := s.Totals(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
