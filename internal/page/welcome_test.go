@@ -16,7 +16,7 @@ func TestWithoutJobsThePageSaysHowToBegin(t *testing.T) {
 	w := newWorld(t)
 	w.get("").wants(t, `href="./welcome"`)
 	got := w.get("welcome")
-	got.wants(t, "serves 1 workflow: <b>trip</b>", "makegood submit trip --id first", "makegood new trips", "The workflow trip: ", ">reserve<", "as if it had not been")
+	got.wants(t, "serves 2 workflows: <b>trip</b>, <b>voyage</b>", "makegood submit trip --id first", "makegood new trips", "The workflow trip: ", ">reserve<", "as if it had not been")
 	if answer := w.post("welcome", url.Values{"run": {"one"}}); answer.status != 405 {
 		t.Errorf("got %d of a tour that nobody offers, want 405", answer.status)
 	}
