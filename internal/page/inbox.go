@@ -341,8 +341,11 @@ type choice struct {
 
 // bulkAsks are what may be asked of many jobs here, and what each is called.
 var bulkAsks = []order{
-	{string(makegood.Resubmit), "Resubmit"}, {string(makegood.Cancel), "Cancel"}, {string(makegood.UndoJob), "Undo"},
-	{makegood.AskSettleDone, "Settle as done"}, {makegood.AskSettleSkipped, "Settle as skipped"},
+	{string(makegood.Resubmit), "Resubmit"},
+	{string(makegood.Cancel), "Cancel"},
+	{string(makegood.UndoJob), "Undo"},
+	{makegood.AskSettleDone, "Settle as done"},
+	{makegood.AskSettleSkipped, "Settle as skipped"},
 }
 
 // Verb is what it is called.
