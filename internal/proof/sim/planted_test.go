@@ -82,7 +82,7 @@ func bugs() []planted.Bug {
 		{"a backoff is not kept", "machine/deadlines.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
 		{"the task is sent again in Error", "machine/pending.go", " && j.ProcessState != makegood.Error", ""},
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
-		{"the last start is taken for the first", "machine/attempts.go", "if a.StartedAt.IsZero() {", "if !at.IsZero() {"},
+		{"the last start is taken for the first", "machine/attempts.go", "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
 	})
 }
