@@ -41,6 +41,10 @@ func album() []picture {
 	return []picture{
 		{"jobs", "/", screen},
 		{"jobs-phone", "/", phone},
+		{"errors", "/errors", screen},
+		{"agents", "/agents", screen},
+		{"schedules", "/schedules", screen},
+		{"workflow", "/workflows/trip", screen},
 	}
 }
 
@@ -84,6 +88,7 @@ func TestPictures(t *testing.T) {
 			w := newWindow(t, url)
 			w.as(p.look)
 			w.open(p.path)
+			w.sees("live")
 			shot := w.shoot()
 			if len(shot) > maxPicture {
 				t.Errorf("the picture has %d bytes, the limit is %d", len(shot), maxPicture)
@@ -102,7 +107,7 @@ func TestPictures(t *testing.T) {
 // Each view is readable with all that a day brings to it.
 func TestEachViewIsReadable(t *testing.T) {
 	url := staged(t)
-	for _, path := range []string{"/", "/errors"} {
+	for _, path := range []string{"/", "/errors", "/agents", "/schedules", "/schedules/new", "/workflows", "/workflows/trip"} {
 		t.Run(path, func(t *testing.T) {
 			w := newWindow(t, url)
 			w.open(path)
