@@ -88,7 +88,7 @@ func TestPictures(t *testing.T) {
 			w := newWindow(t, url)
 			w.as(p.look)
 			w.open(p.path)
-			w.sees("live")
+			w.holds(`!document.body.dataset.live || document.getElementById("live").dataset.state === "live"`)
 			shot := w.shoot()
 			if len(shot) > maxPicture {
 				t.Errorf("the picture has %d bytes, the limit is %d", len(shot), maxPicture)
