@@ -89,6 +89,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newWatch(),
 		newGraph(),
 		newAudit(),
+		newUI(),
 		newSchedule(),
 		newHolds(),
 		newAgents(),
