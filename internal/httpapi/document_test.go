@@ -400,7 +400,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	failing := listen(t, httpapi.Config{
 		Backend: broken{errSecret}, Logger: quiet, Publish: func(context.Context, *workflowfile.Compiled) error { return errSecret },
-		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Quarantine: brokenQuarantine{errSecret}, Holds: brokenHolds(errSecret), Agents: w.engine,
+		Outside: brokenDoor{errSecret}, Schedules: brokenSchedules(errSecret), Quarantine: brokenQuarantine{errSecret}, Holds: brokenHolds(errSecret), Agents: w.engine, Totals: broken{errSecret},
 	})
 	errDamaged := fmt.Errorf("%w: %w", store.ErrDamaged, errSecret)
 	damaged := listen(t, httpapi.Config{Backend: broken{errDamaged}, Logger: quiet, Schedules: brokenSchedules(errDamaged), Quarantine: brokenQuarantine{errDamaged}, Holds: brokenHolds(errDamaged)})
@@ -439,8 +439,9 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 		talk(w.url, with(c, "Host: evil.example", http.StatusMisdirectedRequest))
 	}
 	// A stack's quarantine is not behind its doors.
-	talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", "/api/quarantine", "/api/quarantine", "", "", http.StatusNotFound})
-	talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", "/api/agents", "/api/agents", "", "", http.StatusNotFound})
+	for _, route := range []string{"/api/quarantine", "/api/agents", "/api/totals"} {
+		talk(listen(t, httpapi.Config{Backend: w.engine, Logger: quiet}), conversation{"GET", route, route, "", "", http.StatusNotFound})
+	}
 	// Only a deployed stack has workflows published.
 	talk(damaged, conversation{"POST", "/api/workflows", "/api/workflows", publication, "", http.StatusNotFound})
 	busy := listen(t, httpapi.Config{Backend: broken{errSecret}, Logger: quiet, Outside: brokenDoor{agentdoor.ErrBusy}})

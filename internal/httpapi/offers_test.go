@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -93,13 +94,17 @@ func wantRefused(t *testing.T, err error, reason string) {
 	}
 }
 
-// offering are the conversations about what may be asked of a job.
+// offering are the conversations about what may be asked of a job, and about how many there are.
 func offering() []conversation {
 	const route = "/api/jobs/{id}/verbs"
 	return []conversation{
+		{"GET", "/api/totals", "/api/totals", "", "", 200},
 		{"GET", route, "/api/jobs/failed/verbs", "", "", 200},
 		{"GET", route, "/api/jobs/held/verbs", "", "", 200},
 		{"GET", route, "/api/jobs/done/verbs?of=all", "", "", 400},
 		{"GET", route, "/api/jobs/nobody/verbs", "", "", 404},
 	}
 }
+
+// Totals fails as everything of such a store does.
+func (b broken) Totals(context.Context) (map[makegood.ProcessState]int, error) { return nil, b.err }
