@@ -41,6 +41,7 @@ func album() []picture {
 	return []picture{
 		{"jobs", "/", screen},
 		{"jobs-phone", "/", phone},
+		{"job", "/jobs/t-20481", screen},
 		{"errors", "/errors", screen},
 		{"agents", "/agents", screen},
 		{"schedules", "/schedules", screen},
