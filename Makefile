@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser collector screenshots kits upgrade-test release template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ localstack-down: ## Stop LocalStack
 sam-local: ## Run each function on the saved events of events/ by sam local invoke; needs Docker and Python
 	@docker version >/dev/null 2>&1 || { echo "sam-local: NOT RUN: it needs Docker, and none answers here (docs/localstack.md)" >&2; exit 1; }
 	@go run ./e2e/aws -deploy go run ./events -sam-local
+
+site: ## Make a site of docs/ in .build/site; a link or an anchor that leads nowhere fails; needs Python
+	@go run ./e2e/aws -run mkdocs build --quiet --clean --config-file tools/site/mkdocs.yml
+	@echo "site: .build/site/index.html"
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
 	@go run ./e2e/aws -run cfn-lint template.yaml

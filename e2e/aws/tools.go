@@ -24,6 +24,7 @@ func programs() map[string]program {
 	translate.files = append(translate.files, "sam_translate.py")
 	return map[string]program{
 		"cfn-lint":      {pip("cfn-lint", "1.58.0", "cfn-lint.txt"), []string{"venv/bin/cfn-lint"}},
+		"mkdocs":        {pip("mkdocs", "1.6.1", "mkdocs.txt"), []string{"venv/bin/mkdocs"}},
 		"sam":           {pip("sam", "1.170.0", "sam.txt"), []string{"venv/bin/sam"}},
 		"sam-translate": {translate, []string{"venv/bin/python", "sam_translate.py"}},
 	}
