@@ -88,7 +88,7 @@ sam-local: ## Run each function on the saved events of events/ by sam local invo
 	@go run ./e2e/aws -deploy go run ./events -sam-local
 
 site: ## Make a site of docs/ in .build/site; a link or an anchor that leads nowhere fails; needs Python
-	@go run ./e2e/aws -run mkdocs build --quiet --clean --config-file tools/site/mkdocs.yml
+	@go run ./e2e/aws -run mkdocs build --strict --clean --config-file tools/site/mkdocs.yml
 	@echo "site: .build/site/index.html"
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python

@@ -25,14 +25,14 @@ def navigation(index):
     return sections
 
 
-def on_page_markdown(markdown, page, config, files):
+def on_page_markdown(markdown, page, **_):
     """Links to files that are no part of the site."""
 
     def lead_out(link):
         target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page.file.src_uri), link[1]))
         if "://" in link[1] or link[1].startswith("mailto:"):
             return link[0]
-        if target.startswith("docs/") and files.get_file_from_path(target[len("docs/") :]):
+        if target.startswith("docs/"):
             return link[0]
         return f"]({REPOSITORY}{target}{link[2] or ''})"
 
