@@ -49,7 +49,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
+	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // keptBack is how long before the end of an invocation a handler must be done, a quarter of its time
@@ -138,7 +140,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
 		Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
-		Instance: s.instance(), Logger: s.log,
+		Instance: s.instance(), Watch: watch.New(telemetry.Telemetry{}, s.log), Logger: s.log,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return fires.Fire(ctx, name, key) },
 	})
 	fires = s.timetable(sched.SubmitCurrent, func(ctx context.Context, workflow string) error {

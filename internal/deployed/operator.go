@@ -17,8 +17,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
+	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // operator does to a stack's jobs what submitters and operators ask: the Scheduler's code on the stack's table
@@ -44,7 +46,7 @@ func newOperator(s *stack, replies map[string]string, agents []string, published
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
-		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Logger: slog.New(untelling{s.log.Handler()}),
+		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Watch: watch.New(telemetry.Telemetry{}, s.log), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
 	o.timetable = s.timetable(o.SubmitCurrent, o.known)
 	o.holds = s.holds(agents, o.knows)
