@@ -76,7 +76,7 @@ func TestATaskThatIsToRunAloneBeginsWhenAllOthersAreDone(t *testing.T) {
 		w = newWorld(t, func(_ context.Context, task makegood.Task) (json.RawMessage, error) {
 			claim := w.table.slot("j/" + task.Step)
 			time.Sleep(time.Second)
-			v.note("%s works, %d beside, %d claimed, %d told", task.Step, claim.Beside, len(w.table.tried), len(w.outbox.sent))
+			v.note("%s works, %d beside, %d claimed, %d told", task.Step, claim.Beside, w.table.claimed(), w.outbox.told())
 			return nil, nil
 		})
 		w.wantFailed(w.handle(t.Context(), w.task("x", alone), w.task("a"), w.task("y", alone), w.task("b"), w.task("shared", shared, alone)))

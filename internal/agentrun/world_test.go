@@ -55,6 +55,13 @@ func (t *table) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 	return err
 }
 
+// claimed is how many claims were tried so far, while others may be under way.
+func (t *table) claimed() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.tried)
+}
+
 func (t *table) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
 	t.mu.Lock()
 	t.heartbeats++
@@ -146,6 +153,13 @@ func (o *outbox) Send(ctx context.Context, to string, messages ...queue.Message)
 		}
 	}
 	return errs
+}
+
+// told is how many messages were sent so far, while others may be under way.
+func (o *outbox) told() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.sent)
 }
 
 func (o *outbox) Depth(context.Context, string) (queue.Depth, error) { return queue.Depth{}, nil }
