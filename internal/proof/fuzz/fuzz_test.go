@@ -24,6 +24,10 @@ func TestAFuzzedMessageIsHandledOrInQuarantineWithItsReason(t *testing.T) {
 	seed := seed.Of(t)
 	for _, name := range []string{"scheduler", "agent"} {
 		t.Run(name, func(t *testing.T) {
+			some := some
+			if raced {
+				some /= 5 // Ten times as slow, and each batch is one goroutine's.
+			}
 			got, err := feed(t.Context(), name, seed, some, asItIs)
 			if err != nil {
 				t.Fatal(err)
