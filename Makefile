@@ -165,7 +165,7 @@ race: export CGO_ENABLED := 1
 race: ## Run all tests under the race detector; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race ./...; \
+		$(count) -race -timeout 20m ./...; \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \
