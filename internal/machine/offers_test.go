@@ -12,13 +12,14 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Whatever has happened to a job: what is offered is what asking brings, with the same words where it is refused, and saying
 // so changes nothing.
 func TestAnOfferIsWhatAskingBrings(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
 			x.now = x.now.Add(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond)
