@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -60,15 +58,5 @@ func alarmed(t *testing.T, hook string) (url string) {
 	c, err := workflowfile.Parse("order.yaml", []byte(strings.Replace(docBlocks(t, "alarms.md", "yaml")[0], "expect: 10m", "expect: 4s", 1)))
 	must(t, err)
 	must(t, engine.Define(t.Context(), c))
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	t.Cleanup(func() {
-		server.Close()
-		cancel()
-		must(t, <-ran)
-		must(t, engine.Close())
-	})
-	return server.URL
+	return runs(t, engine)
 }

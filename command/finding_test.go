@@ -41,17 +41,7 @@ func thrifty(t *testing.T) (url string) {
 	c, err := workflowfile.Parse("order.yaml", []byte(docBlocks(t, "finding-jobs.md", "yaml")[0]))
 	must(t, err)
 	must(t, engine.Define(t.Context(), c))
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	t.Cleanup(func() {
-		server.Close()
-		cancel()
-		must(t, <-ran)
-		must(t, engine.Close())
-	})
-	return server.URL
+	return runs(t, engine)
 }
 
 // What docs/finding-jobs.md shows happens as it says: each command is run, and prints the lines that stand below it.
@@ -117,4 +107,20 @@ func TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 		wants(t, codeUsage, want, append([]string{"count", "--data", t.TempDir()}, args...)...)
 	}
 	wants(t, codeUsage, "--label \"x\": want NAME=VALUE", "submit", "order", "--label", "x")
+}
+
+// runs lets an engine run, serves its API until the test ends, and then closes it.
+func runs(t *testing.T, engine *embedded.Engine) (url string) {
+	t.Helper()
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- engine.Run(ctx) }()
+	t.Cleanup(func() {
+		server.Close()
+		cancel()
+		must(t, <-ran)
+		must(t, engine.Close())
+	})
+	return server.URL
 }

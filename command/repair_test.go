@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -78,30 +76,21 @@ func TestThePageOnRepair(t *testing.T) {
 	}
 	define(workflows[0])
 	define(workflows[1])
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	t.Cleanup(func() {
-		server.Close()
-		cancel()
-		must(t, <-ran)
-		must(t, engine.Close())
-	})
+	url := runs(t, engine)
 	submit := func(workflow, id string) {
 		_, _, err := engine.SubmitCurrent(t.Context(), workflow, scheduler.Submission{ID: id, Input: json.RawMessage("{}")})
 		must(t, err)
 	}
 	for id, workflow := range map[string]string{"order-17": "order", "parcel-3": "parcel"} {
 		submit(workflow, id)
-		if code, out, stderr := ask(t, "watch", id, "--addr", server.URL); code != codeOtherwise || !strings.Contains(out, string(makegood.Error)) {
+		if code, out, stderr := ask(t, "watch", id, "--addr", url); code != codeOtherwise || !strings.Contains(out, string(makegood.Error)) {
 			t.Fatalf("watch: %d, %s%s", code, out, stderr)
 		}
 	}
 	define(workflows[2])
 	submit("parcel", "parcel-4")
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		_, out, _ := ask(t, "get", "parcel-4", "--addr", server.URL)
+		_, out, _ := ask(t, "get", "parcel-4", "--addr", url)
 		if strings.Contains(out, "ship     claimed") {
 			break
 		}
@@ -114,7 +103,7 @@ func TestThePageOnRepair(t *testing.T) {
 		for line := range strings.Lines(block) {
 			line = strings.TrimRight(line, "\n")
 			if command, is := strings.CutPrefix(line, "$ makegood "); is {
-				code, stdout, stderr := ask(t, append(shellWords(command), "--addr", server.URL)...)
+				code, stdout, stderr := ask(t, append(shellWords(command), "--addr", url)...)
 				if out = stdout + stderr; code == codeUsage || code == codeFailed {
 					t.Fatalf("%s: %d, %s", line, code, out)
 				}

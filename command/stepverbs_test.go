@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -14,7 +13,6 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/embedded"
-	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -34,21 +32,12 @@ func waitingFor(t *testing.T, ids ...string) (engine *embedded.Engine, url strin
 	c, err := workflowfile.Parse("approvals.yaml", []byte(approvals))
 	must(t, err)
 	must(t, engine.Define(t.Context(), c))
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
-	ctx, cancel := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	t.Cleanup(func() {
-		server.Close()
-		cancel()
-		must(t, <-ran)
-		must(t, engine.Close())
-	})
+	url = runs(t, engine)
 	for _, id := range ids {
 		_, _, err := engine.SubmitCurrent(t.Context(), "approvals", scheduler.Submission{ID: id, Input: json.RawMessage("{}")})
 		must(t, err)
 	}
-	return engine, server.URL
+	return engine, url
 }
 
 func must(t *testing.T, err error) {
