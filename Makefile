@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo test test-aws cost e2e browser collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo test test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ demo: ## Run orders through a shop that fails, and kill the engine on the way
 repair-demo: ## Repair ORDERS=10000 jobs with a wrong definition by two commands, settle a refund by hand, and compare the ledger
 	@go run ./examples/repair -orders $(or $(ORDERS),10000) -within 60s
 
+ledger-demo: ## Kill a process that writes a ledger KILLS=1000 times, wake attempts that were given up, and compare the ledger with the jobs
+	@go run ./examples/ledger -kills $(or $(KILLS),1000)
+
 test: ## Run all tests and count them
 	@$(count) ./...
 
@@ -50,11 +53,17 @@ e2e: ## Deploy with sam to MiniStack, and send orders through the functions ther
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 	@$(MAKE) --no-print-directory browser
 
+page-million: ## Time each view of the page in a file with a million jobs, which is made once, in .build/
+	@go test -run NONE -bench Million -benchtime 100x -timeout 30m ./internal/proof/pagesoak
+
 collector: ## See the trace of a job whole in a collector for OpenTelemetry; needs Python
 	@go run ./e2e/aws -collector go test -tags collector -count=1 -timeout 5m -v ./e2e/collector
 
 browser: ## Drive the page in Chromium as a person would, and look it through with axe-core; needs Chromium and npm
 	@go run ./e2e/aws -axe go test -tags browser -count=1 -timeout 10m ./e2e/browser
+
+page-soak: ## Follow 10,000 jobs that are under way in windows and in Chromium for MINUTES=10: what is held must not grow; needs Chromium
+	@go test -tags browser -count=1 -v -timeout $$(( $(or $(MINUTES),10) + 15 ))m ./e2e/browser -run ThePageLasts -args -minutes $(or $(MINUTES),10) -soaked 10000
 
 screenshots: ## Make the pictures of the page in docs/images/ anew; look at them before you commit them; needs Chromium and npm
 	@go run ./e2e/aws -axe go test -tags browser -count=1 ./e2e/browser -run Pictures -args -pictures
@@ -123,6 +132,13 @@ aws-rehearse: ## Go through make aws-verify against MiniStack; needs Python
 have-sam:
 	@test -n "$(sam)" || { echo "there is no sam here: pip install aws-sam-cli==1.170.0 (docs/deploy.md)" >&2; exit 1; }
 
+import-survey: ## Try makegood import on definitions of others, and write docs/import-table.md; needs npm and pip
+	@go run ./internal/asl/survey -dir .build/definitions > .build/import-table.md && mv .build/import-table.md docs/import-table.md
+
+import-reference: ## Write down what the machines of internal/asl/testdata do in moto's interpreter; needs Python
+	@test -x .build/moto/bin/python || { python3 -m venv .build/moto && .build/moto/bin/pip install --quiet "moto[stepfunctions]==5.2.5" jsonata-python==0.6.0; }
+	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python internal/asl/reference.py internal/asl/testdata/machines
+
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
 	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 30m -v -run 'Models|ThePage|Planted'
 
@@ -161,11 +177,12 @@ due: ## 100,000 due jobs in virtual time, and 20,000 real ones at one time; minu
 	DUE=100000 go test ./internal/embedded ./internal/supervisor -count=1 -timeout 60m -run ManyDue -v
 	DUE=20000 go test ./internal/embedded -count=1 -timeout 20m -run RealDue -v
 
+# docs and tidy read files, run programs that are not built for it, and engines as the tests of engines do: five minutes.
 race: export CGO_ENABLED := 1
-race: ## Run all tests under the race detector; needs a C compiler
+race: ## Run all tests under the race detector, but those of what is written; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -timeout 20m ./...; \
+		$(count) -race -timeout 20m $$(go list ./... | grep -vE '/internal/proof/(docs|tidy)$$'); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \

@@ -41,3 +41,10 @@ func ExampleJob_AtEnd() {
 	// Undone true true
 	// Cancelled true true
 }
+
+// What a job of a stack has cost is in its JSON, in units; prices are a list that you may bring.
+func ExamplePrices_Dollars() {
+	spent := makegood.Spent{WriteUnits: 13, ReadUnits: 5, Requests: 30, Invocations: 10, GBSeconds: 0.125}
+	fmt.Printf("%.6f $\n", makegood.ListPrices().Dollars(spent))
+	// Output: 0.000024 $
+}

@@ -62,6 +62,9 @@ type Job struct {
 	// Input is what was submitted; null where payloads were not asked for. InputBytes is how large it is, wherever it is.
 	Input      json.RawMessage `json:"input"`
 	InputBytes int             `json:"inputBytes"`
+	// Spent is what it has cost on AWS so far; nil: that is not known. Nothing is counted of a job of an engine in a process, nor of
+	// one that was born before its stack counted, or in a transaction of its submitter's own.
+	Spent *Spent `json:"spent"`
 	// Steps are in the order of the workflow.
 	Steps []JobStep `json:"steps"`
 	// Existed is set by Submit where the job was there already, with the same content; and after a verb where it was so

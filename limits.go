@@ -32,6 +32,23 @@ const (
 	MaxLabelBytes = 128
 	// MaxPayloadBytes is how large a job's input, a task's input and a step's output may each be, as JSON.
 	MaxPayloadBytes = 256 << 10
+	// MaxInputSchemaBytes is how large the JSON Schema of a workflow's input may be, as JSON, and MaxInputSchemaDepth how deep it may
+	// be nested. MaxMisfits is how many places are told of an input that does not fit.
+	MaxInputSchemaBytes = 64 << 10
+	MaxInputSchemaDepth = 64
+	MaxMisfits          = 20
+	// MaxLargePayloadBytes is how large what a Payload refers to may be: bytes of anything, kept apart from jobs and messages.
+	MaxLargePayloadBytes = 100 << 20
+	// MaxPayloadRefs is how many payloads one input or output may refer to, and MaxPayloadTypeBytes how long the type of one
+	// may be.
+	MaxPayloadRefs      = 100
+	MaxPayloadTypeBytes = 100
+	// MaxDecodedPayloadBytes is how large a payload may be that is read into memory for an action whose input is a value, and
+	// no Payload.
+	MaxDecodedPayloadBytes = 16 << 20
+	// KeepPayload is how long a payload is kept that no job refers to: longer than an upload, the attempt that it is part of
+	// (MaxClaim), and the message that brings its reference (MaxClaimDelay) can take together.
+	KeepPayload = MaxClaim + MaxClaimDelay + 2*24*time.Hour
 	// MaxInlineBytes is how large an input or output may be and still live inside the job's hot item.
 	MaxInlineBytes = 256
 	// MaxOutlineBytes is how large an input or output may be that the outline of a job has, and MaxOutline how large all of them are
@@ -158,6 +175,14 @@ const (
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
 
+	// MaxUnpublished is how many changes a job keeps that nobody is known to have been told of. Of more the oldest become one,
+	// which says how many were lost.
+	MaxUnpublished = 64
+	// MaxChangeReasonBytes is how much of a reason a change says.
+	MaxChangeReasonBytes = 160
+	// MaxPublish is how long it is tried to publish what is left of a job that is at its end.
+	MaxPublish = 7 * 24 * time.Hour
+
 	// MaxHolds is how many agents and workflows may be paused at once.
 	MaxHolds = 100
 	// MaxHoldReasonBytes is how much is kept of why one was paused, and MaxHoldByBytes of who did it.
@@ -180,6 +205,9 @@ const (
 	// MaxLeft is how long a message is left: a day less than an attempt can be claimed (MaxClaimDelay), so that no task
 	// comes back in vain, and that whoever can send makes nothing that goes round for ever.
 	MaxLeft = 13 * 24 * time.Hour
+	// MinKeepEffect is how long what a fence knows of an effect is kept at least (agent/dynamofence, agent/sqlitefence): twice
+	// as long as an attempt can last (MaxClaimDelay, MaxClaim), and so long enough for whoever repairs the job.
+	MinKeepEffect = 90 * 24 * time.Hour
 )
 
 // The values that a workflow gets where it says nothing.

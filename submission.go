@@ -65,3 +65,20 @@ func CheckLabel(name, value string) error {
 
 // unprintable reports whether a character is none that is seen, or cannot stand in a message of a queue.
 func unprintable(c rune) bool { return unicode.IsControl(c) || c == '\uFFFE' || c == '\uFFFF' }
+
+// Misfit is a place of an input that does not fit what its workflow says of it.
+type Misfit struct {
+	// At is the place as a JSON pointer (RFC 6901), such as /items/0/sku; empty: the input as a whole. What is missing has the
+	// place where it should be. A place of more than 256 bytes is cut, and ends with dots.
+	At string `json:"at"`
+	// Why says what is wrong and what the limit is. It repeats no value of the input, whose members' names it may name.
+	Why string `json:"why"`
+}
+
+// String writes the place and what is wrong with it.
+func (m Misfit) String() string {
+	if m.At == "" {
+		return "it " + m.Why
+	}
+	return m.At + " " + m.Why
+}

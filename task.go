@@ -45,6 +45,9 @@ type Task struct {
 	// Shared is the opposite of exclusive in the message: such a task is not claimed, and carries CompleteBy instead.
 	Shared     bool
 	CompleteBy time.Time
+	// Claim is by what the attempt is held: what a write of the agent's own needs, to hold only while the attempt is its
+	// (agent/dynamofence, agent/sqlitefence). Who runs agents sets it; it is in no message. Zero: nobody claimed it.
+	Claim TaskClaim `json:",omitzero"`
 	// Undo is set for an undo.
 	Undo *UndoTask
 	// Traceparent is the span of the attempt, as the W3C's header of that name has it: what the agent begins belongs under
@@ -57,6 +60,16 @@ type Task struct {
 // Silence is how long the attempt may be silent before that counts as failure: its claim, and each heartbeat, sets
 // CompleteBy to that long from then.
 func (t Task) Silence() Duration { return or(t.Heartbeat, t.Timeout) }
+
+// TaskClaim says where the claim of an attempt is, and whose it is.
+type TaskClaim struct {
+	// LockedBy is who holds the attempt: the agent's instance, and a nonce that no other claim has.
+	LockedBy string
+	// Table is the DynamoDB table that the claim is in, under PK = claim#AGENT#JOB and SK = BIRTH#STEP; empty: it is in none.
+	Table string `json:",omitempty"`
+	// File is the SQLite file of the engine in this process that the claim is in; empty: it is in another's, or in none.
+	File string `json:",omitempty"`
+}
 
 // TaskSecret says which secret belongs where into the input of a task. It stands beside the input and never in it, so
 // that nothing that a submitter writes can be taken for one.

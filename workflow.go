@@ -22,6 +22,9 @@ type Workflow struct {
 	Expect Duration `json:"expect,omitzero"`
 	// OnFailure says what follows when a step is given up. Default: undo where any step has one, else stop.
 	OnFailure OnFailure `json:"onFailure"`
+	// Input is the JSON Schema (draft 2020-12) that the input of a job must fit, at most MaxInputSchemaBytes. Empty: any input
+	// does.
+	Input json.RawMessage `json:"input,omitempty"`
 	// Steps are in the order in which they were written; at most MaxSteps.
 	Steps []Step `json:"steps"`
 }

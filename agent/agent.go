@@ -162,7 +162,11 @@ func (d Doing[In, Out]) declare(add func(string, route)) {
 
 func (d Doing[In, Out]) handle(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error) {
 	var in In
-	if err := decode("input", task.Input, &in); err != nil {
+	input, err := inMemory(ctx, "input", task.Input, &in)
+	if err != nil {
+		return nil, err
+	}
+	if err := decode("input", input, &in); err != nil {
 		return nil, err
 	}
 	out, err := d.do(ctx, in)
@@ -194,13 +198,21 @@ func (u undoing[In, Out]) declare(add func(string, route)) {
 
 func (u undoing[In, Out]) handle(ctx context.Context, task makegood.Task, decode decoder) (json.RawMessage, error) {
 	var in In
-	if err := decode("input", task.Input, &in); err != nil {
+	input, err := inMemory(ctx, "input", task.Input, &in)
+	if err != nil {
+		return nil, err
+	}
+	if err := decode("input", input, &in); err != nil {
 		return nil, err
 	}
 	var done *Out
 	if task.Undo.Outcome == makegood.OutcomeDone {
 		done = new(Out)
-		if err := decode("output of the step", task.Undo.Output, done); err != nil {
+		output, err := inMemory(ctx, "output of the step", task.Undo.Output, done)
+		if err != nil {
+			return nil, err
+		}
+		if err := decode("output of the step", output, done); err != nil {
 			return nil, err
 		}
 	}

@@ -34,11 +34,15 @@ type problem struct {
 	Definition string `json:"definition"`
 	// Message is the message in quarantine that it is about.
 	Message string `json:"message"`
+	// Payload is the hash of the large payload that it is about.
+	Payload string `json:"payload"`
 	Reason  string `json:"reason"`
 	// Token: it is about a completion token.
 	Token bool   `json:"token"`
 	Have  string `json:"have"`
 	Got   string `json:"got"`
+	// Misfits are the places of an input that do not fit.
+	Misfits []makegood.Misfit `json:"misfits"`
 }
 
 // encode writes JSON without escaping <, > and &, which would make six bytes of each: an input within
@@ -136,6 +140,8 @@ func (c *Client) problemOf(answer *http.Response) error {
 		return backoff.Permanent(ErrNoDefinition)
 	case status == http.StatusNotFound && p.Message != "":
 		return backoff.Permanent(ErrNoMessage)
+	case status == http.StatusNotFound && p.Payload != "":
+		return backoff.Permanent(ErrNoPayload)
 	case status == http.StatusNotFound && p.Token:
 		return backoff.Permanent(ErrCompletionToken)
 	case status == http.StatusConflict && p.Have != "":
@@ -151,7 +157,7 @@ func (c *Client) problemOf(answer *http.Response) error {
 	case status >= http.StatusInternalServerError || status < http.StatusBadRequest:
 		return backoff.Permanent(c.unreachable(errors.New(p.Error)))
 	default:
-		return backoff.Permanent(&InvalidError{Message: p.Error, Status: status})
+		return backoff.Permanent(&InvalidError{Message: p.Error, Status: status, Misfits: p.Misfits})
 	}
 }
 

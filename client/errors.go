@@ -3,6 +3,8 @@ package client
 import (
 	"errors"
 	"fmt"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // ErrNotFound: there is no such job.
@@ -10,6 +12,9 @@ var ErrNotFound = errors.New("there is no such job")
 
 // ErrNoDefinition: there is no definition of such a hash.
 var ErrNoDefinition = errors.New("there is no such definition")
+
+// ErrNoPayload: there is no such large payload, for this job and by this writer.
+var ErrNoPayload = errors.New("there is no such payload of this job")
 
 // ErrCompletionToken: no step of a job that is there has this completion token, or ever had. Of a token that is made up
 // nothing else is said.
@@ -40,6 +45,9 @@ type InvalidError struct {
 	Message string
 	// Status is that of HTTP; 0 if it was not even sent.
 	Status int
+	// Misfits are the places of a submission's input that do not fit what its workflow says of it, at most
+	// makegood.MaxMisfits; none: something else is wrong. Message names them, too.
+	Misfits []makegood.Misfit
 }
 
 // Error is what is wrong.

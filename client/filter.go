@@ -31,8 +31,8 @@ type Filter struct {
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
 	// Late: it is unfinished, and the Supervisor should have looked at it (CompleteBy), or, while it goes forward and is not
-	// paused, its own timeout has passed. LateWithin: that timeout passes within this time, or has passed. DueWithin:
-	// something of it begins or is due within this time.
+	// paused, its own timeout has passed, or the time by which its workflow expects it (makegood.Job.ExpectBy). LateWithin: the
+	// timeout or that time passes within this time, or has passed. DueWithin: something of it begins or is due within this time.
 	Late                  bool
 	LateWithin, DueWithin time.Duration
 }

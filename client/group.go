@@ -46,6 +46,9 @@ type Group struct {
 	Latest        time.Time `json:"latest"`
 	LatestExample string    `json:"latestExample"`
 	Reason        string    `json:"reason"`
+	// Counted is of how many of them it is known what they have cost on AWS, and Spent is what those have together.
+	Counted int            `json:"counted"`
+	Spent   makegood.Spent `json:"spent"`
 	// Hours are how many stopped in each of the last GroupHours hours, the oldest first.
 	Hours []int `json:"hours"`
 }
@@ -77,7 +80,7 @@ func (g *Groups) Put(more Group) {
 		return
 	}
 	have := &g.Groups[i]
-	have.Jobs += more.Jobs
+	have.Jobs, have.Counted, have.Spent = have.Jobs+more.Jobs, have.Counted+more.Counted, have.Spent.Plus(more.Spent)
 	if cmp.Or(more.Since.Compare(have.Since), strings.Compare(more.Example, have.Example)) < 0 {
 		have.Since, have.Example = more.Since, more.Example
 	}

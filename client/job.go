@@ -24,6 +24,8 @@ type Listed struct {
 	Steps  []string `json:"steps"`
 	Agents []string `json:"agents"`
 	Kind   string   `json:"kind"`
+	// Spent is what it has cost on AWS so far; nil: that is not known.
+	Spent *makegood.Spent `json:"spent"`
 	// Job is the job itself, without payloads and history, and without who holds its attempts; nil where details were not asked for
 	// (Client.Details).
 	Job *makegood.Job `json:"job"`

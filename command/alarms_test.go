@@ -41,6 +41,10 @@ func TestThePageOnAlarms(t *testing.T) {
 		if strings.Contains(got, "will be late") && !strings.Contains(want, "will be late") {
 			got = moments.ReplaceAllString(<-texts, "TIME") // A computer that is busy may take so long that this is true, too.
 		}
+		if strings.Contains(want, "will be late") {
+			wants(t, 0, "o-1", "list", "--late-within", "1h", "--addr", url)
+			wants(t, 0, "an operator was told that it will be late", "get", "o-1", "--addr", url)
+		}
 		if got != want {
 			t.Errorf("%s: got\n%s\nthe page has\n%s", command, got, want)
 		}

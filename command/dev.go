@@ -43,6 +43,7 @@ type devOptions struct {
 	replies               []string
 	outside               []string
 	alert                 string
+	changes               string
 	publicURL             string
 	retention             retention
 	verbose               bool
@@ -89,6 +90,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims nothing")
+	flags.StringVar(&o.changes, "changes", "", "publish every change of every job and of its steps: a `URL` to which they are posted, stderr, or live, for the command changes alone, which goes with each of them")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
 	addSample(cmd, &o.sampleOptions)
 	completeFolder(cmd, "data")
@@ -104,7 +106,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	reload.read = lookOf(o.workflows)
 	files, from, err := loadWorkflows(cmd, o.workflows, linked, named)
 	replies, replyErr := parseReplies(o.replies)
-	alertErr := errors.Join(checkAlert(o.alert), o.checkPublicURL())
+	alertErr := errors.Join(checkAlert(o.alert), checkChanges(o.changes), o.checkPublicURL())
 	host, addrErr := o.host()
 	if err := errors.Join(err, outsideErr, replyErr, alertErr, addrErr); err != nil {
 		return exit(codeUsage, err)
@@ -123,6 +125,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	config := o.config(replies, func() string { return links })
 	config.Agents, config.Outside = append([]agent.Handler{requests}, agents...), outside
 	config.Logger, config.Telemetry = logger, exported.Telemetry()
+	config.Changes, config.Live = changesSink(o.changes, cmd.ErrOrStderr()), o.changes != ""
 	config.Notifier = newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) })
 	engine, err := embedded.Open(cmd.Context(), config)
 	if err != nil {
@@ -143,7 +146,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	if o.open {
 		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Totals: engine, Agents: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
+	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Changes: engine.Hub(), Totals: engine, Agents: engine, Large: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
 	shown, err := newPage(api, o, host, listener.Addr().String(), logger)
 	if err != nil {
 		return exit(codeFailed, err)
@@ -158,6 +161,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		}
 		// Streams would keep the server from ending.
 		defer context.AfterFunc(ctx, shown.Close)()
+		defer context.AfterFunc(ctx, engine.Hub().Close)()
 		return httpapi.Serve(ctx, listener, shown, logger)
 	}); err != nil {
 		return exit(codeFailed, withAdvice(err, o.data))

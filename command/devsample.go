@@ -20,8 +20,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/sample"
 )
 
-// newFolder is what --sample says without a folder; no name of a folder has a NUL.
-const newFolder = "\x00"
+// newFolder is what --sample says without a folder. The help shows it, so it is words; a folder of that name is
+// written ./a new one.
+const newFolder = "a new one"
 
 // sampleOptions are what dev is told about the sample and the page.
 type sampleOptions struct {

@@ -147,8 +147,14 @@ func printJob(w io.Writer, job makegood.Job) {
 	if line := forWhom(job); line != "" {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
+	if line := expectedBy(job); line != "" {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
 	if job.RequestedBy != nil {
 		fmt.Fprintf(w, "  last asked by %s\n", oneLine(*job.RequestedBy))
+	}
+	if job.Spent != nil {
+		fmt.Fprintf(w, "  cost    %s\n", spentText(*job.Spent))
 	}
 	fmt.Fprintf(w, "  input   %s\n", shown(job.Input))
 	for _, line := range stepLines(job) {
@@ -160,6 +166,22 @@ func printJob(w io.Writer, job makegood.Job) {
 		}
 	}
 	printHistory(w, job)
+}
+
+// expectedBy says until when a job that is not at its end may take; empty: nobody says.
+func expectedBy(job makegood.Job) string {
+	var all []string
+	if job.ExpectBy != nil && !job.AtEnd() {
+		line := "expected by " + moment(job.ExpectBy)
+		if job.Warned {
+			line += " (an operator was told that it will be late)"
+		}
+		all = append(all, line)
+	}
+	if job.Deadline != nil && !job.AtEnd() {
+		all = append(all, "given up at "+moment(job.Deadline))
+	}
+	return strings.Join(all, ", ")
 }
 
 // stepLines returns a line a step, and one more for each undo.

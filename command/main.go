@@ -83,10 +83,13 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newPublish(agents),
 		newSubmit(),
 		newGet(),
+		newPayload(),
 		newList(),
 		newCount(),
+		newCost(),
 		newErrors(),
 		newWatch(),
+		newChanges(),
 		newGraph(),
 		newAudit(),
 		newUI(),
@@ -103,6 +106,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newHeartbeat(),
 		newNew(),
 		newTemplate(agents),
+		newImport(),
 		newAgent(agents),
 	)
 	root.AddCommand(newVerbs()...)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,37 +53,38 @@ written whole, or go mod tidy failed.`,
 }
 
 func writeProject(ctx context.Context, stdout io.Writer, name string, o newOptions) error {
-	info, _ := debug.ReadBuildInfo() // nil without modules: no version is known then
-	p := scaffold.Project{Name: name, Module: o.module, Version: required(info)}
-	if p.Module == "" {
-		p.Module = "example.com/" + name
-	}
-	folder := o.dir
-	if folder == "" {
-		folder = name
-	}
-	if o.replace != "" {
-		checkout, err := checkout(o.replace)
-		if err != nil {
-			return exit(codeUsage, err)
-		}
-		p.Replace = checkout
-	}
-	files, err := p.Files()
+	folder, err := writeAround(ctx, stdout, scaffold.Project{Name: name}, nil, o)
 	if err != nil {
-		return exit(codeUsage, err)
-	}
-	if err := scaffold.Write(folder, files, func(name string) { fmt.Fprintln(stdout, "wrote", filepath.Join(folder, name)) }); err != nil {
-		if errors.Is(err, scaffold.ErrThere) {
-			return exit(codeUsage, err)
-		}
-		return exit(codeFailed, err)
-	}
-	if err := goModTidy(ctx, folder, p.Replace); err != nil {
-		return exit(codeFailed, fmt.Errorf("the project is written, and its go.mod is not complete yet: %w", err))
+		return err
 	}
 	fmt.Fprintf(stdout, "\nnow type:\n  cd %s\n  make test\n  make demo\nREADME.md there says how to go on\n", folder)
 	return nil
+}
+
+// writeAround writes a project, with files of its own, and returns its folder. The options complete it.
+func writeAround(ctx context.Context, stdout io.Writer, p scaffold.Project, own []scaffold.File, o newOptions) (folder string, err error) {
+	info, _ := debug.ReadBuildInfo() // nil without modules: no version is known then
+	p.Version, p.Module, folder = required(info), cmp.Or(o.module, "example.com/"+p.Name), cmp.Or(o.dir, p.Name)
+	if o.replace != "" {
+		if p.Replace, err = checkout(o.replace); err != nil {
+			return "", exit(codeUsage, err)
+		}
+	}
+	files, err := p.Files()
+	if err != nil {
+		return "", exit(codeUsage, err)
+	}
+	files = append(files, own...)
+	if err := scaffold.Write(folder, files, func(name string) { fmt.Fprintln(stdout, "wrote", filepath.Join(folder, name)) }); err != nil {
+		if errors.Is(err, scaffold.ErrThere) {
+			return "", exit(codeUsage, err)
+		}
+		return "", exit(codeFailed, err)
+	}
+	if err := goModTidy(ctx, folder, p.Replace); err != nil {
+		return "", exit(codeFailed, fmt.Errorf("the project is written, and its go.mod is not complete yet: %w", err))
+	}
+	return folder, nil
 }
 
 // checkout returns the absolute path of a folder that holds the module of Makegood.

@@ -124,7 +124,7 @@ func TestWhatCannotBeSettledIsSaid(t *testing.T) {
 	wants(t, codeUsage, "--skipped needs a --reason", at("settle", "a", "approve", "--skipped")...)
 	wants(t, codeUsage, "--round -1: want 1 or more", at("settle", "a", "approve", "--done", "--round", "-1")...)
 	wants(t, codeUsage, "takes a JOB and a STEP, got 1 arguments", at("settle", "a", "--done")...)
-	wants(t, codeUsage, "one of these answers: approve, reject", at("settle", "a", "approve", "--done")...)
+	wants(t, codeUsage, "one of these answers, a text: \"approve\", \"reject\"", at("settle", "a", "approve", "--done")...)
 	wants(t, codeUsage, "undo of step approve: the job is P", at("settle", "a", "approve", "--done", "--undo")...)
 	wants(t, 0, "approve", "__complete", "settle", "--addr", url, "a", "")
 	wants(t, 0, "a  approvals  Processed  [approve skipped]", at("settle", "a", "approve", "--skipped", "--reason", "not needed")...)

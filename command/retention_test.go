@@ -33,7 +33,7 @@ func TestARetentionIsDaysOrADuration(t *testing.T) {
 
 // dev forgets after a month and run never, unless they are told otherwise; both say so.
 func TestDevForgetsAndRunDoesNot(t *testing.T) {
-	for document, phrase := range map[string]string{"README.md": "deletes jobs %d days after", "docs/architecture.md": "%d days for `dev`, none for `run`"} {
+	for document, phrase := range map[string]string{"docs/command-line.md": "deletes jobs %d days after", "docs/architecture.md": "%d days for `dev`, none for `run`"} {
 		text, err := os.ReadFile("../" + document)
 		if want := fmt.Sprintf(phrase, time.Duration(devRetention)/day); err != nil || !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
 			t.Errorf("%s does not say %q (%v)", document, want, err)

@@ -64,7 +64,7 @@ func TestAStepIsCompletedFromATerminal(t *testing.T) {
 	wants(t, 0, "approve  waiting, attempt 1, until 20", at("get", "a")...)
 	wants(t, 0, "approve", "__complete", "complete", "--addr", url, "a", "")
 	wants(t, 0, "approve waiting until 2", at("heartbeat", "a", "approve", "--for", "72h")...)
-	wants(t, codeUsage, "refused: step approve takes one of these answers: approve, reject", at("complete", "a", "approve", "--output", `"perhaps"`)...)
+	wants(t, codeUsage, "refused: step approve takes one of these answers, a text: \"approve\", \"reject\"", at("complete", "a", "approve", "--output", `"perhaps"`)...)
 	wants(t, codeUsage, "refused: it is of round 2", at("complete", "a", "approve", "--round", "2")...)
 	wants(t, 0, "a  approvals  Processed  [approve done]", at("complete", "a", "approve", "--output", `"approve"`, "--who", "anna")...)
 	wants(t, 0, "Processed", at("complete", "a", "approve", "--output", `"approve"`)...)

@@ -85,11 +85,8 @@ submitted; 2 some were refused; 3 it was cut off, or of some it is not known.`,
 }
 
 func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
-	s := makegood.Submission{Workflow: workflow, ID: o.id, ReplyTo: o.replyTo, Tenant: o.tenant}
+	s := makegood.Submission{Workflow: workflow, ReplyTo: o.replyTo, Tenant: o.tenant}
 	var err error
-	if s.Input, err = readJSON("--input", cmd.InOrStdin(), o.input); err != nil {
-		return exit(codeUsage, err)
-	}
 	if s.Labels, err = readLabels(o.labels); err != nil {
 		return exit(codeUsage, err)
 	}
@@ -102,6 +99,10 @@ func submit(cmd *cobra.Command, workflow string, o submitOptions) error {
 	if err != nil {
 		return err
 	}
+	if s.Input, err = o.readInput(cmd); err != nil {
+		return err
+	}
+	s.ID = o.id
 	job, err := c.Submit(cmd.Context(), s)
 	if err != nil {
 		return failed(cmd, err)
@@ -172,7 +173,7 @@ func readJSON(flag string, stdin io.Reader, given string) (json.RawMessage, erro
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
-		return nil, fmt.Errorf("%s is not JSON: %w; @FILE reads a file, - reads standard input", flag, err)
+		return nil, fmt.Errorf("%s is not JSON: %w; a text has quotes of its own, as in %s '\"text\"'; @FILE reads a file, - reads standard input", flag, err, flag)
 	}
 	return text, nil
 }

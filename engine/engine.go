@@ -75,10 +75,19 @@ type Options struct {
 	Operator func(context.Context, Notice) error
 	// AgentSilent is told that tasks of an agent wait and nobody claims them. Nil: Logger hears of it.
 	AgentSilent func(ctx context.Context, agent string) error
+	// Alerts are for people, in place of Operator and AgentSilent. The zero value: there are none.
+	Alerts Alerts
 	// Listeners are those whom a submission may name as ReplyTo: each is told of every change of ProcessState of the
 	// jobs that name it, at least once, in any order. One that fails is tried again with backoff, for 24 hours; each has
 	// the time that Operator has.
 	Listeners map[string]func(context.Context, Notice) error
+	// Changes is handed every change of every job and of each of its steps (docs/changes.md): at least once, those of a job in the
+	// order of their numbers, one call at a time. An error, a panic or a crash means that they are handed over again; each call
+	// has 10 seconds. However slow it is, no job waits for it: of a job of which more than makegood.MaxUnpublished wait,
+	// a change says how many were lost. Nil: nothing is kept for it.
+	Changes func(context.Context, makegood.Changes) error
+	// LiveChanges lets WatchChanges show changes as they happen, also without Changes.
+	LiveChanges bool
 	// Ask are those whom a workflow may name as who is asked to complete a step that waits (waiting.ask): each is told when it
 	// begins to wait, and reminded, at least once. One that fails is tried again with backoff, until the step waits no more;
 	// each has the time that Operator has. What they are told lets them answer: it is to be written to no log.
@@ -97,6 +106,18 @@ type Options struct {
 	Telemetry telemetry.Telemetry
 	// Logger hears of what goes wrong, the same once a minute. It never hears a payload. Nil: slog.Default().
 	Logger *slog.Logger
+}
+
+// Alerts tell people, by a webhook, what Operator and AgentSilent tell programs: a hundred jobs that stop for one reason are one
+// alert, which says what to look at and what to type (docs/alarms.md). What could not be delivered is told again a minute later.
+type Alerts struct {
+	// Webhook is the URL to which alerts are posted, in the form that Slack's incoming webhooks take. It is a secret: at most its
+	// scheme and host are ever shown.
+	Webhook string
+	// PageURL is where people reach Handler, such as https://jobs.shop.example: alerts link to the page there. Empty: they do not.
+	PageURL string
+	// RunbookURL is a runbook of yours, with the headings of docs/alarms.md. Empty: that.
+	RunbookURL string
 }
 
 // Outside is an agent that runs in other processes. A task that one of them has taken is its own until its time has run
@@ -189,7 +210,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 			return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), e.Close())
 		}
 	}
-	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Totals: e.inner, Agents: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
+	api := httpapi.Config{Backend: e.inner, Schedules: e.inner.Timetable(), Quarantine: e.inner.Quarantine(), Holds: e.inner.Holds(), Changes: e.inner.Hub(), Totals: e.inner, Agents: e.inner, Large: e.inner, Names: o.hosts(), Logger: o.logger(), Caller: o.caller(), Outside: e.inner.Door(), Scrape: o.Telemetry.Scrape}
 	if e.handler, err = o.page(httpapi.New(api)); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -223,19 +244,27 @@ func (o Options) page(api http.Handler) (*page.Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, repairs := "in this process, nothing is kept", repair.New(within, o.logger())
+	repairs := repair.New(within, o.logger())
 	if o.Dir != "" {
-		where = "in this process, folder " + filepath.Base(o.Dir)
 		if repairs, err = repair.Open(within, filepath.Join(o.Dir, repair.Folder), o.logger()); err != nil {
 			return nil, err
 		}
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Names: o.hosts(), Logger: o.logger()}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: o.where(), Names: o.hosts(), Logger: o.logger()}), nil
+}
+
+// where says in words where the jobs are.
+func (o Options) where() string {
+	if o.Dir == "" {
+		return "in this process, nothing is kept"
+	}
+	return "in this process, folder " + filepath.Base(o.Dir)
 }
 
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
 		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
+		Changes: o.Changes, Live: o.LiveChanges,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
 		Link:  o.link(),
 		Asked: slices.Sorted(maps.Keys(o.Ask)), Asker: askers(o.Ask),
@@ -243,7 +272,10 @@ func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	for _, a := range o.Outside {
 		c.Outside = append(c.Outside, embedded.Outside(a))
 	}
-	if o.Operator != nil || o.AgentSilent != nil {
+	switch {
+	case o.Alerts.Webhook != "":
+		c.Notifier = o.alerts()
+	case o.Operator != nil || o.AgentSilent != nil:
 		c.Notifier = operator{o}
 	}
 	return c

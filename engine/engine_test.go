@@ -357,6 +357,34 @@ func TestWhoIsToBeToldIsTold(t *testing.T) {
 	}
 }
 
+// With a webhook people are told, with where to look.
+func TestPeopleAreAlerted(t *testing.T) {
+	texts := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var m struct{ Text string }
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			t.Error(err)
+		}
+		texts <- m.Text
+	}))
+	defer hook.Close()
+	eng := run(t, engine.Options{Alerts: engine.Alerts{Webhook: hook.URL, PageURL: "https://jobs.example/", RunbookURL: "https://wiki.example/run"}})
+	defer eng.close(t)
+	if _, err := eng.Submit(t.Context(), makegood.Submission{Workflow: "letter", ID: "l", Input: json.RawMessage(`""`)}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case text := <-texts:
+		for _, want := range []string{"a job of letter stopped", "in this process", "makegood get l --addr https://jobs.example", "https://jobs.example/jobs/l", "https://wiki.example/run#stopped"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("got %s, want %q in it", text, want)
+			}
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("nobody was told of the Error")
+	}
+}
+
 // What is wrong is said before anything runs, all of it, and the folder is free again.
 func TestWhatCannotBeOpenedIsRefusedWhole(t *testing.T) {
 	dir := t.TempDir()

@@ -244,9 +244,12 @@ func (e *Engine) Watch(ctx context.Context, id string) iter.Seq2[makegood.Job, e
 // plain returns an error of the engine in the words of package client.
 func plain(id string, err error) error {
 	var mismatch *scheduler.MismatchError
+	var misfit *scheduler.MisfitError
 	switch {
 	case errors.As(err, &mismatch):
 		return &client.MismatchError{Job: mismatch.Job, Have: mismatch.Have, Got: mismatch.Got}
+	case errors.As(err, &misfit):
+		return &client.InvalidError{Message: misfit.Error(), Misfits: misfit.Misfits}
 	case errors.Is(err, scheduler.ErrInvalid):
 		return &client.InvalidError{Message: strings.TrimPrefix(err.Error(), scheduler.ErrInvalid.Error()+": ")}
 	case errors.Is(err, store.ErrNotFound):

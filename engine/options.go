@@ -19,7 +19,7 @@ import (
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL), checkAlerts(o))
 }
 
 // checkCompletionURL refuses what no link can begin with.

@@ -23,15 +23,22 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		options engine.Options
 		want    string
 	}{
-		"no agent":        {engine.Options{Agents: []agent.Handler{nil}}, "Options.Agents: the agent at 0 is nil"},
-		"a nil agent":     {engine.Options{Agents: []agent.Handler{desk, (*agent.Agent)(nil)}}, "Options.Agents: the agent at 1 is nil"},
-		"twice":           {engine.Options{Agents: []agent.Handler{desk, desk}}, `Options.Agents: the agent "desk" is given twice`},
-		"built in":        {engine.Options{Agents: []agent.Handler{named{desk, "http"}}}, `Options.Agents: "http" is built in`},
-		"a bad name":      {engine.Options{Agents: []agent.Handler{named{desk, "a b"}}}, `Options.Agents: "a b" cannot be the name of an agent`},
-		"a nil listener":  {engine.Options{Listeners: map[string]func(context.Context, engine.Notice) error{"shop": nil}}, `Options.Listeners: "shop" is nil`},
-		"a listener's":    {engine.Options{Listeners: map[string]func(context.Context, engine.Notice) error{"Bad Name": listen}}, `Options.Listeners: "Bad Name" cannot be the name of`},
-		"no such folder":  {engine.Options{Workflows: os.DirFS("/nonexistent")}, "Options.Workflows: "},
-		"dir is a file":   {engine.Options{Dir: file}, "Options.Dir: "},
+		"no agent":       {engine.Options{Agents: []agent.Handler{nil}}, "Options.Agents: the agent at 0 is nil"},
+		"a nil agent":    {engine.Options{Agents: []agent.Handler{desk, (*agent.Agent)(nil)}}, "Options.Agents: the agent at 1 is nil"},
+		"twice":          {engine.Options{Agents: []agent.Handler{desk, desk}}, `Options.Agents: the agent "desk" is given twice`},
+		"built in":       {engine.Options{Agents: []agent.Handler{named{desk, "http"}}}, `Options.Agents: "http" is built in`},
+		"a bad name":     {engine.Options{Agents: []agent.Handler{named{desk, "a b"}}}, `Options.Agents: "a b" cannot be the name of an agent`},
+		"a nil listener": {engine.Options{Listeners: map[string]func(context.Context, engine.Notice) error{"shop": nil}}, `Options.Listeners: "shop" is nil`},
+		"a listener's":   {engine.Options{Listeners: map[string]func(context.Context, engine.Notice) error{"Bad Name": listen}}, `Options.Listeners: "Bad Name" cannot be the name of`},
+		"no such folder": {engine.Options{Workflows: os.DirFS("/nonexistent")}, "Options.Workflows: "},
+		"dir is a file":  {engine.Options{Dir: file}, "Options.Dir: "},
+		"no webhook":     {engine.Options{Alerts: engine.Alerts{PageURL: "https://jobs.example"}}, "Options.Alerts.Webhook is empty"},
+		"a bad webhook":  {engine.Options{Alerts: engine.Alerts{Webhook: "hooks.example/secret"}}, "Options.Alerts.Webhook: the URL cannot be read"},
+		"a bad page":     {engine.Options{Alerts: engine.Alerts{Webhook: "https://hooks.example", PageURL: "jobs.example"}}, "Options.Alerts.PageURL: "},
+		"told twice": {
+			engine.Options{Alerts: engine.Alerts{Webhook: "https://hooks.example"}, AgentSilent: func(context.Context, string) error { return nil }},
+			"want one or the other",
+		},
 		"short retention": {engine.Options{Dir: t.TempDir(), Retention: 1}, "etention"},
 	} {
 		t.Run(name, func(t *testing.T) {

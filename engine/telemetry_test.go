@@ -5,17 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
 
+	"go.opentelemetry.io/otel/propagation"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/engine"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -214,5 +218,57 @@ func TestATraceIsKeptWholeOrNotAtAll(t *testing.T) {
 	}
 	if got := strings.Fields(<-d.given)[1]; !strings.HasSuffix(got, "-00") {
 		t.Errorf("an agent was given %s, want it unsampled", got)
+	}
+}
+
+// The trace of a submitter comes along over HTTP: as the header, as the field, and from the context of a client.
+func TestASubmissionOverHTTPCarriesItsTrace(t *testing.T) {
+	theirs := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	given := make(chan string, 1)
+	eng := run(t, engine.Options{
+		Workflows: fstest.MapFS{"note.yaml": {Data: []byte("name: note\nsteps: [{name: write, agent: pen}]\n")}},
+		Agents: []agent.Handler{agent.New("pen", agent.Do("write", func(ctx context.Context, _ json.RawMessage) (string, error) {
+			given <- agent.TaskOf(ctx).Traceparent
+			return "", nil
+		}))},
+	})
+	defer eng.close(t)
+	server := httptest.NewServer(eng.Handler())
+	defer server.Close()
+	post := func(header, body string) error {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/api/jobs", strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Traceparent", header)
+		answer, err := http.DefaultClient.Do(request)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	}
+	api, err := client.New(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var carrier propagation.TraceContext
+	under := carrier.Extract(t.Context(), propagation.MapCarrier{"traceparent": theirs})
+	for name, submit := range map[string]func() error{
+		"header": func() error { return post(theirs, `{"workflow":"note","id":"header","input":null}`) },
+		"field": func() error {
+			return post(strings.Replace(theirs, "0af7", "ffff", 1), `{"workflow":"note","id":"field","input":null,"traceparent":"`+theirs+`"}`)
+		},
+		"context of a client": func() error {
+			_, err := api.Submit(under, makegood.Submission{Workflow: "note", ID: "client", Input: json.RawMessage("null")})
+			return err
+		},
+	} {
+		if err := submit(); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-given; got != theirs {
+			t.Errorf("%s: the agent was given %q, want %s", name, got, theirs)
+		}
 	}
 }

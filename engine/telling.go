@@ -2,10 +2,46 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/notify/groupnotify"
+	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
+
+// checkAlerts refuses alerts that could not be sent, or whose links would lead nowhere.
+func checkAlerts(o Options) error {
+	a := o.Alerts
+	switch {
+	case a == Alerts{}:
+		return nil
+	case a.Webhook == "":
+		return errors.New("Options.Alerts.Webhook is empty: want the URL to which alerts are posted")
+	case !webhook.IsAddress(a.Webhook):
+		return errors.New("Options.Alerts.Webhook: the URL cannot be read: want http or https, and a host") // It is a secret.
+	case o.Operator != nil || o.AgentSilent != nil:
+		return errors.New("Options.Alerts: Operator and AgentSilent are told instead, want one or the other")
+	}
+	for name, text := range map[string]string{"PageURL": a.PageURL, "RunbookURL": a.RunbookURL} {
+		if u, err := url.Parse(text); text != "" && (err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "") {
+			return fmt.Errorf("Options.Alerts.%s: %q is no URL that a link can begin with: want one such as https://jobs.shop.example", name, text)
+		}
+	}
+	return nil
+}
+
+// alerts tells the webhook and, without the reasons of jobs, the log.
+func (o Options) alerts() notify.Notifier {
+	where := notify.Where{Name: o.where(), Page: strings.TrimSuffix(o.Alerts.PageURL, "/"), Runbook: o.Alerts.RunbookURL}
+	if where.Page != "" {
+		where.Flags = "--addr " + where.Page
+	}
+	to := []notify.Alerter{notify.AlertLog{Logger: o.logger()}, webhook.Webhook{URL: o.Alerts.Webhook}}
+	return notify.All(groupnotify.New(groupnotify.Config{To: to, Places: groupnotify.NewPlaces(), Where: func() notify.Where { return where }}))
+}
 
 // operator tells those who are there, and a log in place of who is not.
 type operator struct{ options Options }

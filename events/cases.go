@@ -176,7 +176,9 @@ func task(agent, action, input, output string) savedCase {
 		Input: json.RawMessage(input), Key: id + "/first/1", SentAt: savedAt, StartBy: savedAt.Add(makegood.DefaultStartBy.Std()),
 		Timeout: 30 * makegood.Second, ReplyTo: deployed.EventsQueue, Birth: birth, ClaimUntil: claimUntil, Token: token("first"),
 	}))
-	answer := must(wire.EncodeEvent(id, job.StepSucceeded{Reply: firstReply(), Output: wire.Inline(json.RawMessage(output))}))
+	// Alone in its batch: the claim, a message and its invocation.
+	spent := job.Spent{Writes: 1, Requests: 3 * job.SpentParts, Invocations: job.SpentParts}
+	answer := must(wire.EncodeReply(id, job.StepSucceeded{Reply: firstReply(), Output: wire.Inline(json.RawMessage(output))}, spent))
 	return savedCase{
 		name: "agent-" + agent + "-task", function: agent + "Agent", event: batch(deployed.TasksQueue(agent), body),
 		want: outcome{json.RawMessage(allDone), []sent{message(deployed.EventsQueue, answer)}},
@@ -224,6 +226,9 @@ func settled(body []byte, drawn []string) (json.RawMessage, error) {
 	}
 	for _, name := range append([]string{"sentAt", "startBy", "claimUntil", "lockedBy", "startedAt"}, drawn...) {
 		delete(m, name)
+	}
+	if spent, is := m["spent"].(map[string]any); is {
+		delete(spent, "gbMicros") // As long as it took.
 	}
 	return json.Marshal(m)
 }

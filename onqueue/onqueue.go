@@ -24,6 +24,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/deployed"
@@ -111,8 +112,9 @@ func Run(ctx context.Context, a agent.Handler, o Options) error {
 		secrets = at.Secrets
 	}
 	runner := agentrun.New(agentrun.Config{
-		Handlers: []agent.Handler{a}, Claims: at.Claims, Queue: at.Queues, Tasks: p.queue, Quarantine: deployed.QuarantineQueue,
+		Handlers: []agent.Handler{a}, Claims: at.Claims, ClaimsIn: makegood.TaskClaim{Table: parts.Table}, Queue: at.Queues, Tasks: p.queue, Quarantine: deployed.QuarantineQueue,
 		Held: at.Held, Begun: p.begun, Others: o.Concurrency - 1, Instance: at.Instance, Secrets: secrets, Logger: o.Logger,
+		Counts: true,
 	})
 	p.handler = runner.HandleSQS
 	if o.Health != "" {

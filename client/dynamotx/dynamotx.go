@@ -91,7 +91,7 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 	submission := scheduler.Submission{ID: sub.ID, Input: input, StartAt: sub.StartAt, ReplyTo: sub.ReplyTo, Tenant: sub.Tenant, Labels: sub.Labels, Traceparent: tracecontext.Under(ctx, sub.Traceparent)}
 	j, payloads, err := scheduler.Intent(compiled, submission, s.replies, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
-		return nil, &client.InvalidError{Message: err.Error()}
+		return nil, invalid(err)
 	}
 	if err != nil {
 		return nil, err
@@ -143,4 +143,13 @@ func (s *Submitter) Committed(ctx context.Context, send func(ctx context.Context
 		return err
 	}
 	return send(ctx, body)
+}
+
+// invalid says what is wrong with a submission in the words of package client.
+func invalid(err error) error {
+	wrong := &client.InvalidError{Message: err.Error()}
+	if misfit := (*scheduler.MisfitError)(nil); errors.As(err, &misfit) {
+		wrong.Misfits = misfit.Misfits
+	}
+	return wrong
 }

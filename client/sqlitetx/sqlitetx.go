@@ -51,7 +51,7 @@ func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 	submission := scheduler.Submission{ID: s.ID, Input: input, StartAt: s.StartAt, ReplyTo: s.ReplyTo, Tenant: s.Tenant, Labels: s.Labels, Traceparent: tracecontext.Under(ctx, s.Traceparent)}
 	job, payloads, err := scheduler.Intent(compiled, submission, nil, time.Now())
 	if errors.Is(err, scheduler.ErrInvalid) {
-		return &client.InvalidError{Message: err.Error()}
+		return invalid(err)
 	}
 	if err != nil {
 		return err
@@ -65,4 +65,13 @@ func Submit(ctx context.Context, tx *sql.Tx, s makegood.Submission) error {
 		return &client.MismatchError{Job: s.ID, Have: have.InputHash, Got: job.InputHash}
 	}
 	return err
+}
+
+// invalid says what is wrong with a submission in the words of package client.
+func invalid(err error) error {
+	wrong := &client.InvalidError{Message: err.Error()}
+	if misfit := (*scheduler.MisfitError)(nil); errors.As(err, &misfit) {
+		wrong.Misfits = misfit.Misfits
+	}
+	return wrong
 }

@@ -28,7 +28,7 @@ import (
 )
 
 // runLimit is how long all of it may take.
-const runLimit = 30 * time.Minute
+const runLimit = 45 * time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -160,7 +160,7 @@ func excused(tests map[string]*test) bool {
 // try runs the suite; again says that it may have a second try.
 func (s suite) try(ctx context.Context, on stack, environment []string, again bool) (result, error) {
 	pattern := "^(" + strings.Join(s.tests, "|") + ")$"
-	command := exec.CommandContext(ctx, "go", "test", "-tags", tag, "-count=1", "-timeout=10m", "-json", "-run", pattern, "./"+s.folder)
+	command := exec.CommandContext(ctx, "go", "test", "-tags", tag, "-count=1", "-timeout=20m", "-json", "-run", pattern, "./"+s.folder)
 	python := filepath.Join(miniStack().folder(), "venv/bin/python")
 	command.Env = append(os.Environ(), standin.PythonVariable+"="+python, "AWS_EC2_METADATA_DISABLED=true")
 	command.Env = append(command.Env, environment...)

@@ -91,3 +91,28 @@ func TestAScheduleIsRun(t *testing.T) {
 	schedules.click("switch", "Schedule yearly fires")
 	schedules.sees("1, next: yearly")
 }
+
+// A job is submitted by the fields of its form; what the server refuses is said at its field, and what was written stays.
+func TestAJobIsSubmittedByItsForm(t *testing.T) {
+	w := newWorld(t)
+	form := newWindow(t, w.url)
+	form.open("/submit")
+	form.sees("of which workflow?", "order")
+	form.readable()
+	form.click("link", "refund")
+	form.sees("Order", "required", "Write the input as JSON")
+	form.readable()
+	form.fill("textbox", "Order", "o-1")
+	form.fill("spinbutton", "Amount", "20")
+	form.fill("textbox", "lines", "[{}]")
+	form.fill("textbox", "Id", "f-1")
+	form.click("button", "Submit")
+	form.sees("It was not submitted", "/0/n is missing")
+	form.readable()
+	form.fill("textbox", "lines", `[{"n": 1}]`)
+	form.click("button", "Submit")
+	form.holds(`location.pathname.endsWith("/jobs/f-1")`)
+	w.reaches("f-1", makegood.Processed)
+	form.sees("Processed")
+	form.readable()
+}

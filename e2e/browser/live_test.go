@@ -80,3 +80,30 @@ func TestThePageOutlivesItsEngine(t *testing.T) {
 	list.row("o-1", "Processed")
 	same()
 }
+
+// A person with more windows than a browser has connections to a host sees the job in each, and the next page still opens.
+func TestEightWindowsAreLive(t *testing.T) {
+	w := newWorld(t)
+	first := newWindow(t, w.url)
+	all := []*window{first}
+	for range 7 {
+		all = append(all, first.beside())
+	}
+	asking := 0
+	for _, each := range all {
+		each.open("/")
+		each.holds(`document.getElementById("live").dataset.state === "live"`)
+		if value[bool](each, `document.getElementById("live").innerText.includes("every 3 s")`) {
+			asking++
+		}
+	}
+	if asking != 4 {
+		t.Errorf("%d of 8 windows ask now and then, want 4: the others have a stream", asking)
+	}
+	w.submit("order", "o-1", `{}`)
+	for _, each := range all {
+		each.row("o-1", "Processed")
+	}
+	all[0].open("/agents")
+	all[0].sees("payments")
+}

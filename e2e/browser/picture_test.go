@@ -60,8 +60,8 @@ func (w *window) shoot() []byte {
 	return small.Bytes()
 }
 
-// reduced is a picture in the 256 colours that it has most of, each other one replaced by the nearest: a third of the bytes,
-// and nobody sees it in what is mostly flat.
+// reduced is a picture in 256 of its colours, each other one replaced by the nearest: a third of the bytes, and nobody sees
+// it in what is mostly flat.
 func reduced(from image.Image) image.Image {
 	often := map[color.RGBA]int{}
 	for y := range from.Bounds().Dy() {
@@ -72,13 +72,32 @@ func reduced(from image.Image) image.Image {
 	most := slices.SortedFunc(maps.Keys(often), func(a, b color.RGBA) int {
 		return cmp.Or(cmp.Compare(often[b], often[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
-	var palette color.Palette
-	for _, c := range most[:min(256, len(most))] {
+	palette := color.Palette{}
+	for _, c := range keptColours(most) {
 		palette = append(palette, c)
 	}
 	to := image.NewPaletted(from.Bounds(), palette)
 	draw.Draw(to, to.Bounds(), from, from.Bounds().Min, draw.Src)
 	return to
+}
+
+// keptColours are at most 256 of the colours of a picture, which come most frequent first: the most frequent of each region of
+// the colour space (8 × 8 × 8 of them) before any second of a region. By frequency alone the many greys at the edges of the text
+// would leave no place for the few points of a small sign, and amber would turn red.
+func keptColours(most []color.RGBA) []color.RGBA {
+	var first, others []color.RGBA
+	seen := map[[3]uint8]bool{}
+	for _, c := range most {
+		region := [3]uint8{c.R >> 5, c.G >> 5, c.B >> 5}
+		if seen[region] {
+			others = append(others, c)
+			continue
+		}
+		seen[region] = true
+		first = append(first, c)
+	}
+	kept := append(first, others...)
+	return kept[:min(256, len(kept))]
 }
 
 // The pictures of README and docs can be made of the views as they are, and are small. Whether they look well, a person says.

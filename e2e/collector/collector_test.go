@@ -3,97 +3,26 @@
 package collector
 
 import (
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"testing/fstest"
 	"time"
 
-	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/engine"
+	"github.com/makegood-dev/makegood/internal/proof/spansink"
 	"github.com/makegood-dev/makegood/telemetry/export"
 )
-
-// sink is where the collector sends what it has collected: a backend of traces.
-type sink struct {
-	mu    sync.Mutex
-	spans []*tracepb.Span
-}
-
-func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := io.Reader(r.Body)
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		plain, err := gzip.NewReader(r.Body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		body = plain
-	}
-	data, err := io.ReadAll(body)
-	var request collectorpb.ExportTraceServiceRequest
-	if err = errors.Join(err, proto.Unmarshal(data, &request)); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, resource := range request.ResourceSpans {
-		for _, scope := range resource.ScopeSpans {
-			s.spans = append(s.spans, scope.Spans...)
-		}
-	}
-	w.Header().Set("Content-Type", "application/x-protobuf")
-}
-
-// tree is what came, oldest first, each span with its parent and its outcome.
-func (s *sink) tree() (lines []string, traces map[string]bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	names, traces := map[string]string{"": ""}, map[string]bool{}
-	for _, span := range s.spans {
-		names[string(span.SpanId)] = span.Name
-		traces[fmt.Sprintf("%x", span.TraceId)] = true
-	}
-	spans := slices.Clone(s.spans)
-	slices.SortStableFunc(spans, func(a, b *tracepb.Span) int { return int(int64(a.EndTimeUnixNano) - int64(b.EndTimeUnixNano)) })
-	for _, span := range spans {
-		line := span.Name
-		if parent, known := names[string(span.ParentSpanId)]; !known {
-			line += " under somebody who is not there"
-		} else if parent != "" {
-			line += " under " + parent
-		}
-		for _, a := range span.Attributes {
-			if a.Key == "makegood.outcome" {
-				line += ", " + a.Value.GetStringValue()
-			}
-		}
-		for _, link := range span.Links {
-			line += ", see " + names[string(link.SpanId)]
-		}
-		lines = append(lines, line)
-	}
-	return lines, traces
-}
 
 // free is an address that nobody listens on.
 func free(t *testing.T) string {
@@ -164,7 +93,7 @@ var want = []string{
 
 // A job with a retry, a wait and an undo is one trace behind a real collector: every span is there, under its parent.
 func TestTheTraceOfAJobIsWholeInACollector(t *testing.T) {
-	var there sink
+	var there spansink.Sink
 	backend := httptest.NewServer(&there)
 	defer backend.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", start(t, backend.URL))
@@ -177,8 +106,8 @@ func TestTheTraceOfAJobIsWholeInACollector(t *testing.T) {
 	if err := exported.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	within(t, "all spans have come", func() bool { lines, _ := there.tree(); return len(lines) >= len(want) })
-	got, traces := there.tree()
+	within(t, "all spans have come", func() bool { lines, _ := there.Tree(); return len(lines) >= len(want) })
+	got, traces := there.Tree()
 	slices.Sort(got)
 	expected := slices.Sorted(slices.Values(want))
 	if !slices.Equal(got, expected) || len(traces) != 1 {

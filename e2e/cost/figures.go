@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood/e2e/prices"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/proof/costmeter"
 )
 
@@ -13,6 +14,8 @@ type figures struct {
 	load       load
 	submission costmeter.Totals
 	steps      costmeter.Totals
+	// kept is what the jobs say themselves.
+	kept job.Spent
 }
 
 // perStep are all costs of a job, divided by its steps.
@@ -38,6 +41,27 @@ func (f figures) perStep() perStep {
 	p.Dollars = p.WriteUnits*prices.MillionWrites + p.ReadUnits*prices.MillionReads +
 		p.SQSRequests*prices.MillionRequests + p.Invocations*prices.MillionInvocations + p.Duration
 	return p
+}
+
+// keptTable renders what the jobs say themselves beside what was counted of the requests, for all jobs of a load.
+func keptTable(all []figures) string {
+	var text strings.Builder
+	text.WriteString("| all of it, counted and as the jobs say | write units | read units | SQS requests | invocations |\n|---|---|---|---|---|\n")
+	for _, f := range all {
+		counted := f.counted()
+		fmt.Fprintf(&text, "| %s | %.0f / %d | %.1f / %.1f | %.2f / %.2f | %.2f / %.2f |\n", f.load.name,
+			counted.WriteUnits, f.kept.Writes, counted.ReadUnits, float64(f.kept.HalfReads)/2,
+			float64(counted.SQSRequests), float64(f.kept.Requests)/job.SpentParts, float64(counted.Invocations), float64(f.kept.Invocations)/job.SpentParts)
+	}
+	return text.String()
+}
+
+// counted are all requests of a load, submissions included.
+func (f figures) counted() costmeter.Totals {
+	return costmeter.Totals{
+		WriteUnits: f.submission.WriteUnits + f.steps.WriteUnits, ReadUnits: f.submission.ReadUnits + f.steps.ReadUnits,
+		SQSRequests: f.submission.SQSRequests + f.steps.SQSRequests, Invocations: f.submission.Invocations + f.steps.Invocations,
+	}
 }
 
 // row is a load in the JSON.

@@ -52,7 +52,7 @@ func run(ctx context.Context, out io.Writer, getenv func(string) string, asJSON 
 	if asJSON {
 		return writeJSON(out, all)
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%s", table(all), besideTable(invocations(all)), legend())
+	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n%s", table(all), keptTable(all), besideTable(invocations(all)), legend())
 	return err
 }
 

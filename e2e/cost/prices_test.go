@@ -98,4 +98,9 @@ func TestThePageSaysWhatMetricsCost(t *testing.T) {
 	if !strings.Contains(read(t, "docs/cost.md"), says) {
 		t.Errorf("docs/cost.md does not say %q", says)
 	}
+	agents, workflows := len(deployed.MetricsByAgent()), len(deployed.MetricsByWorkflow())
+	says = fmt.Sprintf("%d for each agent, %.2f $ a month, and %d for each workflow, %.2f $", agents, float64(agents)*prices.Metric, workflows, float64(workflows)*prices.Metric)
+	if !strings.Contains(read(t, "docs/cost.md"), says) {
+		t.Errorf("docs/cost.md does not say %q", says)
+	}
 }

@@ -21,11 +21,13 @@ import (
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
 	"github.com/makegood-dev/makegood/internal/proof/costmeter"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -66,6 +68,8 @@ type world struct {
 	supervisor *supervisor.Supervisor
 	clock      clock
 	counted    []costmeter.Entry
+	// kept is what the jobs of the last run say themselves that they have cost.
+	kept job.Spent
 }
 
 // open makes a world. check has DynamoDB asked what it would bill.
@@ -117,6 +121,7 @@ func (w *world) wire() {
 		Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
 		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
+		Counts: true, Clock: untimed(),
 		Instance: instance, Reminders: true, Period: deployed.SweepPeriod, Logger: log, Now: w.clock.now,
 	})
 	w.supervisor = supervisor.New(supervisor.Config{
@@ -129,8 +134,12 @@ func (w *world) wire() {
 	w.agent = agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{work}, Claims: w.store, Queue: w.queues, Tasks: deployed.TasksQueue(agentName),
 		Quarantine: deployed.QuarantineQueue, Instance: instance, Logger: log, Now: w.clock.now,
+		Counts: true, Clock: untimed(),
 	}).HandleSQS
 }
+
+// untimed is the clock of a function of which nobody asks how long it takes: the time of this machine is in no figure.
+func untimed() *spend.Clock { return spend.NewClock(0, time.Now) }
 
 // sendOne sends an announcement, as the Scheduler function does.
 func (w *world) sendOne(ctx context.Context, name, body, group string) error {
@@ -161,14 +170,16 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 		}
 	}
 	steps = append(w.counted, w.meter.Take()...)
+	w.kept = job.Spent{}
 	for i := range n {
-		job, err := w.store.Load(ctx, jobID(prefix, i))
+		j, err := w.store.Load(ctx, jobID(prefix, i))
 		if err != nil {
 			return nil, nil, fmt.Errorf("load job %s: %w", jobID(prefix, i), err)
 		}
-		if job.ProcessState != makegood.Processed {
-			return nil, nil, fmt.Errorf("job %s is %s, want Processed", jobID(prefix, i), job.ProcessState)
+		if j.ProcessState != makegood.Processed {
+			return nil, nil, fmt.Errorf("job %s is %s, want Processed", j.ID, j.ProcessState)
 		}
+		w.kept = w.kept.Plus(j.Spent)
 	}
 	return submission, steps, nil
 }

@@ -62,7 +62,13 @@ var behaviours = []behaviour{
 		e.give(task("i1", "info", nil, message{"round": 3}))
 		wants(t, e.answer("i1")["output"], message{
 			"job": "i1", "workflow": "suite", "step": "s", "round": 3.0, "attempt": 2.0, "key": "i1/s/1", "completion": "c.i1", "shared": false,
+			"traceparent": "",
 		})
+		theirs := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		e.give(task("i2", "info", nil, message{"traceparent": theirs}))
+		if output, _ := e.answer("i2")["output"].(map[string]any); output["traceparent"] != theirs {
+			t.Errorf("got the span %v, want %s", output["traceparent"], theirs)
+		}
 	}},
 	{"an action that it does not have is refused, and had no effect", func(t *testing.T, e *engine) {
 		e.give(task("u1", "nosuch", nil))

@@ -82,6 +82,8 @@ type options struct {
 	ticks func(n int) int
 	// release is what the functions are built of; none: this tree.
 	release release.Release
+	// environment is what the functions are told beside.
+	environment []string
 }
 
 // open deploys, and starts polling and the schedule.
@@ -126,6 +128,7 @@ func open(t *testing.T, o options) *world {
 		"MAKEGOOD_TABLE=" + prefix + "jobs", "MAKEGOOD_INDEX=CompleteBy", "MAKEGOOD_QUEUE_PREFIX=" + prefix,
 		"MAKEGOOD_SHOP=" + w.shop.URL(), "MAKEGOOD_HTTP_ALLOW=127.0.0.1", "MAKEGOOD_LOG_LEVEL=WARN",
 	}
+	w.environment = append(w.environment, o.environment...)
 	w.queue(deployed.QuarantineQueue)
 	from := o.release
 	if from.Name == "" {

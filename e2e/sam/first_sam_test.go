@@ -19,12 +19,7 @@ func (w *world) firstJobs() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	binary := filepath.Join(w.t.TempDir(), "makegood")
-	build := exec.CommandContext(w.t.Context(), "go", "build", "-o", binary, "./cmd/makegood")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		w.t.Fatalf("build: %v\n%s", err, out)
-	}
+	binary := w.command()
 	said := map[string]string{}
 	for line := range strings.SplitSeq(string(page), "\n") {
 		typed, is := strings.CutPrefix(line, "bin/makegood ")
@@ -32,8 +27,7 @@ func (w *world) firstJobs() {
 			continue
 		}
 		command := exec.CommandContext(w.t.Context(), "sh", "-c", binary+" "+strings.Replace(typed, "makegood-dev", stackName, 1))
-		// By the doors on this machine, in place of the outputs of the stack.
-		command.Env = append(os.Environ(), stack.VarSubmitURL+"="+w.doors.Submit, stack.VarReadURL+"="+w.doors.Read, stack.VarOperateURL+"="+w.doors.Operate)
+		command.Env = w.environment()
 		// A job that was Undone is no success of watch, so its exit code says nothing here.
 		out, _ := command.CombinedOutput()
 		said[typed] = string(out)
@@ -46,4 +40,24 @@ func (w *world) firstJobs() {
 			w.t.Errorf("docs/deploy.md: %q gives %q, want %s", typed, said[typed], want)
 		}
 	}
+}
+
+// command builds the makegood command, once.
+func (w *world) command() string {
+	w.t.Helper()
+	if w.binary != "" {
+		return w.binary
+	}
+	w.binary = filepath.Join(w.t.TempDir(), "makegood")
+	build := exec.CommandContext(w.t.Context(), "go", "build", "-o", w.binary, "./cmd/makegood")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		w.t.Fatalf("build: %v\n%s", err, out)
+	}
+	return w.binary
+}
+
+// environment is that of a command that asks the doors on this machine, in place of the outputs of the stack.
+func (w *world) environment() []string {
+	return append(os.Environ(), stack.VarSubmitURL+"="+w.doors.Submit, stack.VarReadURL+"="+w.doors.Read, stack.VarOperateURL+"="+w.doors.Operate)
 }

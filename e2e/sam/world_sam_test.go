@@ -40,6 +40,8 @@ type world struct {
 	deployed sam.Stack
 	jobs     *client.Client
 	orders   []string
+	// binary is the makegood command; empty: it was not built yet.
+	binary string
 	// doors are where the stack's doors are on this machine.
 	doors doors.Addresses
 }

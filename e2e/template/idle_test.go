@@ -66,7 +66,7 @@ func (t *template) idle(shards int) []cost {
 		{"sweeps: looking", "a query for each shard, two for one of beginnings; a question for the queue's depth; how far was looked ahead read and written", million(queries*readsPerEmptyQuery, prices.MillionReads) + million(minutes, prices.MillionRequests) + million(minutes*placeWrites, prices.MillionWrites)},
 		{"audit", "a look at its place a minute, a page and a write an hour", million((minutes+minutes/60)*readsPerEmptyQuery, prices.MillionReads) + million(minutes/60, prices.MillionWrites)},
 		{"sweeps: running", fmt.Sprintf("%d ticks and invocations of %.1f s", minutes, secondsPerSweep), million(minutes, prices.MillionInvocations+perMillionTicks) + minutes*secondsPerSweep*memory*prices.GBSecond},
-		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, one metric", logBytesPerSweep), minutes*logBytesPerSweep/1e9*prices.GBOfLogs + prices.Metric},
+		{"logs and metrics", fmt.Sprintf("%d bytes a sweep, two metrics", logBytesPerSweep), minutes*logBytesPerSweep/1e9*prices.GBOfLogs + 2*prices.Metric},
 		{"traces", "one a sweep, if Tracing is Active", traces},
 		{"alarms", fmt.Sprint(alarms), float64(alarms) * perAlarm},
 		{"dashboard", fmt.Sprint(dashboards), float64(dashboards) * perDashboard},

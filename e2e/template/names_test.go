@@ -1,12 +1,14 @@
 package template
 
 import (
+	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,6 +107,11 @@ func TestTheTemplateSetsTheVariablesThatTheCodeReads(t *testing.T) {
 	}
 	// The prefix says what this one would, and a loop cannot write a list.
 	delete(read, deployed.VarQueues)
+	// Those of OpenTelemetry are more than the template sets.
+	for _, variable := range regexp.MustCompile(`OTEL_[A-Z_]+[A-Z]`).FindAllString(string(readFile(t, "../../internal/otelenv/otelenv.go")), -1) {
+		read[variable] = read[variable] || set[variable]
+	}
+	maps.DeleteFunc(read, func(_ string, is bool) bool { return !is })
 	if !reflect.DeepEqual(set, read) || len(read) < 10 {
 		t.Errorf("got %v\nwant %v", slices.Sorted(maps.Keys(set)), slices.Sorted(maps.Keys(read)))
 	}
@@ -233,5 +240,30 @@ func TestEachDoorOfTheCodeHasAURLThatAsksIAM(t *testing.T) {
 	}
 	if got := len(whole.of("AWS::Lambda::Url")); got != len(httpapi.Doors())+1 {
 		t.Errorf("got %d function URLs, want one a door, and that of completion tokens", got)
+	}
+}
+
+// The dashboard is JSON, and shows metrics that the functions write, the times with p50 and p99.
+func TestTheDashboardShowsMetricsThatTheFunctionsWrite(t *testing.T) {
+	whole := string(readFile(t, templateFile))
+	_, after, _ := strings.Cut(whole, "DashboardBody: !Sub\n        - |\n")
+	body, _, found := strings.Cut(after, "        - {TableName:")
+	if !found || !json.Valid([]byte(body)) {
+		t.Fatalf("got the dashboard %s, want JSON", body)
+	}
+	shown := map[string]bool{}
+	for _, match := range regexp.MustCompile(`\["Makegood", "(\w+)", "Stack", "\$\{AWS::StackName\}"(?:, \{"stat": "(p\d+)"\})?\]`).FindAllStringSubmatch(body, -1) {
+		shown[match[1]+" "+match[2]] = true
+		if !slices.Contains(deployed.Metrics(), match[1]) {
+			t.Errorf("no function writes %s", match[1])
+		}
+	}
+	for _, name := range []string{deployed.MetricQueueTime, deployed.MetricAttemptTime, deployed.MetricStepTime, deployed.MetricJobTime, deployed.MetricLateness, deployed.MetricSweepTime} {
+		if !shown[name+" p50"] || !shown[name+" p99"] {
+			t.Errorf("%s is not shown with p50 and p99", name)
+		}
+		if !strings.Contains(body, `MetricName=\"`+name+`\"`) {
+			t.Errorf("the widget of all counts does not leave out %s", name)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package template
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,9 @@ func (t *template) holds(condition any) bool {
 	m, _ := condition.(map[string]any)
 	if not, ok := m["Fn::Not"].([]any); ok {
 		return !t.holds(not[0])
+	}
+	if either, ok := m["Fn::Or"].([]any); ok {
+		return slices.ContainsFunc(either, t.holds)
 	}
 	pair, ok := m["Fn::Equals"].([]any)
 	return ok && text(t.resolve(pair[0])) == text(t.resolve(pair[1]))

@@ -30,7 +30,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -110,7 +112,8 @@ var _ queue.Handler = (*Runner)(nil).HandleSQS
 // invocation ends, or StopPatience after ctx has; what it does after that cannot change the job, but may still reach the remote
 // service, under the key of its step.
 func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
-	b := &batch{Runner: r}
+	defer r.config.Clock.Invoked()()
+	b := &batch{Runner: r, spent: r.spent(event)}
 	company, alone := apart(event)
 	failed := b.together(ctx, company)
 	for i, one := range alone {
@@ -127,8 +130,30 @@ func (r *Runner) HandleSQS(ctx context.Context, event events.SQSEvent) (events.S
 // batch is what HandleSQS was given once.
 type batch struct {
 	*Runner
+	// spent is what each record has cost until it was here, by its message id; nil: it is not counted.
+	spent  map[string]job.Spent
 	mu     sync.Mutex
 	unread []sqsbatch.Unread
+}
+
+// spent returns what the records of a batch have cost until they were here, by their message ids.
+func (r *Runner) spent(event events.SQSEvent) map[string]job.Spent {
+	if !r.config.Counts {
+		return nil
+	}
+	all := make(map[string]job.Spent, len(event.Records))
+	for i, spent := range sqsbatch.Spent(event.Records, r.config.Clock != nil) {
+		all[event.Records[i].MessageId] = spent
+	}
+	return all
+}
+
+// account opens the account of a record; nil: nothing is counted.
+func (b *batch) account(record events.SQSMessage) *spend.Account {
+	if b.spent == nil {
+		return nil
+	}
+	return spend.NewAccount(b.config.Clock.Begin(), b.spent[record.MessageId])
 }
 
 // together does records at once, each of which has the others beside it.
@@ -139,8 +164,15 @@ func (b *batch) together(ctx context.Context, records []events.SQSMessage) (fail
 			return err
 		}
 		defer b.room.leave()
-		return b.record(ctx, record, worker, beside)
+		return b.counted(ctx, record, worker, beside)
 	})
+}
+
+// counted does the task of one record, on an account of its own.
+func (b *batch) counted(ctx context.Context, record events.SQSMessage, worker *worker, beside int) error {
+	account := b.account(record)
+	defer account.End()
+	return b.record(spend.With(ctx, account), record, worker, beside)
 }
 
 // alone does a record with nothing beside it.
@@ -154,7 +186,7 @@ func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *wor
 	if empty {
 		beside = 0
 	}
-	return b.record(ctx, record, worker, beside)
+	return b.counted(ctx, record, worker, beside)
 }
 
 // each does records at once, and returns the message ids of those that should be delivered again. What only a newer release

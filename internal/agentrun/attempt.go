@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/secret"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -109,7 +110,8 @@ func (a *attempt) letGo() error {
 		a.tell(func(t *Stats) { t.Late++ })
 		return nil
 	}
-	body, err := wire.EncodeEvent(a.task.Job, job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}})
+	held := job.StepHeld{Reply: job.Reply{Step: a.task.Step, Attempt: a.task.Attempt, Token: a.task.Token}}
+	body, err := wire.EncodeReply(a.task.Job, held, spend.On(a.batch).Due())
 	if err != nil {
 		return err
 	}
@@ -135,6 +137,11 @@ func (a *attempt) do() error {
 		// Law 8: not even an error. The Supervisor has seen the silence, or will.
 		a.tell(func(t *Stats) { t.Late++ })
 		a.note(slog.LevelWarn, "said nothing past CompleteBy", "late", "returned", returned)
+		return nil
+	case errors.Is(worked.err, agent.ErrOver) && a.lease.lost():
+		// The agent was the first to find out: a write of its own that rests on the claim was refused.
+		a.tell(func(t *Stats) { t.Late++ })
+		a.note(slog.LevelInfo, "said nothing of an attempt that is over", "over")
 		return nil
 	case worked.err != nil && a.batch.Err() != nil && stopped(worked.err):
 		// We were told to stop, which is no failure of the step. The embedded engine ends the attempt
@@ -244,7 +251,7 @@ func (a *attempt) work() (worked result, returned bool) {
 		worked := result{err: errExited}
 		// Deferred, so that it is sent after runtime.Goexit too.
 		defer func() { done <- worked }()
-		worked = a.call()
+		worked = a.spill(a.call())
 	}()
 	told, stuck := a.batch.Done(), (<-chan time.Time)(nil)
 	for {
@@ -284,9 +291,23 @@ func (a *attempt) call() (worked result) {
 		return result{err: err}
 	}
 	hider = h
+	task.Claim = a.claimed()
 	ctx := tracecontext.Continue(a.lease, task.Traceparent)
+	if p := a.payloadsOf(); p != nil {
+		ctx = agent.WithPayloads(ctx, p)
+	}
 	worked.output, worked.err = a.handler.Handle(agent.NewContext(ctx, task, discreet{a.lease, hider}), task)
 	return worked
+}
+
+// claimed says by what the attempt is held.
+func (a *attempt) claimed() makegood.TaskClaim {
+	if a.task.Shared {
+		return makegood.TaskClaim{}
+	}
+	claim := a.config.ClaimsIn
+	claim.LockedBy = a.lease.claim.LockedBy
+	return claim
 }
 
 // discreet is a lease whose progress is told and kept without the secrets of its task.
@@ -391,7 +412,7 @@ func (a *attempt) count(event job.Event) {
 
 // send sends one event to the queue that waits for it, and tries again as long as it may be said.
 func (a *attempt) send(event job.Event) error {
-	body, err := wire.EncodeEvent(a.task.Job, event)
+	body, err := wire.EncodeReply(a.task.Job, event, spend.On(a.batch).Due())
 	if err != nil {
 		return queue.Refused("%v", err)
 	}

@@ -11,7 +11,9 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -36,6 +38,11 @@ type Config struct {
 	// Interrupts: when this process dies, what it had under way ends as interrupted, and not in silence. So its claims say
 	// nothing of others: no silence is their doing.
 	Interrupts bool
+	// Counts: what an attempt costs on AWS is counted, and said with its reply. Of a function, Clock counts its time.
+	Counts bool
+	Clock  *spend.Clock
+	// ClaimsIn says where Claims keeps them, for the writes of agents that rest on a claim; LockedBy is empty.
+	ClaimsIn makegood.TaskClaim
 	// Instance names this process in LockedBy; a nonce follows it.
 	Instance string
 	// Now returns the time that is written into claims. Default: time.Now.
@@ -44,6 +51,8 @@ type Config struct {
 	Nonce func(makegood.Task) string
 	// Secrets gives what tasks ask for by name. Default: there are none.
 	Secrets agent.Secrets
+	// Large is where the agents write and read large payloads. Nil: they cannot.
+	Large payload.Store
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
 }

@@ -181,6 +181,20 @@ func (l *lease) Progress(ctx context.Context, value json.RawMessage) error {
 	return l.extendAfter(ctx, rest(l.task.Silence()))
 }
 
+// lost reports whether the attempt is over, by asking where its claim is kept: an agent that says so may be wrong, and then
+// its error is told like any other.
+func (l *lease) lost() bool {
+	if l.task.Shared {
+		return false
+	}
+	l.heartbeat.Lock()
+	defer l.heartbeat.Unlock()
+	_ = l.extendAfter(l, 0) // what it finds out is kept, and what it cannot is no reason to be silent
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.replaced
+}
+
 // extendAfter writes a heartbeat, unless the last one was less than pause ago. l.heartbeat is held.
 func (l *lease) extendAfter(ctx context.Context, pause time.Duration) error {
 	if l.task.Shared {

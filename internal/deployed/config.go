@@ -36,6 +36,9 @@ const (
 	VarAlertTopic = "MAKEGOOD_ALERT_TOPIC"
 	VarWebhook    = "MAKEGOOD_WEBHOOK_PARAMETER"
 	VarBus        = "MAKEGOOD_BUS"
+	// VarChangesBus is the name of the bus on which every change of every job is published; empty: nothing is kept for it. All
+	// functions that save jobs have the same.
+	VarChangesBus = "MAKEGOOD_CHANGES_BUS"
 	// VarPage is the URL of the page of this stack, where there is one, VarRunbook that of a runbook of one's own: what the
 	// links of alerts begin with. Both optional.
 	VarPage    = "MAKEGOOD_PAGE_URL"
@@ -56,6 +59,9 @@ const (
 	VarDoor = "MAKEGOOD_DOOR"
 	// VarStack is the name of the stack, under which metrics are filed; default: the table's name.
 	VarStack = "MAKEGOOD_STACK"
+	// VarMetricsByName is yes where times, attempts and ends are to be metrics of each agent and each workflow, too, which cost by
+	// their number; empty is no.
+	VarMetricsByName = "MAKEGOOD_METRICS_BY_NAME"
 	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
 	VarRetention = "MAKEGOOD_RETENTION_DAYS"
 	// VarLogLevel is DEBUG, INFO, WARN or ERROR; default: INFO.
@@ -86,23 +92,32 @@ type place struct {
 // parts is what every function reads.
 type parts struct {
 	place
+	region   string
 	function string
 	stack    string
 	level    slog.Level
+	byName   bool
 	// memory is the function's, in MB; 0: not known.
 	memory int
 }
 
 func (e *environment) parts() parts {
 	// Nothing else would say that it is missing before the first request.
-	e.required(varRegion, "the AWS region")
 	p := parts{
+		region:   e.required(varRegion, "the AWS region"),
 		function: e.required(varFunction, "the name of this function"),
 		place:    e.place(), stack: e.getenv(VarStack), level: e.level(VarLogLevel),
 		memory: e.number(varMemory, 1, 1<<20),
 	}
 	if p.stack == "" {
 		p.stack = p.table
+	}
+	switch text := e.getenv(VarMetricsByName); text {
+	case "", "no":
+	case "yes":
+		p.byName = true
+	default:
+		e.refuse(VarMetricsByName, "is %q, want yes or no", text)
 	}
 	return p
 }
@@ -142,6 +157,7 @@ type schedulerConfig struct {
 	parts
 	replies             map[string]string
 	topic, webhook, bus string
+	changes             string
 	links               string
 	// page and runbook are what the links of alerts begin with.
 	page, runbook string
@@ -152,8 +168,9 @@ func readScheduler(getenv func(string) string) (schedulerConfig, error) {
 	c := schedulerConfig{
 		parts: e.parts(), replies: e.pairs(VarReplies),
 		topic: getenv(VarAlertTopic), webhook: getenv(VarWebhook), bus: getenv(VarBus),
-		links: getenv(VarLinks),
-		page:  strings.TrimSuffix(getenv(VarPage), "/"), runbook: getenv(VarRunbook),
+		changes: getenv(VarChangesBus),
+		links:   getenv(VarLinks),
+		page:    strings.TrimSuffix(getenv(VarPage), "/"), runbook: getenv(VarRunbook),
 	}
 	for name, address := range map[string]string{VarPage: c.page, VarRunbook: c.runbook} {
 		if address != "" && !webhook.IsAddress(address) {
@@ -215,6 +232,7 @@ type doorConfig struct {
 	parts
 	door    httpapi.Door
 	replies map[string]string
+	changes string
 }
 
 func readDoor(getenv func(string) string) (doorConfig, error) {
@@ -223,7 +241,7 @@ func readDoor(getenv func(string) string) (doorConfig, error) {
 	for _, d := range append(httpapi.Doors(), httpapi.Complete) {
 		names = append(names, string(d))
 	}
-	c := doorConfig{parts: e.parts(), door: httpapi.Door(e.oneOf(VarDoor, "the door that this function is", names)), replies: e.pairs(VarReplies)}
+	c := doorConfig{parts: e.parts(), door: httpapi.Door(e.oneOf(VarDoor, "the door that this function is", names)), replies: e.pairs(VarReplies), changes: getenv(VarChangesBus)}
 	e.needs(c.place, EventsQueue)
 	return c, e.err()
 }

@@ -35,6 +35,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/httpagent"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -46,12 +47,13 @@ import (
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/spanhold"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/supervisor"
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
-	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // keptBack is how long before the end of an invocation a handler must be done, a quarter of its time
@@ -70,6 +72,9 @@ type stack struct {
 	queues *sqsqueue.Queues
 	log    *slog.Logger
 	meter  *meter
+	spans  *spanhold.Spans // nil: nobody wants them
+	// clock counts the time of the function, for those that it works for.
+	clock *spend.Clock
 }
 
 func open(ctx context.Context, p parts) (*stack, error) {
@@ -79,9 +84,11 @@ func open(ctx context.Context, p parts) (*stack, error) {
 		return nil, err
 	}
 	log := newLog(os.Stdout, p.level, p.function)
+	m := newMeter(os.Stdout, log, p.stack)
+	m.byName = p.byName
 	// What libraries log, and what is logged of a record that panics, goes the same way.
 	slog.SetDefault(log)
-	s := &stack{parts: p, log: log, meter: newMeter(os.Stdout, log, p.stack)}
+	s := &stack{parts: p, log: log, meter: m, spans: holdSpans(ctx, p, log), clock: spend.NewClock(p.memory, time.Now)}
 	countThrottles(&c, &s.meter.throttles)
 	s.aws = c
 	s.store, s.queues, err = p.open(c)
@@ -134,13 +141,15 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 	var fires *timetable.Timetable
 	keeper := s.holds(c.agents, nil)
 	sched := scheduler.New(scheduler.Config{
-		Held: holds.NewReader(s.store, nil), Release: keeper.Release,
+		Changes: s.changes(c.changes),
+		Held:    holds.NewReader(s.store, nil), Release: keeper.Release,
 		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
 		Agents: c.agents, Reminders: true, Period: SweepPeriod, Evaluations: c.evaluations(),
-		Instance: s.instance(), Watch: watch.New(telemetry.Telemetry{}, s.log), Logger: s.log,
+		Counts: true, Clock: s.clock,
+		Instance: s.instance(), Watch: s.watch(), Logger: s.log,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return fires.Fire(ctx, name, key) },
 	})
 	fires = s.timetable(sched.SubmitCurrent, func(ctx context.Context, workflow string) error {
@@ -178,6 +187,14 @@ func (s *stack) listener(c schedulerConfig) notify.Notifier {
 		all = append(all, busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: c.bus})
 	}
 	return notify.All(all...)
+}
+
+// changes is the bus on which every change is published; nil: nobody hears of them.
+func (s *stack) changes(bus string) changes.Publisher {
+	if bus == "" {
+		return nil
+	}
+	return busnotify.Bus{Client: eventbridge.NewFromConfig(s.aws), Name: bus}
 }
 
 // notifier tells an operator: the log, and what else is configured, all instances of the stack together.
@@ -229,9 +246,11 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 	}
 	runner := agentrun.New(agentrun.Config{
 		Held:     holds.NewReader(s.store, nil).Holds,
-		Handlers: []agent.Handler{runs}, Claims: s.store, Queue: s.queues,
+		Handlers: []agent.Handler{runs}, Claims: s.store, ClaimsIn: makegood.TaskClaim{Table: c.table}, Queue: s.queues,
 		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Secrets: s.secrets(c), Logger: s.log,
+		Counts: true, Clock: s.clock,
 	})
+	s.lendSpans()
 	s.meter.agent = c.agent
 	s.meter.count(func() []total { return agentTotals(runner.Stats()) })
 	return s.handler(runner.HandleSQS, TasksQueue(c.agent)), nil
@@ -263,7 +282,9 @@ func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) err
 	defer s.meter.write(ctx)
 	within, cancel := shorten(ctx)
 	defer cancel()
+	began := time.Now()
 	result, err := sup.Sweep(within)
+	s.meter.sample(watch.Sample{Metric: watch.SweepDuration, Value: time.Since(began).Seconds()})
 	cut := within.Err() != nil
 	if err == nil || cut && ctx.Err() == nil {
 		swept.Add(1)
@@ -292,14 +313,19 @@ type sweeper interface {
 	Audit(ctx context.Context) (supervisor.AuditResult, error)
 }
 
-// handler makes of inner what Lambda calls: done in time to give back what failed.
+// handler makes of inner what Lambda calls: done in time to give back what failed. Spans are sent last, when nothing that matters
+// is left to do.
 func (s *stack) handler(inner queue.Handler, name string) queue.Handler {
-	return sqsbatch.Backoff(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+	handle := sqsbatch.Backoff(func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		defer s.meter.write(ctx)
 		ctx, cancel := shorten(ctx)
 		defer cancel()
 		return inner(ctx, event)
 	}, s.queues, name, sqsbatch.BackoffOptions{Logger: s.log})
+	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
+		defer s.sendSpans(ctx)
+		return handle(ctx, event)
+	}
 }
 
 // shorten ends ctx early by what is kept back.

@@ -10,15 +10,20 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/spend"
 )
 
 // door lets some callers do some things to a stack's jobs. Who may knock is IAM's to say, before the function is
 // started; the door says who it was.
 type door struct {
-	name  httpapi.Door
-	api   http.Handler
-	log   *slog.Logger
-	meter *meter
+	name httpapi.Door
+	api  http.Handler
+	log  *slog.Logger
+	// done is called when a request has been answered.
+	done func(context.Context)
+	// clock counts the time of the function.
+	clock *spend.Clock
 }
 
 // callerKey is under which the context of a request has its caller.
@@ -40,9 +45,9 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 	if err != nil {
 		return nil, err
 	}
-	o := newOperator(s, c.replies, c.agents, known)
+	o := newOperator(s, c, known)
 	s.meter.count(func() []total { return schedulerTotals(o.scheduler.Stats()) })
-	d := &door{name: c.door, log: s.log, meter: s.meter}
+	d := &door{name: c.door, log: s.log, clock: s.clock, done: func(ctx context.Context) { s.meter.write(ctx); s.sendSpans(ctx) }}
 	d.api = httpapi.New(httpapi.Config{
 		Backend: o, Schedules: o.timetable, Holds: o.holds, Agents: o, Door: c.door, Logger: s.log, Publish: o.Publish,
 		Caller: func(r *http.Request) string { by, _ := r.Context().Value(callerKey{}).(string); return by },
@@ -53,7 +58,12 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 // answer answers a request that somebody signed. One without an identity came another way than through a URL that
 // asks IAM, and is refused, but at the door complete: there a token says what one may do.
 func (d *door) answer(ctx context.Context, e events.LambdaFunctionURLRequest) (events.LambdaFunctionURLResponse, error) {
-	defer d.meter.write(ctx)
+	defer d.done(ctx)
+	defer d.clock.Invoked()()
+	// A request is about one job mostly; of several, the first that is saved pays for the door.
+	account := spend.NewAccount(d.clock.Begin(), job.Spent{Invocations: job.SpentParts})
+	defer account.End()
+	ctx = spend.With(ctx, account)
 	by := callerOf(e)
 	if by == "" && d.name != httpapi.Complete {
 		d.log.WarnContext(ctx, "a request without an identity", "door", d.name, "path", e.RawPath)

@@ -42,7 +42,7 @@ type seen struct {
 func watched(log io.Writer, answer []byte) (*door, *[]seen) {
 	all := &[]seen{}
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	return &door{name: httpapi.Operate, log: logger, meter: newMeter(io.Discard, logger, "test"), api: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return &door{name: httpapi.Operate, log: logger, done: func(context.Context) {}, api: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		by, _ := r.Context().Value(callerKey{}).(string)
 		*all = append(*all, seen{r.Method, r.URL.RequestURI(), string(body), r.Header.Get("Content-Type"), r.Host, by, len(r.Header)})

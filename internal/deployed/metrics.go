@@ -21,14 +21,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
-// Where the metrics are filed: all under DimensionStack, those of agents under DimensionAgent as well.
+// Where the metrics are filed: all under DimensionStack, those of agents under DimensionAgent as well; with VarMetricsByName those
+// of MetricsByAgent and MetricsByWorkflow under these, too.
 const (
-	MetricsNamespace = "Makegood"
-	DimensionStack   = "Stack"
-	DimensionAgent   = "Agent"
+	MetricsNamespace  = "Makegood"
+	DimensionStack    = "Stack"
+	DimensionAgent    = "Agent"
+	DimensionWorkflow = "Workflow"
 )
 
-// The metrics, all of them counts. template.yaml names some of them in its alarms.
+// The metrics: times are in milliseconds, all others are counts. template.yaml names some of them in its alarms.
 const (
 	// Of the Scheduler: what became of events, and of jobs.
 	MetricApplied     = "Applied"     // events that changed their job
@@ -44,6 +46,7 @@ const (
 	MetricTasks       = "Tasks"       // tasks sent
 	MetricReminders   = "Reminders"   // delayed events sent for what is due soon
 	MetricUnstarted   = "Unstarted"   // tasks due again because nobody had claimed them
+	MetricUnpublished = "Unpublished" // tries to publish changes of a job that failed
 	MetricJobsInError = "JobsInError" // jobs that came into Error
 	MetricAlerts      = "Alerts"      // what an operator was told of
 	MetricFires       = "Fires"       // fires of schedules that made a job
@@ -66,6 +69,23 @@ const (
 	MetricQueueDepthBrake = "QueueDepthBrake" // sweeps that held back because the events queue was deep
 	MetricAudited         = "Audited"         // jobs that the audit looked at
 	MetricStray           = "Stray"           // jobs of which the index did not say what it should
+	// Of the Scheduler and the doors, by what became of a job: how long things took, and how they ended.
+	MetricQueueTime         = "QueueTime"         // an attempt in the queue of its agent
+	MetricAttemptTime       = "AttemptTime"       // an attempt, from its claim until its end was known
+	MetricStepTime          = "StepTime"          // a step, or its undo, over all its attempts
+	MetricJobTime           = "JobTime"           // a job, from its birth to its end
+	MetricLateness          = "Lateness"          // how long after its time something that was due was acted on
+	MetricSweepTime         = "SweepTime"         // a sweep of the Supervisor
+	MetricAttemptsSucceeded = "AttemptsSucceeded" // attempts that succeeded, whoever made them
+	MetricAttemptsFailed    = "AttemptsFailed"    // attempts that failed, as their agents said
+	MetricAttemptsSilent    = "AttemptsSilent"    // attempts of which nobody heard in time
+	MetricAttemptsWaiting   = "AttemptsWaiting"   // attempts after which somebody else completes the step
+	MetricAttemptsWithdrawn = "AttemptsWithdrawn" // attempts that nobody wanted any more
+	MetricAttemptsRefused   = "AttemptsRefused"   // attempts whose task could not be sent
+	MetricJobsSubmitted     = "JobsSubmitted"     // jobs that were stored
+	MetricJobsProcessed     = "JobsProcessed"     // jobs that ended Processed
+	MetricJobsUndone        = "JobsUndone"        // jobs that ended Undone
+	MetricJobsCancelled     = "JobsCancelled"     // jobs that ended Cancelled
 	// Of all of them.
 	MetricPoison    = "Poison"    // messages put into quarantine
 	MetricLeft      = "Left"      // messages left to a newer release, and the deadlines of its jobs
@@ -76,8 +96,10 @@ const (
 func Metrics() []string {
 	return []string{
 		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
-		MetricUnstarted, MetricJobsInError, MetricAlerts, MetricFires, MetricFiresMissed, MetricFiresFailed, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
+		MetricUnstarted, MetricUnpublished, MetricJobsInError, MetricAlerts, MetricFires, MetricFiresMissed, MetricFiresFailed, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
 		MetricFailed, MetricLate, MetricHeld, MetricSwept, MetricOverdue, MetricWoken, MetricAhead, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
+		MetricQueueTime, MetricAttemptTime, MetricStepTime, MetricJobTime, MetricLateness, MetricSweepTime, MetricAttemptsSucceeded, MetricAttemptsFailed, MetricAttemptsSilent,
+		MetricAttemptsWaiting, MetricAttemptsWithdrawn, MetricAttemptsRefused, MetricJobsSubmitted, MetricJobsProcessed, MetricJobsUndone, MetricJobsCancelled,
 	}
 }
 
@@ -87,17 +109,20 @@ type total struct {
 	value int64
 }
 
-// meter writes what totals have grown by, a line an invocation.
+// meter writes what totals have grown by, and what was sampled, a line an invocation; with byName a line more for each name.
 type meter struct {
 	out          io.Writer
 	log          *slog.Logger
 	now          func() time.Time
 	stack, agent string
+	byName       bool
 	throttles    atomic.Int64
+	names        names
 
 	mu      sync.Mutex
 	sources []func() []total
 	told    map[string]int64
+	sampled map[filing]map[string]*series
 }
 
 func newMeter(out io.Writer, log *slog.Logger, stack string) *meter {
@@ -121,29 +146,46 @@ func (m *meter) totals() (all []total) {
 func (m *meter) write(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := emf.Record{
+	for _, r := range m.records() {
+		line, err := r.Line()
+		if err == nil {
+			_, err = m.out.Write(line)
+		}
+		if err != nil {
+			m.log.ErrorContext(ctx, "metrics were not written", "error", err)
+		}
+	}
+}
+
+// records are the lines to write.
+func (m *meter) records() (all []emf.Record) {
+	whole := emf.Record{
 		Namespace: MetricsNamespace, At: m.now(), Sets: [][]string{{DimensionStack}}, Values: map[string]string{DimensionStack: m.stack},
 	}
 	if m.agent != "" {
-		r.Sets = append(r.Sets, []string{DimensionStack, DimensionAgent})
-		r.Values[DimensionAgent] = m.agent
+		whole.Sets = append(whole.Sets, []string{DimensionStack, DimensionAgent})
+		whole.Values[DimensionAgent] = m.agent
 	}
+	whole.Metrics = append(m.grown(), m.takeSampled(filing{})...)
+	all = append(all, split(whole)...)
+	for at := range m.sampled {
+		all = append(all, split(emf.Record{
+			Namespace: MetricsNamespace, At: whole.At, Sets: [][]string{{DimensionStack, at.dimension}},
+			Values: map[string]string{DimensionStack: m.stack, at.dimension: at.name}, Metrics: m.takeSampled(at),
+		})...)
+	}
+	return all
+}
+
+// grown is what totals have grown by.
+func (m *meter) grown() (all []emf.Metric) {
 	for _, t := range m.totals() {
 		if grown := t.value - m.told[t.name]; grown != 0 {
-			r.Metrics = append(r.Metrics, emf.Metric{Name: t.name, Unit: emf.Count, Value: float64(grown)})
+			all = append(all, emf.Metric{Name: t.name, Unit: emf.Count, Value: float64(grown)})
 		}
 		m.told[t.name] = t.value
 	}
-	if len(r.Metrics) == 0 {
-		return
-	}
-	line, err := r.Line()
-	if err == nil {
-		_, err = m.out.Write(line)
-	}
-	if err != nil {
-		m.log.ErrorContext(ctx, "metrics were not written", "error", err)
-	}
+	return all
 }
 
 func schedulerTotals(s scheduler.Stats) []total {
@@ -161,6 +203,7 @@ func schedulerTotals(s scheduler.Stats) []total {
 		{MetricTasks, s.Tasks},
 		{MetricReminders, s.Reminders},
 		{MetricUnstarted, s.Unstarted},
+		{MetricUnpublished, s.Unpublished},
 		{MetricPoison, s.Poisoned},
 		{MetricLeft, s.Left},
 		{MetricJobsInError, s.Stopped + s.Parked},

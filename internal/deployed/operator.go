@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -17,10 +18,8 @@ import (
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
-	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
-	"github.com/makegood-dev/makegood/telemetry"
 )
 
 // operator does to a stack's jobs what submitters and operators ask: the Scheduler's code on the stack's table
@@ -38,15 +37,17 @@ type operator struct {
 	queues    queue.Sender
 }
 
-// newOperator makes an operator on a stack. replies are the registered reply queues; published are workflow files
+// newOperator makes an operator on a stack; published are workflow files
 // that it makes known to a stack in which nobody has done so yet.
-func newOperator(s *stack, replies map[string]string, agents []string, published *definitions) *operator {
+func newOperator(s *stack, c doorConfig, published *definitions) *operator {
+	replies, agents := c.replies, c.agents
 	o := &operator{Store: s.store, published: published, agents: agents, queues: s.queues, scheduler: scheduler.New(scheduler.Config{
-		Held: holds.NewReader(s.store, nil),
-		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
+		Changes: elsewhere(c.changes),
+		Held:    holds.NewReader(s.store, nil),
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
-		Agents: agents, Reminders: true, Period: SweepPeriod, Instance: s.instance(), Watch: watch.New(telemetry.Telemetry{}, s.log), Logger: slog.New(untelling{s.log.Handler()}),
+		Agents: agents, Reminders: true, Period: SweepPeriod, Counts: true, Instance: s.instance(), Watch: s.watch(), Logger: slog.New(untelling{s.log.Handler()}),
 	})}
 	o.timetable = s.timetable(o.SubmitCurrent, o.known)
 	o.holds = s.holds(agents, o.knows)
@@ -148,6 +149,27 @@ func (o *operator) Workflows(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return known, nil
+}
+
+// elsewhere leaves what has changed to the stack's own Scheduler: only that one may put events on the bus. nil: nobody hears
+// of it.
+func elsewhere(bus string) changes.Publisher {
+	if bus == "" {
+		return nil
+	}
+	return unpublished{}
+}
+
+// unpublished publishes nothing.
+type unpublished struct{}
+
+// Publish answers that another process does: with its next event, or when it is woken for that.
+func (unpublished) Publish(_ context.Context, runs []changes.Run) []error {
+	errs := make([]error, len(runs))
+	for i := range errs {
+		errs[i] = fmt.Errorf("changes: %w", notify.ErrElsewhere)
+	}
+	return errs
 }
 
 // silent leaves what is to be told to the stack's own Scheduler.

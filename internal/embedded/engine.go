@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
@@ -105,6 +105,10 @@ type Config struct {
 	Asker notify.Asker
 	Asked []string
 	Link  func(completion string) string
+	// Changes, if set, is handed every change of every job, at least once and in the order of its numbers; Live lets those who look
+	// on see them (Engine.Hub). Neither: nothing is kept for it.
+	Changes changes.Sink
+	Live    bool
 	// Replies are the registered names that a submission may give as replyTo; Listener knows them.
 	Replies []string
 	// Saved, if set, sees every job after it was created or saved, in no order over jobs.
@@ -134,6 +138,7 @@ type Engine struct {
 	config  Config
 	file    *sqlitestore.Store
 	store   store.Store
+	large   large
 	local   *localqueue.Queues
 	queues  Queues
 	alarm   *alarm
@@ -147,6 +152,9 @@ type Engine struct {
 	watch      *watch.Watch
 	runners    map[string]*agentrun.Runner
 	door       *agentdoor.Door
+	// hub and relay are there where somebody hears of every change.
+	hub   *changes.Hub
+	relay *changes.Relay
 
 	// opened is when it was.
 	opened time.Time
@@ -208,14 +216,13 @@ func (c Config) withDefaults() Config {
 }
 
 func (e *Engine) openStore(ctx context.Context) error {
-	path := ""
-	if dir := e.config.Dir; dir != "" {
-		release, err := sqlitestore.Lock(dir)
+	path := e.config.path()
+	if path != "" {
+		release, err := sqlitestore.Lock(e.config.Dir)
 		if err != nil {
 			return err
 		}
 		e.release = release
-		path = filepath.Join(dir, DataFile)
 	}
 	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path, Logger: e.config.Logger})
 	if err != nil {
@@ -225,7 +232,7 @@ func (e *Engine) openStore(ctx context.Context) error {
 	if e.config.WrapStore != nil {
 		e.store = e.config.WrapStore(file)
 	}
-	return nil
+	return e.openLarge()
 }
 
 func (e *Engine) openQueues() error {
@@ -262,8 +269,9 @@ func (e *Engine) wire(incarnation int) {
 		},
 	})
 	e.scheduler = scheduler.New(scheduler.Config{
-		Held: held, Release: e.holds.Release,
-		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Queue: e.queues,
+		Changes: e.publisher(),
+		Held:    held, Release: e.holds.Release,
+		Jobs: e.store, Closings: e.store, Payloads: e.store, Definitions: e.store, Large: e.large, Queue: e.queues,
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
@@ -282,8 +290,8 @@ func (e *Engine) wire(incarnation int) {
 	for _, a := range e.config.Agents {
 		e.runners[a.Name()] = agentrun.New(agentrun.Config{
 			Held:     held.Holds,
-			Handlers: []agent.Handler{a}, Claims: e.store, Queue: e.queues,
-			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Interrupts: true, Instance: instance, Secrets: e.config.Secrets, Logger: e.config.Logger,
+			Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: e.config.path()}, Queue: e.queues,
+			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Interrupts: true, Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
 		})
 	}
 	e.door = e.config.door(e, held)
@@ -453,26 +461,6 @@ func (e *Engine) Totals(ctx context.Context) (map[makegood.ProcessState]int, err
 	return e.file.Totals(ctx)
 }
 
-// AuditPage reads a page of all jobs, and says which of them stand still; see store.Auditor.
-func (e *Engine) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
-	page, next, err := e.auditor().AuditPage(ctx, cursor, limit)
-	e.scheduler.Stands(ctx, page)
-	return page, next, err
-}
-
-// auditor is the store that the engine works on, if it has an audit, or else its file.
-func (e *Engine) auditor() store.Auditor {
-	if a, ok := e.store.(store.Auditor); ok {
-		return a
-	}
-	return e.file
-}
-
-// Wake puts back what an audit found; see scheduler.Scheduler.Wake.
-func (e *Engine) Wake(ctx context.Context, id string) (job.Job, machine.Verdict, error) {
-	return e.scheduler.Wake(ctx, id)
-}
-
 // Each calls f with every job, in bounded memory.
 func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 	return e.file.Each(ctx, f)
@@ -483,11 +471,13 @@ func (e *Engine) Close() error {
 	if e.door != nil {
 		e.door.Close()
 	}
+	e.hub.Close()
 	e.life.close()
 	defer e.release()
 	if e.file == nil {
 		return nil
 	}
+	e.closeLarge()
 	return e.file.Shut()
 }
 

@@ -1,7 +1,9 @@
 package embedded_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -212,19 +214,17 @@ steps:
 // text returns a JSON string of n bytes, quotes included.
 func text(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
 
-func TestAnOutputBeyondThePayloadLimitIsAFinalFailureThatMayHaveBeenApplied(t *testing.T) {
-	r := troupe{script: map[string]work{"big": gives(text(makegood.MaxPayloadBytes + 1))}}
+// An output that no message can carry becomes a large payload of the job, and its undo is told of it by reference.
+func TestAnOutputBeyondThePayloadLimitGoesByReference(t *testing.T) {
+	r := troupe{script: map[string]work{"big": gives(text(makegood.MaxPayloadBytes + 1)), "bad": func(context.Context, makegood.Task) (json.RawMessage, error) {
+		return nil, agent.Final(errors.New("no"))
+	}}}
 	w := open(t, embedded.Config{Agents: r.agents("a")})
-	w.submit(w.define("name: big\nsteps: [{name: big, agent: a, undo: {action: small}}]"), "j", `{}`)
-	j := w.ends("j", makegood.Undone)
-	if got, want := r.order(), "big small"; got != want {
-		t.Errorf("got the actions %s, want %s: one attempt, and its undo", got, want)
-	}
-	if want := fmt.Sprintf("%d bytes, the limit is %d", makegood.MaxPayloadBytes+1, makegood.MaxPayloadBytes); !strings.Contains(j.Reason, want) {
-		t.Errorf("got the reason %q, want it to say %q", j.Reason, want)
-	}
-	if got := r.seen("small")[0].Undo.Outcome; got != makegood.OutcomeUnknown {
-		t.Errorf("outcome told to the undo: got %s, want unknown", got)
+	w.submit(w.define("name: big\nsteps: [{name: big, agent: a, undo: {action: small}}, {name: bad, agent: a, undo: none}]"), "j", `{}`)
+	w.ends("j", makegood.Undone)
+	p, whole := makegood.WholePayload(r.seen("small")[0].Undo.Output)
+	if !whole || p.Bytes != makegood.MaxPayloadBytes+1 || p.By != "a" || p.Type != makegood.PayloadJSON {
+		t.Errorf("the undo was told %.200s", r.seen("small")[0].Undo.Output)
 	}
 }
 

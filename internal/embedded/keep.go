@@ -45,11 +45,12 @@ func (e *Engine) expireAll(ctx context.Context) error {
 	finished := time.Now().Add(-e.config.Retention)
 	deleted := 0
 	for more := true; more; {
-		n, left, err := e.file.Expire(ctx, finished)
+		ids, left, err := e.file.Expire(ctx, finished)
 		if err != nil {
 			return err
 		}
-		deleted, more = deleted+n, left
+		e.dropLarge(ctx, ids, finished)
+		deleted, more = deleted+len(ids), left
 	}
 	for more := true; more; {
 		left, err := e.file.ExpireQuarantined(ctx, finished)

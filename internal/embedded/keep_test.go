@@ -13,6 +13,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/payload/filepayload"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
@@ -110,4 +112,58 @@ func TestAShortRetentionIsRefused(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "want at least 24h") {
 		t.Errorf("got %v, want an error that says the least", err)
 	}
+}
+
+// A job that expires takes its large payloads along, and leaves what was written since for another of its id.
+func TestAJobThatExpiresTakesItsLargePayloadsAlong(t *testing.T) {
+	dir := memoryDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: filepath.Join(dir, embedded.DataFile)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := time.Now().Add(-embedded.MinRetention - time.Hour)
+		ended(t, s, "j", old)
+		ended(t, s, "later", time.Now())
+		if err := s.Shut(); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepayload.Open(filepath.Join(dir, filepayload.Folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write := func(job, text string) makegood.Payload {
+			w, err := files.Write(t.Context(), payload.Place{Job: job}, strings.NewReader(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return makegood.Payload{SHA256: w.SHA256, Bytes: w.Bytes}
+		}
+		gone, other := write("j", "of the job"), write("later", "of a job that is there")
+		all, err := filepath.Glob(filepath.Join(dir, filepayload.Folder, "*", "*"))
+		for _, file := range all {
+			err = errors.Join(err, os.Chtimes(file, old, old))
+		}
+		if err != nil || len(all) != 2 {
+			t.Fatalf("got %v, %v, want two files", all, err)
+		}
+		young := write("j", "for the next of its id")
+
+		w := open(t, embedded.Config{Dir: dir, Retention: embedded.MinRetention})
+		synctest.Wait()
+		for _, c := range []struct {
+			job  string
+			p    makegood.Payload
+			want error
+		}{{"j", gone, payload.ErrNotFound}, {"j", young, nil}, {"later", other, nil}} {
+			r, err := w.engine.OpenPayload(t.Context(), c.job, c.p, 0, -1)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s, %v: got %v, want %v", c.job, c.p, err, c.want)
+			}
+			if err == nil {
+				_ = r.Close()
+			}
+		}
+		w.stop()
+	})
 }

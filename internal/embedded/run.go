@@ -61,6 +61,13 @@ func (e *Engine) work(ctx context.Context) error {
 	start("recovery", e.recover)
 	start("supervisor", e.supervise)
 	start("store", e.watchStore)
+	start("payloads", e.collect)
+	if e.relay != nil {
+		start("changes", func(ctx context.Context) error {
+			e.relay.Run(ctx, e.scheduler.Handed)
+			return nil
+		})
+	}
 	if e.config.Retention > 0 {
 		start("retention", e.expire)
 	}

@@ -52,8 +52,8 @@ func Parameters() []Parameter {
 		{Name: "reason-kind", Value: "kind", Says: "only jobs in Error at a step that failed with an error of this kind, such as timeout"},
 		{Name: "since", Kind: Time, Value: "time", Says: "only jobs that were created then or later"},
 		{Name: "until", Kind: Time, Value: "time", Says: "only jobs that were created before that"},
-		{Name: "late", Kind: Switch, Says: "only unfinished jobs of which something is overdue: the Supervisor should have looked, or their own timeout has passed"},
-		{Name: "late-within", Kind: Duration, Value: "duration", Says: "only jobs whose own timeout passes within this time, or has passed"},
+		{Name: "late", Kind: Switch, Says: "only unfinished jobs of which something is overdue: the Supervisor should have looked, or their own timeout, or the time by which they are expected, has passed"},
+		{Name: "late-within", Kind: Duration, Value: "duration", Says: "only jobs whose own timeout, or the time by which they are expected, passes within this time, or has passed"},
 		{Name: "due-within", Kind: Duration, Value: "duration", Says: "only unfinished jobs of which something begins or is due within this time"},
 	}
 }

@@ -13,13 +13,16 @@ import (
 //go:embed standalone.css
 var standaloneCSS string
 
+// wideFrom and wideTo are how wide a drawing is, in pixels, that has the class wide: shrunk a little it fits on a screen, and can be read.
+const wideFrom, wideTo = 1000, 1400
+
 // maxTitle is how many characters a text that was cut has in the title of its node.
 const maxTitle = 200
 
 // SVGOptions say where an SVG will stand.
 type SVGOptions struct {
 	// Standalone: in a file of its own, so it brings its style and its symbols. Otherwise both are those of the page: the classes are
-	// graph, box, t2, i, edge and af, the state of a node (State.Class), and of an edge off, flow, rev and stop; the symbols have the
+	// graph, wide, box, t2, i, edge and af, the state of a node (State.Class), and of an edge off, flow, rev and stop; the symbols have the
 	// ids of the states (Symbols).
 	Standalone bool
 	// Title is what the picture is of; it begins its description. Empty: "The steps".
@@ -38,7 +41,11 @@ func SVG(w io.Writer, d Drawing, o SVGOptions) error {
 	if title == "" {
 		title = "The steps"
 	}
-	s.printf(`<svg class="graph" width="%d" height="%d" viewBox="0 0 %d %d" role="group" aria-label="%s"`, d.Width, d.Height, d.Width, d.Height, escaped(title+": "+d.Words()))
+	class := "graph"
+	if d.Width > wideFrom && d.Width <= wideTo {
+		class += " wide"
+	}
+	s.printf(`<svg class="%s" width="%d" height="%d" viewBox="0 0 %d %d" role="group" aria-label="%s"`, class, d.Width, d.Height, d.Width, d.Height, escaped(title+": "+d.Words()))
 	if o.Standalone {
 		s.printf(` xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif">`+"\n<style>\n%s</style>\n", standaloneCSS)
 		s.printf("%s", Symbols())

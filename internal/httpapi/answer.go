@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -43,6 +44,8 @@ type Problem struct {
 	Message string `json:"message,omitempty"`
 	// Definition is the hash of the definition that it is about.
 	Definition string `json:"definition,omitempty"`
+	// Payload is the hash of the large payload that it is about.
+	Payload string `json:"payload,omitempty"`
 	// Reason is that of the table of verbs.
 	Reason string `json:"reason,omitempty"`
 	// Token: it is a completion token that is of no step which is there.
@@ -50,6 +53,8 @@ type Problem struct {
 	// Have and Got are the hashes of the content that is stored and of that submitted.
 	Have string `json:"have,omitempty"`
 	Got  string `json:"got,omitempty"`
+	// Misfits are the places of an input that do not fit what its workflow says of it.
+	Misfits []makegood.Misfit `json:"misfits,omitempty"`
 }
 
 // problem is a Problem on its way out.
@@ -80,6 +85,7 @@ func notFound(id string) *problem {
 func (a *api) problemOf(r *http.Request, err error) *problem {
 	var p *problem
 	var mismatch *scheduler.MismatchError
+	var misfit *scheduler.MisfitError
 	var newer *scheduler.NewerError
 	var refused *client.RefusedError
 	var invalid *client.InvalidError
@@ -92,6 +98,10 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 		p = newProblem(http.StatusConflict, "%v", mismatch)
 		p.body.Job, p.body.Have, p.body.Got = mismatch.Job, mismatch.Have, mismatch.Got
 		return p
+	case errors.As(err, &misfit):
+		p = newProblem(http.StatusBadRequest, "%v", misfit)
+		p.body.Job, p.body.Misfits = misfit.Job, misfit.Misfits
+		return p
 	case errors.As(err, &newer):
 		p = newProblem(http.StatusServiceUnavailable, "%v", newer)
 		p.body.Job, p.retryAfter = id, retryAfterDeployment
@@ -99,7 +109,9 @@ func (a *api) problemOf(r *http.Request, err error) *problem {
 	case errors.As(err, &refused):
 		return refusalOf(r, refused)
 	case errors.As(err, &invalid):
-		return newProblem(cmp.Or(invalid.Status, http.StatusBadRequest), "%s", invalid.Message)
+		p = newProblem(cmp.Or(invalid.Status, http.StatusBadRequest), "%s", invalid.Message)
+		p.body.Misfits = invalid.Misfits
+		return p
 	case errors.Is(err, client.ErrCompletionToken):
 		p = newProblem(http.StatusNotFound, "%v", client.ErrCompletionToken)
 		p.body.Token = true

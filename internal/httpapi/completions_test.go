@@ -59,7 +59,7 @@ func TestWhoeverHoldsATokenIsToldOfTheStepAlone(t *testing.T) {
 		t.Errorf("a heartbeat back: got %+v, %v, want nothing moved", s, err)
 	}
 	refused := new(client.RefusedError)
-	if _, err = holder.Complete(t.Context(), []byte(`"perhaps"`)); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "one of these answers: yes, no") {
+	if _, err = holder.Complete(t.Context(), []byte(`"perhaps"`)); !errors.As(err, &refused) || !strings.Contains(refused.Reason, `one of these answers, a text: "yes", "no"`) {
 		t.Errorf("an answer that is none: got %v, want the choices", err)
 	}
 	if s, err = holder.Complete(t.Context(), []byte(`"yes"`)); err != nil || s.State != makegood.Done || s.CompleteBy != nil {

@@ -87,7 +87,7 @@ func (d document) wrong(at string, s schema, value any) []string {
 			return []string{fmt.Sprintf("%s: %q is not a time in UTC", at, v)}
 		}
 	case float64:
-		if s.Type != "integer" || v != float64(int(v)) {
+		if s.Type != "number" && (s.Type != "integer" || v != float64(int(v))) {
 			return mismatch(at, s, value)
 		}
 	case bool:

@@ -18,12 +18,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
+	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/completion"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -112,8 +114,12 @@ type Config struct {
 	Totals store.Totaler
 	// Holds pauses agents and workflows as a whole; nil: that cannot be done here.
 	Holds *holds.Keeper
+	// Large is where large payloads are written and read; nil: not here.
+	Large Large
 	// Scrape answers GET /metrics; nil: there is no such page.
 	Scrape http.Handler
+	// Changes shows what changes to those who follow; nil: nothing is kept of it here.
+	Changes *changes.Hub
 	// Agents knows how agents stand; nil: that is not known here.
 	Agents Standings
 	// Quarantine is what an engine in this process has in quarantine; nil: that is not here.
@@ -147,6 +153,9 @@ type api struct {
 	// link is the page of a link, linkPolicy what a browser lets it do.
 	link       *template.Template
 	linkPolicy string
+	// run distinguishes the places of changes in this process from those in another, followers are those who follow.
+	run       string
+	followers chan struct{}
 }
 
 // New returns the handler of the API.
@@ -160,7 +169,7 @@ func New(c Config) http.Handler {
 	if c.Caller == nil {
 		c.Caller = claimed(cmp.Or(c.Unknown, Local))
 	}
-	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy()}
+	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers)}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") || a.Holds == nil && strings.HasPrefix(r.path, "/api/holds") {
@@ -172,8 +181,14 @@ func New(c Config) http.Handler {
 		mux.HandleFunc("GET "+linkPattern, patiently(a.showLink))
 		mux.HandleFunc("POST "+linkPattern, patiently(a.answerLink))
 	}
+	if c.Large != nil && c.Door == "" {
+		a.handlePayloads(mux)
+	}
 	if c.Scrape != nil && c.Door == "" {
 		mux.Handle("GET /metrics", c.Scrape)
+	}
+	if c.Door == "" {
+		mux.HandleFunc("GET "+changesPath, a.follow)
 	}
 	return a.guard(a.strangers(mux))
 }

@@ -132,7 +132,7 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 	if j, err := w.client.Get(t.Context(), "contract-7"); err != nil || j.Steps[0].State != makegood.Waiting {
 		t.Errorf("got %s, %v, want it to wait: it was only looked at", j.Steps[0].State, err)
 	}
-	if p := w.press(path, shown, "answer=perhaps"); p.status != http.StatusConflict || !strings.Contains(p.text, "one of these answers: yes, no") || len(p.buttons) != 2 {
+	if p := w.press(path, shown, "answer=perhaps"); p.status != http.StatusConflict || !strings.Contains(p.text, `one of these answers, a text: "yes", "no"`) || len(p.buttons) != 2 {
 		t.Errorf("an answer that is none: got %d %s, want it refused, and the form again", p.status, p.text)
 	}
 	for range 2 {

@@ -135,6 +135,8 @@ func (d drawing) schema(t reflect.Type) object {
 		return object{"type": "string"}
 	case reflect.Int, reflect.Int64:
 		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.Map:

@@ -29,6 +29,13 @@ type CloseAttempt struct {
 // Announce: tell those that the announcement names of a change of ProcessState.
 type Announce struct{ Announcement }
 
+// Publish: tell those who hear of every change of those that are pending, up to Seq. Confirm: say so at once (Published), since
+// no other save may come.
+type Publish struct {
+	Seq     int
+	Confirm bool
+}
+
 // AlertAgent: nobody claims the tasks of this agent. One alert an agent is enough for many jobs.
 type AlertAgent struct{ Agent string }
 
@@ -49,4 +56,5 @@ func (Remind) isCommand()       {}
 func (Dispatch) isCommand()     {}
 func (CloseAttempt) isCommand() {}
 func (Announce) isCommand()     {}
+func (Publish) isCommand()      {}
 func (AlertAgent) isCommand()   {}

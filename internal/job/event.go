@@ -140,6 +140,12 @@ type Told struct {
 // NotHeard: the listener could not be told of the announcement Seq.
 type NotHeard struct{ Seq int }
 
+// Published: those who hear of every change were told of all up to Seq.
+type Published struct{ Seq int }
+
+// NotPublished: they could not be told of those up to Seq.
+type NotPublished struct{ Seq int }
+
 // Requested: an operator or submitter asks for something. Request names the asking, so that the
 // same one twice is the same.
 type Requested struct {
@@ -178,6 +184,8 @@ func (DeadlinePassed) isEvent()  {}
 func (Interrupted) isEvent()     {}
 func (Told) isEvent()            {}
 func (NotHeard) isEvent()        {}
+func (Published) isEvent()       {}
+func (NotPublished) isEvent()    {}
 func (Requested) isEvent()       {}
 
 // Cause is "submit".
@@ -263,6 +271,12 @@ func (e Told) Cause() string { return fmt.Sprintf("told:%d", e.Seq) }
 
 // Cause is unheard:SEQ.
 func (e NotHeard) Cause() string { return fmt.Sprintf("unheard:%d", e.Seq) }
+
+// Cause is published:SEQ.
+func (e Published) Cause() string { return fmt.Sprintf("published:%d", e.Seq) }
+
+// Cause is unpublished:SEQ.
+func (e NotPublished) Cause() string { return fmt.Sprintf("unpublished:%d", e.Seq) }
 
 // Cause is VERB:REQUEST.
 func (e Requested) Cause() string { return string(e.Verb) + ":" + e.Request }

@@ -110,8 +110,14 @@ type Job struct {
 	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
 	Unheard int `json:"unheard,omitempty"`
 
+	// Changes is what it keeps of its transitions for those who hear of every one.
+	Changes Changes `json:"changes,omitzero"`
+
 	// History is what the job knows of its history, which is kept beside it.
 	History History `json:"history,omitzero"`
+
+	// Spent is what AWS counts for the job, as far as its saves know; zero: nothing was counted. Nothing rests on it.
+	Spent Spent `json:"spent,omitzero"`
 
 	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about this one. A release
 	// that knows less shows it, and leaves it to one that knows enough.
@@ -419,13 +425,23 @@ func (j Job) Settled(a Activity) *Settlement {
 // Paused reports whether the job is paused.
 func (j Job) Paused() bool { return !j.PausedAt.IsZero() }
 
-// Told reports whether everybody who listens was told of everything.
-func (j Job) Told() bool { return len(j.Untold) == 0 }
+// Expected reports whether its workflow expects it to be done by ExpectBy and it is on its way there, perhaps in another round.
+func (j Job) Expected() bool {
+	goes := !j.ProcessState.Finished() && j.ProcessState != makegood.Error && !j.Paused()
+	return !j.ExpectBy.IsZero() && goes && (j.Desired == makegood.Processed || j.AnotherRound)
+}
+
+// Warned reports whether an operator was told, or is to be told, that an expected job will not be done in time.
+func (j Job) Warned() bool { return j.Expected() && j.WarnAt.IsZero() }
+
+// Told reports whether everybody who listens was told of everything, of every change, too.
+func (j Job) Told() bool { return len(j.Untold) == 0 && len(j.Changes.Pending) == 0 }
 
 // Clone returns a copy that shares nothing that is ever changed: payloads and errors are written once.
 func (j Job) Clone() Job {
 	j.Steps = slices.Clone(j.Steps)
 	j.Untold = slices.Clone(j.Untold)
 	j.Requests = slices.Clone(j.Requests)
+	j.Changes.Pending = slices.Clone(j.Changes.Pending)
 	return j
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -234,9 +235,13 @@ func (t *turn) approved(answer, by string) job.Payload {
 	return job.Payload{Inline: output, Bytes: len(output)}
 }
 
-// takes says which answers an approval takes.
+// takes says which answers an approval takes, as JSON: its output is one of these texts and nothing around it.
 func (t *turn) takes(at side, allowed []string) string {
-	return fmt.Sprintf("%s takes one of these answers: %s", named(t.name(at), at.undo), strings.Join(allowed, ", "))
+	var quoted []string
+	for _, answer := range allowed {
+		quoted = append(quoted, strconv.Quote(answer))
+	}
+	return fmt.Sprintf("%s takes one of these answers, a text: %s", named(t.name(at), at.undo), strings.Join(quoted, ", "))
 }
 
 // approval is the output of an approval.

@@ -25,7 +25,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		stands = t.standing()
 	}
 	switch {
-	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && len(t.job.Untold) == 0:
+	case t.job.CompleteBy.IsZero() && t.job.ProcessState.Finished() && t.job.Told():
 		return Verdict{Kind: Stale, Reason: "the job has ended, and everybody was told"}
 	case stands != "":
 		// No sweep would come before it is too late.
@@ -42,6 +42,7 @@ func (t *turn) deadlinePassed(e job.DeadlinePassed) Verdict {
 		}
 		t.job.RemindAt = t.now.Add(makegood.FarKey)
 	}
+	t.publishAgain()
 	if t.going() && t.forwards() && (passed(t.job.Deadline, t.now) || passed(t.job.WarnAt, t.now)) {
 		t.heldUp()
 	}
@@ -264,7 +265,7 @@ func (t *turn) mayRaise(event job.Event) bool {
 		return !t.overdueWait || t.facts.Period == 0
 	case job.AttemptClosed, job.Asked, job.NotAsked:
 		return true
-	case job.Told, job.NotHeard:
+	case job.Told, job.NotHeard, job.Published:
 		return !t.active() || t.job.Paused()
 	case job.Requested:
 		return t.farKey || e.Verb == makegood.Reschedule || e.Verb == makegood.Edit
@@ -303,6 +304,9 @@ func (t *turn) due() time.Time {
 			sooner(t.job.TellAt)
 		}
 	}
+	if by := t.publishBy(); !by.IsZero() {
+		sooner(by)
+	}
 	if t.job.ProcessState.Finished() {
 		return due
 	}
@@ -322,7 +326,7 @@ func (t *turn) due() time.Time {
 	if t.forwards() && !t.job.Deadline.IsZero() {
 		sooner(t.job.Deadline)
 	}
-	if t.expected() && !t.job.WarnAt.IsZero() {
+	if t.job.Expected() && !t.job.WarnAt.IsZero() {
 		sooner(t.job.WarnAt)
 	}
 	if t.forwards() && t.early() {

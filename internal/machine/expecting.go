@@ -38,14 +38,11 @@ func (t *turn) expectLater(stood time.Duration) {
 	}
 }
 
-// expected reports whether the job is on its way to being done, perhaps in another round.
-func (t *turn) expected() bool { return t.going() && (t.forwards() || t.job.AnotherRound) }
-
 // foresee tells an operator of a job that will not be done when it should be: it is known to take longer, by a retry, a round
 // or a wait that ends after that, or nearly all of its time is over. A wait of its workflow's own making is no reason to
 // worry: after one, the last part counts of what is left then.
 func (t *turn) foresee() {
-	if t.job.WarnAt.IsZero() || !t.expected() {
+	if t.job.WarnAt.IsZero() || !t.job.Expected() {
 		return
 	}
 	waits, soonest := t.soonest()

@@ -59,6 +59,7 @@ func Apply(w makegood.Workflow, j job.Job, event job.Event, facts Facts, now tim
 	t.foresee()
 	t.touch()
 	t.tell(j.ProcessState)
+	t.noteChanges(j)
 	t.setKey(j.CompleteBy, t.mayRaise(event))
 	mustAllow(j.ProcessState, next.ProcessState)
 	verdict.Entries = t.entries
@@ -147,6 +148,10 @@ func (t *turn) apply(event job.Event) Verdict {
 		return t.told(e)
 	case job.NotHeard:
 		return t.notHeard(e)
+	case job.Published:
+		return t.published(e)
+	case job.NotPublished:
+		return t.notPublished(e)
 	case job.Requested:
 		return t.requested(e)
 	default:
@@ -157,7 +162,7 @@ func (t *turn) apply(event job.Event) Verdict {
 // begin notes that the job is under way: something other than a request has happened to it.
 func (t *turn) begin(event job.Event) {
 	switch event.(type) {
-	case job.Told, job.NotHeard, job.Asked, job.NotAsked, job.Requested, job.Settled, job.Submitted, job.AttemptClosed, job.StepHeld:
+	case job.Told, job.NotHeard, job.Published, job.NotPublished, job.Asked, job.NotAsked, job.Requested, job.Settled, job.Submitted, job.AttemptClosed, job.StepHeld:
 		return
 	case job.StepCompleted:
 		if t.early() {

@@ -41,7 +41,13 @@ func Pending(w makegood.Workflow, j job.Job, event job.Event, now time.Time) []j
 			}
 		}
 	}
-	return append(commands, untold(j, now)...)
+	commands = append(commands, untold(j, now)...)
+	if len(j.Changes.Pending) > 0 {
+		// Whether somebody was told while the job goes on, its next save says, at no cost. One that is at rest has none.
+		rests := j.ProcessState.Finished() || !j.Changes.At.IsZero()
+		commands = append(commands, job.Publish{Seq: j.Changes.Seq, Confirm: rests})
+	}
+	return commands
 }
 
 // forged reports whether an event is a reply without the token of its attempt.
@@ -113,7 +119,7 @@ func remind(j job.Job, event job.Event, now time.Time) (time.Time, bool) {
 
 func isTelling(event job.Event) bool {
 	switch event.(type) {
-	case job.Told, job.NotHeard, job.Asked, job.NotAsked:
+	case job.Told, job.NotHeard, job.Published, job.NotPublished, job.Asked, job.NotAsked:
 		return true
 	default:
 		return false

@@ -18,6 +18,8 @@ type Definition struct {
 	Workflow makegood.Workflow
 	// Err says why there is none that a job could be moved to; empty: there is.
 	Err string
+	// Misfit says where the input that the job would have does not fit what the definition says of inputs; empty: it fits.
+	Misfit string
 }
 
 // Plan says what a resubmit would do, and changes nothing. Its verdict is Applied where the resubmit would be granted; Wanting,
@@ -60,16 +62,19 @@ func (t *turn) redefine(rule Rule, e job.Requested) (refused string) {
 	if why := t.keepsInput(); e.Input != nil && why != "" {
 		return why
 	}
-	if e.Definition != "" && e.Definition != t.job.Definition {
+	moves := e.Definition != "" && e.Definition != t.job.Definition
+	if moves || e.Input != nil && len(t.w.Input) > 0 {
 		to := t.facts.Definition
 		if to == nil {
-			t.definition = e.Definition
+			t.definition = cmp.Or(e.Definition, t.job.Definition)
 			return ""
 		}
-		if why := cmp.Or(to.Err, t.unlike(rule, to.Workflow)); why != "" {
+		if why := cmp.Or(to.Err, t.unlike(rule, to.Workflow), to.Misfit); why != "" {
 			return why
 		}
-		t.moveTo(*to)
+		if moves {
+			t.moveTo(*to)
+		}
 	}
 	if e.Input != nil {
 		t.job.Input = *e.Input
@@ -227,6 +232,7 @@ func (t *turn) moveTo(to Definition) {
 			t.job.Gone = max(t.job.Gone, t.job.Steps[i].Attempt)
 		}
 	}
+	t.job.Changes.Pending = movePlaces(t.job.Changes.Pending, t.job.Steps, steps)
 	t.job.Definition, t.job.Steps = to.Hash, steps
 	t.w, t.graph = to.Workflow, newGraph(to.Workflow)
 	for i := range t.job.Steps {

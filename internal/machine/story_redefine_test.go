@@ -32,7 +32,7 @@ func (s *story) request(verb string, a args) job.Event {
 // define begins another definition.
 func (s *story) define(a args) {
 	s.other = a.words[1]
-	other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s"))}
+	other := makegood.Workflow{Name: a.or("of", s.w.Name), Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s")), Input: only(a)}
 	if on, ok := a.values["onFailure"]; ok {
 		if err := other.OnFailure.UnmarshalText([]byte(on)); err != nil {
 			s.t.Fatal(err)
@@ -41,12 +41,30 @@ func (s *story) define(a args) {
 	s.definitions[s.other] = other
 }
 
-// definition is a definition that the story tells, as a fact.
-func (s *story) definition(hash string) *machine.Definition {
+// only is the one input that a definition takes, in the place of a schema; none: it takes any.
+func only(a args) json.RawMessage {
+	if input, ok := a.values["takes"]; ok {
+		return json.RawMessage(input)
+	}
+	return nil
+}
+
+// definition is a definition that the story tells, as a fact, for a job that asks for it by an event.
+func (s *story) definition(hash string, event job.Event) *machine.Definition {
 	if hash == job.CurrentDefinition {
 		hash = s.other
 	}
 	w, ok := s.definitions[hash]
+	if hash == s.job.Definition {
+		w, ok = s.w, true
+	}
+	input := s.job.Input
+	if asked, is := event.(job.Requested); is && asked.Input != nil {
+		input = *asked.Input
+	}
+	if ok && len(w.Input) > 0 && string(w.Input) != string(input.Inline) {
+		return &machine.Definition{Hash: hash, Workflow: w.WithDefaults(), Misfit: fmt.Sprintf("the input must be %s", w.Input)}
+	}
 	if !ok {
 		return &machine.Definition{Err: "there is no definition " + hash}
 	}
@@ -60,7 +78,7 @@ func (s *story) plan(a args) string {
 	var facts machine.Facts
 	plan, v := machine.Plan(s.w, s.job, e, facts)
 	if v.Definition != "" {
-		facts.Definition = s.definition(v.Definition)
+		facts.Definition = s.definition(v.Definition, e)
 		plan, v = machine.Plan(s.w, s.job, e, facts)
 	}
 	if v.Kind != machine.Applied {

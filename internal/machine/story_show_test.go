@@ -88,6 +88,7 @@ func (s *story) describe() []string {
 		lines = append(lines, s.activity(step.Name, false)...)
 		lines = append(lines, s.activity(step.Name, true)...)
 	}
+	lines = append(lines, s.changes()...)
 	if j.CompleteBy.IsZero() {
 		return append(lines, "out of the index")
 	}

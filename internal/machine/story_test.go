@@ -95,7 +95,10 @@ type story struct {
 	period     time.Duration
 	run        int
 	holds      job.Holds
-	facts      map[machine.Want]machine.Fact
+	// publishes: somebody hears of every change; publishedUpTo is what is known of how far they did.
+	publishes     bool
+	publishedUpTo int
+	facts         map[machine.Want]machine.Fact
 	// items are the claim items by agent and step, tasks what was sent first of each attempt.
 	items map[string]store.ClaimItem
 	tasks map[string]makegood.Task
@@ -159,7 +162,7 @@ func (s *story) do(line string) string {
 	a := parse(line)
 	switch verb := a.words[0]; verb {
 	case "workflow":
-		s.w = makegood.Workflow{Name: a.words[1], Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s"))}
+		s.w = makegood.Workflow{Name: a.words[1], Timeout: s.duration(a.or("timeout", "0s")), Expect: s.duration(a.or("expect", "0s")), Input: only(a)}
 		if on, ok := a.values["onFailure"]; ok {
 			if err := s.w.OnFailure.UnmarshalText([]byte(on)); err != nil {
 				s.t.Fatal(err)
@@ -189,6 +192,11 @@ func (s *story) do(line string) string {
 			fact.Until = s.start.Add(s.duration(until).Std())
 		}
 		s.facts[machine.Want{Step: a.words[1], Undo: a.has("undo"), Ready: a.has("ready")}] = fact
+	case "publishes":
+		s.publishes, s.publishedUpTo = !a.has("off"), s.number(a.or("known", "0"))
+	case "park":
+		s.park(a)
+		return s.show()
 	case "hold":
 		s.hold(a)
 	case "release":
@@ -316,6 +324,10 @@ func (s *story) event(verb string, a args) job.Event {
 		}
 	case "unheard":
 		return job.NotHeard{Seq: s.number(a.or("seq", strconv.Itoa(s.unheard())))}
+	case "published":
+		return job.Published{Seq: s.number(a.or("seq", strconv.Itoa(s.job.Changes.Seq)))}
+	case "unpublished":
+		return job.NotPublished{Seq: s.number(a.or("seq", strconv.Itoa(s.job.Changes.Seq)))}
 	case "submitted":
 		return job.Submitted{}
 	case "held":
@@ -357,32 +369,6 @@ func (s *story) reply(a args) job.Reply {
 	return r
 }
 
-func (s *story) known() machine.Facts {
-	values := make(map[machine.Want]machine.Fact)
-	steps := slices.Clone(s.w.Steps)
-	for _, other := range s.definitions {
-		steps = append(steps, other.Steps...)
-	}
-	for _, step := range steps {
-		for _, undo := range []bool{false, true} {
-			w := machine.Want{Step: step.Name, Undo: undo}
-			values[w] = machine.Fact{Run: true}
-			if fact, ok := s.facts[w]; ok {
-				values[w] = fact
-			}
-		}
-		ready := machine.Want{Step: step.Name, Ready: true}
-		values[ready] = machine.Fact{Run: true}
-		if fact, ok := s.facts[ready]; ok {
-			values[ready] = fact
-		}
-	}
-	return machine.Facts{
-		Random: s.random, Values: values, Found: map[machine.Ask]job.Found{},
-		Secret: []byte("sixteen bytes ok"), Period: s.period, Held: s.holds, Incarnation: s.run,
-	}
-}
-
 func (s *story) submit(a args) string {
 	s.w = s.w.WithDefaults()
 	submission := machine.Submission{ID: "j", Definition: "d", Birth: "b", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
@@ -414,7 +400,7 @@ func (s *story) apply(e job.Event) string {
 			facts.Found[ask] = s.answer(ask)
 		}
 		if v.Definition != "" {
-			facts.Definition = s.definition(v.Definition)
+			facts.Definition = s.definition(v.Definition, e)
 		}
 		next, v = machine.Apply(s.w, s.job, e, facts, s.now)
 	}
@@ -475,6 +461,8 @@ func (s *story) commands(events ...job.Event) string {
 				fmt.Fprintf(&out, ": %s", strings.Join(q.Choices, " or "))
 			}
 			fmt.Fprintf(&out, ", until %s\n", s.when(q.Deadline))
+		case job.Publish:
+			out.WriteString(s.publish(c))
 		case job.Remind:
 			fmt.Fprintf(&out, "  -> remind at %s\n", s.when(c.Key))
 		case job.AlertAgent:

@@ -60,6 +60,7 @@ func Submit(w makegood.Workflow, s Submission, facts Facts, now time.Time) (job.
 	t.foresee()
 	t.touch()
 	t.tell(makegood.Pending)
+	t.noteChanges(job.Job{})
 	t.setKey(time.Time{}, false)
 	mustAllow(makegood.Pending, j.ProcessState)
 	return j, Verdict{Kind: Applied, Entries: t.entries}

@@ -67,6 +67,10 @@ type Facts struct {
 	Held job.Holds
 	// Secret is makegood.SecretBytes random bytes, for a job that has none.
 	Secret []byte
+	// Publishes: somebody hears of every change. Published is the number up to which those of this job are known to have been
+	// published.
+	Publishes bool
+	Published int
 	// Period is how often the Supervisor looks at what is overdue: looking at an attempt more often finds nothing.
 	Period time.Duration
 	// Incarnation is the run of the embedded engine; 0 on AWS. A job of an earlier run is brought Interrupted before

@@ -65,6 +65,7 @@ func (x *world) check(before job.Job) {
 	x.checkKey()
 	x.checkExpected(before)
 	x.checkProgress()
+	x.checkChanges()
 }
 
 // checkRounds: no more rounds begin than the workflow says, and another follows only where the job is being undone.

@@ -53,6 +53,9 @@ type world struct {
 	// definitions are those that the job may be moved to, by their hash.
 	definitions map[string]makegood.Workflow
 	first       makegood.Workflow
+	// publishes: somebody hears of every change, and replay is what they know.
+	publishes bool
+	replay    replay
 }
 
 func drawWorkflow(t *rapid.T) makegood.Workflow {
@@ -109,6 +112,7 @@ func newWorld(t *rapid.T) *world {
 		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{},
 	}
 	x.first = x.w
+	x.publishes = rapid.Bool().Draw(t, "publishes")
 	x.period = time.Duration(rapid.IntRange(0, 1).Draw(t, "period")) * time.Minute
 	for _, s := range x.w.Steps {
 		x.skip[s.Name] = rapid.IntRange(0, 4).Draw(t, "skip") == 0
@@ -150,7 +154,7 @@ func (x *world) newRound() { x.maybe, x.undone = map[string]bool{}, map[string]b
 func (x *world) facts(found map[machine.Ask]job.Found) machine.Facts {
 	return machine.Facts{
 		Random: rapid.Uint64().Draw(x.t, "random"), Secret: []byte("sixteen bytes ok"),
-		Period: x.period, Incarnation: x.run, Found: found, Held: x.held,
+		Period: x.period, Incarnation: x.run, Found: found, Held: x.held, Publishes: x.publishes, Published: x.replay.known,
 	}
 }
 
@@ -466,7 +470,9 @@ func (x *world) drawEvent() (job.Event, bool) {
 
 // drawOwn makes what the engine says of itself.
 func (x *world) drawOwn() job.Event {
-	switch rapid.IntRange(0, 5).Draw(x.t, "own") {
+	switch rapid.IntRange(0, 6).Draw(x.t, "own") {
+	case 6:
+		return x.drawPublished()
 	case 0:
 		return job.Submitted{}
 	case 1:

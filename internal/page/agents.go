@@ -186,7 +186,7 @@ func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {
 
 // errorsByAgent counts the jobs that wait for a person by the agent at whose step they stand.
 func (p *Page) errorsByAgent(ctx context.Context) (map[string]int, error) {
-	groups, err := client.CountAll(ctx, p.client, client.Filter{State: makegood.Error}, client.ByAgent)
+	groups, _, err := p.alike(ctx, client.Filter{State: makegood.Error}, client.ByAgent)
 	by := map[string]int{}
 	for _, g := range groups.Groups {
 		by[g.Values[0]] = g.Jobs

@@ -5,7 +5,6 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"net/http"
-	"strconv"
 )
 
 //go:embed page.css
@@ -52,6 +51,5 @@ func (a asset) serve(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "private, max-age=31536000, immutable")
 	}
 	h.Set("Content-Type", a.kind)
-	h.Set("Content-Length", strconv.Itoa(len(a.body)))
-	_, _ = w.Write(a.body) // Whoever has gone asks again.
+	writeText(w, r, http.StatusOK, a.body)
 }

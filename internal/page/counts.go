@@ -62,6 +62,14 @@ func (p *Page) counts(ctx context.Context, shown client.Filter) counts {
 	return c
 }
 
+// waiting returns how many jobs wait for a person. Where counting is paid for, it is what a view that counts found last.
+func (p *Page) waiting(ctx context.Context) int {
+	if p.Scans {
+		return p.recount.known().Errors
+	}
+	return p.recount.latest(ctx, p).Errors
+}
+
 // recount counts: one at a time, and no more often than is cheap.
 type recount struct {
 	mu   sync.Mutex
@@ -88,6 +96,13 @@ func (c *recount) latest(ctx context.Context, p *Page) tally {
 		case <-ctx.Done():
 		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}
+
+// known returns what was counted last, and has nobody count.
+func (c *recount) known() tally {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.last

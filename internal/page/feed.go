@@ -28,8 +28,9 @@ type feed struct {
 	changed chan struct{}
 }
 
-// join returns the feed of a view, which has been looked at once. Who joins must leave. errNoView: there is no such view.
-func (fs *feeds) join(path *url.URL) (*feed, error) {
+// join returns the feed of a view, which has been looked at once. Who joins must leave. errNoView: there is no such view; the
+// error of ctx: whoever asked has gone.
+func (fs *feeds) join(ctx context.Context, path *url.URL) (*feed, error) {
 	key := path.RequestURI()
 	fs.mu.Lock()
 	f := fs.open[key]
@@ -39,7 +40,7 @@ func (fs *feeds) join(path *url.URL) (*feed, error) {
 		return f, nil
 	}
 	fs.mu.Unlock()
-	first, err := fs.page.look(context.Background(), path)
+	first, err := fs.page.look(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -49,12 +50,12 @@ func (fs *feeds) join(path *url.URL) (*feed, error) {
 		f.readers++
 		return f, nil
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	running, stop := context.WithCancel(context.Background())
 	f = &feed{path: key, readers: 1, stop: stop, stopped: make(chan struct{}), now: first, changed: make(chan struct{})}
 	fs.open[key] = f
 	go func() {
 		defer close(f.stopped)
-		f.run(ctx, fs.page, path)
+		f.run(running, fs.page, path)
 	}()
 	return f, nil
 }
@@ -83,9 +84,13 @@ func (f *feed) run(ctx context.Context, p *Page, path *url.URL) {
 			return
 		case <-time.After(max(p.Interval, restFactor*took)):
 		}
+		if !p.takeTurn(ctx) {
+			return
+		}
 		begun := time.Now()
 		next, err := p.look(ctx, path)
 		took = time.Since(begun)
+		<-p.looks
 		if ctx.Err() != nil {
 			return
 		}
@@ -96,15 +101,25 @@ func (f *feed) run(ctx context.Context, p *Page, path *url.URL) {
 	}
 }
 
+// takeTurn waits until it is the caller's turn to look; false: ctx has ended.
+func (p *Page) takeTurn(ctx context.Context) bool {
+	select {
+	case p.looks <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // publish tells who follows, if anything has changed.
 func (f *feed) publish(next update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if next.Problem != "" {
 		// What was seen last stands.
-		next.Regions = f.now.Regions
+		next.Regions, next.stills = f.now.Regions, f.now.stills
 	}
-	same := next.Problem == f.now.Problem && maps.EqualFunc(next.Regions, f.now.Regions, func(a, b string) bool { return still(a) == still(b) })
+	same := next.Problem == f.now.Problem && maps.Equal(next.stills, f.now.stills)
 	f.now = next
 	if !same {
 		close(f.changed)

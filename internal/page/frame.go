@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -28,6 +27,8 @@ type frame struct {
 	// Title is that of the window, Where what is shown and acted upon.
 	Title, Where string
 	Navigation   []link
+	// Waiting is how many jobs wait for a person, as far as that is known.
+	Waiting int
 	// Path is that of the view, with its query: what live updates are asked for with. Regions: there are any.
 	Path    string
 	Regions bool
@@ -41,7 +42,7 @@ type frame struct {
 // frame puts around what a view shows what all have.
 func (p *Page) frame(r *http.Request, v view, data any) *frame {
 	f := &frame{
-		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav),
+		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav), Waiting: p.waiting(r.Context()),
 		Path: r.URL.RequestURI(), Regions: len(v.regions) > 0 && r.Method == http.MethodGet,
 		Style: p.assets["page.css"].versioned(), Script: p.assets["page.js"].versioned(), Icon: p.assets["icon.svg"].versioned(),
 		Now: p.Now().UTC(), View: data,
@@ -61,7 +62,5 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, s shell
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(page.Len()))
-	w.WriteHeader(status)
-	_, _ = w.Write(page.Bytes()) // Whoever has gone asks again.
+	writeText(w, r, status, page.Bytes())
 }

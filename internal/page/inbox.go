@@ -43,6 +43,8 @@ type inboxData struct {
 	// Jobs is how many wait, Shown how many of their groups are shown.
 	Jobs, Found int
 	Oldest      *time.Time
+	// AsOf is when they were counted; zero: just now.
+	AsOf time.Time
 	// Words and By are what was looked for, and in which order.
 	Words, By string
 	Orders    []order
@@ -164,10 +166,11 @@ func barsOf(counts []int) []bar {
 // inbox loads what waits for a person.
 func (p *Page) inbox(r *http.Request) (any, error) {
 	d := inboxData{Words: strings.TrimSpace(r.FormValue("q")), By: r.FormValue("by"), Orders: inboxOrders}
-	all, err := client.Counted(func(cursor string) (client.Groups, error) { return p.client.Errors(r.Context(), cursor) })
+	all, asOf, err := p.alike(r.Context(), client.Filter{State: makegood.Error}, client.ByWorkflow, client.ByStep, client.ByReason)
 	if err != nil {
 		return nil, err
 	}
+	d.AsOf = asOf
 	d.Jobs = all.Jobs
 	for _, g := range all.Groups {
 		if d.Oldest == nil || g.Since.Before(*d.Oldest) {
@@ -280,7 +283,7 @@ func (p *Page) heldGroups(ctx context.Context, groups []inboxGroup) error {
 		}
 		with := map[string]bool{}
 		if h.Kind == makegood.HoldAgent {
-			counted, err := p.client.Count(ctx, client.Filter{State: makegood.Error, Agent: h.Name}, []client.Facet{client.ByWorkflow, client.ByStep, client.ByReason}, "")
+			counted, _, err := p.alike(ctx, client.Filter{State: makegood.Error, Agent: h.Name}, client.ByWorkflow, client.ByStep, client.ByReason)
 			if err != nil {
 				return err
 			}

@@ -76,6 +76,9 @@ func TestWhatWaitsIsGroupedTriedAndRepaired(t *testing.T) {
 	w.submit("other", `{"fail":"reserve"}`, true)
 	inbox := w.get("errors")
 	inbox.wants(t, "<b>13 jobs</b> in 2 groups", "trip · charge", "trip · reserve", `<div class="big">12</div>`, "the card was declined", "Refused for good", "Nothing is in quarantine")
+	for _, path := range []string{"", "agents", "workflows", "jobs/t-01"} {
+		w.eventually(path, `<span class="badge error" title="13 jobs wait for a person">13</span>`)
+	}
 	w.get("errors?q=step:reserve").wants(t, "<b>13 jobs</b> in 1 group")
 	w.get("errors?q=nothing").wants(t, "Nothing of what waits fits")
 

@@ -119,7 +119,7 @@ func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 	case err != nil && ctx.Err() == nil:
 		unknown = p.problemOf(r, err).Text
 	}
-	if definition, err := p.client.Definition(ctx, s.job.Definition); err == nil {
+	if definition, err := p.definition(ctx, s.job.Definition); err == nil {
 		s.workflow = &definition.Workflow
 	}
 	known, err := p.client.Workflows(ctx)
@@ -183,6 +183,8 @@ type facts struct {
 	Late time.Duration
 	// Attempts is how many were made.
 	Attempts int
+	// Cost is what it has cost on AWS so far; nil: that is not known.
+	Cost *costData
 	// Commands are the same by command.
 	Commands []string
 }
@@ -207,6 +209,9 @@ func factsOf(s seen, line timeline) facts {
 			n = max(n, step.Undo.Attempt)
 		}
 		f.Attempts += n
+	}
+	if s.job.Spent != nil {
+		f.Cost = costOf(*s.job.Spent)
 	}
 	f.Commands = commandsOf(s)
 	return f

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -20,8 +21,11 @@ const (
 	maxRows = 100
 	// liveInterval is how far apart a view is looked at for its streams, where the API is in this process.
 	liveInterval = 250 * time.Millisecond
-	// restFactor bounds what looking costs: it rests this many times as long as the look took.
+	// restFactor bounds what looking costs: a view rests this many times as long as the look took.
 	restFactor = 4
+	// looksAtOnce is how many views are looked at at once for all streams together: however many are open, jobs have the rest
+	// of the machine, and one that is slow to answer holds up nobody.
+	looksAtOnce = 2
 	// pulse is how often a stream says that it lives, though nothing has changed; a browser gives up on it after three of them.
 	pulse = 5 * time.Second
 	// sendTimeout is how long a browser may take to receive an update.
@@ -35,6 +39,8 @@ type update struct {
 	Regions map[string]string `json:"regions,omitempty"`
 	// Problem says why the view cannot be shown now; what was sent before stands as it was then.
 	Problem string `json:"problem,omitempty"`
+	// stills are the regions without what only counts on: two that are the same there have nothing new to show.
+	stills map[string]string
 }
 
 // loaded is what a view's load returned for a stream.
@@ -86,17 +92,21 @@ func (p *Page) look(ctx context.Context, path *url.URL) (update, error) {
 		now.Problem = p.problemOf(r, got.err).Text
 		return now, nil
 	}
-	now.Regions = map[string]string{}
+	now.Regions, now.stills = map[string]string{}, map[string]string{}
 	f := p.frame(r, got.view, got.data)
-	for _, region := range got.view.regions {
+	for _, region := range slices.Concat(got.view.regions, frameRegions) {
 		var text bytes.Buffer
 		if err := p.shells[got.view.pattern].ExecuteTemplate(&text, region, f); err != nil {
 			return now, fmt.Errorf("write region %s of %s: %w", region, path.Path, err)
 		}
 		now.Regions[region] = text.String()
+		now.stills[region] = still(text.String())
 	}
 	return now, nil
 }
+
+// frameRegions are those around every view that is live.
+var frameRegions = []string{"nav-errors"}
 
 // errNoView: there is no view with regions at the path.
 var errNoView = errors.New("there is no view at this path that has anything live")
@@ -107,7 +117,8 @@ var counting = regexp.MustCompile(`(<time [^>]*data-(?:since|until)[^>]*>)[^<]*`
 // still is a region without what only counts on.
 func still(region string) string { return counting.ReplaceAllString(region, "$1") }
 
-// stream sends the regions of a view as they change, until the browser goes or the page is closed.
+// stream sends the regions of a view as they change, until the browser goes or the page is closed; or once, to a browser that has as many
+// streams as it can.
 func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	path, err := url.ParseRequestURI(r.URL.Query().Get("view"))
 	if err != nil || path.Host != "" || len(path.Query()["row"]) > maxRows {
@@ -121,9 +132,12 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, r, &problem{status: http.StatusServiceUnavailable, Head: "Too many streams", Text: fmt.Sprintf("%d pages are live already; this one shows what was when it was loaded", maxStreams)})
 		return
 	}
-	feed, err := p.feeds.join(path)
+	feed, err := p.feeds.join(r.Context(), path)
 	if errors.Is(err, errNoView) {
 		p.refuse(w, r, &problem{status: http.StatusNotFound, Head: "That is not live", Text: err.Error()})
+		return
+	}
+	if r.Context().Err() != nil && err != nil {
 		return
 	}
 	if err != nil {
@@ -138,6 +152,11 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	out := &sender{w: w, control: http.NewResponseController(w), sent: map[string]string{}}
 	// The server's own limits are those of a short answer.
 	_ = out.control.SetReadDeadline(time.Time{})
+	if r.URL.Query().Has("once") {
+		latest, _ := feed.latest()
+		_ = out.send(latest) // Whoever has gone asks again.
+		return
+	}
 	p.follow(r.Context(), feed, out)
 }
 
@@ -173,7 +192,7 @@ type sender struct {
 func (s *sender) send(u update) error {
 	news := update{At: u.At, Problem: u.Problem, Regions: map[string]string{}}
 	for id, text := range u.Regions {
-		if now := still(text); s.sent[id] != now {
+		if now := u.stills[id]; s.sent[id] != now {
 			s.sent[id], news.Regions[id] = now, text
 		}
 	}

@@ -108,6 +108,19 @@ func TestAStreamSaysWhyAViewCannotBeShown(t *testing.T) {
 	}
 }
 
+// A browser that has as many streams as it can asks now and then.
+func TestAViewThatIsAskedForOnceIsSentWholeAndEnds(t *testing.T) {
+	w := newWorld(t)
+	w.submit("t-1", `{}`, true)
+	for range 2 {
+		got := w.get("live?once=true&view=%2F")
+		var u heard
+		if err := json.Unmarshal([]byte(strings.TrimPrefix(got.text, "data: ")), &u); err != nil || !strings.Contains(u.Regions["jobs"], `id="job-t-1"`) {
+			t.Errorf("got %v of %.200q, want all regions", err, got.text)
+		}
+	}
+}
+
 func TestWhatIsNoViewIsNotLive(t *testing.T) {
 	w := newWorld(t)
 	for path, want := range map[string]int{

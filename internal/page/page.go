@@ -63,9 +63,13 @@ type Page struct {
 	views   *http.ServeMux
 	feeds   feeds
 	streams chan struct{}
-	recount recount
-	ended   chan struct{}
-	end     sync.Once
+	// looks are the turns of those who look at views for streams.
+	looks       chan struct{}
+	recount     recount
+	alikes      alikes
+	definitions definitions
+	ended       chan struct{}
+	end         sync.Once
 }
 
 // New returns the page. Close it before the server that it is mounted in is shut down.
@@ -83,6 +87,7 @@ func New(c Config) *Page {
 	p := &Page{
 		Config: c, client: c.Client, repairs: c.Repairs, shells: map[string]shell{}, assets: readAssets(),
 		streams: make(chan struct{}, maxStreams), ended: make(chan struct{}),
+		alikes: alikes{by: map[string]*alike{}}, definitions: definitions{byHash: map[string]client.Definition{}}, looks: make(chan struct{}, looksAtOnce),
 	}
 	p.views, p.feeds = p.loaders(), feeds{page: p, open: map[string]*feed{}}
 	mux := http.NewServeMux()

@@ -36,8 +36,10 @@ type dryRunData struct {
 	// Others are what may be chosen in place of what is asked.
 	Others []order
 	// Name is that of the repair that would begin, Seen when this was looked at.
-	Name  string
-	Seen  time.Time
+	Name string
+	Seen time.Time
+	// Kept: it goes on when this process was killed and is back.
+	Kept  bool
 	Rates []int
 	Rate  int
 }
@@ -64,7 +66,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := dryRunData{
-		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + client.NewJobID(now), Seen: now,
+		Choice: c, Jobs: len(found), Tried: min(len(found), maxTried), More: more, Name: "repair-" + client.NewJobID(now), Seen: now, Kept: p.repairs.Keeps(),
 		Rates: rates, Rate: repair.DefaultPerSecond,
 	}
 	if c.Settles() {

@@ -18,8 +18,9 @@ import (
 
 func submitViews() []view {
 	return []view{
-		{pattern: "GET /workflows/{name}/submit", nav: "Workflows", title: "Submit a job", template: "submit.html", load: (*Page).submitForm},
-		{pattern: "POST /workflows/{name}/submit", nav: "Workflows", title: "Submit a job", template: "submit.html", load: (*Page).submit},
+		{pattern: "GET /submit", nav: "Submit", title: "Submit a job", template: "choose.html", load: (*Page).chooseWorkflow},
+		{pattern: "GET /workflows/{name}/submit", nav: "Submit", title: "Submit a job", template: "submit.html", load: (*Page).submitForm},
+		{pattern: "POST /workflows/{name}/submit", nav: "Submit", title: "Submit a job", template: "submit.html", load: (*Page).submit},
 	}
 }
 
@@ -30,8 +31,14 @@ type submitData struct {
 	Reads []string
 	// ID is made when the form is: so the same form sent twice is one job.
 	ID, Input, Tenant, Labels, StartAt string
-	// Wrong says why the form was not taken; empty: nobody has sent it.
-	Wrong string
+	// Fields are those of the input, if its workflow says what it is; ByFields says that they are shown, and not the JSON.
+	Fields   []*field
+	ByFields bool
+	// Wrong says why the form was not taken; empty: nobody has sent it. Misfits are what is wrong with the input, beside what
+	// stands at its field. Note says why the input is still shown as JSON.
+	Wrong   string
+	Misfits []makegood.Misfit
+	Note    string
 	// Limits, as the form says them.
 	MaxPayload, MaxLabels int
 }
@@ -46,7 +53,33 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d.ID, d.Input = client.NewJobID(p.Now()), d.example()
+	d.ByFields = len(d.Fields) > 0
+	if d.ByFields {
+		d.Input = d.fromFields()
+	}
 	return d, nil
+}
+
+// chooseWorkflow lists what a job can be submitted to.
+func (p *Page) chooseWorkflow(r *http.Request) (any, error) {
+	known, err := p.client.Workflows(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	return chooseData{Workflows: known}, nil
+}
+
+// chooseData is the choice of a workflow.
+type chooseData struct{ Workflows []client.Workflow }
+
+// fromFields is the input that the fields hold, as it is shown.
+func (d submitData) fromFields() string {
+	object, _ := inputOf(d.Fields)
+	text, err := json.MarshalIndent(object, "", "  ")
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
 }
 
 // blankSubmission reads the workflow that a form is for.
@@ -65,7 +98,7 @@ func (p *Page) blankSubmission(r *http.Request) (submitData, error) {
 	if err != nil {
 		return d, err
 	}
-	d.Reads = inputsRead(definition.Source)
+	d.Reads, d.Fields = inputsRead(definition.Source), fieldsOf(definition.Workflow.Input)
 	return d, nil
 }
 
@@ -101,6 +134,9 @@ func (p *Page) submit(r *http.Request) (any, error) {
 	}
 	d.ID, d.Input, d.Tenant = strings.TrimSpace(r.FormValue("id")), r.FormValue("input"), strings.TrimSpace(r.FormValue("tenant"))
 	d.Labels, d.StartAt = strings.TrimSpace(r.FormValue("labels")), r.FormValue("start")
+	if readable := d.read(r); !readable {
+		return d, nil
+	}
 	s, err := d.submission()
 	if err != nil {
 		d.Wrong = err.Error()
@@ -111,7 +147,7 @@ func (p *Page) submit(r *http.Request) (any, error) {
 	var mismatch *client.MismatchError
 	switch {
 	case errors.As(err, &invalid):
-		d.Wrong = invalid.Message
+		d.misfit(invalid)
 		return d, nil
 	case errors.As(err, &mismatch):
 		d.Wrong = fmt.Sprintf("there is a job %s with another input: give this one another id", mismatch.Job)
@@ -120,6 +156,44 @@ func (p *Page) submit(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return goTo("jobs/" + job.ID), nil
+}
+
+// read takes over the input as it was sent: by fields, or as JSON. It reports whether it is to be submitted: not if it was to be shown
+// in the other way, or cannot be read.
+func (d *submitData) read(r *http.Request) (submits bool) {
+	d.ByFields = len(d.Fields) > 0 && r.FormValue("by") == "fields"
+	readable := true
+	if d.ByFields {
+		fill(d.Fields, r.Form)
+		_, readable = inputOf(d.Fields)
+		d.Input = d.fromFields()
+	}
+	switch r.FormValue("show") {
+	case "json":
+		d.ByFields = false
+		return false
+	case "fields":
+		if d.ByFields = spread(d.Fields, d.Input); !d.ByFields {
+			d.Note = "The fields cannot hold all of this: it stays as JSON."
+		}
+		return false
+	}
+	if !readable {
+		d.Wrong = "see the fields"
+	}
+	return readable
+}
+
+// misfit says what is wrong with a submission: at the fields of the input, or above the form.
+func (d *submitData) misfit(invalid *client.InvalidError) {
+	d.Wrong, d.Misfits = invalid.Message, invalid.Misfits
+	if len(invalid.Misfits) == 0 {
+		return
+	}
+	d.Wrong = "the input does not fit what " + d.Workflow.Name + " says of it"
+	if d.ByFields {
+		d.Misfits = point(d.Fields, invalid.Misfits)
+	}
 }
 
 // submission is what a form asks for.

@@ -42,6 +42,7 @@ var navigation = []link{
 	{Name: "Agents", Path: "agents"},
 	{Name: "Schedules", Path: "schedules"},
 	{Name: "Workflows", Path: "workflows"},
+	{Name: "Submit", Path: "submit"},
 }
 
 // link is an entry of the navigation.

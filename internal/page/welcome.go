@@ -72,7 +72,7 @@ func (p *Page) welcome(r *http.Request) (any, error) {
 
 // drawn draws a workflow.
 func (p *Page) drawn(ctx context.Context, w client.Workflow) (template.HTML, error) {
-	definition, err := p.client.Definition(ctx, w.Definition)
+	definition, err := p.definition(ctx, w.Definition)
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
@@ -36,8 +37,8 @@ type running struct {
 // workflowsData is what the list of workflows shows.
 type workflowsData struct {
 	Workflows []workflowRow
-	// More: not all jobs were counted, so there are more.
-	More bool
+	// AsOf is when their jobs were counted; zero: just now.
+	AsOf time.Time
 }
 
 // workflowRow is a workflow in the list.
@@ -55,13 +56,13 @@ func (p *Page) workflows(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	under, more, err := p.underWay(r.Context(), client.Filter{}, client.ByWorkflow)
+	under, asOf, err := p.underWay(r.Context(), client.Filter{}, client.ByWorkflow)
 	if err != nil {
 		return nil, err
 	}
-	d := workflowsData{More: more}
+	d := workflowsData{AsOf: asOf}
 	for _, w := range known {
-		definition, err := p.client.Definition(r.Context(), w.Definition)
+		definition, err := p.definition(r.Context(), w.Definition)
 		if err != nil {
 			return nil, err
 		}
@@ -81,12 +82,13 @@ func agentsOf(w makegood.Workflow) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// underWay counts the jobs that have not ended, by a facet: with an index, so that it does not take longer the more have.
-func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Facet) (all map[string]running, more bool, err error) {
+// underWay counts the jobs that have not ended, by a facet: with an index, so that it does not take longer the more have. asOf is when that was
+// done; zero: just now.
+func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Facet) (all map[string]running, asOf time.Time, err error) {
 	filter.DueWithin = allDue
-	groups, err := p.client.Count(ctx, filter, []client.Facet{by, client.ByState}, "")
+	groups, asOf, err := p.alike(ctx, filter, by, client.ByState)
 	if err != nil {
-		return nil, false, err
+		return nil, asOf, err
 	}
 	all = map[string]running{}
 	for _, g := range groups.Groups {
@@ -102,7 +104,7 @@ func (p *Page) underWay(ctx context.Context, filter client.Filter, by client.Fac
 		}
 		all[what] = of
 	}
-	return all, groups.Cursor != "", nil
+	return all, asOf, nil
 }
 
 // workflowData is what the view of a workflow shows: one of its definitions, and in what two differ.
@@ -112,7 +114,7 @@ type workflowData struct {
 	Current     bool
 	CurrentHash string
 	Versions    []version
-	More        bool
+	AsOf        time.Time
 	Graph       template.HTML
 	Steps       []stepRow
 	Differs     *difference
@@ -154,7 +156,7 @@ func (p *Page) workflow(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d.Current = d.Definition.Definition == d.CurrentHash
-	if d.Versions, d.More, err = p.versions(r.Context(), d); err != nil {
+	if d.Versions, d.AsOf, err = p.versions(r.Context(), d); err != nil {
 		return nil, err
 	}
 	if d.Graph, err = drawnWorkflow(d.Workflow); err != nil {
@@ -177,7 +179,7 @@ func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (client.
 	if hash == "" {
 		return client.Definition{}, none
 	}
-	d, err := p.client.Definition(ctx, hash)
+	d, err := p.definition(ctx, hash)
 	if err == nil && d.Name != workflow || errors.Is(err, client.ErrNoDefinition) {
 		none.Text = fmt.Sprintf("The workflow %.80q has no definition %.40q.", workflow, hash)
 		return d, none
@@ -186,10 +188,10 @@ func (p *Page) definitionOf(ctx context.Context, workflow, hash string) (client.
 }
 
 // versions lists the definitions of a workflow that jobs run on, and the current one; the current one first, then those with the most jobs.
-func (p *Page) versions(ctx context.Context, d workflowData) (all []version, more bool, err error) {
-	under, more, err := p.underWay(ctx, client.Filter{Workflow: d.Name}, client.ByDefinition)
+func (p *Page) versions(ctx context.Context, d workflowData) (all []version, asOf time.Time, err error) {
+	under, asOf, err := p.underWay(ctx, client.Filter{Workflow: d.Name}, client.ByDefinition)
 	if err != nil {
-		return nil, false, err
+		return nil, asOf, err
 	}
 	for _, hash := range []string{d.CurrentHash, d.Definition.Definition} {
 		if _, there := under[hash]; !there && hash != "" {
@@ -210,7 +212,7 @@ func (p *Page) versions(ctx context.Context, d workflowData) (all []version, mor
 		}
 		return strings.Compare(a.Hash, b.Hash)
 	})
-	return all, more, nil
+	return all, asOf, nil
 }
 
 // drawnWorkflow draws the steps of a workflow, each a link to its row below.

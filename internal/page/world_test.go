@@ -47,9 +47,15 @@ type world struct {
 // newWorld starts an engine with the workflow trip, and the page below /makegood/.
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldOf(t, fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}, "voyage.yaml": {Data: []byte(voyageFile)}})
+}
+
+// newWorldOf starts an engine with these workflows, as newWorld does.
+func newWorldOf(t *testing.T, workflows fstest.MapFS) *world {
+	t.Helper()
 	w := &world{t: t, hold: make(chan struct{})}
 	eng, err := engine.Open(t.Context(), engine.Options{
-		Workflows: fstest.MapFS{"trip.yaml": {Data: []byte(tripFile)}, "voyage.yaml": {Data: []byte(voyageFile)}}, Agents: []agent.Handler{shop(w.hold)},
+		Workflows: workflows, Agents: []agent.Handler{shop(w.hold)},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

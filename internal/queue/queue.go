@@ -27,6 +27,10 @@ type Message struct {
 	Delay time.Duration
 }
 
+// AttributeShare is the message attribute by which a sender says what the message has of the request that sent it, in parts of
+// one (job.SpentParts). It is for counting what jobs cost, and may be missing.
+const AttributeShare = "Share"
+
 // RefusedError says that a message was not sent and never can be: it is our fault, not the queue's.
 type RefusedError struct{ Reason string }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ func (k *Keeper) carry(r *run) {
 		err := many.Do(ctx, r.left(), many.Pace{AtOnce: atOnce, PerSecond: order.PerSecond},
 			func(_ context.Context, id string) answer { return k.ask(ctx, r, order, id) }, r.heard)
 		if err = errors.Join(err, r.through(ctx)); err != nil && ctx.Err() == nil {
+			r.waits(err.Error())
 			k.logger.Error("a repair stands still until the next start", "repair", order.Name, "error", err)
 		}
 	})
@@ -77,7 +79,8 @@ func (k *Keeper) ask(ctx context.Context, r *run, o Order, id string) answer {
 	}
 }
 
-// once asks a job. An error means that nobody answered.
+// once asks a job. An error means that nobody answered, or that whoever asks may not: their credentials have expired, say, and the
+// other jobs would all refuse for that.
 func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 	var job makegood.Job
 	var err error
@@ -97,7 +100,7 @@ func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 		return answer{Refused, "there is no such job any more"}, nil
 	case errors.As(err, &refused):
 		return answer{Refused, refused.Reason}, nil
-	case errors.As(err, &invalid):
+	case errors.As(err, &invalid) && invalid.Status != http.StatusUnauthorized && invalid.Status != http.StatusForbidden:
 		return answer{Refused, invalid.Message}, nil
 	}
 	return answer{}, err

@@ -150,6 +150,9 @@ func Open(jobs Jobs, dir string, logger *slog.Logger) (*Keeper, error) {
 	return k, nil
 }
 
+// Keeps reports whether its orders go on with the next Keeper when this process was killed.
+func (k *Keeper) Keeps() bool { return k.dir != "" }
+
 // Close lets what is under way come to its end, and no more begin. What is kept goes on with the next Keeper.
 func (k *Keeper) Close() error {
 	k.stop()

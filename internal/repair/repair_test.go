@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -95,11 +96,12 @@ func (w *world) order(name string) repair.Order {
 	return repair.Order{Name: name, Says: "order, charge", Verb: makegood.Resubmit, Reason: "the shop is open", PerSecond: 1000, BeganAt: time.Now(), Jobs: w.ids}
 }
 
-// gate lets so many requests through, and answers others as somebody who is not there.
+// gate lets so many requests through, and answers others as somebody who is not there, or with an error of its own.
 type gate struct {
 	*engine.Engine
 	mu      sync.Mutex
 	through int
+	shut    error
 }
 
 func (g *gate) Request(ctx context.Context, id string, r client.Request) (makegood.Job, error) {
@@ -107,6 +109,9 @@ func (g *gate) Request(ctx context.Context, id string, r client.Request) (makego
 	open := g.through > 0
 	g.through--
 	g.mu.Unlock()
+	if !open && g.shut != nil {
+		return makegood.Job{}, g.shut
+	}
 	if !open {
 		return makegood.Job{}, &client.UnreachableError{URL: "http://localhost", Err: errors.New("it was killed")}
 	}
@@ -232,6 +237,25 @@ func TestARefusalIsTold(t *testing.T) {
 	}
 	if job, err := w.Get(t.Context(), w.ids[0]); err != nil || job.ProcessState == makegood.Error {
 		t.Errorf("got %+v, %v, want that it went on", job, err)
+	}
+}
+
+// Credentials that have expired in the middle refuse nothing: the repair waits, says why, and goes on with new ones.
+func TestARepairWaitsForWhoMayAsk(t *testing.T) {
+	w := newWorld(t)
+	g := &gate{Engine: w.Engine, through: 10, shut: &client.InvalidError{Status: http.StatusForbidden, Message: "the token has expired"}}
+	k := open(t, g, t.TempDir())
+	_, err := k.Begin(w.order("r-expired"))
+	check(t, err)
+	p := until(t, k, "r-expired", func(p repair.Progress) bool { return p.Waits != "" })
+	if p.Refused > 0 || !strings.Contains(p.Waits, "the token has expired") {
+		t.Fatalf("got %+v, want that it waits", p)
+	}
+	g.mu.Lock()
+	g.through = 1000
+	g.mu.Unlock()
+	if p := until(t, k, "r-expired", ended); p.Granted != jobs || p.Refused > 0 {
+		t.Errorf("got %+v, want all granted", p)
 	}
 }
 

@@ -40,10 +40,18 @@ type Project struct {
 	Version string
 	// Replace is a checkout of Makegood that stands in for the published module; empty: none.
 	Replace string
+	// Agents, if any, are those of a project whose workflow and agents are not the ones here: then its files are what
+	// stands around those.
+	Agents []string
 }
 
 // ErrThere: a file that would be written is there already, and none was written.
 var ErrThere = errors.New("is there already, and nothing was written")
+
+// ofTrips are the files that only a project has that books trips.
+var ofTrips = []string{
+	"project/NAME.go.tmpl", "project/NAME_test.go.tmpl", "project/README.md.tmpl", "project/agents.go.tmpl", "project/trips.jsonl.tmpl", "project/workflows/trip.yaml.tmpl",
+}
 
 // agents are those of the project as it is written, beside http.
 func agents() []string { return []string{"flights", "hotels", "cars", makegood.HTTPAgent} }
@@ -99,13 +107,17 @@ func (p Project) Files() ([]File, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
 	}
-	deployed, err := Template(agents())
+	around := agents()
+	if len(p.Agents) > 0 {
+		around = p.Agents
+	}
+	deployed, err := Template(around)
 	if err != nil {
 		return nil, err
 	}
 	files := []File{{"template.yaml", deployed}}
 	err = fs.WalkDir(project, "project", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || len(p.Agents) > 0 && slices.Contains(ofTrips, name) {
 			return err
 		}
 		text, err := p.fill(name)

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -56,6 +57,7 @@ func (s *Scheduler) askOne(ctx context.Context, w *work, q machine.Question) err
 		if err := s.patiently(ctx, func() error { return s.config.Asker.Ask(ctx, name, asked) }); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		spend.On(ctx).Add(oneRequest())
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -125,7 +126,11 @@ func (s *Scheduler) ask(ctx context.Context, m *moved, j job.Job, ask machine.As
 		if ask.Mark {
 			c.Ends = machine.ClosingEnds(m.compiled.Workflow, ask.Step, ask.Undo, c.Now)
 		}
-		return s.config.Closings.Close(ctx, slot, c)
+		found, err := s.config.Closings.Close(ctx, slot, c)
+		if found.Finding == job.FoundSilent && ask.LockedBy == "" {
+			spend.On(ctx).Add(silent())
+		}
+		return found, err
 	case machine.AskOverrule:
 		s.stats.Add(func(t *Stats) { t.Lies++ })
 		s.config.Logger.ErrorContext(ctx, "an agent's claim cannot be true, and is overruled",
@@ -152,6 +157,7 @@ func slotOf(w makegood.Workflow, j job.Job, step string, undo bool) (slot store.
 func (s *Scheduler) close(ctx context.Context, w *work) {
 	unwanted := w.unwanted
 	w.unwanted = nil
+	ctx = spend.With(ctx, w.account)
 	errs := unanswered(len(unwanted))
 	answers := make([]job.Event, len(unwanted))
 	inParallel(len(unwanted), func(i int) {

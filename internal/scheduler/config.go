@@ -6,9 +6,12 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -19,10 +22,14 @@ type Config struct {
 	Closings    store.Closings
 	Payloads    store.Payloads
 	Definitions store.Definitions
-	Queue       queue.Sender
+	// Large, if set, has the large payloads that inputs and outputs refer to. Nil: nothing in them is a reference.
+	Large payload.Keeper
+	Queue queue.Sender
 	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are distinguished.
 	Notifier notify.Notifier
 	Listener notify.Notifier
+	// Changes, if set, is told of every change of every job. Nil: nothing is kept for it.
+	Changes changes.Publisher
 	// Asker tells those who are asked to complete a step that waits; nil: a workflow that asks somebody is refused.
 	Asker notify.Asker
 	// Link makes the link of a completion token, under which a person can answer; nil: there is none.
@@ -59,6 +66,9 @@ type Config struct {
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.
 	Saved func(job.Job)
+	// Counts: what AWS counts for a job is kept in it. Of a function, Clock counts its time.
+	Counts bool
+	Clock  *spend.Clock
 	// Watch, if set, hears of every event that has changed a job, and gives tasks and log lines their trace.
 	Watch Watch
 	// Read reads a stored definition; default: workflowfile.Load.

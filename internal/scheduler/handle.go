@@ -8,6 +8,7 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/sqsbatch"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -43,6 +44,8 @@ type batch struct {
 	work        []*work
 	submissions []submission
 	schedules   []scheduleDue
+	// records are all of them, as they came.
+	records []events.SQSMessage
 	// releases are the records that say that jobs which were held are to go on.
 	releases []events.SQSMessage
 	unfit    []unfit
@@ -55,6 +58,7 @@ type batch struct {
 type submission struct {
 	record  events.SQSMessage
 	message wire.Submit
+	account *spend.Account
 }
 
 // scheduleDue is the hint that a schedule is due, and the record that carried it.
@@ -73,7 +77,7 @@ type unfit struct {
 // decode reads the records that a queue delivered, in their order. takes says whether that queue is the place for what
 // submits, and for what does not.
 func decode(name string, received events.SQSEvent, takes func(submits bool) bool) *batch {
-	b := &batch{queue: name}
+	b := &batch{queue: name, records: received.Records}
 	for _, record := range received.Records {
 		in, err := wire.DecodeIncoming(record.Body)
 		_, stored := in.Event.(job.Submitted)
@@ -83,7 +87,7 @@ func decode(name string, received events.SQSEvent, takes func(submits bool) bool
 		case !takes(in.Submit != nil || stored):
 			b.unfit = append(b.unfit, unfit{record, in, errMisplaced})
 		case in.Submit != nil:
-			b.submissions = append(b.submissions, submission{record, *in.Submit})
+			b.submissions = append(b.submissions, submission{record: record, message: *in.Submit})
 		case in.HoldsDue != nil:
 			b.releases = append(b.releases, record)
 		case in.Schedule != nil:
@@ -99,17 +103,19 @@ func decode(name string, received events.SQSEvent, takes func(submits bool) bool
 func (b *batch) event(in wire.Incoming, record events.SQSMessage) {
 	for _, w := range b.work {
 		if w.job == in.Job {
-			w.came(in.Event, record)
+			w.came(in, record)
 			return
 		}
 	}
 	w := &work{job: in.Job}
-	w.came(in.Event, record)
+	w.came(in, record)
 	b.work = append(b.work, w)
 }
 
 // handle stores the jobs of submissions, does all work, and settles what becomes of the records.
 func (s *Scheduler) handle(ctx context.Context, b *batch) events.SQSEventResponse {
+	defer s.config.Clock.Invoked()()
+	defer s.openAccounts(b)()
 	s.putAllAway(ctx, b) // Before the work, which may take all the time there is.
 	s.submitAll(ctx, b)
 	s.fireAll(ctx, b)

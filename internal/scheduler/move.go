@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -84,6 +85,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	// Whatever touches the job first in this run of the engine finds the attempts of an earlier run
 	// ended: no order of events at start has to be relied on.
 	interrupted := loaded.Incarnation < s.config.Incarnation
+	s.publishFirst(ctx, loaded)
 	m.now = s.now()
 	change, applied, err := s.fold(ctx, &m, loaded, interrupted, events)
 	var park *parkError
@@ -179,15 +181,18 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 			err = &parkError{reason: fmt.Sprintf("%T cannot be applied: %v", e, r)}
 		}
 	}()
+	if e, err = s.keepReplied(ctx, j, e); err != nil {
+		return j, v, err
+	}
 	e = m.values.spill(j, e)
-	facts := s.facts(m.known, m.held)
+	facts := s.facts(m.known, m.held, j)
 	for {
 		next, v = machine.Apply(m.compiled.Workflow, j, e, facts, m.now)
 		if v.Kind != machine.Wanting {
 			return next, v, nil
 		}
 		if v.Definition != "" {
-			if err := m.offer(ctx, s, &facts, v.Definition); err != nil {
+			if err := m.offer(ctx, s, &facts, offer{v.Definition, inputOf(e)}); err != nil {
 				return next, v, err
 			}
 			continue
@@ -203,8 +208,9 @@ func (s *Scheduler) decide(ctx context.Context, m *moved, j job.Job, e job.Event
 }
 
 // facts are those that no event and no ask is needed for, and what is known of claims.
-func (s *Scheduler) facts(k *knowledge, held job.Holds) machine.Facts {
+func (s *Scheduler) facts(k *knowledge, held job.Holds, j job.Job) machine.Facts {
 	return machine.Facts{
+		Publishes: s.config.Changes != nil, Published: s.ledger.upTo(j),
 		Random: s.config.Random(), Secret: s.config.Bytes(makegood.SecretBytes), Found: k.found, Held: held,
 		Period: s.config.Period, Incarnation: s.config.Incarnation,
 	}
@@ -228,8 +234,18 @@ func (s *Scheduler) save(ctx context.Context, change store.Change, v *values) (j
 		return change.Job, err
 	}
 	change.Job.LockedBy = s.lockedBy()
+	account := spend.On(ctx)
+	due := account.Due()
+	if change.Job.Spent.Counted() { // Of one that was born without a count, a part would look like all.
+		change.Job.Spent = change.Job.Spent.Plus(due)
+	}
+	account.Store(change.Job.Spent)
 	if err := s.config.Jobs.Save(ctx, change); err != nil {
 		return change.Job, fmt.Errorf("save job %s: %w", change.Job.ID, err)
+	}
+	account.Keep(due)
+	if account != nil {
+		change.Job.Spent = account.Stored()
 	}
 	change.Job.Rev++
 	s.stats.Add(func(t *Stats) { t.Saves++ })

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -55,6 +56,7 @@ func (o *outbox) put(name string, e envelope) {
 
 // derive puts what the last move of a job made due into the outbox.
 func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
+	ctx = spend.With(ctx, w.account)
 	commands := w.moved.commands
 	w.moved.commands = nil
 	var tasks []job.Dispatch
@@ -71,6 +73,8 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 			w.asks = append(w.asks, c)
 		case job.Announce:
 			w.notices = append(w.notices, c.Announcement)
+		case job.Publish:
+			w.publish = &c
 		case job.AlertAgent:
 			w.alerts = append(w.alerts, c.Agent)
 		default:
@@ -80,7 +84,7 @@ func (s *Scheduler) derive(ctx context.Context, out *outbox, w *work) {
 	err := s.dispatch(ctx, out, w, tasks)
 	if park := new(parkError); errors.As(err, &park) {
 		park.seen = w.moved.job.CompleteBy
-		w.notices, w.unwanted, w.asks = nil, nil, nil
+		w.notices, w.unwanted, w.asks, w.publish = nil, nil, nil, nil
 		w.fail(s.park(ctx, w.job, park))
 		return
 	}

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,17 +33,59 @@ func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makeg
 	if v.Definition == "" {
 		return plan, v, nil
 	}
-	if facts.Definition, _, err = s.offered(ctx, j.Workflow, v.Definition); err != nil {
+	asked := moved{compiled: compiled, loaded: j, values: newValues(s.config.Payloads, compiled, s.turns)}
+	if err := asked.offer(ctx, s, &facts, offer{v.Definition, r.Input}); err != nil {
 		return plan, v, err
 	}
 	plan, v = machine.Plan(compiled.Workflow, j, r, facts)
 	return plan, v, nil
 }
 
-// offer finds the definition that a job may be moved to, as a fact.
-func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, name string) (err error) {
-	facts.Definition, m.other, err = s.offered(ctx, m.loaded.Workflow, name)
+// offer is a definition that somebody wants a job to have, by its hash or as the current one, with another input; nil: with the one
+// that it has.
+type offer struct {
+	name  string
+	input *job.Payload
+}
+
+// inputOf is the input that somebody asks for a job to have; nil: none.
+func inputOf(e job.Event) *job.Payload {
+	if asked, is := e.(job.Requested); is {
+		return asked.Input
+	}
+	return nil
+}
+
+// offer finds the definition that a job may be moved to, as a fact, and whether the input fits it that the job would have.
+func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, o offer) (err error) {
+	facts.Definition, m.other, err = s.offered(ctx, m.loaded.Workflow, o.name)
+	if err != nil || m.other == nil {
+		return err
+	}
+	facts.Definition.Misfit, err = m.misfit(ctx, o.input)
 	return err
+}
+
+// misfit says where an input does not fit the definition that a job may be moved to; nil: the input that it has. That one was
+// held against the job's own definition when it came, so it is read only where the other one says something else of inputs.
+func (m *moved) misfit(ctx context.Context, given *job.Payload) (string, error) {
+	says := m.other.Workflow.Input
+	if len(says) == 0 || given == nil && bytes.Equal(says, m.compiled.Workflow.Input) {
+		return "", nil
+	}
+	hint := ""
+	if given == nil {
+		given, hint = &m.loaded.Input, "; give another with --input"
+	}
+	input, err := m.values.get(ctx, m.loaded.ID, *given)
+	if err != nil {
+		return "", err
+	}
+	err = fits(m.other, m.loaded.ID, input)
+	if misfits := (*MisfitError)(nil); errors.As(err, &misfits) {
+		return misfits.Error() + hint, nil
+	}
+	return "", err
 }
 
 // offered returns the definition of a hash, or the one that is current for a workflow, as a fact. That no job can be moved to

@@ -8,6 +8,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -15,11 +16,19 @@ import (
 // answers after the change is saved. A request that carries the name of one that was granted before
 // is the same request.
 func (s *Scheduler) Request(ctx context.Context, id string, r job.Requested) (job.Job, machine.Verdict, error) {
+	if r.Input != nil {
+		if err := s.keepLarge(ctx, id, "input", r.Input.Inline); err != nil {
+			return job.Job{}, machine.Verdict{}, err
+		}
+	}
 	return s.moveAtOnce(ctx, id, r)
 }
 
 // Complete takes an answer from outside to a step that waits, or will. It answers after it is saved.
 func (s *Scheduler) Complete(ctx context.Context, id string, e job.StepCompleted) (job.Job, machine.Verdict, error) {
+	if err := s.keepLarge(ctx, id, "output", e.Output.Inline); err != nil {
+		return job.Job{}, machine.Verdict{}, err
+	}
 	return s.moveAtOnce(ctx, id, e)
 }
 
@@ -30,6 +39,9 @@ func (s *Scheduler) Extend(ctx context.Context, id string, e job.WaitExtended) (
 
 // Settle takes what a person says: that they have dealt with a step, or its undo. It answers after that is saved.
 func (s *Scheduler) Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error) {
+	if err := s.keepLarge(ctx, id, "output", e.Output.Inline); err != nil {
+		return job.Job{}, machine.Verdict{}, err
+	}
 	return s.moveAtOnce(ctx, id, e)
 }
 
@@ -113,6 +125,7 @@ func (s *Scheduler) TaskOut(ctx context.Context, id string, r job.Reply) (task m
 
 // moveAtOnce moves a job by one event for somebody who waits for the answer.
 func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event job.Event) (job.Job, machine.Verdict, error) {
+	ctx = s.counting(ctx)
 	m, err := s.move(ctx, id, []job.Event{event})
 	if park := new(parkError); errors.As(err, &park) {
 		return job.Job{}, machine.Verdict{}, errors.Join(park, s.park(ctx, id, park))
@@ -120,7 +133,7 @@ func (s *Scheduler) moveAtOnce(ctx context.Context, id string, event job.Event) 
 	if err != nil {
 		return job.Job{}, machine.Verdict{}, err
 	}
-	w := &work{job: id}
+	w := &work{job: id, account: spend.On(ctx)}
 	w.becomes(m)
 	s.workOffSaved(ctx, w)
 	// If it was closed meanwhile what the request gave up, that is in the answer.

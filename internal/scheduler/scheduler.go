@@ -53,6 +53,7 @@ type Scheduler struct {
 	definitions sync.Map // hash -> *workflowfile.Compiled
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
+	ledger      ledger
 	hanging     atomic.Int64 // the calls of those who are told that have not come back
 }
 

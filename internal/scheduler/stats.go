@@ -16,4 +16,6 @@ type Stats struct {
 	Closed, Lies int64
 	// Stood are the jobs that an audit found standing still, and that were moved on.
 	Stood int64
+	// Unpublished is how often changes of a job could not be published.
+	Unpublished int64
 }

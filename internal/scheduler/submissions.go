@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
 
@@ -25,7 +26,7 @@ func (s *Scheduler) submitAll(ctx context.Context, b *batch) {
 		places <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-places }()
-			stored[i], errs[i] = s.submitMessage(ctx, sub.message)
+			stored[i], errs[i] = s.submitMessage(spend.With(ctx, sub.account), sub.message)
 		})
 	}
 	wg.Wait()

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/tracecontext"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -21,6 +23,37 @@ import (
 
 // ErrInvalid: the submission or request can never be granted as it is. Its text says why.
 var ErrInvalid = errors.New("invalid")
+
+// MisfitError: the input of a job does not fit what its workflow says of it. It is an ErrInvalid.
+type MisfitError struct {
+	Job, Workflow string
+	// Misfits are the places, at most makegood.MaxMisfits.
+	Misfits []makegood.Misfit
+}
+
+// Error names all of them.
+func (e *MisfitError) Error() string {
+	said := make([]string, len(e.Misfits))
+	for i, m := range e.Misfits {
+		said[i] = m.String()
+	}
+	return fmt.Sprintf("the input of job %s does not fit workflow %s: %s", e.Job, e.Workflow, strings.Join(said, "; "))
+}
+
+// Is reports whether target is ErrInvalid.
+func (e *MisfitError) Is(target error) bool { return target == ErrInvalid }
+
+// fits refuses an input that does not fit the definition of a job: *MisfitError.
+func fits(c *workflowfile.Compiled, id string, input []byte) error {
+	misfits, err := c.Misfits(input)
+	if err != nil {
+		return fmt.Errorf("input of job %s: %w", id, err)
+	}
+	if len(misfits) > 0 {
+		return &MisfitError{Job: id, Workflow: c.Workflow.Name, Misfits: misfits}
+	}
+	return nil
+}
 
 // MismatchError: there is a job of this id with other content.
 type MismatchError struct {
@@ -115,7 +148,7 @@ func (sub Submission) checkNames() error {
 
 // Submit stores a job with its first attempts, and sends them. It answers after the job is stored;
 // what could not be sent then is made up for by the Supervisor. created is false if the same id with
-// the same content was there already, which is the same job. Errors: ErrInvalid, *MismatchError, *NewerError; any
+// the same content was there already, which is the same job. Errors: ErrInvalid, of which *MisfitError is one, *MismatchError, *NewerError; any
 // other leaves it unknown whether the job was stored: submit it again.
 func (s *Scheduler) Submit(ctx context.Context, sub Submission) (j job.Job, created bool, err error) {
 	stored, err := s.submit(ctx, sub)
@@ -135,6 +168,8 @@ type submitted struct {
 
 // submit does what Submit does, but for the sending.
 func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, error) {
+	ctx = s.counting(ctx)
+	account := spend.On(ctx)
 	input, err := sub.check(s.config.Replies, s.now())
 	if err != nil {
 		return submitted{}, err
@@ -149,23 +184,37 @@ func (s *Scheduler) submit(ctx context.Context, sub Submission) (submitted, erro
 	if err := compiled.CheckAsked(s.config.Asked); err != nil {
 		return submitted{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	if err := fits(compiled, sub.ID, input); err != nil {
+		return s.unless(ctx, sub.ID, contentHash(compiled.Workflow.Name, input), err)
+	}
+	if err := s.keepLarge(ctx, sub.ID, "input", input); errors.Is(err, ErrInvalid) {
+		return s.unless(ctx, sub.ID, contentHash(compiled.Workflow.Name, input), err)
+	} else if err != nil {
+		return submitted{}, err
+	}
 	j, v, err := s.birth(ctx, compiled, sub, input)
 	if err != nil {
 		return submitted{}, err
 	}
+	due := account.Due()
+	j.Spent = due
+	account.Store(due)
 	err = s.config.Jobs.Create(ctx, j)
 	if errors.Is(err, store.ErrExists) {
-		return s.same(ctx, j)
+		return s.same(ctx, j.ID, j.InputHash)
 	}
 	if err != nil {
 		return submitted{}, fmt.Errorf("create job %s: %w", sub.ID, err)
 	}
-	j.Rev = 1
+	account.Keep(due)
+	j.Rev, j.Spent = 1, account.Stored()
 	if s.config.Saved != nil {
 		s.config.Saved(j)
 	}
 	s.config.Watch.Happened(ctx, []job.Happened{{Workflow: compiled.Workflow, After: j, Event: job.Submitted{}, At: s.now()}})
-	return submitted{job: j, created: true, work: firstWork(j, compiled, v, s.now())}, nil
+	work := firstWork(j, compiled, v, s.now())
+	work.account = account
+	return submitted{job: j, created: true, work: work}, nil
 }
 
 // ContentHash identifies the content of a submission: the name of its workflow and the canonical form of its
@@ -213,6 +262,13 @@ func Intent(c *workflowfile.Compiled, sub Submission, replies []string, now time
 	if err != nil {
 		return job.Job{}, nil, err
 	}
+	if err := fits(c, sub.ID, input); err != nil {
+		return job.Job{}, nil, err
+	}
+	if refs, err := makegood.FindPayloads(input); err != nil || len(refs) > 0 {
+		// Nobody would make sure that they are there.
+		return job.Job{}, nil, fmt.Errorf("%w: the input of job %s refers to large payloads, which a submission in a transaction cannot", ErrInvalid, sub.ID)
+	}
 	v := newValues(nil, c, nil)
 	v.birth = nonce(randomBytes)
 	birth := v.born(sub, input)
@@ -230,7 +286,7 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	if err != nil {
 		return job.Job{}, v, err
 	}
-	facts := s.facts(newKnowledge(), held)
+	facts := s.facts(newKnowledge(), held, job.Job{})
 	for {
 		j, verdict := machine.Submit(c.Workflow, birth, facts, s.now())
 		if verdict.Kind != machine.Wanting {
@@ -243,23 +299,33 @@ func (s *Scheduler) birth(ctx context.Context, c *workflowfile.Compiled, sub Sub
 	}
 }
 
-// same returns the job that is stored under the id of job, if it has the same content, and what its
+// unless returns the job that is stored with this very content, and why a new one is refused where there is none: whoever submits
+// again because they have no answer gets the job that they made, whatever the workflow has come to say of inputs since.
+func (s *Scheduler) unless(ctx context.Context, id, hash string, refused error) (submitted, error) {
+	stored, err := s.same(ctx, id, hash)
+	if mismatch := (*MismatchError)(nil); errors.Is(err, store.ErrNotFound) || errors.As(err, &mismatch) {
+		return submitted{}, refused
+	}
+	return stored, err
+}
+
+// same returns the job that is stored under an id, if it has the same content, and what its
 // submission made due and nobody has claimed.
-func (s *Scheduler) same(ctx context.Context, j job.Job) (submitted, error) {
-	have, err := s.config.Jobs.Load(ctx, j.ID)
+func (s *Scheduler) same(ctx context.Context, id, hash string) (submitted, error) {
+	have, err := s.config.Jobs.Load(ctx, id)
 	if errors.Is(err, store.ErrNewer) {
 		return submitted{}, errNewerJob
 	}
 	if err != nil {
-		return submitted{}, fmt.Errorf("load job %s: %w", j.ID, err)
+		return submitted{}, fmt.Errorf("load job %s: %w", id, err)
 	}
-	if have.InputHash != j.InputHash {
-		return submitted{}, &MismatchError{Job: j.ID, Have: have.InputHash, Got: j.InputHash}
+	if have.InputHash != hash {
+		return submitted{}, &MismatchError{Job: id, Have: have.InputHash, Got: hash}
 	}
 	// The first submitter may have died before their tasks were sent, or have stored the job in a
 	// transaction of their own and died then.
 	again := []job.Event{job.Submitted{}}
-	return submitted{job: have, work: &work{job: j.ID, events: again, next: again}}, nil
+	return submitted{job: have, work: &work{job: id, events: again, next: again, account: spend.On(ctx)}}, nil
 }
 
 // firstWork holds what the submission of a new job made due.

@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -36,9 +37,27 @@ const (
 // tell makes the announcements of a job in their order, the operator and whoever listens side by side, and notes in the
 // job who was told. What could not be told holds up neither the job nor its events: it stays in the job, which
 // stays in the index, and the Supervisor comes to it.
-func (s *Scheduler) tell(ctx context.Context, w *work) {
-	if len(w.notices) == 0 && len(w.asks) == 0 {
+func (s *Scheduler) tell(ctx context.Context, w *work, published publishing) {
+	ctx = spend.With(ctx, w.account)
+	e := s.tellAll(ctx, w)
+	if of := published.of(w); of != nil {
+		e = append(e, of)
+	}
+	if len(e) == 0 {
 		return
+	}
+	// Nothing follows from who was told; what was not told now is told in its time.
+	m, err := s.moveOrPark(ctx, w.job, e)
+	w.fail(err)
+	if m.job.Changes.Seq > w.moved.job.Changes.Seq {
+		s.publishLast(ctx, m.job)
+	}
+}
+
+// tellAll tells, and returns the events that say who was told.
+func (s *Scheduler) tellAll(ctx context.Context, w *work) []job.Event {
+	if len(w.notices) == 0 && len(w.asks) == 0 {
+		return nil
 	}
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
@@ -53,11 +72,7 @@ func (s *Scheduler) tell(ctx context.Context, w *work) {
 	})
 	wg.Go(func() { asked = s.askAll(within, w) })
 	wg.Wait()
-	if e := append(toldOf(told, heard, unheard), asked...); len(e) > 0 {
-		// Nothing follows from who was told; what was not told now is told in its time.
-		_, err := s.moveOrPark(ctx, w.job, e)
-		w.fail(err)
-	}
+	return append(toldOf(told, heard, unheard), asked...)
 }
 
 // toldOf puts who was told up to which announcement into events.
@@ -98,6 +113,10 @@ func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, t
 			if err != nil {
 				s.config.Logger.WarnContext(ctx, "announcement is made again later", "job", w.job, "seq", a.Seq, "status", a.ProcessState, "error", err)
 				return told, a.Seq
+			}
+			// Not by comparing notifiers: one may be a map.
+			if theirs(job.Announcement{Listener: true}) {
+				w.account.Add(oneRequest())
 			}
 		}
 		told = a.Seq

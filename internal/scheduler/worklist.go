@@ -9,7 +9,9 @@ import (
 
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/wire"
 )
 
 // sendWithin is how long what a caller's save made due is tried to be sent.
@@ -35,18 +37,24 @@ type work struct {
 	// asks are those who are to be told that a step waits for them.
 	asks   []job.Ask
 	alerts []string
+	// account collects what is spent on the job; nil: it is not counted. brought is what replies say that they have cost.
+	account *spend.Account
+	brought job.Spent
+	// publish says that changes of the job are pending.
+	publish *job.Publish
 	// err is all that failed: the records must come again.
 	err error
 }
 
 // came adds an event, and the record that carried it.
-func (w *work) came(e job.Event, record events.SQSMessage) {
-	w.events, w.next, w.records = append(w.events, e), append(w.next, e), append(w.records, record)
+func (w *work) came(in wire.Incoming, record events.SQSMessage) {
+	w.events, w.next, w.records = append(w.events, in.Event), append(w.next, in.Event), append(w.records, record)
+	w.brought = w.brought.Plus(brought(in))
 }
 
 // becomes takes a job as it was moved. Who is told is told of that, and not of what was to be told before.
 func (w *work) becomes(m moved) {
-	w.moved, w.notices, w.asks = m, nil, nil
+	w.moved, w.notices, w.asks, w.publish = m, nil, nil, nil
 	w.verdicts = append(w.verdicts, m.verdicts...)
 }
 
@@ -70,7 +78,8 @@ func (w *work) fail(err error) { w.err = errors.Join(w.err, err) }
 func (s *Scheduler) workOff(ctx context.Context, list []*work) {
 	s.round(ctx, list)
 	inParallel(len(list), func(i int) { s.followUp(ctx, list[i]) })
-	inParallel(len(list), func(i int) { s.tell(ctx, list[i]) })
+	published := s.publishAll(ctx, list)
+	inParallel(len(list), func(i int) { s.tell(ctx, list[i], published) })
 	for _, w := range list {
 		for _, agent := range w.alerts {
 			s.alert(ctx, agent)
@@ -118,6 +127,7 @@ func (s *Scheduler) moveNext(ctx context.Context, w *work) {
 	}
 	next := w.next
 	w.next = nil
+	ctx = spend.With(ctx, w.account)
 	m, err := s.moveOrPark(ctx, w.job, next)
 	if m.compiled != nil {
 		w.becomes(m)

@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -17,6 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/makegood-dev/makegood/internal/otelenv"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
@@ -34,11 +32,11 @@ type Spans struct {
 // Open makes the provider. It returns nil where no variable asks for spans, and an error where they ask for what is not here.
 // Nothing is asked of the collector: one that is not there yet is no mistake.
 func Open(ctx context.Context, service *resource.Resource, logger *slog.Logger) (*Spans, error) {
-	wanted, err := Wanted("TRACES")
+	wanted, err := otelenv.Wanted("TRACES")
 	if err != nil || !wanted {
 		return nil, err
 	}
-	sampled, err := sampling(os.Getenv("OTEL_TRACES_SAMPLER"), os.Getenv("OTEL_TRACES_SAMPLER_ARG"))
+	sampled, err := otelenv.Sampling()
 	if err != nil {
 		return nil, err
 	}
@@ -55,53 +53,6 @@ func Open(ctx context.Context, service *resource.Resource, logger *slog.Logger) 
 // Counts says how many spans were sent, and how many were dropped: because too many waited, or because the collector did not take
 // them.
 func (s *Spans) Counts() (sent, dropped int64) { return s.gate.sent.Load(), s.gate.dropped.Load() }
-
-// Wanted reports whether the variables ask for a signal, TRACES or METRICS, over OTLP. An endpoint asks for it, or an exporter
-// that is named otlp.
-func Wanted(signal string) (bool, error) {
-	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
-		return false, nil
-	}
-	exporter := os.Getenv("OTEL_" + signal + "_EXPORTER")
-	endpoint := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") + os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT")
-	switch {
-	case exporter == "none", exporter == "prometheus" && signal == "METRICS", exporter == "" && endpoint == "":
-		return false, nil
-	case exporter != "" && exporter != "otlp":
-		return false, fmt.Errorf("OTEL_%s_EXPORTER is %q: want otlp or none", signal, exporter)
-	}
-	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
-		if protocol := os.Getenv(name); protocol != "" && protocol != "http/protobuf" {
-			return false, fmt.Errorf("%s is %q: want http/protobuf", name, protocol)
-		}
-	}
-	return true, nil
-}
-
-// sampling is what a sampler says of a trace that nobody has decided about: the same for the same id. The provider reads the
-// same variables.
-func sampling(name, argument string) (func(trace.TraceID) bool, error) {
-	switch strings.TrimPrefix(name, "parentbased_") {
-	case "", "always_on":
-		return func(trace.TraceID) bool { return true }, nil
-	case "always_off":
-		return func(trace.TraceID) bool { return false }, nil
-	case "traceidratio":
-		share, err := strconv.ParseFloat(argument, 64)
-		if argument == "" {
-			share, err = 1, nil
-		}
-		if err != nil || share < 0 || share > 1 {
-			return nil, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %q: want a share from 0 to 1", argument)
-		}
-		sampler := sdktrace.TraceIDRatioBased(share)
-		return func(id trace.TraceID) bool {
-			return sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: context.Background(), TraceID: id}).Decision == sdktrace.RecordAndSample
-		}, nil
-	default:
-		return nil, fmt.Errorf("OTEL_TRACES_SAMPLER is %q: want always_on, always_off or traceidratio, or one of them behind parentbased_", name)
-	}
-}
 
 // gate lets in no more spans than may wait, so that the processor behind it, which drops without a word, has nothing to drop.
 type gate struct {

@@ -24,7 +24,8 @@ type Lister interface {
 	//
 	// Between two pages jobs may be added, end, and be deleted: no job comes twice, and none is missed that matched all
 	// the time. Only where a list goes by the keys of the index (Late, LateWithin and DueWithin; on DynamoDB also the
-	// states of unfinished jobs but Error) may a job whose key is moved meanwhile come again.
+	// states of unfinished jobs but Error) may a job whose key is moved meanwhile come again, and where it goes by whom
+	// operators were told of (WantsWarned), one be missed of which they are told meanwhile.
 	ListJobs(ctx context.Context, filter Filter, cursor string, limit int) (Page, error)
 }
 
@@ -64,10 +65,10 @@ type Filter struct {
 	ReasonPrefix, ReasonKind string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) or, while it goes forward and is not
-	// paused, its own timeout has passed at Now.
+	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed at Now or, while it goes
+	// forward and is not paused, its own timeout or the time by which its workflow expects it (job.Job.Expected).
 	Late bool
-	// LateWithin: its own timeout passes, or has passed, by that long after Now. It goes forward and is not paused.
+	// LateWithin: that timeout, or that time, passes, or has passed, by that long after Now.
 	LateWithin time.Duration
 	// DueWithin: its key is at most that long after Now: something of it is due then, such as its start, a retry, a look at
 	// an attempt.
@@ -213,12 +214,15 @@ func (f Filter) isAbout(l Listed) bool {
 	passed := func(at time.Time, by time.Duration) bool { return !at.IsZero() && !at.After(f.Now.Add(by)) }
 	forward := !l.Paused && (l.ProcessState == makegood.Pending || l.ProcessState == makegood.Processing)
 	finished := l.ProcessState.Finished()
+	overdue := func(by time.Duration) bool {
+		return forward && passed(l.Deadline, by) || l.Job.Expected() && passed(l.Job.ExpectBy, by)
+	}
 	switch {
 	case !f.Since.IsZero() && l.CreatedAt.Before(f.Since), !f.Until.IsZero() && !l.CreatedAt.Before(f.Until):
 		return false
-	case f.Late && (finished || !passed(l.CompleteBy, 0) && !(forward && passed(l.Deadline, 0))):
+	case f.Late && (finished || !passed(l.CompleteBy, 0) && !overdue(0)):
 		return false
-	case f.LateWithin > 0 && !(forward && passed(l.Deadline, f.LateWithin)):
+	case f.LateWithin > 0 && !overdue(f.LateWithin):
 		return false
 	case f.DueWithin > 0 && (finished || !passed(l.CompleteBy, f.DueWithin)):
 		return false
@@ -226,8 +230,13 @@ func (f Filter) isAbout(l Listed) bool {
 	return true
 }
 
+// WantsWarned reports whether jobs that are warned of (job.Job.Warned) can match whatever their keys are.
+func (f Filter) WantsWarned() bool {
+	return f.DueWithin == 0 && !f.InError() && !f.Paused && (f.Late || f.LateWithin > 0)
+}
+
 // KeyBy returns the time after which no job that matches can have its key, which is never later than the earliest moment
-// at which anything of it is due; zero: there is none.
+// at which anything of it is due; zero: there is none. Jobs that are warned of are another matter: see WantsWarned.
 func (f Filter) KeyBy() time.Time {
 	var by time.Time
 	lower := func(asked bool, within time.Duration) {
@@ -235,9 +244,12 @@ func (f Filter) KeyBy() time.Time {
 			by = at
 		}
 	}
+	if f.DueWithin > 0 {
+		// What is late may have its key later than that, if it is warned of.
+		return f.Now.Add(f.DueWithin)
+	}
 	lower(f.Late, 0)
 	lower(f.LateWithin > 0, f.LateWithin)
-	lower(f.DueWithin > 0, f.DueWithin)
 	return by
 }
 

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/makegood-dev/makegood"
-	"github.com/makegood-dev/makegood/internal/job"
 )
 
 // Other stands in metrics for the names beyond makegood.MaxMetricNames.
@@ -29,98 +28,79 @@ func bounds() metric.HistogramOption {
 
 // metrics are the instruments, and the names that they have been given.
 type metrics struct {
-	submitted, ended, stopped, attempts, swept, overdue metric.Int64Counter
-	job, step, process, queue, wait, lateness, sweep    metric.Float64Histogram
+	counters   map[Metric]metric.Int64Counter
+	histograms map[Metric]metric.Float64Histogram
 
-	workflows, agents, steps names
+	workflows, agents, steps Names
 }
 
 // newMetrics makes the instruments. What a meter refuses is an instrument that does nothing.
 func newMetrics(meter metric.Meter) *metrics {
-	counter := func(name, unit, says string) metric.Int64Counter {
-		made, _ := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(says))
-		return made
+	m := &metrics{counters: map[Metric]metric.Int64Counter{}, histograms: map[Metric]metric.Float64Histogram{}}
+	for _, d := range Metrics() {
+		switch {
+		case d.Metric == Spans: // package telemetry/export's
+		case d.Unit == seconds:
+			m.histograms[d.Metric], _ = meter.Float64Histogram(string(d.Metric), metric.WithUnit(d.Unit), metric.WithDescription(d.Says), bounds())
+		default:
+			m.counters[d.Metric], _ = meter.Int64Counter(string(d.Metric), metric.WithUnit(d.Unit), metric.WithDescription(d.Says))
+		}
 	}
-	seconds := func(name, says string) metric.Float64Histogram {
-		made, _ := meter.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(says), bounds())
-		return made
-	}
-	return &metrics{
-		submitted: counter("makegood.jobs.submitted", "{job}", "Jobs that were stored."),
-		ended:     counter("makegood.jobs.ended", "{job}", "Jobs that came to an end, by it."),
-		stopped:   counter("makegood.jobs.stopped", "{job}", "Jobs that came into Error, and wait for a person."),
-		attempts:  counter("makegood.attempts", "{attempt}", "Attempts that ended, by their outcome."),
-		swept:     counter("makegood.sweeps", "{sweep}", "Sweeps of the Supervisor."),
-		overdue:   counter("makegood.sweep.overdue", "{job}", "Jobs that sweeps found overdue."),
-		job:       seconds("makegood.job.duration", "From a job's birth to its end."),
-		step:      seconds("makegood.step.duration", "From the first claim of a step, or of its undo, until it was done."),
-		process:   seconds("messaging.process.duration", "From the claim of an attempt until its end was known."),
-		queue:     seconds("makegood.queue.duration", "How long an attempt waited for its agent."),
-		wait:      seconds("makegood.wait.duration", "How long a step waited for somebody or something outside."),
-		lateness:  seconds("makegood.lateness", "How long after its time something that was due was acted on."),
-		sweep:     seconds("makegood.sweep.duration", "How long a sweep took."),
-	}
+	return m
 }
 
-// record counts what an event has brought about.
-func (m *metrics) record(ctx context.Context, h job.Happened, s seen) {
-	workflow := keyWorkflow.String(m.workflows.bound(h.After.Workflow))
-	if s.born {
-		m.submitted.Add(ctx, 1, metric.WithAttributes(workflow))
-	}
-	if s.stopped {
-		m.stopped.Add(ctx, 1, metric.WithAttributes(workflow))
-	}
-	if s.finished {
-		with := metric.WithAttributes(workflow, keyState.String(string(h.After.ProcessState)))
-		m.ended.Add(ctx, 1, with)
-		m.job.Record(ctx, seconds(h.After.CreatedAt, h.At), with)
-	}
-	for _, a := range s.attempts {
-		m.attempt(ctx, h, a, workflow)
-	}
-	for _, w := range s.waits {
-		m.wait.Record(ctx, seconds(w.began, h.At), metric.WithAttributes(workflow, keyOutcome.String(string(w.outcome))))
-	}
-	for _, done := range s.steps {
-		if done.began.IsZero() {
-			continue
-		}
-		name := m.steps.bound(h.After.Workflow + "\x00" + done.step)
-		if name != Other {
-			name = done.step
-		}
-		m.step.Record(ctx, seconds(done.began, h.At), metric.WithAttributes(workflow, keyStep.String(name), keyUndo.Bool(done.undo)))
-	}
-	if due, is := h.Event.(job.DeadlinePassed); is && !due.Key.IsZero() {
-		m.lateness.Record(ctx, seconds(due.Key, h.At))
-	}
-}
-
-func (m *metrics) attempt(ctx context.Context, h job.Happened, a attempt, workflow attribute.KeyValue) {
-	agent := m.agents.bound(a.agent)
-	m.attempts.Add(ctx, 1, metric.WithAttributes(workflow, keyAgent.String(agent), keyOutcome.String(string(a.outcome))))
-	if a.claimed.IsZero() {
+// record counts, or files, a sample.
+func (m *metrics) record(ctx context.Context, s Sample) {
+	with := metric.WithAttributes(m.attributes(s)...)
+	if histogram, is := m.histograms[s.Metric]; is {
+		histogram.Record(ctx, s.Value, with)
 		return
 	}
-	claimed := between(a.opened, a.claimed, h.At)
-	queue := []attribute.KeyValue{keySystem.String("makegood"), keyOperationName.String("process"), keyAgentQueue.String("tasks-" + agent)}
-	m.queue.Record(ctx, seconds(a.opened, claimed), metric.WithAttributes(keyAgent.String(agent)))
-	if failure := a.failure(); failure != "" {
-		// The outcome alone: kinds are whatever agents call them.
-		queue = append(queue, keyError.String(string(a.outcome)))
-	}
-	m.process.Record(ctx, seconds(claimed, h.At), metric.WithAttributes(queue...))
+	m.counters[s.Metric].Add(ctx, int64(s.Value), with)
 }
 
-// names are the values that an attribute has had, so that a metric has no more of them than it may.
-type names struct {
+// attributes are what distinguishes samples of a metric, each bounded.
+func (m *metrics) attributes(s Sample) []attribute.KeyValue {
+	if s.Metric == AttemptDuration {
+		queue := []attribute.KeyValue{keySystem.String("makegood"), keyOperationName.String("process"), keyAgentQueue.String("tasks-" + m.agents.Bound(s.Agent))}
+		if s.Failed {
+			// The outcome alone: kinds are whatever agents call them.
+			queue = append(queue, keyError.String(string(s.Outcome)))
+		}
+		return queue
+	}
+	var all []attribute.KeyValue
+	if s.Workflow != "" {
+		all = append(all, keyWorkflow.String(m.workflows.Bound(s.Workflow)))
+	}
+	if s.Agent != "" {
+		all = append(all, keyAgent.String(m.agents.Bound(s.Agent)))
+	}
+	if s.Step != "" {
+		name := m.steps.Bound(s.Workflow + "\x00" + s.Step)
+		if name != Other {
+			name = s.Step
+		}
+		all = append(all, keyStep.String(name), keyUndo.Bool(s.Undo))
+	}
+	if s.Outcome != "" {
+		all = append(all, keyOutcome.String(string(s.Outcome)))
+	}
+	if s.State != "" {
+		all = append(all, keyState.String(string(s.State)))
+	}
+	return all
+}
+
+// Names are the values that an attribute has had, so that a metric has no more of them than it may. The zero value has none, and
+// may be used by many goroutines at once.
+type Names struct {
 	mu    sync.Mutex
 	known map[string]bool
 }
 
-// bound returns a name, or Other where there are too many.
-func (n *names) bound(name string) string {
+// Bound returns a name, or Other where there are makegood.MaxMetricNames others.
+func (n *Names) Bound(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch {
@@ -141,7 +121,7 @@ func (w *Watch) Swept(ctx context.Context, took time.Duration, overdue int) {
 	if w.metrics == nil {
 		return
 	}
-	w.metrics.swept.Add(ctx, 1)
-	w.metrics.overdue.Add(ctx, int64(overdue))
-	w.metrics.sweep.Record(ctx, took.Seconds())
+	for _, s := range []Sample{{Metric: Sweeps, Value: 1}, {Metric: SweepOverdue, Value: float64(overdue)}, {Metric: SweepDuration, Value: took.Seconds()}} {
+		w.metrics.record(ctx, s)
+	}
 }

@@ -127,7 +127,7 @@ func (w *Watch) waitSpan(h job.Happened, a wait) span {
 	made := span{
 		name: "end of wait " + a.name(), id: tracecontext.Mark(h.After, "wait", a.step, strconv.Itoa(a.number)),
 		parent: w.context(h.After, tracecontext.Round(h.Before, h.Before.Round)), from: h.At, to: h.At,
-		attributes: append(a.attributes(), keyRound.Int(h.Before.Round), keyAttempt.Int(a.number), keyOutcome.String(string(a.outcome)), keyWaited.Float64(seconds(a.began, h.At))),
+		attributes: append(a.attributes(), keyRound.Int(h.Before.Round), keyAttempt.Int(a.number), keyOutcome.String(string(a.outcome)), keyWaited.Float64(elapsed(a.began, h.At))),
 	}
 	if !makegood.WaitsByItself(a.agent) {
 		made.links = []trace.SpanContext{w.context(h.After, tracecontext.Attempt(h.After, a.step, a.number))}
@@ -160,7 +160,7 @@ func marks(h job.Happened, s seen) (all []span) {
 		mark("stop", "", keyState.String(string(j.ProcessState))).failure = string(makegood.Error)
 	}
 	if s.finished {
-		mark("end "+j.Workflow, "", keyState.String(string(j.ProcessState)), keyFailures.Int(j.FailureCount), keyDuration.Float64(seconds(j.CreatedAt, h.At)))
+		mark("end "+j.Workflow, "", keyState.String(string(j.ProcessState)), keyFailures.Int(j.FailureCount), keyDuration.Float64(elapsed(j.CreatedAt, h.At)))
 	}
 	return all
 }
@@ -209,7 +209,8 @@ func between(from, at, to time.Time) time.Time {
 	return at
 }
 
-func seconds(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
+// elapsed is in seconds.
+func elapsed(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
 
 // strange warns of a provider that does not take the ids that it is given: its spans would be in traces of their own.
 type strange struct {

@@ -34,6 +34,7 @@ type Watch struct {
 	sampled func(trace.TraceID) bool
 	strange strange
 	metrics *metrics // nil: none
+	tally   func(Sample)
 }
 
 // New makes a Watch.
@@ -51,18 +52,35 @@ func New(t telemetry.Telemetry, logger *slog.Logger) *Watch {
 	return w
 }
 
+// Tally has every sample handed to somebody else as well, before the first event; nil: to nobody.
+func (w *Watch) Tally(to func(Sample)) *Watch {
+	w.tally = to
+	return w
+}
+
 // Happened tells of events that have changed a job, in their order, once that is saved.
 func (w *Watch) Happened(ctx context.Context, all []job.Happened) {
-	if w.tracer == nil && w.metrics == nil {
+	if w.tracer == nil && w.metrics == nil && w.tally == nil {
 		return
 	}
 	for _, h := range all {
 		s := observe(h)
-		if w.metrics != nil {
-			w.metrics.record(ctx, h, s)
+		if w.metrics != nil || w.tally != nil {
+			w.count(ctx, samples(h, s))
 		}
 		if w.tracer != nil {
 			w.trace(ctx, h, s)
+		}
+	}
+}
+
+func (w *Watch) count(ctx context.Context, all []Sample) {
+	for _, s := range all {
+		if w.metrics != nil {
+			w.metrics.record(ctx, s)
+		}
+		if w.tally != nil {
+			w.tally(s)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -68,8 +69,14 @@ func count(groups *client.Groups, l store.Listed, by []client.Facet, now time.Ti
 		}
 		combined = longer
 	}
+	var spent makegood.Spent
+	counted := 0
+	if s := Spent(l.Job.Spent); s != nil {
+		counted, spent = 1, *s
+	}
 	for _, values := range combined {
 		groups.Put(client.Group{
+			Counted: counted, Spent: spent,
 			Values: values, Jobs: 1, Since: since.UTC(), Example: l.ID, Latest: since.UTC(), LatestExample: l.ID, Reason: l.Reason, Hours: hoursOf(l.StoppedAt, now),
 		})
 	}

@@ -32,6 +32,7 @@ func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
 		ExpectBy: moment(j.ExpectBy), Warned: !j.ExpectBy.IsZero() && j.WarnAt.IsZero(),
 		RequestedBy: text(j.RequestedBy), HistoryCount: j.History.Count, InputBytes: j.Input.Bytes,
+		Spent:   Spent(j.Spent),
 		History: []makegood.Entry{}, HistoryGaps: []makegood.HistoryGap{},
 		Steps: make([]makegood.JobStep, len(j.Steps)),
 	}
@@ -105,6 +106,7 @@ func Listed(jobs []store.Listed, detail bool) []client.Listed {
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
 			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason,
 			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
+			Spent: Spent(l.Job.Spent),
 		}
 		if detail {
 			j := Of(l.Job, nil)

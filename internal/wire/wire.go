@@ -119,6 +119,8 @@ type event struct {
 	// Completion is the completion token, which says by itself of which job and step it is; Request names the asking.
 	Completion string `json:"completion,omitempty"`
 	Request    string `json:"request,omitempty"`
+	// Spent is what the attempt of a reply has cost so far; not there: whoever replies does not count.
+	Spent *job.Spent `json:"spent,omitempty"`
 }
 
 // Incoming is what a message on the events queue says: an event of a job, a submission, or that a schedule is due.
@@ -130,6 +132,8 @@ type Incoming struct {
 	Schedule *ScheduleDue
 	// HoldsDue is set, and nothing else then, by the hint that jobs which were held are to go on: the key that was seen.
 	HoldsDue *time.Time
+	// Spent is what the attempt has cost of which this is the reply, as whoever replies says; nil: they do not.
+	Spent *job.Spent
 	// Repeats: with ErrNewer, whoever sent this says it again as long as it is so. To leave it would multiply it.
 	Repeats bool
 }
@@ -153,8 +157,8 @@ func DecodeIncoming(body string) (Incoming, error) {
 		return Incoming{HoldsDue: &key}, nil
 	default:
 		// Whatever is wrong with it, this says best.
-		job, e, err := DecodeEvent(body)
-		return Incoming{Job: job, Event: e, Repeats: errors.Is(err, errNewerDeadline)}, err
+		m, job, e, err := decodeEvent(body)
+		return Incoming{Job: job, Event: e, Spent: spentOf(m), Repeats: errors.Is(err, errNewerDeadline)}, err
 	}
 }
 
@@ -251,8 +255,18 @@ func DecodeTask(body string) (makegood.Task, error) {
 
 // EncodeEvent writes an event of a job. Only replies, deadlines and submissions cross a queue: what the Scheduler tells
 // itself, and what people ask for, has no form on the wire, so nobody who can send a message can say it.
-func EncodeEvent(id string, e job.Event) (string, error) {
-	m := event{head: head{V: Version}, Job: id}
+func EncodeEvent(id string, e job.Event) (string, error) { return encodeEvent(id, e, nil) }
+
+// EncodeReply writes an agent's reply, with what its attempt has cost so far.
+func EncodeReply(id string, e job.Event, spent job.Spent) (string, error) {
+	if !spent.Counted() {
+		return encodeEvent(id, e, nil)
+	}
+	return encodeEvent(id, e, &spent)
+}
+
+func encodeEvent(id string, e job.Event, spent *job.Spent) (string, error) {
+	m := event{head: head{V: Version}, Job: id, Spent: spent}
 	switch e := e.(type) {
 	case job.Submitted:
 		m.Type = typeSubmitted
@@ -294,10 +308,20 @@ func (m *event) reply(r job.Reply) {
 
 // DecodeEvent reads what EncodeEvent writes. ErrPoison, ErrNewer.
 func DecodeEvent(body string) (id string, e job.Event, err error) {
-	var m event
+	_, id, e, err = decodeEvent(body)
+	return id, e, err
+}
+
+func decodeEvent(body string) (m event, id string, e job.Event, err error) {
 	if err := decode(body, &m, typeSubmitted, typeStepSucceeded, typeStepFailed, typeStepWaiting, typeStepHeld, typeStepCompleted, typeWaitExtended, typeDeadlinePassed); err != nil {
-		return "", nil, err
+		return m, "", nil, err
 	}
+	id, e, err = eventOf(m)
+	return m, id, e, err
+}
+
+// eventOf returns what a message says that is of a type which is known.
+func eventOf(m event) (id string, e job.Event, err error) {
 	if m.Type == typeStepCompleted || m.Type == typeWaitExtended {
 		return decodeCompletion(m)
 	}

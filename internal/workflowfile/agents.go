@@ -132,8 +132,15 @@ func (c *check) linked(w makegood.Workflow) {
 
 func (c *check) knownAgent(path, agent string) {
 	if c.agents != nil && agent != "" && !makegood.WaitsByItself(agent) && !c.said(path) && !slices.Contains(c.agents, agent) {
-		c.add(path, "no agent %q%s", agent, suggest(agent, c.agents))
+		c.add(path, "no agent %q%s", agent, suggest(agent, c.nameable()))
 	}
+}
+
+// nameable are the agents that a step may name: those that are there, and those that nothing is ever sent to.
+func (c *check) nameable() []string {
+	names := append(slices.Clone(c.agents), makegood.AgentApproval, makegood.AgentWait)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (c *check) knownAction(path, agent, action string, undo bool) {

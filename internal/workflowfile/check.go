@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/inputschema"
 )
 
 // check collects what is wrong with one workflow.
@@ -19,6 +20,8 @@ type check struct {
 	stored bool
 	// level is the lowest that can run the workflow; see knownLevel.
 	level int
+	// input is what the workflow says of its input, where that is known while it is checked.
+	input *inputschema.Schema
 	// schedules are those that a file says.
 	schedules []makegood.Schedule
 	// lines says where the paths of a workflow file stand; nil for a workflow that was built in Go.

@@ -66,6 +66,9 @@ type request struct {
 // makegood.MaxOutputsBytes.
 func (c *Compiled) Gather(data *Data, step string, undo bool, from string, output json.RawMessage) error {
 	all, _ := c.reads(step, undo)
+	if err := all.output(from).beyond(output, ".steps."+from+".output"); err != nil {
+		return &EvalError{Step: step, Undo: undo, Reason: makegood.Clip(fmt.Sprintf("step %q: %v", step, err))}
+	}
 	output = all.output(from).cut(output)
 	data.outputsBytes += weigh(output)
 	if data.outputsBytes > makegood.MaxOutputsBytes {
@@ -268,6 +271,9 @@ func (d Data) root(r reads, names []string) (map[string]any, error) {
 	}
 	root := map[string]any{"input": nil, "job": job}
 	if r.input {
+		if err := r.inputBranch().beyond(d.input(), ".input"); err != nil {
+			return nil, err
+		}
 		input, err := jq.Decode(d.input())
 		if err != nil {
 			return nil, fmt.Errorf("the job's input: %w", err)

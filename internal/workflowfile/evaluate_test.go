@@ -337,7 +337,7 @@ func TestAWorkflowBuiltInGoIsRefusedByPath(t *testing.T) {
 	_, err := FromWorkflow(w, WithAgents(anAgent("x")))
 	want := `workflow w: steps[0].with: not JSON: the key "k" twice in one object (byte 10)
 workflow w: steps[1].needs[1]: no step is called "q": known are a, b
-workflow w: steps[1].agent: no agent "y": known are http, x
+workflow w: steps[1].agent: no agent "y": known are approval, http, wait, x
 workflow w: steps[1].with.${ .x }: an expression cannot stand in a key: make the object with jq
 workflow w: steps[1].with.e[0]: .x is unknown: known are .input, .steps and .job`
 	if message(err) != want || !errors.Is(err, ErrInvalid) {

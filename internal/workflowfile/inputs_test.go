@@ -64,3 +64,21 @@ func TestAnInputThatCannotBeMadeSaysWhy(t *testing.T) {
 		t.Errorf("got %v, want that of the context", err)
 	}
 }
+
+// Who submits a large input hears that the schema saw its reference, and not that something is missing that is there.
+func TestAReferenceThatDoesNotFitIsSaidToBeOne(t *testing.T) {
+	c, err := workflowfile.Parse("f", []byte("name: x\ninput: {type: object, required: [id]}\nsteps: [{name: a, agent: y}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+	for input, want := range map[string]string{
+		`{"$payload":{"bytes":500000,"sha256":"` + sum + `"}}`:     "it is a reference to a payload of 500000 bytes, and the schema is held against the reference, not the bytes: /id is missing",
+		`{"scan":{"$payload":{"bytes":5,"sha256":"` + sum + `"}}}`: "/id is missing",
+	} {
+		got, err := c.Misfits([]byte(input))
+		if err != nil || len(got) != 1 || got[0].String() != want {
+			t.Errorf("%s: got %v, %v, want %q", input, got, err, want)
+		}
+	}
+}

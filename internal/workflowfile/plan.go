@@ -19,7 +19,7 @@ func (c *check) plans(w makegood.Workflow) map[string]*plan {
 	for i, s := range w.Steps {
 		path := stepPath(i)
 		readable := before[s.Name]
-		k := compiler{c, view{owner: s.Name, readable: readable, known: known}}
+		k := compiler{c, view{owner: s.Name, readable: readable, known: known, input: c.inputRoot()}}
 		p := &plan{step: s.Name, readable: readable}
 		if s.When != "" {
 			p.when = k.condition(path+".when", s.When, `"${ .input.express }"`)

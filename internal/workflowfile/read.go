@@ -119,6 +119,7 @@ func (r reader) workflow(n *yaml.Node) (w makegood.Workflow) {
 		{"timeout", func(n *yaml.Node, path string) { w.Timeout = r.duration(n, path) }},
 		{"expect", func(n *yaml.Node, path string) { w.Expect = r.duration(n, path) }},
 		{"onFailure", func(n *yaml.Node, path string) { w.OnFailure = r.onFailure(n, path) }},
+		{"input", func(n *yaml.Node, path string) { w.Input = r.inputSchema(n, path) }},
 		{"steps", func(n *yaml.Node, path string) { w.Steps = r.steps(n, path) }},
 		{"schedules", func(n *yaml.Node, path string) { r.check.schedules = r.schedules(n, path) }},
 	})

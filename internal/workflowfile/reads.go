@@ -6,11 +6,15 @@ import (
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/makegood-dev/makegood/internal/inputschema"
 )
 
 // reads is what an expression may look at of its data. It may name too much, never too little.
 type reads struct {
 	input, job bool
+	// inputs is what is read of the input, where it is; it is read as a whole all the same.
+	inputs *branch
 	// steps are named, each with what is read of its output; all: all of any that may be read at all, because
 	// .steps is used as a whole.
 	steps map[string]*branch
@@ -26,12 +30,23 @@ type reads struct {
 func (r *reads) add(other reads) {
 	r.input, r.job, r.all = r.input || other.input, r.job || other.job, r.all || other.all
 	r.startedAt, r.own = r.startedAt || other.startedAt, r.own || other.own
+	if other.inputs != nil {
+		r.inputBranch().add(other.inputs)
+	}
 	for name := range other.errors {
 		r.readError(name)
 	}
 	for name, output := range other.steps {
 		r.step(name).add(output)
 	}
+}
+
+// inputBranch returns what is read of the input, and adds it if it is new.
+func (r *reads) inputBranch() *branch {
+	if r.inputs == nil {
+		r.inputs = &branch{}
+	}
+	return r.inputs
 }
 
 // step returns what is read of the output of a step, and adds the step if it is new.
@@ -78,6 +93,8 @@ type view struct {
 	readable, known []string
 	// repeated: it is the until of a step that is repeated, and sees the output of its owner as .output.
 	repeated bool
+	// input is what is known of the job's input; nil: nothing.
+	input *inputschema.Node
 }
 
 // shape is what is known of a value before it is there: that it is the data as a whole, a part of it
@@ -85,8 +102,11 @@ type view struct {
 type shape struct {
 	part area
 	step string
-	// output is the place in an output.
+	// output is the place in an output, or in the input.
 	output *branch
+	// input is what is known of the place of the input, which is called at.
+	input *inputschema.Node
+	at    string
 }
 
 type area int
@@ -98,6 +118,7 @@ const (
 	oneStep
 	inOutput
 	theJob
+	inInput
 )
 
 // scan follows the data through an expression, as far as it is plain where it goes. Where it is not,
@@ -150,13 +171,14 @@ func (s *scan) problem(format string, args ...any) {
 func (s *scan) use(v shape) {
 	switch v.part {
 	case wholeData:
-		s.input, s.job, s.all = true, true, true
+		s.reads.input, s.job, s.all = true, true, true
+		s.inputBranch().all = true
 		s.reads.own = s.reads.own || s.repeated
 	case allSteps:
 		s.all = true
 	case oneStep:
 		s.reads.step(v.step).all = true
-	case inOutput:
+	case inOutput, inInput:
 		v.output.all = true
 	}
 }
@@ -192,6 +214,8 @@ func (s *scan) field(v shape, name string) shape {
 			return shape{part: inOutput, output: v.output.member(name)}
 		}
 		s.use(v)
+	case inInput:
+		return s.ofInput(v, name)
 	case theJob:
 		switch name {
 		case "id":
@@ -204,6 +228,25 @@ func (s *scan) field(v shape, name string) shape {
 	return shape{}
 }
 
+// ofInput returns a member of a place of the input, and checks that its schema allows one.
+func (s *scan) ofInput(v shape, name string) shape {
+	member, why := v.input.Member(name)
+	if why != "" {
+		s.problem("%s.%s: %s%s", v.at, name, why, near(name, v.input.Names()))
+		return shape{}
+	}
+	return shape{part: inInput, input: member, at: v.at + "." + name, output: s.deeper(v.output, name)}
+}
+
+// deeper returns the place of a member; one that lies too deep is read with what it is in.
+func (s *scan) deeper(b *branch, name string) *branch {
+	if b.depth < maxBranch {
+		return b.member(name)
+	}
+	b.all = true
+	return b
+}
+
 func (s *scan) top(name string) shape {
 	if s.fields != nil {
 		if !slices.Contains(s.fields, name) {
@@ -213,8 +256,8 @@ func (s *scan) top(name string) shape {
 	}
 	switch name {
 	case "input":
-		s.input = true
-		return shape{}
+		s.reads.input = true
+		return shape{part: inInput, input: s.view.input, at: ".input", output: s.inputBranch()}
 	case "steps":
 		return shape{part: allSteps}
 	case "output":

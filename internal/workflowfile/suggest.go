@@ -7,16 +7,24 @@ import (
 
 // suggest names the one of names that was probably meant, or all of them.
 func suggest(name string, names []string) string {
+	if meant := near(name, names); meant != "" {
+		return meant
+	}
+	return ": known are " + strings.Join(names, ", ")
+}
+
+// near names the one of names that was probably meant; empty: none is near.
+func near(name string, names []string) string {
 	best, least := "", 3
 	for _, candidate := range names {
 		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least && d < len(candidate) {
 			best, least = candidate, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf(": did you mean %q?", best)
+	if best == "" {
+		return ""
 	}
-	return ": known are " + strings.Join(names, ", ")
+	return fmt.Sprintf(": did you mean %q?", best)
 }
 
 // distance counts the characters that must be put in, taken out or changed to make b of a. Names of more

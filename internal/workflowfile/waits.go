@@ -223,6 +223,27 @@ func (r rules) asked(path string, names []string) {
 	}
 }
 
+// idleTimes warns of times that say nothing: at a step that waits by itself nobody works. w is as it was written; a stored
+// definition has its defaults.
+func (c *check) idleTimes(w makegood.Workflow) {
+	if c.stored {
+		return
+	}
+	for i, s := range w.Steps {
+		if !makegood.WaitsByItself(s.Agent) {
+			continue
+		}
+		for _, of := range []struct {
+			name string
+			is   makegood.Duration
+		}{{"timeout", s.Timeout}, {"startBy", s.StartBy}, {"heartbeat", s.Heartbeat}} {
+			if of.is != 0 {
+				c.doubt(fmt.Sprintf("steps[%d].%s", i, of.name), "%s says nothing of agent %s, at which nobody works: for in with says how long it waits", of.name, s.Agent)
+			}
+		}
+	}
+}
+
 // waitsByItself reports whether nothing is sent for a step, or for its undo.
 func waitsByItself(s makegood.Step) bool {
 	return makegood.WaitsByItself(s.Agent) || s.CanUndo() && makegood.WaitsByItself(s.Undo.Agent)

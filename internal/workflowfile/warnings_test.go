@@ -29,6 +29,18 @@ func TestTheNotationOfOtherToolsIsWarnedAbout(t *testing.T) {
 	}
 }
 
+// Who writes a timeout at a step that waits for a person means how long it waits, and it would wait seven days.
+func TestATimeThatSaysNothingIsWarnedAbout(t *testing.T) {
+	c, err := Parse("f", []byte("name: x\nsteps:\n  - name: a\n    agent: approval\n    timeout: 30m\n    with: {choices: [yes, no]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "f:5: timeout says nothing of agent approval, at which nobody works: for in with says how long it waits"
+	if got := Errors(c.Warnings).Error(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // An undo that has its step's with is warned about once.
 func TestAWarningStandsOnce(t *testing.T) {
 	c, err := Parse("f", []byte("name: x\nsteps: [{name: a, agent: y, with: '$.input', undo: {action: b}}]"))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/inputschema"
 )
 
 const (
@@ -63,6 +64,8 @@ type Compiled struct {
 	Warnings []Error
 
 	plans map[string]*plan
+	// input returns the schema of the input; nil: the workflow says none.
+	input func() (*inputschema.Schema, error)
 }
 
 // Error is something that is wrong with a workflow.
@@ -173,9 +176,11 @@ type stored struct {
 
 // compile completes, checks and compiles a workflow as it was read.
 func (c *check) compile(file string, w makegood.Workflow) (*Compiled, error) {
+	c.idleTimes(w)
 	w = c.complete(w.WithDefaults())
 	c.rules(w)
-	compiled := &Compiled{}
+	compiled := &Compiled{input: c.inputSchema(w.Input)}
+	c.scheduleMisfits()
 	if len(w.Steps) <= makegood.MaxSteps {
 		c.linked(w)
 		compiled.plans = c.plans(w)
@@ -218,6 +223,7 @@ func define(w makegood.Workflow, level int) ([]byte, error) {
 // complete adds to w what WithDefaults leaves to the agents: canonical values, and an action for the
 // undo of an http step, which has no other name for what it does.
 func (c *check) complete(w makegood.Workflow) makegood.Workflow {
+	w.Input = c.canonical("input", w.Input)
 	for i := range w.Steps {
 		s := &w.Steps[i]
 		path := stepPath(i)

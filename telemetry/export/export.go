@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 
+	"github.com/makegood-dev/makegood/internal/otelenv"
 	"github.com/makegood-dev/makegood/internal/spanexport"
 	"github.com/makegood-dev/makegood/telemetry"
 )
@@ -51,7 +52,7 @@ func Open(ctx context.Context, o Options) (*Export, error) {
 	if o.Service == "" {
 		o.Service = "makegood"
 	}
-	service, err := describe(ctx, o.Service)
+	service, err := otelenv.Describe(ctx, attribute.String("service.name", o.Service))
 	if err != nil {
 		return nil, err
 	}
@@ -65,15 +66,6 @@ func Open(ctx context.Context, o Options) (*Export, error) {
 	return e, nil
 }
 
-// describe is what is known of the process; the variables stand above it.
-func describe(ctx context.Context, service string) (*resource.Resource, error) {
-	r, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service)), resource.WithTelemetrySDK(), resource.WithFromEnv())
-	if err != nil {
-		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
-	}
-	return r, nil
-}
-
 // openMetrics makes the metrics: for who comes for them, and for a collector, if one is named.
 func (e *Export) openMetrics(ctx context.Context, service *resource.Resource, logger *slog.Logger) error {
 	registry := prometheus.NewRegistry()
@@ -82,7 +74,7 @@ func (e *Export) openMetrics(ctx context.Context, service *resource.Resource, lo
 		return fmt.Errorf("metrics for Prometheus: %w", err)
 	}
 	options := []sdkmetric.Option{sdkmetric.WithReader(reader), sdkmetric.WithResource(service)}
-	wanted, err := spanexport.Wanted("METRICS")
+	wanted, err := otelenv.Wanted("METRICS")
 	if err != nil {
 		return err
 	}

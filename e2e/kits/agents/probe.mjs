@@ -8,7 +8,7 @@ const probe = new Agent("probe")
   .do("echo", (given) => given)
   .do("info", (_given, {task}) => ({
     job: task.job, workflow: task.workflow, step: task.step, round: task.round, attempt: task.attempt, key: task.key,
-    completion: task.completion, shared: task.shared,
+    completion: task.completion, shared: task.shared, traceparent: task.traceparent,
   }))
   .do("fail", ({message, final, notApplied, retryAfterMs, kind}) => {
     throw new Failure(message, {final, notApplied, retryAfterMs, kind});

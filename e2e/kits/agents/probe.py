@@ -20,7 +20,7 @@ def echo(given, attempt):
 def info(given, attempt):
     task = attempt.task
     return {"job": task.job, "workflow": task.workflow, "step": task.step, "round": task.round, "attempt": task.attempt, "key": task.key,
-            "completion": task.completion, "shared": task.shared}
+            "completion": task.completion, "shared": task.shared, "traceparent": task.traceparent}
 
 
 @probe.do("fail")

@@ -15,6 +15,8 @@ import (
 const (
 	// MaxMetrics is how many metrics a line may hold.
 	MaxMetrics = 100
+	// MaxValues is how many values of one metric a line may hold.
+	MaxValues = 100
 	// MaxDimensions is how many dimensions a set may have.
 	MaxDimensions = 30
 	// maxName and maxValue are how long a name, and the value of a dimension, may be, in bytes.
@@ -30,11 +32,12 @@ const (
 	Milliseconds Unit = "Milliseconds"
 )
 
-// Metric is one value.
+// Metric is one value, or, where Values has any, all of these: CloudWatch makes percentiles of them.
 type Metric struct {
-	Name  string
-	Unit  Unit
-	Value float64
+	Name   string
+	Unit   Unit
+	Value  float64
+	Values []float64
 }
 
 // Record is what a line says.
@@ -78,6 +81,9 @@ func (r Record) Line() ([]byte, error) {
 	d := directive{Namespace: r.Namespace, Dimensions: r.Sets}
 	for _, m := range r.Metrics {
 		line[m.Name] = m.Value
+		if len(m.Values) > 0 {
+			line[m.Name] = m.Values
+		}
 		d.Metrics = append(d.Metrics, definition{m.Name, m.Unit})
 	}
 	line["_aws"] = metadata{Timestamp: r.At.UnixMilli(), CloudWatchMetrics: []directive{d}}
@@ -108,8 +114,13 @@ func (r Record) check() error {
 		if m.Name == "" || len(m.Name) > maxName || slices.Contains(taken, m.Name) || m.Unit == "" {
 			return fmt.Errorf("metric %q: want a name of its own and a unit", m.Name)
 		}
-		if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
-			return fmt.Errorf("metric %q is %v, which is no number of JSON", m.Name, m.Value)
+		if len(m.Values) > MaxValues {
+			return fmt.Errorf("metric %q has %d values, want at most %d", m.Name, len(m.Values), MaxValues)
+		}
+		for _, value := range append(m.Values[:len(m.Values):len(m.Values)], m.Value) {
+			if math.IsNaN(value) || math.IsInf(value, 0) {
+				return fmt.Errorf("metric %q is %v, which is no number of JSON", m.Name, value)
+			}
 		}
 		taken = append(taken, m.Name)
 	}

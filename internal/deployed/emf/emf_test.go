@@ -29,6 +29,16 @@ func TestALineIsWhatCloudWatchReads(t *testing.T) {
 	}
 }
 
+// Values of which percentiles are to be made stand in the line one by one.
+func TestManyValuesAreAList(t *testing.T) {
+	r := good()
+	r.Metrics[1] = emf.Metric{Name: "Took", Unit: emf.Milliseconds, Values: []float64{1.5, 20}}
+	got, err := r.Line()
+	if want := `"Took":[1.5,20],`; err != nil || !strings.Contains(string(got), want) {
+		t.Errorf("got %s, %v, want %s in it", got, err, want)
+	}
+}
+
 // CloudWatch says nothing about a line that it cannot read, so nothing of the kind is written.
 func TestALineThatCloudWatchWouldPassOverIsAnError(t *testing.T) {
 	many := func(n int) (all []emf.Metric) {
@@ -38,19 +48,21 @@ func TestALineThatCloudWatchWouldPassOverIsAnError(t *testing.T) {
 		return all
 	}
 	for name, change := range map[string]func(*emf.Record){
-		"no namespace":                    func(r *emf.Record) { r.Namespace = "" },
-		"no time":                         func(r *emf.Record) { r.At = time.Time{} },
-		"no metrics":                      func(r *emf.Record) { r.Metrics = nil },
-		"too many metrics":                func(r *emf.Record) { r.Metrics = many(emf.MaxMetrics + 1) },
-		"a metric twice":                  func(r *emf.Record) { r.Metrics[1].Name = "Saved" },
-		"a metric named as a dimension":   func(r *emf.Record) { r.Metrics[0].Name = "Stack" },
-		"a metric named as the metadata":  func(r *emf.Record) { r.Metrics[0].Name = "_aws" },
-		"a metric without a unit":         func(r *emf.Record) { r.Metrics[0].Unit = "" },
-		"a value that is no number":       func(r *emf.Record) { r.Metrics[0].Value = math.NaN() },
-		"an infinite value":               func(r *emf.Record) { r.Metrics[0].Value = math.Inf(1) },
-		"a dimension without a value":     func(r *emf.Record) { delete(r.Values, "Agent") },
-		"a dimension with an empty value": func(r *emf.Record) { r.Values["Agent"] = "" },
-		"a dimension with a long value":   func(r *emf.Record) { r.Values["Agent"] = strings.Repeat("x", 1025) },
+		"no namespace":                      func(r *emf.Record) { r.Namespace = "" },
+		"no time":                           func(r *emf.Record) { r.At = time.Time{} },
+		"no metrics":                        func(r *emf.Record) { r.Metrics = nil },
+		"too many metrics":                  func(r *emf.Record) { r.Metrics = many(emf.MaxMetrics + 1) },
+		"a metric twice":                    func(r *emf.Record) { r.Metrics[1].Name = "Saved" },
+		"a metric named as a dimension":     func(r *emf.Record) { r.Metrics[0].Name = "Stack" },
+		"a metric named as the metadata":    func(r *emf.Record) { r.Metrics[0].Name = "_aws" },
+		"a metric without a unit":           func(r *emf.Record) { r.Metrics[0].Unit = "" },
+		"a value that is no number":         func(r *emf.Record) { r.Metrics[0].Value = math.NaN() },
+		"too many values":                   func(r *emf.Record) { r.Metrics[0].Values = make([]float64, emf.MaxValues+1) },
+		"a value among others that is none": func(r *emf.Record) { r.Metrics[0].Values = []float64{1, math.NaN()} },
+		"an infinite value":                 func(r *emf.Record) { r.Metrics[0].Value = math.Inf(1) },
+		"a dimension without a value":       func(r *emf.Record) { delete(r.Values, "Agent") },
+		"a dimension with an empty value":   func(r *emf.Record) { r.Values["Agent"] = "" },
+		"a dimension with a long value":     func(r *emf.Record) { r.Values["Agent"] = strings.Repeat("x", 1025) },
 	} {
 		r := good()
 		change(&r)

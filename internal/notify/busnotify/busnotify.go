@@ -20,7 +20,9 @@ const (
 	// Source is the source of every event.
 	Source = "makegood"
 	// JobChanged is the detail-type of an announcement, AgentSilent that of an alert about an agent.
-	JobChanged  = "Job Changed"
+	JobChanged = "Job Changed"
+	// Changes is the detail-type of a run of changes of a job (makegood.Changes).
+	Changes     = "Changes"
 	AgentSilent = "Agent Silent"
 )
 

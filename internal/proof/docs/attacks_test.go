@@ -10,17 +10,20 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 )
 
-// Findings have no id; each names at least one test, and each test is there.
-func TestEveryFindingOfAnAttackNamesItsTests(t *testing.T) {
-	_, section, found := strings.Cut(read(t, "docs/failure-modes.md"), "\n## What attacks found\n")
-	if !found {
-		t.Fatal("docs/failure-modes.md does not say what attacks found")
+// What is beside the catalogue has no id; each row names at least one test, and each test is there.
+func TestEveryRowBesideTheCatalogueNamesItsTests(t *testing.T) {
+	_, section, found := strings.Cut(read(t, "docs/failure-modes.md"), "\n## Settle and redefine\n")
+	if !found || !strings.Contains(section, "\n## What attacks found\n") {
+		t.Fatal("docs/failure-modes.md does not say what is beside the catalogue")
 	}
 	rows := regexp.MustCompile(`(?m)^\| ([^|\n]*[^|\n-][^|\n]*) \|([^|\n]*)\|$`).FindAllStringSubmatch(section, -1)
 	if len(rows) < 2 {
 		t.Fatalf("got %d rows, want a head and findings", len(rows))
 	}
-	for _, row := range rows[1:] {
+	for _, row := range rows {
+		if row[1] == "what goes wrong" {
+			continue
+		}
 		tests := quoted.FindAllStringSubmatch(row[2], -1)
 		if len(tests) == 0 {
 			t.Errorf("%q names no test", row[1])

@@ -12,8 +12,10 @@ import (
 	"time"
 )
 
-// notRunHere are the blocks of commands in the README that no test can run, by their first command, and why.
+// notRunHere are the blocks of commands in the README and in docs/command-line.md that no test can run, by their first
+// command, and why.
 var notRunHere = map[string]string{
+	"bin/makegood dev --sample --open":                                  "it opens a browser; the tests of the command run the sample, and those of e2e/browser its page",
 	"git clone https://github.com/makegood-dev/makegood && cd makegood": "it needs the network; TestTheDemoPrintsWhatTheREADMEShows runs what follows",
 	"make deploy": "it needs an account of AWS; make e2e runs the same against MiniStack",
 	"make test":   "it is this test, and all others; CI runs them",
@@ -61,7 +63,7 @@ func commandsOf(block string) []shown {
 func TestTheREADMEsCommandsPrintWhatItShows(t *testing.T) {
 	s := newConsole(t)
 	ran := 0
-	for _, block := range blocks(read(t, "README.md"), "console") {
+	for _, block := range append(blocks(read(t, "README.md"), "console"), blocks(read(t, "docs/command-line.md"), "console")...) {
 		commands := commandsOf(block)
 		if notRunHere[commands[0].command] != "" {
 			continue
@@ -76,7 +78,7 @@ func TestTheREADMEsCommandsPrintWhatItShows(t *testing.T) {
 			}
 			ran++
 			if got, want := masked(s.run(c.command)), masked(c.prints); got != want {
-				t.Errorf("$ %s\nprints\n%sand the README shows\n%s", c.command, got, want)
+				t.Errorf("$ %s\nprints\n%sand the page shows\n%s", c.command, got, want)
 			}
 		}
 	}
@@ -204,31 +206,31 @@ func TestTheDemoPrintsWhatTheREADMEShows(t *testing.T) {
 	if err != nil {
 		t.Errorf("make demo: %v", err)
 	}
-	wantShown(t, "kills survived", string(out))
+	wantShown(t, "README.md", "kills survived", string(out))
 }
 
-// What CrashEverywhere finds in a shop that ignores its keys, as the README shows it.
-func TestTheCrashThatTheREADMEShowsIsFound(t *testing.T) {
+// What CrashEverywhere finds in a shop that ignores its keys, as docs/testing.md shows it.
+func TestTheCrashThatIsShownIsFound(t *testing.T) {
 	crash := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^TestWhatGoesWrongIsFoundAndTold$/^a_charge_that_ignores_its_key$", "./workflows/order")
 	crash.Dir = "../../.."
 	crash.Env = append(os.Environ(), "CGO_ENABLED=0", "MAKEGOOD_PLANTED=1")
 	out, _ := crash.Output() // it fails: that is the point
 	// A test's log is indented, and begins with where it is from.
 	text := regexp.MustCompile(`(?m)^ *order_test\.go:\d+: |^ {12}`).ReplaceAllString(string(out), "")
-	wantShown(t, "what went wrong", text)
+	wantShown(t, "docs/testing.md", "what went wrong", text)
 }
 
-// wantShown wants the README's block that says a phrase to be part of what was printed.
-func wantShown(t *testing.T, phrase, printed string) {
+// wantShown wants the block of a page that says a phrase to be part of what was printed.
+func wantShown(t *testing.T, page, phrase, printed string) {
 	t.Helper()
-	for _, block := range blocks(read(t, "README.md"), "") {
+	for _, block := range blocks(read(t, page), "") {
 		if !strings.Contains(block, phrase) {
 			continue
 		}
 		if !strings.Contains(masked(printed), masked(block)) {
-			t.Errorf("the README shows\n%s\nand it prints\n%s", block, printed)
+			t.Errorf("%s shows\n%s\nand it prints\n%s", page, block, printed)
 		}
 		return
 	}
-	t.Errorf("the README shows nothing that says %q", phrase)
+	t.Errorf("%s shows nothing that says %q", page, phrase)
 }

@@ -66,17 +66,17 @@ func TestTheWorkflowInTheREADMEIsTheSample(t *testing.T) {
 	}
 }
 
-// The Go code in the README is code that compiles: it stands in an example of the agent kit, or in one of the engine,
+// The Go code in the README and in docs/testing.md is code that compiles: it stands in an example of the agent kit, or in one of the engine,
 // which is run.
 func TestTheCodeInTheREADMECompiles(t *testing.T) {
 	source := read(t, "internal/proof/docs/readme_test.go") + read(t, "engine/embed_test.go")
-	found := blocks(read(t, "README.md"), "go")
+	found := append(blocks(read(t, "README.md"), "go"), blocks(read(t, "docs/testing.md"), "go")...)
 	if len(found) == 0 {
 		t.Error("the README shows no code")
 	}
 	for _, block := range found {
 		if !strings.Contains(source, strings.TrimSpace(block)) {
-			t.Errorf("this code of the README is in neither:\n%s", block)
+			t.Errorf("this code is in neither:\n%s", block)
 		}
 	}
 }

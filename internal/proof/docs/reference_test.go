@@ -21,6 +21,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/telemetry"
 )
 
 //go:generate go test . -run TestTheReferenceIsThatOfTheCode -rewrite
@@ -241,8 +242,8 @@ func capital(text string) string {
 
 // drawMetrics draws the metrics of a stack.
 func drawMetrics(t *testing.T) string {
-	page := fmt.Sprintf("# Metrics of a stack\n\nGenerated from `internal/deployed/metrics.go` by `go generate ./internal/proof/docs`. They are in CloudWatch's namespace `%s`,\n"+
-		"under the dimension `%s`, those of agents under `%s` as well. [Operating](../operate.md#metrics) says which function writes which, and\n[cost](../cost.md) what they cost.\n\n| metric | counts |\n|---|---|\n",
+	page := fmt.Sprintf("# Metrics\n\n## Of a stack\n\nGenerated from `internal/deployed/metrics.go` by `go generate ./internal/proof/docs`. They are in CloudWatch's namespace `%s`,\n"+
+		"under the dimension `%s`, those of agents under `%s` as well. [Operating](../operate.md#metrics) says which function writes which, and\n[cost](../cost.md) what they cost.\n\n| metric | counts, or how long |\n|---|---|\n",
 		deployed.MetricsNamespace, deployed.DimensionStack, deployed.DimensionAgent)
 	drawn := []string{}
 	for _, metric := range commentsOf(parsed(t, "internal/deployed/metrics.go"), "Metric") {
@@ -253,6 +254,17 @@ func drawMetrics(t *testing.T) string {
 				page += fmt.Sprintf("| `%s` | %s |\n", name, cell(metric.about))
 			}
 		}
+	}
+	page += fmt.Sprintf("\n## By name\n\nWith `MetricsByName=yes` these are under `%s` as well: `%s`. These are under `%s`: `%s`.\n",
+		deployed.DimensionAgent, strings.Join(deployed.MetricsByAgent(), "`, `"), deployed.DimensionWorkflow, strings.Join(deployed.MetricsByWorkflow(), "`, `"))
+	page += "\n## Of an engine\n\nGenerated from `internal/telemetry/samples.go`. These are OpenTelemetry's, of `makegood dev` and of engines that are given a provider; Prometheus has them at `/metrics`\n" +
+		"as [telemetry.md](../telemetry.md#metrics) says. Durations (`s`) are histograms, all others are counters.\n\n| metric | unit | says | by |\n|---|---|---|---|\n"
+	for _, d := range telemetry.Metrics() {
+		by := ""
+		if len(d.By) > 0 {
+			by = "`" + strings.Join(d.By, "`, `") + "`"
+		}
+		page += fmt.Sprintf("| `%s` | %s | %s | %s |\n", d.Metric, d.Unit, cell(d.Says), by)
 	}
 	if len(drawn) != len(deployed.Metrics()) {
 		t.Errorf("got %d metrics with a constant of their name, want %d: %v", len(drawn), len(deployed.Metrics()), drawn)

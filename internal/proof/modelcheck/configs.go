@@ -19,10 +19,11 @@ type shape struct {
 	skips           bool              // the first step is passed by when it is given up
 	elsewhere       bool              // the first step goes to the last when it is given up, and to it alone
 	anyOf           bool              // the last step begins by any of the others
+	expect          makegood.Duration // of the job
 }
 
 func (s shape) workflow() makegood.Workflow {
-	w := makegood.Workflow{Name: "model", Timeout: s.timeout}
+	w := makegood.Workflow{Name: "model", Timeout: s.timeout, Expect: s.expect}
 	for i := range s.steps {
 		step := makegood.Step{Name: stepName(i), Agent: "a", StartBy: 2 * tick, Timeout: tick, Retry: makegood.Retry{Attempts: s.attempts, Backoff: tick, Max: tick}}
 		if s.parallel {
@@ -76,11 +77,13 @@ const sweep = makegood.Second
 
 // Small are the configurations that every test run checks.
 func Small() []Config {
-	return slices.Concat(smallJobs(), smallWays(), smallWorlds(), smallSettlements())
+	return slices.Concat(smallJobs(), smallWays(), smallWorlds(), smallSettlements(), smallExpected())
 }
 
 // Large are those that only make modelcheck checks.
-func Large() []Config { return slices.Concat(largeJobs(), largeWorlds(), largeSettlements()) }
+func Large() []Config {
+	return slices.Concat(largeJobs(), largeExpected(), largeWorlds(), largeSettlements())
+}
 
 func verbs(v ...makegood.Verb) []makegood.Verb { return v }
 
@@ -163,6 +166,37 @@ func smallWays() []Config {
 		{
 			Name: "any of two", Period: sweep, Workflow: shape{steps: 3, attempts: 1, parallel: true, anyOf: true, stop: true}.workflow(),
 			Single: true,
+		},
+	}
+}
+
+// smallExpected are small jobs that are expected within a time, of which some are late.
+func smallExpected() []Config {
+	return []Config{
+		{
+			Name: "expected", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, expect: 5 * tick}.workflow(),
+			Fails: true, Single: true,
+		},
+		{
+			Name: "expected, paused", Period: sweep, Workflow: shape{steps: 1, attempts: 1, expect: 5 * tick}.workflow(), Verbs: verbs(makegood.Pause, makegood.Resume),
+			Fails: true, Single: true,
+		},
+	}
+}
+
+func largeExpected() []Config {
+	return []Config{
+		{
+			Name: "expected, two attempts", Period: sweep, Workflow: shape{steps: 1, attempts: 2, undo: 1, expect: 5 * tick}.workflow(),
+			Fails: true, Single: true,
+		},
+		{
+			Name: "expected, two rounds", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, rounds: 2, expect: 10 * tick}.workflow(),
+			Final: true, Single: true,
+		},
+		{
+			Name: "expected, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true, expect: 5 * tick}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Final: true, Single: true,
 		},
 	}
 }

@@ -220,8 +220,10 @@ func (m *model) judge(before, after job.Job, e job.Event, facts machine.Facts) s
 	if before.Desired != makegood.Processed && after.Desired == makegood.Processed && after.Round == before.Round {
 		return "what was given up is wanted again in the same round"
 	}
-	if broken := judgeWords(before, after, e); broken != "" {
-		return broken
+	for _, broken := range []string{judgeWords(before, after, e), m.judgeExpected(before, after)} {
+		if broken != "" {
+			return broken
+		}
 	}
 	if broken := judgeSettled(before, after, e); broken != "" {
 		return broken

@@ -99,6 +99,9 @@ func (m *model) index(s *state) string {
 	if j.live() {
 		due = min(due, j.next)
 	}
+	if j.live() && (j.forwards() || j.another) {
+		due = min(due, j.warn)
+	}
 	if j.is(makegood.Error) {
 		due = min(due, j.remind)
 	}

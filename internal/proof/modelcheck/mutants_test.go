@@ -18,6 +18,7 @@ func mutants() []planted.Bug {
 		completion = "machine/completion.go"
 		deadlines  = "machine/deadlines.go"
 		directions = "machine/directions.go"
+		expecting  = "machine/expecting.go"
 		requests   = "machine/requests.go"
 		settle     = "machine/settle.go"
 		pending    = "machine/pending.go"
@@ -119,6 +120,10 @@ func mutants() []planted.Bug {
 		{"what fell silent and was settled is not unknown", settle, "\t\ta.Unknown = true\n", ""},
 		{"a settlement of an earlier round counts", settle, "case e.Round != 0 && e.Round != t.job.Round:", "case e.Round > t.job.Round:"},
 		{"an undo is settled under its step", settle, "case at.undo && t.job.Steps[at.step].Forward.State == job.Dispatched:", "case at.undo && t.job.Steps[at.step].Forward.Attempt > 9:"},
+		{"what is late is never due", deadlines, "if t.job.Expected() && !t.job.WarnAt.IsZero() {", "if t.job.Expected() && t.job.Round > 9 {"},
+		{"it is told twice of one round", expecting, "\tt.job.WarnAt = time.Time{}\n\twhy", "\twhy"},
+		{"what is late is not told", expecting, "&& !passed(t.job.WarnAt, t.now) {", "&& t.job.Round < 9 {"},
+		{"what is undone is late", "job/job.go", "goes && (j.Desired == makegood.Processed || j.AnotherRound)", "goes"},
 		{"what is settled is settled again", settle, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
 	})
 }

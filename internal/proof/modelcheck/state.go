@@ -77,7 +77,10 @@ type record struct {
 	requests                                        uint8 // those granted, a bit each
 	paused                                          bool
 	key, deadline, remind, next                     when
-	steps                                           [maxSteps]step
+	// expect is ExpectBy and warn WarnAt while nobody was told; warned that somebody was: then neither decides anything.
+	expect, warn when
+	warned       bool
+	steps        [maxSteps]step
 }
 
 // item is a store.ClaimItem.
@@ -249,6 +252,8 @@ func (j *record) times(f func(*when)) {
 	f(&j.deadline)
 	f(&j.remind)
 	f(&j.next)
+	f(&j.expect)
+	f(&j.warn)
 	for i := range j.steps {
 		s := &j.steps[i]
 		f(&s.forward.due)
@@ -439,6 +444,7 @@ func (x *actor) bytes() []byte {
 	b = append(
 		b, j.state, j.desired, j.round, j.seq, j.untold, j.incarnation, j.requests, flag(j.paused),
 		byte(j.key), byte(j.deadline), byte(j.remind), j.again, flag(j.another), byte(j.next),
+		byte(j.expect), byte(j.warn), flag(j.warned),
 	)
 	for _, s := range j.steps {
 		b = append(b, s.attempt, s.age)

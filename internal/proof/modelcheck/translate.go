@@ -327,7 +327,10 @@ func (m *model) full(c record) job.Job {
 		ID: "j", Workflow: m.w.Name, Round: int(c.round), Rev: 1, Birth: "birth", Secret: secret, Incarnation: int(c.incarnation),
 		ProcessState: states[c.state], Desired: states[c.desired], Seq: int(c.seq),
 		CompleteBy: timeOf(c.key), Deadline: timeOf(c.deadline), RemindAt: timeOf(c.remind),
-		RoundsAgain: int(c.again), AnotherRound: c.another, NextRoundAt: timeOf(c.next),
+		RoundsAgain: int(c.again), AnotherRound: c.another, NextRoundAt: timeOf(c.next), ExpectBy: timeOf(c.expect), WarnAt: timeOf(c.warn),
+	}
+	if c.warned {
+		j.ExpectBy = base
 	}
 	if c.paused {
 		j.PausedAt = base
@@ -392,7 +395,10 @@ func (m *model) compact(j job.Job) record {
 		state: stateOf(j.ProcessState), desired: stateOf(j.Desired), round: small(j.Round), seq: small(j.Seq),
 		untold: small(len(j.Untold)), paused: j.Paused(), incarnation: small(j.Incarnation),
 		key: whenOf(j.CompleteBy), deadline: whenOf(j.Deadline), remind: never,
-		again: small(j.RoundsAgain), another: j.AnotherRound, next: whenOf(j.NextRoundAt),
+		again: small(j.RoundsAgain), another: j.AnotherRound, next: whenOf(j.NextRoundAt), expect: whenOf(j.ExpectBy), warn: whenOf(j.WarnAt),
+	}
+	if !j.ExpectBy.IsZero() && j.WarnAt.IsZero() {
+		c.warned, c.expect, c.warn = true, never, never
 	}
 	if j.ProcessState == makegood.Error {
 		c.remind = whenOf(j.RemindAt)

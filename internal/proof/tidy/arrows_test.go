@@ -19,6 +19,7 @@ const (
 	smithy       = "github.com/aws/smithy-go"
 	rapid        = "pgregory.net/rapid"
 	otelAPI      = "go.opentelemetry.io/otel"
+	otlp         = "go.opentelemetry.io/proto/otlp"
 )
 
 // arrow says what a package may import. Tests are free: they bring together what is apart.
@@ -46,13 +47,18 @@ var arrows = []arrow{
 	{"internal/tracecontext", []string{"internal/job"}, []string{otelAPI}},
 	{"telemetry", []string{"internal/tracecontext"}, []string{otelAPI}},
 	// The SDK and what sends: only those who configure it have it.
-	{"internal/spanexport", []string{"telemetry"}, []string{otelAPI}},
-	{"telemetry/export", []string{"telemetry", "internal/spanexport"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
+	{"internal/otelenv", nil, []string{otelAPI}},
+	{"internal/spanexport", []string{"internal/otelenv", "telemetry"}, []string{otelAPI}},
+	// The same for what is frozen between invocations; a sender of its own, since the SDK's for OTLP links gRPC.
+	{"internal/spanhold", []string{"internal/otelenv", "telemetry"}, []string{otelAPI, otlp, "google.golang.org/protobuf"}},
+	{"internal/proof/spansink", nil, []string{otlp, "google.golang.org/protobuf"}},
+	{"telemetry/export", []string{"telemetry", "internal/otelenv", "internal/spanexport"}, []string{otelAPI, "github.com/prometheus/client_golang"}},
 	// Spans and metrics of what the Scheduler says has happened.
 	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
 	// Waiting, and running totals of anything.
 	{"internal/pause", nil, nil},
 	{"internal/tally", nil, nil},
+	{"internal/spend", []string{"internal/job"}, nil},
 	{"internal/many", []string{"internal/pause"}, nil},
 	// What the page asks of many jobs, and goes on with after a restart: a client, and files of its own.
 	{"internal/repair", []string{".", "client", "internal/many", "internal/pause"}, []string{"github.com/gofrs/flock"}},
@@ -70,29 +76,37 @@ var arrows = []arrow{
 	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
 	{"internal/store/jobformat", []string{".", "internal/job", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
 	{"internal/store/sqlitestore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, []string{"modernc.org/sqlite", "github.com/gofrs/flock"}},
-	{"internal/store/dynamostore", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/pause"}, []string{awsSDK, smithy}},
+	{"internal/store/dynamostore", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/pause", "internal/spend"}, []string{awsSDK, smithy}},
+	// Large payloads: bytes of a job, and nothing of jobs but their ids.
+	{"internal/payload", []string{"."}, nil},
+	{"internal/payload/*", []string{".", "internal/payload"}, nil},
 	{"internal/queue", []string{"."}, []string{lambdaEvents}},
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
 	{"internal/queue/localqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
-	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents, awsSDK, smithy}},
+	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
 	{"internal/notify", []string{".", "internal/job"}, nil},
-	{"internal/notify/*", []string{".", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
-	{"internal/sqsbatch", []string{".", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
+	// Every change, outwards: it knows no job, and whoever is told nothing of it.
+	{"internal/changes", []string{"."}, nil},
+	{"internal/notify/*", []string{".", "internal/changes", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
+	{"internal/sqsbatch", []string{".", "internal/job", "internal/queue", "internal/spend", "internal/wire"}, []string{lambdaEvents}},
 
 	// What was put away, for people: it sends and deletes messages, and decides nothing about jobs.
 	{"internal/putaway", []string{".", "client", "internal/job", "internal/queue", "internal/sqsbatch", "internal/store", "internal/wire"}, []string{lambdaEvents}},
 
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
-	{"internal/workflowfile", []string{".", "internal/canonical", "internal/httpagent/httprules", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
+	// The JSON Schema of an input, and the only one who knows the library for it.
+	{"internal/inputschema", []string{"."}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+	{"internal/workflowfile", []string{".", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
 	{"internal/workflowfile/*", []string{".", "internal/canonical"}, []string{"github.com/itchyny/gojq"}},
 	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.
 	{"internal/scheduler", []string{
+		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
-		"internal/notify", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+		"internal/changes", "internal/notify", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
 	}, []string{lambdaEvents}},
 	// The only writer of schedules: it fires by submitting, and decides nothing about jobs.
 	{"internal/timetable", []string{
@@ -102,10 +116,14 @@ var arrows = []arrow{
 	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
+	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept.
+	{"agent/sqlitefence", []string{".", "agent", "internal/store", "internal/store/sqlitestore"}, nil},
+	{"agent/dynamofence", []string{".", "agent", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
-		".", "internal/job", "agent", "internal/secret", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+		"internal/payload",
+		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	// The agents outside: what agentrun does for those here, but for the work.
 	{"internal/agentdoor", []string{
@@ -116,6 +134,9 @@ var arrows = []arrow{
 	{"internal/httpagent/httprules", nil, nil},
 
 	// What a project of a team's own begins with: text, and the template compared as text. It runs nothing of ours.
+	// What is taken over from a state machine of others: texts in, texts out.
+	{"internal/asl", []string{".", "internal/workflowfile"}, []string{"go.yaml.in/yaml/v3"}},
+	{"internal/asl/survey", []string{"internal/asl"}, nil},
 	{"internal/scaffold", []string{"."}, []string{"go.yaml.in/yaml/v3"}},
 
 	// What makegood dev serves to a newcomer: the order and the shop of the examples, in a folder. It knows no engine.
@@ -126,7 +147,7 @@ var arrows = []arrow{
 	{"internal/batch/submissionfile", []string{".", "internal/batch/inputfile", "internal/canonical"}, nil},
 	{"internal/batch", []string{".", "internal/job", "agent", "internal/embedded", "internal/batch/inputfile", "internal/scheduler", "internal/store", "internal/workflowfile"}, nil},
 	// The AWS SDK's clients are made here, once, for all functions.
-	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy}},
+	{"internal/deployed", []string{"*"}, []string{lambda, awsSDK, smithy, otelAPI}},
 	// A middleware of the SDK, for what makes clients: it knows AWS's rules of what is billed, and nothing of ours.
 	{"internal/proof/costmeter", nil, []string{awsSDK, smithy}},
 	// A log line that CloudWatch reads; it knows no metric of ours.
@@ -147,14 +168,15 @@ var arrows = []arrow{
 		".", "internal/job", "client", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store", "internal/view", "internal/wire",
 	}, nil},
 	{"internal/httpapi", []string{
+		"internal/payload",
 		".", "internal/job", "client", "internal/filter", "internal/completion", "internal/view", "internal/canonical", "internal/machine", "internal/scheduler", "internal/store",
-		"internal/timetable", "internal/holds", "internal/workflowfile",
+		"internal/changes", "internal/timetable", "internal/holds", "internal/workflowfile",
 		"internal/agentdoor", "internal/wire", "internal/origin", "internal/tracecontext",
 	}, nil},
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
 	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/origin", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
@@ -164,6 +186,8 @@ var arrows = []arrow{
 	{"internal/proof/seed", nil, []string{rapid}},
 	// A second reading of the docs: what it shared with the core would be wrong in both.
 	{"internal/proof/oracle", []string{".", "internal/job"}, nil},
+	// Has an engine under load, and asks it for pages as a browser does; its benchmark fills the engine's file itself.
+	{"internal/proof/pagesoak", []string{".", "agent", "client", "engine"}, []string{"modernc.org/sqlite"}},
 	// A command that makes wrong versions of others and runs go test over them; nobody can import it.
 	{"internal/proof/mutants", nil, nil},
 	// A command that feeds the shipped handlers; nobody can import it.
@@ -192,8 +216,9 @@ var arrows = []arrow{
 		"github.com/spf13/cobra", "github.com/schollz/progressbar/v3", "golang.org/x/term", lambdaEvents, awsSDK,
 	}},
 	{"engine", []string{
+		"internal/payload",
 		".", "internal/agentrun", "internal/job", "agent", "client", "internal/completion", "internal/embedded", "internal/httpagent", "internal/httpapi", "internal/machine",
-		"internal/holds", "internal/notify", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
+		"internal/holds", "internal/notify", "internal/notify/groupnotify", "internal/notify/webhook", "internal/page", "internal/repair", "internal/scheduler", "internal/store", "internal/timetable", "internal/view", "internal/workflowfile", "internal/tracecontext", "telemetry",
 	}, nil},
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.
@@ -211,6 +236,8 @@ var arrows = []arrow{
 	{"examples/*", []string{".", "agent", "client", "makegoodtest", "workflows", "workflows/order", "examples/shop/services"}, []string{
 		"github.com/schollz/progressbar/v3", "golang.org/x/term",
 	}},
+	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
+	{"examples/large-report", []string{".", "agent", "engine"}, nil},
 	{"examples/scheduled-items", []string{".", "agent", "engine"}, nil},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
 	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
@@ -222,12 +249,12 @@ var arrows = []arrow{
 	{"localstack/*", []string{"localstack"}, nil},
 	{"e2e", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 	// Drives the page: the driver is no business of anybody else.
-	{"e2e/browser", []string{".", "agent", "client", "engine", "onhttp"}, []string{"github.com/chromedp"}},
+	{"e2e/browser", []string{".", "agent", "client", "engine", "internal/proof/pagesoak", "onhttp"}, []string{"github.com/chromedp"}},
 	{"e2e/*", []string{"*", "workflows", "workflows/order", "examples/shop/services", "e2e/*"}, []string{lambda, awsSDK, smithy}},
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
 // rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {

@@ -15,7 +15,7 @@ import (
 // pure are the packages that decide and describe, with what of the standard library each may use:
 // nothing that knows the time, the machine or chance.
 var pure = map[string][]string{
-	".": {"encoding/json", "errors", "fmt", "strconv", "strings", "time", "unicode", "unicode/utf8"},
+	".": {"bytes", "encoding/json", "errors", "fmt", "maps", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8"},
 	// A token is computed: the same secret gives the same.
 	"internal/machine": {"cmp", "crypto/hmac", "crypto/sha256", "encoding/base64", "encoding/json", "errors", "fmt", "maps", "slices", "strconv", "strings", "time"},
 }

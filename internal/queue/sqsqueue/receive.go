@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/pause"
+	"github.com/makegood-dev/makegood/internal/queue"
 )
 
 const (
@@ -63,6 +64,7 @@ func (q *Queues) poll(ctx context.Context, name string, limit int) ([]types.Mess
 		out, err := q.client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 			QueueUrl: &url, MaxNumberOfMessages: int32(limit), WaitTimeSeconds: int32(wait / time.Second),
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+			MessageAttributeNames:       []string{queue.AttributeShare},
 		}, retryKMS)
 		var full *types.OverLimit
 		switch {
@@ -99,6 +101,11 @@ func render(messages []types.Message, arn string) []events.SQSMessage {
 			MessageId: aws.ToString(m.MessageId), ReceiptHandle: aws.ToString(m.ReceiptHandle),
 			Body: aws.ToString(m.Body), Md5OfBody: aws.ToString(m.MD5OfBody),
 			Attributes: m.Attributes, EventSource: "aws:sqs", EventSourceARN: arn,
+		}
+		if share, ok := m.MessageAttributes[queue.AttributeShare]; ok {
+			records[i].MessageAttributes = map[string]events.SQSMessageAttribute{
+				queue.AttributeShare: {DataType: aws.ToString(share.DataType), StringValue: share.StringValue},
+			}
 		}
 	}
 	return records

@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/spend"
 )
 
 // Send sends as queue.Sender says, in batches of at most makegood.MaxBatch messages and
@@ -87,6 +88,7 @@ func (q *Queues) sendBatch(ctx context.Context, url string, messages []queue.Mes
 			entries[n].MessageGroupId = &messages[i].Group
 		}
 	}
+	addShares(entries)
 	out, err := q.client.SendMessageBatch(ctx, &sqs.SendMessageBatchInput{QueueUrl: &url, Entries: entries}, retryKMS)
 	if err != nil {
 		return answer{}, known(err)
@@ -96,6 +98,26 @@ func (q *Queues) sendBatch(ctx context.Context, url string, messages []queue.Mes
 		said.taken = append(said.taken, aws.ToString(taken.Id))
 	}
 	return said, nil
+}
+
+// maxShareBytes is how many bytes the attribute of a message's share has at most.
+const maxShareBytes = 32
+
+// addShares has each message of a batch say what it has of the request, if there is room for that.
+func addShares(entries []types.SendMessageBatchRequestEntry) {
+	bytes := maxShareBytes * len(entries)
+	for _, e := range entries {
+		bytes += len(aws.ToString(e.MessageBody))
+	}
+	if bytes > makegood.MaxMessageBytes {
+		return
+	}
+	share := strconv.FormatInt(spend.Share(bytes, len(entries)), 10)
+	for i := range entries {
+		entries[i].MessageAttributes = map[string]types.MessageAttributeValue{
+			queue.AttributeShare: {DataType: aws.String("Number"), StringValue: &share},
+		}
+	}
 }
 
 // seconds rounds up: what is delayed may come late, never early.

@@ -15,15 +15,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// AttentionIndex is the name of the sparse index that holds the jobs that wait for a person: those in
-// Error, and those that are paused. Its partitions are the shards of the index on CompleteBy, so that a
+// AttentionIndex is the name of the sparse index that holds the jobs at which a person may want to look: those in
+// Error, those that are paused, and those of which an operator was told that they will be late. Its partitions are the shards of the index on CompleteBy, so that a
 // thousand jobs that stop at once do not meet in one; its sort key is Attention.
 const AttentionIndex = "Attention"
 
-// The prefixes of Attention. No job is under both: to be in Error takes a pause back.
+// The prefixes of Attention. No job is under two: to be in Error takes a pause back, and neither is expected.
 const (
 	waitsInError = "Error"
 	waitsPaused  = "Paused"
+	runsLate     = "Late"
 )
 
 // attention returns the value of Attention: what a job waits as, its birth, and its id, so that no two are
@@ -39,6 +40,8 @@ func attention(j job.Job) string {
 			waits += "#" + hold
 		}
 		return waits
+	case j.Warned():
+		return attentionOf(runsLate, j.CreatedAt.UnixMilli(), j.ID)
 	default:
 		return ""
 	}
@@ -59,6 +62,20 @@ func (s *Store) listInError(ctx context.Context, l *listing, at cursor) (cursor,
 // listPaused lists the paused jobs. The state under the pause is shown as it is.
 func (s *Store) listPaused(ctx context.Context, l *listing, at cursor) (cursor, error) {
 	return s.listWaiting(ctx, waitsPaused, l, at)
+}
+
+// listLate lists the jobs of which an operator was told, and then those whose keys say that they are late. A place among
+// the first has the sort key of a job, which none in the index has.
+func (s *Store) listLate(ctx context.Context, l *listing, at cursor) (cursor, error) {
+	if at == (cursor{}) || at.sort == sortJob {
+		next, err := s.listWaiting(ctx, runsLate, l, at)
+		if err != nil || next != (cursor{}) {
+			return next, err
+		}
+		at = cursor{}
+	}
+	l.warnedBefore = true
+	return s.listUnfinished(ctx, l, at)
 }
 
 // listWaiting lists the jobs that wait for a person, those born last first: one query a shard, and one
@@ -92,10 +109,14 @@ func (s *Store) listWaiting(ctx context.Context, waits string, l *listing, at cu
 
 // waitsAs reports whether a job waits for a person in this way.
 func waitsAs(waits string, l store.Listed) bool {
-	if waits == waitsInError {
+	switch waits {
+	case waitsInError:
 		return l.ProcessState == makegood.Error
+	case runsLate:
+		return l.Job.Warned()
+	default:
+		return l.Paused
 	}
-	return l.Paused
 }
 
 // waiting returns the first entries below a value of Attention, over all shards.

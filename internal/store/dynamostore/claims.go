@@ -203,6 +203,9 @@ func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (fo
 	var old item
 	if c.LockedBy != "" {
 		old, err = s.updateGiving(ctx, "Close", slotKey(slot), replying(c), types.ReturnValueAllNew)
+		if err == nil {
+			hasWritten(ctx, sizeOf(old))
+		}
 		if err == nil && len(old) > 0 {
 			return job.Found{Finding: job.FoundReplied, Claim: slotOf(old).Claim}, nil
 		}

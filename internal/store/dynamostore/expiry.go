@@ -122,6 +122,7 @@ func (s *Store) parts(ctx context.Context, job string) ([]item, error) {
 			return nil, err
 		}
 		s.consumed("LoadParts", page.ConsumedCapacity)
+		hasRead(ctx, page.Items...)
 		for _, it := range page.Items {
 			if asText(it[attrSK]) != sortJob {
 				all = append(all, it)

@@ -25,6 +25,7 @@ func (s *Store) HistoryPages(ctx context.Context, id string) (map[string][]byte,
 			return nil, fmt.Errorf("pages of the history of job %s: %w", id, err)
 		}
 		s.consumed("HistoryPages", page.ConsumedCapacity)
+		hasRead(ctx, page.Items...)
 		for _, it := range page.Items {
 			found[asText(it[attrSK])] = asBytes(it[attrData])
 		}
@@ -63,6 +64,7 @@ func (s *Store) notDropped(ctx context.Context, id string, after, before int) (k
 			return nil, err
 		}
 		s.consumed("HistoryPages", page.ConsumedCapacity)
+		hasRead(ctx, page.Items...)
 		for _, it := range page.Items {
 			switch {
 			case s.dropped(it):

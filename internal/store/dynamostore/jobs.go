@@ -14,6 +14,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/jobformat"
 )
@@ -29,7 +30,7 @@ func (s *Store) Create(ctx context.Context, j job.Job) error {
 func (s *Store) create(ctx context.Context, j job.Job) error {
 	nonce := newNonce()
 	it := s.birthItem(j, nonce)
-	p := pack(j, nil, weight(it)+len(attrData))
+	p := s.packBirth(ctx, j, weight(it)+len(attrData))
 	it[attrData] = blob(p.data)
 	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (s *Store) create(ctx context.Context, j job.Job) error {
 		}
 	}
 	condition, values := s.freeID()
-	old, err := s.put(ctx, "Create", it, condition, values)
+	old, err := s.putUncounted(ctx, "Create", it, condition, values)
 	if errors.Is(err, errCondition) {
 		if bytes.Equal(asBytes(old[attrBornBy]), nonce) {
 			return nil
@@ -49,6 +50,19 @@ func (s *Store) create(ctx context.Context, j job.Job) error {
 		return store.ErrExists
 	}
 	return err
+}
+
+// packBirth packs a new job, with what its birth costs if that is counted.
+func (s *Store) packBirth(ctx context.Context, j job.Job, beside int) packed {
+	account := spend.On(ctx)
+	if account == nil {
+		return pack(j, nil, beside)
+	}
+	p, counted := packCounted(j, nil, beside, func(p packed) int64 {
+		return s.partWrites(j.ID, p) + birthWrites(j, beside+len(p.data))
+	})
+	account.Store(counted.Spent)
+	return p
 }
 
 // birthItem is the hot item of a new job, but for its data.
@@ -72,10 +86,11 @@ func newNonce() []byte {
 	return nonce
 }
 
-// putParts writes what data refers to: before data is, so that nothing refers to what is not there.
+// putParts writes what data refers to: before data is, so that nothing refers to what is not there. What it costs is in
+// the data, if it is counted.
 func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 	if p.names != nil {
-		if err := s.putShape(ctx, *p.names); err != nil {
+		if err := s.putShape(spend.Without(ctx), *p.names); err != nil {
 			return err
 		}
 	}
@@ -83,13 +98,17 @@ func (s *Store) putParts(ctx context.Context, job string, p packed) error {
 		if d.body == nil {
 			continue
 		}
-		it := partKey(job, d.key)
-		it[attrData] = blob(d.body)
-		if err := s.putPart(ctx, "PutDetail", it); err != nil {
+		if err := s.putPart(spend.Without(ctx), "PutDetail", detailItem(job, d)); err != nil {
 			return fmt.Errorf("put details of steps that are over: %w", err)
 		}
 	}
 	return nil
+}
+
+func detailItem(job string, d detail) item {
+	it := partKey(job, d.key)
+	it[attrData] = blob(d.body)
+	return it
 }
 
 // Load reads a job; see store.Jobs.
@@ -107,6 +126,7 @@ func (s *Store) load(ctx context.Context, id string) (job.Job, error) {
 	if err != nil {
 		return job.Job{}, err
 	}
+	s.see(ctx, id, it)
 	stored, err := jobformat.Decode(asBytes(it[attrData]))
 	if err == nil {
 		err = s.nameSteps(ctx, &stored)
@@ -174,6 +194,7 @@ func (s *Store) details(ctx context.Context, job string) (map[string][]byte, err
 			return nil, fmt.Errorf("read details: %w", err)
 		}
 		s.consumed("LoadDetails", page.ConsumedCapacity)
+		hasRead(ctx, page.Items...)
 		for _, it := range page.Items {
 			bodies[asText(it[attrSK])] = asBytes(it[attrData])
 		}
@@ -196,14 +217,14 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 		return err
 	}
 	stored, _ := s.spills.get(j.ID)
-	p := pack(j, stored, s.besideData(j))
+	p := s.packSave(ctx, change, stored)
 	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
 	}
 	if err := s.keepParts(ctx, j, s.expiry(j)); err != nil {
 		return err
 	}
-	old, err := s.update(ctx, "Save", hotKey(j.ID), s.saving(change, p.data))
+	old, err := s.updateGiving(ctx, "Save", hotKey(j.ID), s.saving(change, p.data), types.ReturnValueNone)
 	switch {
 	case errors.Is(err, errCondition) && savedBefore(old, j, p.data):
 		return nil
@@ -211,6 +232,19 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 		return store.ErrConflict
 	}
 	return err
+}
+
+// packSave packs a job as it is to be, with what its save costs if that is counted.
+func (s *Store) packSave(ctx context.Context, change store.Change, stored []detail) packed {
+	j, beside, account := change.Job, s.besideData(change.Job), spend.On(ctx)
+	if account == nil || !j.Spent.Counted() {
+		return pack(j, stored, beside)
+	}
+	p, counted := packCounted(j, stored, beside, func(p packed) int64 {
+		return s.partWrites(j.ID, p) + s.saveWrites(change, beside+len(p.data))
+	})
+	account.Store(counted.Spent)
+	return p
 }
 
 // besideData is what the item will weigh but for its data.

@@ -33,7 +33,7 @@ const (
 
 // ListJobs lists jobs; see store.Lister. Those in Error and paused ones are found by the index Attention, the newest
 // first; those of which something is due or late, and unfinished ones otherwise, by the index on CompleteBy, in the order
-// of their keys, shard by shard. For anything else it reads the table through, payloads included, and pays for all that it
+// of their keys, shard by shard, those of which an operator was told that they will be late before, by Attention. For anything else it reads the table through, payloads included, and pays for all that it
 // passes over: that is for people, now and then. A page may be short, or empty, before the end.
 func (s *Store) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	place, err := filter.Open(cursor)
@@ -59,6 +59,8 @@ type listing struct {
 	sieve  *store.Sieve
 	limit  int
 	jobs   []store.Listed
+	// warnedBefore: jobs that are warned of came on pages before.
+	warnedBefore bool
 }
 
 // left is how many jobs more the page may have.
@@ -67,6 +69,9 @@ func (l *listing) left() int { return l.limit - len(l.jobs) }
 // take puts those of the jobs into the page that the filter shows.
 func (l *listing) take(found []store.Listed) error {
 	for _, job := range found {
+		if l.warnedBefore && job.Job.Warned() {
+			continue
+		}
 		shows, err := l.sieve.Shows(&job)
 		if err != nil {
 			return err
@@ -85,6 +90,8 @@ func (s *Store) wayTo(filter store.Filter) (list func(context.Context, *listing,
 		return s.listInError, false
 	case filter.Paused:
 		return s.listPaused, false
+	case filter.WantsWarned():
+		return s.listLate, false
 	case filter.Unfinished() || filter.State != "" && !filter.State.Finished():
 		return s.listUnfinished, false
 	}

@@ -118,13 +118,17 @@ func (s *Store) putShape(ctx context.Context, names shape) error {
 	if err != nil {
 		return err
 	}
-	it := keyItem(names.key, sortShape)
-	it[attrData] = blob(names.body)
-	if err := s.putOnce(ctx, "PutShape", it); err != nil {
+	if err := s.putOnce(ctx, "PutShape", shapeItem(names)); err != nil {
 		return fmt.Errorf("put the names of steps: %w", err)
 	}
 	s.shapes.put(names.key, all)
 	return nil
+}
+
+func shapeItem(names shape) item {
+	it := keyItem(names.key, sortShape)
+	it[attrData] = blob(names.body)
+	return it
 }
 
 // shape reads the names of steps. store.ErrNotFound, store.ErrDamaged, store.ErrNewer.

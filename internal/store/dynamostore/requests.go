@@ -2,6 +2,7 @@ package dynamostore
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -61,10 +62,15 @@ func (u *update) expression() string {
 
 // update makes one conditional write on an item. With errCondition it returns the item as it was before.
 func (s *Store) update(ctx context.Context, operation string, key item, u *update) (item, error) {
-	return s.updateGiving(ctx, operation, key, u, types.ReturnValueNone)
+	it, err := s.updateGiving(ctx, operation, key, u, types.ReturnValueNone)
+	if err == nil {
+		hasWritten(ctx, sizeOf(key)+sizeOf(u.values)) // The item has little else.
+	}
+	return it, err
 }
 
-// updateGiving does what update does, and returns of the item what is asked for when it was written.
+// updateGiving does what update does, and returns of the item what is asked for when it was written. What it costs then is
+// its caller's to tell.
 func (s *Store) updateGiving(ctx context.Context, operation string, key item, u *update, giving types.ReturnValue) (item, error) {
 	values := u.values
 	if len(values) == 0 {
@@ -78,7 +84,11 @@ func (s *Store) updateGiving(ctx context.Context, operation string, key item, u 
 		ReturnConsumedCapacity: s.returnConsumed(),
 	}, s.options)
 	if err != nil {
-		return s.whyNot(ctx, key, err)
+		old, err := s.whyNot(ctx, key, err)
+		if errors.Is(err, errCondition) {
+			hasWritten(ctx, sizeOf(old))
+		}
+		return old, err
 	}
 	s.consumed(operation, out.ConsumedCapacity)
 	return out.Attributes, nil
@@ -87,6 +97,15 @@ func (s *Store) updateGiving(ctx context.Context, operation string, key item, u 
 // put writes a whole item if the condition holds, which may be over values; with errCondition it returns
 // the item that is there.
 func (s *Store) put(ctx context.Context, operation string, it item, condition string, values item) (item, error) {
+	old, err := s.putUncounted(ctx, operation, it, condition, values)
+	if err == nil {
+		hasWritten(ctx, sizeOf(it))
+	}
+	return old, err
+}
+
+// putUncounted does what put does. What it costs when it is written is its caller's to tell.
+func (s *Store) putUncounted(ctx context.Context, operation string, it item, condition string, values item) (item, error) {
 	in := &dynamodb.PutItemInput{
 		TableName: &s.config.Table, Item: it, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -97,7 +116,11 @@ func (s *Store) put(ctx context.Context, operation string, it item, condition st
 	}
 	out, err := s.config.Client.PutItem(ctx, in, s.options)
 	if err != nil {
-		return s.whyNot(ctx, keyItem(asText(it[attrPK]), asText(it[attrSK])), err)
+		old, err := s.whyNot(ctx, keyItem(asText(it[attrPK]), asText(it[attrSK])), err)
+		if errors.Is(err, errCondition) {
+			hasWritten(ctx, max(sizeOf(old), sizeOf(it)))
+		}
+		return old, err
 	}
 	s.consumed(operation, out.ConsumedCapacity)
 	return nil, nil
@@ -112,6 +135,7 @@ func (s *Store) get(ctx context.Context, operation string, key item) (item, erro
 		return nil, err
 	}
 	s.consumed(operation, out.ConsumedCapacity)
+	hasRead(ctx, out.Item)
 	if len(out.Item) == 0 {
 		return nil, store.ErrNotFound
 	}

@@ -73,6 +73,8 @@ type Store struct {
 	// spills are the details of jobs as they were loaded. They need not be those of the latest revision:
 	// a save uses of them what still fits.
 	spills *memory[[]detail]
+	// seen are hot items as they were loaded, where what they cost is counted.
+	seen *memory[seen]
 }
 
 // New makes a store. It asks DynamoDB nothing.
@@ -93,7 +95,7 @@ func New(c Config) (*Store, error) {
 	case c.Shards < 1 || c.Shards > maxShards:
 		return nil, fmt.Errorf("dynamostore: %d shards, want 1 to %d", c.Shards, maxShards)
 	}
-	return &Store{config: c, retryer: newRetryer(), shapes: newMemory[[]string](keptShapes), spills: newMemory[[]detail](keptSpills)}, nil
+	return &Store{config: c, retryer: newRetryer(), shapes: newMemory[[]string](keptShapes), spills: newMemory[[]detail](keptSpills), seen: newMemory[seen](keptSeen)}, nil
 }
 
 // newRetryer tries again, as long as the context lasts, what failed by throttling, by a transaction on

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/store"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -31,4 +32,17 @@ func (s *Store) CreateItems(j job.Job, payloads map[string]json.RawMessage) []ty
 		items = append(items, types.TransactWriteItem{Put: &types.Put{TableName: &s.config.Table, Item: it}})
 	}
 	return items
+}
+
+// HoldsCheck returns what makes a transaction of the caller's hold only while an attempt is held by who has locked it, and
+// was not closed. It names no attribute but those, and asks for nothing back: a role needs dynamodb:ConditionCheckItem of the
+// agent's own claims for it.
+func HoldsCheck(table string, slot store.Slot, attempt int, lockedBy string) types.TransactWriteItem {
+	u := newUpdate()
+	u.holding(job.Claim{Attempt: attempt, LockedBy: lockedBy})
+	condition := u.condition()
+	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName: &table, Key: slotKey(slot), ConditionExpression: &condition,
+		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
+	}}
 }

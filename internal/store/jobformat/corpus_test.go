@@ -58,7 +58,7 @@ func corpusJobs() map[string]job.Job {
 		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
-	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full(), "everything-expect": full(), "everything-trace": full()}
+	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full(), "everything-expect": full(), "everything-trace": full(), "everything-spent": full(), "everything-changes": full()}
 }
 
 // waiting is a job with a step that waits and one that was completed from outside.

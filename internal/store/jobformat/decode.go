@@ -231,7 +231,7 @@ func (d *decoder) tail(f *field) bool {
 	return true
 }
 
-// texts reads strings that most jobs have not, and who must be told.
+// texts reads strings that most jobs have not, who must be told, and what was spent.
 func (d *decoder) texts(f *field) bool {
 	j := &d.Job
 	switch f.num {
@@ -267,6 +267,12 @@ func (d *decoder) texts(f *field) bool {
 		d.labels = append(d.labels, f.text())
 	case jobTrace:
 		j.Trace = f.copied()
+	case jobSpentData:
+		f.counts(&j.Spent.Writes, &j.Spent.HalfReads)
+	case jobSpentWork:
+		f.counts(&j.Spent.Requests, &j.Spent.Invocations, &j.Spent.GBMicros)
+	case jobChanges:
+		j.Changes = readChanges(f, d.epoch)
 	default:
 		return false
 	}

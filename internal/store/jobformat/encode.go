@@ -118,6 +118,11 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.bytes(jobTrace, j.Trace)
 	e.time(jobExpectBy, j.ExpectBy, e.epoch)
 	e.time(jobWarnAt, j.WarnAt, e.epoch)
+	e.counts(jobSpentData, j.Spent.Writes, j.Spent.HalfReads)
+	e.counts(jobSpentWork, j.Spent.Requests, j.Spent.Invocations, j.Spent.GBMicros)
+	if data := encodeChanges(j.Changes, e.epoch); len(data) > 0 {
+		e.message(jobChanges, data)
+	}
 	e.kept(j.Kept)
 }
 

@@ -56,6 +56,9 @@ const (
 	jobTrace         = 65
 	jobExpectBy      = 68
 	jobWarnAt        = 69
+	jobSpentData     = 80
+	jobSpentWork     = 81
+	jobChanges       = 84
 
 	stepIndex = 1
 
@@ -125,6 +128,25 @@ const (
 	toldOperator = 5
 	toldListener = 6
 	toldExpectBy = 7
+
+	changesSeq     = 1
+	changesRev     = 2
+	changesTries   = 3
+	changesAt      = 4
+	changesPending = 5
+
+	changeOf      = 1
+	changeGone    = 2
+	changeFrom    = 3
+	changeTo      = 4
+	changeAttempt = 5
+	changeRound   = 6
+	changePaused  = 7
+	changeAt      = 8
+	changeOutcome = 9
+	changeKind    = 10
+	changeReason  = 11
+	changeLost    = 12
 
 	detailsFormat     = 1
 	detailsCreatedAt  = 2

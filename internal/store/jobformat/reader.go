@@ -127,6 +127,16 @@ func (c *column) next() uint64 {
 
 func (c *column) int() int { return int(c.next()) }
 
+// counts reads numbers that stand side by side, none of which is negative.
+func (f *field) counts(into ...*int64) {
+	c := column{in: f.bytes()}
+	for _, n := range into {
+		*n = int64(c.next())
+		f.bad = f.bad || *n < 0
+	}
+	f.bad = f.bad || c.err != nil || len(c.in) > 0
+}
+
 // message reads the fields of a message within another one, and returns what known did not know.
 func (f *field) message(known func(f *field) bool) (kept string) {
 	kept, err := readFields(f.bytes(), known)

@@ -42,6 +42,10 @@ func nothingKept(j job.Job) job.Job {
 	for i := range j.Untold {
 		j.Untold[i].Kept = ""
 	}
+	j.Changes.Kept = ""
+	for i := range j.Changes.Pending {
+		j.Changes.Pending[i].Kept = ""
+	}
 	for i := range j.Steps {
 		s := &j.Steps[i]
 		s.Kept = ""

@@ -90,6 +90,19 @@ func (w *writer) size(num protowire.Number, p job.Payload) {
 	}
 }
 
+// counts writes numbers side by side, unless all of them are zero.
+func (w *writer) counts(num protowire.Number, all ...int64) {
+	var packed []byte
+	some := false
+	for _, n := range all {
+		some = some || n != 0
+		packed = protowire.AppendVarint(packed, uint64(n))
+	}
+	if some {
+		w.message(num, packed)
+	}
+}
+
 // kept writes what was read and not known.
 func (w *writer) kept(raw string) { w.out = append(w.out, raw...) }
 

@@ -39,20 +39,20 @@ func finishedAt(j job.Job) driver.Value {
 }
 
 // Expire deletes some of the jobs that were at their end and told at that time, the oldest first, with
-// their payloads, and reports whether there are more. Their ids are free again. It is not flushed: what comes
+// their payloads, returns their ids, and reports whether there are more. Their ids are free again. It is not flushed: what comes
 // back with the loss of power is deleted again.
-func (s *Store) Expire(ctx context.Context, finished time.Time) (deleted int, more bool, err error) {
+func (s *Store) Expire(ctx context.Context, finished time.Time) (deleted []string, more bool, err error) {
 	err = s.submit(ctx, 0, func(g *group) (answer, err error) {
 		deleted, more, err = g.expire(finished)
 		return nil, err
 	})
 	if err != nil {
-		return 0, false, fmt.Errorf("delete jobs that finished by %s: %w", finished.Format(time.RFC3339), err)
+		return nil, false, fmt.Errorf("delete jobs that finished by %s: %w", finished.Format(time.RFC3339), err)
 	}
 	return deleted, more, nil
 }
 
-func (g *group) expire(finished time.Time) (deleted int, more bool, err error) {
+func (g *group) expire(finished time.Time) (deleted []string, more bool, err error) {
 	type expired struct {
 		row int64
 		id  string
@@ -64,28 +64,29 @@ func (g *group) expire(finished time.Time) (deleted int, more bool, err error) {
 		return nil
 	})
 	if err != nil {
-		return 0, false, err
+		return nil, false, err
 	}
 	var payloads int64
-	for i, job := range jobs {
+	for _, job := range jobs {
 		if payloads >= expiryPayloads {
-			return i, true, nil
+			return deleted, true, nil
 		}
 		result, err := g.conn.exec(deletePayload, job.id)
 		if err != nil {
-			return 0, false, err
+			return nil, false, err
 		}
 		n, err := result.RowsAffected()
 		if err != nil {
-			return 0, false, err
+			return nil, false, err
 		}
 		payloads += n
 		if err := g.exec(deleteJob, job.row); err != nil {
-			return 0, false, err
+			return nil, false, err
 		}
 		g.items[job.id] = nil
+		deleted = append(deleted, job.id)
 	}
-	return len(jobs), len(jobs) == expiryJobs, nil
+	return deleted, len(jobs) == expiryJobs, nil
 }
 
 // Shrink returns to the disk some of the file's free pages, beyond what it keeps for the jobs to come, and reports

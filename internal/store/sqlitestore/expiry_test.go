@@ -26,7 +26,7 @@ func expireAll(t *testing.T, s *sqlitestore.Store, finished time.Time) (jobs, ba
 	for more := true; more; batches++ {
 		n, left, err := s.Expire(t.Context(), finished)
 		check(t, err)
-		jobs, more = jobs+n, left
+		jobs, more = jobs+len(n), left
 	}
 	for more := true; more; {
 		var err error

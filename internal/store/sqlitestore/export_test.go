@@ -117,6 +117,9 @@ func (s *Store) Plans() (map[string]string, error) {
 	return plans, err
 }
 
+// SchemaVersion is the layout of this release.
+const SchemaVersion = schemaVersion
+
 // Layout is what a release knows of files, for tests of releases that there are not yet.
 type Layout struct{ layout }
 

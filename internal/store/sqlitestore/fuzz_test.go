@@ -9,13 +9,14 @@ import (
 func FuzzPage(f *testing.F) {
 	f.Add("12", 0)
 	f.Add("1700000000000/j", 2)
+	f.Add("2+12", 0)
 	f.Fuzz(func(t *testing.T, place string, in int) {
-		p := page{way: way{order: order(uint(in) % uint(len(ends)))}, limit: 1}
+		p := page{ways: []way{{}, {order: order(uint(in) % uint(len(ends)))}}, limit: 1}
 		if !p.begin(place) || place == "" {
 			return
 		}
-		if want, got := len(p.from()), countPlaces(ends[p.way.order])-1; got != want {
-			t.Errorf("order %d has %d places for %d values", p.way.order, got, want)
+		if want, got := len(p.from()), countPlaces(ends[p.ways[0].order])-1; got != want {
+			t.Errorf("order %d has %d places for %d values", p.ways[0].order, got, want)
 		}
 		again := p
 		if !again.begin(place) || !reflect.DeepEqual(again, p) {

@@ -85,3 +85,25 @@ func LoadIn(ctx context.Context, tx *sql.Tx, id string) (job.Job, error) {
 	}
 	return j, nil
 }
+
+// HoldsIn reports, in a transaction of the caller's, whether an attempt is held by who has locked it, and was not closed.
+// While tx may still write, and until it is committed, nobody can close the attempt.
+func HoldsIn(ctx context.Context, tx *sql.Tx, slot store.Slot, attempt int, lockedBy string) (bool, error) {
+	var n int
+	err := tx.QueryRowContext(ctx, `SELECT count(*) FROM claims`+whereSlot+` AND attempt = ? AND locked_by = ? AND closed = ''`,
+		slot.Job, slot.Birth, slot.Step, slot.Agent, attempt, lockedBy).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("claim of %s of job %s: %w", slot.Step, slot.Job, err)
+	}
+	return n > 0, nil
+}
+
+// Here reports whether a database is a store of jobs.
+func Here(ctx context.Context, db *sql.DB) (bool, error) {
+	var n int
+	err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('meta', 'jobs', 'claims')`).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look for jobs: %w", err)
+	}
+	return n == 3, nil
+}

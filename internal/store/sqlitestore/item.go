@@ -15,6 +15,8 @@ type item struct {
 	job job.Job
 	// held is what the row says that the job stands still for.
 	held string
+	// warned: the row says that it is warned of.
+	warned bool
 }
 
 // stored returns the job as the conditions look at it: the zero job where there is none.
@@ -25,17 +27,17 @@ func (it *item) stored() job.Job {
 	return it.job
 }
 
-const selectHead = `SELECT row, rev, complete_by, held_by, process_state FROM jobs WHERE id = ?`
+const selectHead = `SELECT row, rev, complete_by, held_by, process_state, warned FROM jobs WHERE id = ?`
 
 // readHead reads what the conditions of a write look at; nil when there is no such job.
 func readHead(c *conn, id string) (*item, error) {
-	row := make([]driver.Value, 5)
+	row := make([]driver.Value, 6)
 	found, err := c.one(selectHead, row, id)
 	if err != nil || !found {
 		return nil, err
 	}
 	head := job.Job{ID: id, Rev: asInt(row[1]), CompleteBy: asTime(row[2]), ProcessState: makegood.ProcessState(asText(row[4]))}
-	return &item{row: asInt(row[0]), job: head, held: asText(row[3])}, nil
+	return &item{row: asInt(row[0]), job: head, held: asText(row[3]), warned: row[5] != nil}, nil
 }
 
 // cache keeps the jobs that were written last, as they were answered: decoding a job costs more than

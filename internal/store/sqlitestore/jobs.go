@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"context"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,7 +25,8 @@ const (
 	saveAndMoveJob = `UPDATE jobs SET rev = ?, failure_count = ?, locked_by = ?, parked = NULL, data = ?, process_state = ?, complete_by = ?, finished_at = ?
 		WHERE row = ?`
 	selectParked = `SELECT row, rev, complete_by, data FROM jobs WHERE id = ?`
-	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL WHERE row = ?`
+	markWarned   = `UPDATE jobs SET warned = ? WHERE row = ?`
+	parkJob      = `UPDATE jobs SET rev = ?, process_state = ?, parked = ?, complete_by = ?, finished_at = NULL, held_by = NULL, warned = NULL WHERE row = ?`
 )
 
 // pack makes a job ready to be stored, apart from what the caller holds, and outside the writer, whose time is the
@@ -64,7 +66,7 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.markHeld(row, "", j); err != nil {
+	if err := errors.Join(g.markHeld(row, "", j), g.markWarned(row, false, j)); err != nil {
 		return nil, err
 	}
 	for name, value := range j.Labels {
@@ -72,7 +74,7 @@ func (g *group) create(jb job.Job, data []byte) (answer, err error) {
 			return nil, err
 		}
 	}
-	g.leave(&item{row: row, job: j, held: store.HeldName(j)})
+	g.leave(&item{row: row, job: j, held: store.HeldName(j), warned: j.Warned()})
 	g.durable = true
 	return nil, nil
 }
@@ -126,14 +128,26 @@ func (g *group) save(change store.Change, data []byte) (answer, err error) {
 		err = g.exec(saveJob, append(args, it.row)...)
 	}
 	if err == nil {
-		err = g.markHeld(it.row, it.held, j)
+		err = errors.Join(g.markHeld(it.row, it.held, j), g.markWarned(it.row, it.warned, j))
 	}
 	if err != nil {
 		return nil, err
 	}
-	g.leave(&item{row: it.row, job: j, held: store.HeldName(j)})
+	g.leave(&item{row: it.row, job: j, held: store.HeldName(j), warned: j.Warned()})
 	g.durable = true
 	return nil, nil
+}
+
+// markWarned notes whether a job is warned of, if that is another than before.
+func (g *group) markWarned(row int64, before bool, j job.Job) error {
+	switch {
+	case j.Warned() == before:
+		return nil
+	case before:
+		return g.exec(markWarned, nil, row)
+	default:
+		return g.exec(markWarned, int64(1), row)
+	}
 }
 
 // Park puts a job in front of a person; see store.Jobs.

@@ -11,7 +11,7 @@ import (
 const (
 	// schemaVersion is the layout of the file that this release writes. It opens those of older releases from
 	// firstVersion on, and those of newer ones that say so.
-	schemaVersion = 6
+	schemaVersion = 7
 	// firstVersion is the first that goes on in later releases: jobs are stored as internal/store/jobformat has them.
 	firstVersion = 4
 	// readableFrom is the oldest release, by its schemaVersion, that works on a file of this layout: raised only by a
@@ -62,6 +62,10 @@ func ourLayout() layout {
 				body  TEXT NOT NULL) STRICT`,
 			`CREATE INDEX quarantined_bytes ON quarantined(bytes)`,
 		})},
+		{version: 7, statements: []string{
+			`ALTER TABLE jobs ADD COLUMN warned INTEGER`,
+			`CREATE INDEX jobs_warned ON jobs(warned) WHERE warned IS NOT NULL`,
+		}},
 	}}
 }
 

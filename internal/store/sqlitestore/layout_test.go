@@ -24,16 +24,19 @@ import (
 //	go test ./internal/store/sqlitestore -run TestADataFolder -write-corpus
 var writeCorpus = flag.Bool("write-corpus", false, "write the data folder of this release's corpus, if it is not there yet")
 
+// ours is the version of this release's layout.
+const ours = sqlitestore.SchemaVersion
+
 const corpus = "testdata/format-1/makegood.db"
 
 // The layouts of releases that there are not yet: one that only adds, and one that older programs must not touch.
 func adds() sqlitestore.Layout {
-	return sqlitestore.LayoutOf(7, 4, sqlitestore.Step(7, `ALTER TABLE jobs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'`, `CREATE TABLE colours(name TEXT)`))
+	return sqlitestore.LayoutOf(ours+1, 4, sqlitestore.Step(ours+1, `ALTER TABLE jobs ADD COLUMN colour TEXT NOT NULL DEFAULT 'none'`, `CREATE TABLE colours(name TEXT)`))
 }
 
 func breaks() sqlitestore.Layout {
 	added := adds()
-	return sqlitestore.LayoutOf(8, 8, append(added.Steps(), sqlitestore.Step(8, `DROP TABLE colours`))...)
+	return sqlitestore.LayoutOf(ours+2, ours+2, append(added.Steps(), sqlitestore.Step(ours+2, `DROP TABLE colours`))...)
 }
 
 // opened opens a file as a release would whose layout this is, and returns what it logged.
@@ -58,7 +61,7 @@ func TestAFileIsBroughtToANewerLayoutAndStillOpenedByTheOlder(t *testing.T) {
 		}
 		check(t, newer.Shut())
 		execSQL(t, path, `UPDATE jobs SET colour = 'blue'`)
-		older, log, err := opened(t, path, sqlitestore.LayoutOf(6, 4))
+		older, log, err := opened(t, path, sqlitestore.LayoutOf(ours, 4))
 		check(t, err)
 		if !strings.Contains(log, "newer release") {
 			t.Errorf("round %d: the older release said %q", round, log)
@@ -79,9 +82,9 @@ func TestAFileThatAnOlderProgramMustNotOpenIsRefused(t *testing.T) {
 	s, _, err := opened(t, path, breaks())
 	check(t, err)
 	check(t, s.Shut())
-	for _, layout := range []sqlitestore.Layout{sqlitestore.LayoutOf(6, 4), adds()} {
+	for _, layout := range []sqlitestore.Layout{sqlitestore.LayoutOf(ours, 4), adds()} {
 		_, _, err := opened(t, path, layout)
-		if err == nil || !strings.Contains(err.Error(), "schema version 8") || !strings.Contains(err.Error(), fmt.Sprint("knows version ", layout.Version())) {
+		if err == nil || !strings.Contains(err.Error(), fmt.Sprint("schema version ", ours+2)) || !strings.Contains(err.Error(), fmt.Sprint("knows version ", layout.Version())) {
 			t.Errorf("got %v, want an error that names both versions", err)
 		}
 	}
@@ -92,14 +95,14 @@ func TestALayoutIsReachedWholeOrNotAtAll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	s := open(t, sqlitestore.Options{Path: path})
 	check(t, s.Shut())
-	broken := sqlitestore.LayoutOf(8, 4, append(adds().Steps(), sqlitestore.Step(8, `ALTER TABLE nothing ADD COLUMN x`))...)
+	broken := sqlitestore.LayoutOf(ours+2, 4, append(adds().Steps(), sqlitestore.Step(ours+2, `ALTER TABLE nothing ADD COLUMN x`))...)
 	if _, _, err := opened(t, path, broken); err == nil {
 		t.Fatal("got no error from a step that fails")
 	}
-	if got := readText(t, path, `SELECT value FROM meta WHERE key = 'schema'`); got != "6" {
-		t.Errorf("the file has schema version %s, want 6", got)
+	if got := readText(t, path, `SELECT value FROM meta WHERE key = 'schema'`); got != fmt.Sprint(ours) {
+		t.Errorf("the file has schema version %s, want %d", got, ours)
 	}
-	s, log, err := opened(t, path, sqlitestore.LayoutOf(6, 4))
+	s, log, err := opened(t, path, sqlitestore.LayoutOf(ours, 4))
 	check(t, err)
 	check(t, s.Shut())
 	if log != "" {
@@ -115,7 +118,7 @@ func TestAReaderSaysWhatAnOlderFileNeeds(t *testing.T) {
 	if err := sqlitestore.CheckReadable(path, adds()); err == nil || !strings.Contains(err.Error(), "start it once on this folder") {
 		t.Errorf("got %v, want an error that says what to do", err)
 	}
-	check(t, sqlitestore.CheckReadable(path, sqlitestore.LayoutOf(6, 4)))
+	check(t, sqlitestore.CheckReadable(path, sqlitestore.LayoutOf(ours, 4)))
 }
 
 // The data folder of each release opens, and its jobs are there.

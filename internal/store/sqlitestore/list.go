@@ -36,6 +36,8 @@ type way struct {
 	order       order
 	// scans: it leads to all jobs, and the list wants some.
 	scans bool
+	// unwarned: it passes over the jobs that are warned of, which another way leads to.
+	unwarned bool
 }
 
 // order is in which order a way goes, and what the place in a list is made of.
@@ -95,6 +97,16 @@ func wayTo(f store.Filter) way {
 	return way{from: `jobs`, where: `TRUE`, scans: f.Definition != "" || f.ReasonPrefix != ""}
 }
 
+// waysTo returns the ways that a list goes, one after the other.
+func waysTo(f store.Filter) []way {
+	w := wayTo(f)
+	if !f.WantsWarned() {
+		return []way{w}
+	}
+	w.unwarned = true
+	return []way{{from: `jobs INDEXED BY jobs_warned`, where: `warned IS NOT NULL AND warned = 1`}, w}
+}
+
 // bounds are the first millisecond in which a job of the list can have been created, and the first in which none can.
 func bounds(f store.Filter) []driver.Value {
 	since, until := int64(math.MinInt64), int64(math.MaxInt64)
@@ -109,26 +121,27 @@ func bounds(f store.Filter) []driver.Value {
 }
 
 // ListJobs lists jobs; see store.Lister. The newest come first, but unfinished ones, which come by their ids, the last
-// first, and those of which something is due or late, which come by their keys. A page decodes 1,000 jobs at most, so one
+// first, and those of which something is due or late, which come by their keys, after those of which an operator was told. A page decodes 1,000 jobs at most, so one
 // may be short or empty before the end.
 func (r *Reader) ListJobs(ctx context.Context, filter store.Filter, cursor string, limit int) (store.Page, error) {
 	place, err := filter.Open(cursor)
 	if err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	p := page{way: wayTo(filter), filter: filter, limit: max(1, limit), looks: listLooks}
+	p := page{ways: waysTo(filter), filter: filter, limit: max(1, limit), looks: listLooks}
 	if !p.begin(place) {
 		return store.Page{}, fmt.Errorf("list jobs: there is no page %.40q: %w", cursor, store.ErrNotFound)
 	}
 	if err := r.read(ctx, p.read); err != nil {
 		return store.Page{}, fmt.Errorf("list jobs: %w", err)
 	}
-	return store.Page{Jobs: p.jobs, Cursor: filter.Seal(p.next), Scanned: p.way.scans}, nil
+	return store.Page{Jobs: p.jobs, Cursor: filter.Seal(p.next), Scanned: p.ways[0].scans}, nil
 }
 
 // page is one page of a list.
 type page struct {
-	way    way
+	// ways are those that are left; the page is on the first.
+	ways   []way
 	filter store.Filter
 	// limit is how many jobs it may have, looks how many it may decode.
 	limit, looks int
@@ -140,12 +153,18 @@ type page struct {
 	next string
 }
 
-// begin reads the place: a row, an id, or a key or a birth with one of them.
+// begin reads the place: how many ways are left, if that is not one, and a row, an id, or a key or a birth with one of them.
 func (p *page) begin(place string) bool {
-	p.number, p.id = math.MaxInt64, "\U0010FFFF"
-	if p.way.order == byKey {
-		p.number, p.id = math.MinInt64, ""
+	if first, rest, more := strings.Cut(place, "+"); more {
+		left, err := strconv.Atoi(first)
+		if err != nil || left < 2 || left > len(p.ways) {
+			return false
+		}
+		p.ways, place = p.ways[len(p.ways)-left:], rest
+	} else if place != "" {
+		p.ways = p.ways[len(p.ways)-1:]
 	}
+	p.number, p.id = p.ways[0].first()
 	if place == "" {
 		return true
 	}
@@ -153,6 +172,22 @@ func (p *page) begin(place string) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	p.number, p.id = n, id
 	return err == nil
+}
+
+// first is the place before the first job of the way.
+func (w way) first() (number int64, id string) {
+	if w.order == byKey {
+		return math.MinInt64, ""
+	}
+	return math.MaxInt64, "\U0010FFFF"
+}
+
+// place is one on the first way, in the list.
+func (p *page) place(onWay string) string {
+	if left := len(p.ways); left > 1 {
+		return fmt.Sprintf("%d+%s", left, onWay)
+	}
+	return onWay
 }
 
 // placeOf is the place of a row in its way.
@@ -171,7 +206,7 @@ func (w way) placeOf(row []driver.Value) string {
 
 // from are the arguments that say where the page begins.
 func (p *page) from() []driver.Value {
-	switch p.way.order {
+	switch p.ways[0].order {
 	case byID:
 		return []driver.Value{p.id}
 	case byBirth:
@@ -189,22 +224,37 @@ func (p *page) from() []driver.Value {
 
 func (p *page) read(c *conn) error {
 	sieve := store.NewSieve(p.filter, func(hash string) ([]byte, error) { return definitionBy(c, hash) })
+	for {
+		err := p.readWay(c, sieve)
+		if errors.Is(err, errPageEnds) {
+			return nil
+		}
+		if err != nil || len(p.ways) == 1 {
+			return err
+		}
+		p.ways = p.ways[1:]
+		p.number, p.id = p.ways[0].first()
+	}
+}
+
+// readWay goes along the first way; errPageEnds: the page ends on it.
+func (p *page) readWay(c *conn, sieve *store.Sieve) error {
 	row := make([]driver.Value, listWidth)
-	passed, last := 0, ""
-	args := append(append(slices.Clone(p.way.args), p.from()...), int64(listSpan))
-	err := c.query(p.way.sql(), args, row, func() error {
+	// The page before may have ended with the way before.
+	passed, last := 0, p.place(fmt.Sprintf("%d/%s", p.number, p.id))
+	args := append(append(slices.Clone(p.ways[0].args), p.from()...), int64(listSpan))
+	err := c.query(p.ways[0].sql(), args, row, func() error {
 		passed++
 		if len(p.jobs) == p.limit || p.looks == 0 {
-			p.next = last
 			return errPageEnds
 		}
-		last = p.way.placeOf(row)
+		last = p.place(p.ways[0].placeOf(row))
 		return p.look(row, sieve)
 	})
-	if errors.Is(err, errPageEnds) {
-		return nil
-	}
 	if err == nil && passed == listSpan {
+		err = errPageEnds
+	}
+	if errors.Is(err, errPageEnds) {
 		p.next = last
 	}
 	return err
@@ -222,6 +272,9 @@ func (p *page) look(row []driver.Value, sieve *store.Sieve) error {
 	p.looks--
 	// What is wrong with one that is damaged is for Load to say.
 	j, _ := scanJob(row[:jobColumns])
+	if p.ways[0].unwarned && j.Warned() {
+		return nil
+	}
 	l := store.ListedOf(j)
 	l.CreatedAt = asTime(row[10])
 	shows, err := sieve.Shows(&l)

@@ -21,13 +21,19 @@ func (s *Store) Spread(by int64) error {
 
 // ListPlan returns how SQLite means to read a page of a list.
 func (s *Store) ListPlan(filter store.Filter) (plan string, err error) {
-	sql := wayTo(filter).sql()
 	err = s.read(context.Background(), func(c *conn) error {
 		row := make([]driver.Value, 4)
-		return c.query("EXPLAIN QUERY PLAN "+sql, make([]driver.Value, strings.Count(sql, "?")), row, func() error {
-			plan += asText(row[3]) + "; "
-			return nil
-		})
+		for _, w := range waysTo(filter) {
+			sql := w.sql()
+			err := c.query("EXPLAIN QUERY PLAN "+sql, make([]driver.Value, strings.Count(sql, "?")), row, func() error {
+				plan += asText(row[3]) + "; "
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return plan, err
 }

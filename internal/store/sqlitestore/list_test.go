@@ -62,9 +62,12 @@ func TestListsThatHaveAnIndexUseIt(t *testing.T) {
 		"Processing": {store.Filter{State: makegood.Processing}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
 		"paused":     {store.Filter{Paused: true}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
 		"step":       {store.Filter{Step: "charge"}, "SEARCH jobs USING INDEX jobs_unfinished (id<?); "},
-		"late":       {store.Filter{Late: true, Now: now}, "SEARCH jobs USING INDEX jobs_due ((complete_by,id)>(?,?) AND complete_by<?); "},
-		"due":        {store.Filter{DueWithin: time.Hour, Now: now}, "SEARCH jobs USING INDEX jobs_due ((complete_by,id)>(?,?) AND complete_by<?); "},
-		"tenant":     {store.Filter{Tenant: "acme", Workflow: "order"}, "SEARCH jobs USING INDEX jobs_tenant (tenant=? AND rowid<?); "},
+		"late": {
+			store.Filter{Late: true, Now: now},
+			"SEARCH jobs USING INDEX jobs_warned (warned=? AND rowid<?); SEARCH jobs USING INDEX jobs_due ((complete_by,id)>(?,?) AND complete_by<?); ",
+		},
+		"due":    {store.Filter{DueWithin: time.Hour, Now: now}, "SEARCH jobs USING INDEX jobs_due ((complete_by,id)>(?,?) AND complete_by<?); "},
+		"tenant": {store.Filter{Tenant: "acme", Workflow: "order"}, "SEARCH jobs USING INDEX jobs_tenant (tenant=? AND rowid<?); "},
 		"label": {
 			store.Filter{Labels: map[string]string{"region": "eu"}},
 			"SEARCH labels USING COVERING INDEX labels_value (name=? AND value=? AND row<?); SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?); ",

@@ -23,9 +23,16 @@ import (
 
 func TestTheContractHolds(t *testing.T) {
 	for name, cacheSteps := range map[string]int{"with its cache": 0, "with a cache of two jobs": 8, "without a cache": -1} {
+		if raced && name != "with a cache of two jobs" {
+			// SQLite, which is Go here, is ten times as slow under the race detector, and this one has all that runs side by side.
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Harness { return harness(t, cacheSteps) })
 		})
+	}
+	if raced {
+		return
 	}
 	t.Run("in a temporary file", func(t *testing.T) {
 		storetest.Run(t, func(t *testing.T) storetest.Harness {
@@ -181,7 +188,7 @@ func TestAClosedStoreRefusesEverything(t *testing.T) {
 func TestAFileThatIsNotAStoreOfThisVersionIsRefused(t *testing.T) {
 	newer, older := filepath.Join(t.TempDir(), "newer.db"), filepath.Join(t.TempDir(), "older.db")
 	foreign, text := filepath.Join(t.TempDir(), "foreign.db"), filepath.Join(t.TempDir(), "text.db")
-	for path, version := range map[string]int{newer: 7, older: 1} {
+	for path, version := range map[string]int{newer: ours + 1, older: 1} {
 		s := open(t, sqlitestore.Options{Path: path})
 		create(t, s, 1)
 		check(t, s.Shut())
@@ -190,7 +197,7 @@ func TestAFileThatIsNotAStoreOfThisVersionIsRefused(t *testing.T) {
 	execSQL(t, foreign, `CREATE TABLE songs(title)`)
 	check(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))
 	for path, want := range map[string]string{
-		newer: "schema version 7", older: "finish its jobs, then begin with a new folder",
+		newer: fmt.Sprint("schema version ", ours+1), older: "finish its jobs, then begin with a new folder",
 		foreign: "not a store of Makegood", text: "not a database",
 	} {
 		_, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: path})

@@ -29,8 +29,9 @@ func (w *world) findable() []job.Job {
 	var jobs []job.Job
 	for i, state := range []makegood.ProcessState{
 		makegood.Pending, makegood.Processing, makegood.Error, makegood.Undoing, makegood.Processed, makegood.Cancelled, makegood.Error, makegood.Processing,
+		makegood.Processing, makegood.Processing, makegood.Undoing, makegood.Pending, makegood.Processing,
 	} {
-		j := w.listable(fmt.Sprintf("find-%d-%s", i, state))
+		j := w.listable(fmt.Sprintf("find-%02d-%s", i, state))
 		j.ProcessState = state
 		j.CreatedAt = w.at(time.Duration(i) * time.Minute)
 		j.CompleteBy, j.Deadline = w.at(time.Duration(10*i)*time.Minute), w.at(time.Duration(20*i+5)*time.Minute)
@@ -46,10 +47,27 @@ func (w *world) findable() []job.Job {
 			j.Labels = map[string]string{"region": w.id("eu"), "tier": fmt.Sprint(i % 4)}
 		}
 		w.moved(&j, i)
+		w.expects(&j, i)
 		w.create(j)
 		jobs = append(jobs, w.load(j.ID))
 	}
 	return jobs
+}
+
+// expects has some jobs of findable be expected: operators were told of all but one, whose key is that of the telling.
+func (w *world) expects(j *job.Job, i int) {
+	switch i {
+	case 8:
+		j.ExpectBy = w.at(30 * time.Minute)
+	case 9:
+		j.ExpectBy, j.WarnAt, j.CompleteBy = w.at(5*time.Minute), w.at(4*time.Minute), w.at(4*time.Minute)
+	case 10:
+		j.ExpectBy, j.AnotherRound = w.at(2*time.Minute), true
+	case 11:
+		j.ExpectBy, j.PausedAt = w.at(2*time.Minute), w.at(time.Second)
+	case 12:
+		j.ExpectBy, j.CompleteBy = w.at(2*time.Minute), w.at(time.Minute)
+	}
 }
 
 // moved brings a job of findable to where its state has it.
@@ -103,6 +121,9 @@ func (w *world) fields() map[string]struct {
 	forward := func(j job.Job) bool {
 		return !j.Paused() && (j.ProcessState == makegood.Pending || j.ProcessState == makegood.Processing)
 	}
+	expected := func(j job.Job, by time.Time) bool {
+		return !j.ExpectBy.IsZero() && !j.ExpectBy.After(by) && (forward(j) || j.AnotherRound)
+	}
 	open := func(j job.Job, step int) bool {
 		return j.Steps[step].Forward.State == job.Waiting || j.Steps[step].Undo.State == job.Dispatched || j.Steps[step].Forward.State == job.Failed
 	}
@@ -135,10 +156,10 @@ func (w *world) fields() map[string]struct {
 		"Since": {func(f *store.Filter) { f.Since = w.at(3 * time.Minute) }, func(j job.Job) bool { return !j.CreatedAt.Before(w.at(3 * time.Minute)) }},
 		"Until": {func(f *store.Filter) { f.Until = w.at(3 * time.Minute) }, func(j job.Job) bool { return j.CreatedAt.Before(w.at(3 * time.Minute)) }},
 		"Late": {func(f *store.Filter) { f.Late, f.Now = true, now }, func(j job.Job) bool {
-			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now) || forward(j) && !j.Deadline.After(now)
+			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now) || forward(j) && !j.Deadline.After(now) || expected(j, now)
 		}},
 		"LateWithin": {func(f *store.Filter) { f.LateWithin, f.Now = time.Minute, w.at(4*time.Minute) }, func(j job.Job) bool {
-			return forward(j) && !j.Deadline.After(w.at(5*time.Minute))
+			return forward(j) && !j.Deadline.After(w.at(5*time.Minute)) || expected(j, w.at(5*time.Minute))
 		}},
 		"DueWithin": {func(f *store.Filter) { f.DueWithin, f.Now = 25*time.Minute, now }, func(j job.Job) bool {
 			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(w.at(time.Hour))

@@ -68,6 +68,10 @@ func workflowSchema() *schema {
 		"expect":    duration("How long a job is expected to take; an operator is told of one that will take longer, before it has. Below the timeout; at most %v.", makegood.MaxJobTimeout),
 		"timeout":   duration("How long the whole job may go forward; it never stops an undo. At most %v.", makegood.MaxJobTimeout),
 		"onFailure": onFailure(),
+		"input": {
+			Type:        "object",
+			Description: fmt.Sprintf("A JSON Schema (draft 2020-12) that the input of a job must fit; a submission that does not is refused. At most %d bytes as JSON. Default: any input does.", makegood.MaxInputSchemaBytes),
+		},
 		"steps": {
 			Type: "array", MinItems: 1, MaxItems: makegood.MaxSteps, Items: &schema{Ref: "#/$defs/step"},
 			Description: fmt.Sprintf("At most %d.", makegood.MaxSteps),

@@ -33,6 +33,16 @@ class Attempt:
         self._why: Optional[Exception] = None
         self._replaced = False
 
+    @property
+    def locked_by(self) -> str:
+        """Who holds the attempt, as its claim says; empty where nobody claims it. A write of your own may rest on it (docs/fence.md)."""
+        return self._taken.locked_by
+
+    @property
+    def table(self) -> str:
+        """The DynamoDB table that has the claim; empty where no table has it."""
+        return self._taken.table
+
     def left(self) -> float:
         """How many seconds are left for work, as it stands now; never less than 0. The margin for the reply is taken off."""
         with self._changed:

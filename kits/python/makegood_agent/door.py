@@ -36,6 +36,8 @@ class Taken:
     """When silence becomes failure, on the monotonic clock; heartbeats move it."""
     ticket: Any = None
     """What the door needs in order to be done with the task."""
+    table: str = ""
+    """The DynamoDB table that has the claim; empty where the door is an engine's."""
 
 
 class Refused(Exception):

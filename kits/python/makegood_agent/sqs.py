@@ -132,7 +132,7 @@ class SQSDoor:
         locked_by = f"{self._instance}:{uuid.uuid4().hex}"
         if not self._write_claim(task, locked_by, to_millis(at)):
             return None
-        return Taken(task, locked_by, write_time(at), began, began + task.timeout, message["ReceiptHandle"])
+        return Taken(task, locked_by, write_time(at), began, began + task.timeout, message["ReceiptHandle"], self._table)
 
     def _write_claim(self, task: Task, locked_by: str, now: int) -> bool:
         """Takes the attempt, and says whether it did: one conditional write of its step's claim item."""

@@ -63,6 +63,8 @@ class Task:
     claim_until: datetime
     complete_by: Optional[datetime]
     secrets: Tuple[Dict[str, Any], ...] = ()
+    traceparent: str = ""
+    """The span of this attempt, as W3C's header of that name: what is begun under it belongs there. Empty where there is none."""
 
     @staticmethod
     def read(message: Any) -> "Task":
@@ -97,7 +99,7 @@ def _read(m: Dict[str, Any]) -> Task:
         undo=Undo(undo["forwardKey"], undo["outcome"], undo.get("output")) if undo else None,
         completion=str(m.get("completion", "")), token=_text(m, "token"), reply_to=_text(m, "replyTo"), birth=_text(m, "birth"),
         claim_until=parse_time(m["claimUntil"]), complete_by=parse_time(m["completeBy"]) if m.get("completeBy") else None,
-        secrets=tuple(m.get("secrets") or ()),
+        secrets=tuple(m.get("secrets") or ()), traceparent=str(m.get("traceparent") or ""),
     )
 
 

@@ -8,6 +8,10 @@ export declare class Attempt {
     constructor(taken: Taken, door: Door);
     /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */
     get signal(): AbortSignal;
+    /** Who holds the attempt, as its claim says; empty where nobody claims it. A write of your own may rest on it (docs/fence.md). */
+    get lockedBy(): string;
+    /** The DynamoDB table that has the claim; empty where no table has it. */
+    get table(): string;
     /** How many milliseconds are left for work, as it stands now; never less than 0. The margin for the reply is taken off. */
     leftMs(): number;
     /** Throws a Withdrawn or an Over if the work must stop. */

@@ -12,6 +12,8 @@ export interface Taken {
     readonly expires: number;
     /** What the door needs in order to be done with the task. */
     readonly ticket?: string;
+    /** The DynamoDB table that has the claim; not there where the door is an engine's. */
+    readonly table?: string;
 }
 /** What a heartbeat is answered, and the milliseconds that are left, counted from when it was asked. */
 export interface Extended {

@@ -39,6 +39,8 @@ export interface Task {
     readonly undo?: Undo;
     /** The completion token: whoever holds it may complete this step; see Wait. Empty where the engine gives none. */
     readonly completion: string;
+    /** The span of this attempt, as W3C's header of that name: what is begun under it belongs there. Empty where there is none. */
+    readonly traceparent: string;
     /** What the reply must carry. Nobody but the kit needs it. */
     readonly token: string;
     readonly replyTo: string;

@@ -32,7 +32,8 @@ export function readTask(message) {
     return {
         job: text(m, "job"), workflow: String(m["workflow"] ?? ""), step: text(m, "step"), round: number(m, "round"),
         attempt: number(m, "attempt"), agent: text(m, "agent"), action: text(m, "action"), input: m["input"] ?? null,
-        key: text(m, "key"), timeoutMs, shared: !m["exclusive"], completion: String(m["completion"] ?? ""), token: text(m, "token"),
+        key: text(m, "key"), timeoutMs, shared: !m["exclusive"], completion: String(m["completion"] ?? ""),
+        traceparent: String(m["traceparent"] ?? ""), token: text(m, "token"),
         replyTo: text(m, "replyTo"), birth: text(m, "birth"), claimUntil: readTime(text(m, "claimUntil")),
         secrets: Array.isArray(m["secrets"]) ? m["secrets"].map(readSecret) : [],
         ...(m["totalMs"] ? { totalMs: number(m, "totalMs") } : {}),

@@ -40,6 +40,16 @@ export class Attempt {
     return this.#abort.signal;
   }
 
+  /** Who holds the attempt, as its claim says; empty where nobody claims it. A write of your own may rest on it (docs/fence.md). */
+  get lockedBy(): string {
+    return this.#taken.lockedBy;
+  }
+
+  /** The DynamoDB table that has the claim; empty where no table has it. */
+  get table(): string {
+    return this.#taken.table ?? "";
+  }
+
   /** How many milliseconds are left for work, as it stands now; never less than 0. The margin for the reply is taken off. */
   leftMs(): number {
     return this.signal.aborted ? 0 : Math.max(0, this.#expires - this.#marginMs - monotonic());

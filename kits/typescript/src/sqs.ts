@@ -155,7 +155,7 @@ export class SQSDoor implements Door {
     }
     const lockedBy = `${this.#instance}:${randomUUID()}`;
     if (!await this.#writeClaim(task, lockedBy, now)) return undefined;
-    return {task, lockedBy, startedAt, began, expires: began + task.timeoutMs, ticket};
+    return {task, lockedBy, startedAt, began, expires: began + task.timeoutMs, ticket, table: this.#table};
   }
 
   /** Takes the attempt, and says whether it did: one conditional write of its step's claim item. */

@@ -43,6 +43,8 @@ export interface Task {
   readonly undo?: Undo;
   /** The completion token: whoever holds it may complete this step; see Wait. Empty where the engine gives none. */
   readonly completion: string;
+  /** The span of this attempt, as W3C's header of that name: what is begun under it belongs there. Empty where there is none. */
+  readonly traceparent: string;
   /** What the reply must carry. Nobody but the kit needs it. */
   readonly token: string;
   readonly replyTo: string;
@@ -84,7 +86,8 @@ export function readTask(message: JSONValue): Task {
   return {
     job: text(m, "job"), workflow: String(m["workflow"] ?? ""), step: text(m, "step"), round: number(m, "round"),
     attempt: number(m, "attempt"), agent: text(m, "agent"), action: text(m, "action"), input: m["input"] ?? null,
-    key: text(m, "key"), timeoutMs, shared: !m["exclusive"], completion: String(m["completion"] ?? ""), token: text(m, "token"),
+    key: text(m, "key"), timeoutMs, shared: !m["exclusive"], completion: String(m["completion"] ?? ""),
+    traceparent: String(m["traceparent"] ?? ""), token: text(m, "token"),
     replyTo: text(m, "replyTo"), birth: text(m, "birth"), claimUntil: readTime(text(m, "claimUntil")),
     secrets: Array.isArray(m["secrets"]) ? m["secrets"].map(readSecret) : [],
     ...(m["totalMs"] ? {totalMs: number(m, "totalMs")} : {}),

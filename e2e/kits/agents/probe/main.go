@@ -96,7 +96,7 @@ func info(ctx context.Context, _ any) (map[string]any, error) {
 	t := agent.TaskOf(ctx)
 	return map[string]any{
 		"job": t.Job, "workflow": t.Workflow, "step": t.Step, "round": t.Round, "attempt": t.Attempt, "key": t.Key,
-		"completion": t.Completion, "shared": t.Shared,
+		"completion": t.Completion, "shared": t.Shared, "traceparent": t.Traceparent,
 	}, nil
 }
 

@@ -1,0 +1,298 @@
+// Package dynamofence makes what an agent of a deployed stack writes in a DynamoDB table of its own happen exactly once.
+//
+//	func (l *Ledger) charge(ctx context.Context, in Charge) (Receipt, error) {
+//		return dynamofence.Do(ctx, l.fence, []types.TransactWriteItem{{Put: l.line(in)}}, Receipt{Account: in.Account})
+//	}
+//
+// It sends one TransactWriteItems with the agent's items and two more behind them: a condition check, that the claim of the
+// attempt still stands in the stack's table, and an item under the task's idempotency key, put if absent, that holds the
+// output. So the writes happen only while the attempt is the agent's, and once: every later attempt is answered with the
+// output that is stored. An undo leaves a mark in that item, or an item of its own under the key of what never happened, so that
+// what was held up on its way can never land after it.
+//
+// # What it needs
+//
+// The tables must be of one account and region. The effects go into any table whose partition key is a text, the agent's own
+// or one made for them. The agent's role needs dynamodb:ConditionCheckItem of its own claims in the stack's table, which no
+// template of ours gives (docs/fence.md has the statement), and PutItem, UpdateItem and GetItem in the table of the effects.
+//
+// # What it costs
+//
+// A transaction takes twice the write units of its items: 2 for the check, as the claim is below 1 KB, and 2 for each KB of the
+// item with the output. One that is cancelled costs the same.
+package dynamofence
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+)
+
+const (
+	// MaxItems is how many items of the agent's own fit into a transaction: the 100 that DynamoDB takes, and two of the fence's.
+	MaxItems = 98
+	// DefaultKey is the partition key of the table of effects where Config says nothing.
+	DefaultKey = "PK"
+	// DefaultExpiresAt is the attribute of its TimeToLive where Config says nothing.
+	DefaultExpiresAt = "ExpiresAt"
+	// sortEffect is the sort key of effects, in a table that has one.
+	sortEffect = "effect"
+)
+
+var (
+	// ErrLost: the attempt is not the agent's any more, and nothing was written. Return it: the runner looks whether it is
+	// so, and then says nothing.
+	ErrLost = fmt.Errorf("nothing was written: %w", agent.ErrOver)
+	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
+	ErrUndone = fmt.Errorf("the step was undone, and nothing was written: %w", agent.ErrOver)
+	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
+	// was done elsewhere, by a person or before there was a fence. Nothing was written.
+	ErrMissing = errors.New("the step was done, and its effect is not here")
+	// ErrTask: the context is not that of an attempt, or the attempt has no claim in a DynamoDB table; see Config.Unclaimed.
+	ErrTask = errors.New("no attempt that could be fenced")
+	// ErrItems: there are more items than MaxItems.
+	ErrItems = errors.New("too many items for one transaction")
+)
+
+// Client is what a Fence needs of DynamoDB; a *dynamodb.Client is one.
+type Client interface {
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+}
+
+// Config is what a Fence is made of. Client and Effects must be set.
+type Config struct {
+	Client Client
+	// Effects is the table that the effects' items go into. Key is its partition key, a text; default: DefaultKey. Sort is its
+	// sort key, a text, if it has one.
+	Effects, Key, Sort string
+	// Keep is how long an effect's item is kept, at least makegood.MinKeepEffect; zero: for ever. ExpiresAt is the attribute
+	// of the table's TimeToLive for it; default: DefaultExpiresAt. A step that is tried again, or undone, after that is one
+	// that never happened here.
+	Keep      time.Duration
+	ExpiresAt string
+	// Unclaimed lets transactions go without the check of the claim where no DynamoDB table has it: in an embedded engine, for
+	// an agent outside of one, on a step with "exclusive: false". Such an effect happens at most once, and never after its undo, but
+	// an attempt that is over is not refused. Without it such a task is refused with ErrTask.
+	Unclaimed bool
+	// Now returns the time that is kept with effects. Default: time.Now.
+	Now func() time.Time
+}
+
+// Fence makes fenced transactions. It may be used by many goroutines at once.
+type Fence struct{ config Config }
+
+// New makes a Fence. It asks DynamoDB nothing.
+func New(c Config) (*Fence, error) {
+	switch {
+	case c.Client == nil:
+		return nil, errors.New("dynamofence: the client is missing")
+	case c.Effects == "":
+		return nil, errors.New("dynamofence: the table of the effects is missing")
+	case c.Keep != 0 && c.Keep < makegood.MinKeepEffect:
+		return nil, fmt.Errorf("dynamofence: effects are to be kept for %v, the least is %v (zero: for ever)", c.Keep, makegood.MinKeepEffect)
+	}
+	c.Key, c.ExpiresAt = cmp.Or(c.Key, DefaultKey), cmp.Or(c.ExpiresAt, DefaultExpiresAt)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Fence{config: c}, nil
+}
+
+// Effect is what a step did.
+type Effect struct {
+	// Output is what it gave, as JSON.
+	Output json.RawMessage
+	// Attempt did it, at At, and LockedBy held that attempt.
+	Attempt  int
+	LockedBy string
+	At       time.Time
+	// Before: another attempt did it, and this one wrote nothing.
+	Before bool
+}
+
+// Do does the step of the attempt that runs in ctx: it writes items, with the output under the task's key, and returns the
+// output; where the step was done before, that of then. See Transact.
+func Do[Out any](ctx context.Context, f *Fence, items []types.TransactWriteItem, output Out) (out Out, err error) {
+	done, err := f.Transact(ctx, items, output)
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(done.Output, &out); err != nil {
+		// Final, and not NotApplied: the effect is there.
+		return out, agent.Final(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Key, err))
+	}
+	return out, nil
+}
+
+// Undo undoes the step of the undo that runs in ctx, by the items that undo makes of its output. See TransactUndo.
+func Undo[Out any](ctx context.Context, f *Fence, undo func(done Out) ([]types.TransactWriteItem, error)) error {
+	_, err := f.TransactUndo(ctx, func(stored Effect) ([]types.TransactWriteItem, error) {
+		var done Out
+		if err := json.Unmarshal(stored.Output, &done); err != nil {
+			return nil, agent.Final(agent.NotApplied(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Undo.ForwardKey, err)))
+		}
+		return undo(done)
+	})
+	return err
+}
+
+// Transact writes items, at most MaxItems, and output, JSON of at most makegood.MaxPayloadBytes, in one transaction. Where
+// the step was done before, it writes nothing and returns the effect of then. It tries again, as long as ctx lasts, what was
+// throttled, what met another transaction (a heartbeat, for one), and what was not answered, the same request under the same
+// token; and where that tells nothing, it looks.
+//
+// Errors: ErrLost; ErrUndone; a *RefusedError, if one of the items was refused; ErrTask and ErrItems. Where it is sure that
+// nothing was written, the error says so (agent.NotApplied); else it may have been, and the next attempt finds out.
+func (f *Fence) Transact(ctx context.Context, items []types.TransactWriteItem, output any) (Effect, error) {
+	ours, err := f.Items(ctx, output)
+	if err != nil {
+		return Effect{}, err
+	}
+	return f.send(ctx, items, ours)
+}
+
+// TransactUndo undoes a step in one transaction: it writes what undo makes of its effect, and marks the effect as undone. From
+// then on Transact refuses the step's key with ErrUndone. Where the step never happened, undo is not called, happened is
+// false, and its key is refused from now on all the same. Where it was undone before, nothing is written. undo may be called
+// again, if the effect comes in at the last moment.
+//
+// Errors are those of Transact and of undo; ErrMissing, too.
+func (f *Fence) TransactUndo(ctx context.Context, undo func(done Effect) ([]types.TransactWriteItem, error)) (happened bool, err error) {
+	task := agent.TaskOf(ctx)
+	if task.Undo == nil {
+		return false, agent.Final(agent.NotApplied(fmt.Errorf("%w: step %q is no undo", ErrTask, task.Step)))
+	}
+	for range maxLooks {
+		found, err := f.look(ctx, task.Undo.ForwardKey, task.Birth)
+		if err != nil {
+			return false, fmt.Errorf("look at the effect of %s: %w", task.Undo.ForwardKey, err)
+		}
+		if found.state == stateUndone || found.state == stateRefused {
+			return found.state == stateUndone, nil
+		}
+		if found.state == stateNone && task.Undo.Outcome == makegood.OutcomeDone {
+			return false, agent.NotApplied(fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, ErrMissing))
+		}
+		var items []types.TransactWriteItem
+		if found.state == stateDone {
+			if items, err = undo(found.Effect); err != nil {
+				return true, err
+			}
+		}
+		ours, err := f.undoItems(task, found.state)
+		if err != nil {
+			return false, err
+		}
+		if _, err = f.send(ctx, items, ours); !errors.Is(err, errMoved) {
+			return found.state == stateDone, err
+		}
+	}
+	return false, fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, errMoved)
+}
+
+// Stored looks, consistently, at what the step of the attempt that runs in ctx has done already; false: nothing. It spares
+// work whose result Transact would not write. ErrUndone.
+func (f *Fence) Stored(ctx context.Context) (done Effect, ok bool, err error) {
+	task, err := f.task(ctx)
+	if err != nil {
+		return Effect{}, false, err
+	}
+	found, err := f.look(ctx, task.Key, task.Birth)
+	if err != nil {
+		return Effect{}, false, fmt.Errorf("look at the effect of %s: %w", task.Key, err)
+	}
+	if found.state == stateNone {
+		return Effect{}, false, nil
+	}
+	done, err = found.answers(task)
+	return done, err == nil, err
+}
+
+// Items are what makes a transaction of the caller's own fenced: the last of its items must be these, in this order. At most
+// MaxItems may stand before them. Read what comes of it with Outcome.
+func (f *Fence) Items(ctx context.Context, output any) ([]types.TransactWriteItem, error) {
+	task, err := f.task(ctx)
+	if err != nil {
+		return nil, err
+	}
+	text, err := encode(output)
+	if err != nil {
+		return nil, err
+	}
+	return append(f.check(task), f.put(task, task.Key, stateDone, text)), nil
+}
+
+// ClaimCheck is the check of the claim alone, for writes that may be repeated and must not come late, such as progress. A
+// transaction whose check has failed was cancelled with ConditionalCheckFailed at its place: return ErrLost.
+func (f *Fence) ClaimCheck(ctx context.Context) (types.TransactWriteItem, error) {
+	task, err := f.task(ctx)
+	if err != nil {
+		return types.TransactWriteItem{}, err
+	}
+	checks := f.check(task)
+	if len(checks) == 0 {
+		return types.TransactWriteItem{}, unclaimed(task)
+	}
+	return checks[0], nil
+}
+
+// Outcome reads what TransactWriteItems has answered to a transaction that ends with Items: the effect, of now or of before,
+// or the errors of Transact, which say nothing of earlier tries of it. An error that is none of those is returned as it is, or
+// with why: the transaction may have to be tried again, with the same ClientRequestToken.
+func (f *Fence) Outcome(ctx context.Context, output any, answered error) (Effect, error) {
+	task, err := f.task(ctx)
+	if err != nil {
+		return Effect{}, err
+	}
+	if answered == nil {
+		text, err := encode(output)
+		return Effect{Output: text, Attempt: task.Attempt, LockedBy: task.Claim.LockedBy, At: f.config.Now()}, err
+	}
+	return f.judge(ctx, answered, append(f.check(task), f.put(task, task.Key, stateDone, nil)))
+}
+
+// task returns the task of ctx, if it can be fenced.
+func (f *Fence) task(ctx context.Context) (makegood.Task, error) {
+	task := agent.TaskOf(ctx)
+	if task.Key == "" {
+		return task, agent.Final(agent.NotApplied(fmt.Errorf("%w: the context is not one in which an agent handles a task", ErrTask)))
+	}
+	if task.Claim.Table == "" && !f.config.Unclaimed {
+		return task, unclaimed(task)
+	}
+	return task, nil
+}
+
+func unclaimed(task makegood.Task) error {
+	return agent.Final(agent.NotApplied(fmt.Errorf("%w: the claim of %s is in no DynamoDB table (see Config.Unclaimed)", ErrTask, task.Key)))
+}
+
+// encode writes an output as the action meant it, and refuses one that is larger than an output may be.
+func encode(output any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(output); err != nil {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("write the output as JSON: %w", err)))
+	}
+	text := bytes.TrimSpace(b.Bytes())
+	if len(text) > makegood.MaxPayloadBytes {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output has %d bytes, the limit is %d", len(text), makegood.MaxPayloadBytes)))
+	}
+	return text, nil
+}
+
+// newToken distinguishes a transaction from every other.
+func newToken() string { return rand.Text() }

@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Payloads writes and reads large payloads of the job of a task, as the runner of an agent has them. Many goroutines may use
+// one at once.
+type Payloads interface {
+	// Write stores what from gives up to its end; see WritePayload.
+	Write(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error)
+	// Open reads n bytes from offset on, or all that follow with a negative n; see OpenPayload.
+	Open(ctx context.Context, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
+}
+
+type payloadsKey struct{}
+
+// WithPayloads returns a context in which an action finds large payloads. It is for what runs agents, and for tests of
+// actions.
+func WithPayloads(ctx context.Context, p Payloads) context.Context {
+	return context.WithValue(ctx, payloadsKey{}, p)
+}
+
+// ErrNoPayloads: the agent runs where there is no payload store.
+var ErrNoPayloads = errors.New("there is no payload store where this agent runs")
+
+func payloadsOf(ctx context.Context) (Payloads, error) {
+	if p, ok := ctx.Value(payloadsKey{}).(Payloads); ok && p != nil {
+		return p, nil
+	}
+	return nil, Final(ErrNoPayloads)
+}
+
+// WritePayload stores what from gives up to its end, at most makegood.MaxLargePayloadBytes, for the job of the task that is
+// done in ctx, and returns the reference, which the output of the action can hold, anywhere. mediaType says what it is, such
+// as application/pdf; empty: nothing. When it returns the bytes are durable, and there once, however often they are written.
+// Only a bounded part of them is held in memory. An output that does not refer to them leaves them to expire
+// (makegood.KeepPayload).
+//
+// After an error nothing is stored. What would come again with every attempt (too much, no right to, no store) is final.
+func WritePayload(ctx context.Context, mediaType string, from io.Reader) (makegood.Payload, error) {
+	p, err := payloadsOf(ctx)
+	if err == nil {
+		err = Final(makegood.CheckPayloadType(mediaType))
+	}
+	if err != nil {
+		return makegood.Payload{}, err
+	}
+	return p.Write(ctx, mediaType, from)
+}
+
+// OpenPayload reads what a payload of the task's job refers to, such as one in the task's input. Its last Read returns io.EOF
+// only if all was read and is what was written, by its hash; so what was read is not to be trusted before that. It is to be
+// closed. A payload that is not there, or was altered, is a final error.
+func OpenPayload(ctx context.Context, p makegood.Payload) (io.ReadCloser, error) {
+	return OpenPayloadRange(ctx, p, 0, -1)
+}
+
+// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash tells whether a part is what
+// was written: embedded, each piece of 64 KB is authenticated; on S3, it is what S3 gives.
+func OpenPayloadRange(ctx context.Context, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+	payloads, err := payloadsOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return payloads.Open(ctx, p, offset, n)
+}
+
+// inMemory returns the JSON that a value is, where it is given as a large payload as a whole and into is no Payload itself.
+func inMemory(ctx context.Context, what string, value json.RawMessage, into any) (json.RawMessage, error) {
+	if _, takes := into.(*makegood.Payload); takes {
+		return value, nil
+	}
+	p, whole := makegood.WholePayload(value)
+	switch {
+	case !whole:
+		return value, nil
+	case p.Type != makegood.PayloadJSON:
+		return nil, refuse("%s: is a payload of type %q, and the action takes JSON: let it take a makegood.Payload", what, p.Type)
+	case p.Bytes > makegood.MaxDecodedPayloadBytes:
+		return nil, refuse("%s: is a payload of %d bytes, and at most %d are read into memory: let the action take a makegood.Payload", what, p.Bytes, makegood.MaxDecodedPayloadBytes)
+	}
+	r, err := OpenPayload(ctx, p)
+	if err != nil {
+		return nil, NotApplied(fmt.Errorf("%s: %w", what, err))
+	}
+	text := make([]byte, p.Bytes)
+	if _, err = io.ReadFull(r, text); err == nil {
+		// The end says whether it was what was written.
+		if _, end := r.Read(make([]byte, 1)); !errors.Is(end, io.EOF) {
+			err = end
+		}
+	}
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, NotApplied(fmt.Errorf("%s: %w", what, err))
+	}
+	return text, nil
+}

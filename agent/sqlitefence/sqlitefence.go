@@ -1,0 +1,268 @@
+// Package sqlitefence makes what an agent does in a SQLite database of its own happen exactly once.
+//
+//	func (l *Ledger) charge(ctx context.Context, in Charge) (Receipt, error) {
+//		return sqlitefence.Do(ctx, l.fence, func(tx *sql.Tx) (Receipt, error) {
+//			_, err := tx.ExecContext(ctx, `INSERT INTO ledger(account, amount) VALUES(?, ?)`, in.Account, in.Amount)
+//			return Receipt{Account: in.Account}, err
+//		})
+//	}
+//
+// In the same transaction as the effect it keeps the output under the idempotency key of the task, so that every later
+// attempt is answered with it and does nothing. An undo leaves a mark under the key of the step that it undoes: what was held
+// up on its way can never land after it.
+//
+// # What holds, where
+//
+// In the file of the jobs (DIR/makegood.db, which the caller opens with a driver of their own, as for client/sqlitetx): the
+// claim of the attempt is looked at in the same transaction, so the effect happens only while the attempt is held.
+// In a file of the caller's own: the fence keeps the highest attempt of each step that came to it, and refuses lower ones. So
+// an attempt that is over is refused from the moment on at which a later one, or the undo, has come here, and not before.
+// In both the effect happens at most once, and never after its undo.
+//
+// # What the caller sees to
+//
+// Open the database with a busy_timeout (5 s, say), and leave PRAGMA synchronous at FULL, or what was answered may be lost
+// with the power. In the file of the jobs keep transactions short: the engine cannot write meanwhile. What an effect does
+// outside of its transaction is not fenced.
+package sqlitefence
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
+)
+
+var (
+	// ErrLost: the attempt is not the agent's any more, and nothing was written. Return it: the runner looks whether it is
+	// so, and then says nothing.
+	ErrLost = fmt.Errorf("nothing was written: %w", agent.ErrOver)
+	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
+	ErrUndone = fmt.Errorf("the step was undone, and nothing was written: %w", agent.ErrOver)
+	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
+	// was done elsewhere, by a person or before there was a fence. Nothing was written.
+	ErrMissing = errors.New("the step was done, and its effect is not here")
+	// ErrTask: the context is not that of an attempt, or the attempt has no claim though its step wants one.
+	ErrTask = errors.New("no attempt that could be fenced")
+)
+
+// Config is what a Fence is made of.
+type Config struct {
+	// DB is the database that the effects are in, with a driver of the caller's.
+	DB *sql.DB
+	// Keep is how long what the fence knows of an effect is kept, at least makegood.MinKeepEffect; zero: for ever. A step that
+	// is tried again, or undone, after that is one that never happened here.
+	Keep time.Duration
+	// Now returns the time that is kept with effects. Default: time.Now.
+	Now func() time.Time
+}
+
+// Fence keeps effects in one database. It may be used by many goroutines at once.
+type Fence struct {
+	config Config
+
+	mu    sync.Mutex
+	ready bool
+	// jobs: the claims lie in the same file.
+	jobs bool
+}
+
+// New makes a Fence. It asks the database nothing: the tables are made when it is first used, since the file of the jobs is
+// there only when its engine is.
+func New(c Config) (*Fence, error) {
+	if c.DB == nil {
+		return nil, errors.New("sqlitefence: the database is missing")
+	}
+	if c.Keep != 0 && c.Keep < makegood.MinKeepEffect {
+		return nil, fmt.Errorf("sqlitefence: effects are to be kept for %v, the least is %v (zero: for ever)", c.Keep, makegood.MinKeepEffect)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Fence{config: c}, nil
+}
+
+// Effect is what a step did here.
+type Effect struct {
+	// Output is what it gave, as JSON.
+	Output json.RawMessage
+	// Attempt did it, at At.
+	Attempt int
+	At      time.Time
+}
+
+// Do does the step of the attempt that runs in ctx: it calls effect in a transaction, stores what that returns under the
+// task's key, and commits. Where the step was done before, by an attempt whose answer was lost, effect is not called, and
+// the output of then is returned. effect must write through tx alone, and neither commit nor roll back.
+//
+// An error of effect is returned as it is, after what it wrote was rolled back. ErrLost, ErrUndone and ErrTask: nothing was
+// written. Any other error may leave it open whether the transaction was committed; the next attempt finds out.
+func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, error)) (out Out, err error) {
+	done, err := f.do(ctx, func(tx *sql.Tx) (json.RawMessage, error) {
+		made, err := effect(tx)
+		if err != nil {
+			return nil, err
+		}
+		return encode(made)
+	})
+	if err != nil {
+		return out, err
+	}
+	if err := json.Unmarshal(done.Output, &out); err != nil {
+		// Final, and not NotApplied: the effect is there.
+		return out, agent.Final(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Key, err))
+	}
+	return out, nil
+}
+
+// Undo undoes the step of the undo that runs in ctx: it calls undo in a transaction with what Do has stored, and commits.
+// From then on Do refuses the step's key with ErrUndone. Where the step never happened here, undo is not called, and its key
+// is refused from now on all the same. Where it was undone before, nothing happens, and that is success.
+//
+// Errors are as with Do; ErrMissing, too.
+func Undo[Out any](ctx context.Context, f *Fence, undo func(tx *sql.Tx, done Out) error) error {
+	return f.undo(ctx, func(tx *sql.Tx, stored Effect) error {
+		var done Out
+		if err := json.Unmarshal(stored.Output, &done); err != nil {
+			return agent.Final(agent.NotApplied(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Undo.ForwardKey, err)))
+		}
+		return undo(tx, done)
+	})
+}
+
+func (f *Fence) do(ctx context.Context, effect func(*sql.Tx) (json.RawMessage, error)) (done Effect, err error) {
+	err = f.within(ctx, func(tx *sql.Tx) error {
+		before, was, err := f.Done(ctx, tx)
+		if done = before; err != nil || was {
+			return err
+		}
+		return f.tried(ctx, tx, func() error {
+			output, err := effect(tx)
+			if err != nil {
+				return err
+			}
+			done = Effect{Output: output}
+			return f.Store(ctx, tx, output)
+		})
+	})
+	return done, err
+}
+
+func (f *Fence) undo(ctx context.Context, undo func(*sql.Tx, Effect) error) error {
+	task := agent.TaskOf(ctx)
+	if task.Undo == nil {
+		return agent.Final(agent.NotApplied(fmt.Errorf("%w: step %q is no undo", ErrTask, task.Step)))
+	}
+	return f.within(ctx, func(tx *sql.Tx) error {
+		done, is, err := f.read(ctx, tx, task.Undo.ForwardKey, task.Birth)
+		switch {
+		case err != nil:
+			return err
+		case is == stateNone && task.Undo.Outcome == makegood.OutcomeDone:
+			return agent.NotApplied(fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, ErrMissing))
+		case is == stateUndone || is == stateRefused:
+			return nil
+		case is == stateNone:
+			return f.write(ctx, tx, task, task.Undo.ForwardKey, stateRefused, []byte("null"))
+		}
+		return f.tried(ctx, tx, func() error {
+			if err := undo(tx, done); err != nil {
+				return err
+			}
+			return f.write(ctx, tx, task, task.Undo.ForwardKey, stateUndone, done.Output)
+		})
+	})
+}
+
+// errTried is an error of what was tried in a transaction that is committed all the same.
+type errTried struct{ error }
+
+// tried does something, and takes back what it wrote if it fails, but not what the transaction had before: that this attempt
+// has come is to be known of one that failed, too.
+func (f *Fence) tried(ctx context.Context, tx *sql.Tx, do func() error) error {
+	if _, err := tx.ExecContext(ctx, "SAVEPOINT makegood_effect"); err != nil {
+		return err
+	}
+	failed := do()
+	if failed == nil {
+		_, err := tx.ExecContext(ctx, "RELEASE makegood_effect")
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "ROLLBACK TO makegood_effect"); err != nil {
+		return failed // All is rolled back.
+	}
+	return errTried{failed}
+}
+
+// within runs do in a transaction that holds the fence.
+func (f *Fence) within(ctx context.Context, do func(*sql.Tx) error) error {
+	if err := f.Setup(ctx); err != nil {
+		return err
+	}
+	tx, err := f.config.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // After a commit it does nothing.
+	if err := f.Hold(ctx, tx); err != nil {
+		return err
+	}
+	tried := do(tx)
+	failed := errTried{}
+	if tried != nil && !errors.As(tried, &failed) {
+		return tried
+	}
+	if err := tx.Commit(); err != nil && failed.error == nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return failed.error
+}
+
+// encode writes an output as the action meant it, and refuses one that is larger than an output may be.
+func encode(output any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(output); err != nil {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("write the output as JSON: %w", err)))
+	}
+	text := bytes.TrimSpace(b.Bytes())
+	if len(text) > makegood.MaxPayloadBytes {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output has %d bytes, the limit is %d", len(text), makegood.MaxPayloadBytes)))
+	}
+	return text, nil
+}
+
+func slotOf(task makegood.Task) store.Slot {
+	return store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step}
+}
+
+// Setup makes the fence's tables, makegood_attempts and makegood_effects, if they are not there. Do and Undo call it; who
+// uses Hold, Done and Store in a transaction of their own calls it before the first.
+func (f *Fence) Setup(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ready {
+		return nil
+	}
+	for _, statement := range f.tables() {
+		if _, err := f.config.DB.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("make the tables of the fence: %w", err)
+		}
+	}
+	jobs, err := sqlitestore.Here(ctx, f.config.DB)
+	if err != nil {
+		return err
+	}
+	f.jobs, f.ready = jobs, true
+	return nil
+}

@@ -1,0 +1,303 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// inputPlace is how payload get calls the input of a job; no step is called so that has one, since it comes first.
+const inputPlace = "input"
+
+// newPayload makes the verbs for what is too large for an input or output.
+func newPayload() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "payload",
+		Short: "Write and read large payloads: what an input or an output refers to",
+		Long: fmt.Sprintf(`Write and read large payloads: bytes of anything, up to %d MB, that an input or an output refers to.
+They are kept for one job, by their content, and go with it.`, makegood.MaxLargePayloadBytes>>20),
+		Example: `  makegood payload get report-7 render > report.pdf
+  makegood payload put report-7 scan.tiff`,
+		Args: none,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newPayloadGet(), newPayloadPut())
+	return cmd
+}
+
+func newPayloadGet() *cobra.Command {
+	var o remote
+	var to, at string
+	cmd := &cobra.Command{
+		Use:   "get JOB STEP, or get JOB input",
+		Short: "Read the payload that a step's output, or the job's input, refers to",
+		Long: `Read the payload that the output of a step refers to, or the input of the job, and write it to standard
+output, or to a file. A file that is there is replaced when all has come and its hash is right, and else left
+as it is. Where a value refers to several, they are listed, and --at names one by its place.
+
+Exit status: 0; 1 bad usage, no such job, step or payload; 3 the API cannot be reached, or the payload was cut off
+or altered.`,
+		Example: `  makegood payload get report-7 render > report.pdf
+  makegood payload get report-7 input --to order.json
+  makegood payload get report-7 render --at .pages[2] --to page.png`,
+		Args: exactly("JOB", "STEP"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.payloads(cmd)
+			if err != nil {
+				return err
+			}
+			job, err := c.Get(cmd.Context(), args[0])
+			if err != nil {
+				return failed(cmd, err)
+			}
+			p, err := choose(job, args[1], at)
+			if err != nil {
+				return exit(codeUsage, err)
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), p)
+			}
+			return download(cmd, c, job.ID, p, to)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&to, "to", "", "write it to this `file`")
+	cmd.Flags().StringVar(&at, "at", "", "`place` of the reference in the value, where there are several, such as .report")
+	cmd.ValidArgsFunction = completeIDs(&o, new(string))
+	return cmd
+}
+
+func newPayloadPut() *cobra.Command {
+	var o remote
+	var kind string
+	cmd := &cobra.Command{
+		Use:   "put JOB FILE, or put JOB -",
+		Short: "Write a payload for a job that is to be submitted, and print its reference",
+		Long: `Write a payload for a job that is to be submitted, or is there, and print the reference that goes into the
+job's input. A payload that no job refers to goes after some weeks.
+
+Exit status: 0; 1 bad usage, or it is too large; 3 the API cannot be reached: nothing, or the whole, was written, and
+it can be written again.`,
+		Example: `  REPORT=$(makegood payload put report-7 report.pdf)
+  makegood submit check --id report-7 --input "{\"report\":$REPORT}"`,
+		Args: exactly("JOB", "FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := o.payloads(cmd)
+			if err != nil {
+				return err
+			}
+			p, err := upload(cmd, c, args[0], args[1], kind)
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd.OutOrStdout(), p)
+		},
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&kind, "type", "", "its media `type`, such as application/pdf (default: by the ending of the file's name)")
+	return cmd
+}
+
+// payloads is a client of what has a payload store, which a stack has not.
+func (o *remote) payloads(cmd *cobra.Command) (*client.Client, error) {
+	if name := o.stackName(cmd); name != "" {
+		return nil, exit(codeUsage, fmt.Errorf("stack %s has no payload store: an input or an output there has at most %d bytes", name, makegood.MaxPayloadBytes))
+	}
+	return o.client(cmd)
+}
+
+// exactly wants these arguments.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != len(names) {
+			return fmt.Errorf("%s takes %s, got %d arguments", cmd.CommandPath(), strings.Join(names, " and "), len(args))
+		}
+		return nil
+	}
+}
+
+// upload writes a file, or standard input, as a payload of a job.
+func upload(cmd *cobra.Command, c client.Payloads, id, file, kind string) (makegood.Payload, error) {
+	from := cmd.InOrStdin()
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return makegood.Payload{}, exit(codeUsage, err)
+		}
+		defer opened.Close()
+		from = opened
+		if kind == "" {
+			kind = mime.TypeByExtension(filepath.Ext(file))
+		}
+	}
+	p, err := c.WritePayload(cmd.Context(), id, kind, from)
+	return p, failed(cmd, err)
+}
+
+// placed is a reference, and where in a value it stands.
+type placed struct {
+	at string
+	p  makegood.Payload
+}
+
+// choose finds the payload that is meant.
+func choose(job makegood.Job, of, at string) (makegood.Payload, error) {
+	value, known := job.Input, of == inputPlace
+	for _, s := range job.Steps {
+		if s.Name == of {
+			value, known = s.Output, true
+		}
+	}
+	if !known {
+		return makegood.Payload{}, fmt.Errorf("job %s has no step %q", job.ID, of)
+	}
+	all := referencesIn(value, "")
+	if at != "" {
+		all = slices.DeleteFunc(all, func(one placed) bool { return one.at != at })
+	}
+	switch len(all) {
+	case 0:
+		return makegood.Payload{}, fmt.Errorf("%s of job %s refers to no large payload%s: makegood get %s shows it", of, job.ID, atText(at), job.ID)
+	case 1:
+		return all[0].p, nil
+	}
+	var lines []string
+	for _, one := range all {
+		lines = append(lines, fmt.Sprintf("  --at %s  %v", one.at, one.p))
+	}
+	return makegood.Payload{}, fmt.Errorf("%s of job %s refers to several payloads; say which:\n%s", of, job.ID, strings.Join(lines, "\n"))
+}
+
+func atText(at string) string {
+	if at == "" {
+		return ""
+	}
+	return " at " + at
+}
+
+// referencesIn finds the references in a value, in the order of their places.
+func referencesIn(value json.RawMessage, at string) []placed {
+	if p, whole := makegood.WholePayload(value); whole {
+		return []placed{{at, p}}
+	}
+	var all []placed
+	var object map[string]json.RawMessage
+	var list []json.RawMessage
+	switch {
+	case json.Unmarshal(value, &object) == nil:
+		for name, member := range object {
+			all = append(all, referencesIn(member, at+"."+name)...)
+		}
+		slices.SortFunc(all, func(a, b placed) int { return strings.Compare(a.at, b.at) })
+	case json.Unmarshal(value, &list) == nil:
+		for i, item := range list {
+			all = append(all, referencesIn(item, fmt.Sprintf("%s[%d]", at, i))...)
+		}
+	}
+	return all
+}
+
+// download reads a payload into a file, or to standard output.
+func download(cmd *cobra.Command, c client.Payloads, id string, p makegood.Payload, to string) error {
+	r, err := c.OpenPayload(cmd.Context(), id, p)
+	if errors.Is(err, client.ErrNoPayload) {
+		return exit(codeUsage, err)
+	}
+	if err != nil {
+		return failed(cmd, err)
+	}
+	defer r.Close()
+	if to == "" {
+		_, err = io.Copy(cmd.OutOrStdout(), r)
+	} else {
+		err = replaceFile(to, r)
+	}
+	if err != nil {
+		return exit(codeFailed, fmt.Errorf("read the payload of job %s: %w", id, err))
+	}
+	return nil
+}
+
+// replaceFile writes a file under another name first, so that one that is there is not lost to half of another.
+func replaceFile(path string, from io.Reader) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".makegood-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }()
+	_, err = io.Copy(file, from)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
+}
+
+// readInput returns the input of a submission. A file that is too large for one is written as a payload of the job first,
+// whose id is made here where none was given, and the input is its reference.
+func (o *submitOptions) readInput(cmd *cobra.Command) (json.RawMessage, error) {
+	file, isFile := strings.CutPrefix(o.input, "@")
+	info, err := os.Stat(file)
+	if !isFile || err != nil || info.Size() <= makegood.MaxPayloadBytes {
+		input, err := readJSON("--input", cmd.InOrStdin(), o.input)
+		if err != nil {
+			err = exit(codeUsage, err)
+		}
+		return input, err
+	}
+	c, err := o.payloads(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkJSON(file); err != nil {
+		return nil, exit(codeUsage, fmt.Errorf("--input: %w", err))
+	}
+	if o.id == "" {
+		o.id = client.NewJobID(time.Now())
+	}
+	p, err := upload(cmd, c, o.id, file, makegood.PayloadJSON)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(p)
+}
+
+// checkJSON reads a file through, in little memory, and says why it is no JSON value.
+func checkJSON(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	d := json.NewDecoder(f)
+	for depth, begun := 0, false; depth > 0 || !begun; begun = true {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Errorf("%s is not JSON: %w; makegood payload put takes anything", file, err)
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			depth++
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: something follows the JSON value", file)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package changes
+
+import (
+	"context"
+	"sync"
+
+	"github.com/makegood-dev/makegood"
+)
+
+const (
+	// maxRecent is how many changes a Hub remembers for those who come back.
+	maxRecent = 10_000
+	// maxBehind is how many changes may wait for one who looks on.
+	maxBehind = 1000
+)
+
+// Shown is a change as those see it who look on: At is its place among all that the Hub has shown, from 1. Missed is how many
+// were left out before it, because whoever looks on was too slow, or was away too long.
+type Shown struct {
+	At       int64
+	Job      string
+	Workflow string
+	Missed   int64
+	makegood.Change
+}
+
+// Hub shows changes to those who look on. It waits for nobody: who is too slow misses some, and is told how many.
+type Hub struct {
+	mu      sync.Mutex
+	last    int64
+	recent  []Shown // the last ones, a ring
+	viewers map[*viewer]bool
+	ended   chan struct{}
+	end     sync.Once
+	// shown and before are up to which numbers of jobs were shown, of those that changed last: runs repeat what was not confirmed.
+	shown, before map[jobKey]int
+}
+
+// jobKey names a job for ever: its id may be given again.
+type jobKey struct {
+	id        string
+	createdAt int64
+}
+
+// viewer is one who looks on.
+type viewer struct {
+	out    chan Shown
+	missed int64
+}
+
+// NewHub makes a Hub.
+func NewHub() *Hub {
+	return &Hub{viewers: map[*viewer]bool{}, shown: map[jobKey]int{}, ended: make(chan struct{})}
+}
+
+// Close sends home those who look on. A Hub that is nil has none.
+func (h *Hub) Close() {
+	if h != nil {
+		h.end.Do(func() { close(h.ended) })
+	}
+}
+
+// Ended is closed when those who look on are to go.
+func (h *Hub) Ended() <-chan struct{} { return h.ended }
+
+// Show shows a run.
+func (h *Hub) Show(run makegood.Changes) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	key := jobKey{run.Job, run.CreatedAt.UnixMilli()}
+	seen := max(h.shown[key], h.before[key])
+	for _, c := range run.Changes {
+		if c.Number <= seen {
+			continue
+		}
+		seen = c.Number
+		h.last++
+		s := Shown{At: h.last, Job: run.Job, Workflow: run.Workflow, Change: c}
+		if h.recent = append(h.recent, s); len(h.recent) > 2*maxRecent {
+			h.recent = append([]Shown(nil), h.recent[len(h.recent)-maxRecent:]...)
+		}
+		for v := range h.viewers {
+			v.show(s)
+		}
+	}
+	if len(h.shown) >= maxRecent {
+		h.shown, h.before = map[jobKey]int{}, h.shown
+	}
+	h.shown[key] = seen
+}
+
+// show never waits.
+func (v *viewer) show(s Shown) {
+	s.Missed = v.missed
+	select {
+	case v.out <- s:
+		v.missed = 0
+	default:
+		v.missed++
+	}
+}
+
+// Watch returns what is shown from now on, or, with after above zero, what was shown after that place, as far as it is
+// remembered; until stop is called, which must be.
+func (h *Hub) Watch(after int64) (all <-chan Shown, stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v := &viewer{out: make(chan Shown, maxBehind)}
+	if after > 0 {
+		v.catchUp(h, after)
+	}
+	h.viewers[v] = true
+	return v.out, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.viewers, v)
+	}
+}
+
+func (v *viewer) catchUp(h *Hub, after int64) {
+	kept := h.recent[max(0, len(h.recent)-maxBehind/2):]
+	if after > h.last {
+		return // It is of a Hub before this one, which the caller tells apart.
+	}
+	if len(kept) > 0 {
+		v.missed = max(0, kept[0].At-after-1)
+	}
+	for _, s := range kept {
+		if s.At > after {
+			v.show(s)
+		}
+	}
+}
+
+// Live shows runs to those who look on, and hands them on. The zero value of Next: nobody else hears of them.
+type Live struct {
+	Hub  *Hub
+	Next Publisher
+}
+
+var _ Publisher = Live{}
+
+// Publish is what Publisher says.
+func (l Live) Publish(ctx context.Context, runs []Run) []error {
+	for _, run := range runs {
+		l.Hub.Show(run.Changes)
+	}
+	if l.Next == nil {
+		return make([]error, len(runs))
+	}
+	return l.Next.Publish(ctx, runs)
+}

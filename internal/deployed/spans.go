@@ -1,0 +1,57 @@
+package deployed
+
+import (
+	"context"
+	"log/slog"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/propagation"
+
+	"github.com/makegood-dev/makegood/internal/otelenv"
+	"github.com/makegood-dev/makegood/internal/spanhold"
+	watch "github.com/makegood-dev/makegood/internal/telemetry"
+	"github.com/makegood-dev/makegood/telemetry"
+)
+
+// holdSpans makes what spans go to, if the variables of OpenTelemetry (OTEL_*) ask for any; nil: they do not. What is wrong with
+// these variables is said and stops no function: a job is worth more than its trace.
+func holdSpans(ctx context.Context, p parts, log *slog.Logger) *spanhold.Spans {
+	service, err := otelenv.Describe(ctx,
+		attribute.String("service.name", p.function), attribute.String("service.namespace", p.stack),
+		attribute.String("cloud.provider", "aws"), attribute.String("cloud.platform", "aws_lambda"), attribute.String("cloud.region", p.region),
+		attribute.String("faas.name", p.function))
+	if err == nil {
+		var held *spanhold.Spans
+		if held, err = spanhold.Open(service, log); err == nil {
+			return held
+		}
+	}
+	log.ErrorContext(ctx, "no spans are sent", "error", err)
+	return nil
+}
+
+// watch makes what a Scheduler tells of jobs.
+func (s *stack) watch() *watch.Watch {
+	var t telemetry.Telemetry
+	if s.spans != nil {
+		t = telemetry.Telemetry{Traces: s.spans.Provider, Sampled: s.spans.Sampled}
+	}
+	return watch.New(t, s.log).Tally(s.meter.sample)
+}
+
+// sendSpans sends what has ended in this invocation: after it the process may be frozen, and never wake again.
+func (s *stack) sendSpans(ctx context.Context) {
+	if s.spans != nil {
+		s.spans.Flush(ctx)
+	}
+}
+
+// lendSpans lets the code of agents have the provider where OpenTelemetry's libraries look for it: what they begin under their
+// task is sent with the rest.
+func (s *stack) lendSpans() {
+	if s.spans != nil {
+		otel.SetTracerProvider(s.spans.Provider)
+		otel.SetTextMapPropagator(propagation.TraceContext{})
+	}
+}

@@ -1,0 +1,19 @@
+package embedded
+
+import "github.com/makegood-dev/makegood/internal/changes"
+
+// publisher is who is told of every change; nil: nobody hears of them.
+func (e *Engine) publisher() changes.Publisher {
+	if e.config.Changes == nil && !e.config.Live {
+		return nil
+	}
+	e.hub = changes.NewHub()
+	if e.config.Changes == nil {
+		return changes.Live{Hub: e.hub}
+	}
+	e.relay = changes.NewRelay(e.config.Changes, e.config.Logger)
+	return changes.Live{Hub: e.hub, Next: e.relay}
+}
+
+// Hub shows changes to those who look on; nil where nothing is kept of them.
+func (e *Engine) Hub() *changes.Hub { return e.hub }

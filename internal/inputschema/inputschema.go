@@ -1,0 +1,162 @@
+// Package inputschema holds an input of a job against the JSON Schema (draft 2020-12) that its workflow says of it. It knows
+// the schema and the input, and nothing of jobs.
+//
+// A schema is whole in itself: nothing is fetched, and a $ref leads to a place within it. What it may cost is bounded: how large
+// and how deep it is, how far a number may reach, how much is looked at of one input, and how many misfits are told. Patterns
+// are those of package regexp, whose cost grows with the text and no faster. No message repeats a value of the input, since
+// messages are logged and inputs are not.
+package inputschema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// MaxLooks is how much is looked at of one input: each visit of a value by a schema counts, with its members or its length. An input
+// of makegood.MaxPayloadBytes takes half of it with a schema that looks at each value once.
+const MaxLooks = 500_000
+
+// Draft is the dialect that a schema may name as its $schema.
+const Draft = "https://json-schema.org/draft/2020-12/schema"
+
+// resource is what the compiler knows the schema by. Nothing is ever read from there.
+const resource = "makegood:input"
+
+// Schema is the compiled schema of an input. It may be used by many goroutines.
+type Schema struct {
+	// Root is the schema as a place of the input: all of it.
+	Root *Node
+	// Doubts are what is allowed in the schema, and probably not what was meant.
+	Doubts []Problem
+
+	mu       sync.Mutex // guards looks: one input is looked at at a time
+	looks    int
+	compiled *jsonschema.Schema
+}
+
+// Problem is something that is wrong with a schema.
+type Problem struct {
+	// At is the place within the schema: properties.total.minimum, allOf[0]; empty: all of it.
+	At      string
+	Message string
+}
+
+// Problems is all that was found wrong with a schema, in the order of its places.
+type Problems []Problem
+
+// Error is the first of them.
+func (p Problems) Error() string {
+	if p[0].At == "" {
+		return p[0].Message
+	}
+	return p[0].At + ": " + p[0].Message
+}
+
+// Compile compiles a schema, which is JSON. The error is a Problems.
+func Compile(text json.RawMessage) (*Schema, error) {
+	if len(text) > makegood.MaxInputSchemaBytes {
+		return nil, Problems{{Message: fmt.Sprintf("%d bytes as JSON, the limit is %d", len(text), makegood.MaxInputSchemaBytes)}}
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, Problems{{Message: fmt.Sprintf("not JSON: %v", err)}}
+	}
+	root, is := doc.(map[string]any)
+	if !is {
+		return nil, Problems{{Message: "want a mapping: a JSON Schema"}}
+	}
+	w := newWalk()
+	node, counted := w.schema("", root, 1)
+	w.refs()
+	s := &Schema{Root: node, Doubts: w.doubts}
+	if !w.far {
+		s.compiled, err = s.compile(counted)
+		w.also(err)
+	}
+	if len(w.problems) > 0 {
+		return nil, w.problems
+	}
+	return s, nil
+}
+
+// compile has the schema compiled, each part of which counts what it looks at.
+func (s *Schema) compile(counted any) (*jsonschema.Schema, error) {
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(nowhere{})
+	c.AssertFormat()
+	c.RegisterFormat(&jsonschema.Format{Name: counting, Validate: func(v any) error { s.look(v); return nil }})
+	if err := c.AddResource(resource, counted); err != nil {
+		return nil, err
+	}
+	return c.Compile(resource)
+}
+
+// nowhere loads nothing.
+type nowhere struct{}
+
+func (nowhere) Load(string) (any, error) {
+	return nil, errors.New("nothing is fetched: a schema is whole in itself")
+}
+
+// tooMuch is thrown where an input takes more than MaxLooks.
+type tooMuch struct{}
+
+// look counts a visit of a value.
+func (s *Schema) look(v any) {
+	const textOfOneLook = 64
+	s.looks++
+	switch v := v.(type) {
+	case map[string]any:
+		s.looks += len(v)
+	case []any:
+		s.looks += len(v)
+	case string:
+		s.looks += len(v) / textOfOneLook
+	}
+	if s.looks > MaxLooks {
+		panic(tooMuch{})
+	}
+}
+
+// Check returns where an input, which is JSON, does not fit: by place, at most makegood.MaxMisfits of them. None: it fits.
+func (s *Schema) Check(input []byte) (misfits []makegood.Misfit) {
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(input))
+	if err != nil {
+		return []makegood.Misfit{{Why: "is not JSON"}}
+	}
+	var far []makegood.Misfit
+	if farNumbers(v, nil, func(at []string) {
+		far = append(far, makegood.Misfit{At: pointer(at), Why: tooFar})
+	}); len(far) > 0 {
+		return sorted(far)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks = 0
+	defer func() {
+		switch r := recover(); r.(type) {
+		case nil:
+		case tooMuch:
+			misfits = []makegood.Misfit{{Why: fmt.Sprintf("takes more than %d looks to check, which is the limit: the schema refers to itself in too many ways, or the input is too large for it", MaxLooks)}}
+		default:
+			panic(r)
+		}
+	}()
+	err = s.compiled.Validate(v)
+	if err == nil {
+		return nil
+	}
+	invalid := new(jsonschema.ValidationError)
+	if !errors.As(err, &invalid) {
+		return []makegood.Misfit{{Why: "cannot be checked"}}
+	}
+	return sorted(misfitsOf(invalid))
+}

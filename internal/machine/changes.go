@@ -1,0 +1,173 @@
+package machine
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Where every change is published, each event that changes a job leaves behind, in the job, which transitions it has made:
+// what differs between the job before it and after it. They are pending until somebody is known to have been told, and are
+// saved with what they tell of, so that no crash loses them.
+
+// noteChanges notes what has become of the job as it was before the event. Nothing, where nobody hears of it; then what is
+// pending of a time in which somebody did is dropped, and its numbers show the gap.
+func (t *turn) noteChanges(before job.Job) {
+	c := &t.job.Changes
+	if !t.facts.Publishes {
+		if c.Seq > 0 {
+			c.Pending, c.Tries, c.At = nil, 0, time.Time{}
+		}
+		return
+	}
+	c.Forget(t.facts.Published)
+	switch {
+	case c.Seq == 0 && before.Rev > 0:
+		// It was born where nobody publishes: in its submitter's transaction, or before this was switched on.
+		t.addChanges(job.Job{Steps: namesOf(before.Steps)}, before, nil)
+	case c.Seq > 0 && c.Rev != before.Rev && c.Rev != before.Rev+1:
+		// It was parked, or an older release has moved it. (Rev+1 is an event before this one, of the same save.)
+		c.Add(job.Change{At: t.now, Lost: 1}, makegood.MaxUnpublished)
+	}
+	t.addChanges(before, *t.job, t.entries)
+	c.Rev = before.Rev + 1
+}
+
+// namesOf are steps of which nothing but the name is known.
+func namesOf(steps []job.StepState) []job.StepState {
+	names := make([]job.StepState, len(steps))
+	for i, s := range steps {
+		names[i].Name = s.Name
+	}
+	return names
+}
+
+// addChanges adds what differs between two jobs: first what has ended or was given up, then the job, then what begins.
+func (t *turn) addChanges(before, after job.Job, entries []job.Entry) {
+	var ended, begun []job.Change
+	for i, s := range after.Steps {
+		was, _ := before.Step(s.Name)
+		for _, undo := range []bool{false, true} {
+			from, to := was.Forward, s.Forward
+			if undo {
+				from, to = was.Undo, s.Undo
+			}
+			if from.State == to.State && from.Attempt == to.Attempt {
+				continue
+			}
+			one := job.Change{
+				Of: job.PlaceOfChange(i, undo), From: job.ChangeState(from.State), To: job.ChangeState(to.State),
+				Attempt: to.Attempt, Round: after.Round, At: t.now,
+			}
+			why(&one, s.Name, undo, from.Attempt, entries)
+			if from.State == job.NotStarted || to.State == job.Dispatched {
+				begun = append(begun, one)
+			} else {
+				ended = append(ended, one)
+			}
+		}
+	}
+	if before.ProcessState != after.ProcessState || before.Round != after.Round || before.Paused() != after.Paused() {
+		ended = append(ended, job.Change{
+			From: job.ChangeState(before.ProcessState), To: job.ChangeState(after.ProcessState), Round: after.Round,
+			Paused: after.Paused(), At: t.now, Reason: clipChange(after.Reason),
+		})
+	}
+	for _, one := range slices.Concat(ended, begun) {
+		t.job.Changes.Add(one, makegood.MaxUnpublished)
+	}
+}
+
+// why says how what a change has ended had gone, as the history has it.
+func why(one *job.Change, step string, undo bool, attempt int, entries []job.Entry) {
+	i := slices.IndexFunc(entries, func(e job.Entry) bool { return e.Step == step && e.Undo == undo && e.Attempt == attempt })
+	if i < 0 {
+		return
+	}
+	e := entries[i]
+	one.Outcome, one.Reason = e.Kind, clipChange(e.Reason)
+	if e.Error != nil {
+		one.Kind, one.Reason = e.Error.Kind, clipChange(e.Error.Message)
+	}
+}
+
+// clipChange shortens a text to what a change may say, at a character's edge.
+func clipChange(text string) string {
+	if text = makegood.Clip(text); len(text) <= makegood.MaxChangeReasonBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:makegood.MaxChangeReasonBytes-len("...")], "") + "..."
+}
+
+// published takes the changes off that were published.
+func (t *turn) published(e job.Published) Verdict {
+	if !t.job.Changes.Forget(e.Seq) {
+		return Verdict{Kind: Duplicate, Reason: "it is known that they were published"}
+	}
+	return Verdict{Kind: Applied}
+}
+
+// notPublished sets when it is tried again, if nobody has to do with the job soon.
+func (t *turn) notPublished(e job.NotPublished) Verdict {
+	c := &t.job.Changes
+	soon := t.now.Add(makegood.MaxTellAgain)
+	switch {
+	case len(c.Pending) == 0 || c.Seq != e.Seq:
+		return Verdict{Kind: Duplicate, Reason: "other changes wait to be published"}
+	case !c.At.IsZero(), !t.job.CompleteBy.IsZero() && !t.job.CompleteBy.After(soon):
+		return Verdict{Kind: Duplicate, Reason: "it is tried again soon"}
+	}
+	c.At = t.now.Add(makegood.TellAgain)
+	return Verdict{Kind: Applied}
+}
+
+// publishAgain waits longer each time what is pending of a job at rest could not be published, and gives up what is too old.
+func (t *turn) publishAgain() {
+	c := &t.job.Changes
+	due := t.publishBy()
+	if due.IsZero() || t.now.Before(t.job.CompleteBy) {
+		return
+	}
+	if last := c.Pending[len(c.Pending)-1]; !t.now.Before(last.At.Add(makegood.MaxPublish)) {
+		c.Pending, c.Tries, c.At = nil, 0, time.Time{}
+		return
+	}
+	c.At = t.now.Add(doubled[time.Duration](makegood.TellAgain, c.Tries, makegood.MaxTellAgain))
+	c.Tries++
+}
+
+// publishBy is when what is pending is to be published, if nothing else happens before; zero: then is soon enough.
+func (t *turn) publishBy() time.Time {
+	c := t.job.Changes
+	switch {
+	case len(c.Pending) == 0:
+		return time.Time{}
+	case !c.At.IsZero():
+		return c.At
+	case t.job.ProcessState.Finished():
+		return t.now.Add(makegood.TellAgain)
+	default:
+		return time.Time{}
+	}
+}
+
+// movePlaces has what is pending speak of the steps of another definition.
+func movePlaces(pending []job.Change, from, to []job.StepState) []job.Change {
+	moved := slices.Clone(pending)
+	for k, c := range moved {
+		i, undo, ok := c.Of.Step()
+		if !ok || c.Gone != "" || i >= len(from) {
+			continue
+		}
+		at := slices.IndexFunc(to, func(s job.StepState) bool { return s.Name == from[i].Name })
+		if at < 0 {
+			moved[k].Gone = from[i].Name
+			continue
+		}
+		moved[k].Of = job.PlaceOfChange(at, undo)
+	}
+	return moved
+}

@@ -1,0 +1,36 @@
+package machine_test
+
+import (
+	"slices"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
+)
+
+// known are the facts that the core is given: those of the story, and that all else is fine.
+func (s *story) known() machine.Facts {
+	values := make(map[machine.Want]machine.Fact)
+	steps := slices.Clone(s.w.Steps)
+	for _, other := range s.definitions {
+		steps = append(steps, other.Steps...)
+	}
+	for _, step := range steps {
+		for _, undo := range []bool{false, true} {
+			w := machine.Want{Step: step.Name, Undo: undo}
+			values[w] = machine.Fact{Run: true}
+			if fact, ok := s.facts[w]; ok {
+				values[w] = fact
+			}
+		}
+		ready := machine.Want{Step: step.Name, Ready: true}
+		values[ready] = machine.Fact{Run: true}
+		if fact, ok := s.facts[ready]; ok {
+			values[ready] = fact
+		}
+	}
+	return machine.Facts{
+		Random: s.random, Values: values, Found: map[machine.Ask]job.Found{},
+		Secret: []byte("sixteen bytes ok"), Period: s.period, Held: s.holds, Incarnation: s.run,
+		Publishes: s.publishes, Published: s.publishedUpTo,
+	}
+}

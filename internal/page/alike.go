@@ -1,0 +1,115 @@
+package page
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood/client"
+)
+
+const (
+	// fewAlike is up to how many jobs are counted anew for each view, which takes some milliseconds. Of more, a view shows what was
+	// counted last, and when.
+	fewAlike = 1000
+	// maxAlike is how many counts are kept. What is beyond that is counted anew for each view.
+	maxAlike = 64
+)
+
+// alikes are the counts of jobs by what they are alike in, of those that are too many to be counted for each view.
+type alikes struct {
+	mu sync.Mutex
+	// by are they by what is counted.
+	by map[string]*alike
+}
+
+// alike is one of them.
+type alike struct {
+	groups client.Groups
+	at     time.Time
+	// next is when it may be counted again; counting: somebody does.
+	next     time.Time
+	counting bool
+}
+
+// alike counts the jobs of a list by facets, to the end. Where there are many it returns what was counted last, and when that was; the
+// zero time: just now. Who gets the groups changes nothing in them.
+func (p *Page) alike(ctx context.Context, filter client.Filter, by ...client.Facet) (client.Groups, time.Time, error) {
+	key := alikeKey(filter, by)
+	if last, known := p.alikes.last(key); known {
+		p.alikes.again(ctx, p, key, func(ctx context.Context) (client.Groups, error) { return client.CountAll(ctx, p.client, filter, by...) })
+		return last.groups, last.at, nil
+	}
+	begun := time.Now()
+	groups, err := client.CountAll(ctx, p.client, filter, by...)
+	if err == nil && groups.Jobs > fewAlike && !p.Scans {
+		p.alikes.keep(key, groups, p.Now().UTC(), time.Since(begun))
+	}
+	return groups, time.Time{}, err
+}
+
+// alikeKey is the text of what is counted.
+func alikeKey(filter client.Filter, by []client.Facet) string {
+	var key strings.Builder
+	key.WriteString(filter.Values().Encode())
+	for _, facet := range by {
+		key.WriteString("," + url.QueryEscape(string(facet)))
+	}
+	return key.String()
+}
+
+// last returns what was counted last; false: it is to be counted now.
+func (a *alikes) last(key string) (alike, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.by[key]
+	if of == nil {
+		return alike{}, false
+	}
+	return *of, true
+}
+
+// again has it counted beside the views, where it is time and nobody does. What cannot be counted stays as it was.
+func (a *alikes) again(ctx context.Context, p *Page, key string, count func(context.Context) (client.Groups, error)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	of := a.by[key]
+	if of == nil || of.counting || time.Now().Before(of.next) {
+		return
+	}
+	of.counting = true
+	go func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
+		defer cancel()
+		begun := time.Now()
+		groups, err := count(ctx)
+		if err != nil {
+			p.Logger.WarnContext(ctx, "page: jobs could not be counted", "error", err)
+			a.rest(key, time.Since(begun))
+			return
+		}
+		a.keep(key, groups, p.Now().UTC(), time.Since(begun))
+	}()
+}
+
+// keep notes what was counted at a time, which took so long. What has become few is counted for each view from now on.
+func (a *alikes) keep(key string, groups client.Groups, at time.Time, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if groups.Jobs <= fewAlike || a.by[key] == nil && len(a.by) == maxAlike {
+		delete(a.by, key)
+		return
+	}
+	a.by[key] = &alike{groups: groups, at: at, next: time.Now().Add(recountRest * took)}
+}
+
+// rest lets it be for a while.
+func (a *alikes) rest(key string, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if of := a.by[key]; of != nil {
+		of.counting, of.next = false, time.Now().Add(recountRest*took)
+	}
+}

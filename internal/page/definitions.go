@@ -1,0 +1,42 @@
+package page
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"github.com/makegood-dev/makegood/client"
+)
+
+// maxDefinitions is how many definitions are kept. Reading one compiles it, which takes milliseconds, and a list of workflows has one each.
+const maxDefinitions = 256
+
+// definitions are those that were read: one never changes under its hash.
+type definitions struct {
+	mu     sync.Mutex
+	byHash map[string]client.Definition
+}
+
+// definition reads a definition by its hash. Who gets it changes nothing in it. Errors: client.ErrNoDefinition.
+func (p *Page) definition(ctx context.Context, hash string) (client.Definition, error) {
+	p.definitions.mu.Lock()
+	known, there := p.definitions.byHash[hash]
+	p.definitions.mu.Unlock()
+	if there {
+		return known, nil
+	}
+	read, err := p.client.Definition(ctx, hash)
+	if err != nil {
+		return read, err
+	}
+	p.definitions.mu.Lock()
+	defer p.definitions.mu.Unlock()
+	if len(p.definitions.byHash) >= maxDefinitions {
+		for old := range maps.Keys(p.definitions.byHash) {
+			delete(p.definitions.byHash, old)
+			break
+		}
+	}
+	p.definitions.byHash[hash] = read
+	return read, nil
+}

@@ -1,0 +1,210 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/changes"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+const (
+	// maxCarried is how many changes a job may carry on of which this process does not know that they were published. Of more it
+	// publishes before the save, which then need not keep them.
+	maxCarried = 16
+	// publishFirst is how long a save waits for that, at most, and not again for publishPause when it was in vain.
+	publishFirst = 500 * time.Millisecond
+	publishPause = time.Minute
+	// maxLedger is of how many jobs it is known up to where their changes were published: so many, or twice.
+	maxLedger = 5000
+)
+
+// ledger knows up to which number this process has published the changes of jobs, of those that it had to do with last. What
+// it has forgotten is published once more.
+type ledger struct {
+	mu          sync.Mutex
+	recent, old map[ledgerKey]int
+	// doubted is until when nothing is published before a save.
+	doubted time.Time
+}
+
+// ledgerKey names a job for ever: its id may be given again.
+type ledgerKey struct {
+	id        string
+	createdAt int64
+}
+
+func keyOf(id string, createdAt time.Time) ledgerKey { return ledgerKey{id, createdAt.UnixMilli()} }
+
+func (l *ledger) upTo(j job.Job) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := keyOf(j.ID, j.CreatedAt)
+	return max(l.recent[key], l.old[key])
+}
+
+func (l *ledger) note(key ledgerKey, seq int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.recent) >= maxLedger {
+		l.recent, l.old = nil, l.recent
+	}
+	if l.recent == nil {
+		l.recent = make(map[ledgerKey]int)
+	}
+	l.recent[key] = max(l.recent[key], l.old[key], seq)
+}
+
+// doubts reports whether publishing before a save is left alone now, because it was in vain a while ago.
+func (l *ledger) doubts(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return now.Before(l.doubted)
+}
+
+func (l *ledger) doubt(until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doubted = until
+}
+
+// publishing is what is published of some jobs, while their people are told.
+type publishing struct {
+	done   chan struct{}
+	became map[*work]job.Event
+}
+
+// of waits, and returns what is to be said to a job of it; nil: nothing.
+func (p publishing) of(w *work) job.Event {
+	<-p.done
+	return p.became[w]
+}
+
+// publishAll begins to publish what is pending of the jobs of a list, those of all of them together. All their tasks are out.
+func (s *Scheduler) publishAll(ctx context.Context, list []*work) publishing {
+	p := publishing{done: make(chan struct{}), became: make(map[*work]job.Event)}
+	var due []*work
+	for _, w := range list {
+		if w.publish != nil && s.config.Changes != nil {
+			due = append(due, w)
+		}
+	}
+	if len(due) == 0 {
+		close(p.done)
+		return p
+	}
+	go func() {
+		defer close(p.done)
+		within, cancel := context.WithTimeout(ctx, tellWithin)
+		defer cancel()
+		runs := make([]changes.Run, len(due))
+		for i, w := range due {
+			runs[i] = changes.Run{Changes: w.moved.job.After(s.ledger.upTo(w.moved.job)), Confirm: w.publish.Confirm}
+		}
+		for i, err := range s.publish(within, runs) {
+			e := s.saidOf(ctx, *due[i].publish, due[i].job, err)
+			if _, failed := e.(job.NotPublished); e != nil && !(failed && s.soon(due[i].moved.job)) {
+				p.became[due[i]] = e
+			}
+			due[i].publish = nil
+		}
+	}()
+	return p
+}
+
+// soon reports whether somebody has to do with a job before its changes would be tried again.
+func (s *Scheduler) soon(j job.Job) bool {
+	return !j.CompleteBy.IsZero() && !j.CompleteBy.After(s.now().Add(makegood.MaxTellAgain))
+}
+
+// saidOf is what a job is told of how the publishing of its changes went; nil: its next save knows, or whoever comes to it.
+func (s *Scheduler) saidOf(ctx context.Context, c job.Publish, id string, err error) job.Event {
+	switch {
+	case errors.Is(err, changes.ErrLater):
+		return nil
+	case err != nil:
+		s.stats.Add(func(t *Stats) { t.Unpublished++ })
+		s.config.Logger.WarnContext(ctx, "changes are published again later", "job", id, "seq", c.Seq, "error", err)
+		return job.NotPublished{Seq: c.Seq}
+	case c.Confirm:
+		return job.Published{Seq: c.Seq}
+	default:
+		return nil
+	}
+}
+
+// publishLast publishes what the saving of who was told has changed of a job: it may have been held then.
+func (s *Scheduler) publishLast(ctx context.Context, j job.Job) {
+	within, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	if err := s.publish(within, []changes.Run{{Changes: j.After(s.ledger.upTo(j))}})[0]; err != nil && !errors.Is(err, changes.ErrLater) {
+		s.config.Logger.WarnContext(ctx, "changes are published when somebody has to do with the job again", "job", j.ID, "error", err)
+	}
+}
+
+// publish publishes runs, but for those with nothing that this process does not know to be published, and notes what was.
+func (s *Scheduler) publish(ctx context.Context, all []changes.Run) []error {
+	errs := make([]error, len(all))
+	var runs []changes.Run
+	var at []int
+	for i, run := range all {
+		if len(run.Changes.Changes) > 0 {
+			runs, at = append(runs, run), append(at, i)
+		}
+	}
+	if len(runs) == 0 {
+		return errs
+	}
+	var answers []error
+	err := s.patiently(ctx, func() error {
+		got := s.config.Changes.Publish(ctx, runs)
+		if len(got) != len(runs) {
+			return errUnanswered
+		}
+		answers = got
+		return nil
+	})
+	for k, i := range at {
+		if errs[i] = err; err == nil {
+			errs[i] = answers[k]
+		}
+		if errs[i] == nil {
+			s.ledger.note(keyOf(all[i].Job, all[i].CreatedAt), all[i].UpTo())
+		}
+	}
+	return errs
+}
+
+// publishFirst publishes what a job carries before it is saved again, if that has become much. A save does not wait long for it,
+// and not again soon if it was in vain: the job goes on all the same.
+func (s *Scheduler) publishFirst(ctx context.Context, loaded job.Job) {
+	if s.config.Changes == nil || len(loaded.Changes.Pending) < maxCarried || s.ledger.doubts(s.now()) {
+		return
+	}
+	run := changes.Run{Changes: loaded.After(s.ledger.upTo(loaded))}
+	if len(run.Changes.Changes) < maxCarried {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, publishFirst)
+	defer cancel()
+	if err := s.publish(within, []changes.Run{run})[0]; err != nil {
+		s.ledger.doubt(s.now().Add(publishPause))
+	}
+}
+
+// Handed says what became of a run that was taken in to be published later (changes.ErrLater).
+func (s *Scheduler) Handed(ctx context.Context, run changes.Run, failed error) {
+	if failed == nil {
+		s.ledger.note(keyOf(run.Job, run.CreatedAt), run.UpTo())
+	}
+	e := s.saidOf(ctx, job.Publish{Seq: run.UpTo(), Confirm: run.Confirm}, run.Job, failed)
+	if e == nil {
+		return
+	}
+	if _, err := s.moveOrPark(ctx, run.Job, []job.Event{e}); err != nil {
+		s.config.Logger.WarnContext(ctx, "whether changes were published is not noted: they are published again", "job", run.Job, "error", err)
+	}
+}

@@ -1,0 +1,122 @@
+// Package spend collects what AWS counts for a job while it is worked on: by the stores, which know what their requests
+// cost, by whoever handles a batch of messages, and by functions, which are paid for by the time. It holds no prices, and
+// decides nothing.
+//
+// What is collected is kept by the next save of the job (job.Spent), and rides in it. What no save comes after is lost: the
+// price of keeping a count that costs nothing.
+package spend
+
+import (
+	"context"
+	"sync"
+
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// Account collects what is spent on one job, until a save keeps it. A nil account collects nothing. It may be used by many
+// goroutines at once.
+type Account struct {
+	turn *Turn
+
+	mu            sync.Mutex
+	spent, stored job.Spent
+}
+
+// NewAccount returns the account of one that a function works for, for a turn of its time; nil: its time is not counted.
+func NewAccount(turn *Turn, spent job.Spent) *Account { return &Account{turn: turn, spent: spent} }
+
+// End ends the turn.
+func (a *Account) End() {
+	if a != nil {
+		a.turn.End()
+	}
+}
+
+// Add adds what was spent.
+func (a *Account) Add(s job.Spent) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.spent = a.spent.Plus(s)
+}
+
+// Due returns what was spent and not kept yet, with the function's time up to now.
+func (a *Account) Due() job.Spent {
+	if a == nil {
+		return job.Spent{}
+	}
+	a.Add(a.turn.Take())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.spent
+}
+
+// Keep takes off what was due, and is kept now.
+func (a *Account) Keep(s job.Spent) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.spent = a.spent.Minus(s)
+}
+
+// Store notes what of a job a store has stored, or tried to: with what that has cost.
+func (a *Account) Store(s job.Spent) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stored = s
+}
+
+// Stored returns what was stored last; zero: no store has counted.
+func (a *Account) Stored() job.Spent {
+	if a == nil {
+		return job.Spent{}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.stored
+}
+
+// accountKey is under which a context has its account.
+type accountKey struct{}
+
+// With returns ctx with the account of the job that is worked on under it.
+func With(ctx context.Context, a *Account) context.Context {
+	if a == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, accountKey{}, a)
+}
+
+// Without returns ctx without an account: what is spent under it is counted elsewhere.
+func Without(ctx context.Context) context.Context {
+	if On(ctx) == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, accountKey{}, (*Account)(nil))
+}
+
+// On returns the account that ctx has; nil: what is spent under it is not counted.
+func On(ctx context.Context) *Account {
+	a, _ := ctx.Value(accountKey{}).(*Account)
+	return a
+}
+
+// chunk is how many bytes a request to SQS has for one price.
+const chunk = 64 << 10
+
+// Share returns what each of so many messages has of a request to SQS with so many bytes of them together, in parts of one.
+func Share(bytes, messages int) int64 {
+	return Part(max(1, (bytes+chunk-1)/chunk), messages)
+}
+
+// Part returns what each of so many has of things that are counted one by one, in parts of one.
+func Part(things, of int) int64 {
+	return int64(things) * job.SpentParts / int64(max(1, of))
+}

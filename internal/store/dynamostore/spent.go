@@ -1,0 +1,186 @@
+package dynamostore
+
+import (
+	"context"
+
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/spend"
+	"github.com/makegood-dev/makegood/internal/store"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// What a request costs follows from the sizes of the items, which are known here before it is made. So what a save costs
+// is in what it saves. Requests of other operations are told to the account that their context has (package spend), for
+// the next save.
+
+const (
+	// readUnit is what one read unit of DynamoDB pays for, in bytes.
+	readUnit = 4096
+	// keptSeen is how many items are remembered as they were loaded; forgetting one may count its next save too low, where
+	// that makes it smaller, or takes it out of the index of attention.
+	keptSeen = 256
+)
+
+// seen is a hot item as it was loaded, as far as what it costs to write it rests on it.
+type seen struct {
+	rev       int64
+	bytes     int
+	attention string
+	shard     int64
+}
+
+// see remembers a hot item.
+func (s *Store) see(ctx context.Context, id string, it item) {
+	if spend.On(ctx) != nil {
+		s.seen.put(id, seen{rev: asInt(it[attrRev]), bytes: sizeOf(it), attention: asText(it[attrAttention]), shard: asInt(it[attrShard])})
+	}
+}
+
+// readHalves is what a strongly consistent read of so many bytes costs, in halves of a unit.
+func readHalves(bytes int) int64 { return 2 * int64(max(1, (bytes+readUnit-1)/readUnit)) }
+
+// sizeOf is what an item counts for, in bytes, whatever somebody has put into it; see weight, which knows what we put there.
+func sizeOf(it item) int {
+	n := 0
+	for name, v := range it {
+		n += len(name) + sizeOfValue(v)
+	}
+	return n
+}
+
+func sizeOfValue(v types.AttributeValue) int {
+	n := 0
+	switch v := v.(type) {
+	case *types.AttributeValueMemberL:
+		for _, element := range v.Value {
+			n += sizeOfValue(element) + 1
+		}
+		return 3 + n
+	case *types.AttributeValueMemberSS:
+		for _, element := range v.Value {
+			n += len(element)
+		}
+		return n
+	case *types.AttributeValueMemberNS:
+		for _, element := range v.Value {
+			n += weightOf(number(0)) + len(element)/2
+		}
+		return n
+	case *types.AttributeValueMemberBS:
+		for _, element := range v.Value {
+			n += len(element)
+		}
+		return n
+	case *types.AttributeValueMemberM:
+		return 3 + len(v.Value) + sizeOf(v.Value)
+	case *types.AttributeValueMemberS, *types.AttributeValueMemberN, *types.AttributeValueMemberB:
+		return weightOf(v)
+	default: // BOOL and NULL
+		return 1
+	}
+}
+
+// hasRead tells what was read at once.
+func hasRead(ctx context.Context, items ...item) {
+	if account := spend.On(ctx); account != nil {
+		bytes := 0
+		for _, it := range items {
+			bytes += sizeOf(it)
+		}
+		account.Add(job.Spent{HalfReads: readHalves(bytes)})
+	}
+}
+
+// hasWritten tells of a write that is not of a hot item: no index has any of those. bytes are those of the larger of the
+// item before and after.
+func hasWritten(ctx context.Context, bytes int) {
+	spend.On(ctx).Add(job.Spent{Writes: int64(max(1, units(bytes)))})
+}
+
+// partWrites is what it costs to write what data refers to, as putParts does.
+func (s *Store) partWrites(id string, p packed) (writes int64) {
+	if p.names != nil {
+		if _, known := s.shapes.get(p.names.key); !known {
+			writes += int64(units(sizeOf(shapeItem(*p.names))))
+		}
+	}
+	for _, d := range p.details {
+		if d.body != nil {
+			writes += int64(units(sizeOf(s.expiring(detailItem(id, d)))))
+		}
+	}
+	return writes
+}
+
+// packCounted is pack of a job in which what writing it costs is counted, as cost says it of what is packed.
+func packCounted(j job.Job, stored []detail, beside int, cost func(packed) int64) (packed, job.Job) {
+	before := j.Spent.Writes
+	p := packed{}
+	// What is written may be larger by what it costs to write it: a byte or two, so it settles at once.
+	for own, next := int64(0), int64(1); own < next; {
+		own = next
+		j.Spent.Writes = before + own
+		p = pack(j, stored, beside)
+		next = max(own, cost(p))
+	}
+	return p, j
+}
+
+// birthWrites is what it costs to create an item of so many bytes.
+func birthWrites(j job.Job, bytes int) int64 {
+	writes := int64(units(bytes))
+	if !j.CompleteBy.IsZero() {
+		writes++
+		if attention(j) != "" {
+			writes++
+		}
+	}
+	return writes
+}
+
+// saveWrites is what a save costs that makes the item have so many bytes: the larger of the item before and after, and
+// what changes in the two indexes.
+func (s *Store) saveWrites(change store.Change, bytes int) int64 {
+	j := change.Job
+	was, known := s.seen.get(j.ID)
+	if !known || was.rev != j.Rev {
+		was = seen{bytes: bytes, attention: attention(j), shard: s.shard(j)}
+	}
+	shard := was.shard
+	if change.MovesKey() || attention(j) != "" {
+		shard = s.shard(j)
+	}
+	due := entry(was.shard, change.Seen.UnixMilli(), !change.Seen.IsZero())
+	dueNow := entry(shard, j.CompleteBy.UnixMilli(), !j.CompleteBy.IsZero())
+	waits := entry(was.shard, was.attention, !change.Seen.IsZero() && was.attention != "")
+	waitsNow := entry(shard, attention(j), !j.CompleteBy.IsZero() && attention(j) != "")
+	return int64(units(max(was.bytes, bytes))) + moveWrites(due, dueNow) + moveWrites(waits, waitsNow)
+}
+
+// place is where an item stands in an index; the zero value: nowhere.
+type place struct {
+	shard int64
+	key   any
+}
+
+func entry(shard int64, key any, in bool) place {
+	if !in {
+		return place{}
+	}
+	return place{shard, key}
+}
+
+// moveWrites is what it costs to move an entry of an index, which is smaller than a unit: a write where it was, and one
+// where it is.
+func moveWrites(was, now place) (writes int64) {
+	if was == now {
+		return 0
+	}
+	for _, at := range []place{was, now} {
+		if at != (place{}) {
+			writes++
+		}
+	}
+	return writes
+}

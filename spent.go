@@ -1,0 +1,82 @@
+package makegood
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Spent is what AWS has counted for a job, or for many, in units that have a price: Prices.Dollars. It is counted on a deployed
+// stack only: an engine in a process of yours asks nothing of AWS.
+//
+// It is what the job's saves know: requests of DynamoDB, SQS and Lambda that were made for it, shared fairly where one request
+// was for several jobs, and the time of functions. What belongs to no job is not among it: polling, sweeps, logs, storage.
+type Spent struct {
+	// WriteUnits are of 1 KB, ReadUnits of 4 KB, of DynamoDB, indexes and failed conditions included.
+	WriteUnits float64 `json:"writeUnits"`
+	ReadUnits  float64 `json:"readUnits"`
+	// Requests are those of SQS, Invocations those of Lambda.
+	Requests    float64 `json:"requests"`
+	Invocations float64 `json:"invocations"`
+	// GBSeconds are seconds of functions, times the memory that they have in GB.
+	GBSeconds float64 `json:"gbSeconds"`
+}
+
+// Plus returns both together.
+func (s Spent) Plus(more Spent) Spent {
+	return Spent{
+		WriteUnits: s.WriteUnits + more.WriteUnits, ReadUnits: s.ReadUnits + more.ReadUnits,
+		Requests: s.Requests + more.Requests, Invocations: s.Invocations + more.Invocations, GBSeconds: s.GBSeconds + more.GBSeconds,
+	}
+}
+
+// Prices are what AWS asks for what is Spent, in dollars.
+type Prices struct {
+	// Region is where they hold, Date when they were looked up.
+	Region string `json:"region"`
+	Date   string `json:"date"`
+	// MillionWrites are write units, MillionReads read units, of a DynamoDB table on demand.
+	MillionWrites float64 `json:"millionWrites"`
+	MillionReads  float64 `json:"millionReads"`
+	// MillionRequests are requests to a standard queue of SQS.
+	MillionRequests float64 `json:"millionRequests"`
+	// MillionInvocations are requests of Lambda, GBSecond is its duration.
+	MillionInvocations float64 `json:"millionInvocations"`
+	GBSecond           float64 `json:"gbSecond"`
+}
+
+// ListPrices returns the list prices of us-east-1, of functions on arm64, without free tiers and savings plans.
+func ListPrices() Prices {
+	return Prices{
+		Region: "us-east-1", Date: "2026-11-20",
+		MillionWrites: 0.625, MillionReads: 0.125, MillionRequests: 0.40, MillionInvocations: 0.20, GBSecond: 0.0000133334,
+	}
+}
+
+// Check refuses prices that say nothing of where and when they hold, and those that are negative.
+func (p Prices) Check() error {
+	if p.Region == "" || p.Date == "" {
+		return errors.New("prices must say their region and date")
+	}
+	for _, of := range []struct {
+		name  string
+		price float64
+	}{
+		{"millionWrites", p.MillionWrites},
+		{"millionReads", p.MillionReads},
+		{"millionRequests", p.MillionRequests},
+		{"millionInvocations", p.MillionInvocations},
+		{"gbSecond", p.GBSecond},
+	} {
+		if !(of.price >= 0) { // NaN is none, either.
+			return fmt.Errorf("%s is %v, want a price in dollars, 0 or more", of.name, of.price)
+		}
+	}
+	return nil
+}
+
+// Dollars returns what was spent costs at these prices.
+func (p Prices) Dollars(s Spent) float64 {
+	const million = 1e6
+	return s.WriteUnits*p.MillionWrites/million + s.ReadUnits*p.MillionReads/million +
+		s.Requests*p.MillionRequests/million + s.Invocations*p.MillionInvocations/million + s.GBSeconds*p.GBSecond
+}
