@@ -163,17 +163,26 @@ func (p *pool) where(d *diagram, of *decision, outcome int) *diagram {
 
 // assume is d if these decisions have these outcomes.
 func (p *pool) assume(d *diagram, outcomes map[*decision]int) *diagram {
-	if d.decision == nil {
-		return d
+	done := map[*diagram]*diagram{}
+	var walk func(d *diagram) *diagram
+	walk = func(d *diagram) *diagram {
+		if d.decision == nil {
+			return d
+		}
+		if outcome, known := outcomes[d.decision]; known {
+			return walk(d.ways[outcome])
+		}
+		if known := done[d]; known != nil {
+			return known
+		}
+		ways := make([]*diagram, len(d.ways))
+		for i, w := range d.ways {
+			ways[i] = walk(w)
+		}
+		done[d] = p.fork(d.decision, ways)
+		return done[d]
 	}
-	if outcome, known := outcomes[d.decision]; known {
-		return p.assume(d.ways[outcome], outcomes)
-	}
-	ways := make([]*diagram, len(d.ways))
-	for i, w := range d.ways {
-		ways[i] = p.assume(w, outcomes)
-	}
-	return p.fork(d.decision, ways)
+	return walk(d)
 }
 
 // reached forgets the values.
@@ -212,6 +221,10 @@ func leaves(d *diagram) []*value {
 
 // writeChoice writes which of its values d is. Where no way leads any will do.
 func (p *pool) writeChoice(d *diagram) string {
+	return p.once(d, func() (string, bool) { return p.writeWays(d), false }).text
+}
+
+func (p *pool) writeWays(d *diagram) string {
 	if only := onlyLeaf(d); only != nil {
 		return p.operand(only)
 	}
@@ -236,10 +249,6 @@ func (p *pool) writeChoice(d *diagram) string {
 		default:
 			fmt.Fprintf(&out, " elif %s then %s", conditions[i], v)
 		}
-		if out.Len() > maxJQ {
-			p.long = true
-			return "null"
-		}
 	}
 	return out.String()
 }
@@ -253,13 +262,11 @@ func (p *pool) condition(d *diagram) string {
 		}
 		return ""
 	}
-	text := p.disjunction(d)
-	if len(text) > maxJQ {
-		p.long = true
-		return ""
-	}
-	return text
+	return p.once(conditionOf{d}, func() (string, bool) { return p.disjunction(d), false }).text
 }
+
+// conditionOf is the key of a diagram's condition, which is another text than its choice.
+type conditionOf struct{ *diagram }
 
 // disjunction joins the ways of d that lead to an end; those that go on alike are one.
 func (p *pool) disjunction(d *diagram) string {

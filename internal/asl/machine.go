@@ -28,6 +28,17 @@ type machine struct {
 	byName  map[string]*state
 }
 
+// from are the states that come one after the other from one on, and whether they go round: then each is there once.
+func (m *machine) from(first *state) (row []*state, round bool) {
+	for s := first; s != nil; s = m.byName[s.next] {
+		if slices.Contains(row, s) {
+			return row, true
+		}
+		row = append(row, s)
+	}
+	return row, false
+}
+
 // state is one state as it is written.
 type state struct {
 	name, kind, pointer string

@@ -16,12 +16,16 @@ type saga struct {
 func (t *translator) findSaga(m *machine) {
 	var tasks []*state
 	rows := map[*state][]*state{}
-	for s := m.byName[m.startAt]; s != nil && (s.kind == "Task" || s.kind == "Pass" || s.kind == "Wait"); s = m.byName[s.next] {
-		if slices.Contains(tasks, s) {
-			return
+	all, round := m.from(m.byName[m.startAt])
+	if round {
+		return
+	}
+	for _, s := range all {
+		if s.kind == "Pass" || s.kind == "Wait" {
+			continue
 		}
 		if s.kind != "Task" {
-			continue
+			break
 		}
 		row, ends := t.taking(m, s)
 		if !ends {
@@ -52,7 +56,11 @@ func (t *translator) findSaga(m *machine) {
 
 // endOfRow tells of what stands between and behind the tasks that undo.
 func (t *translator) endOfRow(m *machine, s *state) {
-	for next := m.byName[s.next]; next != nil && next.kind != "Task"; next = m.byName[next.next] {
+	behind, _ := m.from(m.byName[s.next])
+	for _, next := range behind {
+		if next.kind == "Task" {
+			return
+		}
 		t.tell(next).becomes("no step: a job whose steps are undone ends Undone")
 	}
 }
@@ -69,10 +77,12 @@ func (t *translator) taking(m *machine, s *state) (row []*state, ends bool) {
 			return nil, false
 		}
 	}
-	for next := m.byName[first]; next != nil; next = m.byName[next.next] {
+	behind, round := m.from(m.byName[first])
+	if round {
+		return nil, false
+	}
+	for _, next := range behind {
 		switch {
-		case slices.Contains(row, next) || len(row) > MaxStates:
-			return nil, false
 		case next.kind == "Task" && next.body.get("Catch") == nil:
 			row = append(row, next)
 		case next.kind == "Fail" || next.kind == "Succeed":

@@ -287,7 +287,8 @@ func (w walk) goesTo(h handler, target *state) *state {
 		case "Task", "Wait", "Fail", "Map":
 			return target
 		case "Pass":
-			if behind, target = target, h.of.machine.byName[target.next]; target == nil {
+			behind, target = target, h.of.machine.byName[target.next]
+			if target == nil || f.back[edge{behind, target, -1}] {
 				return nil
 			}
 		default:

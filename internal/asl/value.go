@@ -59,9 +59,36 @@ type pool struct {
 	diagrams map[string]*diagram
 	// long: an expression was longer than maxJQ, so what was made of it is of no use.
 	long bool
+	// written is what values and diagrams were written as: what many ways share is written once.
+	written map[any]writing
 }
 
-func newPool() *pool { return &pool{values: map[string]*value{}, diagrams: map[string]*diagram{}} }
+// writing is jq; long: it would have been longer than maxJQ.
+type writing struct {
+	text        string
+	whole, long bool
+}
+
+func newPool() *pool {
+	return &pool{values: map[string]*value{}, diagrams: map[string]*diagram{}, written: map[any]writing{}}
+}
+
+// once writes what is of this key, unless that was written before.
+func (p *pool) once(key any, write func() (text string, whole bool)) writing {
+	done, known := p.written[key]
+	if !known {
+		before := p.long
+		p.long = false
+		done.text, done.whole = write()
+		if len(done.text) > maxJQ {
+			p.long, done.text, done.whole = true, "null", true
+		}
+		done.long, p.long = p.long, before
+		p.written[key] = done
+	}
+	p.long = p.long || done.long
+	return done
+}
 
 func (p *pool) make(v value) *value {
 	var key strings.Builder
@@ -249,6 +276,11 @@ func (p *pool) expression(v *value) string {
 
 // write writes a value as jq, and reports whether it can stand anywhere without parentheses.
 func (p *pool) write(v *value) (text string, whole bool) {
+	done := p.once(v, func() (string, bool) { return p.writeForm(v) })
+	return done.text, done.whole
+}
+
+func (p *pool) writeForm(v *value) (text string, whole bool) {
 	switch v.form {
 	case formPath:
 		text, whole = v.text, true
@@ -276,10 +308,6 @@ func (p *pool) write(v *value) (text string, whole bool) {
 		text, whole = "null", true // an expression never has a secret
 	default:
 		panic(fmt.Sprintf("asl: a value of form %d is written", v.form))
-	}
-	if len(text) > maxJQ {
-		p.long = true
-		return "null", true
 	}
 	return text, whole
 }
