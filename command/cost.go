@@ -60,8 +60,8 @@ the time of functions by how long each agent was at work; with one agent to a jo
 
 The prices are the list prices of %s as of %s; --prices FILE brings others, as JSON: --list prints such a
 file. What belongs to no job is not among it (polling, sweeps, logs, storage: docs/money.md), nor are jobs of which
-nothing was counted: those that were born before their stack counted, or in a transaction of their submitter's own, and all
-of an engine in a process, which asks nothing of AWS. How many those are, it says.
+nothing was counted: those that were born before their stack counted, and all of an engine in a process, which asks
+nothing of AWS. How many those are, it says.
 
 Of a stack no index leads to jobs at their end: a sum reads the whole table, half a read unit for each 4 KB of it. It asks
 first, or needs --scan. What changes while it reads is counted as it was or as it is.

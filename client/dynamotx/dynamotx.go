@@ -15,6 +15,9 @@
 //
 // The job has no attempts yet. Committed tells the Scheduler of it, which makes them; where that message
 // is never sent, the Supervisor's next sweep finds the job.
+//
+// What the job says that it has cost begins with what Items has read and with its own items of the transaction, which takes
+// twice the units of a write. What is the caller's own in it is not the job's, and neither is a transaction that was refused.
 package dynamotx
 
 import (
@@ -31,6 +34,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/internal/tracecontext"
@@ -84,7 +88,8 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 	if err != nil {
 		return nil, &client.InvalidError{Message: fmt.Sprintf("the input is not JSON: %v", err)}
 	}
-	compiled, err := s.workflow(ctx, sub.Workflow)
+	account := spend.NewAccount(nil, job.Spent{})
+	compiled, err := s.workflow(spend.With(ctx, account), sub.Workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -96,6 +101,7 @@ func (s *Submitter) Items(ctx context.Context, sub makegood.Submission) ([]types
 	if err != nil {
 		return nil, err
 	}
+	j.Spent = account.Due()
 	return s.store.CreateItems(j, payloads), nil
 }
 

@@ -100,6 +100,8 @@ func (m *Meter) dynamo(input, output any, err error) Entry {
 			w.reported = out.ConsumedCapacity
 		}
 		return m.write(w, err)
+	case *dynamodb.TransactWriteItemsInput:
+		return m.transact(in, err)
 	}
 	if err != nil {
 		return unread(err)

@@ -172,6 +172,60 @@ func TestAReadPaysByWhatItWentThrough(t *testing.T) {
 	}
 }
 
+// A transaction pays twice for each of its items, and once for what changes in an index; so does one that is cancelled, but for
+// the index.
+func TestATransactionPaysTwiceForEachOfItsItems(t *testing.T) {
+	jobs := aws.String("jobs")
+	large := with(item{"Due": text("1"), "Data": blob(1500)})
+	put := types.TransactWriteItem{Put: &types.Put{TableName: jobs, Item: large}}
+	check := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: jobs, Key: with(nil)}}
+	remove := types.TransactWriteItem{Delete: &types.Delete{TableName: jobs, Key: with(nil)}}
+	other := types.TransactWriteItem{Put: &types.Put{TableName: jobs, Item: item{"PK": text("p"), "SK": text("t")}}}
+	update := types.TransactWriteItem{Update: &types.Update{TableName: jobs, Key: with(nil), ExpressionAttributeValues: item{":d": blob(600)}}}
+	cancelled := &types.TransactionCanceledException{}
+	for name, c := range map[string]struct {
+		before  item
+		items   []types.TransactWriteItem
+		err     error
+		table   float64
+		indexes map[string]float64
+		doubt   bool
+	}{
+		"born into an index":                    {nil, []types.TransactWriteItem{put, other}, nil, 6, map[string]float64{"due": 1}, false},
+		"cancelled":                             {nil, []types.TransactWriteItem{put, other}, cancelled, 6, nil, false},
+		"a check of what is not there":          {nil, []types.TransactWriteItem{check}, nil, 2, nil, false},
+		"a check of what is large":              {large, []types.TransactWriteItem{check, other}, nil, 6, nil, false},
+		"deleted":                               {large, []types.TransactWriteItem{remove}, nil, 4, map[string]float64{"due": 1}, false},
+		"an update of a table with indexes":     {large, []types.TransactWriteItem{update}, nil, 4, nil, true},
+		"refused before it began":               {nil, []types.TransactWriteItem{put}, &smithy.GenericAPIError{Code: "ValidationException", Fault: smithy.FaultClient}, 0, nil, false},
+		"no answer":                             {nil, []types.TransactWriteItem{put}, errors.New("connection reset"), 0, nil, true},
+		"a table that nobody has said anything": {nil, []types.TransactWriteItem{{Put: &types.Put{TableName: aws.String("other"), Item: large}}}, nil, 0, nil, true},
+	} {
+		m := New(Config{Tables: []*dynamodb.CreateTableInput{schema()}})
+		if c.before != nil {
+			m.dynamo(&dynamodb.PutItemInput{TableName: jobs, Item: c.before}, &dynamodb.PutItemOutput{}, nil)
+		}
+		e := m.dynamo(&dynamodb.TransactWriteItemsInput{TransactItems: c.items}, &dynamodb.TransactWriteItemsOutput{}, c.err)
+		if e.Table != c.table || !maps.Equal(e.Indexes, c.indexes) || (e.Doubt != "") != c.doubt || e.Failed != (c.err == error(cancelled)) {
+			t.Errorf("%s: got %+v, want %v and %v of the indexes", name, e, c.table, c.indexes)
+		}
+	}
+}
+
+// An update in a transaction shows nobody what it made, so it must not matter how much that is.
+func TestAnUpdateInATransactionIsInDoubtWhereItMayCostMore(t *testing.T) {
+	plain := schema()
+	plain.GlobalSecondaryIndexes = nil
+	m := New(Config{Tables: []*dynamodb.CreateTableInput{plain}})
+	for bytes, doubt := range map[int]bool{600: false, 1100: true} {
+		update := types.TransactWriteItem{Update: &types.Update{TableName: plain.TableName, Key: with(nil), ExpressionAttributeValues: item{":d": blob(bytes)}}}
+		e := m.dynamo(&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{update}}, &dynamodb.TransactWriteItemsOutput{}, nil)
+		if e.Table != 2 || (e.Doubt != "") != doubt {
+			t.Errorf("%d bytes: got %+v, want 2 units, in doubt: %v", bytes, e, doubt)
+		}
+	}
+}
+
 func TestSQSBillsARequestForEach64KBOfAllItsMessages(t *testing.T) {
 	send := func(sizes ...int) *sqs.SendMessageBatchInput {
 		in := &sqs.SendMessageBatchInput{}

@@ -71,7 +71,7 @@ var arrows = []arrow{
 	// In memory: it knows from the stored format only which jobs a release must leave alone.
 	{"internal/store/memstore", []string{".", "internal/job", "internal/store", "internal/store/jobformat"}, nil},
 	// Compares each store with the one in memory.
-	{"internal/store/storetest", []string{".", "internal/job", "internal/store", "internal/store/jobformat", "internal/store/memstore", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
+	{"internal/store/storetest", []string{".", "internal/job", "internal/spend", "internal/store", "internal/store/jobformat", "internal/store/memstore", "internal/wire"}, []string{rapid, "github.com/anishathalye/porcupine"}},
 	{"internal/store/faultstore", []string{".", "internal/job", "internal/store", "internal/pause"}, nil},
 	// One encoding of the stored job, by hand: of protobuf it needs how numbers and lengths are written, and no more.
 	{"internal/store/jobformat", []string{".", "internal/job", "internal/store"}, []string{"google.golang.org/protobuf/encoding/protowire"}},
@@ -207,7 +207,7 @@ var arrows = []arrow{
 	}, nil},
 	// A submission in the caller's own transaction is a write to the store, so these know its adapter.
 	{"client/sqlitetx", []string{".", "client", "internal/scheduler", "internal/store", "internal/store/sqlitestore", "internal/tracecontext", "internal/workflowfile"}, nil},
-	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
+	{"client/dynamotx", []string{".", "internal/job", "client", "internal/scheduler", "internal/spend", "internal/store", "internal/store/dynamostore", "internal/tracecontext", "internal/wire", "internal/workflowfile"}, []string{awsSDK}},
 	// Its queues stand between an engine and those of internal/queue, and take what they take.
 	{"makegoodtest", []string{"*"}, []string{lambdaEvents}},
 	// It is all that the container image holds, so it brings the roots for https.

@@ -114,17 +114,47 @@ func (s *Store) partWrites(id string, p packed) (writes int64) {
 }
 
 // packCounted is pack of a job in which what writing it costs is counted, as cost says it of what is packed.
-func packCounted(j job.Job, stored []detail, beside int, cost func(packed) int64) (packed, job.Job) {
+func packCounted(j job.Job, stored []detail, beside int, cost func(packed) int64) (p packed, counted job.Job) {
+	counted = settle(j, func(j job.Job) int64 {
+		p = pack(j, stored, beside)
+		return cost(p)
+	})
+	return p, counted
+}
+
+// settle returns a job in which what it costs to write it is counted, as cost packs it and says. What is written may be
+// larger by its own number: a byte or two, so it settles at once.
+func settle(j job.Job, cost func(job.Job) int64) job.Job {
 	before := j.Spent.Writes
-	p := packed{}
-	// What is written may be larger by what it costs to write it: a byte or two, so it settles at once.
 	for own, next := int64(0), int64(1); own < next; {
 		own = next
 		j.Spent.Writes = before + own
-		p = pack(j, stored, beside)
-		next = max(own, cost(p))
+		next = max(own, cost(j))
 	}
-	return p, j
+	return j
+}
+
+// packTransacted packs a new job for a transaction, in which all of it is in one item, with what the transaction's writes
+// of it cost, if that is counted.
+func packTransacted(j job.Job, beside int, parts []item) (data []byte) {
+	if !j.Spent.Counted() {
+		return packData(j, nil, nil)
+	}
+	settle(j, func(j job.Job) int64 {
+		data = packData(j, nil, nil)
+		return transactedWrites(j, beside+len(data), parts)
+	})
+	return data
+}
+
+// transactedWrites is birthWrites in a transaction, with the parts that it writes: DynamoDB prepares and commits each item, and
+// takes a unit for either. Indexes follow behind it, as behind any write.
+func transactedWrites(j job.Job, bytes int, parts []item) int64 {
+	writes := birthWrites(j, bytes) + int64(units(bytes))
+	for _, it := range parts {
+		writes += 2 * int64(units(sizeOf(it)))
+	}
+	return writes
 }
 
 // birthWrites is what it costs to create an item of so many bytes.

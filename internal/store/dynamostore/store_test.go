@@ -280,6 +280,41 @@ func TestASubmissionInATransactionStaysInItsPartition(t *testing.T) {
 	same(t, "job", got, inData(j))
 }
 
+// A job that is born in a transaction says what the transaction's writes of it cost: twice for each item, the index once. One that does not
+// count says nothing: a part would look like all.
+func TestABirthInATransactionCountsWhatItCosts(t *testing.T) {
+	s := against(t, func(_ int64, operation string) (int, string) {
+		t.Errorf("got a request to %s, want none", operation)
+		return 500, ""
+	})
+	for _, c := range []struct {
+		what     string
+		counted  job.Spent
+		payloads map[string]json.RawMessage
+		steps    int
+		want     job.Spent
+	}{
+		{"no count", job.Spent{}, nil, 0, job.Spent{}},
+		{"a small job", job.Spent{HalfReads: 4}, nil, 1, job.Spent{HalfReads: 4, Writes: 3}},
+		{"with a large input", job.Spent{HalfReads: 4}, map[string]json.RawMessage{"input#0a": make([]byte, 3000)}, 1, job.Spent{HalfReads: 4, Writes: 2 + 1 + 2*3}},
+		{"of many steps, which are named in it", job.Spent{HalfReads: 4}, nil, makegood.MaxSteps, job.Spent{HalfReads: 4, Writes: 2*6 + 1}},
+	} {
+		j := finished(0)
+		j.ProcessState, j.CompleteBy, j.Reason, j.Spent = makegood.Pending, time.UnixMilli(5000), "", c.counted
+		for i := range c.steps {
+			j.Steps = append(j.Steps, job.StepState{Name: fmt.Sprintf("a_step_of_a_long_name_%03d", i)})
+		}
+		items := s.CreateItems(j, c.payloads)
+		got, err := jobformat.DecodeWhole(asBytes(items[0].Put.Item[attrData]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Spent != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.what, got.Spent, c.want)
+		}
+	}
+}
+
 // A page of the index that ends early, for its size, is no reason to take a shard for swept.
 func TestDueReadsOnUntilItsLimit(t *testing.T) {
 	var asked []string

@@ -14,24 +14,34 @@ import (
 // CreateItems returns the writes that store a new job and its payloads, to be put into a transaction of
 // the caller's own. The first is the job's, conditional on its id being free. All lie in the job's partition, and
 // nothing is asked of DynamoDB here, so who may only put items under job#* may make such a transaction: the names of
-// the steps, which many jobs share, are in the item until the first save puts them where they are shared.
+// the steps, which many jobs share, are in the item until the first save puts them where they are shared. If j counts what
+// it costs, what these writes cost in a transaction is added.
 func (s *Store) CreateItems(j job.Job, payloads map[string]json.RawMessage) []types.TransactWriteItem {
+	parts := s.inputItems(j, payloads)
 	hot := s.birthItem(j, newNonce())
-	hot[attrData] = blob(packData(j, nil, nil))
+	hot[attrData] = blob(packTransacted(j, weight(hot)+len(attrData), parts))
 	free, values := s.freeID()
 	items := []types.TransactWriteItem{{Put: &types.Put{
 		TableName: &s.config.Table, Item: hot, ConditionExpression: &free, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}}
+	for _, it := range parts {
+		items = append(items, types.TransactWriteItem{Put: &types.Put{TableName: &s.config.Table, Item: it}})
+	}
+	return items
+}
+
+// inputItems are the payloads that a new job refers to, in the order of their keys.
+func (s *Store) inputItems(j job.Job, payloads map[string]json.RawMessage) (all []item) {
 	for _, key := range slices.Sorted(maps.Keys(payloads)) {
 		it := partKey(j.ID, key)
 		it[attrData] = blob(payloads[key])
 		if !s.waitsLong(j) {
 			it = s.expiring(it)
 		}
-		items = append(items, types.TransactWriteItem{Put: &types.Put{TableName: &s.config.Table, Item: it}})
+		all = append(all, it)
 	}
-	return items
+	return all
 }
 
 // HoldsCheck returns what makes a transaction of the caller's hold only while an attempt is held by who has locked it, and

@@ -5,6 +5,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -15,6 +16,8 @@ func saveRules() []rule {
 		{"only one of many concurrent saves of a revision wins", oneConcurrentSave},
 		{"a save moves CompleteBy, or leaves it", keyMovesAndStays},
 		{"a save that conflicts writes nothing", conflictWritesNothing},
+		{"what a job has cost is kept as it is given, where nobody counts", spentKept},
+		{"a store that counts keeps what it tells the account, and nothing of a save that lost", spentCounted},
 	}
 }
 
@@ -85,4 +88,70 @@ func conflictWritesNothing(w *world) {
 	stale.ProcessState, stale.CompleteBy, stale.Birth, stale.Rev = makegood.Error, w.at(time.Hour), "another", 9
 	w.want("save", w.store.Save(w.ctx, store.Change{Job: stale, Seen: want.CompleteBy}), store.ErrConflict)
 	w.same("job after the conflict", w.load(want.ID), want)
+}
+
+// spent is a count of which every number takes a length of its own.
+func spent() job.Spent {
+	return job.Spent{Writes: 3, HalfReads: 400, Requests: 50_000 * job.SpentParts, Invocations: 7, GBMicros: 1 << 45}
+}
+
+func spentKept(w *world) {
+	given := w.job("a")
+	given.Spent = spent()
+	j := w.create(given)
+	w.same("created", j.Spent, spent())
+	j.Spent.GBMicros = 0
+	want := j.Spent
+	j = w.mustSave(j)
+	w.same("saved", j.Spent, want)
+	j.Spent = job.Spent{Invocations: 1}
+	j = w.mustSave(j)
+	w.same("saved with one number of five", j.Spent, job.Spent{Invocations: 1})
+	w.same("what nobody counted", w.create(w.job("b")).Spent, job.Spent{})
+}
+
+// spentCounted goes as a Scheduler does: what is due is put on the job, told to the account, and taken off when the save has held.
+// A store that knows what its writes cost adds that, and tells so; any other leaves what it was told.
+func spentCounted(w *world) {
+	account := spend.NewAccount(nil, spent())
+	w.ctx = spend.With(w.ctx, account)
+	keeps := func(what string, j job.Job, write func(j job.Job) error) job.Job {
+		due := account.Due()
+		j.Spent = j.Spent.Plus(due)
+		account.Store(j.Spent)
+		w.want(what, write(j), nil)
+		account.Keep(due)
+		// Not by w.load, of which the account would hear.
+		got, err := w.store.Load(spend.Without(w.ctx), j.ID)
+		w.want("load", err, nil)
+		w.same(what+": what is stored, and what the account was told", got.Spent, account.Stored())
+		if less := got.Spent.Minus(j.Spent); negative(less) {
+			w.Fatalf("%s: got %+v, want at least what was given, %+v", what, got.Spent, j.Spent)
+		}
+		return got
+	}
+	w.made = append(w.made, w.id("a"))
+	j := keeps("create", w.job("a"), func(j job.Job) error { return w.store.Create(w.ctx, j) })
+	stale := j
+	account.Add(job.Spent{Requests: 1})
+	j = keeps("save", j, w.save)
+
+	account.Add(job.Spent{Requests: 2})
+	due := account.Due()
+	stale.Spent = stale.Spent.Plus(due)
+	w.want("save of a revision that is over", w.save(stale), store.ErrConflict)
+	if lost := account.Due().Minus(due); negative(lost) {
+		w.Fatalf("after the conflict %+v are due, want at least %+v", account.Due(), due)
+	}
+	got, err := w.store.Load(spend.Without(w.ctx), j.ID)
+	w.want("load", err, nil)
+	w.same("after the conflict", got.Spent, j.Spent)
+	got = keeps("save after the conflict", got, w.save)
+	if kept := got.Spent.Minus(j.Spent); kept.Requests < 2 {
+		w.Fatalf("got %+v more, want what was due", kept)
+	}
+}
+
+func negative(s job.Spent) bool {
+	return s.Writes < 0 || s.HalfReads < 0 || s.Requests < 0 || s.Invocations < 0 || s.GBMicros < 0
 }

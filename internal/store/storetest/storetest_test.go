@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/spend"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/memstore"
 )
@@ -177,6 +178,18 @@ func mutants() map[string]mutant {
 	return all
 }
 
+// forgetful takes off the account what was due, whether its save has held or not.
+type forgetful struct{ *model }
+
+func (f forgetful) Save(ctx context.Context, c store.Change) error {
+	if err := f.model.Save(ctx, c); err != nil {
+		account := spend.On(ctx)
+		account.Keep(account.Due())
+		return err
+	}
+	return nil
+}
+
 func saveMutants() map[string]mutant {
 	ctx := context.Background()
 	// after returns a store whose saves do something more to the job.
@@ -203,6 +216,20 @@ func saveMutants() map[string]mutant {
 		}
 	}
 	return map[string]mutant{
+		"a save drops the second field of what was counted": {
+			"what a job has cost is kept as it is given, where nobody counts",
+			after(func(_ store.Change, _ job.Job, j *job.Job) {
+				j.Spent = job.Spent{Writes: j.Spent.Writes, HalfReads: j.Spent.HalfReads}
+			}),
+		},
+		"a save counts what it cost, and tells nobody": {
+			"a store that counts keeps what it tells the account, and nothing of a save that lost",
+			after(func(_ store.Change, _ job.Job, j *job.Job) { j.Spent.Writes++ }),
+		},
+		"a save that lost takes what was due": {
+			"a store that counts keeps what it tells the account, and nothing of a save that lost",
+			func(m *model) store.Store { return forgetful{m} },
+		},
 		"a save ignores the revision": {
 			"only one of two saves of a revision wins",
 			before(func(c *store.Change, stored job.Job) { c.Job.Rev = stored.Rev }),
