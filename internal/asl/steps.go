@@ -279,7 +279,8 @@ func (w walk) goesTo(h handler, target *state) *state {
 	var behind *state
 	for range MaxStates {
 		for _, e := range f.into[target] {
-			if e.catch < 0 && e.from != behind {
+			// Behind a Pass whatever else leads here stands in the way: it could not go here itself, past that Pass.
+			if e.from != behind && (e.catch < 0 || behind != nil) {
 				return nil
 			}
 		}
