@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,7 +43,12 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
   makegood get order-17 --stack shop-prod`,
 		Args: one("ID"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := getJob(cmd, o, data, args[0])
+			jobs, closeJobs, err := o.jobs(cmd, data)
+			if err != nil {
+				return err
+			}
+			defer closeJobs()
+			job, err := getJob(cmd, jobs, args[0])
 			if err != nil {
 				return err
 			}
@@ -50,6 +56,9 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 				return printJSON(cmd.OutOrStdout(), job)
 			}
 			printJob(cmd.OutOrStdout(), job)
+			for _, line := range questions(cmd, jobs, job) {
+				fmt.Fprintln(cmd.OutOrStdout(), line)
+			}
 			return nil
 		},
 	}
@@ -66,12 +75,7 @@ func dataFlag(cmd *cobra.Command, data *string) {
 	cmd.MarkFlagsMutuallyExclusive("stack", "data")
 }
 
-func getJob(cmd *cobra.Command, o remote, data, id string) (makegood.Job, error) {
-	jobs, closeJobs, err := o.jobs(cmd, data)
-	if err != nil {
-		return makegood.Job{}, err
-	}
-	defer closeJobs()
+func getJob(cmd *cobra.Command, jobs client.Jobs, id string) (makegood.Job, error) {
 	job, err := jobs.Get(cmd.Context(), id)
 	var invalid *client.InvalidError
 	if errors.As(err, &invalid) && invalid.Status == http.StatusRequestEntityTooLarge {
@@ -79,6 +83,43 @@ func getJob(cmd *cobra.Command, o remote, data, id string) (makegood.Job, error)
 		job, err = jobs.Look(cmd.Context(), id)
 	}
 	return job, failed(cmd, err)
+}
+
+// offering is where it is known what may be asked of a job: in a process, and not in a folder that is only read.
+type offering interface {
+	Offers(ctx context.Context, id string) (makegood.Offers, error)
+}
+
+// questions are those of the job's approvals that wait, with the command that answers. They are beside the job, and it costs a
+// request to ask for them: where they cannot be had, get shows what it has.
+func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string {
+	from, known := jobs.(offering)
+	if !known || !slices.ContainsFunc(job.Steps, func(s makegood.JobStep) bool { return waits(s.Activity) || s.Undo != nil && waits(*s.Undo) }) {
+		return nil
+	}
+	offers, err := from.Offers(cmd.Context(), job.ID)
+	if err != nil {
+		return nil
+	}
+	var lines []string
+	for _, s := range offers.Steps {
+		if len(s.Choices) == 0 {
+			continue
+		}
+		undo := ""
+		if s.Undo {
+			undo = " --undo"
+		}
+		lines = append(lines, fmt.Sprintf("  %s asks  %s", s.Step, oneLine(s.Question)),
+			fmt.Sprintf("    makegood complete %s %s%s --output %s   one of %s", job.ID, s.Step, undo, quotedJSON(s.Choices[0]), strings.Join(s.Choices, ", ")))
+	}
+	return lines
+}
+
+// quotedJSON is a text as JSON, for a shell.
+func quotedJSON(text string) string {
+	quoted, _ := json.Marshal(text) // a text always is JSON
+	return "'" + strings.ReplaceAll(string(quoted), "'", `'\''`) + "'"
 }
 
 // jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called
