@@ -116,7 +116,7 @@ func TestEverySuiteRunsOnceOnEveryStackButOne(t *testing.T) {
 	}
 	want := []string{
 		"MiniStack 1.5.33: +functions +internal/proof/lambdahost+internal/queue/sqsqueue",
-		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1: +e2e/lambda +functions +internal/proof/lambdahost+internal/queue/sqsqueue",
+		"DynamoDB Local 3.1.0 and ElasticMQ 1.7.1 and moto 5.2.5: +e2e/lambda +functions +internal/proof/lambdahost+internal/queue/sqsqueue",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

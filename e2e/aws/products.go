@@ -70,14 +70,14 @@ func (s stack) String() string {
 func stacks() []stack {
 	return []stack{
 		{[]product{miniStack()}},
-		{[]product{dynamoDBLocal(), elasticMQ()}},
+		{[]product{dynamoDBLocal(), elasticMQ(), moto()}},
 	}
 }
 
 func miniStack() product {
 	return product{
 		name: "MiniStack", version: "1.5.33",
-		serves: []string{standin.DynamoDBVariable, standin.SQSVariable, standin.EndpointVariable},
+		serves: []string{standin.DynamoDBVariable, standin.SQSVariable, standin.S3Variable, standin.EndpointVariable},
 		files:  []string{"requirements.txt", "start_ministack.py"},
 		steps: [][]string{
 			{"python3", "-m", "venv", "--clear", "venv"},
@@ -90,6 +90,17 @@ func miniStack() product {
 		},
 		needs: map[string]string{"python3": "python3 python3-venv"},
 	}
+}
+
+// moto serves S3 alone: what it does otherwise than DynamoDB is more than a test can allow for.
+func moto() product {
+	p := pip("moto", "5.2.5", "moto.txt")
+	p.serves = []string{standin.S3Variable}
+	p.files = append(p.files, "start_moto.py")
+	p.serve = func(port string) (command, environment []string) {
+		return []string{"venv/bin/python", "start_moto.py", port}, nil
+	}
+	return p
 }
 
 func dynamoDBLocal() product {

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -29,3 +30,17 @@ type Door struct {
 	// Ends is when it closes.
 	Ends time.Time
 }
+
+// String says what a door is, and not its URL.
+func (d Door) String() string {
+	if d.Method == "" {
+		return "no door"
+	}
+	return "a door to " + d.Method + " until " + d.Ends.UTC().Format(time.RFC3339)
+}
+
+// GoString is String.
+func (d Door) GoString() string { return d.String() }
+
+// LogValue is String.
+func (d Door) LogValue() slog.Value { return slog.StringValue(d.String()) }

@@ -23,6 +23,8 @@ import (
 // Harness gives one test its store.
 type Harness struct {
 	Store payload.Store
+	// Doors are for RunDoors.
+	Doors payload.Doors
 	// Damage changes one byte in the middle of what is stored; Truncate takes the last byte away. Nil: this store cannot be
 	// damaged from outside.
 	Damage, Truncate func(job string, p makegood.Payload)
@@ -53,9 +55,13 @@ func Run(t *testing.T, newHarness func(t *testing.T) Harness) {
 		{"the limit goes through in little memory, and a byte more is refused", limit},
 	} {
 		t.Run(r.name, func(t *testing.T) {
-			r.test(&world{T: t, Harness: newHarness(t), job: "job-" + strings.ToLower(rand.Text()[:12])})
+			r.test(newWorld(t, newHarness(t)))
 		})
 	}
+}
+
+func newWorld(t *testing.T, h Harness) *world {
+	return &world{T: t, Harness: h, job: "job-" + strings.ToLower(rand.Text()[:12])}
 }
 
 type world struct {

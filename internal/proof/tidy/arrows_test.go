@@ -80,6 +80,7 @@ var arrows = []arrow{
 	// Large payloads: bytes of a job, and nothing of jobs but their ids.
 	{"internal/payload", []string{"."}, nil},
 	{"internal/payload/*", []string{".", "internal/payload"}, nil},
+	{"internal/payload/s3payload", []string{".", "internal/payload"}, []string{awsSDK, smithy}},
 	{"internal/queue", []string{"."}, []string{lambdaEvents}},
 	{"internal/queue/queuetest", []string{".", "internal/queue"}, []string{lambdaEvents, rapid}},
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
@@ -254,7 +255,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
 // rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {
