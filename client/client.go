@@ -40,8 +40,10 @@ const (
 
 // Client talks to one API. Its methods may be called by many goroutines at once.
 type Client struct {
-	base     *url.URL
-	http     *http.Client
+	base *url.URL
+	http *http.Client
+	// away makes the requests of payloads that go to a store and not to the API: it has no credential of anybody.
+	away     *http.Client
 	patience time.Duration
 }
 
@@ -61,7 +63,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.RawQuery != "" || base.Fragment != "" {
 		return nil, fmt.Errorf("%q is not the URL of an API: want one such as http://127.0.0.1:4777", baseURL)
 	}
-	c := &Client{base: base, http: newHTTP(), patience: DefaultPatience}
+	c := &Client{base: base, http: newHTTP(), away: newAway(), patience: DefaultPatience}
 	for _, o := range options {
 		o(c)
 	}

@@ -3,13 +3,11 @@ package client
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -17,10 +15,11 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/payload"
 )
 
 // Payloads writes and reads what is too large for an input or an output itself, up to makegood.MaxLargePayloadBytes. An
-// engine, a Client of one, and doors.Payloads of a stack are one; a folder reads.
+// engine and a Client are one: a Client of an engine, or of a stack that has a payload store.
 type Payloads interface {
 	// WritePayload stores what from gives up to its end, for a job that will be submitted, or is there: its id must be known
 	// before. It returns the reference, which an input can hold, anywhere. mediaType says what it is, such as
@@ -30,110 +29,409 @@ type Payloads interface {
 	// OpenPayload reads what a payload of a job refers to. Its last Read returns io.EOF only if all was read and is what was
 	// written, by its hash. It is to be closed. ErrNoPayload.
 	OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error)
+	// OpenPayloadRange reads n bytes from offset on, or all that follow with a negative n. No hash tells whether a part is
+	// what was written. ErrNoPayload.
+	OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }
 
 var _ Payloads = (*Client)(nil)
 
-// errAltered: the bytes are not those that a reference says.
-var errAltered = errors.New("the payload is not what was written")
+const (
+	// maxTransfers is how often in a row a payload is sent, or read on, without a byte that came through.
+	maxTransfers = 4
+	// anyType is the Content-Type of what nobody has said the type of.
+	anyType = "application/octet-stream"
+)
 
-// WritePayload is what Payloads says. It streams: from is read once, so that a try which fails is not made again.
-func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (p makegood.Payload, err error) {
-	sum := &summing{from: from, hash: sha256.New()}
-	answer, err := c.stream(ctx, http.MethodPut, pathOf(id)+"/payloads", cmp.Or(mediaType, "application/octet-stream"), sum)
-	if err == nil {
-		defer answer.Body.Close()
-		if err = json.NewDecoder(io.LimitReader(answer.Body, maxProblem)).Decode(&p); err != nil {
-			err = c.unreachable(fmt.Errorf("read the answer: %w", err))
-		} else if p.SHA256 != hex.EncodeToString(sum.hash.Sum(nil)) {
-			err = errAltered
-		}
-	}
+// payloadDoor is one request to make, as the API says it.
+type payloadDoor struct {
+	Method  string            `json:"method"`
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Payload *makegood.Payload `json:"payload"`
+}
+
+// upload is what the API is told of what is to be written.
+type upload struct {
+	SHA256 string `json:"sha256,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	Type   string `json:"type,omitempty"`
+}
+
+// WritePayload is what Payloads says. What can be read again from its beginning (an io.Seeker) is hashed first, and sent again
+// where a line broke. An engine takes anything else as it comes, once; for a stack it is kept in a temporary file until it was
+// sent, above a megabyte.
+func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
+	p, err := c.writePayload(ctx, id, mediaType, from)
 	switch {
-	case sum.failed != nil:
-		return makegood.Payload{}, fmt.Errorf("write a payload of job %s: read it: %w", id, sum.failed)
-	case err != nil:
+	case errors.Is(err, payload.ErrTooLarge):
+		err = &InvalidError{Message: payload.ErrTooLarge.Error(), Status: http.StatusRequestEntityTooLarge}
+	case err != nil && ctx.Err() != nil:
+		err = context.Cause(ctx)
+	}
+	if err != nil {
 		return makegood.Payload{}, fmt.Errorf("write a payload of job %s: %w", id, err)
 	}
 	return p, nil
 }
 
-// OpenPayload is what Payloads says.
-func (c *Client) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
-	query := url.Values{"bytes": {strconv.FormatInt(p.Bytes, 10)}}
-	if p.By != "" {
-		query.Set("by", p.By)
+func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
+	if err := errors.Join(payload.Place{Job: id}.Check(), makegood.CheckPayloadType(mediaType)); err != nil {
+		return makegood.Payload{}, &InvalidError{Message: err.Error()}
 	}
-	answer, err := c.stream(ctx, http.MethodGet, pathOf(id)+"/payloads/"+url.PathEscape(p.SHA256)+"?"+query.Encode(), "", nil)
+	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
+		mediaType = ""
+	}
+	source, seekable := rewindable(from)
+	if !seekable {
+		_, err := c.askToWrite(ctx, id, upload{Type: mediaType})
+		switch {
+		case err == nil:
+			return c.sendOnce(ctx, id, mediaType, from)
+		case !lengthRequired(err):
+			return makegood.Payload{}, err
+		}
+		kept, err := spool(from)
+		if err != nil {
+			return makegood.Payload{}, err
+		}
+		defer kept.close()
+		source = kept
+	}
+	written, err := source.measure()
 	if err != nil {
-		return nil, fmt.Errorf("open a payload of job %s: %w", id, err)
+		return makegood.Payload{}, err
 	}
-	return &verified{ReadCloser: answer.Body, want: p, hash: sha256.New()}, nil
+	return c.send(ctx, id, upload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType}, source)
 }
 
-// stream asks once, for as long as it takes until ctx ends: how long 100 MB take nobody knows.
-func (c *Client) stream(ctx context.Context, method, path, contentType string, body io.Reader) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
+// lengthRequired reports whether the API wants to know the hash of what is written.
+func lengthRequired(err error) bool {
+	var invalid *InvalidError
+	return errors.As(err, &invalid) && invalid.Status == http.StatusLengthRequired
+}
+
+// askToWrite asks where a payload is written.
+func (c *Client) askToWrite(ctx context.Context, id string, u upload) (d payloadDoor, err error) {
+	_, err = c.call(ctx, http.MethodPost, pathOf(id)+"/payloads", nil, u, &d)
+	return d, err
+}
+
+// sendOnce sends the API itself what cannot be read twice.
+func (c *Client) sendOnce(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
+	limited := payload.Limit(from)
+	read := &failing{from: limited}
+	p, err := c.put(ctx, id, mediaType, read, -1)
+	switch {
+	case errors.Is(read.failed, payload.ErrTooLarge):
+		return p, payload.ErrTooLarge
+	case read.failed != nil:
+		return p, fmt.Errorf("read it: %w", read.failed)
+	case err != nil:
+		return p, final(err)
+	}
+	return p, sameBytes(p, limited.Written())
+}
+
+// failing keeps why what it reads from failed.
+type failing struct {
+	from   io.Reader
+	failed error
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.failed = err
+	}
+	return n, err
+}
+
+// sameBytes checks that a reference is of what was written.
+func sameBytes(p makegood.Payload, w payload.Written) error {
+	if p.SHA256 != w.SHA256 || p.Bytes != w.Bytes {
+		return fmt.Errorf("%w: %d bytes were sent, and the reference says %v", payload.ErrAltered, w.Bytes, p)
+	}
+	return nil
+}
+
+// put sends the API itself the bytes of a payload.
+func (c *Client) put(ctx context.Context, id, mediaType string, body io.Reader, length int64) (p makegood.Payload, err error) {
+	r, err := c.request(ctx, http.MethodPut, pathOf(id)+"/payloads", body)
 	if err != nil {
-		return nil, &InvalidError{Message: err.Error()}
+		return p, err
 	}
-	if contentType != "" {
-		r.Header.Set("Content-Type", contentType)
-	}
-	if who := Who(ctx); who != "" {
-		r.Header.Set(WhoHeader, who)
-	}
-	patient := *c.http
-	patient.Timeout = 0
-	answer, err := patient.Do(r)
-	if err != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
+	r.ContentLength = length
+	r.Header.Set("Content-Type", cmp.Or(mediaType, anyType))
+	answer, err := c.stream(r)
 	if err != nil {
-		return nil, c.unreachable(err)
-	}
-	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusCreated {
-		return answer, nil
+		return p, err
 	}
 	defer answer.Body.Close()
-	err = c.problemOf(answer)
+	if answer.StatusCode != http.StatusOK && answer.StatusCode != http.StatusCreated {
+		return p, c.problemOf(answer)
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxProblem)).Decode(&p); err != nil {
+		return p, c.unreachable(fmt.Errorf("read the answer: %w", err))
+	}
+	return p, nil
+}
+
+// send sends what can be read again, until it is there.
+func (c *Client) send(ctx context.Context, id string, u upload, source *rereadable) (makegood.Payload, error) {
+	want := makegood.Payload{SHA256: u.SHA256, Bytes: u.Bytes, Type: u.Type}
+	err := c.again(ctx, func() error {
+		door, err := c.askToWrite(ctx, id, u)
+		if err != nil || door.Method == "" {
+			return backoff.Permanent(err) // askToWrite was patient itself.
+		}
+		body, err := source.open(want)
+		if err != nil {
+			return backoff.Permanent(err)
+		}
+		defer body.Close()
+		if door.URL == "" {
+			var p makegood.Payload
+			if p, err = c.put(ctx, id, u.Type, body, u.Bytes); err == nil {
+				err = sameBytes(p, payload.Written{SHA256: u.SHA256, Bytes: u.Bytes})
+			}
+		} else {
+			err = c.putAway(ctx, door, body, u.Bytes)
+		}
+		// Nobody reads from it any more once it is closed.
+		if changed := body.changed(); changed != nil {
+			return backoff.Permanent(changed)
+		}
+		return err
+	})
+	return want, err
+}
+
+// again does something until it is done, fails for good, or has failed maxTransfers times.
+func (c *Client) again(ctx context.Context, do func() error) error {
+	tries := uint(maxTransfers)
+	if c.patience == 0 {
+		tries = 1
+	}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, do() },
+		backoff.WithBackOff(pauses()), backoff.WithMaxTries(tries), backoff.WithMaxElapsedTime(0))
+	return final(err)
+}
+
+// final is an error without what says when to try again.
+func final(err error) error {
 	var permanent *backoff.PermanentError
 	if errors.As(err, &permanent) {
 		err = permanent.Err
 	}
-	return nil, err
-}
-
-// summing hashes what is read, and keeps why that failed.
-type summing struct {
-	from   io.Reader
-	hash   hash.Hash
-	failed error
-}
-
-func (s *summing) Read(p []byte) (int, error) {
-	n, err := s.from.Read(p)
-	_, _ = s.hash.Write(p[:n]) // never fails, says its documentation
-	if err != nil && !errors.Is(err, io.EOF) {
-		s.failed = err
+	var unreachable *UnreachableError
+	if errors.As(err, &unreachable) {
+		return unreachable
 	}
-	return n, err
+	return err
 }
 
-// verified ends in an error where what was read is not what the reference says.
-type verified struct {
-	io.ReadCloser
-	want makegood.Payload
-	hash hash.Hash
-	n    int64
-}
-
-func (v *verified) Read(p []byte) (int, error) {
-	n, err := v.ReadCloser.Read(p)
-	_, _ = v.hash.Write(p[:n]) // never fails, says its documentation
-	v.n += int64(n)
-	if errors.Is(err, io.EOF) && (v.n != v.want.Bytes || hex.EncodeToString(v.hash.Sum(nil)) != v.want.SHA256) {
-		return n, fmt.Errorf("%w: %d of %d bytes came", errAltered, v.n, v.want.Bytes)
+// request makes a request to the API, for as long as it takes until ctx ends: how long 100 MB take nobody knows.
+func (c *Client) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, body)
+	if err != nil {
+		return nil, &InvalidError{Message: err.Error()}
 	}
-	return n, err
+	if who := Who(ctx); who != "" {
+		r.Header.Set(WhoHeader, who)
+	}
+	return r, nil
+}
+
+// stream asks the API once. It follows nobody elsewhere, with what belongs to the API in its header.
+func (c *Client) stream(r *http.Request) (*http.Response, error) {
+	patient := *c.http
+	patient.Timeout = 0
+	patient.CheckRedirect = followNobody
+	answer, err := patient.Do(r)
+	if err != nil {
+		return nil, c.unreachable(err)
+	}
+	return answer, nil
+}
+
+func followNobody(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// OpenPayload is what Payloads says. What breaks off is read on from where it did.
+func (c *Client) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
+	r, err := c.open(ctx, id, p, 0, p.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return payload.Checked(p, r), nil
+}
+
+// OpenPayloadRange is what Payloads says.
+func (c *Client) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+	if err := payload.CheckRange(p, offset, n); err != nil {
+		return nil, fmt.Errorf("open a payload of job %s: %w", id, &InvalidError{Message: err.Error()})
+	}
+	if n < 0 {
+		n = p.Bytes - offset
+	}
+	return c.open(ctx, id, p, offset, n)
+}
+
+func (c *Client) open(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+	d := &download{c: c, ctx: ctx, id: id, p: p, at: offset, end: offset + n}
+	if err := d.open(); err != nil {
+		return nil, fmt.Errorf("open a payload of job %s: %w", id, err)
+	}
+	return d, nil
+}
+
+// download reads a payload, over as many requests as it takes.
+type download struct {
+	c   *Client
+	ctx context.Context
+	id  string
+	p   makegood.Payload
+	// at is the next byte, end the one behind the last.
+	at, end int64
+	body    io.ReadCloser
+	// broken is how often in a row it broke off without a byte.
+	broken int
+}
+
+// Read reads on, and elsewhere where it breaks off.
+func (d *download) Read(b []byte) (int, error) {
+	switch {
+	case d.body == nil:
+		return 0, errors.New("read of a payload that was closed")
+	case d.at == d.end:
+		return 0, io.EOF
+	}
+	n, err := d.body.Read(b[:min(int64(len(b)), d.end-d.at)])
+	d.at += int64(n)
+	if n > 0 {
+		d.broken = 0
+	}
+	if err == nil || d.at == d.end {
+		return n, nil
+	}
+	if d.ctx.Err() != nil {
+		return n, context.Cause(d.ctx)
+	}
+	if d.broken++; d.broken == maxTransfers || d.c.patience == 0 {
+		return n, d.c.unreachable(fmt.Errorf("after %d of %d bytes: %w", d.at, d.p.Bytes, unexpected(err)))
+	}
+	_ = d.body.Close() // It is broken.
+	return n, d.open()
+}
+
+// unexpected is an error; an end is one where there is more to come.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Close ends it.
+func (d *download) Close() error {
+	if d.body == nil {
+		return nil
+	}
+	err := d.body.Close()
+	d.body = nil
+	return err
+}
+
+// open opens the payload from where it is to be read on.
+func (d *download) open() error {
+	if d.at == d.end && d.p.Bytes > 0 {
+		d.body = http.NoBody // No request has a range of nothing.
+		return nil
+	}
+	err := d.c.again(d.ctx, func() (err error) {
+		d.body, err = d.ask()
+		return err
+	})
+	if err != nil && d.ctx.Err() != nil {
+		return context.Cause(d.ctx)
+	}
+	return err
+}
+
+// ask asks the API, and goes where it leads.
+func (d *download) ask() (io.ReadCloser, error) {
+	query := url.Values{"bytes": {strconv.FormatInt(d.p.Bytes, 10)}}
+	if d.p.By != "" {
+		query.Set("by", d.p.By)
+	}
+	r, err := d.c.request(d.ctx, http.MethodGet, pathOf(d.id)+"/payloads/"+url.PathEscape(d.p.SHA256)+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	d.setRange(r)
+	answer, err := d.c.stream(r)
+	if err != nil {
+		return nil, err
+	}
+	switch answer.StatusCode {
+	case http.StatusOK, http.StatusPartialContent:
+		return d.taken(answer)
+	case http.StatusSeeOther:
+		defer answer.Body.Close()
+		var door payloadDoor
+		if json.NewDecoder(io.LimitReader(answer.Body, maxProblem)).Decode(&door) != nil || door.Method != http.MethodGet {
+			return nil, backoff.Permanent(d.c.unreachable(errors.New(d.c.stranger(answer))))
+		}
+		return d.goAway(door)
+	}
+	defer answer.Body.Close()
+	return nil, d.c.problemOf(answer)
+}
+
+// setRange asks for what is still to be read, where that is not all.
+func (d *download) setRange(r *http.Request) {
+	if d.at > 0 || d.end < d.p.Bytes {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", d.at, d.end-1))
+	}
+}
+
+// goAway reads from the store to which the API leads.
+func (d *download) goAway(door payloadDoor) (io.ReadCloser, error) {
+	r, err := d.c.awayRequest(d.ctx, door, nil)
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	d.setRange(r)
+	answer, err := d.c.goAway(r)
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusPartialContent {
+		return d.taken(answer)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode == http.StatusNotFound {
+		return nil, backoff.Permanent(ErrNoPayload)
+	}
+	return nil, d.c.refusedAway(r, answer)
+}
+
+// taken is the body of an answer from the byte on that was asked for. A length that is not that of the reference is not looked
+// at further.
+func (d *download) taken(answer *http.Response) (io.ReadCloser, error) {
+	want := d.end - d.at
+	if answer.StatusCode == http.StatusOK {
+		want = d.p.Bytes
+	}
+	if answer.ContentLength >= 0 && answer.ContentLength != want {
+		_ = answer.Body.Close() // It is not what was asked for.
+		return nil, backoff.Permanent(fmt.Errorf("%w: %d bytes are there, want %d", payload.ErrAltered, answer.ContentLength, want))
+	}
+	if answer.StatusCode == http.StatusOK && d.at > 0 {
+		if _, err := io.CopyN(io.Discard, answer.Body, d.at); err != nil {
+			_ = answer.Body.Close() // It is broken.
+			return nil, d.c.unreachable(unexpected(err))
+		}
+	}
+	return answer.Body, nil
 }

@@ -28,7 +28,12 @@ func (e *Engine) WritePayload(ctx context.Context, id, mediaType string, from io
 
 // OpenPayload reads what a payload of a job refers to. What client.Payloads says of it holds.
 func (e *Engine) OpenPayload(ctx context.Context, id string, p makegood.Payload) (io.ReadCloser, error) {
-	r, err := e.inner.OpenPayload(ctx, id, p, 0, -1)
+	return e.OpenPayloadRange(ctx, id, p, 0, -1)
+}
+
+// OpenPayloadRange reads a part of what a payload of a job refers to. What client.Payloads says of it holds.
+func (e *Engine) OpenPayloadRange(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+	r, err := e.inner.OpenPayload(ctx, id, p, offset, n)
 	if errors.Is(err, payload.ErrNotFound) {
 		err = fmt.Errorf("open a payload of job %s: %w", id, client.ErrNoPayload)
 	}

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +21,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 )
 
@@ -184,6 +187,47 @@ func TestAThrottledDoorIsKnockedAtAgain(t *testing.T) {
 	}
 	if _, err := gone.client(t, account("ADA", "secret")).Submit(t.Context(), makegood.Submission{}); err == nil || !strings.Contains(err.Error(), "nobody has said where its door submit is") {
 		t.Errorf("no address: got %v", err)
+	}
+}
+
+// Whoever may submit is led to where a payload is written, and whoever may read to where it is. The signature of the request to the
+// door stays behind.
+func TestPayloadsGoPastTheDoorsUnsigned(t *testing.T) {
+	bucket := payloadtest.NewBucket(t)
+	api := httpapi.New(httpapi.Config{Doors: bucket, Logger: slog.New(slog.DiscardHandler)})
+	through := func(method, path, body string) events.LambdaFunctionURLResponse {
+		r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return answered(w.Code, w.Body.String())
+	}
+	const hash = "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"
+	write := through("POST", "/api/jobs/j/payloads", `{"sha256":"`+hash+`","bytes":4}`)
+	s := open(t, write)
+	p, err := s.client(t, account("ADA", "secret")).WritePayload(t.Context(), "j", "", strings.NewReader("text"))
+	if err != nil || p != (makegood.Payload{SHA256: hash, Bytes: 4}) {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	again := open(t, through("GET", "/api/jobs/j/payloads/"+hash+"?bytes=4", ""))
+	r, err := again.client(t, account("READER", "r")).OpenPayload(t.Context(), "j", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if text, err := io.ReadAll(r); string(text) != "text" || err != nil {
+		t.Errorf("got %q, %v, want text", text, err)
+	}
+	if got, want := strings.Join(append(s.seen, again.seen...), ", "), "submit POST /api/jobs/j/payloads, read GET /api/jobs/j/payloads/"+hash; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if found := bucket.Credentials(); len(found) > 0 {
+		t.Errorf("the bucket was sent %v", found)
+	}
+	// Who may only read writes nothing.
+	var invalid *client.InvalidError
+	if _, err := s.client(t, account("READER", "r")).WritePayload(t.Context(), "j", "", strings.NewReader("x")); !errors.As(err, &invalid) || invalid.Status != http.StatusForbidden {
+		t.Errorf("a reader writes: got %v, want it refused", err)
 	}
 }
 

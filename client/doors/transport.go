@@ -55,7 +55,7 @@ func doorOf(method, path string) string {
 	switch {
 	case method == http.MethodGet:
 		return read
-	case path == "/api/jobs":
+	case path == "/api/jobs", strings.HasPrefix(path, "/api/jobs/") && strings.HasSuffix(path, "/payloads"):
 		return submit
 	case strings.HasPrefix(path, "/api/completions/"):
 		return complete

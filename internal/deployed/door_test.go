@@ -184,6 +184,22 @@ func TestADoorDoesNotComplainThatItTellsNobody(t *testing.T) {
 	}
 }
 
+// Where an answer leads to a payload, its log has not the way in.
+func TestTheLogOfADoorHasNoSignature(t *testing.T) {
+	var log bytes.Buffer
+	d := &door{name: httpapi.Read, log: slog.New(slog.NewJSONHandler(&log, nil)), done: func(context.Context) {}, api: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://bucket.example/key?X-Amz-Signature=secret")
+		w.WriteHeader(http.StatusSeeOther)
+	})}
+	answer, err := d.answer(t.Context(), signed("GET", "/x"))
+	if err != nil || answer.StatusCode != http.StatusSeeOther || !strings.HasSuffix(answer.Headers["Location"], "=secret") {
+		t.Errorf("got %+v, %v, want it handed on", answer, err)
+	}
+	if text := log.String(); !strings.Contains(text, `"location":"https://bucket.example/key"`) || strings.Contains(text, "secret") {
+		t.Errorf("the log says %s", text)
+	}
+}
+
 // The door of completion tokens asks nobody who they are. Its log has no link: whoever read it could answer.
 func TestTheDoorOfCompletionTokensLogsNoToken(t *testing.T) {
 	var log bytes.Buffer

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,8 +13,11 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -299,4 +303,21 @@ func TestWhatAnAgentMayNotSayIsRefused(t *testing.T) {
 			t.Errorf("%s %.80s: got %d %.200s, want %d and %q", c.path, c.body, status, text, c.status, c.says)
 		}
 	}
+}
+
+// brokenDoor is a door whose store fails.
+type brokenDoor struct{ err error }
+
+func (brokenDoor) Allow(string, string) error { return nil }
+
+func (b brokenDoor) Take(context.Context, string, agentdoor.Ask) ([]agentdoor.Task, error) {
+	return nil, b.err
+}
+
+func (b brokenDoor) Reply(context.Context, string) (machine.Verdict, error) {
+	return machine.Verdict{}, b.err
+}
+
+func (b brokenDoor) Heartbeat(context.Context, string, job.Reply, json.RawMessage) (agentdoor.Standing, error) {
+	return agentdoor.Standing{}, b.err
 }

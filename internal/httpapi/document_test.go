@@ -190,23 +190,6 @@ func (b broken) ListJobs(context.Context, store.Filter, string, int) (store.Page
 	return store.Page{}, b.err
 }
 
-// brokenDoor is a door whose store fails.
-type brokenDoor struct{ err error }
-
-func (brokenDoor) Allow(string, string) error { return nil }
-
-func (b brokenDoor) Take(context.Context, string, agentdoor.Ask) ([]agentdoor.Task, error) {
-	return nil, b.err
-}
-
-func (b brokenDoor) Reply(context.Context, string) (machine.Verdict, error) {
-	return machine.Verdict{}, b.err
-}
-
-func (b brokenDoor) Heartbeat(context.Context, string, job.Reply, json.RawMessage) (agentdoor.Standing, error) {
-	return agentdoor.Standing{}, b.err
-}
-
 var errSecret = errors.New("disk /dev/secret is full")
 
 // publication publishes a workflow.
@@ -449,6 +432,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	if r.header.Get("Retry-After") == "" {
 		t.Errorf("too many who wait: got %v, want Retry-After", r.header)
 	}
+	talkOfPayloads(w, talk)
 	// The document itself needs no store.
 	got["GET /api/openapi.json 503"] = true
 	for _, missing := range d.missing(got) {
@@ -475,8 +459,12 @@ func (d document) wrongAnswer(c conversation, r reply) []string {
 	if !ok {
 		return []string{"this status is not in the document"}
 	}
-	if kind := r.header.Get("Content-Type"); kind != "application/json" {
+	kind := r.header.Get("Content-Type")
+	if _, is := response.Content[kind]; !is {
 		return []string{"it is " + kind}
+	}
+	if kind != "application/json" {
+		return nil // bytes of anything
 	}
 	var value any
 	if err := json.Unmarshal(r.body, &value); err != nil {

@@ -23,7 +23,7 @@ func FuzzAPI(f *testing.F) {
 	for _, verb := range []string{"complete", "fail", "heartbeat"} {
 		endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/"+verb, "POST /api/completions/"+verb)
 	}
-	endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/settle", "POST /api/jobs/ID/plan", "GET /api/jobs/ID/verbs")
+	endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/settle", "POST /api/jobs/ID/plan", "GET /api/jobs/ID/verbs", "POST /api/jobs/ID/payloads", "GET /api/jobs/ID/payloads/0")
 	for _, verb := range makegood.Verbs() {
 		endpoints = append(endpoints, "POST /api/jobs/ID/"+string(verb))
 	}
@@ -65,5 +65,5 @@ func apiOverAnIdleEngine(f *testing.F) http.Handler {
 		check(f, err)
 		check(f, engine.Define(f.Context(), compiled))
 	}
-	return httpapi.New(httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: quiet, Schedules: engine.Timetable()})
+	return httpapi.New(httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: quiet, Schedules: engine.Timetable(), Large: engine})
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
@@ -116,6 +117,8 @@ type Config struct {
 	Holds *holds.Keeper
 	// Large is where large payloads are written and read; nil: not here.
 	Large Large
+	// Doors says where large payloads are written and read instead, where this process can carry none; nil: nowhere.
+	Doors payload.Doors
 	// Scrape answers GET /metrics; nil: there is no such page.
 	Scrape http.Handler
 	// Changes shows what changes to those who follow; nil: nothing is kept of it here.
@@ -181,9 +184,6 @@ func New(c Config) http.Handler {
 		mux.HandleFunc("GET "+linkPattern, patiently(a.showLink))
 		mux.HandleFunc("POST "+linkPattern, patiently(a.answerLink))
 	}
-	if c.Large != nil && c.Door == "" {
-		a.handlePayloads(mux)
-	}
 	if c.Scrape != nil && c.Door == "" {
 		mux.Handle("GET /metrics", c.Scrape)
 	}
@@ -201,6 +201,10 @@ func (a *api) serve(w http.ResponseWriter, req *http.Request, r route) {
 	}
 	if err := makegood.CheckWho(req.Header.Get(client.WhoHeader)); err != nil {
 		a.refuse(w, newProblem(http.StatusBadRequest, "the header %s: it %v", client.WhoHeader, err))
+		return
+	}
+	if r.stream != nil {
+		slowly(w, req, func(w http.ResponseWriter, req *http.Request) { r.stream(a, w, req) })
 		return
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), handleTimeout)

@@ -64,6 +64,9 @@ func (d drawing) operation(r route) object {
 	if strings.Contains(r.path, "{hash}") {
 		parameters = append(parameters, object{"name": "hash", "in": "path", "required": true, "schema": object{"type": "string", "pattern": hashPattern.String()}})
 	}
+	if strings.Contains(r.path, "{sha256}") {
+		parameters = append(parameters, object{"name": "sha256", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^[0-9a-f]{64}$"}})
+	}
 	if strings.Contains(r.path, "{agent}") {
 		parameters = append(parameters, object{"name": "agent", "in": "path", "required": true, "schema": object{"type": "string"}})
 	}
@@ -105,6 +108,9 @@ func (p parameter) schema() object {
 }
 
 func (d drawing) content(value any) object {
+	if _, is := value.(payloadBytes); is {
+		return object{anyType: object{}}
+	}
 	return object{"application/json": object{"schema": d.schema(reflect.TypeOf(value))}}
 }
 
@@ -117,6 +123,8 @@ func (d drawing) schema(t reflect.Type) object {
 		return object{"type": "string", "description": "such as 15m or 1h30m"}
 	case reflect.TypeFor[makegood.Workflow]():
 		return object{"type": "object", "description": "a workflow, complete: nothing in it is left to be guessed. Its fields are those of a workflow file, but for needs, any, shared and undo.none, which a file says shorter."}
+	case reflect.TypeFor[makegood.Payload]():
+		return d.payload()
 	case reflect.TypeFor[json.RawMessage]():
 		return object{"description": "any JSON value"}
 	case reflect.TypeFor[makegood.ProcessState]():
@@ -146,6 +154,16 @@ func (d drawing) schema(t reflect.Type) object {
 	default:
 		panic(fmt.Sprintf("httpapi: no schema for %s", t))
 	}
+}
+
+// payload is the schema of a reference to a large payload, which writes itself.
+func (d drawing) payload() object {
+	inner := object{"by": object{"type": "string"}, "bytes": object{"type": "integer"}, "sha256": object{"type": "string"}, "type": object{"type": "string"}}
+	d.schemas["Payload"] = object{
+		"type": "object", "required": []string{makegood.PayloadMark}, "additionalProperties": false,
+		"properties": object{makegood.PayloadMark: object{"type": "object", "properties": inner, "required": []string{"bytes", "sha256"}, "additionalProperties": false}},
+	}
+	return object{"$ref": "#/components/schemas/Payload"}
 }
 
 func (d drawing) structure(t reflect.Type) object {

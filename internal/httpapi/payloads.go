@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -16,17 +18,75 @@ import (
 )
 
 const (
-	// payloadsPattern is where large payloads of a job are written, and payloadPattern where one is read: bytes, and no JSON.
+	// payloadsPattern is where large payloads of a job are written, and payloadPattern where one is read.
 	payloadsPattern = "/api/jobs/{id}/payloads"
 	payloadPattern  = payloadsPattern + "/{sha256}"
 	// payloadTimeout is how long one may be under way: 100 MB by a line of 100 KB a second.
 	payloadTimeout = 20 * time.Minute
 )
 
+// PayloadParameter is the parameter of a stack's template that gives it a payload store.
+const PayloadParameter = "LargePayloads"
+
 // Large is where large payloads are written and read: an engine in this process. Errors are those of payload.Store.
 type Large interface {
 	WritePayload(ctx context.Context, job, mediaType string, from io.Reader) (makegood.Payload, error)
 	OpenPayload(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
+}
+
+// Upload is the body that asks where a payload is written. An API that takes the bytes itself needs no hash and no length of them.
+type Upload struct {
+	SHA256 string `json:"sha256,omitempty"`
+	Bytes  int64  `json:"bytes,omitempty"`
+	Type   string `json:"type,omitempty"`
+}
+
+// PayloadDoor is one request that whoever has it may make, for a while: a payload.Door. No credential goes with it, and the URL
+// is a secret.
+type PayloadDoor struct {
+	// Method is empty where there is nothing to do: the bytes are there.
+	Method string `json:"method"`
+	// URL is where to; empty: the very URL that was asked.
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+	Ends    time.Time         `json:"ends,omitzero"`
+	// Payload is the reference. An API that takes the bytes itself says it when it has them.
+	Payload *makegood.Payload `json:"payload,omitempty"`
+}
+
+// payloadBytes stands for bytes of anything in the table of routes.
+type payloadBytes struct{}
+
+// payloadRoutes are those of what is too large for an input or an output.
+func payloadRoutes() []route {
+	none := Problem{}
+	refused := func(answers map[int]any, statuses ...int) map[int]any {
+		for _, status := range append(statuses, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError) {
+			answers[status] = none
+		}
+		return everywhere(answers)
+	}
+	return []route{
+		{
+			method: "POST", path: payloadsPattern, name: "payloadDoor", door: Submit, handle: (*api).writeDoor, body: Upload{},
+			summary: "Ask where a payload of a job is written that is there or will be submitted. The answer is a request to make, without credentials: where url is empty, to this very URL; where method is empty there is nothing to do, since the bytes are there. The URL is a secret, and lasts a while. On a stack sha256 and bytes must be said (411), and no other bytes are taken there.",
+			answers: refused(map[int]any{http.StatusOK: PayloadDoor{}}, http.StatusLengthRequired, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType),
+		},
+		{
+			method: "PUT", path: payloadsPattern, name: "writePayload", door: Submit, stream: (*api).writePayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
+			summary: fmt.Sprintf("Write a payload of a job that is there or will be submitted: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. A stack takes no bytes here (405).", makegood.MaxLargePayloadBytes),
+			answers: refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge),
+		},
+		{
+			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*api).readPayload,
+			summary: "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part of it. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
+			parameters: []parameter{
+				{name: "bytes", says: "how many bytes its reference says"},
+				{name: "by", says: "the agent that wrote it, as its reference says; left out: whoever submitted the job did"},
+			},
+			answers: refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
+		},
+	}
 }
 
 // PayloadPath is the path, below where the API is, under which a payload of a job is read.
@@ -38,22 +98,78 @@ func PayloadPath(job string, p makegood.Payload) string {
 	return "/api/jobs/" + url.PathEscape(job) + "/payloads/" + p.SHA256 + "?" + query.Encode()
 }
 
-// handlePayloads serves what is streamed, and so is no route.
-func (a *api) handlePayloads(mux *http.ServeMux) {
-	mux.HandleFunc("PUT "+payloadsPattern, slowly(a.writePayload))
-	mux.HandleFunc("GET "+payloadPattern, slowly(a.readPayload))
+// slowly serves a request with the time that 100 MB take.
+func slowly(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request)) {
+	ctx, cancel := context.WithTimeout(r.Context(), payloadTimeout)
+	defer cancel()
+	// A writer that knows no deadlines has none to move.
+	control, end := http.NewResponseController(w), time.Now().Add(payloadTimeout)
+	_, _ = control.SetReadDeadline(end), control.SetWriteDeadline(end)
+	serve(w, r.WithContext(ctx))
 }
 
-// slowly gives a request the time that 100 MB take.
-func slowly(h http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), payloadTimeout)
-		defer cancel()
-		// A writer that knows no deadlines has none to move.
-		control, end := http.NewResponseController(w), time.Now().Add(payloadTimeout)
-		_, _ = control.SetReadDeadline(end), control.SetWriteDeadline(end)
-		h(w, r.WithContext(ctx))
+// noPayloads is said where there is no payload store.
+func noPayloads() *problem {
+	return newProblem(http.StatusNotFound, "there is no payload store here, and an input or an output has at most %d bytes; the parameter %s of a stack's template makes one", makegood.MaxPayloadBytes, PayloadParameter)
+}
+
+// writeDoor says where a payload is written.
+func (a *api) writeDoor(r *http.Request) (answer, error) {
+	var u Upload
+	if err := decode(r, &u); err != nil {
+		return answer{}, err
 	}
+	id, err := jobID(r)
+	if err != nil {
+		return answer{}, err
+	}
+	if u.Type, err = typeOf(u.Type); err != nil {
+		return answer{}, bad("type: %v", err)
+	}
+	switch {
+	case a.Doors == nil && a.Large == nil:
+		return answer{}, noPayloads()
+	case a.Doors == nil:
+		return ok(PayloadDoor{Method: http.MethodPut, Headers: map[string]string{"Content-Type": cmp.Or(u.Type, anyType)}})
+	case u.SHA256 == "":
+		return answer{}, newProblem(http.StatusLengthRequired, "sha256 is missing: the hash of the bytes, and how many they are, must be known before they are written here")
+	case u.Bytes > makegood.MaxLargePayloadBytes:
+		return answer{}, a.payloadProblem(r, payload.ErrTooLarge)
+	}
+	p := makegood.Payload{SHA256: u.SHA256, Bytes: u.Bytes, Type: u.Type}
+	if err := p.Check(); err != nil {
+		return answer{}, bad("%v", err)
+	}
+	door, err := a.Doors.WriteDoor(r.Context(), payload.Place{Job: id}, payload.Written{SHA256: u.SHA256, Bytes: u.Bytes})
+	if err != nil {
+		return answer{}, a.payloadProblem(r, err)
+	}
+	said := doorOf(door)
+	said.Payload = &p
+	return ok(said)
+}
+
+// doorOf is a door as it is answered.
+func doorOf(d payload.Door) PayloadDoor {
+	said := PayloadDoor{Method: d.Method, URL: d.URL, Headers: map[string]string{}, Ends: d.Ends.UTC()}
+	for name, values := range d.Header {
+		// Whoever makes the request sets Host by its URL.
+		if len(values) > 0 && !strings.EqualFold(name, "Host") {
+			said.Headers[name] = values[0]
+		}
+	}
+	return said
+}
+
+// anyType is the type of bytes of which nobody has said what they are.
+const anyType = "application/octet-stream"
+
+// typeOf returns what a payload is, as its reference says it.
+func typeOf(mediaType string) (string, error) {
+	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
+		mediaType = ""
+	}
+	return mediaType, makegood.CheckPayloadType(mediaType)
 }
 
 // writePayload stores the body, for a job that is there or will be submitted, and answers with the reference.
@@ -69,15 +185,18 @@ func (a *api) writePayload(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
+	switch {
+	case a.Doors != nil:
+		return makegood.Payload{}, newProblem(http.StatusMethodNotAllowed, "no bytes are taken here: POST their sha256, bytes and type to this very path, and the answer says where they are written")
+	case a.Large == nil:
+		return makegood.Payload{}, noPayloads()
+	}
 	id, err := jobID(r)
 	if err != nil {
-		return makegood.Payload{}, bad("the job's id: want %s", namePattern)
+		return makegood.Payload{}, err
 	}
-	mediaType := r.Header.Get("Content-Type")
-	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == "application/octet-stream" {
-		mediaType = ""
-	}
-	if err := makegood.CheckPayloadType(mediaType); err != nil {
+	mediaType, err := typeOf(r.Header.Get("Content-Type"))
+	if err != nil {
 		return makegood.Payload{}, bad("the header Content-Type: %v", err)
 	}
 	if r.ContentLength > makegood.MaxLargePayloadBytes {
@@ -86,47 +205,117 @@ func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
 	return a.Large.WritePayload(r.Context(), id, mediaType, r.Body)
 }
 
-// readPayload answers with the bytes of a payload. They are for a program or a file: no browser shows them as a page of this
-// origin. What turns out to be altered on the way ends the connection before its time.
+// readPayload answers with the bytes of a payload, or leads to where they are.
 func (a *api) readPayload(w http.ResponseWriter, r *http.Request) {
-	body, p, err := a.openPayload(r)
+	id, p, err := a.meant(r)
+	switch {
+	case err != nil:
+		a.refuse(w, a.payloadProblem(r, err))
+	case a.Doors != nil:
+		a.leadToPayload(w, r, id, p)
+	default:
+		a.sendPayload(w, r, id, p)
+	}
+}
+
+// meant reads which payload a request means.
+func (a *api) meant(r *http.Request) (id string, p makegood.Payload, err error) {
+	if a.Doors == nil && a.Large == nil {
+		return "", p, noPayloads()
+	}
+	if id, err = jobID(r); err != nil {
+		return "", p, err
+	}
+	values, err := query(r, "bytes", "by")
+	if err != nil {
+		return "", p, err
+	}
+	n, err := strconv.ParseInt(values.Get("bytes"), 10, 64)
+	if err != nil {
+		return "", p, bad("bytes is %.40q: want how many bytes the reference says", values.Get("bytes"))
+	}
+	p = makegood.Payload{SHA256: r.PathValue("sha256"), Bytes: n, By: values.Get("by")}
+	if err := p.Check(); err != nil {
+		return "", p, bad("%v", err)
+	}
+	return id, p, nil
+}
+
+// leadToPayload leads to where a payload is: a program reads the door, and all others follow it.
+func (a *api) leadToPayload(w http.ResponseWriter, r *http.Request, id string, p makegood.Payload) {
+	ctx, cancel := context.WithTimeout(r.Context(), handleTimeout)
+	defer cancel()
+	door, err := a.Doors.ReadDoor(ctx, id, p)
+	if err != nil {
+		a.refuse(w, a.payloadProblem(r, err))
+		return
+	}
+	said := doorOf(door)
+	// Whoever follows sends no header of ours, so a door that wants one can only be read.
+	if len(said.Headers) == 0 {
+		w.Header().Set("Location", door.URL)
+	}
+	// The URL is a secret: nobody keeps it, and where it leads is not told where it was found.
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Referrer-Policy", "no-referrer")
+	write(w, http.StatusSeeOther, said)
+}
+
+// sendPayload answers with the bytes. They are for a program or a file: no browser shows them as a page of this origin. What
+// turns out to be altered on the way ends the connection before its time.
+func (a *api) sendPayload(w http.ResponseWriter, r *http.Request, id string, p makegood.Payload) {
+	offset, n, err := partOf(r.Header.Get("Range"), p.Bytes)
+	if err != nil {
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", p.Bytes))
+		a.refuse(w, a.payloadProblem(r, err))
+		return
+	}
+	status, length := http.StatusOK, p.Bytes
+	if n >= 0 {
+		status, length = http.StatusPartialContent, n
+	}
+	body, err := a.Large.OpenPayload(r.Context(), id, p, offset, n)
 	if err != nil {
 		a.refuse(w, a.payloadProblem(r, err))
 		return
 	}
 	defer body.Close()
 	for name, value := range map[string]string{
-		"Content-Type": "application/octet-stream", "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
-		"Content-Disposition": fmt.Sprintf("attachment; filename=%q", r.PathValue("id")+"-"+p.SHA256[:12]),
-		"Content-Length":      strconv.FormatInt(p.Bytes, 10), "Cache-Control": "no-store",
+		"Content-Type": anyType, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
+		"Content-Disposition": fmt.Sprintf("attachment; filename=%q", id+"-"+p.SHA256[:12]),
+		"Content-Length":      strconv.FormatInt(length, 10), "Cache-Control": "no-store", "Accept-Ranges": "bytes",
 	} {
 		w.Header().Set(name, value)
 	}
+	if status == http.StatusPartialContent {
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+n-1, p.Bytes))
+	}
+	w.WriteHeader(status)
 	if _, err := io.Copy(w, body); err != nil {
-		a.Logger.WarnContext(r.Context(), "a payload could not be read to its end", "job", r.PathValue("id"), "error", err)
+		a.Logger.WarnContext(r.Context(), "a payload could not be read to its end", "job", id, "error", err)
 		panic(http.ErrAbortHandler)
 	}
 }
 
-func (a *api) openPayload(r *http.Request) (io.ReadCloser, makegood.Payload, error) {
-	id, err := jobID(r)
-	if err != nil {
-		return nil, makegood.Payload{}, err
+// partOf returns what a header Range asks for of so many bytes; a negative n: all of it, as with a header that this API does not
+// know, which it may pass by.
+func partOf(header string, bytes int64) (offset, n int64, err error) {
+	first, last, ranged := strings.Cut(strings.TrimPrefix(header, "bytes="), "-")
+	if !ranged || !strings.HasPrefix(header, "bytes=") || first == "" {
+		return 0, -1, nil
 	}
-	values, err := query(r, "bytes", "by")
-	if err != nil {
-		return nil, makegood.Payload{}, err
+	offset, err = strconv.ParseInt(first, 10, 64)
+	end := bytes - 1
+	if err == nil && last != "" {
+		end, err = strconv.ParseInt(last, 10, 64)
 	}
-	n, err := strconv.ParseInt(values.Get("bytes"), 10, 64)
-	if err != nil {
-		return nil, makegood.Payload{}, bad("bytes is %.40q: want how many bytes the reference says", values.Get("bytes"))
+	switch {
+	case err != nil || offset < 0 || end < offset && last != "":
+		return 0, -1, nil
+	case offset >= bytes:
+		return 0, 0, newProblem(http.StatusRequestedRangeNotSatisfiable, "it has %d bytes, and none behind %d", bytes, offset)
 	}
-	p := makegood.Payload{SHA256: r.PathValue("sha256"), Bytes: n, By: values.Get("by")}
-	if err := p.Check(); err != nil {
-		return nil, p, bad("%v", err)
-	}
-	body, err := a.Large.OpenPayload(r.Context(), id, p, 0, -1)
-	return body, p, err
+	return offset, min(end, bytes-1) - offset + 1, nil
 }
 
 // payloadProblem translates what a payload store says.
@@ -141,6 +330,9 @@ func (a *api) payloadProblem(r *http.Request, err error) *problem {
 	case errors.Is(err, payload.ErrAltered):
 		a.Logger.WarnContext(r.Context(), "a payload is not what was written", "job", r.PathValue("id"), "error", err)
 		return newProblem(http.StatusInternalServerError, "%v", payload.ErrAltered)
+	case errors.Is(err, payload.ErrDenied):
+		a.Logger.ErrorContext(r.Context(), "the payload store denies access", "job", r.PathValue("id"), "error", err)
+		return newProblem(http.StatusInternalServerError, "%v: what serves this has not the right to; its log says more", payload.ErrDenied)
 	}
 	return a.problemOf(r, err)
 }

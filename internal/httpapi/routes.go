@@ -103,6 +103,8 @@ type route struct {
 	// answers are zero values of the types of the answers, by status.
 	answers map[int]any
 	handle  func(a *api, r *http.Request) (answer, error)
+	// stream serves what is no JSON, and as large as a payload, in place of handle.
+	stream func(a *api, w http.ResponseWriter, r *http.Request)
 }
 
 // mayBeEmpty reports whether a request says nothing, where there need be nothing to say. It need not be declared as JSON
@@ -192,6 +194,7 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
 	}
+	all = append(all, payloadRoutes()...)
 	all = append(all, countRoutes()...)
 	all = append(all, auditRoutes()...)
 	all = append(all, scheduleRoutes()...)

@@ -162,7 +162,7 @@ func newWorld(t testing.TB) *world {
 		check(t, <-ran)
 		check(t, engine.Close())
 	})
-	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Totals: engine, Agents: engine})
+	w.url = listen(t, httpapi.Config{Backend: engine, Host: "127.0.0.1", Logger: logger, Publish: engine.Define, Outside: engine.Door(), Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Totals: engine, Agents: engine, Large: engine})
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w
@@ -272,7 +272,8 @@ func ask(t testing.TB, method, url, body string, headers ...string) reply {
 			r.Host = value
 		}
 	}
-	answer, err := http.DefaultClient.Do(r)
+	stays := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	answer, err := stays.Do(r)
 	check(t, err)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)

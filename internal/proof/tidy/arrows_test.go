@@ -199,7 +199,8 @@ var arrows = []arrow{
 	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/tidy/*", nil, nil},
-	{"client", []string{".", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
+	// Of payloads it needs how what is read and written is counted, hashed and checked.
+	{"client", []string{".", "internal/payload", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
