@@ -47,14 +47,15 @@ func newPayloadGet() *cobra.Command {
 output, or to a file. A file that is there is replaced when all has come and its hash is right, and else left
 as it is. Where a value refers to several, they are listed, and --at names one by its place.
 
-Exit status: 0; 1 bad usage, no such job, step or payload; 3 the API cannot be reached, or the payload was cut off
-or altered.`,
+Exit status: 0; 1 bad usage, no such job, step or payload; 3 the API or a stack's bucket cannot be reached or refuses,
+or the payload was cut off or altered.`,
 		Example: `  makegood payload get report-7 render > report.pdf
   makegood payload get report-7 input --to order.json
-  makegood payload get report-7 render --at .pages[2] --to page.png`,
+  makegood payload get report-7 render --at .pages[2] --to page.png
+  makegood payload get report-7 render --to report.pdf --stack shop-prod`,
 		Args: exactly("JOB", "STEP"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := o.payloads(cmd)
+			c, err := o.client(cmd)
 			if err != nil {
 				return err
 			}
@@ -86,15 +87,18 @@ func newPayloadPut() *cobra.Command {
 		Use:   "put JOB FILE, or put JOB -",
 		Short: "Write a payload for a job that is to be submitted, and print its reference",
 		Long: `Write a payload for a job that is to be submitted, or is there, and print the reference that goes into the
-job's input. A payload that no job refers to goes after some weeks.
+job's input. A payload that no job refers to goes after some weeks. On a stack it goes past the API into its
+bucket: a file is read twice, and what comes through a pipe is kept in a temporary file until it was sent. The
+same again is not sent again.
 
-Exit status: 0; 1 bad usage, or it is too large; 3 the API cannot be reached: nothing, or the whole, was written, and
-it can be written again.`,
+Exit status: 0; 1 bad usage, it is too large, or the stack has no payload store; 3 the API or the bucket cannot be
+reached or refuses: nothing, or the whole, was written, and it can be written again.`,
 		Example: `  REPORT=$(makegood payload put report-7 report.pdf)
-  makegood submit check --id report-7 --input "{\"report\":$REPORT}"`,
+  makegood submit check --id report-7 --input "{\"report\":$REPORT}"
+  pg_dump shop | makegood payload put import-9 - --type application/sql --stack shop-prod`,
 		Args: exactly("JOB", "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := o.payloads(cmd)
+			c, err := o.client(cmd)
 			if err != nil {
 				return err
 			}
@@ -110,14 +114,6 @@ it can be written again.`,
 	return cmd
 }
 
-// payloads is a client of what has a payload store, which a stack has not.
-func (o *remote) payloads(cmd *cobra.Command) (*client.Client, error) {
-	if name := o.stackName(cmd); name != "" {
-		return nil, exit(codeUsage, fmt.Errorf("stack %s has no payload store: an input or an output there has at most %d bytes", name, makegood.MaxPayloadBytes))
-	}
-	return o.client(cmd)
-}
-
 // exactly wants these arguments.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
@@ -130,19 +126,24 @@ func exactly(names ...string) cobra.PositionalArgs {
 
 // upload writes a file, or standard input, as a payload of a job.
 func upload(cmd *cobra.Command, c client.Payloads, id, file, kind string) (makegood.Payload, error) {
-	from := cmd.InOrStdin()
+	from, length := cmd.InOrStdin(), int64(-1)
 	if file != "-" {
 		opened, err := os.Open(file)
 		if err != nil {
 			return makegood.Payload{}, exit(codeUsage, err)
 		}
 		defer opened.Close()
+		if info, err := opened.Stat(); err == nil && info.Mode().IsRegular() {
+			length = info.Size()
+		}
 		from = opened
 		if kind == "" {
 			kind = mime.TypeByExtension(filepath.Ext(file))
 		}
 	}
-	p, err := c.WritePayload(cmd.Context(), id, kind, from)
+	progress := newByteBar(cmd.Context(), cmd.ErrOrStderr(), length)
+	p, err := c.WritePayload(cmd.Context(), id, kind, progress.over(from))
+	progress.close()
 	return p, failed(cmd, err)
 }
 
@@ -219,11 +220,17 @@ func download(cmd *cobra.Command, c client.Payloads, id string, p makegood.Paylo
 		return failed(cmd, err)
 	}
 	defer r.Close()
-	if to == "" {
-		_, err = io.Copy(cmd.OutOrStdout(), r)
-	} else {
-		err = replaceFile(to, r)
+	var progress bar
+	// On one terminal a bar would stand in the middle of what is printed.
+	if to != "" || !isTerminal(cmd.OutOrStdout()) {
+		progress = newByteBar(cmd.Context(), cmd.ErrOrStderr(), p.Bytes)
 	}
+	if to == "" {
+		_, err = io.Copy(cmd.OutOrStdout(), progress.over(r))
+	} else {
+		err = replaceFile(to, progress.over(r))
+	}
+	progress.close()
 	if err != nil {
 		return exit(codeFailed, fmt.Errorf("read the payload of job %s: %w", id, err))
 	}
@@ -256,7 +263,7 @@ func (o *submitOptions) readInput(cmd *cobra.Command) (json.RawMessage, error) {
 		}
 		return input, err
 	}
-	c, err := o.payloads(cmd)
+	c, err := o.client(cmd)
 	if err != nil {
 		return nil, err
 	}

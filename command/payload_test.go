@@ -3,12 +3,17 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/payload/payloadtest"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
@@ -81,7 +86,7 @@ type brokenReader struct{}
 func (brokenReader) Read(p []byte) (int, error) { return 1, os.ErrDeadlineExceeded }
 
 // A file that is too large for an input goes to a running dev as a payload, and comes back as it was; anything else by put and
-// get. A stack has no payload store, and says so before anything is read.
+// get.
 func TestALargeFileIsSubmittedAndReadBack(t *testing.T) {
 	dev := startDev(t)
 	t.Setenv(stack.Variable, "")
@@ -113,7 +118,46 @@ func TestALargeFileIsSubmittedAndReadBack(t *testing.T) {
 	if code, _, stderr := ask(t, "submit", "x", "--id", "l-3", "--input", `{"a":`+ref+`}`, "--addr", dev.url); code != codeUsage || !strings.Contains(stderr, "is not there for this job") {
 		t.Errorf("another job's: code %d, %s", code, stderr)
 	}
-	if code, _, stderr := ask(t, "payload", "put", "l-2", large, "--stack", "shop"); code != codeUsage || !strings.Contains(stderr, "stack shop has no payload store") {
-		t.Errorf("a stack: code %d, %s", code, stderr)
+}
+
+// behindDoors is an API as a stack's is, which leads to a bucket.
+func behindDoors(t *testing.T, c httpapi.Config) (url string) {
+	t.Helper()
+	c.Logger = slog.New(slog.DiscardHandler)
+	server := httptest.NewServer(httpapi.New(c))
+	t.Cleanup(server.Close)
+	t.Setenv(stack.Variable, "")
+	return server.URL
+}
+
+// What an API cannot carry goes past it: from a file and from a pipe, once. What is refused says by whom, with its exit code, and
+// never how one gets in.
+func TestAPayloadIsPutPastAnAPIThatCarriesNone(t *testing.T) {
+	bucket := payloadtest.NewBucket(t)
+	url := behindDoors(t, httpapi.Config{Doors: bucket})
+	file := filepath.Join(t.TempDir(), "scan.png")
+	if err := os.WriteFile(file, []byte(strings.Repeat("x", 3<<20)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if code, ref, stderr := ask(t, "payload", "put", "p-1", file, "--addr", url); code != 0 || !strings.Contains(ref, `"bytes":3145728`) || !strings.Contains(ref, `"type":"image/png"`) {
+			t.Fatalf("put: code %d, %s%s", code, ref, stderr)
+		}
+	}
+	if code, ref, stderr := askWith(t, "piped", "payload", "put", "p-1", "-", "--addr", url); code != 0 || !strings.Contains(ref, `"bytes":5`) {
+		t.Fatalf("put: code %d, %s%s", code, ref, stderr)
+	}
+	if asked := len(bucket.Asked()); asked != 2 {
+		t.Errorf("the bucket was asked %d times, want a PUT of each", asked)
+	}
+	bucket.Late(time.Hour)
+	code, out, stderr := askWith(t, "late", "payload", "put", "p-1", "-", "--addr", url)
+	if code != codeFailed || out != "" || !strings.Contains(stderr, "answered 403 (AccessDenied)") || strings.Contains(stderr, payloadtest.Signature) {
+		t.Errorf("a bucket that refuses: code %d, %s%s", code, out, stderr)
+	}
+	none := behindDoors(t, httpapi.Config{})
+	code, _, stderr = ask(t, "payload", "put", "p-1", file, "--addr", none)
+	if code != codeUsage || !strings.Contains(stderr, "the parameter "+httpapi.PayloadParameter) {
+		t.Errorf("no payload store: code %d, %s", code, stderr)
 	}
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // PayloadParameter is the parameter of a stack's template that gives it a payload store.
-const PayloadParameter = "LargePayloads"
+const PayloadParameter = "PayloadBucket"
 
 // Large is where large payloads are written and read: an engine in this process. Errors are those of payload.Store.
 type Large interface {

@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -41,12 +40,13 @@ type jobData struct {
 	Stands []stand
 	Verbs  []verb
 	Facts  facts
-	// Input: it is small, and shown; else it is a click away.
-	Input   bool
-	Graph   template.HTML
-	Time    timeData
-	Steps   []stepData
-	History historyData
+	// Input: it is small, and shown; else it is a click away. Payloads are the large ones that it refers to.
+	Input    bool
+	Payloads []payloadLink
+	Graph    template.HTML
+	Time     timeData
+	Steps    []stepData
+	History  historyData
 	// Unknown is why it is not known what may be asked; empty: it is.
 	Unknown string
 }
@@ -92,7 +92,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := jobData{Job: s.job, Why: whyOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input)}
+	d := jobData{Job: s.job, Why: whyOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
 	d.mark = markOf(s.job.ProcessState, s.job.Paused, waits(s.job))
 	d.Graph = graphOf(s)
 	whole := r.FormValue("scale") == "true"
@@ -309,35 +309,4 @@ func cut(text string, most int) string {
 		return text
 	}
 	return string(runes[:most-1]) + "…"
-}
-
-// payloadData is an input or an output, in full.
-type payloadData struct {
-	Job, Of string
-	Value   string
-	Bytes   int
-}
-
-// Title is that of the window.
-func (d payloadData) Title() string { return d.Of + " of " + d.Job }
-
-// payload loads the input of a job, or the output of a step or its undo: what is too large for the view of the job.
-func (p *Page) payload(r *http.Request) (any, error) {
-	j, err := p.client.Get(r.Context(), r.PathValue("id"))
-	if err != nil {
-		return nil, err
-	}
-	name, undo := r.FormValue("step"), r.FormValue("undo") == "true"
-	if name == "" {
-		return payloadData{Job: j.ID, Of: "Input", Value: pretty(j.Input), Bytes: j.InputBytes}, nil
-	}
-	for _, s := range j.Steps {
-		switch {
-		case s.Name == name && !undo:
-			return payloadData{Job: j.ID, Of: "Output of " + name, Value: pretty(s.Output), Bytes: s.OutputBytes}, nil
-		case s.Name == name && s.Undo != nil:
-			return payloadData{Job: j.ID, Of: "Output of the undo of " + name, Value: pretty(s.Undo.Output), Bytes: s.Undo.OutputBytes}, nil
-		}
-	}
-	return nil, &problem{status: http.StatusNotFound, Head: "There is no such output", Text: "Job " + j.ID + " has no step " + strconv.Quote(name) + " of which there is an output."}
 }

@@ -36,6 +36,8 @@ type stepData struct {
 // outputData is something that was given, or leads to it.
 type outputData struct {
 	Title, Value, Href, Size string
+	// Payloads are the large ones that it refers to.
+	Payloads []payloadLink
 }
 
 // errorData is why an attempt failed.
@@ -125,7 +127,7 @@ func outputOf(id, title, step string, a makegood.Activity, undo bool) []outputDa
 	if a.OutputBytes == 0 {
 		return nil
 	}
-	o := outputData{Title: title, Size: bytesOf(a.OutputBytes), Value: pretty(a.Output)}
+	o := outputData{Title: title, Size: bytesOf(a.OutputBytes), Value: pretty(a.Output), Payloads: payloadsIn(id, a.Output)}
 	if !given(a.Output) {
 		o.Value, o.Href = "", "jobs/"+id+"/payload?"+sideQuery(step, undo, 0)
 	}

@@ -92,6 +92,7 @@ func New(c Config) *Page {
 	p.views, p.feeds = p.loaders(), feeds{page: p, open: map[string]*feed{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /live", p.stream)
+	mux.HandleFunc("GET /jobs/{id}/payloads/{sha256}", p.download)
 	for _, v := range views() {
 		if v.template != "" {
 			p.shells[v.pattern] = parse(v.template)

@@ -44,6 +44,8 @@ func (p *Page) problemOf(r *http.Request, err error) *problem {
 		return own
 	case errors.Is(err, client.ErrNotFound):
 		return &problem{status: http.StatusNotFound, Head: "There is no such job", Text: "No job has this id. It may never have been, or was deleted after its time."}
+	case errors.Is(err, client.ErrNoPayload):
+		return &problem{status: http.StatusNotFound, Head: "There is no such payload", Text: "It was never written for this job, or has gone with it."}
 	case errors.Is(err, client.ErrNoSchedule):
 		return &problem{status: http.StatusNotFound, Head: "There is no such schedule", Text: "No schedule has this name."}
 	case errors.As(err, &refused):

@@ -1,0 +1,112 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// payloadTimeout is how long a download may take: 100 MB by a line of 100 KB a second.
+const payloadTimeout = 20 * time.Minute
+
+// payloadLink leads to a large payload.
+type payloadLink struct {
+	// Says is what it is, in a few words.
+	Says, Href string
+}
+
+// payloadsIn are those that a value refers to. One that is no reference after all leads nowhere.
+func payloadsIn(id string, value json.RawMessage) (links []payloadLink) {
+	found, err := makegood.FindPayloads(value)
+	if err != nil {
+		return nil
+	}
+	for _, p := range found {
+		query := url.Values{"bytes": {strconv.FormatInt(p.Bytes, 10)}}
+		if p.By != "" {
+			query.Set("by", p.By)
+		}
+		links = append(links, payloadLink{p.String(), "jobs/" + id + "/payloads/" + p.SHA256 + "?" + query.Encode()})
+	}
+	return links
+}
+
+// download answers with a large payload, as a file: the API's own answer where it is in this process, and else what its client
+// reads, which is led past it without the browser. So nobody's page is left, and no way in stands in a history.
+func (p *Page) download(w http.ResponseWriter, r *http.Request) {
+	if p.API != nil {
+		inner := r.Clone(r.Context())
+		inner.URL.Path, inner.URL.RawPath = "/api"+r.URL.Path, ""
+		p.API.ServeHTTP(w, inner)
+		return
+	}
+	n, err := strconv.ParseInt(r.FormValue("bytes"), 10, 64)
+	meant := makegood.Payload{SHA256: r.PathValue("sha256"), Bytes: n, By: r.FormValue("by")}
+	if err != nil || meant.Check() != nil {
+		p.refuse(w, r, nothingHere(r))
+		return
+	}
+	// A writer that knows no deadlines has none to move.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(payloadTimeout))
+	body, err := p.client.OpenPayload(r.Context(), r.PathValue("id"), meant)
+	if err != nil {
+		p.refuse(w, r, p.problemOf(r, err))
+		return
+	}
+	defer body.Close()
+	h := w.Header()
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", r.PathValue("id")+"-"+meant.SHA256[:12]))
+	h.Set("Content-Length", strconv.FormatInt(meant.Bytes, 10))
+	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	if _, err := io.Copy(w, body); err != nil {
+		p.Logger.WarnContext(r.Context(), "a payload could not be read to its end", "job", r.PathValue("id"), "error", err)
+		panic(http.ErrAbortHandler) // Half of a file must not look like one.
+	}
+}
+
+// payloadOf is what is shown of an input or an output.
+func payloadOf(id, of string, value json.RawMessage, bytes int) payloadData {
+	return payloadData{Job: id, Of: of, Value: pretty(value), Bytes: bytes, Payloads: payloadsIn(id, value)}
+}
+
+// payloadData is an input or an output, in full.
+type payloadData struct {
+	Job, Of string
+	Value   string
+	Bytes   int
+	// Payloads are the large ones that it refers to.
+	Payloads []payloadLink
+}
+
+// Title is that of the window.
+func (d payloadData) Title() string { return d.Of + " of " + d.Job }
+
+// payload loads the input of a job, or the output of a step or its undo: what is too large for the view of the job.
+func (p *Page) payload(r *http.Request) (any, error) {
+	j, err := p.client.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	name, undo := r.FormValue("step"), r.FormValue("undo") == "true"
+	if name == "" {
+		return payloadOf(j.ID, "Input", j.Input, j.InputBytes), nil
+	}
+	for _, s := range j.Steps {
+		switch {
+		case s.Name == name && !undo:
+			return payloadOf(j.ID, "Output of "+name, s.Output, s.OutputBytes), nil
+		case s.Name == name && s.Undo != nil:
+			return payloadOf(j.ID, "Output of the undo of "+name, s.Undo.Output, s.Undo.OutputBytes), nil
+		}
+	}
+	return nil, &problem{status: http.StatusNotFound, Head: "There is no such output", Text: "Job " + j.ID + " has no step " + strconv.Quote(name) + " of which there is an output."}
+}
