@@ -42,7 +42,7 @@ func (t *translator) edges(m *machine, s *state) []edge {
 	if s.next != "" {
 		out = append(out, edge{s, m.byName[s.next], -1})
 	}
-	if loop := t.polls[s]; loop != nil {
+	if loop := t.polls[s]; loop != nil && loop.choice == s {
 		out = slices.DeleteFunc(out, func(e edge) bool { return loop.again[e.to] })
 	}
 	return out
