@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo test test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo money-demo test test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ repair-demo: ## Repair ORDERS=10000 jobs with a wrong definition by two commands
 
 ledger-demo: ## Kill a process that writes a ledger KILLS=1000 times, wake attempts that were given up, and compare the ledger with the jobs
 	@go run ./examples/ledger -kills $(or $(KILLS),1000)
+
+money-demo: ## Run jobs through the functions on a stand-in, and show what they have cost; needs Python and Linux
+	@go run ./e2e/aws -stand-in go run ./examples/money
 
 test: ## Run all tests and count them
 	@$(count) ./...

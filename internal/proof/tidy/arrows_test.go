@@ -195,7 +195,7 @@ var arrows = []arrow{
 	{"internal/proof/fuzz", []string{"*"}, []string{lambdaEvents}},
 	// A command that makes archives of the command: it runs go build, and imports nothing of ours.
 	{"internal/release", nil, nil},
-	// What Lambda does, for tests alone: no package of ours stands below it, and none but tests imports it.
+	// What Lambda does, for tests and examples: no package of ours stands below it, and none but they import it.
 	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/tidy/*", nil, nil},
@@ -241,6 +241,8 @@ var arrows = []arrow{
 	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
 	{"examples/large-report", []string{".", "agent", "engine"}, nil},
 	{"examples/scheduled-items", []string{".", "agent", "engine"}, nil},
+	// A stack on a stand-in, and the command that is asked of it.
+	{"examples/money", []string{".", "agent", "command", "e2e/aws/standin", "e2e/processes"}, nil},
 	// Reads the jobs from the store's file, as a person's tools would who does not trust the command.
 	{"examples/demo", []string{".", "internal/job", "workflows/order", "examples/shop/services", "internal/embedded", "internal/store/sqlitestore"}, nil},
 	// Saved events of the functions, made by what reads and writes messages, and a command that runs the functions
