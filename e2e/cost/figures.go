@@ -16,6 +16,8 @@ type figures struct {
 	steps      costmeter.Totals
 	// kept is what the jobs say themselves.
 	kept job.Spent
+	// runs is how often changes of a job were published.
+	runs int
 }
 
 // perStep are all costs of a job, divided by its steps.

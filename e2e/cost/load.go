@@ -16,8 +16,13 @@ type load struct {
 	output  int // bytes of each step's output
 	// listened: the submitter is told of every change.
 	listened bool
+	// changes: somebody hears of every change. forgetful: each event comes to a process that does not know what others have
+	// published, as it may on Lambda.
+	changes, forgetful bool
 	// slow: each step outlasts the first look after it.
 	slow bool
+	// timeout, if set, is that of each step.
+	timeout makegood.Duration
 }
 
 // The reference load of the budgets: inputs of 256 bytes and outputs of 32, which stand in the job itself.
@@ -68,7 +73,10 @@ func (l load) workflow() []byte {
 	var text strings.Builder
 	fmt.Fprintf(&text, "name: reference\nsteps:\n")
 	timeout := ""
-	if l.slow {
+	switch {
+	case l.timeout > 0:
+		timeout = ", timeout: " + l.timeout.String()
+	case l.slow:
 		timeout = ", timeout: " + slowTimeout.String()
 	}
 	for i := range l.steps {

@@ -45,7 +45,7 @@ func measureOnce(ctx context.Context, at endpoints, l load) (f figures, err erro
 	if err := errors.Join(sure(submission), sure(steps), full(steps, l.batch())); err != nil {
 		return f, err
 	}
-	return figures{load: l, submission: costmeter.Sum(submission), steps: costmeter.Sum(steps), kept: w.kept}, nil
+	return figures{load: l, submission: costmeter.Sum(submission), steps: costmeter.Sum(steps), kept: w.kept, runs: w.runs}, nil
 }
 
 // sure fails when the meter doubts an entry.

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify/replynotify"
@@ -70,6 +71,8 @@ type world struct {
 	counted    []costmeter.Entry
 	// kept is what the jobs of the last run say themselves that they have cost.
 	kept job.Spent
+	// runs is how often changes of a job were published, each an event of the bus.
+	runs int
 }
 
 // open makes a world. check has DynamoDB asked what it would bill.
@@ -118,7 +121,7 @@ func makeQueues(ctx context.Context, client *sqs.Client, prefix string) (*sqsque
 func (w *world) wire() {
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	w.scheduler = scheduler.New(scheduler.Config{
-		Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
+		Changes: w.publisher(), Jobs: w.store, Closings: w.store, Payloads: w.store, Definitions: w.store, Queue: w.queues,
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue,
 		Replies: []string{listener}, Listener: replynotify.Replies{Queues: map[string]string{listener: repliesQueue}, Send: w.sendOne},
 		Counts: true, Clock: untimed(),
@@ -138,6 +141,22 @@ func (w *world) wire() {
 	}).HandleSQS
 }
 
+// publisher is who hears of every change; nil: nobody. A bus is asked for nothing that this table counts.
+func (w *world) publisher() changes.Publisher {
+	if !w.load.changes {
+		return nil
+	}
+	return counted{w}
+}
+
+// counted takes every run, and counts them.
+type counted struct{ w *world }
+
+func (c counted) Publish(_ context.Context, runs []changes.Run) []error {
+	c.w.runs += len(runs)
+	return make([]error, len(runs))
+}
+
 // untimed is the clock of a function of which nobody asks how long it takes: the time of this machine is in no figure.
 func untimed() *spend.Clock { return spend.NewClock(0, time.Now) }
 
@@ -149,6 +168,7 @@ func (w *world) sendOne(ctx context.Context, name, body, group string) error {
 // run runs jobs to their end, whose ids begin so, and returns what their submission and what their steps cost.
 func (w *world) run(ctx context.Context, prefix string) (submission, steps []costmeter.Entry, err error) {
 	w.meter.Take()
+	w.runs = 0
 	n := w.load.jobs()
 	for i := range n {
 		s := scheduler.Submission{ID: jobID(prefix, i), Definition: w.compiled.Hash, Input: w.load.input()}
@@ -165,6 +185,9 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 		if err := w.feed(ctx, deployed.TasksQueue(agentName), n, w.work); err != nil {
 			return nil, nil, err
 		}
+		if w.load.forgetful {
+			w.wire()
+		}
 		if err := w.feed(ctx, deployed.EventsQueue, n, w.scheduler.HandleSQS); err != nil {
 			return nil, nil, err
 		}
@@ -178,6 +201,9 @@ func (w *world) run(ctx context.Context, prefix string) (submission, steps []cos
 		}
 		if j.ProcessState != makegood.Processed {
 			return nil, nil, fmt.Errorf("job %s is %s, want Processed", j.ID, j.ProcessState)
+		}
+		if len(j.Changes.Pending) > 0 || w.load.changes != (j.Changes.Seq > 0) {
+			return nil, nil, fmt.Errorf("job %s has made %d changes, and %d wait to be published", j.ID, j.Changes.Seq, len(j.Changes.Pending))
 		}
 		w.kept = w.kept.Plus(j.Spent)
 	}

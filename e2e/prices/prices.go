@@ -18,6 +18,8 @@ const (
 	// MillionInvocations are of Lambda, and GBSecond is their duration, on arm64.
 	MillionInvocations = 0.20
 	GBSecond           = 0.0000133334
+	// MillionEvents are put on a bus of EventBridge, for each 64 KB of them.
+	MillionEvents = 1.00
 	// GBOfLogs are taken in by CloudWatch, Metric is one of ours for a month, MillionTraces are of X-Ray.
 	GBOfLogs      = 0.50
 	Metric        = 0.30

@@ -148,6 +148,10 @@ func (t *turn) publishBy() time.Time {
 	case !c.At.IsZero():
 		return c.At
 	case t.job.ProcessState.Finished():
+		// Where its key stands, if that is soon enough: to move it costs two units, and mostly it is published at once.
+		if by := t.job.CompleteBy; by.After(t.now) && !by.After(t.now.Add(makegood.MaxTellAgain)) {
+			return by
+		}
 		return t.now.Add(makegood.TellAgain)
 	default:
 		return time.Time{}

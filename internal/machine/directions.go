@@ -13,8 +13,12 @@ func (t *turn) goForward() {
 	done := true
 	for _, i := range t.graph.order {
 		s := &t.job.Steps[i]
-		if s.Forward.State == job.NotStarted && !t.job.Paused() && !t.early() {
-			t.begins(i)
+		for s.Forward.State == job.NotStarted && !t.job.Paused() && !t.early() {
+			attempt := s.Forward.Attempt
+			if t.begins(i); s.Forward.Attempt == attempt {
+				break
+			}
+			// A wait whose answer was there, a failure, begins again at once where its backoff is over at once.
 		}
 		if !t.forwards() || !t.active() {
 			// Starting it failed, and that turned or stopped the job.

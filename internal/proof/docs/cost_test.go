@@ -23,6 +23,15 @@ func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 	}
 }
 
+// What the events of changes cost follows from how many a job makes: its birth and the end of each step, which e2e/cost counts.
+func TestWhatTheEventsOfChangesCostIsReckoned(t *testing.T) {
+	const steps, events = 5.0, 6.0
+	want := fmt.Sprintf("At %.2f $ for a million events of up to 64 KB a million steps are %.2f $", prices.MillionEvents, events/steps*prices.MillionEvents)
+	if says := strings.Join(strings.Fields(read(t, "docs/cost.md")), " "); !strings.Contains(says, want) {
+		t.Errorf("docs/cost.md does not say %q", want)
+	}
+}
+
 // What the audit costs follows from how much of the table it reads in a minute.
 func TestWhatTheAuditCostsIsReckoned(t *testing.T) {
 	const (

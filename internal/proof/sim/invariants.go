@@ -40,6 +40,7 @@ func (w *world) wrote(before, after job.Job) {
 	c.history()
 	c.closed()
 	c.announced()
+	c.changed()
 	c.ledger()
 	c.releases()
 	c.referee(c.after.ID).Saved(c.after, time.Now())
@@ -363,6 +364,7 @@ func (w *world) finish() Result {
 		}
 	}
 	w.payloads()
+	w.allHeard(jobs)
 	r := w.result
 	r.Waits, r.Words = len(w.handed), len(w.words)
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck

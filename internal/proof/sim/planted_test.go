@@ -107,7 +107,11 @@ func TestUntilTheFirstViolation(t *testing.T) {
 		return
 	}
 	for seed := uint64(1); seed <= plantedSeeds; seed++ {
-		if r := run(t, Options{Seed: seed}); len(r.Violations) > 0 {
+		o := Options{Seed: seed}
+		if *withChanges {
+			o = hearingOf(seed)
+		}
+		if r := run(t, o); len(r.Violations) > 0 {
 			t.Fatalf("found after %d seeds: %s", seed, r.Violations[0])
 		}
 	}

@@ -51,6 +51,12 @@ func (l *life) writes(j job.Job) job.Job {
 	for i := range j.Untold {
 		j.Untold[i].Kept = mark
 	}
+	if j.Changes.Seq > 0 {
+		j.Changes.Kept = mark
+	}
+	for i := range j.Changes.Pending {
+		j.Changes.Pending[i].Kept = mark
+	}
 	for i := range j.Steps {
 		s := &j.Steps[i]
 		s.Kept = mark
@@ -130,6 +136,7 @@ func (c change) releases() {
 		}
 	}
 	kept("it", c.before.Kept, c.after.Kept)
+	kept("what it says of changes", c.before.Changes.Kept, c.after.Changes.Kept)
 	for i, s := range c.after.Steps {
 		before := c.before.Steps[i]
 		kept("step "+s.Name, before.Kept, s.Kept)

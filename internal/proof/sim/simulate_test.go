@@ -18,6 +18,7 @@ var (
 	from           = flag.Uint64("from", 1, "the first of -seeds")
 	seed           = flag.Uint64("seed", 0, "play this seed alone")
 	untilViolation = flag.Bool("until-violation", false, "play seeds until the first that breaks a rule")
+	withChanges    = flag.Bool("changes", false, "somebody hears of every change")
 	trace          = flag.Bool("trace", false, "print every event of -seed")
 )
 
@@ -56,6 +57,9 @@ func TestSimulate(t *testing.T) {
 	s := newSum()
 	if *seed > 0 {
 		o := Options{Seed: *seed}
+		if *withChanges {
+			o = hearingOf(*seed)
+		}
 		if *trace {
 			o.Trace = os.Stdout
 		}

@@ -65,6 +65,8 @@ type Options struct {
 	Trace io.Writer
 	// Waits lets remotes answer that their step waits, and those outside complete it.
 	Waits bool
+	// Changes lets somebody hear of every change.
+	Changes bool
 
 	// What follows makes a run smaller, to find what a violation needs.
 	off            map[Kind]bool
@@ -85,6 +87,8 @@ type Result struct {
 	Waits, Words int
 	// Approvals counts the answers of people that were taken by address.
 	Approvals int
+	// Heard counts the changes that somebody was told of, each as often as it was.
+	Heard int
 	// Violations say what must not have happened; none is what is hoped for.
 	Violations []string
 	// struck are the names of the faults; story is what happened to the job of the first violation.
@@ -170,6 +174,8 @@ type world struct {
 	words map[string]bool
 	// handed are the attempts whose agents answered that their step waits.
 	handed map[string]bool
+	// hearing is who hears of every change; nil: nobody.
+	hearing *hearing
 }
 
 // Run plays a seed. It must be called in a bubble of testing/synctest, which is where its time comes from.
@@ -192,6 +198,7 @@ func Run(o Options) Result {
 	w.deafForGood = w.deafness != window{} && oneIn(c.of("deaf"), 12)
 	w.exact = w.faults.perMille[ClockSkewed] == 0 && w.faults.perMille[ClockJumped] == 0
 	w.mixed = oneIn(c.of("mixed"), 4)
+	w.hear(o, embedded)
 	w.build(embedded)
 	w.people()
 	if embedded {
@@ -203,6 +210,9 @@ func Run(o Options) Result {
 	w.mu.Lock()
 	w.over = true
 	w.mu.Unlock()
+	if w.hearing != nil {
+		w.hearing.over()
+	}
 	w.wg.Wait()
 	time.Sleep(longest) // Whoever still waits for something finds the world at its end.
 	return w.finish()
@@ -323,7 +333,7 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 	if l.engine != nil {
 		incarnation = l.engine.incarnation
 	}
-	return scheduler.New(scheduler.Config{
+	return w.heardBy(l, scheduler.Config{
 		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
 		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,

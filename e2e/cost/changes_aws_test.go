@@ -1,0 +1,62 @@
+//go:build aws
+
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// Whoever hears of every change pays one write unit more for each job, however its messages come, and whoever gets them; and an
+// event of the bus for each save that has changed something.
+func TestEveryChangeCostsAJobOneWriteUnit(t *testing.T) {
+	for _, l := range loads() {
+		if l.steps <= 5 && (l.steps > 1 || !l.batched) && !(l.slow && l.batched) {
+			changesCost(t, l, 1)
+		}
+	}
+	// The key of the last attempt stands where it is, and is not moved for what is published at once.
+	changesCost(t, load{name: "1 step of an hour", steps: 1, output: inlineOutput, timeout: makegood.Duration(time.Hour)}, 1)
+}
+
+// What waits to be published makes the item of a job a little larger: where it grows past a kilobyte a save may cost a unit more.
+func TestALongJobPaysMoreForItsChanges(t *testing.T) {
+	changesCost(t, load{name: "20 steps", steps: 20, output: inlineOutput}, 2)
+	changesCost(t, load{name: "100 steps", steps: 100, output: inlineOutput}, 4)
+}
+
+// changesCost wants the jobs of a load to cost so many write units more where somebody hears of their changes.
+func changesCost(t *testing.T, l load, units int) {
+	t.Helper()
+	for _, forgetful := range []bool{false, true} {
+		name := l.name
+		if forgetful {
+			name += ", each event in another process"
+		}
+		if forgetful && (l.batched || l.steps > 20) {
+			continue // It takes its time, and shows no more.
+		}
+		t.Run(name, func(t *testing.T) {
+			l.forgetful, l.changes = forgetful, false
+			off := measured(t, l)
+			l.changes = true
+			on := measured(t, l)
+			without, with, jobs := off.counted(), on.counted(), l.jobs()
+			if more := with.WriteUnits - without.WriteUnits; more != float64(units*jobs) {
+				t.Errorf("%d jobs cost %v write units more, want %d each", jobs, more, units)
+			}
+			if more := with.SQSRequests - without.SQSRequests; more != 0 {
+				t.Errorf("%d jobs cost %v requests more, want none", jobs, more)
+			}
+			// It is loaded before it is saved at its end. A new process also reads the definition, once or more.
+			if more := with.ReadUnits - without.ReadUnits; !forgetful && (more < float64(jobs) || more > float64(units*jobs)) {
+				t.Errorf("%d jobs cost %v read units more, want 1 each, and no more than write units", jobs, more)
+			}
+			if least := jobs * (1 + l.steps); on.runs < least || on.runs > least*13/10+jobs || off.runs != 0 {
+				t.Errorf("%d events of the bus, and %d where nobody hears; want about one for each save, %d, and none", on.runs, off.runs, least)
+			}
+		})
+	}
+}
