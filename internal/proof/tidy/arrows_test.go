@@ -240,6 +240,7 @@ var arrows = []arrow{
 	}},
 	{"examples/ledger", []string{".", "agent", "agent/sqlitefence", "client", "engine", "onhttp"}, []string{"modernc.org/sqlite"}},
 	{"examples/large-report", []string{".", "agent", "engine"}, nil},
+	{"examples/changes", []string{".", "agent", "engine"}, nil},
 	{"examples/scheduled-items", []string{".", "agent", "engine"}, nil},
 	// A stack on a stand-in, and the command that is asked of it.
 	{"examples/money", []string{".", "agent", "command", "e2e/aws/standin", "e2e/processes"}, nil},
