@@ -50,9 +50,10 @@ const (
 
 const (
 	// invocationLimit is how long a function may take.
-	invocationLimit = 15 * time.Second
-	// visibility is how long a message is out of sight while a function has it, in seconds.
-	visibility = "20"
+	invocationLimit = 10 * time.Second
+	// visibility is how long a message is out of sight while a function has it, in seconds; the message of one that was killed
+	// comes back after that.
+	visibility = "10"
 	// memoryMB is what each function has.
 	memoryMB = "256"
 	// operator is who knocks at the doors.

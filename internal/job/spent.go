@@ -21,13 +21,18 @@ type Spent struct {
 // Counted reports whether anything was counted.
 func (s Spent) Counted() bool { return s != Spent{} }
 
+// maxSpent is as far as a number grows. A job whose agents lie again and again stays one that can be read.
+const maxSpent = 1 << 60
+
 // Plus returns both together.
 func (s Spent) Plus(more Spent) Spent {
 	return Spent{
-		Writes: s.Writes + more.Writes, HalfReads: s.HalfReads + more.HalfReads,
-		Requests: s.Requests + more.Requests, Invocations: s.Invocations + more.Invocations, GBMicros: s.GBMicros + more.GBMicros,
+		Writes: plus(s.Writes, more.Writes), HalfReads: plus(s.HalfReads, more.HalfReads),
+		Requests: plus(s.Requests, more.Requests), Invocations: plus(s.Invocations, more.Invocations), GBMicros: plus(s.GBMicros, more.GBMicros),
 	}
 }
+
+func plus(a, b int64) int64 { return min(a, maxSpent) + min(b, maxSpent-min(a, maxSpent)) }
 
 // Minus returns what is left of s without less.
 func (s Spent) Minus(less Spent) Spent {

@@ -39,3 +39,23 @@ func TestWhatAReplyHasCostHasBounds(t *testing.T) {
 		t.Errorf("a deadline: got %+v, %v, want nothing: it is no reply", in.Spent, err)
 	}
 }
+
+// A count that cannot be read is no count: the reply it came with says that a step is done, and must not be lost.
+func TestACountThatCannotBeReadLosesNoReply(t *testing.T) {
+	for said, want := range map[string]*job.Spent{
+		`{"writes":1.5,"gbMicros":12500.25}`: {Writes: 1, GBMicros: 12_500},
+		`{"writes":99999999999999999999}`:    {Writes: 1 << 45},
+		`{"writes":1e300,"requests":-1e300}`: {Writes: 1 << 45},
+		`{"other":1}`:                        {},
+		`{"writes":1e999}`:                   nil,
+		`{"writes":"3"}`:                     nil,
+		`"much"`:                             nil,
+		`[1,2]`:                              nil,
+		`null`:                               nil,
+	} {
+		in, err := wire.DecodeIncoming(`{"v":1,"type":"StepSucceeded","job":"j","step":"s","attempt":1,"token":"t","spent":` + said + `}`)
+		if err != nil || in.Event == nil || (in.Spent == nil) != (want == nil) || want != nil && *in.Spent != *want {
+			t.Errorf("%s: got %+v, %v, want the reply, with %+v", said, in.Spent, err, want)
+		}
+	}
+}

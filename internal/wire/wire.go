@@ -119,8 +119,9 @@ type event struct {
 	// Completion is the completion token, which says by itself of which job and step it is; Request names the asking.
 	Completion string `json:"completion,omitempty"`
 	Request    string `json:"request,omitempty"`
-	// Spent is what the attempt of a reply has cost so far; not there: whoever replies does not count.
-	Spent *job.Spent `json:"spent,omitempty"`
+	// Spent is what the attempt of a reply has cost so far; not there: whoever replies does not count. It is read apart: what
+	// is wrong with it is no reason to lose a reply.
+	Spent json.RawMessage `json:"spent,omitempty"`
 }
 
 // Incoming is what a message on the events queue says: an event of a job, a submission, or that a schedule is due.
@@ -262,10 +263,14 @@ func EncodeReply(id string, e job.Event, spent job.Spent) (string, error) {
 	if !spent.Counted() {
 		return encodeEvent(id, e, nil)
 	}
-	return encodeEvent(id, e, &spent)
+	text, err := json.Marshal(spent)
+	if err != nil {
+		return "", err
+	}
+	return encodeEvent(id, e, text)
 }
 
-func encodeEvent(id string, e job.Event, spent *job.Spent) (string, error) {
+func encodeEvent(id string, e job.Event, spent json.RawMessage) (string, error) {
 	m := event{head: head{V: Version}, Job: id, Spent: spent}
 	switch e := e.(type) {
 	case job.Submitted:

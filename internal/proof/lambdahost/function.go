@@ -104,6 +104,19 @@ func (f *Function) Signal(signal syscall.Signal, choose func(n int) int) bool {
 	return e.process.Process.Signal(signal) == nil
 }
 
+// Wake lets all processes go on that a SIGSTOP has stopped and that are there still, and returns how many those were.
+func (f *Function) Wake() (woken int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.live {
+		if e.stopped && e.process.Process.Signal(syscall.SIGCONT) == nil {
+			e.stopped = false
+			woken++
+		}
+	}
+	return woken
+}
+
 // Recycle kills the idle processes, as Lambda does when it pleases: the next invocations start cold.
 func (f *Function) Recycle() {
 	f.mu.Lock()
