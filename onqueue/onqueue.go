@@ -101,7 +101,7 @@ func Run(ctx context.Context, a agent.Handler, o Options) error {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
 	}
 	at, err := deployed.Outside(ctx, os.Getenv, deployed.OutsideConfig{
-		AWS: parts.AWS, Table: parts.Table, Index: parts.Index, QueuePrefix: parts.QueuePrefix, Agent: a.Name(),
+		AWS: parts.AWS, Table: parts.Table, Index: parts.Index, QueuePrefix: parts.QueuePrefix, Payloads: parts.Payloads, Agent: a.Name(),
 	})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOptions, err)
@@ -113,7 +113,7 @@ func Run(ctx context.Context, a agent.Handler, o Options) error {
 	}
 	runner := agentrun.New(agentrun.Config{
 		Handlers: []agent.Handler{a}, Claims: at.Claims, ClaimsIn: makegood.TaskClaim{Table: parts.Table}, Queue: at.Queues, Tasks: p.queue, Quarantine: deployed.QuarantineQueue,
-		Held: at.Held, Begun: p.begun, Others: o.Concurrency - 1, Instance: at.Instance, Secrets: secrets, Logger: o.Logger,
+		Held: at.Held, Begun: p.begun, Others: o.Concurrency - 1, Instance: at.Instance, Secrets: secrets, Large: at.Large, Logger: o.Logger,
 		Counts: true,
 	})
 	p.handler = runner.HandleSQS

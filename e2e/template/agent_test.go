@@ -31,7 +31,7 @@ func TestAnAgentMoreIsOneWord(t *testing.T) {
 			t.Errorf("payments has %s, a %s; onemore has no %s", name, r.kind, twin)
 		}
 	}
-	if got, want := len(after.resources)-len(before.resources), 13; got != want {
+	if got, want := len(after.resources)-len(before.resources), 14; got != want {
 		t.Errorf("got %d resources more, want %d", got, want)
 	}
 	if timeout := after.property("onemoreAgent", "Timeout"); timeout != 60 {

@@ -103,6 +103,7 @@ func tries() map[string]try {
 	all := triesOnClaims()
 	maps.Copy(all, triesOnTheTable())
 	maps.Copy(all, triesBeside())
+	maps.Copy(all, triesOnPayloads())
 	return all
 }
 

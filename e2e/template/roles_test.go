@@ -18,6 +18,16 @@ func grants() map[string][]string {
 	take := func(queue string) []string {
 		return each(queue, "sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes")
 	}
+	const payloads = "arn:${AWS::Partition}:s3:::${Payloads}"
+	kept := func(prefixes ...string) (all []string) {
+		for _, p := range prefixes {
+			all = append(all, payloads+"/${AWS::StackName}/"+p+"/*")
+		}
+		return all
+	}
+	find := each(payloads, "s3:ListBucket")
+	// Who runs the Scheduler's code looks at all payloads, and makes them young.
+	keep := slices.Concat(find, eachOf(kept("agent", "submitter"), "s3:GetObject", "s3:PutObject"))
 	send := func(queue string) []string { return each(queue, "sqs:SendMessage", "sqs:GetQueueUrl") }
 	// What each function needs beside: the key, its log, traces.
 	usual := func(logs string) []string {
@@ -35,32 +45,34 @@ func grants() map[string][]string {
 			each("${Table.Arn}/index/Attention", "dynamodb:Query"),
 			take(events), take(submissions), send(events), send(submissions), send(quarantine), send(replies), send("${XTasksQueue.Arn}"),
 			each("${AlertTopic}", "sns:Publish"), each("${Bus.Arn}", "events:PutEvents"),
-			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"),
+			each("arn:aws:ssm:eu-central-1:123456789012:parameter/webhook", "ssm:GetParameter"), usual("SchedulerLogs"), keep,
 		),
 		"XAgentRole": slices.Concat(
 			each(table, "dynamodb:UpdateItem", "dynamodb:GetItem"), take("${XTasksQueue.Arn}"), send("${XTasksQueue.Arn}"),
 			send(events), send(quarantine), usual("XAgentLogs"),
 			each("arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter/makegood/${AWS::StackName}/X/*", "ssm:GetParameter"),
+			eachOf(kept("agent/X", "incoming/agent/X"), "s3:PutObject", "s3:AbortMultipartUpload"),
+			eachOf(kept("agent", "submitter", "incoming/agent/X"), "s3:GetObject"), eachOf(kept("incoming/agent/X"), "s3:DeleteObject"),
 		),
 		"submitDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
-			send(events), send("${XTasksQueue.Arn}"), usual("submitDoorLogs"),
+			send(events), send("${XTasksQueue.Arn}"), usual("submitDoorLogs"), keep,
 		),
 		"operateDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query", "dynamodb:DeleteItem"),
 			each("${Table.Arn}/index/Attention", "dynamodb:Query"),
-			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"),
+			send(events), send("${XTasksQueue.Arn}"), usual("operateDoorLogs"), keep,
 		),
 		// What it may write to is narrowed to jobs and claims; see checkNarrow.
 		"completeDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:UpdateItem", "dynamodb:Query"),
-			send(events), send("${XTasksQueue.Arn}"), usual("completeDoorLogs"),
+			send(events), send("${XTasksQueue.Arn}"), usual("completeDoorLogs"), keep,
 		),
 		// It shows, and can change nothing: not one action that writes.
 		"readDoorRole": slices.Concat(
 			each(table, "dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan"),
 			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each("${Table.Arn}/index/Attention", "dynamodb:Query"),
-			each("${XTasksQueue.Arn}", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"), usual("readDoorLogs"),
+			each("${XTasksQueue.Arn}", "sqs:GetQueueAttributes", "sqs:GetQueueUrl"), usual("readDoorLogs"), find, eachOf(kept("agent", "submitter"), "s3:GetObject"),
 		),
 		"SupervisorRole": slices.Concat(
 			each("${Table.Arn}/index/CompleteBy", "dynamodb:Query"), each(table, "dynamodb:GetItem", "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:Scan"),
@@ -77,6 +89,15 @@ func each(resource string, actions ...string) []string {
 	var all []string
 	for _, a := range actions {
 		all = append(all, a+" "+resource)
+	}
+	return all
+}
+
+// eachOf is each, of several resources.
+func eachOf(resources []string, actions ...string) []string {
+	var all []string
+	for _, r := range resources {
+		all = append(all, each(r, actions...)...)
 	}
 	return all
 }
@@ -324,6 +345,8 @@ func roleRules() []rule {
 		{"what a thief of a role can do is known", checkTries, []mistake{
 			{`[!Sub "claim#${Agent}#*"]`, `["claim#*"]`, "paymentsAgentRole may read another agent's claim"},
 			{`[!Sub "claim#${Agent}#*"]`, `[!Sub "claim#${Agent}*"]`, "paymentsAgentRole may claim a step of an agent whose name is longer"},
+			{"[s3:GetObject, s3:PutObject]", "[s3:GetObject, s3:PutObject, s3:DeleteObject]", "SchedulerRole may delete what was submitted"},
+			{"${AWS::StackName}/agent/${Agent}/*", "${AWS::StackName}/agent/*", "paymentsAgentRole may write a payload under another's name"},
 			{`{dynamodb:LeadingKeys: ["holds#"]}`, `{dynamodb:LeadingKeys: ["*"]}`, "paymentsAgentRole may read another agent's claim"},
 			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "paymentsAgentRole may move a claim into the index"},
 			{"SK, Attempt, LockedBy, StartedAt", "SK, Attempt, LockedBy", "paymentsAgentRole cannot claim a step of its own"},

@@ -42,7 +42,7 @@ type resource struct {
 func everything() map[string]any {
 	return map[string]any{
 		"EventBus": "yes", "Changes": "bus", "CompletionLinks": "yes", "ReserveConcurrency": "yes", "AlertEmail": "a@example.com", "Tracing": "Active", "SubnetIds": "subnet-1,subnet-2",
-		"SecurityGroupIds": "sg-1", "WarmWrites": 8000, "WebhookParameter": "arn:aws:ssm:eu-central-1:123456789012:parameter/webhook",
+		"SecurityGroupIds": "sg-1", "WarmWrites": 8000, "PayloadBucket": "create", "WebhookParameter": "arn:aws:ssm:eu-central-1:123456789012:parameter/webhook",
 	}
 }
 

@@ -64,6 +64,10 @@ const (
 	VarMetricsByName = "MAKEGOOD_METRICS_BY_NAME"
 	// VarRetention is for how many days a job is kept after its end; empty or 0: for ever.
 	VarRetention = "MAKEGOOD_RETENTION_DAYS"
+	// VarPayloads says where large payloads are, as BUCKET/STACK; empty: nowhere. VarPayloadDays is after how many days the
+	// bucket's lifecycle takes what nobody has written or kept; empty or 0: never.
+	VarPayloads    = "MAKEGOOD_PAYLOADS"
+	VarPayloadDays = "MAKEGOOD_PAYLOAD_DAYS"
 	// VarLogLevel is DEBUG, INFO, WARN or ERROR; default: INFO.
 	VarLogLevel = "MAKEGOOD_LOG_LEVEL"
 )
@@ -78,6 +82,9 @@ const (
 
 // maxRetention is the longest retention, in days: ten years.
 const maxRetention = 3660
+
+// maxPayloadDays is the longest that payloads may stay untouched, in days.
+const maxPayloadDays = 2 * maxRetention
 
 // place is where a stack keeps its jobs and queues.
 type place struct {
@@ -98,7 +105,8 @@ type parts struct {
 	level    slog.Level
 	byName   bool
 	// memory is the function's, in MB; 0: not known.
-	memory int
+	memory   int
+	payloads large
 }
 
 func (e *environment) parts() parts {
@@ -112,6 +120,7 @@ func (e *environment) parts() parts {
 	if p.stack == "" {
 		p.stack = p.table
 	}
+	p.payloads = e.payloads(p.retention)
 	switch text := e.getenv(VarMetricsByName); text {
 	case "", "no":
 	case "yes":

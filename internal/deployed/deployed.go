@@ -143,7 +143,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 	sched := scheduler.New(scheduler.Config{
 		Changes: s.changes(c.changes),
 		Held:    holds.NewReader(s.store, nil), Release: keeper.Release,
-		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Queue: s.queues,
+		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),
@@ -247,7 +247,7 @@ func Agent(ctx context.Context, getenv func(string) string, agents []agent.Handl
 	runner := agentrun.New(agentrun.Config{
 		Held:     holds.NewReader(s.store, nil).Holds,
 		Handlers: []agent.Handler{runs}, Claims: s.store, ClaimsIn: makegood.TaskClaim{Table: c.table}, Queue: s.queues,
-		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Secrets: s.secrets(c), Logger: s.log,
+		Tasks: TasksQueue(c.agent), Quarantine: QuarantineQueue, Instance: s.instance(), Secrets: s.secrets(c), Large: s.large(), Logger: s.log,
 		Counts: true, Clock: s.clock,
 	})
 	s.lendSpans()

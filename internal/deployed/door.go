@@ -50,7 +50,7 @@ func Door(ctx context.Context, getenv func(string) string, files fs.FS) (func(co
 	s.meter.count(func() []total { return schedulerTotals(o.scheduler.Stats()) })
 	d := &door{name: c.door, log: s.log, clock: s.clock, done: func(ctx context.Context) { s.meter.write(ctx); s.sendSpans(ctx) }}
 	d.api = httpapi.New(httpapi.Config{
-		Backend: o, Schedules: o.timetable, Holds: o.holds, Agents: o, Door: c.door, Logger: s.log, Publish: o.Publish,
+		Doors: s.doors(), Backend: o, Schedules: o.timetable, Holds: o.holds, Agents: o, Door: c.door, Logger: s.log, Publish: o.Publish,
 		Caller: func(r *http.Request) string { by, _ := r.Context().Value(callerKey{}).(string); return by },
 	})
 	return d.answer, nil

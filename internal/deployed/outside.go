@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/holds"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/secret"
@@ -39,6 +40,8 @@ type Place struct {
 	Held    func(ctx context.Context, agent, workflow string) (bool, error)
 	Queues  Queues
 	Secrets agent.Secrets
+	// Large has the large payloads; nil: there is nowhere for them.
+	Large payload.Store
 	// Instance names the process in LockedBy.
 	Instance string
 }
@@ -47,14 +50,16 @@ type Place struct {
 type OutsideConfig struct {
 	AWS                       aws.Config
 	Table, Index, QueuePrefix string
-	Agent                     string
+	// Payloads is where large payloads are, as VarPayloads says it.
+	Payloads string
+	Agent    string
 }
 
 // Outside makes the clients of an agent outside Lambda, and asks its queue and its claims whether it may use them. It
 // makes nothing there, and changes nothing.
 func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (Place, error) {
 	e := &environment{getenv: getenv}
-	at := e.secrets(VarSecrets)
+	at, kept := e.secrets(VarSecrets), e.outsidePayloads(c.Payloads)
 	if err := e.err(); err != nil {
 		return Place{}, err
 	}
@@ -74,6 +79,9 @@ func Outside(ctx context.Context, getenv func(string) string, c OutsideConfig) (
 		return Place{}, fmt.Errorf("agent %s: its claims in table %s: %w", c.Agent, c.Table, err)
 	}
 	p := Place{Claims: table, Held: holds.NewReader(table, nil).Holds, Queues: queues, Instance: outsideInstance(c.Agent), Secrets: secret.Environment(os.LookupEnv)}
+	if l := kept.open(c.AWS); l != nil {
+		p.Large = l
+	}
 	if at != "" {
 		p.Secrets = secret.Kept(parameterStore(ssm.NewFromConfig(c.AWS), at), time.Now)
 	}

@@ -404,6 +404,20 @@ type Payload struct {
 	Bytes int `json:"bytes,omitempty"`
 }
 
+// Values are the input and the outputs of the job, without those that are not there.
+func (j Job) Values() []Payload {
+	all := []Payload{j.Input}
+	for _, s := range j.Steps {
+		for _, a := range []Activity{s.Forward, s.Undo} {
+			all = append(all, a.Output)
+			if a.Completion != nil {
+				all = append(all, a.Completion.Output)
+			}
+		}
+	}
+	return slices.DeleteFunc(all, func(p Payload) bool { return p.Inline == nil && p.Ref == "" })
+}
+
 // Step returns what the job knows of the step of this name.
 func (j Job) Step(name string) (StepState, bool) {
 	for _, s := range j.Steps {

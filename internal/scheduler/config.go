@@ -24,7 +24,10 @@ type Config struct {
 	Definitions store.Definitions
 	// Large, if set, has the large payloads that inputs and outputs refer to. Nil: nothing in them is a reference.
 	Large payload.Keeper
-	Queue queue.Sender
+	// LargeAge is from what age on a job's payloads are kept anew, as long as anything happens to it; zero: the store keeps them as
+	// long as the job is there.
+	LargeAge time.Duration
+	Queue    queue.Sender
 	// Notifier alerts an operator; Listener, if set, tells whoever listens to a job. The two are distinguished.
 	Notifier notify.Notifier
 	Listener notify.Notifier

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -77,4 +79,76 @@ func writer(p makegood.Payload) string {
 		return "whoever submits it"
 	}
 	return "agent " + p.By
+}
+
+const (
+	// renewed bounds how many jobs a Scheduler remembers whose payloads it has kept anew.
+	renewed = 1000
+	// renewWithin is how long a look at a job may take for that. What was kept by then is young, and the next goes on.
+	renewWithin = 5 * time.Second
+)
+
+// renewals are the jobs whose payloads this process has kept anew, and when. Nothing rests on it: who forgets, keeps again.
+type renewals struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+// due reports whether a job's payloads are to be kept, and notes that they are.
+func (r *renewals) due(id string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, is := r.at[id]; is && now.Sub(last) < makegood.FarKey {
+		return false
+	}
+	if r.at == nil || len(r.at) >= renewed {
+		r.at = map[string]time.Time{}
+	}
+	r.at[id] = now
+	return true
+}
+
+// forget has the next look keep them again.
+func (r *renewals) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.at, id)
+}
+
+// renew keeps all that a job refers to when anything happens to it: what nothing happens to, the Supervisor's
+// sweeps and its audit come to. Of a job that is younger than LargeAge nothing is old. Nothing of the job waits for it: what failed is
+// tried again with the next event.
+func (s *Scheduler) renew(ctx context.Context, j job.Job, v *values) {
+	now := s.now()
+	if s.config.Large == nil || s.config.LargeAge == 0 || now.Sub(j.CreatedAt) < s.config.LargeAge {
+		return
+	}
+	if !s.renewals.due(j.ID, now) {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, renewWithin)
+	defer cancel()
+	if err := s.keepAll(within, j, v); err != nil {
+		s.renewals.forget(j.ID)
+		s.config.Logger.WarnContext(ctx, "payloads of a job were not kept anew; the next event tries again", "job", j.ID, "error", err)
+	}
+}
+
+// keepAll keeps all that the values of a job refer to.
+func (s *Scheduler) keepAll(ctx context.Context, j job.Job, v *values) error {
+	var wrong []error
+	for _, p := range j.Values() {
+		value, err := v.get(ctx, j.ID, p)
+		if err != nil {
+			return err
+		}
+		refs, err := makegood.FindPayloads(value)
+		if err != nil {
+			continue // It was stored before references were looked for.
+		}
+		for _, ref := range refs {
+			wrong = append(wrong, s.config.Large.Keep(ctx, j.ID, ref))
+		}
+	}
+	return errors.Join(wrong...)
 }

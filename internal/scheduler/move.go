@@ -79,6 +79,7 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 	}
 	m := moved{compiled: compiled, values: newValues(s.config.Payloads, compiled, s.turns), known: k, loaded: loaded}
 	m.values.birth = loaded.Birth
+	s.renew(ctx, loaded, m.values)
 	if m.held, err = s.held(ctx, loaded, events); err != nil {
 		return moved{}, err
 	}

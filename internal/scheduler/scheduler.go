@@ -54,6 +54,7 @@ type Scheduler struct {
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
 	ledger      ledger
+	renewals    renewals
 	hanging     atomic.Int64 // the calls of those who are told that have not come back
 }
 

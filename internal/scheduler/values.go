@@ -119,14 +119,9 @@ func (v *values) write(ctx context.Context, j job.Job) error {
 	if len(v.fresh) == 0 {
 		return nil
 	}
-	refs := []string{j.Input.Ref, j.History.HeadKey()}
-	for _, s := range j.Steps {
-		refs = append(refs, s.Forward.Output.Ref, s.Undo.Output.Ref)
-		for _, a := range []job.Activity{s.Forward, s.Undo} {
-			if a.Completion != nil {
-				refs = append(refs, a.Completion.Output.Ref)
-			}
-		}
+	refs := []string{j.History.HeadKey()}
+	for _, p := range j.Values() {
+		refs = append(refs, p.Ref)
 	}
 	for _, ref := range refs {
 		value, ok := v.fresh[ref]

@@ -23,6 +23,7 @@ const (
 	VarIndex       = "MAKEGOOD_INDEX"
 	VarQueuePrefix = "MAKEGOOD_QUEUE_PREFIX"
 	VarAgents      = "MAKEGOOD_AGENTS"
+	VarPayloads    = "MAKEGOOD_PAYLOADS"
 )
 
 // defaultIndex is the name of the index in template.yaml.
@@ -33,6 +34,8 @@ type Parts struct {
 	AWS aws.Config
 	// QueuePrefix stands before the name of each queue.
 	Table, Index, QueuePrefix string
+	// Payloads is where large payloads are, as BUCKET/STACK; empty or a dash: nowhere.
+	Payloads string
 	// Agents are those that have a tasks queue, as far as that is said.
 	Agents []string
 }
@@ -58,7 +61,7 @@ func FindParts(ctx context.Context, name string, getenv func(string) string) (Pa
 	if err := ready(ctx, c, name); err != nil {
 		return Parts{}, err
 	}
-	p := Parts{AWS: c, Table: getenv(VarTable), Index: getenv(VarIndex), QueuePrefix: getenv(VarQueuePrefix), Agents: agentsOf(getenv(VarAgents))}
+	p := Parts{AWS: c, Table: getenv(VarTable), Index: getenv(VarIndex), QueuePrefix: getenv(VarQueuePrefix), Payloads: getenv(VarPayloads), Agents: agentsOf(getenv(VarAgents))}
 	if p.Table == "" || p.QueuePrefix == "" {
 		if name == "" {
 			return Parts{}, &Error{
@@ -84,7 +87,7 @@ func askParts(ctx context.Context, c aws.Config, name string) (Parts, error) {
 	p := Parts{AWS: c}
 	agents := ""
 	outputs := map[string]*string{
-		"Agents": &agents, "TableName": &p.Table, "IndexName": &p.Index, "QueuePrefix": &p.QueuePrefix,
+		"Agents": &agents, "TableName": &p.Table, "IndexName": &p.Index, "QueuePrefix": &p.QueuePrefix, "Payloads": &p.Payloads,
 	}
 	for _, s := range found.Stacks {
 		for _, o := range s.Outputs {

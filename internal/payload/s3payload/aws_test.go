@@ -175,7 +175,7 @@ func TestKeepMakesYoungWhatIsOld(t *testing.T) {
 			{s, 8 * day, 1, nil},
 			{s, 58 * day, 1, nil},
 			{s, 60 * day, 0, payload.ErrNotFound},
-			{forever, 4000 * day, 1, nil},
+			{forever, 4000 * day, 0, nil},
 		} {
 			later = c.age
 			before := b.http.count("COPY")

@@ -69,7 +69,7 @@ type Config struct {
 	Prefix string
 	// Days is after how many days the bucket's lifecycle takes what nobody has written or kept; 0: never.
 	Days int
-	// Renew is the age beyond which Keep makes a payload young again; zero: it always does.
+	// Renew is the age beyond which Keep makes a payload young again, where the lifecycle takes any; zero: it always does.
 	Renew time.Duration
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
@@ -189,7 +189,7 @@ func (s *Store) Keep(ctx context.Context, job string, p makegood.Payload) error 
 
 func (s *Store) keep(ctx context.Context, key string, p makegood.Payload) error {
 	age, err := s.head(ctx, key, p)
-	if err != nil || age < s.config.Renew {
+	if err != nil || s.config.Days == 0 || age < s.config.Renew {
 		return err
 	}
 	// The lifecycle may have decided already, and not acted.
@@ -201,7 +201,7 @@ func (s *Store) keep(ctx context.Context, key string, p makegood.Payload) error 
 
 // ends reports whether the lifecycle may take what has this age.
 func (s *Store) ends(age time.Duration) bool {
-	return s.config.Days > 0 && age > time.Duration(s.config.Days)*24*time.Hour-margin
+	return age > time.Duration(s.config.Days)*24*time.Hour-margin
 }
 
 // head says for how long a payload has been there, with the length that p says and no other hash, where the store has one.

@@ -1,0 +1,114 @@
+package deployed
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/payload/s3payload"
+)
+
+const (
+	// answerTimeout is how long S3 may take to begin its answer: it hashes what it copies. How long a body takes, the
+	// invocation bounds, or the attempt.
+	answerTimeout = 30 * time.Second
+	day           = 24 * time.Hour
+	// expiry is how long a job may still be there after its retention: DynamoDB takes its time, and so does the lifecycle.
+	expiry = 3 * day
+	// renewal is within how long the payloads of every job that goes on must be made young again, at least: half of it may
+	// pass before that begins, the other half is for the audit to come round.
+	renewal = 14 * day
+)
+
+// large is where a stack keeps large payloads; the zero value: nowhere.
+type large struct {
+	bucket, prefix string
+	// days is after how many the bucket takes what nobody has kept, renew the age at which it is made young; zero: never.
+	days  int
+	renew time.Duration
+}
+
+// longest is how long what is kept once must stay: what is on its way to a job, and what a job had that has ended.
+func longest(retention time.Duration) time.Duration {
+	return max(makegood.KeepPayload, retention+expiry)
+}
+
+// payloads reads where large payloads are, of a stack that keeps jobs so long.
+func (e *environment) payloads(retention time.Duration) large {
+	at, days := e.getenv(VarPayloads), e.number(VarPayloadDays, 0, maxPayloadDays)
+	if at == "" {
+		return large{}
+	}
+	l := e.bucket(at)
+	if l.days = days; days == 0 {
+		return l
+	}
+	if least := longest(retention) + renewal; retention == 0 {
+		e.refuse(VarPayloadDays, "is %d, and jobs are kept for ever (%s): 0 keeps what they refer to", days, VarRetention)
+	} else if time.Duration(days)*day < least {
+		e.refuse(VarPayloadDays, "is %d, want %d at least: a job is kept for %d days after its end (%s)", days, least/day, retention/day, VarRetention)
+	}
+	l.renew = (time.Duration(days)*day - longest(retention)) / 2
+	return l
+}
+
+// bucket reads BUCKET/STACK.
+func (e *environment) bucket(at string) large {
+	bucket, prefix, _ := strings.Cut(at, "/")
+	if bucket == "" || prefix == "" || strings.Contains(prefix, "/") {
+		e.refuse(VarPayloads, "is %q, want BUCKET/STACK", at)
+	}
+	return large{bucket: bucket, prefix: prefix}
+}
+
+// outsidePayloads says where an agent outside of Lambda writes and reads: it keeps nothing. A dash is what the output of a stack
+// says that has no bucket.
+func (e *environment) outsidePayloads(at string) large {
+	if at == "" || at == "-" {
+		return large{}
+	}
+	return e.bucket(at)
+}
+
+// open makes the store; nil: there is none.
+func (l large) open(c aws.Config) *s3payload.Store {
+	if l.bucket == "" {
+		return nil
+	}
+	c.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerTimeout })
+	client := s3.NewFromConfig(c, func(o *s3.Options) {
+		// What stands in for S3 has one name, and not one for each bucket.
+		o.UsePathStyle = o.BaseEndpoint != nil
+	})
+	return s3payload.New(s3payload.Config{Client: client, Bucket: l.bucket, Prefix: l.prefix, Days: l.days, Renew: l.renew})
+}
+
+// large is the store of a stack for those who write and read; nil: there is none.
+func (s *stack) large() payload.Store {
+	if l := s.payloads.open(s.aws); l != nil {
+		return l
+	}
+	return nil
+}
+
+// keeper is the store of a stack for the Scheduler; nil: there is none.
+func (s *stack) keeper() payload.Keeper {
+	if l := s.payloads.open(s.aws); l != nil {
+		return l
+	}
+	return nil
+}
+
+// doors are those to the store of a stack; nil: there is none.
+func (s *stack) doors() payload.Doors {
+	if l := s.payloads.open(s.aws); l != nil {
+		return l
+	}
+	return nil
+}
