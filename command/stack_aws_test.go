@@ -47,7 +47,8 @@ type deployedStack struct {
 	functions   []*lambdahost.Function
 }
 
-func newDeployedStack(t *testing.T) *deployedStack {
+// newDeployedStack makes one whose functions have this in their environment, too.
+func newDeployedStack(t *testing.T, environment ...string) *deployedStack {
 	t.Helper()
 	tables, mq := standin.DynamoDB(t), standin.SQS(t)
 	s := &deployedStack{name: "mg" + strings.ToLower(rand.Text()[:10]), binary: filepath.Join(t.TempDir(), "makegood")}
@@ -72,6 +73,7 @@ func newDeployedStack(t *testing.T) *deployedStack {
 	s.environment = append(os.Environ(),
 		"AWS_REGION="+standin.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+mq.Endpoint,
 		"AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint)
+	s.environment = append(s.environment, environment...)
 	urls := s.doors(t)
 	s.environment = append(s.environment, "AWS_ENDPOINT_URL_CLOUDFORMATION="+s.cloudFormation(t, urls), "MAKEGOOD_STACK="+s.name)
 	return s

@@ -90,7 +90,11 @@ func New(c Config) *Store {
 	c.Client = s3.New(c.Client.Options(), func(o *s3.Options) {
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 	})
-	return &Store{config: c, presign: s3.NewPresignClient(c.Client, s3.WithPresignExpires(DoorTime))}
+	presign := s3.NewPresignClient(c.Client, s3.WithPresignExpires(DoorTime), s3.WithPresignClientFromClientOptions(func(o *s3.Options) {
+		// Nothing is sent, so there is nothing to count, and what counts would want what sends to be there.
+		o.APIOptions = nil
+	}))
+	return &Store{config: c, presign: presign}
 }
 
 // writer is how keys name who wrote.
