@@ -101,11 +101,19 @@ func (p *Payload) UnmarshalJSON(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(inner))
 	d.DisallowUnknownFields()
 	var plain plainPayload
-	if err := d.Decode(&plain); err != nil {
+	err := d.Decode(&plain)
+	if mismatch, is := errors.AsType[*json.UnmarshalTypeError](err); is {
+		what := "it"
+		if mismatch.Field != "" {
+			what = mismatch.Field
+		}
+		err = fmt.Errorf("%s is a JSON %s; a reference is what was given when the payload was written", what, mismatch.Value)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", PayloadMark, err)
 	}
 	read := Payload{By: plain.By, Bytes: plain.Bytes, SHA256: plain.SHA256, Type: plain.Type}
-	if err := read.Check(); err != nil {
+	if err = read.Check(); err != nil {
 		return fmt.Errorf("%s: %w", PayloadMark, err)
 	}
 	*p = read

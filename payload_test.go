@@ -33,6 +33,8 @@ func TestAPayloadReadsWhatItWritesAndNothingElse(t *testing.T) {
 	} {
 		if err := json.Unmarshal([]byte(wrong), &back); err == nil {
 			t.Errorf("%s was taken for %+v", wrong, back)
+		} else if strings.Contains(err.Error(), "plainPayload") {
+			t.Errorf("%s: %v speaks of Go", wrong, err)
 		}
 	}
 }
@@ -59,7 +61,7 @@ func TestNothingIsTakenForAPayloadThatIsNone(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]string{
-		`{"a":[{"$payload":1}]}`:                   "at .a[0]: $payload: json",
+		`{"a":[{"$payload":1}]}`:                   "at .a[0]: $payload: it is a JSON number; a reference is",
 		`{"\u0024payload":{}}`:                     "sha256 is",
 		`{"$payload":null}`:                        "sha256 is",
 		`{"b":{"$payload":{"bytes":1},"other":1}}`: "at .b: a payload is an object with the one member $payload, and this has 2",

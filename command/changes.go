@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	changed "github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
 )
@@ -126,7 +127,7 @@ func followChanges(cmd *cobra.Command, addr string, filter url.Values, asJSON bo
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return exit(codeFailed, err)
+		return failed(cmd, fmt.Errorf("follow changes: %w", unreached(request.URL, err)))
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
@@ -139,6 +140,14 @@ func followChanges(cmd *cobra.Command, addr string, filter url.Values, asJSON bo
 		return nil
 	}
 	return exit(codeFailed, cmp.Or(err, errors.New("the stream has ended")))
+}
+
+// unreached says of a request that got no answer whom it was for, as the client does of its own.
+func unreached(to *url.URL, err error) error {
+	if wrapped, is := errors.AsType[*url.Error](err); is {
+		err = wrapped.Err
+	}
+	return &client.UnreachableError{URL: to.Scheme + "://" + to.Host, Err: err}
 }
 
 // printChanges prints a stream of server-sent events until it ends.

@@ -164,7 +164,7 @@ func readPrices(file, region string) (makegood.Prices, error) {
 		}
 	}
 	if region != "" && region != prices.Region {
-		return prices, fmt.Errorf("--region %s: these are the prices of %s; --prices FILE brings others, and --list prints such a file", region, prices.Region)
+		return prices, fmt.Errorf("--region %s: these are the prices of %s; --prices FILE brings others: --list prints such a file, to put in the prices, region and date of yours", region, prices.Region)
 	}
 	return prices, nil
 }

@@ -78,6 +78,9 @@ func (f *filterFlags) read() (client.Filter, error) {
 	for _, p := range filter.Parameters() {
 		if text := f.texts[p.Name]; text != nil && *text != "" {
 			value := readAs(p, *text, now)
+			if _, err := time.Parse(time.RFC3339, value); err != nil && p.Kind == filter.Time {
+				return client.Filter{}, fmt.Errorf("--%s %.40q: want so long ago, such as 2h or 7d, or a time as in RFC 3339, such as 2026-01-31T09:00:00Z", f.flag(p), value)
+			}
 			if p.Values != nil && !slices.Contains(p.Values, value) {
 				return client.Filter{}, fmt.Errorf("--%s %s: want one of %v", f.flag(p), value, p.Values)
 			}

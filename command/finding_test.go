@@ -88,21 +88,28 @@ func TestAListSaysThatThereIsMore(t *testing.T) {
 	wants(t, 0, `"groups":[]`, "errors", "--addr", url, "--json")
 }
 
+// Who follows changes where nobody serves them is told what to do, as of any other verb.
+func TestChangesOfNobodySayWhatToDo(t *testing.T) {
+	wants(t, codeFailed, "cannot reach http://127.0.0.1:1: dial", "changes", "--addr", "127.0.0.1:1")
+	wants(t, codeFailed, "is `makegood dev` running? --addr names it", "changes", "--addr", "127.0.0.1:1")
+}
+
 // A filter that can match nothing is refused, with what is wrong.
 func TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 	for want, args := range map[string][]string{
-		"want one of [Pending":                {"--state", "done"},
-		`cannot be the name of a tenant`:      {"--tenant", "a b"},
-		"want NAME=VALUE":                     {"--label", "region"},
-		"cannot be both":                      {"--label", "a=1", "--label", "a=2"},
-		"the label a has no value":            {"--label", "a="},
-		"is at its end: it is not late":       {"--state", "Processed", "--late"},
-		"only a job in Error has one":         {"--state", "Pending", "--reason-kind", "timeout"},
-		"since: \"soon\": want a time":        {"--since", "soon"},
-		"late-within: \"-1h\"":                {"--late-within", "-1h"},
-		"no job was created then or later":    {"--since", "1h", "--until", "2h"},
-		"none of the others can be":           {"--paused", "--state", "Error"},
-		"--by colour: want one or more of [s": {"--by", "colour"},
+		"want one of [Pending":           {"--state", "done"},
+		`cannot be the name of a tenant`: {"--tenant", "a b"},
+		"want NAME=VALUE":                {"--label", "region"},
+		"cannot be both":                 {"--label", "a=1", "--label", "a=2"},
+		"the label a has no value":       {"--label", "a="},
+		"is at its end: it is not late":  {"--state", "Processed", "--late"},
+		"only a job in Error has one":    {"--state", "Pending", "--reason-kind", "timeout"},
+		"--since \"soon\": want so long ago, such as 2h or 7d, or a time": {"--since", "soon"},
+		"--until \"7x\": want so long ago":                                {"--until", "7x"},
+		"late-within: \"-1h\"":                                            {"--late-within", "-1h"},
+		"no job was created then or later":                                {"--since", "1h", "--until", "2h"},
+		"none of the others can be":                                       {"--paused", "--state", "Error"},
+		"--by colour: want one or more of [s":                             {"--by", "colour"},
 	} {
 		wants(t, codeUsage, want, append([]string{"count", "--data", t.TempDir()}, args...)...)
 	}

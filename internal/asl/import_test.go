@@ -115,7 +115,11 @@ func TestWhatIsNotTakenOverIsSaidAtItsState(t *testing.T) {
 		{`{"StartAt":"S","States":{"S":{"Type":"Parallel","Retry":[{"ErrorEquals":["States.ALL"]}],"End":true,"Branches":[{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}]}}}`, "Retry of a Parallel"},
 		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% $now() %}"`)[1:], "$now differs each time"},
 		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% $map($states.input.a, function($v) { $v }) %}"`)[1:], "a function of one's own is not translated"},
-		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% $states.input.a[b=1] %}"`)[1:], "stands for a member of nothing"},
+		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% $states.input.a[b=1] %}"`)[1:], "a filter is not translated"},
+		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% b %}"`)[1:], "stands for a member of nothing: say $states.input.b"},
+		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% $states.context.State.EnteredTime %}"`)[1:], "$$.State.EnteredTime of the context object is not known"},
+		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":{"token":"{% $states.context.Task.Token %}"}`)[1:], "as Completion of agent.TaskOf(ctx); token is left out"},
+		{`{"QueryLanguage":"JSONata",` + one(`"Type":"Pass","End":true,"Output":"{% $states.context.Execution.Name %}"`)[1:], "$$.Execution.Name is the job's id here"},
 	} {
 		imported, err := Import([]byte(c.source), Options{From: "machine"})
 		if err != nil {

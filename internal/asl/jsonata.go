@@ -252,13 +252,9 @@ func (j *jsonata) states() (term, error) {
 	case "errorOutput":
 		v = j.errorOutput
 	case "context":
-		path := "."
-		for {
-			path += j.take().text
-			if !j.sign(".") {
-				break
-			}
-			path += "."
+		path := ""
+		for j.sign(".") {
+			path += "." + j.take().text
 		}
 		v, err := j.context(path)
 		return term{value: v}, err
@@ -303,12 +299,10 @@ func (j *jsonata) behind(left term, operator string, power int) (term, error) {
 		if err == nil {
 			err = j.want("]")
 		}
+		// A filter names members of what it filters, which as an expression of its own would stand for nothing.
 		i, whole := literalInt(orNull(j.pool, inner.value))
-		if err == nil && !whole {
-			err = errors.New("a filter is not translated, only a number between brackets")
-		}
-		if err != nil {
-			return term{}, err
+		if err != nil || !whole {
+			return term{}, errors.New("a filter is not translated, only a number between brackets")
 		}
 		return term{value: j.index(left.value, i)}, nil
 	case "?":
