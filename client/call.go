@@ -149,13 +149,13 @@ func (c *Client) problemOf(answer *http.Response) error {
 	case status == http.StatusConflict:
 		return backoff.Permanent(&RefusedError{Job: p.Job, Reason: p.Reason})
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
-		err := c.unreachable(errors.New(p.Error))
+		err := c.answered(status, p)
 		if seconds, convErr := strconv.Atoi(answer.Header.Get("Retry-After")); convErr == nil && 0 < seconds && seconds <= maxPause {
 			return errors.Join(err, backoff.RetryAfter(seconds))
 		}
 		return err
 	case status >= http.StatusInternalServerError || status < http.StatusBadRequest:
-		return backoff.Permanent(c.unreachable(errors.New(p.Error)))
+		return backoff.Permanent(c.answered(status, p))
 	default:
 		return backoff.Permanent(&InvalidError{Message: p.Error, Status: status, Misfits: p.Misfits})
 	}
@@ -168,6 +168,11 @@ func (c *Client) stranger(answer *http.Response) string {
 	}
 	return fmt.Sprintf("%s answered %s, and is perhaps not a Makegood; an API that is mounted under a path has it in its address: %s/makegood, for example",
 		c.base, answer.Status, c.base)
+}
+
+// answered is the error of a problem that the API has, and not whoever asks.
+func (c *Client) answered(status int, p problem) error {
+	return &UnreachableError{URL: c.base.String(), Status: status, Err: errors.New(p.Error)}
 }
 
 func (c *Client) unreachable(err error) error {

@@ -57,11 +57,18 @@ func (e *InvalidError) Error() string { return e.Message }
 // is unknown what became of the request; it may be made again without harm.
 type UnreachableError struct {
 	URL string
-	Err error
+	// Status is the status of HTTP with which something answered; 0: nothing did, or not to its end.
+	Status int
+	Err    error
 }
 
 // Error names the URL.
-func (e *UnreachableError) Error() string { return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Err) }
+func (e *UnreachableError) Error() string {
+	if e.Status != 0 {
+		return fmt.Sprintf("%s answered %d: %v", e.URL, e.Status, e.Err)
+	}
+	return fmt.Sprintf("cannot reach %s: %v", e.URL, e.Err)
+}
 
 // Unwrap is what went wrong last.
 func (e *UnreachableError) Unwrap() error { return e.Err }

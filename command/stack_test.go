@@ -125,14 +125,23 @@ func TestWhatIsSaidOverridesTheEnvironment(t *testing.T) {
 	}
 }
 
-// Who cannot be reached is named, with what to do next: a process, or a stack.
+// Who cannot be reached is named, with what to do next: a process, a stack, or one that has answered and is in trouble.
 func TestWhoCannotBeReachedIsNamed(t *testing.T) {
-	cause := errors.New("dial: no")
-	for url, want := range map[string]string{"http://127.0.0.1:4777": "is `makegood dev` running?", "https://shop" + doors.HostSuffix: "it may be made again without harm"} {
+	const process, deployed = "http://127.0.0.1:4777", "https://shop" + doors.HostSuffix
+	for _, c := range []struct {
+		url    string
+		status int
+		want   string
+	}{
+		{process, 0, "cannot reach " + process + ": the cause\nis `makegood dev` running?"},
+		{deployed, 0, "cannot reach " + deployed + ": the cause\nit is not known what became of the request"},
+		{process, 503, process + " answered 503: the cause\nthe request may be made again without harm; the log of what answered says more"},
+		{deployed, 500, deployed + " answered 500: the cause\nthe request may be made again without harm; the log of what answered says more"},
+	} {
 		var coded *exitError
-		err := failed(newRoot("makegood", nil, nil), fmt.Errorf("get job j: %w", &client.UnreachableError{URL: url, Err: cause}))
-		if !errors.As(err, &coded) || coded.code != codeFailed || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "dial: no") {
-			t.Errorf("%s: got %v, want code %d and %q", url, err, codeFailed, want)
+		err := failed(newRoot("makegood", nil, nil), fmt.Errorf("get job j: %w", &client.UnreachableError{URL: c.url, Status: c.status, Err: errors.New("the cause")}))
+		if !errors.As(err, &coded) || coded.code != codeFailed || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %d: got %v, want code %d and %q", c.url, c.status, err, codeFailed, c.want)
 		}
 	}
 }

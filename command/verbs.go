@@ -98,6 +98,8 @@ func failed(cmd *cobra.Command, err error) error {
 		return exit(codeUsage, deployed)
 	case errors.As(err, &deployed):
 		return exit(codeFailed, deployed)
+	case errors.As(err, &unreachable) && unreachable.Status != 0:
+		return exit(codeFailed, fmt.Errorf("%w\nthe request may be made again without harm; the log of what answered says more", err))
 	case errors.As(err, &unreachable) && strings.HasSuffix(unreachable.URL, doors.HostSuffix):
 		return exit(codeFailed, fmt.Errorf("%w\nit is not known what became of the request; it may be made again without harm", err))
 	case errors.As(err, &unreachable):
