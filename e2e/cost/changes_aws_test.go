@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +21,23 @@ func TestEveryChangeCostsAJobOneWriteUnit(t *testing.T) {
 	}
 	// The key of the last attempt stands where it is, and is not moved for what is published at once.
 	changesCost(t, load{name: "1 step of an hour", steps: 1, output: inlineOutput, timeout: makegood.Duration(time.Hour)}, 1)
+}
+
+// The table of docs/cost.md, which make cost prints, too.
+func TestTheTableOfChangesIsTheOneThatIsShown(t *testing.T) {
+	var more []changesRow
+	for _, l := range heard() {
+		off := measured(t, l)
+		l.changes = true
+		more = append(more, heardMore(off, measured(t, l)))
+	}
+	shown, err := os.ReadFile("../../docs/cost.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := changesTable(more); !strings.Contains(string(shown), got) {
+		t.Errorf("docs/cost.md shows another table than\n%s", got)
+	}
 }
 
 // What waits to be published makes the item of a job a little larger: where it grows past a kilobyte a save may cost a unit more.

@@ -49,15 +49,19 @@ func run(ctx context.Context, out io.Writer, getenv func(string) string, asJSON 
 		}
 		all = append(all, f)
 	}
-	if asJSON {
-		return writeJSON(out, all)
+	more, err := measureHeard(ctx, at, all)
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(out, "%s\n%s\n%s\n%s", table(all), keptTable(all), besideTable(invocations(all)), legend())
+	if asJSON {
+		return writeJSON(out, all, more)
+	}
+	_, err = fmt.Fprintf(out, "%s\n%s\n%s\n%s\n%s", table(all), keptTable(all), changesTable(more), besideTable(invocations(all)), legend())
 	return err
 }
 
-// writeJSON writes one object: the loads, the prices' date and region, and what others ask.
-func writeJSON(out io.Writer, all []figures) error {
+// writeJSON writes one object: the loads, what hearing of every change costs a job of some of them more, the prices' date and region, and what others ask.
+func writeJSON(out io.Writer, all []figures, more []changesRow) error {
 	others := map[string]float64{}
 	for _, p := range peers() {
 		others[p.name] = p.dollars
@@ -66,8 +70,9 @@ func writeJSON(out io.Writer, all []figures) error {
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(struct {
 		Loads        []row              `json:"loads"`
+		Changes      []changesRow       `json:"changesMoreOfAJob"`
 		PricesOf     string             `json:"pricesOf"`
 		PricesRegion string             `json:"pricesRegion"`
 		Others       map[string]float64 `json:"othersDollarsPerMillionSteps"`
-	}{rows(all), prices.Date, prices.Region, others})
+	}{rows(all), more, prices.Date, prices.Region, others})
 }
