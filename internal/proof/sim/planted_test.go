@@ -27,7 +27,7 @@ func bugs() []planted.Bug {
 		{"commands are not derived again", move, "\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())", "\tif applied {\n\t\tm.commands = pending(m.compiled.Workflow, m.job, events, s.now())\n\t}"},
 		{"an output is written after the save that refers to it", move, "\tif err := v.write(ctx, change.Job); err != nil {\n\t\treturn change.Job, err\n\t}\n", "\tdefer func() { _ = v.write(ctx, change.Job) }()\n"},
 		{"a save that lost is taken for one that won", move, "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil {", "\t\tif change.Job, err = s.save(ctx, change, m.values); err != nil && !errors.Is(err, store.ErrConflict) {"},
-		{"a page of a history is not written", "scheduler/values.go", "refs := []string{j.Input.Ref, j.History.HeadKey()}", "refs := []string{j.Input.Ref}"},
+		{"a page of a history is not written", "scheduler/values.go", "refs := []string{j.History.HeadKey()}", "var refs []string"},
 		{"of several events of a save one is in the history", move, "m.entries = append(m.entries, v.Entries...)", "m.entries = v.Entries"},
 		{"an announcement that failed counts as made", tell, "\"status\", a.ProcessState, \"error\", err)\n\t\t\t\treturn told, a.Seq", "\"status\", a.ProcessState, \"error\", err)"},
 		{"records that failed are deleted", handle, "for _, record := range w.records {\n\t\t\tb.failed = append(b.failed, record.MessageId)", "for _, record := range w.records {\n\t\t\t_ = record"},
