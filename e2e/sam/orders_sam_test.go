@@ -25,6 +25,7 @@ const killed = "killed"
 func TestOrdersGoThroughADeployedStack(t *testing.T) {
 	w := open(t)
 	w.firstJobs()
+	w.payloads()
 	w.page()
 	began := time.Now()
 	w.submit(append(names("first", 100), killed)...)

@@ -95,7 +95,7 @@ func (w *world) parameters() []string {
 	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
 	return []string{
 		"Architecture=" + architecture, "DeletionProtection=no", "Shards=4", "LogRetentionDays=7", "Alarms=no", "Dashboard=no",
-		"Shop=" + w.shop.URL(), "HttpAllow=127.0.0.1",
+		"Shop=" + w.shop.URL(), "HttpAllow=127.0.0.1", "PayloadBucket=create", "Changes=bus",
 	}
 }
 
