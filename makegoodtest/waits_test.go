@@ -119,6 +119,7 @@ func payingServices(after time.Duration, answer makegoodtest.Completion) func() 
 // A step is completed from outside days later, and whatever dies meanwhile, nothing that follows begins before, and the
 // answer is never lost.
 func TestACompletionDaysLaterSurvivesEveryCrash(t *testing.T) {
+	t.Parallel() // Days of virtual time at each of hundreds of crashes: a minute of a processor.
 	c := makegoodtest.Case{YAML: page(t, "paying"), Within: 5 * day, Services: payingServices(3*day, makegoodtest.Completion{Output: "paid"})}
 	if job := makegoodtest.Run(t, c); string(job.Output("pay")) != `"paid"` {
 		t.Errorf("output %s, want what the bank said", job.Output("pay"))
@@ -135,6 +136,7 @@ func TestACompletionThatIsQuickerThanTheAnswerSurvivesEveryCrash(t *testing.T) {
 
 // One that says that it failed for good has the job undone.
 func TestAFailureFromOutsideSurvivesEveryCrash(t *testing.T) {
+	t.Parallel()
 	crashEverywhere(t, makegoodtest.Case{
 		YAML: page(t, "paying"), Within: 3 * day, Services: payingServices(day, makegoodtest.Completion{Err: agent.Final(errors.New("no such account"))}),
 	})
@@ -153,6 +155,7 @@ func shopping(check func(makegoodtest.Job) error) func() makegoodtest.Services {
 
 // A wait of seven days ends when they have passed, whenever the engine dies.
 func TestAWaitOfAWeekSurvivesEveryCrash(t *testing.T) {
+	t.Parallel()
 	c := makegoodtest.Case{YAML: page(t, "cooling"), Within: 8 * day, Services: shopping(func(job makegoodtest.Job) error {
 		ship := job.Attempts[len(job.Attempts)-1]
 		if job.ProcessState != makegood.Processed || ship.Action != "ship" {
@@ -200,6 +203,7 @@ func (a *asked) note(name string, q engine.Question) (first bool) {
 // An approval of two days: the clerk is asked and reminded, the boss is asked after a day, and answers. Everybody is asked at
 // every moment, whenever the engine dies, and the boss's answer counts once.
 func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
+	t.Parallel()
 	c := makegoodtest.Case{YAML: page(t, "approving"), Within: 3 * day, Services: func() makegoodtest.Services {
 		a := &asked{seen: map[string]bool{}}
 		says := make(chan makegoodtest.Completion, 100)
