@@ -62,17 +62,19 @@ func run(ctx context.Context, packages []string) error {
 	if err != nil {
 		return err
 	}
-	var results []result
-	var wrong []error
-	for _, stack := range stacks() {
+	// Both stacks at once: most suites wait for what is not visible yet, and one after the other would take CI half an hour.
+	all := stacks()
+	got, wrong := make([][]result, len(all)), make([]error, len(all))
+	var running sync.WaitGroup
+	for i, stack := range all {
 		todo := suites
 		if len(packages) == 0 {
 			todo = stack.unasked(suites)
 		}
-		got, err := runStack(ctx, stack, todo)
-		results = append(results, got...)
-		wrong = append(wrong, err)
+		running.Go(func() { got[i], wrong[i] = runStack(ctx, stack, todo) })
 	}
+	running.Wait()
+	results := slices.Concat(got...)
 	if len(packages) == 0 {
 		wrong = append(wrong, os.WriteFile(reportFile, []byte(report(stacks(), results)), 0o644))
 	}
