@@ -43,7 +43,6 @@ test: ## Run all tests and count them
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
-	@go run ./e2e/aws -stand-in go test -tags aws -count=1 -run TheBusBrings ./e2e/lambda
 
 cost: ## Count what a step costs on AWS, on a stand-in, and price it; JSON=1 for JSON; needs Python
 	@go run ./e2e/aws -stand-in go run ./e2e/cost $(if $(JSON),-json)

@@ -118,7 +118,7 @@ func toDraw(cmd *cobra.Command, o remote, name string) (drawn, error) {
 }
 
 func fileToDraw(cmd *cobra.Command, name string) (drawn, error) {
-	source, err := validator{stdin: cmd.InOrStdin()}.read(name)
+	source, err := readUpTo(workflowfile.MaxSourceBytes, cmd.InOrStdin(), name)
 	if err != nil {
 		return drawn{}, exit(codeUsage, err)
 	}

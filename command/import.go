@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -63,7 +62,7 @@ Exit status: 0 all was taken over; 1 bad usage, FILE is no definition, or someth
 }
 
 func importMachine(cmd *cobra.Command, file string, o importOptions) error {
-	source, err := readDefinition(cmd.InOrStdin(), file)
+	source, err := readUpTo(asl.MaxBytes, cmd.InOrStdin(), file)
 	if err != nil {
 		return exit(codeUsage, err)
 	}
@@ -96,21 +95,6 @@ func importMachine(cmd *cobra.Command, file string, o importOptions) error {
 		return exit(codeOtherwise, nil)
 	}
 	return nil
-}
-
-// readDefinition reads a file as far as a definition may go, and a byte more, so that Import sees too much. A template around
-// it may be larger than a definition.
-func readDefinition(stdin io.Reader, name string) ([]byte, error) {
-	from := stdin
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		from = file
-	}
-	return io.ReadAll(io.LimitReader(from, asl.MaxBytes+1))
 }
 
 func printReport(stdout io.Writer, report asl.Report, asJSON bool) error {

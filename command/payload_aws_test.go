@@ -11,12 +11,10 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -53,24 +51,7 @@ func newBucket(t *testing.T) []string {
 // schedules has the Scheduler's function, as a process, take what comes to the stack.
 func (s *deployedStack) schedules(t *testing.T) {
 	t.Helper()
-	bootstrap := filepath.Join(t.TempDir(), "bootstrap")
-	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../functions/scheduler").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	host, err := lambdahost.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := host.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	f := host.Function(lambdahost.Config{
-		Name: s.name + "-scheduler", Command: []string{bootstrap}, Timeout: 30 * time.Second,
-		Environment: append(slices.Clone(s.environment), s.places()...),
-	})
-	s.functions = append(s.functions, f)
+	f := functionsOf(t, "scheduler")(s, "scheduler")
 	client := sqs.NewFromConfig(standin.Config(standin.SQS(t).Endpoint))
 	url, err := client.GetQueueUrl(t.Context(), &sqs.GetQueueUrlInput{QueueName: aws.String(s.name + "-" + deployed.EventsQueue)})
 	if err != nil {

@@ -88,8 +88,24 @@ const (
 // test may knock at all of them; the key reader may read.
 func (s *deployedStack) doors(t *testing.T) map[string]string {
 	t.Helper()
+	starts := functionsOf(t, "door")
+	urls := map[string]string{}
+	for door, output := range map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput} {
+		f := starts(s, string(door), "MAKEGOOD_DOOR="+string(door), "MAKEGOOD_REPLIES=shop=replies-shop")
+		server := httptest.NewServer(f.URL(standin.Region, map[string]functionurl.Key{
+			"test": {Secret: "test", ARN: operatorARN}, "reader": {Secret: "reads", ARN: readerARN, Denied: door != httpapi.Read},
+		}))
+		t.Cleanup(server.Close)
+		urls[output] = server.URL + "/"
+	}
+	return urls
+}
+
+// functionsOf builds a function, and returns what starts it as a process for a stack, under a name behind the stack's.
+func functionsOf(t *testing.T, folder string) func(s *deployedStack, name string, environment ...string) *lambdahost.Function {
+	t.Helper()
 	bootstrap := filepath.Join(t.TempDir(), "bootstrap")
-	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../functions/door").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "../functions/"+folder).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	host, err := lambdahost.New()
@@ -101,24 +117,17 @@ func (s *deployedStack) doors(t *testing.T) map[string]string {
 			t.Error(err)
 		}
 	})
-	urls := map[string]string{}
-	for door, output := range map[httpapi.Door]string{httpapi.Submit: doors.SubmitOutput, httpapi.Read: doors.ReadOutput, httpapi.Operate: doors.OperateOutput} {
+	return func(s *deployedStack, name string, environment ...string) *lambdahost.Function {
 		f := host.Function(lambdahost.Config{
-			Name: s.name + "-" + string(door), Command: []string{bootstrap}, Timeout: 30 * time.Second,
-			Environment: append(slices.Clone(s.environment), "MAKEGOOD_DOOR="+string(door), "MAKEGOOD_TABLE="+s.name+"-jobs", "MAKEGOOD_INDEX=CompleteBy",
-				"MAKEGOOD_SHARDS=16", "MAKEGOOD_QUEUE_PREFIX="+s.name+"-", "MAKEGOOD_REPLIES=shop=replies-shop", "MAKEGOOD_RETENTION_DAYS=30"),
+			Name: s.name + "-" + name, Command: []string{bootstrap}, Timeout: 30 * time.Second,
+			Environment: slices.Concat(s.environment, s.places(), environment),
 		})
 		s.functions = append(s.functions, f)
-		server := httptest.NewServer(f.URL(standin.Region, map[string]functionurl.Key{
-			"test": {Secret: "test", ARN: operatorARN}, "reader": {Secret: "reads", ARN: readerARN, Denied: door != httpapi.Read},
-		}))
-		t.Cleanup(server.Close)
-		urls[output] = server.URL + "/"
+		return f
 	}
-	return urls
 }
 
-// said is what the doors have logged.
+// said is what the functions have logged.
 func (s *deployedStack) said() string {
 	var all strings.Builder
 	for _, f := range s.functions {

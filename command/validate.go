@@ -86,7 +86,7 @@ type validator struct {
 
 func (v validator) file(name string) validated {
 	result := validated{File: name, Errors: []problem{}, Warnings: []problem{}}
-	source, err := v.read(name)
+	source, err := readUpTo(workflowfile.MaxSourceBytes, v.stdin, name)
 	if err != nil {
 		result.Errors = append(result.Errors, problem{Message: err.Error(), text: err.Error()})
 		return result
@@ -110,9 +110,10 @@ func (v validator) file(name string) validated {
 	return result
 }
 
-// read reads a file as far as a workflow file may go, and a byte more, so that Parse sees too much.
-func (v validator) read(name string) ([]byte, error) {
-	from := v.stdin
+// readUpTo reads a file, or standard input under the name -, as far as a file of its kind may go, and a byte more: so who reads
+// it sees that it is too much.
+func readUpTo(most int64, stdin io.Reader, name string) ([]byte, error) {
+	from := stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {
@@ -121,7 +122,7 @@ func (v validator) read(name string) ([]byte, error) {
 		defer file.Close()
 		from = file
 	}
-	return io.ReadAll(io.LimitReader(from, workflowfile.MaxSourceBytes+1))
+	return io.ReadAll(io.LimitReader(from, most+1))
 }
 
 // ok returns the error to end with.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -96,8 +97,10 @@ func book(t *testing.T, d *desk, o engine.Options, s makegood.Submission) {
 	}
 }
 
-// tree writes spans as a person reads a trace: each under its parent, with what distinguishes it.
+// tree writes spans as a person reads a trace: each under its parent, with what distinguishes it, in the order in which they began.
+// The exporter has them in another: an attempt's span is made after its reply, which the next attempt may overtake.
 func tree(spans tracetest.SpanStubs) string {
+	slices.SortStableFunc(spans, func(a, b tracetest.SpanStub) int { return a.StartTime.Compare(b.StartTime) })
 	var text strings.Builder
 	known := map[trace.SpanID]string{}
 	for _, s := range spans {

@@ -23,7 +23,6 @@
 package dynamofence
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -37,6 +36,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/fenced"
 )
 
 const (
@@ -53,14 +53,14 @@ const (
 var (
 	// ErrLost: the attempt is not the agent's any more, and nothing was written. Return it: the runner looks whether it is
 	// so, and then says nothing.
-	ErrLost = fmt.Errorf("nothing was written: %w", agent.ErrOver)
+	ErrLost = fenced.ErrLost
 	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
-	ErrUndone = fmt.Errorf("the step was undone, and nothing was written: %w", agent.ErrOver)
+	ErrUndone = fenced.ErrUndone
 	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
 	// was done elsewhere, by a person or before there was a fence. Nothing was written.
-	ErrMissing = errors.New("the step was done, and its effect is not here")
+	ErrMissing = fenced.ErrMissing
 	// ErrTask: the context is not that of an attempt, or the attempt has no claim in a DynamoDB table; see Config.Unclaimed.
-	ErrTask = errors.New("no attempt that could be fenced")
+	ErrTask = fenced.ErrTask
 	// ErrItems: there are more items than MaxItems.
 	ErrItems = errors.New("too many items for one transaction")
 )
@@ -100,8 +100,9 @@ func New(c Config) (*Fence, error) {
 		return nil, errors.New("dynamofence: the client is missing")
 	case c.Effects == "":
 		return nil, errors.New("dynamofence: the table of the effects is missing")
-	case c.Keep != 0 && c.Keep < makegood.MinKeepEffect:
-		return nil, fmt.Errorf("dynamofence: effects are to be kept for %v, the least is %v (zero: for ever)", c.Keep, makegood.MinKeepEffect)
+	}
+	if err := fenced.CheckKeep(c.Keep); err != nil {
+		return nil, fmt.Errorf("dynamofence: %w", err)
 	}
 	c.Key, c.ExpiresAt = cmp.Or(c.Key, DefaultKey), cmp.Or(c.ExpiresAt, DefaultExpiresAt)
 	if c.Now == nil {
@@ -129,19 +130,15 @@ func Do[Out any](ctx context.Context, f *Fence, items []types.TransactWriteItem,
 	if err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(done.Output, &out); err != nil {
-		// Final, and not NotApplied: the effect is there.
-		return out, agent.Final(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Key, err))
-	}
-	return out, nil
+	return fenced.Read[Out](ctx, done.Output)
 }
 
 // Undo undoes the step of the undo that runs in ctx, by the items that undo makes of its output. See TransactUndo.
 func Undo[Out any](ctx context.Context, f *Fence, undo func(done Out) ([]types.TransactWriteItem, error)) error {
 	_, err := f.TransactUndo(ctx, func(stored Effect) ([]types.TransactWriteItem, error) {
-		var done Out
-		if err := json.Unmarshal(stored.Output, &done); err != nil {
-			return nil, agent.Final(agent.NotApplied(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Undo.ForwardKey, err)))
+		done, err := fenced.ReadForUndo[Out](ctx, stored.Output)
+		if err != nil {
+			return nil, err
 		}
 		return undo(done)
 	})
@@ -179,14 +176,14 @@ func (f *Fence) TransactUndo(ctx context.Context, undo func(done Effect) ([]type
 		if err != nil {
 			return false, fmt.Errorf("look at the effect of %s: %w", task.Undo.ForwardKey, err)
 		}
-		if found.state == stateUndone || found.state == stateRefused {
-			return found.state == stateUndone, nil
+		if found.state == fenced.Undone || found.state == fenced.Refused {
+			return found.state == fenced.Undone, nil
 		}
-		if found.state == stateNone && task.Undo.Outcome == makegood.OutcomeDone {
+		if found.state == fenced.None && task.Undo.Outcome == makegood.OutcomeDone {
 			return false, agent.NotApplied(fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, ErrMissing))
 		}
 		var items []types.TransactWriteItem
-		if found.state == stateDone {
+		if found.state == fenced.Done {
 			if items, err = undo(found.Effect); err != nil {
 				return true, err
 			}
@@ -196,7 +193,7 @@ func (f *Fence) TransactUndo(ctx context.Context, undo func(done Effect) ([]type
 			return false, err
 		}
 		if _, err = f.send(ctx, items, ours); !errors.Is(err, errMoved) {
-			return found.state == stateDone, err
+			return found.state == fenced.Done, err
 		}
 	}
 	return false, fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, errMoved)
@@ -213,7 +210,7 @@ func (f *Fence) Stored(ctx context.Context) (done Effect, ok bool, err error) {
 	if err != nil {
 		return Effect{}, false, fmt.Errorf("look at the effect of %s: %w", task.Key, err)
 	}
-	if found.state == stateNone {
+	if found.state == fenced.None {
 		return Effect{}, false, nil
 	}
 	done, err = found.answers(task)
@@ -227,11 +224,11 @@ func (f *Fence) Items(ctx context.Context, output any) ([]types.TransactWriteIte
 	if err != nil {
 		return nil, err
 	}
-	text, err := encode(output)
+	text, err := fenced.Write(output)
 	if err != nil {
 		return nil, err
 	}
-	return append(f.check(task), f.put(task, task.Key, stateDone, text)), nil
+	return append(f.check(task), f.put(task, task.Key, fenced.Done, text)), nil
 }
 
 // ClaimCheck is the check of the claim alone, for writes that may be repeated and must not come late, such as progress. A
@@ -257,10 +254,10 @@ func (f *Fence) Outcome(ctx context.Context, output any, answered error) (Effect
 		return Effect{}, err
 	}
 	if answered == nil {
-		text, err := encode(output)
+		text, err := fenced.Write(output)
 		return Effect{Output: text, Attempt: task.Attempt, LockedBy: task.Claim.LockedBy, At: f.config.Now()}, err
 	}
-	return f.judge(ctx, answered, append(f.check(task), f.put(task, task.Key, stateDone, nil)))
+	return f.judge(ctx, answered, append(f.check(task), f.put(task, task.Key, fenced.Done, nil)))
 }
 
 // task returns the task of ctx, if it can be fenced.
@@ -277,21 +274,6 @@ func (f *Fence) task(ctx context.Context) (makegood.Task, error) {
 
 func unclaimed(task makegood.Task) error {
 	return agent.Final(agent.NotApplied(fmt.Errorf("%w: the claim of %s is in no DynamoDB table (see Config.Unclaimed)", ErrTask, task.Key)))
-}
-
-// encode writes an output as the action meant it, and refuses one that is larger than an output may be.
-func encode(output any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(output); err != nil {
-		return nil, agent.Final(agent.NotApplied(fmt.Errorf("write the output as JSON: %w", err)))
-	}
-	text := bytes.TrimSpace(b.Bytes())
-	if len(text) > makegood.MaxPayloadBytes {
-		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output has %d bytes, the limit is %d", len(text), makegood.MaxPayloadBytes)))
-	}
-	return text, nil
 }
 
 // newToken distinguishes a transaction from every other.

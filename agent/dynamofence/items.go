@@ -13,6 +13,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/fenced"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 )
@@ -24,17 +25,6 @@ const (
 	attrAttempt  = "Attempt"
 	attrLockedBy = "LockedBy"
 	attrAt       = "At"
-)
-
-// state is what is known of an effect.
-type state string
-
-const (
-	stateNone state = ""
-	stateDone state = "done"
-	// stateUndone: it was there, and was undone. stateRefused: its undo came first, so it never will be.
-	stateUndone  state = "undone"
-	stateRefused state = "refused"
 )
 
 type item = map[string]types.AttributeValue
@@ -64,7 +54,7 @@ func (f *Fence) check(task makegood.Task) []types.TransactWriteItem {
 }
 
 // put is an effect's item, put if there is none.
-func (f *Fence) put(task makegood.Task, key string, is state, output []byte) types.TransactWriteItem {
+func (f *Fence) put(task makegood.Task, key string, is fenced.State, output []byte) types.TransactWriteItem {
 	it := f.key(key, task.Birth)
 	it[attrState], it[attrOutput] = text(string(is)), text(string(output))
 	for name, value := range f.by(task) {
@@ -90,16 +80,16 @@ func (f *Fence) by(task makegood.Task) item {
 }
 
 // undoItems are the fence's items of an undo, of an effect that was found so.
-func (f *Fence) undoItems(task makegood.Task, found state) ([]types.TransactWriteItem, error) {
+func (f *Fence) undoItems(task makegood.Task, found fenced.State) ([]types.TransactWriteItem, error) {
 	if task.Claim.Table == "" && !f.config.Unclaimed {
 		return nil, unclaimed(task)
 	}
 	forward := task.Undo.ForwardKey
-	if found == stateNone {
-		return append(f.check(task), f.put(task, forward, stateRefused, []byte("null"))), nil
+	if found == fenced.None {
+		return append(f.check(task), f.put(task, forward, fenced.Refused, []byte("null"))), nil
 	}
 	set, names, values := "SET #state = :undone", map[string]string{"#state": attrState}, item{
-		":undone": text(string(stateUndone)), ":done": text(string(stateDone)),
+		":undone": text(string(fenced.Undone)), ":done": text(string(fenced.Done)),
 	}
 	for name, value := range f.by(task) {
 		set += fmt.Sprintf(", #%s = :%s", name, name)
@@ -115,7 +105,7 @@ func (f *Fence) undoItems(task makegood.Task, found state) ([]types.TransactWrit
 // found is an effect as it lies in the table.
 type found struct {
 	Effect
-	state state
+	state fenced.State
 }
 
 // read reads an effect's item; nothing: there is none.
@@ -124,7 +114,7 @@ func read(it item) found {
 		return found{}
 	}
 	return found{
-		state: state(asText(it[attrState])),
+		state: fenced.State(asText(it[attrState])),
 		Effect: Effect{
 			Output: json.RawMessage(asText(it[attrOutput])), Attempt: int(asInt(it[attrAttempt])), LockedBy: asText(it[attrLockedBy]),
 			At: time.UnixMilli(asInt(it[attrAt])).UTC(),
@@ -135,7 +125,7 @@ func read(it item) found {
 // answers is what an effect that is there answers to an attempt of its step. One that this attempt wrote itself, and whose
 // answer was lost, is its own.
 func (s found) answers(task makegood.Task) (Effect, error) {
-	if s.state != stateDone {
+	if s.state != fenced.Done {
 		return Effect{}, agent.Final(agent.NotApplied(fmt.Errorf("%s: %w", task.Key, ErrUndone)))
 	}
 	s.Before = s.Attempt != task.Attempt || s.LockedBy != task.Claim.LockedBy

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/fenced"
 	"github.com/makegood-dev/makegood/internal/pause"
 )
 
@@ -123,7 +124,7 @@ func wait(try int) time.Duration {
 // isPut reports whether a transaction ends with the item of an effect that is put, and is no undo.
 func isPut(ours []types.TransactWriteItem) bool {
 	put := ours[len(ours)-1].Put
-	return put != nil && read(put.Item).state == stateDone
+	return put != nil && read(put.Item).state == fenced.Done
 }
 
 // written is the effect of a transaction that was carried out.
@@ -159,7 +160,7 @@ func again(err, judged error, open *bool) bool {
 func (f *Fence) lookBack(ctx context.Context, last error) (Effect, error) {
 	task := agent.TaskOf(ctx)
 	seen, err := f.look(ctx, task.Key, task.Birth)
-	if err == nil && seen.state != stateNone {
+	if err == nil && seen.state != fenced.None {
 		return seen.answers(task)
 	}
 	return Effect{}, errors.Join(last, err)
@@ -199,10 +200,10 @@ func (f *Fence) judge(ctx context.Context, err error, ours []types.TransactWrite
 func (f *Fence) standing(ctx context.Context, it item) (Effect, error) {
 	task := agent.TaskOf(ctx)
 	seen := read(it)
-	if seen.state == stateNone {
+	if seen.state == fenced.None {
 		// It did not come back with the refusal.
 		var err error
-		if seen, err = f.look(ctx, task.Key, task.Birth); err != nil || seen.state == stateNone {
+		if seen, err = f.look(ctx, task.Key, task.Birth); err != nil || seen.state == fenced.None {
 			return Effect{}, fmt.Errorf("the effect of %s stands in the way, and cannot be read: %w", task.Key, errors.Join(errAgain, err))
 		}
 	}

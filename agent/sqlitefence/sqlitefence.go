@@ -27,7 +27,6 @@
 package sqlitefence
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -38,6 +37,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/fenced"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 )
@@ -45,14 +45,14 @@ import (
 var (
 	// ErrLost: the attempt is not the agent's any more, and nothing was written. Return it: the runner looks whether it is
 	// so, and then says nothing.
-	ErrLost = fmt.Errorf("nothing was written: %w", agent.ErrOver)
+	ErrLost = fenced.ErrLost
 	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
-	ErrUndone = fmt.Errorf("the step was undone, and nothing was written: %w", agent.ErrOver)
+	ErrUndone = fenced.ErrUndone
 	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
 	// was done elsewhere, by a person or before there was a fence. Nothing was written.
-	ErrMissing = errors.New("the step was done, and its effect is not here")
+	ErrMissing = fenced.ErrMissing
 	// ErrTask: the context is not that of an attempt, or the attempt has no claim though its step wants one.
-	ErrTask = errors.New("no attempt that could be fenced")
+	ErrTask = fenced.ErrTask
 )
 
 // Config is what a Fence is made of.
@@ -82,8 +82,8 @@ func New(c Config) (*Fence, error) {
 	if c.DB == nil {
 		return nil, errors.New("sqlitefence: the database is missing")
 	}
-	if c.Keep != 0 && c.Keep < makegood.MinKeepEffect {
-		return nil, fmt.Errorf("sqlitefence: effects are to be kept for %v, the least is %v (zero: for ever)", c.Keep, makegood.MinKeepEffect)
+	if err := fenced.CheckKeep(c.Keep); err != nil {
+		return nil, fmt.Errorf("sqlitefence: %w", err)
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -112,16 +112,12 @@ func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, er
 		if err != nil {
 			return nil, err
 		}
-		return encode(made)
+		return fenced.Write(made)
 	})
 	if err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal(done.Output, &out); err != nil {
-		// Final, and not NotApplied: the effect is there.
-		return out, agent.Final(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Key, err))
-	}
-	return out, nil
+	return fenced.Read[Out](ctx, done.Output)
 }
 
 // Undo undoes the step of the undo that runs in ctx: it calls undo in a transaction with what Do has stored, and commits.
@@ -131,9 +127,9 @@ func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, er
 // Errors are as with Do; ErrMissing, too.
 func Undo[Out any](ctx context.Context, f *Fence, undo func(tx *sql.Tx, done Out) error) error {
 	return f.undo(ctx, func(tx *sql.Tx, stored Effect) error {
-		var done Out
-		if err := json.Unmarshal(stored.Output, &done); err != nil {
-			return agent.Final(agent.NotApplied(fmt.Errorf("read the output that was stored under %s: %w", agent.TaskOf(ctx).Undo.ForwardKey, err)))
+		done, err := fenced.ReadForUndo[Out](ctx, stored.Output)
+		if err != nil {
+			return err
 		}
 		return undo(tx, done)
 	})
@@ -167,18 +163,18 @@ func (f *Fence) undo(ctx context.Context, undo func(*sql.Tx, Effect) error) erro
 		switch {
 		case err != nil:
 			return err
-		case is == stateNone && task.Undo.Outcome == makegood.OutcomeDone:
+		case is == fenced.None && task.Undo.Outcome == makegood.OutcomeDone:
 			return agent.NotApplied(fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, ErrMissing))
-		case is == stateUndone || is == stateRefused:
+		case is == fenced.Undone || is == fenced.Refused:
 			return nil
-		case is == stateNone:
-			return f.write(ctx, tx, task, task.Undo.ForwardKey, stateRefused, []byte("null"))
+		case is == fenced.None:
+			return f.write(ctx, tx, task, task.Undo.ForwardKey, fenced.Refused, []byte("null"))
 		}
 		return f.tried(ctx, tx, func() error {
 			if err := undo(tx, done); err != nil {
 				return err
 			}
-			return f.write(ctx, tx, task, task.Undo.ForwardKey, stateUndone, done.Output)
+			return f.write(ctx, tx, task, task.Undo.ForwardKey, fenced.Undone, done.Output)
 		})
 	})
 }
@@ -225,21 +221,6 @@ func (f *Fence) within(ctx context.Context, do func(*sql.Tx) error) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return failed.error
-}
-
-// encode writes an output as the action meant it, and refuses one that is larger than an output may be.
-func encode(output any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(output); err != nil {
-		return nil, agent.Final(agent.NotApplied(fmt.Errorf("write the output as JSON: %w", err)))
-	}
-	text := bytes.TrimSpace(b.Bytes())
-	if len(text) > makegood.MaxPayloadBytes {
-		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output has %d bytes, the limit is %d", len(text), makegood.MaxPayloadBytes)))
-	}
-	return text, nil
 }
 
 func slotOf(task makegood.Task) store.Slot {

@@ -10,18 +10,8 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/fenced"
 	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
-)
-
-// state is what is known of an effect.
-type state string
-
-const (
-	stateNone state = ""
-	stateDone state = "done"
-	// stateUndone: it was there, and was undone. stateRefused: its undo came first, so it never will be.
-	stateUndone  state = "undone"
-	stateRefused state = "refused"
 )
 
 // swept is how many rows that have expired go with each effect that is stored: more than come.
@@ -90,39 +80,39 @@ func holdClaim(ctx context.Context, tx *sql.Tx, task makegood.Task) error {
 func (f *Fence) Done(ctx context.Context, tx *sql.Tx) (done Effect, ok bool, err error) {
 	task := agent.TaskOf(ctx)
 	done, is, err := f.read(ctx, tx, task.Key, task.Birth)
-	if is == stateUndone || is == stateRefused {
+	if is == fenced.Undone || is == fenced.Refused {
 		return Effect{}, false, agent.Final(agent.NotApplied(fmt.Errorf("%s: %w", task.Key, ErrUndone)))
 	}
-	return done, is == stateDone, err
+	return done, is == fenced.Done, err
 }
 
 // Store keeps, in a transaction that holds the fence, what the step of the attempt that runs in ctx gave: JSON of at most
 // makegood.MaxPayloadBytes. Done must have said that it has done nothing yet.
 func (f *Fence) Store(ctx context.Context, tx *sql.Tx, output any) error {
-	text, err := encode(output)
+	text, err := fenced.Write(output)
 	if err != nil {
 		return err
 	}
 	task := agent.TaskOf(ctx)
-	return f.write(ctx, tx, task, task.Key, stateDone, text)
+	return f.write(ctx, tx, task, task.Key, fenced.Done, text)
 }
 
-func (f *Fence) read(ctx context.Context, tx *sql.Tx, key, birth string) (done Effect, is state, err error) {
+func (f *Fence) read(ctx context.Context, tx *sql.Tx, key, birth string) (done Effect, is fenced.State, err error) {
 	var output string
 	var at int64
 	err = tx.QueryRowContext(ctx, `SELECT state, attempt, at, output FROM makegood_effects WHERE key = ? AND birth = ?`, key, birth).
 		Scan(&is, &done.Attempt, &at, &output)
 	if errors.Is(err, sql.ErrNoRows) {
-		return Effect{}, stateNone, nil
+		return Effect{}, fenced.None, nil
 	}
 	if err != nil {
-		return Effect{}, stateNone, fmt.Errorf("effect %s: %w", key, err)
+		return Effect{}, fenced.None, fmt.Errorf("effect %s: %w", key, err)
 	}
 	done.Output, done.At = json.RawMessage(output), time.UnixMilli(at).UTC()
 	return done, is, nil
 }
 
-func (f *Fence) write(ctx context.Context, tx *sql.Tx, task makegood.Task, key string, is state, output []byte) error {
+func (f *Fence) write(ctx context.Context, tx *sql.Tx, task makegood.Task, key string, is fenced.State, output []byte) error {
 	now := f.config.Now()
 	_, err := tx.ExecContext(ctx, `INSERT INTO makegood_effects(key, birth, state, attempt, locked_by, at, output) VALUES(?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT DO UPDATE SET state = excluded.state, attempt = excluded.attempt, locked_by = excluded.locked_by, at = excluded.at`,

@@ -1,7 +1,7 @@
 // Command aws runs the tests that need AWS's API against stand-ins for it: MiniStack, and AWS's own
 // DynamoDB Local with ElasticMQ and the S3 of moto. It installs them, pinned, into .tools, starts them on loopback, runs
 // every test under the build tag aws against each, stops them, and writes docs/conformance.md. Told which packages,
-// it runs those, and writes nothing; e2e/lambda runs on MiniStack only then.
+// it runs those, and writes nothing; all of e2e/lambda runs on MiniStack only then.
 //
 // It is called by make test-aws in the root of the repository. A stand-in that cannot be had fails
 // the run. It proves nothing about AWS itself: what the stand-ins do otherwise is listed by name.

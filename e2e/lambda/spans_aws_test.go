@@ -86,16 +86,7 @@ func (w *world) book(id string) {
 }
 
 // bookingTrace is what it looks like, whoever ran it: e2e/collector sees the same of an engine.
-var bookingTrace = []string{
-	"submit booking under somebody who is not there",
-	"charge under submit booking, failed",
-	"charge under submit booking, succeeded",
-	"end of wait think under submit booking, timeout",
-	"ticket under submit booking, failed",
-	"turn under submit booking",
-	"undo charge under submit booking, succeeded",
-	"end booking under submit booking",
-}
+var bookingTrace = spansink.Booking("submit booking under somebody who is not there")
 
 // A job that was submitted by message is one trace over functions and queues, in that of whoever submitted it, and what is called
 // for it is told the span of its attempt.

@@ -117,9 +117,10 @@ var arrows = []arrow{
 	{"internal/holds", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire"}, []string{lambdaEvents}},
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
-	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept.
-	{"agent/sqlitefence", []string{".", "agent", "internal/store", "internal/store/sqlitestore"}, nil},
-	{"agent/dynamofence", []string{".", "agent", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
+	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept. What both say of an effect is beside.
+	{"internal/fenced", []string{".", "agent"}, nil},
+	{"agent/sqlitefence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/sqlitestore"}, nil},
+	{"agent/dynamofence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{

@@ -1,0 +1,83 @@
+// Package fenced is what the fences have in common (agent/dynamofence, agent/sqlitefence): what is known of a step's effect under
+// its idempotency key, how its output is kept there, and what a fence refuses with.
+package fenced
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+)
+
+// State is what is known of an effect.
+type State string
+
+const (
+	None State = ""
+	Done State = "done"
+	// Undone: it was there, and was undone. Refused: its undo came first, so it never will be.
+	Undone  State = "undone"
+	Refused State = "refused"
+)
+
+// The refusals of a fence, which it exports and explains.
+var (
+	ErrLost    = fmt.Errorf("nothing was written: %w", agent.ErrOver)
+	ErrUndone  = fmt.Errorf("the step was undone, and nothing was written: %w", agent.ErrOver)
+	ErrMissing = errors.New("the step was done, and its effect is not here")
+	ErrTask    = errors.New("no attempt that could be fenced")
+)
+
+// CheckKeep says what is wrong with how long effects are to be kept; nil: nothing.
+func CheckKeep(keep time.Duration) error {
+	if keep != 0 && keep < makegood.MinKeepEffect {
+		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, makegood.MinKeepEffect)
+	}
+	return nil
+}
+
+// Write writes an output as the action meant it, and refuses one that is larger than an output may be. An error is final, and
+// nothing was done yet.
+func Write(output any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(output); err != nil {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("write the output as JSON: %w", err)))
+	}
+	text := bytes.TrimSpace(b.Bytes())
+	if len(text) > makegood.MaxPayloadBytes {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output has %d bytes, the limit is %d", len(text), makegood.MaxPayloadBytes)))
+	}
+	return text, nil
+}
+
+// Read reads the output that was kept of the step of the attempt that runs in ctx. An error is final, and the effect is there.
+func Read[Out any](ctx context.Context, kept json.RawMessage) (Out, error) {
+	out, err := read[Out](agent.TaskOf(ctx).Key, kept)
+	if err != nil {
+		return out, agent.Final(err)
+	}
+	return out, nil
+}
+
+// ReadForUndo reads what was kept of the step whose undo runs in ctx. An error is final, and nothing was undone.
+func ReadForUndo[Out any](ctx context.Context, kept json.RawMessage) (Out, error) {
+	out, err := read[Out](agent.TaskOf(ctx).Undo.ForwardKey, kept)
+	if err != nil {
+		return out, agent.Final(agent.NotApplied(err))
+	}
+	return out, nil
+}
+
+func read[Out any](key string, kept json.RawMessage) (out Out, err error) {
+	if err := json.Unmarshal(kept, &out); err != nil {
+		return out, fmt.Errorf("read the output that was stored under %s: %w", key, err)
+	}
+	return out, nil
+}
