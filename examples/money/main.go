@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -66,16 +67,32 @@ func show(ctx context.Context, out io.Writer, each int) (err error) {
 	if err := runJobs(ctx, stack, each); err != nil {
 		return fmt.Errorf("%w\n%s", err, stack.Said())
 	}
+	folder, err := os.MkdirTemp("", "money")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	prices, err := json.Marshal(makegood.ListPrices())
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, priceFile), prices, 0o600); err != nil {
+		return err
+	}
 	for _, line := range []string{
 		"cost --by workflow --since 1h --scan", "cost --by tenant --since 1h --scan", "cost --by agent --workflow order --scan",
-		"cost --by job --limit 3 --since 1h --scan", "get order-0",
+		"cost --by job --limit 3 --since 1h --scan", "get order-0", "cost --by tenant --workflow order --since 30d --scan --json",
+		"cost --by agent --since 24h --prices " + priceFile + " --region " + makegood.ListPrices().Region + " --scan",
 	} {
-		if err := ask(ctx, stack, out, line); err != nil {
+		if err := ask(ctx, stack, out, folder, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// priceFile is what makegood cost --list prints, as a file of one's own.
+const priceFile = "prices.json"
 
 // runJobs submits jobs of each workflow, and waits until all have ended.
 func runJobs(ctx context.Context, stack *processes.Stack, each int) error {
@@ -108,14 +125,15 @@ func runJobs(ctx context.Context, stack *processes.Stack, each int) error {
 	return nil
 }
 
-// ask types a line of makegood, and shows what it says.
-func ask(ctx context.Context, stack *processes.Stack, out io.Writer, line string) error {
+// ask types a line of makegood in a folder, and shows what it says.
+func ask(ctx context.Context, stack *processes.Stack, out io.Writer, folder, line string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "$ makegood %s --stack shop\n", line)
 	asked := exec.CommandContext(ctx, program, append(append([]string{asCommand}, strings.Fields(line)...), "--stack", stack.Name)...)
+	asked.Dir = folder
 	asked.Env = append(os.Environ(), stack.Environment()...)
 	said, err := asked.CombinedOutput()
 	if err != nil {

@@ -58,6 +58,9 @@ func TestWhatJobsHaveCostIsShown(t *testing.T) {
 	if got := rows["all"]; got == nil || got[0] != strconv.Itoa(3*each) || got[1] != strconv.FormatFloat(sum, 'f', -1, 64) || sum < each*5 {
 		t.Errorf("got %v of all, want the sum of the rows, %v:\n%s", got, sum, table)
 	}
+	if !strings.Contains(rest, `"north"`) || strings.Count(rest, "bank") < 2 {
+		t.Errorf("as JSON no tenant, or by the prices of a file no agent:\n%s", rest)
+	}
 	if !strings.Contains(rest, "\n  cost    0.0000") {
 		t.Errorf("the job says nothing of its cost:\n%s", rest)
 	}
