@@ -1,14 +1,25 @@
 package jobformat
 
 import (
+	"time"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// encodeChanges writes what a job keeps of its transitions; nothing, where nobody hears of them. A change of a step that
-// simply went well takes about ten bytes.
+// changes writes what a job keeps of its transitions; nothing, where nobody hears of them. While all of it simply goes well that is
+// a row of numbers: nine bytes of a save that ends a step and begins the next. The item is paid for by the kilobyte, and
+// what waits to be published is in it from one save to the next.
+func (e *encoder) changes(c job.Changes) {
+	if numbers, ok := brief(c, e.latest); ok {
+		e.bytes(jobChangesBrief, numbers)
+		return
+	}
+	e.message(jobChanges, encodeChanges(c, e.epoch))
+}
+
 func encodeChanges(c job.Changes, epoch int64) []byte {
 	var w writer
 	w.int(changesSeq, c.Seq)
@@ -21,6 +32,51 @@ func encodeChanges(c job.Changes, epoch int64) []byte {
 	}
 	w.kept(c.Kept)
 	return w.out
+}
+
+// The second number of a change that is written as numbers: the state it comes from, the one it comes to, and whether it
+// was at the same time as the one before.
+const (
+	briefFrom  = 5
+	briefTo    = 1
+	briefState = 1<<(briefFrom-briefTo) - 1
+	briefSame  = 1
+)
+
+// brief returns changes as numbers side by side: seq, rev, then of each change that is pending where it is, from the one before;
+// its states; and its time, unless it is that of the one before. The first is counted from latest. ok is false where there is more to
+// say.
+func brief(c job.Changes, latest int64) (out []byte, ok bool) {
+	if c.Seq == 0 && c.Rev == 0 && len(c.Pending) == 0 && c.Tries == 0 && c.At.IsZero() && c.Kept == "" {
+		return nil, true
+	}
+	if c.Tries != 0 || !c.At.IsZero() || c.Kept != "" {
+		return nil, false
+	}
+	out = protowire.AppendVarint(protowire.AppendVarint(nil, uint64(c.Seq)), uint64(c.Rev))
+	var place job.ChangePlace
+	for _, one := range c.Pending {
+		from, to := numberOf(one.From, changeStates(one.Of)), numberOf(one.To, changeStates(one.Of))
+		if !plain(one) || max(from, to) > briefState {
+			return nil, false
+		}
+		states, at := from<<briefFrom|to<<briefTo, epochOf(one.At)
+		if at == latest {
+			states |= briefSame
+		}
+		out = protowire.AppendVarint(out, protowire.EncodeZigZag(int64(one.Of-place)))
+		out = protowire.AppendVarint(out, states)
+		if at != latest {
+			out = protowire.AppendVarint(out, protowire.EncodeZigZag(at-latest))
+		}
+		place, latest = one.Of, at
+	}
+	return out, true
+}
+
+// plain reports whether a change is nothing but a place, two states and a time: a first attempt in the first round.
+func plain(c job.Change) bool {
+	return c == job.Change{Of: c.Of, From: c.From, To: c.To, At: c.At, Attempt: firstAttempt(c.Of), Round: 1}
 }
 
 func encodeChange(c job.Change, epoch int64) []byte {
@@ -63,6 +119,46 @@ func changeStates(of job.ChangePlace) (all []job.ChangeState) {
 		all = append(all, job.ChangeState(s))
 	}
 	return all
+}
+
+// later is the later of a time and one that a job may have.
+func later(latest int64, t time.Time) int64 {
+	if t.IsZero() {
+		return latest
+	}
+	return max(latest, t.UnixMilli())
+}
+
+// briefly gives the job the changes that brief wrote, once it is read what their times are counted from.
+func (d *decoder) briefly() error {
+	if d.changes == nil {
+		return nil
+	}
+	latest := later(d.epoch, d.Job.FinishedAt)
+	for i := range d.Job.Steps {
+		latest = later(later(latest, d.Job.Steps[i].Forward.At), d.Job.Steps[i].Undo.At)
+	}
+	in := column{in: d.changes}
+	c := job.Changes{Seq: in.int(), Rev: int64(in.next())}
+	var place job.ChangePlace
+	for len(in.in) > 0 {
+		place += job.ChangePlace(protowire.DecodeZigZag(in.next()))
+		states := in.next()
+		if states&briefSame == 0 {
+			latest += protowire.DecodeZigZag(in.next())
+		}
+		at, ok := moment(latest, 0)
+		if !ok || place < 0 {
+			return damaged("a change of %d at %d", place, latest)
+		}
+		known := changeStates(place)
+		c.Pending = append(c.Pending, job.Change{
+			Of: place, From: stateOf(states>>briefFrom, known), To: stateOf(states>>briefTo&briefState, known),
+			At: at, Attempt: firstAttempt(place), Round: 1,
+		})
+	}
+	d.Job.Changes = c
+	return in.err
 }
 
 func readChanges(f *field, epoch int64) (c job.Changes) {

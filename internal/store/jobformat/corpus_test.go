@@ -58,7 +58,7 @@ func corpusJobs() map[string]job.Job {
 		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
-	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full(), "everything-expect": full(), "everything-trace": full(), "everything-spent": full(), "everything-changes": full()}
+	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full(), "everything-expect": full(), "everything-trace": full(), "everything-spent": full(), "everything-changes": full(), "changes-brief": heard(done)}
 }
 
 // waiting is a job with a step that waits and one that was completed from outside.
@@ -78,6 +78,19 @@ func waiting(j job.Job) job.Job {
 	j.Steps[2].Forward = job.Activity{
 		Completion: &job.Completion{Answer: "AAECAwQFBgc", Early: true, Output: job.Payload{Inline: []byte(`{"ok":true}`), Bytes: 11}},
 	}
+	return j
+}
+
+// heard is a job of which somebody hears every change: the last step has ended, and with it the job.
+func heard(j job.Job) job.Job {
+	j = j.Clone()
+	at := j.FinishedAt
+	j.Changes = job.Changes{Seq: 7, Rev: 4, Pending: []job.Change{
+		{Of: job.PlaceOfChange(1, false), From: job.ChangeState(job.Dispatched), To: job.ChangeState(job.Done), Attempt: 1, Round: 1, At: at.Add(-time.Second)},
+		{Of: job.PlaceOfChange(2, false), To: job.ChangeState(job.Dispatched), Attempt: 1, Round: 1, At: at.Add(-time.Second)},
+		{Of: job.PlaceOfChange(2, false), From: job.ChangeState(job.Dispatched), To: job.ChangeState(job.Done), Attempt: 1, Round: 1, At: at},
+		{From: job.ChangeState(makegood.Processing), To: job.ChangeState(makegood.Processed), Round: 1, At: at},
+	}}
 	return j
 }
 

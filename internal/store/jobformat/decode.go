@@ -115,6 +115,8 @@ type decoder struct {
 	inputSized bool
 	// labels are a name and its value, and so on.
 	labels []string
+	// changes are numbers of transitions.
+	changes []byte
 	// newer is why this release cannot read all of the job.
 	newer error
 }
@@ -273,6 +275,8 @@ func (d *decoder) texts(f *field) bool {
 		f.counts(&j.Spent.Requests, &j.Spent.Invocations, &j.Spent.GBMicros)
 	case jobChanges:
 		j.Changes = readChanges(f, d.epoch)
+	case jobChangesBrief:
+		d.changes = f.copied()
 	default:
 		return false
 	}

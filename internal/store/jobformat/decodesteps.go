@@ -34,6 +34,9 @@ func (d *decoder) assemble() error {
 	if len(d.numbers.in) > 0 || len(d.activities) > 0 {
 		return damaged("%d bytes of numbers and %d activities too many", len(d.numbers.in), len(d.activities))
 	}
+	if err := d.briefly(); err != nil {
+		return err
+	}
 	if err := d.keptOfSteps(); err != nil || d.NamesAt != nil {
 		return err
 	}

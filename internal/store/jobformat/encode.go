@@ -29,6 +29,7 @@ const (
 // mistake of ours.
 func Encode(j job.Job, apart Apart) []byte {
 	e := encoder{epoch: epochOf(j.CreatedAt)}
+	e.latest = later(e.epoch, j.FinishedAt)
 	e.out = make([]byte, 0, 512)
 	e.head(j)
 	if apart.Names == nil {
@@ -45,6 +46,9 @@ func Encode(j job.Job, apart Apart) []byte {
 type encoder struct {
 	writer
 	epoch int64
+	// latest is what times of changes are counted from: the latest time that is in the job, of those at which it has ended or an
+	// activity was sent.
+	latest int64
 	// inner is what a message within it is made in.
 	inner writer
 	// summaries, activities and numbers are what a job has of its steps.
@@ -120,9 +124,7 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.time(jobWarnAt, j.WarnAt, e.epoch)
 	e.counts(jobSpentData, j.Spent.Writes, j.Spent.HalfReads)
 	e.counts(jobSpentWork, j.Spent.Requests, j.Spent.Invocations, j.Spent.GBMicros)
-	if data := encodeChanges(j.Changes, e.epoch); len(data) > 0 {
-		e.message(jobChanges, data)
-	}
+	e.changes(j.Changes)
 	e.kept(j.Kept)
 }
 
@@ -212,6 +214,7 @@ func (e *encoder) activity(step string, a *job.Activity, held bool) uint64 {
 	if held {
 		sum |= sumDetailed
 	} else {
+		e.latest = later(e.latest, a.At)
 		w.details(a, rest, detailKept, e.epoch)
 	}
 	w.waits(a, e.epoch)

@@ -59,6 +59,7 @@ const (
 	jobSpentData     = 80
 	jobSpentWork     = 81
 	jobChanges       = 84
+	jobChangesBrief  = 85
 
 	stepIndex = 1
 

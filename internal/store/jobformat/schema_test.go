@@ -97,7 +97,7 @@ func TestTheSchemaHasTheFieldsThatAreStored(t *testing.T) {
 	j.Definition, j.InputHash, j.Birth = "0a", "0b", "0c"
 	j.Steps[0].Forward.Output.Inline, j.Steps[0].Forward.Output.Ref = nil, "output#"+j.Steps[0].Name+"#"
 	seen := map[protoreflect.FullName]bool{}
-	for _, variant := range []job.Job{j, nothingKept(full()), full(), corpusJobs()["done"], withHash(nothingKept(full()), "0a0b"), withHash(nothingKept(full()), "Z")} {
+	for _, variant := range []job.Job{j, nothingKept(full()), full(), corpusJobs()["done"], corpusJobs()["changes-brief"], withHash(nothingKept(full()), "0a0b"), withHash(nothingKept(full()), "Z")} {
 		data := jobformat.Encode(variant, jobformat.Apart{})
 		elsewhere := jobformat.Encode(variant, jobformat.Apart{Names: []byte("n"), Details: [][]byte{[]byte("d")}})
 		details := jobformat.NewDetails(variant)
