@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood/e2e/sam"
 	"github.com/makegood-dev/makegood/e2e/signed"
+	"github.com/makegood-dev/makegood/internal/deployed"
 )
 
 const (
@@ -26,8 +27,13 @@ const (
 	usual = 1000
 )
 
-// asked is what a deployment wants of the account: how many executions it reserves, and how many it may use at once.
-type asked struct{ reserved, used int }
+// asked is what a deployment wants of the account: how many executions it reserves, and how many it may use at once; and how many
+// days its bucket keeps payloads, if it has one, and its table ended jobs.
+type asked struct {
+	reserved, used             int
+	hasPayloads                bool
+	payloadDays, retentionDays int
+}
 
 // The numbers, as template.yaml writes them.
 var (
@@ -53,9 +59,16 @@ func askedFor(template, samconfig, environment string, parameters []string) (ask
 		name, value, _ := strings.Cut(parameter, "=")
 		values[name] = value
 	}
+	a := asked{hasPayloads: values["PayloadBucket"] != ""}
+	if a.payloadDays, err = number(template, values, "PayloadDays"); err != nil {
+		return asked{}, err
+	}
+	if a.retentionDays, err = number(template, values, "RetentionDays"); err != nil {
+		return asked{}, err
+	}
 	template = settled(template, values)
 	agents := sum(rowLine, template) + rowless(template)
-	a := asked{used: agents + sum(sourceLine, template)}
+	a.used = agents + sum(sourceLine, template)
 	if values["ReserveConcurrency"] == "yes" {
 		a.reserved = agents + sum(reservedLine, template)
 	}
@@ -85,6 +98,21 @@ func rowless(template string) int {
 
 // defaultLine is the default of a parameter that is a number.
 var defaultLine = regexp.MustCompile(`(?m)^  (\w+):\n(?:    .*\n)*?    Default: "?(\d+)"?$`)
+
+// number returns the value of a parameter that is a whole number: the one given, or else the template's default.
+func number(template string, values map[string]string, name string) (int, error) {
+	value, given := values[name]
+	for _, match := range defaultLine.FindAllStringSubmatch(template, -1) {
+		if match[1] == name && !given {
+			value = match[2]
+		}
+	}
+	n, err := strconv.Atoi(value)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s: want a whole number of days", name, value)
+	}
+	return n, nil
+}
 
 // numberLine is a number that is looked up by its text.
 var numberLine = regexp.MustCompile(`!FindInMap \[Concurrencies, (\d+), Number\]`)
@@ -174,6 +202,14 @@ func lacksOfState(name string, status types.StackStatus) []finding {
 	}
 	if strings.HasSuffix(string(status), "_IN_PROGRESS") && status != types.StackStatusReviewInProgress {
 		return refuse("wait until that is over")
+	}
+	return nil
+}
+
+// lacksOfPayloads says what the functions would refuse to start with.
+func lacksOfPayloads(a asked) []finding {
+	if why := deployed.TooFewPayloadDays(a.payloadDays, a.retentionDays); a.hasPayloads && why != "" {
+		return []finding{{true, fmt.Sprintf("PayloadDays is %d, %s (RetentionDays). The functions would not start", a.payloadDays, why)}}
 	}
 	return nil
 }

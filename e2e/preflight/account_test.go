@@ -55,6 +55,11 @@ func TestWhatTheAccountLacksIsSaidBeforeAnythingIsMade(t *testing.T) {
 		"an update that could not":              {"UPDATE_ROLLBACK_FAILED", 1000, 1000, nil, true},
 		"one under way":                         {"UPDATE_IN_PROGRESS", 1000, 1000, nil, true},
 		"a change set that nobody took":         {"REVIEW_IN_PROGRESS", 1000, 1000, nil, false},
+		"payloads that go before their jobs":    {"", 1000, 1000, []string{"PayloadBucket=create", "RetentionDays=50"}, true},
+		"payloads of jobs that stay for ever":   {"", 1000, 1000, []string{"PayloadBucket=create", "RetentionDays=0"}, true},
+		"payloads that stay longer":             {"", 1000, 1000, []string{"PayloadBucket=create", "RetentionDays=50", "PayloadDays=67"}, false},
+		"payloads as they are by themselves":    {"", 1000, 1000, []string{"PayloadBucket=create"}, false},
+		"no payloads, whatever their days are":  {"", 1000, 1000, []string{"RetentionDays=50"}, false},
 		"who may not ask":                       {"", 0, 0, []string{"ReserveConcurrency=yes"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +90,9 @@ func TestThePageSaysWhatIsReserved(t *testing.T) {
 	}
 	if b, err := askedFor(read("template.yaml"), read("samconfig.toml"), "prod", nil); err != nil || b.reserved != 0 {
 		t.Errorf("prod by itself reserves %d, %v, want nothing", b.reserved, err)
+	}
+	if _, err := askedFor(read("template.yaml"), read("samconfig.toml"), "prod", []string{"PayloadDays=many"}); err == nil || !strings.Contains(err.Error(), "PayloadDays=many") {
+		t.Errorf("got %v, want a number of days to be asked for", err)
 	}
 	if _, err := askedFor(read("template.yaml"), read("samconfig.toml"), "production", nil); err == nil {
 		t.Error("want an environment that is not there to be refused")

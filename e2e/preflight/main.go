@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -63,7 +64,7 @@ func run(ctx context.Context, stack, environment string, parameters []string) (l
 	if err != nil {
 		return false, err
 	}
-	found := append(lacksOfState(stack, status), lacksOfConcurrency(a, has, status == "")...)
+	found := slices.Concat(lacksOfPayloads(a), lacksOfState(stack, status), lacksOfConcurrency(a, has, status == ""))
 	for _, f := range found {
 		fmt.Println("preflight:", f.text)
 		lacks = lacks || f.refuses

@@ -1,6 +1,7 @@
 package deployed
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -49,13 +50,26 @@ func (e *environment) payloads(retention time.Duration) large {
 	if l.days = days; days == 0 {
 		return l
 	}
-	if least := longest(retention) + renewal; retention == 0 {
-		e.refuse(VarPayloadDays, "is %d, and jobs are kept for ever (%s): 0 keeps what they refer to", days, VarRetention)
-	} else if time.Duration(days)*day < least {
-		e.refuse(VarPayloadDays, "is %d, want %d at least: a job is kept for %d days after its end (%s)", days, least/day, retention/day, VarRetention)
+	if why := TooFewPayloadDays(days, int(retention/day)); why != "" {
+		e.refuse(VarPayloadDays, "is %d, %s (%s)", days, why, VarRetention)
 	}
 	l.renew = (time.Duration(days)*day - longest(retention)) / 2
 	return l
+}
+
+// TooFewPayloadDays says why a bucket may not delete payloads after so many days, of a stack that keeps ended jobs for retention days;
+// empty: it may. Zero days: it never does, and jobs are kept for ever.
+func TooFewPayloadDays(days, retention int) string {
+	least := int((longest(time.Duration(retention)*day) + renewal) / day)
+	switch {
+	case days == 0:
+		return ""
+	case retention == 0:
+		return "and jobs are kept for ever: 0 keeps what they refer to"
+	case days < least:
+		return fmt.Sprintf("want %d at least: a job is kept for %d days after its end", least, retention)
+	}
+	return ""
 }
 
 // bucket reads BUCKET/STACK.

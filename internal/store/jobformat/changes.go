@@ -129,7 +129,7 @@ func later(latest int64, t time.Time) int64 {
 	return max(latest, t.UnixMilli())
 }
 
-// briefly gives the job the changes that brief wrote, once it is read what their times are counted from.
+// briefly reads the changes that brief wrote, once it is known what their times are counted from.
 func (d *decoder) briefly() error {
 	if d.changes == nil {
 		return nil
