@@ -181,12 +181,12 @@ due: ## 100,000 due jobs in virtual time, and 20,000 real ones at one time; minu
 	DUE=20000 go test ./internal/embedded -count=1 -timeout 20m -run RealDue -v
 
 # docs and tidy read files, run programs that are not built for it, and engines as the tests of engines do: five minutes.
-# The core, and what checks it beside the real parts, has one goroutine: three minutes.
+# The core, what checks it beside the real parts, and what reads the template have one goroutine: five minutes.
 race: export CGO_ENABLED := 1
 race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -timeout 20m $$(go list ./... | grep -vE '/internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))$$'); \
+		$(count) -race -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|e2e/template)$$'); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \

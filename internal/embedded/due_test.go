@@ -47,10 +47,11 @@ func TestAScheduleFiresOnTime(t *testing.T) {
 		if _, _, err := w.engine.Timetable().Create(t.Context(), s, ""); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(6*time.Hour + time.Second)
+		hours := hoursOf(6)
+		time.Sleep(time.Duration(hours)*time.Hour + time.Second)
 		synctest.Wait()
-		if len(o.began) != 4*6 {
-			t.Errorf("%d fires in six hours, want 24", len(o.began))
+		if len(o.began) != 4*hours {
+			t.Errorf("%d fires in %d hours, want four in each", len(o.began), hours)
 		}
 		for id, times := range o.began {
 			at, err := time.Parse("quarters:"+time.RFC3339, id)
@@ -151,7 +152,10 @@ func TestAFireThatWaitsComesAfterTheEndOfTheOneBefore(t *testing.T) {
 // dueItems is how many jobs are due in the tests below; DUE says another number.
 func dueItems(t *testing.T, usual int) int {
 	text, said := os.LookupEnv("DUE")
-	if !said {
+	switch {
+	case !said && raced:
+		return usual / 10 // The same goroutines meet.
+	case !said:
 		return usual
 	}
 	n, err := strconv.Atoi(text)

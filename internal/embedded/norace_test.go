@@ -3,3 +3,5 @@
 package embedded_test
 
 const raced = false
+
+func hoursOf(hours int) int { return hours }
