@@ -16,6 +16,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/payload/transfer"
 )
 
 // Payloads writes and reads what is too large for an input or an output itself, up to makegood.MaxLargePayloadBytes. An
@@ -66,6 +67,8 @@ func (c *Client) WritePayload(ctx context.Context, id, mediaType string, from io
 	switch {
 	case errors.Is(err, payload.ErrTooLarge):
 		err = &InvalidError{Message: payload.ErrTooLarge.Error(), Status: http.StatusRequestEntityTooLarge}
+	case errors.Is(err, transfer.ErrChanged):
+		err = &InvalidError{Message: transfer.ErrChanged.Error()}
 	case err != nil && ctx.Err() != nil:
 		err = context.Cause(ctx)
 	}
@@ -82,7 +85,7 @@ func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io
 	if kind, _, err := mime.ParseMediaType(mediaType); err == nil && kind == anyType {
 		mediaType = ""
 	}
-	source, seekable := rewindable(from)
+	source, seekable := transfer.Rewindable(from)
 	if !seekable {
 		_, err := c.askToWrite(ctx, id, upload{Type: mediaType})
 		switch {
@@ -91,14 +94,14 @@ func (c *Client) writePayload(ctx context.Context, id, mediaType string, from io
 		case !lengthRequired(err):
 			return makegood.Payload{}, err
 		}
-		kept, err := spool(from)
+		kept, err := transfer.Spool(from)
 		if err != nil {
 			return makegood.Payload{}, err
 		}
-		defer kept.close()
+		defer kept.Close()
 		source = kept
 	}
-	written, err := source.measure()
+	written, err := source.Measure()
 	if err != nil {
 		return makegood.Payload{}, err
 	}
@@ -120,39 +123,17 @@ func (c *Client) askToWrite(ctx context.Context, id string, u upload) (d payload
 // sendOnce sends the API itself what cannot be read twice.
 func (c *Client) sendOnce(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	limited := payload.Limit(from)
-	read := &failing{from: limited}
+	read := &transfer.Failing{From: limited}
 	p, err := c.put(ctx, id, mediaType, read, -1)
 	switch {
-	case errors.Is(read.failed, payload.ErrTooLarge):
+	case errors.Is(read.Failed, payload.ErrTooLarge):
 		return p, payload.ErrTooLarge
-	case read.failed != nil:
-		return p, fmt.Errorf("read it: %w", read.failed)
+	case read.Failed != nil:
+		return p, fmt.Errorf("read it: %w", read.Failed)
 	case err != nil:
 		return p, final(err)
 	}
-	return p, sameBytes(p, limited.Written())
-}
-
-// failing keeps why what it reads from failed.
-type failing struct {
-	from   io.Reader
-	failed error
-}
-
-func (f *failing) Read(p []byte) (int, error) {
-	n, err := f.from.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		f.failed = err
-	}
-	return n, err
-}
-
-// sameBytes checks that a reference is of what was written.
-func sameBytes(p makegood.Payload, w payload.Written) error {
-	if p.SHA256 != w.SHA256 || p.Bytes != w.Bytes {
-		return fmt.Errorf("%w: %d bytes were sent, and the reference says %v", payload.ErrAltered, w.Bytes, p)
-	}
-	return nil
+	return p, transfer.Same(p, limited.Written())
 }
 
 // put sends the API itself the bytes of a payload.
@@ -178,14 +159,14 @@ func (c *Client) put(ctx context.Context, id, mediaType string, body io.Reader, 
 }
 
 // send sends what can be read again, until it is there.
-func (c *Client) send(ctx context.Context, id string, u upload, source *rereadable) (makegood.Payload, error) {
-	want := makegood.Payload{SHA256: u.SHA256, Bytes: u.Bytes, Type: u.Type}
+func (c *Client) send(ctx context.Context, id string, u upload, source *transfer.Source) (makegood.Payload, error) {
+	want := payload.Written{SHA256: u.SHA256, Bytes: u.Bytes}
 	err := c.again(ctx, func() error {
 		door, err := c.askToWrite(ctx, id, u)
 		if err != nil || door.Method == "" {
 			return backoff.Permanent(err) // askToWrite was patient itself.
 		}
-		body, err := source.open(want)
+		body, err := source.Open(want)
 		if err != nil {
 			return backoff.Permanent(err)
 		}
@@ -193,18 +174,18 @@ func (c *Client) send(ctx context.Context, id string, u upload, source *rereadab
 		if door.URL == "" {
 			var p makegood.Payload
 			if p, err = c.put(ctx, id, u.Type, body, u.Bytes); err == nil {
-				err = sameBytes(p, payload.Written{SHA256: u.SHA256, Bytes: u.Bytes})
+				err = transfer.Same(p, want)
 			}
 		} else {
 			err = c.putAway(ctx, door, body, u.Bytes)
 		}
 		// Nobody reads from it any more once it is closed.
-		if changed := body.changed(); changed != nil {
+		if changed := body.Changed(); changed != nil {
 			return backoff.Permanent(changed)
 		}
 		return err
 	})
-	return want, err
+	return makegood.Payload{SHA256: u.SHA256, Bytes: u.Bytes, Type: u.Type}, err
 }
 
 // again does something until it is done, fails for good, or has failed maxTransfers times.
@@ -278,88 +259,37 @@ func (c *Client) OpenPayloadRange(ctx context.Context, id string, p makegood.Pay
 }
 
 func (c *Client) open(ctx context.Context, id string, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
-	d := &download{c: c, ctx: ctx, id: id, p: p, at: offset, end: offset + n}
-	if err := d.open(); err != nil {
+	d := download{c: c, ctx: ctx, id: id, p: p}
+	how := transfer.Asking{Ask: d.ask, Broken: func(err error) error { return c.unreachable(err) }, Tries: maxTransfers}
+	if c.patience == 0 {
+		how.Tries = 1
+	}
+	r, err := transfer.Open(ctx, p, offset, n, how)
+	if err != nil {
 		return nil, fmt.Errorf("open a payload of job %s: %w", id, err)
 	}
-	return d, nil
+	return r, nil
 }
 
-// download reads a payload, over as many requests as it takes.
+// download asks for a payload of a job.
 type download struct {
 	c   *Client
 	ctx context.Context
 	id  string
 	p   makegood.Payload
-	// at is the next byte, end the one behind the last.
-	at, end int64
-	body    io.ReadCloser
-	// broken is how often in a row it broke off without a byte.
-	broken int
 }
 
-// Read reads on, and elsewhere where it breaks off.
-func (d *download) Read(b []byte) (int, error) {
-	switch {
-	case d.body == nil:
-		return 0, errors.New("read of a payload that was closed")
-	case d.at == d.end:
-		return 0, io.EOF
-	}
-	n, err := d.body.Read(b[:min(int64(len(b)), d.end-d.at)])
-	d.at += int64(n)
-	if n > 0 {
-		d.broken = 0
-	}
-	if err == nil || d.at == d.end {
-		return n, nil
-	}
-	if d.ctx.Err() != nil {
-		return n, context.Cause(d.ctx)
-	}
-	if d.broken++; d.broken == maxTransfers || d.c.patience == 0 {
-		return n, d.c.unreachable(fmt.Errorf("after %d of %d bytes: %w", d.at, d.p.Bytes, unexpected(err)))
-	}
-	_ = d.body.Close() // It is broken.
-	return n, d.open()
-}
-
-// unexpected is an error; an end is one where there is more to come.
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// Close ends it.
-func (d *download) Close() error {
-	if d.body == nil {
-		return nil
-	}
-	err := d.body.Close()
-	d.body = nil
-	return err
-}
-
-// open opens the payload from where it is to be read on.
-func (d *download) open() error {
-	if d.at == d.end && d.p.Bytes > 0 {
-		d.body = http.NoBody // No request has a range of nothing.
-		return nil
-	}
-	err := d.c.again(d.ctx, func() (err error) {
-		d.body, err = d.ask()
+// ask asks for its bytes from at to end, as often as there is patience for.
+func (d download) ask(at, end int64) (body io.ReadCloser, err error) {
+	err = d.c.again(d.ctx, func() (err error) {
+		body, err = d.askOnce(at, end)
 		return err
 	})
-	if err != nil && d.ctx.Err() != nil {
-		return context.Cause(d.ctx)
-	}
-	return err
+	return body, err
 }
 
-// ask asks the API, and goes where it leads.
-func (d *download) ask() (io.ReadCloser, error) {
+// askOnce asks the API, and goes where it leads.
+func (d download) askOnce(at, end int64) (io.ReadCloser, error) {
 	query := url.Values{"bytes": {strconv.FormatInt(d.p.Bytes, 10)}}
 	if d.p.By != "" {
 		query.Set("by", d.p.By)
@@ -368,46 +298,39 @@ func (d *download) ask() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
-	d.setRange(r)
+	transfer.SetRange(r, d.p, at, end)
 	answer, err := d.c.stream(r)
 	if err != nil {
 		return nil, err
 	}
 	switch answer.StatusCode {
 	case http.StatusOK, http.StatusPartialContent:
-		return d.taken(answer)
+		return d.taken(answer, at, end)
 	case http.StatusSeeOther:
 		defer answer.Body.Close()
 		var door payloadDoor
 		if json.NewDecoder(io.LimitReader(answer.Body, maxProblem)).Decode(&door) != nil || door.Method != http.MethodGet {
 			return nil, backoff.Permanent(d.c.unreachable(errors.New(d.c.stranger(answer))))
 		}
-		return d.goAway(door)
+		return d.goAway(door, at, end)
 	}
 	defer answer.Body.Close()
 	return nil, d.c.problemOf(answer)
 }
 
-// setRange asks for what is still to be read, where that is not all.
-func (d *download) setRange(r *http.Request) {
-	if d.at > 0 || d.end < d.p.Bytes {
-		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", d.at, d.end-1))
-	}
-}
-
 // goAway reads from the store to which the API leads.
-func (d *download) goAway(door payloadDoor) (io.ReadCloser, error) {
+func (d download) goAway(door payloadDoor, at, end int64) (io.ReadCloser, error) {
 	r, err := d.c.awayRequest(d.ctx, door, nil)
 	if err != nil {
 		return nil, backoff.Permanent(err)
 	}
-	d.setRange(r)
+	transfer.SetRange(r, d.p, at, end)
 	answer, err := d.c.goAway(r)
 	if err != nil {
 		return nil, err
 	}
 	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusPartialContent {
-		return d.taken(answer)
+		return d.taken(answer, at, end)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusNotFound {
@@ -416,22 +339,14 @@ func (d *download) goAway(door payloadDoor) (io.ReadCloser, error) {
 	return nil, d.c.refusedAway(r, answer)
 }
 
-// taken is the body of an answer from the byte on that was asked for. A length that is not that of the reference is not looked
-// at further.
-func (d *download) taken(answer *http.Response) (io.ReadCloser, error) {
-	want := d.end - d.at
-	if answer.StatusCode == http.StatusOK {
-		want = d.p.Bytes
+// taken is the body of an answer from the byte on that was asked for.
+func (d download) taken(answer *http.Response, at, end int64) (io.ReadCloser, error) {
+	body, err := transfer.Body(answer, d.p, at, end)
+	switch {
+	case errors.Is(err, payload.ErrAltered):
+		return nil, backoff.Permanent(err)
+	case err != nil:
+		return nil, d.c.unreachable(err)
 	}
-	if answer.ContentLength >= 0 && answer.ContentLength != want {
-		_ = answer.Body.Close() // It is not what was asked for.
-		return nil, backoff.Permanent(fmt.Errorf("%w: %d bytes are there, want %d", payload.ErrAltered, answer.ContentLength, want))
-	}
-	if answer.StatusCode == http.StatusOK && d.at > 0 {
-		if _, err := io.CopyN(io.Discard, answer.Body, d.at); err != nil {
-			_ = answer.Body.Close() // It is broken.
-			return nil, d.c.unreachable(unexpected(err))
-		}
-	}
-	return answer.Body, nil
+	return body, nil
 }

@@ -1,5 +1,5 @@
-// Package agentdoor serves agents that run in other processes: it gives them tasks that are claimed already, and takes
-// their heartbeats and replies. It speaks no HTTP (that is internal/httpapi), runs no agent, and decides nothing about jobs.
+// Package agentdoor serves agents that run in other processes: it gives them tasks that are claimed already, takes
+// their heartbeats and replies, and lets them read and write the large payloads of their attempts' jobs. It speaks no HTTP (that is internal/httpapi), runs no agent, and decides nothing about jobs.
 //
 // # What is durable when
 //
@@ -26,6 +26,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -55,7 +56,7 @@ type Store interface {
 	Look(ctx context.Context, slot store.Slot, attempt int, until, now time.Time) (job.Found, error)
 }
 
-// Config is what a Door is made of. All but Tokens, Now, Nonce and Logger must be set.
+// Config is what a Door is made of. All but Tokens, Large, Held, Now, Nonce and Logger must be set.
 type Config struct {
 	// Agents are the names of those that run outside, Tokens what each must show; one without a token shows nothing.
 	Agents []string
@@ -65,6 +66,8 @@ type Config struct {
 	Receiver  queue.Receiver
 	Store     Store
 	Scheduler Scheduler
+	// Large is where the agents write and read large payloads. Nil: they cannot.
+	Large payload.Bytes
 	// Held, if set, reports whether a task of this agent and workflow must not be given out, because one of them is paused.
 	Held func(ctx context.Context, agent, workflow string) (bool, error)
 	// Now returns the time that is written into claims. Default: time.Now.

@@ -62,27 +62,20 @@ type Standing struct {
 // Heartbeat moves the CompleteBy of an attempt to its heartbeat, or its timeout, from now, for who holds its claim and has its token.
 // progress, if there is any, is kept beside the claim, for people to see. It answers after that is flushed. An error leaves it open whether CompleteBy has moved.
 func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress json.RawMessage) (Standing, error) {
-	over := Standing{Held: Over}
-	task, out, err := d.config.Scheduler.TaskOut(ctx, id, r)
-	if errors.Is(err, store.ErrNotFound) || err == nil && !out {
-		return over, nil
+	over, now := Standing{Held: Over}, d.config.Now()
+	task, out, err := d.taskOut(ctx, id, r)
+	if err != nil || !out {
+		return over, err
 	}
-	if err != nil {
-		return Standing{}, err
+	claim, held, err := d.claimOf(ctx, task, r.LockedBy, now)
+	if err != nil || !held {
+		return over, err
 	}
-	now := d.config.Now()
-	found, err := d.config.Store.Look(ctx, slotOf(task), task.Attempt, task.ClaimUntil, now)
-	if err != nil {
-		return Standing{}, err
-	}
-	if found.Finding != job.FoundHeld || found.Claim.LockedBy != r.LockedBy || !found.Claim.Outside() {
-		return over, nil
-	}
-	claim := found.Claim
+	stored := claim.CompleteBy
 	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)
-	if claim.CompleteBy.Before(found.Claim.CompleteBy) {
+	if claim.CompleteBy.Before(stored) {
 		// The clock was set back.
-		claim.CompleteBy = found.Claim.CompleteBy
+		claim.CompleteBy = stored
 	}
 	if len(progress) > 0 {
 		claim.Progress = job.Progress{Value: string(progress), At: makegood.Instant(now)}
@@ -98,4 +91,22 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress j
 		return Standing{}, err
 	}
 	return stands, nil
+}
+
+// taskOut returns the task of the attempt that r speaks of. out is false if that is not out, or r has not its token.
+func (d *Door) taskOut(ctx context.Context, id string, r job.Reply) (task makegood.Task, out bool, err error) {
+	task, out, err = d.config.Scheduler.TaskOut(ctx, id, r)
+	if errors.Is(err, store.ErrNotFound) {
+		return task, false, nil
+	}
+	return task, out && err == nil, err
+}
+
+// claimOf returns the claim of an attempt. held is false if it is not that of lockedBy, who is outside.
+func (d *Door) claimOf(ctx context.Context, task makegood.Task, lockedBy string, now time.Time) (claim job.Claim, held bool, err error) {
+	found, err := d.config.Store.Look(ctx, slotOf(task), task.Attempt, task.ClaimUntil, now)
+	if err != nil {
+		return job.Claim{}, false, err
+	}
+	return found.Claim, found.Finding == job.FoundHeld && found.Claim.LockedBy == lockedBy && found.Claim.Outside(), nil
 }

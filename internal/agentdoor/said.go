@@ -55,3 +55,16 @@ type HeartbeatTaken struct {
 	CompleteBy time.Time `json:"completeBy,omitzero"`
 	LeftMs     int       `json:"leftMs,omitempty"`
 }
+
+// HolderHeader is the header by which whoever reads or writes a payload says for which attempt: a Holder, as JSON in ASCII. It
+// is no parameter, since a URL is kept in logs, and a token is not to be.
+const HolderHeader = "Makegood-Attempt"
+
+// Holder says which attempt somebody holds, as a heartbeat does. Of a shared task there is no LockedBy.
+type Holder struct {
+	Job      string `json:"job"`
+	Step     string `json:"step"`
+	Attempt  int    `json:"attempt"`
+	Token    string `json:"token"`
+	LockedBy string `json:"lockedBy,omitempty"`
+}

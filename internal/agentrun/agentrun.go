@@ -218,7 +218,7 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 		return r.poisoned(ctx, record, err)
 	}
 	a := &attempt{
-		Runner: r, batch: ctx, record: record, task: task, handler: handler,
+		Runner: r, batch: ctx, record: record, task: task, handler: handler, large: r.config.Large,
 		say: func(ctx context.Context, body string, until time.Time) error {
 			return worker.send(ctx, &envelope{
 				queue: task.ReplyTo, message: queue.Message{Body: body, Group: task.Job}, until: until, sent: make(chan error, 1),

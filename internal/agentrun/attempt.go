@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/secret"
 	"github.com/makegood-dev/makegood/internal/spend"
@@ -52,6 +53,8 @@ type attempt struct {
 	lease   *lease
 	// say tells a reply, once; it must not be told after until. Errors are those of queue.Sender.
 	say func(ctx context.Context, body string, until time.Time) error
+	// large is where it writes and reads large payloads; nil: nowhere.
+	large payload.Bytes
 }
 
 // note logs a decision about the attempt.

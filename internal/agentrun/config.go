@@ -51,8 +51,8 @@ type Config struct {
 	Nonce func(makegood.Task) string
 	// Secrets gives what tasks ask for by name. Default: there are none.
 	Secrets agent.Secrets
-	// Large is where the agents write and read large payloads. Nil: they cannot.
-	Large payload.Store
+	// Large is where agents write and read large payloads; with a Held it is said there. Nil: they cannot.
+	Large payload.Bytes
 	// Logger hears of decisions, and never of payloads. Default: slog.Default().
 	Logger *slog.Logger
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/payload"
 )
 
 // Held is a task whose attempt was claimed for this process by somebody else, who keeps the claim. Everything must be set,
@@ -22,6 +23,8 @@ type Held struct {
 	// Reply tells the outcome, as the message that would go to a queue. It may be told again. Errors are those of
 	// queue.Sender.
 	Reply func(ctx context.Context, body string) error
+	// Large is where the attempt writes and reads large payloads. Nil: it cannot.
+	Large payload.Bytes
 }
 
 // Do does a task that is claimed already, and tells its outcome, under the same rules as HandleSQS. It works until ctx
@@ -33,7 +36,7 @@ func (r *Runner) Do(ctx context.Context, h Held) error {
 	}
 	r.tell(func(t *Stats) { t.Claimed++ })
 	a := &attempt{
-		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, h),
+		Runner: r, batch: ctx, task: h.Task, handler: handler, lease: newHeldLease(ctx, r.config.Now, h), large: h.Large,
 		say: func(ctx context.Context, body string, _ time.Time) error { return h.Reply(ctx, body) },
 	}
 	defer a.lease.close()

@@ -15,7 +15,7 @@ import (
 
 // payloads are those of one job, for one agent.
 type payloads struct {
-	store payload.Store
+	store payload.Bytes
 	at    payload.Place
 }
 
@@ -51,22 +51,20 @@ func (r reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hopeless makes final what would come again with every attempt: a person is to see it, and not twenty attempts.
+// hopeless makes final what would come again with every attempt.
 func hopeless(err error) error {
-	for _, final := range []error{payload.ErrDenied, payload.ErrTooLarge, payload.ErrNotFound, payload.ErrAltered} {
-		if errors.Is(err, final) {
-			return agent.Final(err)
-		}
+	if payload.Hopeless(err) {
+		return agent.Final(err)
 	}
 	return err
 }
 
 // payloadsOf returns where the attempt writes and reads large payloads.
 func (a *attempt) payloadsOf() agent.Payloads {
-	if a.config.Large == nil {
+	if a.large == nil {
 		return nil
 	}
-	return payloads{a.config.Large, payload.Place{Job: a.task.Job, By: a.task.Agent}}
+	return payloads{a.large, payload.Place{Job: a.task.Job, By: a.task.Agent}}
 }
 
 // spill makes a payload of an output that is too large for a message, if it is JSON at all. One that cannot be written is the

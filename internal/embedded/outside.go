@@ -29,7 +29,7 @@ func (c Config) Named() []workflowfile.Named {
 func (c Config) door(e *Engine, held *holds.Reader) *agentdoor.Door {
 	d := agentdoor.Config{
 		Tokens: map[string]string{}, Tasks: func(agent string) string { return tasksPrefix + agent },
-		Receiver: e.queues, Store: e.store, Scheduler: e.scheduler, Held: held.Holds, Logger: c.Logger,
+		Receiver: e.queues, Store: e.store, Scheduler: e.scheduler, Large: e.large, Held: held.Holds, Logger: c.Logger,
 	}
 	for _, o := range c.Outside {
 		d.Agents = append(d.Agents, o.Name)

@@ -178,7 +178,7 @@ func (a *api) heartbeat(r *http.Request) (answer, error) {
 	return ok(agentdoor.HeartbeatTaken{Status: string(stands.Held), CompleteBy: stands.CompleteBy, LeftMs: int(stands.Left.Milliseconds())})
 }
 
-func newerProblem() error {
+func newerProblem() *problem {
 	p := newProblem(http.StatusServiceUnavailable, "a newer release of Makegood wrote this job, and this one must not decide about it; ask again when the deployment is done")
 	p.retryAfter = retryAfterDeployment
 	return p

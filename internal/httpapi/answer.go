@@ -46,6 +46,8 @@ type Problem struct {
 	Definition string `json:"definition,omitempty"`
 	// Payload is the hash of the large payload that it is about.
 	Payload string `json:"payload,omitempty"`
+	// Final: another attempt of the step would be refused as well. Agents outside are told so of payloads.
+	Final bool `json:"final,omitempty"`
 	// Reason is that of the table of verbs.
 	Reason string `json:"reason,omitempty"`
 	// Token: it is a completion token that is of no step which is there.

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"html/template"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -102,6 +103,8 @@ type Outside interface {
 	Take(ctx context.Context, agent string, ask agentdoor.Ask) ([]agentdoor.Task, error)
 	Reply(ctx context.Context, body string) (machine.Verdict, error)
 	Heartbeat(ctx context.Context, id string, r job.Reply, progress json.RawMessage) (agentdoor.Standing, error)
+	WritePayload(ctx context.Context, a agentdoor.Attempt, mediaType string, from io.Reader) (makegood.Payload, error)
+	OpenPayload(ctx context.Context, a agentdoor.Attempt, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
 }
 
 var _ Outside = (*agentdoor.Door)(nil)

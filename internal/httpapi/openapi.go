@@ -74,7 +74,11 @@ func (d drawing) operation(r route) object {
 		parameters = append(parameters, object{"name": "step", "in": "path", "required": true, "schema": object{"type": "string", "pattern": "^" + makegood.StepName.Pattern() + "$"}})
 	}
 	for _, p := range r.parameters {
-		parameters = append(parameters, object{"name": p.name, "in": "query", "description": p.says, "schema": p.schema()})
+		drawn := object{"name": p.name, "in": "query", "description": p.says, "schema": p.schema()}
+		if p.header {
+			drawn["in"], drawn["required"] = "header", true
+		}
+		parameters = append(parameters, drawn)
 	}
 	if len(parameters) > 0 {
 		o["parameters"] = parameters

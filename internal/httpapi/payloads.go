@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -80,11 +81,8 @@ func payloadRoutes() []route {
 		{
 			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*api).readPayload,
 			summary: "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part of it. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
-			parameters: []parameter{
-				{name: "bytes", says: "how many bytes its reference says"},
-				{name: "by", says: "the agent that wrote it, as its reference says; left out: whoever submitted the job did"},
-			},
-			answers: refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
+			parameters: referenceParameters(),
+			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
 		},
 	}
 }
@@ -176,12 +174,16 @@ func typeOf(mediaType string) (string, error) {
 func (a *api) writePayload(w http.ResponseWriter, r *http.Request) {
 	p, err := a.storePayload(r)
 	if err != nil {
-		// What is left of the body is not read.
-		w.Header().Set("Connection", "close")
-		a.refuse(w, a.payloadProblem(r, err))
+		a.refuseBody(w, a.payloadProblem(r, err))
 		return
 	}
 	write(w, http.StatusCreated, p)
+}
+
+// refuseBody refuses a request of whose body what is left is not read.
+func (a *api) refuseBody(w http.ResponseWriter, p *problem) {
+	w.Header().Set("Connection", "close")
+	a.refuse(w, p)
 }
 
 func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
@@ -195,14 +197,23 @@ func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
 	if err != nil {
 		return makegood.Payload{}, err
 	}
-	mediaType, err := typeOf(r.Header.Get("Content-Type"))
+	mediaType, err := announcedType(r)
 	if err != nil {
-		return makegood.Payload{}, bad("the header Content-Type: %v", err)
-	}
-	if r.ContentLength > makegood.MaxLargePayloadBytes {
-		return makegood.Payload{}, payload.ErrTooLarge
+		return makegood.Payload{}, err
 	}
 	return a.Large.WritePayload(r.Context(), id, mediaType, r.Body)
+}
+
+// announcedType returns what a body is that is a payload. One that says itself that it is too large is refused unread.
+func announcedType(r *http.Request) (string, error) {
+	mediaType, err := typeOf(r.Header.Get("Content-Type"))
+	if err != nil {
+		return "", bad("the header Content-Type: %v", err)
+	}
+	if r.ContentLength > makegood.MaxLargePayloadBytes {
+		return "", payload.ErrTooLarge
+	}
+	return mediaType, nil
 }
 
 // readPayload answers with the bytes of a payload, or leads to where they are.
@@ -214,7 +225,12 @@ func (a *api) readPayload(w http.ResponseWriter, r *http.Request) {
 	case a.Doors != nil:
 		a.leadToPayload(w, r, id, p)
 	default:
-		a.sendPayload(w, r, id, p)
+		a.sendPayload(w, r, sending{
+			job: id, payload: p, problem: a.payloadProblem,
+			open: func(offset, n int64) (io.ReadCloser, error) {
+				return a.Large.OpenPayload(r.Context(), id, p, offset, n)
+			},
+		})
 	}
 }
 
@@ -226,19 +242,33 @@ func (a *api) meant(r *http.Request) (id string, p makegood.Payload, err error) 
 	if id, err = jobID(r); err != nil {
 		return "", p, err
 	}
+	p, err = referenceOf(r)
+	return id, p, err
+}
+
+// referenceOf reads the reference in the path and the query of a request.
+func referenceOf(r *http.Request) (p makegood.Payload, err error) {
 	values, err := query(r, "bytes", "by")
 	if err != nil {
-		return "", p, err
+		return p, err
 	}
 	n, err := strconv.ParseInt(values.Get("bytes"), 10, 64)
 	if err != nil {
-		return "", p, bad("bytes is %.40q: want how many bytes the reference says", values.Get("bytes"))
+		return p, bad("bytes is %.40q: want how many bytes the reference says", values.Get("bytes"))
 	}
 	p = makegood.Payload{SHA256: r.PathValue("sha256"), Bytes: n, By: values.Get("by")}
 	if err := p.Check(); err != nil {
-		return "", p, bad("%v", err)
+		return p, bad("%v", err)
 	}
-	return id, p, nil
+	return p, nil
+}
+
+// referenceParameters are what referenceOf reads of the query.
+func referenceParameters() []parameter {
+	return []parameter{
+		{name: "bytes", says: "how many bytes its reference says"},
+		{name: "by", says: "the agent that wrote it, as its reference says; left out: whoever submitted the job did"},
+	}
 }
 
 // leadToPayload leads to where a payload is: a program reads the door, and all others follow it.
@@ -261,40 +291,61 @@ func (a *api) leadToPayload(w http.ResponseWriter, r *http.Request, id string, p
 	write(w, http.StatusSeeOther, said)
 }
 
-// sendPayload answers with the bytes. They are for a program or a file: no browser shows them as a page of this origin. What
-// turns out to be altered on the way ends the connection before its time.
-func (a *api) sendPayload(w http.ResponseWriter, r *http.Request, id string, p makegood.Payload) {
-	offset, n, err := partOf(r.Header.Get("Range"), p.Bytes)
+// sending is a payload on its way out.
+type sending struct {
+	job     string
+	payload makegood.Payload
+	// open opens a part of it; a negative n: all. problem translates what it says.
+	open    func(offset, n int64) (io.ReadCloser, error)
+	problem func(*http.Request, error) *problem
+}
+
+// sendPayload answers with the bytes, or the part that is asked for. They are for a program or a file: no browser shows them as
+// a page of this origin. What turns out to be altered on the way ends the connection before its time; who reads on from there is
+// told why.
+func (a *api) sendPayload(w http.ResponseWriter, r *http.Request, s sending) {
+	offset, n, err := partOf(r.Header.Get("Range"), s.payload.Bytes)
 	if err != nil {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", p.Bytes))
-		a.refuse(w, a.payloadProblem(r, err))
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", s.payload.Bytes))
+		a.refuse(w, s.problem(r, err))
 		return
 	}
-	status, length := http.StatusOK, p.Bytes
-	if n >= 0 {
-		status, length = http.StatusPartialContent, n
-	}
-	body, err := a.Large.OpenPayload(r.Context(), id, p, offset, n)
+	body, err := s.open(offset, n)
 	if err != nil {
-		a.refuse(w, a.payloadProblem(r, err))
+		a.refuse(w, s.problem(r, err))
 		return
 	}
 	defer body.Close()
+	// Whether it can be read at all is known before anything is answered.
+	begun := bufio.NewReader(body)
+	if _, err := begun.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		a.refuse(w, s.problem(r, err))
+		return
+	}
+	s.answer(w, offset, n)
+	if _, err := io.Copy(w, begun); err != nil {
+		a.Logger.WarnContext(r.Context(), "a payload could not be read to its end", "job", s.job, "error", err)
+		// What was read goes out first, so that whoever reads on does so from where it failed.
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// answer writes the header of the answer that has a part of it; a negative n: all.
+func (s sending) answer(w http.ResponseWriter, offset, n int64) {
+	status, length := http.StatusOK, s.payload.Bytes
+	if n >= 0 {
+		status, length = http.StatusPartialContent, n
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+n-1, s.payload.Bytes))
+	}
 	for name, value := range map[string]string{
 		"Content-Type": anyType, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox",
-		"Content-Disposition": fmt.Sprintf("attachment; filename=%q", id+"-"+p.SHA256[:12]),
+		"Content-Disposition": fmt.Sprintf("attachment; filename=%q", s.job+"-"+s.payload.SHA256[:12]),
 		"Content-Length":      strconv.FormatInt(length, 10), "Cache-Control": "no-store", "Accept-Ranges": "bytes",
 	} {
 		w.Header().Set(name, value)
 	}
-	if status == http.StatusPartialContent {
-		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", offset, offset+n-1, p.Bytes))
-	}
 	w.WriteHeader(status)
-	if _, err := io.Copy(w, body); err != nil {
-		a.Logger.WarnContext(r.Context(), "a payload could not be read to its end", "job", id, "error", err)
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // partOf returns what a header Range asks for of so many bytes; a negative n: all of it, as with a header that this API does not

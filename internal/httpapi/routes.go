@@ -113,11 +113,12 @@ func (r route) mayBeEmpty(req *http.Request) bool {
 	return (r.limit == 0 || r.optional) && req.ContentLength == 0 && req.Header.Get("Content-Type") == ""
 }
 
-// parameter is a parameter in the query.
+// parameter is a parameter in the query, or with header in the header.
 type parameter struct {
 	name, says string
 	values     []string
 	number     bool
+	header     bool
 	// many: it may be there several times.
 	many bool
 }
@@ -202,6 +203,7 @@ func routes() []route {
 	all = append(all, quarantineRoutes()...)
 	all = append(all, standingRoute())
 	all = append(all, agentRoutes()...)
+	all = append(all, agentPayloadRoutes()...)
 	all = append(all, completionRoutes()...)
 	all = append(all, planRoute(), offersRoute(), definitionRoute())
 	return append(all, verbRoutes()...)

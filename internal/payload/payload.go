@@ -41,6 +41,17 @@ var (
 	ErrNone = errors.New("there is no payload store here")
 )
 
+// Hopeless reports whether an error of a Store would come again with every attempt: a person is to see it, and not twenty
+// attempts.
+func Hopeless(err error) bool {
+	for _, final := range []error{ErrNotFound, ErrTooLarge, ErrDenied, ErrAltered, ErrNone} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+	return false
+}
+
 // Place is for which job something is written, and by which agent; By is empty for whoever submits the job.
 type Place struct {
 	Job, By string
@@ -63,9 +74,9 @@ type Written struct {
 	Bytes  int64
 }
 
-// Store keeps payloads. Its methods may be called by many goroutines at once. Errors that are none of those above leave it
-// unknown what happened; every method can be called again without harm.
-type Store interface {
+// Bytes is what whoever writes and reads payloads needs of a Store. Its methods may be called by many goroutines at once. Errors
+// that are none of those above leave it unknown what happened; every method can be called again without harm.
+type Bytes interface {
 	// Write stores what from gives up to its end, and returns when that is durable. Where from fails, or ctx ends, or the
 	// process dies, nothing is stored, and what was begun goes by itself. It holds no more than a named part of it in memory.
 	// ErrTooLarge, ErrDenied.
@@ -74,6 +85,11 @@ type Store interface {
 	// Read gives io.EOF only if all was what p says, and else ErrAltered. A part is checked as far as the store can; see the
 	// adapters. ErrNotFound, ErrDenied.
 	Open(ctx context.Context, job string, p makegood.Payload, offset, n int64) (io.ReadCloser, error)
+}
+
+// Store keeps payloads. What is said of Bytes holds for all of it.
+type Store interface {
+	Bytes
 	// Keep makes sure that a payload is there with as many bytes as p says, and stays for makegood.KeepPayload from now at
 	// least. ErrNotFound; ErrAltered if its length is another; ErrDenied.
 	Keep(ctx context.Context, job string, p makegood.Payload) error

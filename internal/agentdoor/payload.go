@@ -1,0 +1,84 @@
+package agentdoor
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/payload"
+)
+
+// ErrOver: the attempt has ended, or is not the asker's. It reads and writes no payload.
+var ErrOver = errors.New("the attempt has ended, or is another's")
+
+// Attempt names an attempt: of which agent and job, and by what it is held.
+type Attempt struct {
+	Agent, Job string
+	Reply      job.Reply
+}
+
+// WritePayload stores what from gives up to its end for the job of an attempt, under the name of its agent, if the attempt is
+// the asker's, before and when all has come: else ErrOver, and nothing is stored. Other errors are those of payload.Store.
+func (d *Door) WritePayload(ctx context.Context, a Attempt, mediaType string, from io.Reader) (makegood.Payload, error) {
+	if err := d.mayTouch(ctx, a); err != nil {
+		return makegood.Payload{}, err
+	}
+	lasting := &lasting{from: from, still: func() error { return d.mayTouch(ctx, a) }}
+	written, err := d.config.Large.Write(ctx, payload.Place{Job: a.Job, By: a.Agent}, lasting)
+	if err != nil {
+		return makegood.Payload{}, err
+	}
+	return makegood.Payload{SHA256: written.SHA256, Bytes: written.Bytes, Type: mediaType, By: a.Agent}, nil
+}
+
+// OpenPayload reads a payload of the job of an attempt, whoever wrote it, as payload.Store does, if the attempt is the asker's:
+// else ErrOver.
+func (d *Door) OpenPayload(ctx context.Context, a Attempt, p makegood.Payload, offset, n int64) (io.ReadCloser, error) {
+	if err := d.mayTouch(ctx, a); err != nil {
+		return nil, err
+	}
+	return d.config.Large.Open(ctx, a.Job, p, offset, n)
+}
+
+// mayTouch says whether an attempt is the asker's, by what its heartbeat and its reply are known; nil: it is. Whether anybody
+// wants its result is no question: what it says is heeded until it has ended.
+func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
+	if d.config.Large == nil {
+		return payload.ErrNone
+	}
+	task, out, err := d.taskOut(ctx, a.Job, a.Reply)
+	if err != nil {
+		return err
+	}
+	now := d.config.Now()
+	switch {
+	case !out || task.Agent != a.Agent:
+		return ErrOver
+	case task.Shared && now.Before(task.CompleteBy):
+		return nil // Nobody claims it: its token is all that there is.
+	}
+	_, held, err := d.claimOf(ctx, task, a.Reply.LockedBy, now)
+	if err == nil && !held {
+		err = ErrOver
+	}
+	return err
+}
+
+// lasting reads from another reader, and asks at its end whether what is read is still wanted.
+type lasting struct {
+	from  io.Reader
+	still func() error
+}
+
+// Read reads on. An end is one only if it is in time.
+func (l *lasting) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	if errors.Is(err, io.EOF) {
+		if over := l.still(); over != nil {
+			err = over
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,135 @@
+// Package transfer carries payloads over HTTP for whoever asks an API: it reads a payload on where a download broke off, and has
+// what can be read again sent again. It makes no request, and knows no API: a client of jobs and an agent outside each ask theirs.
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/payload"
+)
+
+// Asking is how a download asks, and what it says where it is given up.
+type Asking struct {
+	// Ask asks for the bytes from at to end, which is the one behind the last, as often as is worth it, and returns what they are
+	// read from. Its error ends the download.
+	Ask func(at, end int64) (io.ReadCloser, error)
+	// Broken is the error of what broke off, and is not asked for again.
+	Broken func(error) error
+	// Tries is how often in a row it may break off without a byte.
+	Tries int
+}
+
+// Open reads n bytes of a payload from offset on, which it has, over as many requests as it takes.
+func Open(ctx context.Context, p makegood.Payload, offset, n int64, how Asking) (io.ReadCloser, error) {
+	d := &download{ctx: ctx, how: how, p: p, at: offset, end: offset + n}
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// download reads a payload, over as many requests as it takes.
+type download struct {
+	ctx context.Context
+	how Asking
+	p   makegood.Payload
+	// at is the next byte, end the one behind the last.
+	at, end int64
+	body    io.ReadCloser
+	// broken is how often in a row it broke off without a byte.
+	broken int
+}
+
+// Read reads on, and elsewhere where it breaks off.
+func (d *download) Read(b []byte) (int, error) {
+	switch {
+	case d.body == nil:
+		return 0, errors.New("read of a payload that was closed")
+	case d.at == d.end:
+		return 0, io.EOF
+	}
+	n, err := d.body.Read(b[:min(int64(len(b)), d.end-d.at)])
+	d.at += int64(n)
+	if n > 0 {
+		d.broken = 0
+	}
+	if err == nil || d.at == d.end {
+		return n, nil
+	}
+	if d.ctx.Err() != nil {
+		return n, context.Cause(d.ctx)
+	}
+	if d.broken++; d.broken >= d.how.Tries {
+		return n, d.how.Broken(fmt.Errorf("after %d of %d bytes: %w", d.at, d.p.Bytes, unexpected(err)))
+	}
+	_ = d.body.Close() // It is broken.
+	return n, d.open()
+}
+
+// Close ends it.
+func (d *download) Close() error {
+	if d.body == nil {
+		return nil
+	}
+	err := d.body.Close()
+	d.body = nil
+	return err
+}
+
+// open opens the payload from where it is to be read on.
+func (d *download) open() error {
+	if d.at == d.end && d.p.Bytes > 0 {
+		d.body = http.NoBody // No request has a range of nothing.
+		return nil
+	}
+	// Of what broke off nothing is left to be closed twice.
+	d.body = http.NoBody
+	body, err := d.how.Ask(d.at, d.end)
+	if err != nil && d.ctx.Err() != nil {
+		return context.Cause(d.ctx)
+	}
+	if err == nil {
+		d.body = body
+	}
+	return err
+}
+
+// unexpected is an error; an end is one where there is more to come.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// SetRange asks for the bytes of a payload from at to end, where that is not all.
+func SetRange(r *http.Request, p makegood.Payload, at, end int64) {
+	if at > 0 || end < p.Bytes {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", at, end-1))
+	}
+}
+
+// Body returns the body of an answer of success to such a request, from byte at on. payload.ErrAltered: its length is not that of
+// the reference, and it is looked at no further. Any other error means that it broke off.
+func Body(answer *http.Response, p makegood.Payload, at, end int64) (io.ReadCloser, error) {
+	want := end - at
+	if answer.StatusCode == http.StatusOK {
+		want = p.Bytes
+	}
+	if answer.ContentLength >= 0 && answer.ContentLength != want {
+		_ = answer.Body.Close() // It is not what was asked for.
+		return nil, fmt.Errorf("%w: %d bytes are there, want %d", payload.ErrAltered, answer.ContentLength, want)
+	}
+	if answer.StatusCode == http.StatusOK && at > 0 {
+		if _, err := io.CopyN(io.Discard, answer.Body, at); err != nil {
+			_ = answer.Body.Close() // It is broken.
+			return nil, unexpected(err)
+		}
+	}
+	return answer.Body, nil
+}

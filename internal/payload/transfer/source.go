@@ -1,0 +1,173 @@
+package transfer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/payload"
+)
+
+// spoolInMemory is how much of what cannot be read twice is kept in memory, and not in a file.
+const spoolInMemory = 1 << 20
+
+// Source is what can be read again from where it began.
+type Source struct {
+	from  io.ReadSeeker
+	start int64
+	// letGo lets go of what was made for it; nil: nothing was.
+	letGo func()
+}
+
+// Rewindable reports whether a reader can be read again. Some have the method, and cannot: a pipe that is an *os.File.
+func Rewindable(from io.Reader) (*Source, bool) {
+	seeker, is := from.(io.ReadSeeker)
+	if !is {
+		return nil, false
+	}
+	start, err := seeker.Seek(0, io.SeekCurrent)
+	return &Source{from: seeker, start: start}, err == nil
+}
+
+// Spool keeps what a reader gives, so that it can be read again: in a temporary file, above a megabyte. It is to be closed.
+func Spool(from io.Reader) (*Source, error) {
+	limited := payload.Limit(from)
+	var head bytes.Buffer
+	_, err := io.CopyN(&head, limited, spoolInMemory)
+	switch {
+	case errors.Is(err, io.EOF):
+		return &Source{from: bytes.NewReader(head.Bytes())}, nil
+	case err != nil:
+		return nil, fmt.Errorf("read it: %w", err)
+	}
+	file, err := os.CreateTemp("", "makegood-payload-*")
+	if err != nil {
+		return nil, fmt.Errorf("keep it until it was sent: %w", err)
+	}
+	// Where a file that is open has a name to lose, nothing is left even of a process that is killed; elsewhere it goes at the end.
+	_ = os.Remove(file.Name())
+	kept := &Source{from: file, letGo: func() {
+		_ = file.Close() // Nobody wants it any more.
+		_ = os.Remove(file.Name())
+	}}
+	read := &Failing{From: limited}
+	_, err = io.Copy(file, io.MultiReader(&head, read))
+	switch {
+	case read.Failed != nil:
+		err = fmt.Errorf("read it: %w", read.Failed)
+	case err != nil:
+		err = fmt.Errorf("keep it until it was sent: %w", err)
+	}
+	if err != nil {
+		kept.Close()
+		return nil, err
+	}
+	return kept, nil
+}
+
+// Close lets go of what was kept of it.
+func (s *Source) Close() {
+	if s.letGo != nil {
+		s.letGo()
+	}
+}
+
+// Measure reads it through.
+func (s *Source) Measure() (payload.Written, error) {
+	limited := payload.Limit(s.from)
+	_, err := s.from.Seek(s.start, io.SeekStart)
+	if err == nil {
+		_, err = io.Copy(io.Discard, limited)
+	}
+	if err != nil {
+		return payload.Written{}, fmt.Errorf("read it: %w", err)
+	}
+	return limited.Written(), nil
+}
+
+// Open begins to read it again, as what it was when it was measured.
+func (s *Source) Open(want payload.Written) (*Sending, error) {
+	if _, err := s.from.Seek(s.start, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read it again: %w", err)
+	}
+	return &Sending{limited: payload.Limit(io.LimitReader(s.from, want.Bytes)), want: want}, nil
+}
+
+// Sending is one time that a Source is read. net/http may read a body after it has returned an answer; never after Close.
+type Sending struct {
+	mu      sync.Mutex
+	limited *payload.Limited
+	want    payload.Written
+	n       int64
+	closed  bool
+	failed  error
+}
+
+// Read reads on.
+func (s *Sending) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return 0, errors.New("read of a payload whose sending has ended")
+	}
+	n, err := s.limited.Read(p)
+	s.n += int64(n)
+	switch {
+	case errors.Is(err, io.EOF) && s.n < s.want.Bytes:
+		err = ErrChanged // It is shorter than it was.
+		fallthrough
+	case err != nil && !errors.Is(err, io.EOF):
+		s.failed = err
+	}
+	return n, err
+}
+
+// Close ends it, when what reads from it is done.
+func (s *Sending) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return nil
+}
+
+// Changed closes it, and says what was wrong with what was read, which no other try sets right.
+func (s *Sending) Changed() error {
+	_ = s.Close() // It never fails.
+	switch {
+	case errors.Is(s.failed, ErrChanged), s.n == s.want.Bytes && s.limited.Written() != s.want:
+		return ErrChanged
+	case s.failed != nil:
+		return fmt.Errorf("read it again: %w", s.failed)
+	}
+	return nil
+}
+
+// ErrChanged: what is written is no longer what was measured.
+var ErrChanged = errors.New("it has changed while it was written: write it again")
+
+// Failing keeps why what it reads from failed.
+type Failing struct {
+	From   io.Reader
+	Failed error
+}
+
+// Read reads on.
+func (f *Failing) Read(p []byte) (int, error) {
+	n, err := f.From.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		f.Failed = err
+	}
+	return n, err
+}
+
+// Same checks that a reference is of what was sent.
+func Same(p makegood.Payload, sent payload.Written) error {
+	if p.SHA256 != sent.SHA256 || p.Bytes != sent.Bytes {
+		return fmt.Errorf("%w: %d bytes were sent, and the reference says %v", payload.ErrAltered, sent.Bytes, p)
+	}
+	return nil
+}
