@@ -123,13 +123,13 @@ func (c *Client) askToWrite(ctx context.Context, id string, u upload) (d payload
 // sendOnce sends the API itself what cannot be read twice.
 func (c *Client) sendOnce(ctx context.Context, id, mediaType string, from io.Reader) (makegood.Payload, error) {
 	limited := payload.Limit(from)
-	read := &transfer.Failing{From: limited}
+	read := transfer.NewOnce(limited)
 	p, err := c.put(ctx, id, mediaType, read, -1)
-	switch {
-	case errors.Is(read.Failed, payload.ErrTooLarge):
+	switch failed := read.Failed(); {
+	case errors.Is(failed, payload.ErrTooLarge):
 		return p, payload.ErrTooLarge
-	case read.Failed != nil:
-		return p, fmt.Errorf("read it: %w", read.Failed)
+	case failed != nil:
+		return p, fmt.Errorf("read it: %w", failed)
 	case err != nil:
 		return p, final(err)
 	}

@@ -75,28 +75,33 @@ func (d *door) take(ctx context.Context, request string, most int, wait time.Dur
 	answered := asked.Add(millis(given.HeldMs))
 	var taken []agentrun.Held
 	for _, g := range given.Tasks {
-		task, err := wire.DecodeTask(string(g.Task))
-		if err == nil && task.Agent != d.agent {
-			err = fmt.Errorf("a task for agent %.70q", task.Agent)
-		}
+		held, err := d.held(g, answered.Add(millis(g.LeftMs)))
 		if err != nil {
 			d.logger.ErrorContext(ctx, "a task cannot be read, and ends in silence", "agent", d.agent, "lockedBy", g.LockedBy, "error", err)
 			continue
 		}
-		taken = append(taken, d.held(task, g, answered.Add(millis(g.LeftMs))))
+		taken = append(taken, held)
 	}
 	return taken, nil
 }
 
 // held is a task with its claim, and what can be said of it.
-func (d *door) held(task makegood.Task, g agentdoor.TaskGiven, expires time.Time) agentrun.Held {
+func (d *door) held(g agentdoor.TaskGiven, expires time.Time) (agentrun.Held, error) {
+	task, err := wire.DecodeTask(string(g.Task))
+	if err == nil && task.Agent != d.agent {
+		err = fmt.Errorf("a task for agent %.70q", task.Agent)
+	}
+	if err != nil {
+		return agentrun.Held{}, err
+	}
+	large, err := d.payloadsOf(task, g.LockedBy)
 	claim := job.Claim{Attempt: task.Attempt, LockedBy: g.LockedBy, StartedAt: makegood.Instant(g.StartedAt), CompleteBy: makegood.Instant(g.CompleteBy)}
 	return agentrun.Held{
-		Task: task, Claim: claim, Expires: expires, Reply: d.reply,
+		Task: task, Claim: claim, Expires: expires, Reply: d.reply, Large: large,
 		Heartbeat: func(ctx context.Context, progress json.RawMessage) (time.Duration, error) {
 			return d.heartbeat(ctx, task, claim.LockedBy, progress)
 		},
-	}
+	}, err
 }
 
 // heartbeat is what agentrun.Held wants of one.
@@ -138,6 +143,8 @@ func (d *door) reply(ctx context.Context, body string) error {
 type problem struct {
 	status int
 	text   string
+	// final: another attempt would be told the same.
+	final bool
 }
 
 func (p *problem) Error() string { return fmt.Sprintf("%d: %s", p.status, p.text) }
@@ -155,9 +162,7 @@ func (d *door) post(ctx context.Context, what string, in, out any) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if d.token != "" {
-		request.Header.Set("Authorization", "Bearer "+d.token)
-	}
+	d.showToken(request)
 	answer, err := d.http.Do(request)
 	if err != nil {
 		return err
@@ -172,15 +177,23 @@ func (d *door) post(ctx context.Context, what string, in, out any) error {
 	return nil
 }
 
-func problemOf(answer *http.Response) error {
+// showToken shows the engine what it asks this agent for.
+func (d *door) showToken(r *http.Request) {
+	if d.token != "" {
+		r.Header.Set("Authorization", "Bearer "+d.token)
+	}
+}
+
+func problemOf(answer *http.Response) *problem {
 	var said struct {
 		Error string `json:"error"`
+		Final bool   `json:"final"`
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxProblem))
 	if err != nil || json.Unmarshal(text, &said) != nil || said.Error == "" {
-		said.Error = "no engine answers so"
+		said.Error, said.Final = "no engine answers so", false
 	}
-	return &problem{answer.StatusCode, said.Error}
+	return &problem{answer.StatusCode, said.Error, said.Final}
 }
 
 func millis(n int) time.Duration { return time.Duration(n) * time.Millisecond }

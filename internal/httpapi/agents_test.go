@@ -49,7 +49,7 @@ func newOutside(t *testing.T) *outside {
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(t.Context()) }()
 	t.Cleanup(func() { check(t, engine.Close()); check(t, <-ran) })
-	w := &outside{t: t, url: listen(t, httpapi.Config{Backend: engine, Logger: logger, Outside: engine.Door()})}
+	w := &outside{t: t, url: listen(t, httpapi.Config{Backend: engine, Logger: logger, Outside: engine.Door(), Large: engine})}
 	w.client, err = client.New(w.url)
 	check(t, err)
 	return w

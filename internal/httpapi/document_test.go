@@ -198,7 +198,8 @@ const publication = `{"source":"name: published\nsteps: [{name: a, agent: actor}
 // conversation is a request, and the status that it must get.
 type conversation struct {
 	method, route, path, body string
-	header                    string
+	// header is "Name: value", or several of them in lines.
+	header string
 	status                    int
 }
 
@@ -392,7 +393,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	got := map[string]bool{}
 	talk := func(base string, c conversation) reply {
 		t.Helper()
-		r := ask(t, c.method, base+c.path, tokens.Replace(c.body), c.header)
+		r := ask(t, c.method, base+c.path, tokens.Replace(c.body), strings.Split(c.header, "\n")...)
 		name := fmt.Sprintf("%s %s %d", c.method, c.route, r.status)
 		got[name] = true
 		if r.status != c.status {
@@ -433,6 +434,7 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 		t.Errorf("too many who wait: got %v, want Retry-After", r.header)
 	}
 	talkOfPayloads(w, talk)
+	talkOfAgentPayloads(w, talk)
 	// The document itself needs no store.
 	got["GET /api/openapi.json 503"] = true
 	for _, missing := range d.missing(got) {

@@ -54,11 +54,11 @@ func Spool(from io.Reader) (*Source, error) {
 		_ = file.Close() // Nobody wants it any more.
 		_ = os.Remove(file.Name())
 	}}
-	read := &Failing{From: limited}
+	read := NewOnce(limited)
 	_, err = io.Copy(file, io.MultiReader(&head, read))
-	switch {
-	case read.Failed != nil:
-		err = fmt.Errorf("read it: %w", read.Failed)
+	switch failed := read.Failed(); {
+	case failed != nil:
+		err = fmt.Errorf("read it: %w", failed)
 	case err != nil:
 		err = fmt.Errorf("keep it until it was sent: %w", err)
 	}
@@ -112,7 +112,7 @@ func (s *Sending) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return 0, errors.New("read of a payload whose sending has ended")
+		return 0, errSent
 	}
 	n, err := s.limited.Read(p)
 	s.n += int64(n)
@@ -146,22 +146,49 @@ func (s *Sending) Changed() error {
 	return nil
 }
 
+var errSent = errors.New("read of a payload whose sending has ended")
+
 // ErrChanged: what is written is no longer what was measured.
 var ErrChanged = errors.New("it has changed while it was written: write it again")
 
-// Failing keeps why what it reads from failed.
-type Failing struct {
-	From   io.Reader
-	Failed error
+// Once is what can be read only once. It keeps why that failed; and once it is closed it leaves what it reads from alone, also where
+// net/http goes on for a while.
+type Once struct {
+	mu     sync.Mutex
+	from   io.Reader
+	closed bool
+	failed error
 }
 
+// NewOnce makes a Once of a reader.
+func NewOnce(from io.Reader) *Once { return &Once{from: from} }
+
 // Read reads on.
-func (f *Failing) Read(p []byte) (int, error) {
-	n, err := f.From.Read(p)
+func (o *Once) Read(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return 0, errSent
+	}
+	n, err := o.from.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		f.Failed = err
+		o.failed = err
 	}
 	return n, err
+}
+
+// Close ends it.
+func (o *Once) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	return nil
+}
+
+// Failed closes it, and returns why it could not be read to its end; nil: that was not its own fault.
+func (o *Once) Failed() error {
+	_ = o.Close() // It never fails.
+	return o.failed
 }
 
 // Same checks that a reference is of what was sent.
