@@ -42,7 +42,7 @@ func (d *Door) OpenPayload(ctx context.Context, a Attempt, p makegood.Payload, o
 	return d.config.Large.Open(ctx, a.Job, p, offset, n)
 }
 
-// mayTouch says whether an attempt is the asker's, by what its heartbeat and its reply are known; nil: it is. Whether anybody
+// mayTouch returns ErrOver unless an attempt is the asker's, by what its heartbeat and its reply are known. Whether anybody
 // wants its result is no question: what it says is heeded until it has ended.
 func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
 	if d.config.Large == nil {

@@ -129,6 +129,7 @@ var arrows = []arrow{
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	// The agents outside: what agentrun does for those here, but for the work.
 	{"internal/agentdoor", []string{
+		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/store", "internal/queue", "internal/wire",
 	}, []string{lambdaEvents}},
 	{"internal/httpagent", []string{".", "agent", "internal/httpagent/httprules"}, nil},
@@ -200,8 +201,8 @@ var arrows = []arrow{
 	{"internal/proof/lambdahost", []string{"internal/proof/lambdahost/functionurl", "internal/pause"}, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	{"internal/proof/tidy/*", nil, nil},
-	// Of payloads it needs how what is read and written is counted, hashed and checked.
-	{"client", []string{".", "internal/payload", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
+	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
+	{"client", []string{".", "internal/payload", "internal/payload/transfer", "internal/tracecontext"}, []string{"github.com/cenkalti/backoff/v5"}},
 	// The same client, its requests signed: it knows AWS, and no more of us than a client does.
 	{"client/doors", []string{"client"}, []string{awsSDK}},
 	// The jobs of a folder, read where an engine keeps them.
@@ -226,6 +227,7 @@ var arrows = []arrow{
 	{"onlambda", []string{"agent", "internal/deployed"}, []string{lambda}},
 	// The agents' side of the door: it says what agentdoor hears, and runs what agentrun runs.
 	{"onhttp", []string{
+		"internal/payload", "internal/payload/transfer",
 		".", "agent", "internal/agentdoor", "internal/agentrun", "internal/job", "internal/pause", "internal/queue", "internal/secret", "internal/store", "internal/wire",
 	}, nil},
 	{"onqueue", []string{
