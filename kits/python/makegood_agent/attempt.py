@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Dict, Optional, cast
 
 from .errors import Final, HeartbeatError, Over, Withdrawn
+from .payload import Payloads, Source, Store
 from .task import Task, encode
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class Attempt:
         self._lapses = taken.began + task.total if task.total else None
         self._why: Optional[Exception] = None
         self._replaced = False
+        self.payloads = Payloads(self, taken, cast(Store, door) if hasattr(door, "send_payload") else None)
 
     @property
     def locked_by(self) -> str:
@@ -96,10 +99,28 @@ class Attempt:
             self._answered(asked, held, left)
             self.check()
 
+    def write_payload(self, source: Source, type: str = "") -> Dict[str, Any]:
+        """Writes what is too large for an output, at most 100 MB: bytes, a binary file, or an iterable of bytes. It returns the reference,
+        which the output can hold, anywhere; when it returns the bytes are durable. type says what they are, such as "application/pdf".
+
+        Only pieces are held in memory. Bytes and a file that can seek are sent again where the line breaks; anything else can be sent
+        only once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+        """
+        return self.payloads.write(source, type)
+
+    def open_payload(self, reference: Any, offset: int = 0, length: Optional[int] = None) -> io.BufferedReader:
+        """Opens what a reference in the input refers to, as a binary file to read; a part of it with offset and length. Close it, or use
+        with. A download that breaks is read on.
+
+        Whoever has read all has read what was written: the last piece is given only if the hash of all is right. Of a part no hash
+        tells. Final: it is not there, or is not what was written.
+        """
+        return self.payloads.open(reference, offset, length)
+
     def _answered(self, asked: float, held: str, left: float) -> None:
         with self._changed:
             if held == "over":
-                self._why, self._replaced = Over("another attempt has begun, or nobody wants this one"), True
+                self._over()
             else:
                 expires = asked + left
                 self._expires = expires if self._lapses is None else min(expires, self._lapses)
@@ -107,6 +128,15 @@ class Attempt:
             if held == "withdrawn":
                 self._why = Withdrawn("nobody wants the result any more")
             self._changed.notify_all()
+
+    def over(self) -> None:
+        """Is called when the engine has said that the attempt has ended: nothing is said of it any more."""
+        with self._changed:
+            self._over()
+            self._changed.notify_all()
+
+    def _over(self) -> None:
+        self._why, self._replaced = Over("another attempt has begun, or nobody wants this one"), True
 
     def stop(self, why: Exception) -> None:
         """Tells the action to stop; the runner does so when the process ends."""

@@ -12,8 +12,10 @@ import time
 import urllib.parse
 import uuid
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Protocol, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Protocol, Tuple
 
+from .errors import Failure, Final, Over
+from .payload import ALTERED, Body, NoAnswer, Reference
 from .task import Newer, Task, encode
 
 log = logging.getLogger("makegood_agent")
@@ -44,12 +46,9 @@ class Refused(Exception):
     """What was said can never be taken."""
 
 
-class NoAnswer(Exception):
-    """The engine cannot say now what became of what was asked: ask again."""
-
-
 class Door(Protocol):
-    """What a Runner needs. Each method raises where it is not known what became of what was asked."""
+    """What a Runner needs. Each method raises where it is not known what became of what was asked. One that carries large payloads
+    is a payload.Store, too."""
 
     def take(self, agent: str, limit: int) -> List[Taken]:
         """Waits for tasks, claims them, and returns them; none where none came, or stop was called."""
@@ -79,9 +78,7 @@ class HTTPDoor:
             raise ValueError(f"{url!r}: want the address of an engine, such as http://127.0.0.1:4777")
         self._at, self._path = at, at.path.rstrip("/")
         self._tls = ssl.create_default_context() if at.scheme == "https" else None
-        self._headers = {"Content-Type": "application/json"}
-        if token:
-            self._headers["Authorization"] = "Bearer " + token
+        self._shows = {"Authorization": "Bearer " + token} if token else {}
         self._instance = instance or "py-" + uuid.uuid4().hex[:12]
         self._wait = wait
         self._lock = threading.Lock()
@@ -141,6 +138,54 @@ class HTTPDoor:
     def finish(self, taken: Taken) -> None:
         pass
 
+    def open_payload(self, taken: Taken, reference: Reference, first: int, end: int) -> Body:
+        asked = {"bytes": str(reference.bytes), **({"by": reference.by} if reference.by else {})}
+        headers = self._about(taken)
+        if first > 0 or end < reference.bytes:
+            headers["Range"] = f"bytes={first}-{end - 1}"
+        connection = self._connect(ANSWER_WITHIN)
+        try:
+            connection.request("GET", f"{self._payloads(taken)}/{reference.sha256}?{urllib.parse.urlencode(asked)}", headers=headers)
+            response = connection.getresponse()
+            if response.status not in (200, 206):
+                raise _refused(response)
+            body = _Body(connection, response)
+            want = end - first if response.status == 206 else reference.bytes
+            if response.length not in (None, want):
+                raise Final(f"{ALTERED}: {response.length} bytes are there, want {want}")
+            body.skip(first if response.status == 200 else 0)
+            return body
+        except BaseException:
+            connection.close()
+            raise
+
+    def send_payload(self, taken: Taken, media_type: str, pieces: Iterator[bytes], length: Optional[int]) -> Any:
+        connection = self._connect(ANSWER_WITHIN)
+        try:
+            connection.putrequest("PUT", self._payloads(taken))
+            framed = {"Transfer-Encoding": "chunked"} if length is None else {"Content-Length": str(length)}
+            for name, value in {**self._about(taken), "Content-Type": media_type or "application/octet-stream", **framed}.items():
+                connection.putheader(name, value)
+            connection.endheaders()
+            # What pieces raises ends the connection before the body has ended, and nothing is stored.
+            broken = _send(connection, pieces, chunked=length is None)
+            try:
+                response = connection.getresponse()
+            except (OSError, http.client.HTTPException) as err:
+                raise broken or err
+            if response.status != 201:
+                raise _refused(response)
+            return json.loads(response.read())
+        finally:
+            connection.close()
+
+    def _payloads(self, taken: Taken) -> str:
+        return f"{self._path}/api/agents/{taken.task.agent}/payloads"
+
+    def _about(self, taken: Taken) -> Dict[str, str]:
+        """Says for which attempt it is. A header is no parameter: URLs are kept in logs."""
+        return {"Makegood-Attempt": encode({**taken.task.identity(), **({"lockedBy": taken.locked_by} if taken.locked_by else {})}), **self._shows}
+
     def stop(self) -> None:
         with self._lock:
             self._stopping = True
@@ -186,15 +231,68 @@ class HTTPDoor:
         return http.client.HTTPConnection(self._at.hostname, self._at.port, timeout=timeout)
 
     def _post(self, connection: http.client.HTTPConnection, path: str, body: Any) -> Any:
-        connection.request("POST", self._path + path, encode(body).encode("ascii"), self._headers)
+        connection.request("POST", self._path + path, encode(body).encode("ascii"), {"Content-Type": "application/json", **self._shows})
         response = connection.getresponse()
         text = response.read()
         if response.status == 200:
             return json.loads(text)
-        try:
-            why = str(json.loads(text)["error"])
-        except (ValueError, KeyError, TypeError):
-            why = text[:200].decode("utf-8", "replace")
+        why, _ = _problem(text)
         if response.status in (400, 413):
             raise Refused(f"{response.status}: {why}")
         raise NoAnswer(f"{response.status}: {why}")
+
+
+def _problem(text: bytes) -> Tuple[str, bool]:
+    """What is wrong, and whether the engine says that another attempt would be told the same."""
+    try:
+        said = json.loads(text)
+        return str(said["error"]), said.get("final") is True
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return text[:200].decode("utf-8", "replace"), False
+
+
+def _refused(response: http.client.HTTPResponse) -> Exception:
+    """The error that an answer about a payload stands for. What is final, and that the attempt is over, the engine says."""
+    text, final = _problem(response.read(64 << 10))
+    why = f"{response.status}: {text}"
+    if final:
+        return Final(why)
+    if response.status == 409:
+        return Over(why)
+    return NoAnswer(why) if response.status >= 500 or response.status == 429 else Failure(why)
+
+
+def _send(connection: http.client.HTTPConnection, pieces: Iterator[bytes], chunked: bool) -> Optional[OSError]:
+    """Sends a body. An error is why the other end takes no more of it: it may have said why."""
+    for piece in pieces:
+        try:
+            connection.send(b"%x\r\n%b\r\n" % (len(piece), piece) if chunked else piece)
+        except OSError as err:
+            return err
+    try:
+        if chunked:
+            connection.send(b"0\r\n\r\n")
+    except OSError as err:
+        return err
+    return None
+
+
+class _Body:
+    """The body of an answer, on a connection of its own."""
+
+    def __init__(self, connection: http.client.HTTPConnection, response: http.client.HTTPResponse) -> None:
+        self._connection, self._response = connection, response
+
+    def skip(self, n: int) -> None:
+        """Passes by what was not asked for."""
+        while n > 0:
+            got = self.read(min(n, 64 << 10))
+            if not got:
+                raise ConnectionError("the connection ended")
+            n -= len(got)
+
+    def read(self, n: int) -> bytes:
+        return self._response.read1(n)  # n is never more than there is
+
+    def close(self) -> None:
+        self._connection.close()

@@ -16,7 +16,8 @@ from .actions import Agent
 from .attempt import Attempt
 from .door import Door, HTTPDoor, Refused, Taken
 from .errors import Failure, Final, Over, Wait
-from .task import MAX_PAYLOAD_BYTES, clip, payload_bytes, write_time
+from .payload import JSON
+from .task import MAX_PAYLOAD_BYTES, clip, json_text, payload_bytes, write_time
 
 log = logging.getLogger("makegood_agent")
 
@@ -119,8 +120,7 @@ class Runner:
             filled, hider = secret.fill(attempt.task, self._secrets)
             if attempt.task.secrets:
                 attempt.task = dataclasses.replace(attempt.task, input=filled)
-            output = hider.output(self.agent.handle(attempt))
-            _check_output(output)
+            output = _kept(hider.output(self.agent.handle(attempt)), attempt)
             return _message(taken, "StepSucceeded", output=output)
         except Wait as wait:
             return _message(taken, "StepWaiting", deadline=write_time(wait.deadline))
@@ -157,14 +157,21 @@ def _message(taken: Taken, kind: str, **rest: Any) -> Dict[str, Any]:
     return message
 
 
-def _check_output(output: Any) -> None:
-    """Says why an output cannot be taken. That is final, but the effect has happened."""
+def _kept(output: Any, attempt: Attempt) -> Any:
+    """The output as it is said: what is too large for a message is written as a payload. Why it cannot be taken is final, but the
+    effect has happened."""
     try:
         size = payload_bytes(output)
     except (TypeError, ValueError, RecursionError) as err:
         raise Final(f"the output is not JSON: {err}") from err
-    if size > MAX_PAYLOAD_BYTES:
-        raise Final(f"the output has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}")
+    if size <= MAX_PAYLOAD_BYTES:
+        return output
+    if not attempt.payloads.can():
+        raise Final(f"the output has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}, and there is no payload store where this agent runs")
+    try:
+        return attempt.write_payload(json_text(output), JSON)
+    except Failure as err:
+        raise Failure(f"the output of {size} bytes cannot be kept: {err}", final=err.final) from err
 
 
 def _error(err: BaseException, attempt: Attempt, hider: secret.Hider) -> Dict[str, Any]:

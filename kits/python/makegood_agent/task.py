@@ -150,3 +150,9 @@ def payload_bytes(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass"))
 
 
+def json_text(value: Any) -> bytes:
+    """Writes a value as JSON in UTF-8, or in ASCII where it has what UTF-8 cannot say: half a pair of surrogates."""
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return encode(value).encode("ascii")

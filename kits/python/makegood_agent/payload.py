@@ -1,0 +1,294 @@
+"""Large payloads: bytes that are too large for a message, written once and passed on by reference (docs/large-payloads.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import io
+import json
+import os
+import random
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Dict, Iterable, Iterator, Optional, Protocol, TypeVar, Union
+
+from .errors import Failure, Final, NotApplied, Over
+
+if TYPE_CHECKING:
+    from .attempt import Attempt
+    from .door import Taken
+
+MARK = "$payload"
+JSON = "application/json"
+MAX_LARGE_PAYLOAD_BYTES = 100 << 20
+MAX_DECODED_PAYLOAD_BYTES = 16 << 20
+PIECE = 64 << 10
+# How often in a row bytes are asked for, or sent, before the attempt fails, and the longest wait between.
+TRIES, MAX_PAUSE = 8, 2.0
+ALTERED = "the payload is not what was written"
+
+Source = Union[bytes, bytearray, memoryview, BinaryIO, Iterable[bytes]]
+"""What a payload is written from. Only what can be read again, bytes or a file, is sent again where the line broke."""
+T = TypeVar("T")
+
+
+class NoAnswer(Exception):
+    """The engine cannot say now what became of what was asked: ask again."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What stands for the bytes in JSON, as an object with the one member $payload."""
+
+    sha256: str
+    bytes: int
+    type: str = ""
+    by: str = ""
+
+    @staticmethod
+    def read(value: Any) -> "Reference":
+        """Reads one; ValueError says what is wrong with it."""
+        inner = value.get(MARK) if isinstance(value, dict) and len(value) == 1 else None
+        if not isinstance(inner, dict):
+            raise ValueError(f"want a reference to a payload, an object with the one member {MARK}")
+        sha256, size = inner.get("sha256"), inner.get("bytes")
+        if not isinstance(sha256, str) or not re.fullmatch("[0-9a-f]{64}", sha256):
+            raise ValueError(f"{MARK}: sha256 is {str(sha256)[:80]!r}: want 64 hex digits in lower case")
+        if type(size) is not int or not 0 <= size <= MAX_LARGE_PAYLOAD_BYTES:
+            raise ValueError(f"{MARK}: bytes is {str(size)[:80]}: want 0 to {MAX_LARGE_PAYLOAD_BYTES}")
+        return Reference(sha256, size, str(inner.get("type", "")), str(inner.get("by", "")))
+
+
+class Body(Protocol):
+    """The bytes of a payload from some place on, as one request has them. They may end too early."""
+
+    def read(self, n: int) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class Store(Protocol):
+    """What a door has that carries payloads. Each method asks once. Final: no other attempt would do better. Over: the attempt
+    has ended. NoAnswer, OSError and HTTPException: it is asked again."""
+
+    def open_payload(self, taken: "Taken", reference: Reference, first: int, end: int) -> Body:
+        """Opens the bytes from first to end, which is the one behind the last."""
+
+    def send_payload(self, taken: "Taken", media_type: str, pieces: Iterator[bytes], length: Optional[int]) -> Any:
+        """Sends bytes, and returns their reference. length: how many there will be, if that is known. What pieces raises it raises,
+        and nothing is stored then."""
+
+
+class Payloads:
+    """Writes and reads the payloads of one attempt's job."""
+
+    def __init__(self, attempt: "Attempt", taken: "Taken", store: Optional[Store]) -> None:
+        self._attempt, self._taken, self._at = attempt, taken, store
+
+    def can(self) -> bool:
+        """Whether the door carries any."""
+        return self._at is not None
+
+    def _store(self) -> Store:
+        if self._at is None:
+            raise Final("there is no payload store where this agent runs: its door carries none (docs/large-payloads.md)")
+        return self._at
+
+    def open(self, value: Any, offset: int, length: Optional[int]) -> io.BufferedReader:
+        store = self._store()
+        try:
+            reference = Reference.read(value)
+        except ValueError as err:
+            raise Final(str(err)) from err
+        end = reference.bytes if length is None else offset + length
+        if not 0 <= offset <= end <= reference.bytes:
+            raise Final(f"bytes {offset} to {end} of a payload of {reference.bytes}")
+
+        def ask(first: int) -> Body:
+            return self._again(lambda: store.open_payload(self._taken, reference, first, end))
+
+        return io.BufferedReader(_Reader(self._attempt, reference, offset, end, ask), PIECE)
+
+    def write(self, source: Source, media_type: str) -> Dict[str, Any]:
+        store = self._store()
+        pieces = _pieces_of(source)
+
+        def send() -> Dict[str, Any]:
+            counted = _Counted(self._attempt, pieces.again())
+            answer: Dict[str, Any] = store.send_payload(self._taken, media_type, iter(counted), pieces.length)
+            counted.check(Reference.read(answer), pieces.length)
+            return answer
+
+        return self._again(send, TRIES if pieces.rereadable else 1)
+
+    def _again(self, do: Callable[[], T], tries: int = TRIES) -> T:
+        """Does something until it is done, fails for good, or has failed so often."""
+        pause = 0.1
+        for left in range(tries, 0, -1):
+            self._attempt.check()
+            try:
+                return do()
+            except Over:
+                self._attempt.over()
+                raise
+            except (NoAnswer, OSError, http.client.HTTPException) as err:
+                if left == 1:
+                    raise Failure(f"the payload could not be carried: {type(err).__name__}: {err}") from err
+            self._attempt.wait(pause * random.uniform(0.5, 1))
+            pause = min(2 * pause, MAX_PAUSE)
+        raise AssertionError("no tries")
+
+    def value(self, what: str, value: Any) -> Any:
+        """The JSON that a value is, where it is nothing but a reference to such."""
+        if not (isinstance(value, dict) and MARK in value):
+            return value
+        try:
+            reference = Reference.read(value)
+        except ValueError as err:
+            raise Final(f"{what}: {err}", not_applied=True) from err
+        if reference.type != JSON:
+            raise Final(f"{what}: is a payload of type {reference.type!r}, and the action takes JSON: declare it with references=True", not_applied=True)
+        if reference.bytes > MAX_DECODED_PAYLOAD_BYTES:
+            raise Final(f"{what}: is a payload of {reference.bytes} bytes, and at most {MAX_DECODED_PAYLOAD_BYTES} are read into memory: "
+                        "declare the action with references=True", not_applied=True)
+        try:
+            with self.open(value, 0, None) as reader:
+                return json.loads(reader.read())
+        except Final as err:
+            raise Final(f"{what}: {err}", not_applied=True) from err
+        except ValueError as err:
+            raise Final(f"{what}: is no JSON: {err}", not_applied=True) from err
+        except Failure as err:
+            raise NotApplied(f"{what}: {err}") from err
+
+
+class _Reader(io.RawIOBase):
+    """Reads bytes on from where a download broke off. What was read to its end is what was written, or it raises."""
+
+    def __init__(self, attempt: "Attempt", reference: Reference, first: int, end: int, ask: Callable[[int], Body]) -> None:
+        super().__init__()
+        self._attempt, self._reference, self._ask = attempt, reference, ask
+        self._at, self._end = first, end
+        # Of a part no hash tells whether it is what was written.
+        self._hash = hashlib.sha256() if end - first == reference.bytes else None
+        self._broken = 0
+        self._body: Optional[Body] = None
+        if first < end or not reference.bytes:
+            self._body = ask(first)
+        if first == end:
+            self._check()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        room = min(len(buffer), PIECE, self._end - self._at)
+        while room > 0:
+            self._attempt.check()
+            got, why = self._read(room)
+            if got:
+                buffer[: len(got)] = got
+                self._took(got)
+                return len(got)
+            self._break(why)
+        return 0
+
+    def _read(self, room: int) -> "tuple[bytes, Exception]":
+        assert self._body is not None
+        try:
+            return self._body.read(room), ConnectionError("the connection ended")
+        except (OSError, http.client.HTTPException) as err:
+            return b"", err
+
+    def _break(self, why: Exception) -> None:
+        """Goes on elsewhere, unless it broke off too often."""
+        self._broken += 1
+        if self._broken >= TRIES:
+            raise Failure(f"the payload broke off after {self._at} of {self._reference.bytes} bytes: {why}") from why
+        if self._body is not None:
+            self._body.close()
+        self._body = self._ask(self._at)
+
+    def _took(self, got: bytes) -> None:
+        self._broken = 0
+        self._at += len(got)
+        if self._hash is not None:
+            self._hash.update(got)
+        if self._at == self._end:
+            self._check()
+
+    def _check(self) -> None:
+        if self._hash is not None and self._hash.hexdigest() != self._reference.sha256:
+            raise Final(f"{ALTERED}: its hash is another")
+
+    def close(self) -> None:
+        if not self.closed and self._body is not None:
+            self._body.close()
+        super().close()
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """What is written, in pieces; again begins at its beginning."""
+
+    again: Callable[[], Iterator[Any]]
+    length: Optional[int]
+    rereadable: bool
+
+
+def _pieces_of(source: Any) -> _Pieces:
+    if isinstance(source, str):
+        raise Final("a payload is written from bytes, and this is text: encode it")
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        whole = memoryview(source).cast("B")
+        return _limited(lambda: (whole[at:at + PIECE] for at in range(0, len(whole), PIECE)), len(whole), True)
+    if hasattr(source, "read"):
+        if not source.seekable():
+            return _Pieces(lambda: iter(lambda: source.read(PIECE), b""), None, False)
+        start: int = source.tell()
+        length: int = source.seek(0, os.SEEK_END) - start
+        return _limited(lambda: _file(source, start, length), length, True)
+    if isinstance(source, Iterable):
+        return _Pieces(lambda: iter(source), None, False)
+    raise Final(f"a payload is written from bytes, a file or an iterable of bytes, and this is {type(source).__name__}")
+
+
+def _limited(again: Callable[[], Iterator[Any]], length: int, rereadable: bool) -> _Pieces:
+    if length > MAX_LARGE_PAYLOAD_BYTES:
+        raise Final(f"there are {length} bytes, the limit of a payload is {MAX_LARGE_PAYLOAD_BYTES}")
+    return _Pieces(again, length, rereadable)
+
+
+def _file(source: Any, start: int, length: int) -> Iterator[Any]:
+    """The bytes of a file that it had when it was measured."""
+    source.seek(start)
+    while length > 0:
+        piece = source.read(min(PIECE, length))
+        if not piece:
+            raise Failure("the file has changed while it was written: it is shorter")
+        length -= len(piece)
+        yield piece
+
+
+class _Counted:
+    """Pieces that are sent: counted, hashed, and none after the time of the attempt."""
+
+    def __init__(self, attempt: "Attempt", pieces: Iterator[Any]) -> None:
+        self._attempt, self._pieces = attempt, pieces
+        self._hash, self._bytes = hashlib.sha256(), 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self._attempt.check()
+            if not isinstance(piece, (bytes, bytearray, memoryview)):
+                raise Final(f"a payload is written from bytes, and this is {type(piece).__name__}: open a file in binary mode")
+            self._hash.update(piece)
+            self._bytes += len(piece)
+            if self._bytes > MAX_LARGE_PAYLOAD_BYTES:
+                raise Final(f"there are more than {MAX_LARGE_PAYLOAD_BYTES} bytes, the limit of a payload")
+            if piece:
+                yield bytes(piece)
+
+    def check(self, reference: Reference, length: Optional[int]) -> None:
+        if reference.sha256 != self._hash.hexdigest() or reference.bytes != self._bytes or length not in (None, self._bytes):
+            raise Final(f"{ALTERED}: {self._bytes} bytes were sent, and the reference is of {reference.bytes}, or of others")
