@@ -40,6 +40,9 @@ type given struct {
 type fault struct {
 	status      int
 	cut, heeded bool
+	// final: the answer says that another attempt would be told the same. after is how much of a payload goes before.
+	final bool
+	after int64
 }
 
 // ask is a request for tasks.
@@ -71,18 +74,21 @@ type engine struct {
 	asked   []fault
 	replies map[string][]fault
 	answers map[string][]string
+	payloads
 }
 
 func newEngine(t *testing.T) *engine {
 	t.Helper()
 	e := &engine{
 		t: t, changed: make(chan struct{}), gave: map[string][]given{}, said: map[string][]message{}, tried: map[string]int{},
-		heartbeats: map[string][]message{}, replies: map[string][]fault{}, answers: map[string][]string{},
+		heartbeats: map[string][]message{}, replies: map[string][]fault{}, answers: map[string][]string{}, payloads: newPayloads(),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /api/agents/{agent}/tasks", e.tasks)
 	mux.HandleFunc("POST /api/agents/{agent}/replies", e.reply)
 	mux.HandleFunc("POST /api/agents/{agent}/heartbeats", e.heartbeat)
+	mux.HandleFunc("PUT /api/agents/{agent}/payloads", e.writePayload)
+	mux.HandleFunc("GET /api/agents/{agent}/payloads/{sha256}", e.readPayload)
 	e.server = httptest.NewServer(mux)
 	t.Cleanup(func() { e.server.CloseClientConnections(); e.server.Close() })
 	return e
@@ -266,7 +272,7 @@ func (f fault) fails(w http.ResponseWriter) bool {
 	case f.status != 0:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.status)
-		_ = json.NewEncoder(w).Encode(message{"error": "as scripted"})
+		_ = json.NewEncoder(w).Encode(message{"error": "as scripted", "final": f.final})
 		return true
 	}
 	return false

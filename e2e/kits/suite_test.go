@@ -4,6 +4,7 @@ package kits_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,7 @@ func TestAllKitsBehaveTheSame(t *testing.T) {
 			e := newEngine(t)
 			e.asked = []fault{{status: http.StatusServiceUnavailable}, {cut: true}, {status: http.StatusTooManyRequests}, {status: http.StatusUnauthorized}}
 			l.run(t, "MAKEGOOD_URL="+e.server.URL, "MAKEGOOD_TOKEN=s3cret", "MAKEGOOD_SECRET_CHAT_TOKEN=hush-hush")
-			for _, b := range behaviours {
+			for _, b := range slices.Concat(behaviours, payloadBehaviours) {
 				t.Run(strings.ReplaceAll(b.rule, " ", "_"), func(t *testing.T) {
 					t.Parallel()
 					b.shows(t, e)
@@ -126,9 +127,9 @@ var behaviours = []behaviour{
 		}
 	}},
 	{"an output that cannot be kept is a final failure", func(t *testing.T, e *engine) {
-		e.give(task("l1", "large", message{"bytes": 256<<10 - 2}), task("l2", "large", message{"bytes": 256<<10 - 1}), task("l3", "unsayable", nil))
-		wants(t, e.answer("l1")["type"], "StepSucceeded")
-		failed(t, e.answer("l2"), false, "unknown", 0, "262145", "262144")
+		e.happen(func() { e.carrying["l2"] = []fault{{status: http.StatusInternalServerError, final: true}} })
+		e.give(task("l2", "large", message{"bytes": 256<<10 - 1}), task("l3", "unsayable", nil))
+		failed(t, e.answer("l2"), false, "unknown", 0, "the output of 262145 bytes cannot be kept", "as scripted")
 		failed(t, e.answer("l3"), false, "unknown", 0, "JSON")
 	}},
 	{"a heartbeat gives more time", func(t *testing.T, e *engine) {

@@ -1,8 +1,26 @@
 // The agent of the conformance suite, in JavaScript with the kit for TypeScript. Its twins in Go and Python do the same.
 
+import {createHash} from "node:crypto";
+import {mkdtemp, rm, writeFile} from "node:fs/promises";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
 import {setTimeout as sleep} from "node:timers/promises";
 
 import {Agent, Failure, Final, HeartbeatError, Wait, Withdrawn, run} from "makegood-agent";
+
+const line = Buffer.from("0123456789abcde\n");
+
+// Bytes that can be read once, in pieces: those of a line, again and again.
+async function* lines(n) {
+  const piece = Buffer.concat(Array(4096).fill(line));
+  for (; n > 0; n -= piece.length) yield piece.subarray(0, n);
+}
+
+async function all(pieces) {
+  const read = [];
+  for await (const piece of pieces) read.push(piece);
+  return Buffer.concat(read);
+}
 
 const probe = new Agent("probe")
   .do("echo", (given) => given)
@@ -46,6 +64,27 @@ const probe = new Agent("probe")
     throw new Wait(new Date(deadline));
   })
   .do("large", ({bytes}) => "x".repeat(bytes))
+  .do("press", async ({bytes, from, type}, attempt) => {
+    if (from === "memory") return {report: await attempt.writePayload(await all(lines(bytes)), type)};
+    if (from !== "file") return {report: await attempt.writePayload(lines(bytes), type)};
+    const folder = await mkdtemp(join(tmpdir(), "probe")), file = join(folder, "report");
+    try {
+      await writeFile(file, lines(bytes));
+      return {report: await attempt.writePayload({file}, type)};
+    } finally {
+      await rm(folder, {recursive: true});
+    }
+  })
+  .do("inspect", async ({report, offset, length}, attempt) => {
+    const hash = createHash("sha256");
+    let bytes = 0;
+    for await (const piece of await attempt.openPayload(report, {offset, length})) {
+      hash.update(piece);
+      bytes += piece.length;
+    }
+    return {bytes, sha256: hash.digest("hex")};
+  })
+  .do("passOn", (given) => given, undefined, {references: true})
   .do("unsayable", () => 1n)
   .do("parsed", (given) => given, ({must}) => {
     if (must === undefined) throw new Error("must");

@@ -1,8 +1,10 @@
 """The agent of the conformance suite, in Python. Its twins in Go and TypeScript do the same."""
 
+import hashlib
 import json
 import logging
 import os
+import tempfile
 import time
 from datetime import datetime
 
@@ -93,6 +95,45 @@ def unecho(given, done, attempt):
     if given.get("quiet"):
         return
     raise Final(json.dumps({"done": done, "forwardKey": undo.forward_key, "outcome": undo.outcome}, sort_keys=True, separators=(",", ":")))
+
+
+LINE = b"0123456789abcde\n"
+
+
+def lines(n):
+    """Bytes that can be read once, in pieces: those of a line, again and again."""
+    piece = LINE * 4096
+    while n > 0:
+        yield piece[:n]
+        n -= len(piece)
+
+
+@probe.do("press")
+def press(given, attempt):
+    source, kind = lines(given["bytes"]), given.get("from")
+    if kind == "memory":
+        source = b"".join(source)
+    if kind != "file":
+        return {"report": attempt.write_payload(source, given.get("type", ""))}
+    with tempfile.TemporaryFile() as file:
+        file.writelines(source)
+        file.seek(0)
+        return {"report": attempt.write_payload(file, given.get("type", ""))}
+
+
+@probe.do("inspect")
+def inspect(given, attempt):
+    digest, n = hashlib.sha256(), 0
+    with attempt.open_payload(given["report"], given.get("offset", 0), given.get("length")) as report:
+        while piece := report.read(65536):
+            digest.update(piece)
+            n += len(piece)
+    return {"bytes": n, "sha256": digest.hexdigest()}
+
+
+@probe.do("passOn", references=True)
+def pass_on(given, attempt):
+    return given
 
 
 logging.basicConfig(level=logging.INFO)

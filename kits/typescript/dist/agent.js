@@ -9,18 +9,19 @@ export class Agent {
             throw new TypeError(`${JSON.stringify(agent)} cannot be an agent's name: want ${name.source}`);
         this.name = agent;
     }
-    /** Declares an action. An undo may name it too: attempt.task.undo tells it what it undoes. */
-    do(action, handle, parse) {
-        return this.#add(action, { undoes: false, handle: (attempt) => handle(read(attempt, parse), attempt) });
+    /** Declares an action. An undo may name it too: attempt.task.undo tells it what it undoes. An output above 256 KB becomes a payload by itself. */
+    do(action, handle, parse, options) {
+        return this.#add(action, { undoes: false, handle: async (attempt) => handle(await read(attempt, parse, options), attempt) });
     }
     /**
      * Declares an action that compensates. When the outcome of the step is unknown it sees to it that it has not happened and
      * will not, under attempt.task.undo.forwardKey. That there is nothing to undo is success.
      */
-    undo(action, handle, parse) {
+    undo(action, handle, parse, options) {
         return this.#add(action, { undoes: true, handle: async (attempt) => {
-                const undo = attempt.task.undo;
-                await handle(read(attempt, parse), (undo?.outcome === "done" ? undo.output : null), attempt);
+                const undo = attempt.task.undo, done = undo?.outcome === "done" ? undo.output : null;
+                const told = options?.references ? done : await attempt.payloads.value("the step's output", done);
+                await handle(await read(attempt, parse, options), told, attempt);
                 return null;
             } });
     }
@@ -47,11 +48,12 @@ export class Agent {
         return route.handle(attempt);
     }
 }
-function read(attempt, parse) {
+async function read(attempt, parse, options) {
+    const input = options?.references ? attempt.task.input : await attempt.payloads.value("input", attempt.task.input);
     if (!parse)
-        return attempt.task.input;
+        return input;
     try {
-        return parse(attempt.task.input);
+        return parse(input);
     }
     catch (err) {
         throw new Final(`input: ${err instanceof Error ? err.message : String(err)}`, { notApplied: true, cause: err });

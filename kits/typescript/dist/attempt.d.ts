@@ -1,10 +1,15 @@
+import { Payloads } from "./payload.js";
+import type { Readable } from "node:stream";
 import type { Door, Taken } from "./door.js";
+import type { PayloadReference, PayloadSource } from "./payload.js";
 import type { JSONValue, Task } from "./task.js";
 /** What an action is told of the attempt that it is, and how it says that it goes on. */
 export declare class Attempt {
     #private;
     /** The task; its input has its secrets in it. */
     task: Task;
+    /** Nobody but the kit needs it. */
+    readonly payloads: Payloads;
     constructor(taken: Taken, door: Door);
     /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */
     get signal(): AbortSignal;
@@ -27,6 +32,28 @@ export declare class Attempt {
      * a HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
      */
     heartbeat(progress?: JSONValue): Promise<void>;
+    /**
+     * Writes what is too large for an output, at most 100 MB: a Uint8Array, {file: path}, or an iterable of Uint8Array, such as a
+     * stream. It gives the reference, which the output can hold, anywhere; then the bytes are durable. type says what they are, such as
+     * "application/pdf".
+     *
+     * Only pieces are held in memory. A Uint8Array and a file are sent again where the line breaks; anything else can be sent only
+     * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+     */
+    writePayload(source: PayloadSource, type?: string): Promise<PayloadReference>;
+    /**
+     * Opens what a reference in the input refers to, as a stream of Buffers; a part of it with offset and length. Read it to its end, or
+     * destroy it. A download that breaks is read on.
+     *
+     * Whoever has read all has read what was written: the last piece is given only if the hash of all is right. Of a part no hash
+     * tells. It rejects, and the stream fails, with a Final: it is not there, or is not what was written.
+     */
+    openPayload(reference: unknown, part?: {
+        offset?: number;
+        length?: number;
+    }): Promise<Readable>;
+    /** Is called when the engine has said that the attempt has ended: nothing is said of it any more. */
+    over(): void;
     /** Tells the action to stop; the runner does so when the process ends. */
     stop(why: Error): void;
     /** Is called when nothing of the attempt runs any more. */

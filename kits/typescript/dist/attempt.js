@@ -1,4 +1,5 @@
 import { Final, HeartbeatError, Over, Withdrawn } from "./errors.js";
+import { Payloads } from "./payload.js";
 import { encode, monotonic } from "./task.js";
 const maxMarginMs = 1000;
 const maxRestMs = 10_000;
@@ -9,6 +10,8 @@ const longestTimerMs = 2 ** 31 - 1;
 export class Attempt {
     /** The task; its input has its secrets in it. */
     task;
+    /** Nobody but the kit needs it. */
+    payloads;
     #taken;
     #door;
     #marginMs;
@@ -27,6 +30,7 @@ export class Attempt {
         this.#expires = taken.expires;
         this.#extended = taken.began;
         this.#lapses = taken.task.totalMs === undefined ? Infinity : taken.began + taken.task.totalMs;
+        this.payloads = new Payloads(this, taken, door);
         this.#expire();
     }
     /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */
@@ -88,8 +92,7 @@ export class Attempt {
         try {
             const { status, leftMs } = await this.#door.heartbeat(this.#taken, progress);
             if (status === "over") {
-                this.#replaced = true;
-                this.#end(new Over("another attempt has begun, or nobody wants this one"));
+                this.over();
             }
             else {
                 this.#expires = Math.min(asked + leftMs, this.#lapses);
@@ -104,6 +107,32 @@ export class Attempt {
         }
         this.check();
     }
+    /**
+     * Writes what is too large for an output, at most 100 MB: a Uint8Array, {file: path}, or an iterable of Uint8Array, such as a
+     * stream. It gives the reference, which the output can hold, anywhere; then the bytes are durable. type says what they are, such as
+     * "application/pdf".
+     *
+     * Only pieces are held in memory. A Uint8Array and a file are sent again where the line breaks; anything else can be sent only
+     * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+     */
+    writePayload(source, type = "") {
+        return this.payloads.write(source, type);
+    }
+    /**
+     * Opens what a reference in the input refers to, as a stream of Buffers; a part of it with offset and length. Read it to its end, or
+     * destroy it. A download that breaks is read on.
+     *
+     * Whoever has read all has read what was written: the last piece is given only if the hash of all is right. Of a part no hash
+     * tells. It rejects, and the stream fails, with a Final: it is not there, or is not what was written.
+     */
+    openPayload(reference, part = {}) {
+        return this.payloads.open(reference, part.offset ?? 0, part.length);
+    }
+    /** Is called when the engine has said that the attempt has ended: nothing is said of it any more. */
+    over() {
+        this.#replaced = true;
+        this.#end(new Over("another attempt has begun, or nobody wants this one"));
+    }
     /** Tells the action to stop; the runner does so when the process ends. */
     stop(why) {
         this.#end(why);
@@ -111,6 +140,7 @@ export class Attempt {
     /** Is called when nothing of the attempt runs any more. */
     close() {
         clearTimeout(this.#timer);
+        this.payloads.close();
     }
     /** Whether nothing may be said any more, not even an error: somebody else may have begun. */
     silent() {

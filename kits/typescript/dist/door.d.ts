@@ -1,4 +1,6 @@
 /** Where an agent gets its tasks, and says what became of them: over HTTP from an engine. makegood-agent/sqs is the other way. */
+import type { Readable } from "node:stream";
+import type { PayloadStore, Reference } from "./payload.js";
 import type { JSONValue, Task } from "./task.js";
 /** A task that is ours until expires. Times are on the monotonic clock, in milliseconds. */
 export interface Taken {
@@ -23,7 +25,7 @@ export interface Extended {
 export type Message = {
     [name: string]: JSONValue | undefined;
 };
-/** What a runner needs. Each method rejects where it is not known what became of what was asked. */
+/** What a runner needs. Each method rejects where it is not known what became of what was asked. One that carries large payloads is a PayloadStore, too. */
 export interface Door {
     /** Waits for tasks, claims them, and gives them; none where none came, or stop was called. */
     take(agent: string, limit: number): Promise<Taken[]>;
@@ -49,7 +51,7 @@ export interface HTTPDoorOptions {
     log?: (line: string) => void;
 }
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
-export declare class HTTPDoor implements Door {
+export declare class HTTPDoor implements Door, PayloadStore {
     #private;
     constructor(url: string, options?: HTTPDoorOptions);
     take(agent: string, limit: number): Promise<Taken[]>;
@@ -58,4 +60,6 @@ export declare class HTTPDoor implements Door {
     reply(taken: Taken, message: Message): Promise<void>;
     finish(_taken: Taken): Promise<void>;
     stop(): void;
+    openPayload(taken: Taken, reference: Reference, first: number, end: number, signal: AbortSignal): Promise<Readable>;
+    sendPayload(taken: Taken, type: string, pieces: AsyncIterable<Uint8Array>, length: number | undefined, signal: AbortSignal): Promise<JSONValue>;
 }

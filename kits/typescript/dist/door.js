@@ -1,12 +1,15 @@
 /** Where an agent gets its tasks, and says what became of them: over HTTP from an engine. makegood-agent/sqs is the other way. */
 import { randomUUID } from "node:crypto";
-import { Refused } from "./errors.js";
+import * as http from "node:http";
+import * as https from "node:https";
+import { Failure, Final, NoAnswer, Over, Refused } from "./errors.js";
+import { altered } from "./payload.js";
 import { encode, identity, monotonic, readTask } from "./task.js";
 const answerWithinMs = 30_000;
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
 export class HTTPDoor {
     #url;
-    #headers;
+    #shows;
     #instance;
     #wait;
     #log;
@@ -16,7 +19,7 @@ export class HTTPDoor {
         if (!/^https?:$/.test(new URL(url).protocol))
             throw new TypeError(`${url}: want the address of an engine, such as http://127.0.0.1:4777`);
         this.#url = url.replace(/\/+$/, "");
-        this.#headers = { "Content-Type": "application/json", ...(options.token ? { Authorization: `Bearer ${options.token}` } : {}) };
+        this.#shows = options.token ? { Authorization: `Bearer ${options.token}` } : {};
         this.#instance = options.instance ?? "ts-" + randomUUID().slice(0, 12);
         this.#wait = options.wait ?? 20;
         this.#log = options.log ?? ((line) => console.error(`makegood-agent: ${line}`));
@@ -58,17 +61,65 @@ export class HTTPDoor {
     stop() {
         this.#stop.abort();
     }
+    async openPayload(taken, reference, first, end, signal) {
+        const asked = new URLSearchParams({ bytes: String(reference.bytes), ...(reference.by ? { by: reference.by } : {}) });
+        const part = first > 0 || end < reference.bytes ? { Range: `bytes=${first}-${end - 1}` } : {};
+        const request = this.#payloads("GET", `/${reference.sha256}?${asked}`, taken, part, signal);
+        request.end();
+        const response = await answered(request, answerWithinMs);
+        if (response.statusCode !== 200 && response.statusCode !== 206)
+            throw await refused(response);
+        const { "content-length": length } = response.headers, want = response.statusCode === 206 ? end - first : reference.bytes;
+        if (length !== undefined && Number(length) !== want) {
+            request.destroy();
+            throw new Final(`${altered}: ${length} bytes are there, want ${want}`);
+        }
+        if (response.statusCode === 200 && first > 0) {
+            request.destroy();
+            throw new NoAnswer("a part was asked for, and the answer has no part");
+        }
+        return response;
+    }
+    async sendPayload(taken, type, pieces, length, signal) {
+        const request = this.#payloads("PUT", "", taken, {
+            "Content-Type": type || "application/octet-stream", ...(length === undefined ? {} : { "Content-Length": String(length) }),
+        }, signal);
+        const answer = answered(request);
+        let over = false;
+        const end = answer.then(() => { over = true; }, () => { over = true; });
+        try {
+            for await (const piece of pieces) {
+                if (over)
+                    break; // It was refused, or the line broke: the answer says which.
+                if (!request.write(piece))
+                    await Promise.race([new Promise((resolve) => request.once("drain", resolve)), end]);
+            }
+            if (!over)
+                request.end();
+            const response = await within(answer, answerWithinMs);
+            if (response.statusCode !== 201)
+                throw await refused(response);
+            return jsonOf(await textOf(response));
+        }
+        finally {
+            // What pieces threw ends the connection before the body has ended, and nothing is stored.
+            request.destroy();
+        }
+    }
+    /** Begins a request about payloads. It says for which attempt in a header: URLs are kept in logs. */
+    #payloads(method, below, taken, headers, signal) {
+        const url = new URL(`${this.#url}/api/agents/${taken.task.agent}/payloads${below}`);
+        const holder = encode({ ...identity(taken.task), ...(taken.lockedBy ? { lockedBy: taken.lockedBy } : {}) });
+        // Each on a connection of its own, which ends with it.
+        return (url.protocol === "https:" ? https : http).request(url, {
+            method, signal, agent: false, headers: { "Makegood-Attempt": holder, ...this.#shows, ...headers },
+        });
+    }
     async #post(path, body, withinMs, stop) {
         const { status, answer } = await this.#exchange(path, encode(body), withinMs, stop);
         if (status === 200)
             return JSON.parse(answer);
-        let why = answer.slice(0, 200);
-        try {
-            why = String(JSON.parse(answer).error ?? why);
-        }
-        catch {
-            // It was no answer of ours.
-        }
+        const { why } = problem(answer);
         if (status === 400 || status === 413)
             throw new Refused(`${status}: ${why}`);
         throw new Error(`${status}: ${why}`);
@@ -80,7 +131,9 @@ export class HTTPDoor {
         if (stop?.aborted)
             abort();
         try {
-            const response = await fetch(this.#url + path, { method: "POST", headers: this.#headers, body, signal: end.signal });
+            const response = await fetch(this.#url + path, {
+                method: "POST", headers: { "Content-Type": "application/json", ...this.#shows }, body, signal: end.signal,
+            });
             return { status: response.status, answer: await response.text() };
         }
         finally {
@@ -88,4 +141,68 @@ export class HTTPDoor {
             stop?.removeEventListener("abort", abort);
         }
     }
+}
+/** What is wrong, and whether the engine says that another attempt would be told the same. */
+function problem(answer) {
+    try {
+        const said = JSON.parse(answer);
+        if (said.error !== undefined)
+            return { why: String(said.error), final: said.final === true };
+    }
+    catch {
+        // It was no answer of ours.
+    }
+    return { why: answer.slice(0, 200), final: false };
+}
+function jsonOf(answer) {
+    try {
+        return JSON.parse(answer);
+    }
+    catch (err) {
+        throw new NoAnswer(`the answer broke off: ${String(err)}`, { cause: err });
+    }
+}
+/** The error that an answer about a payload stands for. What is final, and that the attempt is over, the engine says. */
+async function refused(response) {
+    const status = response.statusCode ?? 0, { why: text, final } = problem(await textOf(response)), why = `${status}: ${text}`;
+    if (final)
+        return new Final(why);
+    if (status === 409)
+        return new Over(why);
+    return status >= 500 || status === 429 ? new NoAnswer(why) : new Failure(why);
+}
+/** The answer to a request. */
+function answered(request, withinMs) {
+    const answer = new Promise((resolve, reject) => {
+        // It is listened to for as long as there is a request: an error that nobody hears ends the process.
+        request.once("response", resolve).on("error", (err) => reject(new NoAnswer(err.message, { cause: err })));
+    });
+    return withinMs === undefined ? answer : within(answer, withinMs).catch((err) => {
+        request.destroy();
+        throw err;
+    });
+}
+async function within(answer, ms) {
+    let timer;
+    const late = new Promise((_resolve, reject) => {
+        timer = setTimeout(() => reject(new NoAnswer(`no answer within ${ms} ms`)), ms);
+    });
+    try {
+        return await Promise.race([answer, late]);
+    }
+    finally {
+        clearTimeout(timer);
+    }
+}
+/** The text of an answer, as far as it came. */
+async function textOf(response) {
+    const read = [];
+    try {
+        for await (const piece of response)
+            read.push(piece);
+    }
+    catch {
+        // It broke off; what it says so far may do.
+    }
+    return Buffer.concat(read).toString();
 }

@@ -55,3 +55,7 @@ export declare class HeartbeatError extends Error {
 export declare class Refused extends Error {
     name: string;
 }
+/** The engine cannot say now what became of what was asked: ask again. */
+export declare class NoAnswer extends Error {
+    name: string;
+}

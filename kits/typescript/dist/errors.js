@@ -62,3 +62,7 @@ export class HeartbeatError extends Error {
 export class Refused extends Error {
     name = "Refused";
 }
+/** The engine cannot say now what became of what was asked: ask again. */
+export class NoAnswer extends Error {
+    name = "NoAnswer";
+}

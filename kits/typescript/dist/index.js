@@ -7,5 +7,5 @@
  */
 export { Agent } from "./agent.js";
 export { HTTPDoor } from "./door.js";
-export { Failure, Final, HeartbeatError, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn } from "./errors.js";
+export { Failure, Final, HeartbeatError, NoAnswer, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn } from "./errors.js";
 export { Runner, doorFromEnvironment, run } from "./runner.js";

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Attempt } from "./attempt.js";
 import { HTTPDoor } from "./door.js";
 import { Failure, Final, NotApplied, Over, Refused, Wait } from "./errors.js";
+import { jsonType } from "./payload.js";
 import { Hider, fill, fromEnvironment } from "./secrets.js";
 import { clip, identity, maxPayloadBytes } from "./task.js";
 // How long after it was told to stop an action that runs still is waited for, so that it may say why it stopped.
@@ -99,8 +100,8 @@ export class Runner {
             const filled = await fill(attempt.task, this.#secrets);
             hider = filled.hider;
             attempt.task = { ...attempt.task, input: filled.input };
-            const output = hider.output(checked(await this.#agent.handle(attempt)));
-            return message(taken, "StepSucceeded", { output: output ?? null });
+            const output = hider.output(json(await this.#agent.handle(attempt))) ?? null;
+            return message(taken, "StepSucceeded", { output: await kept(output, attempt) });
         }
         catch (err) {
             if (err instanceof Wait)
@@ -142,21 +143,32 @@ function message(taken, type, rest) {
         ...(taken.lockedBy ? { lockedBy: taken.lockedBy } : {}),
     };
 }
-/** Says why an output cannot be taken. That is final, but the effect has happened. */
-function checked(output) {
-    let text;
+/** An output as JSON. Why it is none is final, but the effect has happened. */
+function json(output) {
     try {
-        text = JSON.stringify(output);
+        const text = JSON.stringify(output);
+        return text === undefined ? null : JSON.parse(text);
     }
     catch (err) {
         throw new Final(`the output is not JSON: ${reason(err)}`, { cause: err });
     }
-    if (text === undefined)
-        return null;
-    const bytes = Buffer.byteLength(text);
-    if (bytes > maxPayloadBytes)
-        throw new Final(`the output has ${bytes} bytes, the limit is ${maxPayloadBytes}`);
-    return JSON.parse(text);
+}
+/** An output as it is said: what is too large for a message is written as a payload. */
+async function kept(output, attempt) {
+    const text = Buffer.from(JSON.stringify(output));
+    if (text.length <= maxPayloadBytes)
+        return output;
+    if (!attempt.payloads.can) {
+        throw new Final(`the output has ${text.length} bytes, the limit is ${maxPayloadBytes}, and there is no payload store where this agent runs`);
+    }
+    try {
+        return await attempt.writePayload(text, jsonType);
+    }
+    catch (err) {
+        if (!(err instanceof Failure))
+            throw err;
+        throw new Failure(`the output of ${text.length} bytes cannot be kept: ${err.message}`, { final: err.final, cause: err });
+    }
 }
 function failure(err, attempt, hider) {
     const known = err instanceof Failure ? err : undefined;

@@ -9,6 +9,14 @@ export type UndoDo<In, Out> = (input: In, done: Out | null, attempt: Attempt) =>
 /** Makes of the input, as JSON gives it, what the function takes. What it throws is final, and had no effect. */
 export type Parse<In> = (input: JSONValue) => In;
 
+export interface ActionOptions {
+  /**
+   * The action takes references: an input that is a large payload as a whole, and the output that an undo is told, are given as they
+   * are, for attempt.openPayload. Else they are read into memory, up to 16 MB of JSON.
+   */
+  references?: boolean;
+}
+
 interface Route {
   undoes: boolean;
   handle: (attempt: Attempt) => unknown;
@@ -26,19 +34,20 @@ export class Agent {
     this.name = agent;
   }
 
-  /** Declares an action. An undo may name it too: attempt.task.undo tells it what it undoes. */
-  do<In = JSONValue>(action: string, handle: Do<In>, parse?: Parse<In>): this {
-    return this.#add(action, {undoes: false, handle: (attempt) => handle(read(attempt, parse), attempt)});
+  /** Declares an action. An undo may name it too: attempt.task.undo tells it what it undoes. An output above 256 KB becomes a payload by itself. */
+  do<In = JSONValue>(action: string, handle: Do<In>, parse?: Parse<In>, options?: ActionOptions): this {
+    return this.#add(action, {undoes: false, handle: async (attempt) => handle(await read(attempt, parse, options), attempt)});
   }
 
   /**
    * Declares an action that compensates. When the outcome of the step is unknown it sees to it that it has not happened and
    * will not, under attempt.task.undo.forwardKey. That there is nothing to undo is success.
    */
-  undo<In = JSONValue, Out = JSONValue>(action: string, handle: UndoDo<In, Out>, parse?: Parse<In>): this {
+  undo<In = JSONValue, Out = JSONValue>(action: string, handle: UndoDo<In, Out>, parse?: Parse<In>, options?: ActionOptions): this {
     return this.#add(action, {undoes: true, handle: async (attempt) => {
-      const undo = attempt.task.undo;
-      await handle(read(attempt, parse), (undo?.outcome === "done" ? undo.output : null) as Out | null, attempt);
+      const undo = attempt.task.undo, done = undo?.outcome === "done" ? undo.output : null;
+      const told = options?.references ? done : await attempt.payloads.value("the step's output", done);
+      await handle(await read(attempt, parse, options), told as Out | null, attempt);
       return null;
     }});
   }
@@ -65,10 +74,11 @@ export class Agent {
   }
 }
 
-function read<In>(attempt: Attempt, parse: Parse<In> | undefined): In {
-  if (!parse) return attempt.task.input as In;
+async function read<In>(attempt: Attempt, parse: Parse<In> | undefined, options: ActionOptions | undefined): Promise<In> {
+  const input = options?.references ? attempt.task.input : await attempt.payloads.value("input", attempt.task.input);
+  if (!parse) return input as In;
   try {
-    return parse(attempt.task.input);
+    return parse(input);
   } catch (err) {
     throw new Final(`input: ${err instanceof Error ? err.message : String(err)}`, {notApplied: true, cause: err});
   }

@@ -1,6 +1,9 @@
 import {Final, HeartbeatError, Over, Withdrawn} from "./errors.js";
+import {Payloads} from "./payload.js";
 import {encode, monotonic} from "./task.js";
+import type {Readable} from "node:stream";
 import type {Door, Taken} from "./door.js";
+import type {PayloadReference, PayloadSource} from "./payload.js";
 import type {JSONValue, Task} from "./task.js";
 
 const maxMarginMs = 1000;
@@ -13,6 +16,8 @@ const longestTimerMs = 2 ** 31 - 1;
 export class Attempt {
   /** The task; its input has its secrets in it. */
   task: Task;
+  /** Nobody but the kit needs it. */
+  readonly payloads: Payloads;
   readonly #taken: Taken;
   readonly #door: Door;
   readonly #marginMs: number;
@@ -32,6 +37,7 @@ export class Attempt {
     this.#expires = taken.expires;
     this.#extended = taken.began;
     this.#lapses = taken.task.totalMs === undefined ? Infinity : taken.began + taken.task.totalMs;
+    this.payloads = new Payloads(this, taken, door);
     this.#expire();
   }
 
@@ -98,8 +104,7 @@ export class Attempt {
     try {
       const {status, leftMs} = await this.#door.heartbeat(this.#taken, progress);
       if (status === "over") {
-        this.#replaced = true;
-        this.#end(new Over("another attempt has begun, or nobody wants this one"));
+        this.over();
       } else {
         this.#expires = Math.min(asked + leftMs, this.#lapses);
         this.#extended = asked;
@@ -112,6 +117,35 @@ export class Attempt {
     this.check();
   }
 
+  /**
+   * Writes what is too large for an output, at most 100 MB: a Uint8Array, {file: path}, or an iterable of Uint8Array, such as a
+   * stream. It gives the reference, which the output can hold, anywhere; then the bytes are durable. type says what they are, such as
+   * "application/pdf".
+   *
+   * Only pieces are held in memory. A Uint8Array and a file are sent again where the line breaks; anything else can be sent only
+   * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+   */
+  writePayload(source: PayloadSource, type = ""): Promise<PayloadReference> {
+    return this.payloads.write(source, type);
+  }
+
+  /**
+   * Opens what a reference in the input refers to, as a stream of Buffers; a part of it with offset and length. Read it to its end, or
+   * destroy it. A download that breaks is read on.
+   *
+   * Whoever has read all has read what was written: the last piece is given only if the hash of all is right. Of a part no hash
+   * tells. It rejects, and the stream fails, with a Final: it is not there, or is not what was written.
+   */
+  openPayload(reference: unknown, part: {offset?: number; length?: number} = {}): Promise<Readable> {
+    return this.payloads.open(reference, part.offset ?? 0, part.length);
+  }
+
+  /** Is called when the engine has said that the attempt has ended: nothing is said of it any more. */
+  over(): void {
+    this.#replaced = true;
+    this.#end(new Over("another attempt has begun, or nobody wants this one"));
+  }
+
   /** Tells the action to stop; the runner does so when the process ends. */
   stop(why: Error): void {
     this.#end(why);
@@ -120,6 +154,7 @@ export class Attempt {
   /** Is called when nothing of the attempt runs any more. */
   close(): void {
     clearTimeout(this.#timer);
+    this.payloads.close();
   }
 
   /** Whether nothing may be said any more, not even an error: somebody else may have begun. */

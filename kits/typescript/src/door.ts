@@ -1,9 +1,14 @@
 /** Where an agent gets its tasks, and says what became of them: over HTTP from an engine. makegood-agent/sqs is the other way. */
 
 import {randomUUID} from "node:crypto";
+import * as http from "node:http";
+import * as https from "node:https";
+import type {Readable} from "node:stream";
 
-import {Refused} from "./errors.js";
+import {Failure, Final, NoAnswer, Over, Refused} from "./errors.js";
+import {altered} from "./payload.js";
 import {encode, identity, monotonic, readTask} from "./task.js";
+import type {PayloadStore, Reference} from "./payload.js";
 import type {JSONValue, Task} from "./task.js";
 
 /** A task that is ours until expires. Times are on the monotonic clock, in milliseconds. */
@@ -30,7 +35,7 @@ export interface Extended {
 
 export type Message = {[name: string]: JSONValue | undefined};
 
-/** What a runner needs. Each method rejects where it is not known what became of what was asked. */
+/** What a runner needs. Each method rejects where it is not known what became of what was asked. One that carries large payloads is a PayloadStore, too. */
 export interface Door {
   /** Waits for tasks, claims them, and gives them; none where none came, or stop was called. */
   take(agent: string, limit: number): Promise<Taken[]>;
@@ -65,9 +70,9 @@ interface Given {
 }
 
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
-export class HTTPDoor implements Door {
+export class HTTPDoor implements Door, PayloadStore {
   readonly #url: string;
-  readonly #headers: Record<string, string>;
+  readonly #shows: Record<string, string>;
   readonly #instance: string;
   readonly #wait: number;
   readonly #log: (line: string) => void;
@@ -77,7 +82,7 @@ export class HTTPDoor implements Door {
   constructor(url: string, options: HTTPDoorOptions = {}) {
     if (!/^https?:$/.test(new URL(url).protocol)) throw new TypeError(`${url}: want the address of an engine, such as http://127.0.0.1:4777`);
     this.#url = url.replace(/\/+$/, "");
-    this.#headers = {"Content-Type": "application/json", ...(options.token ? {Authorization: `Bearer ${options.token}`} : {})};
+    this.#shows = options.token ? {Authorization: `Bearer ${options.token}`} : {};
     this.#instance = options.instance ?? "ts-" + randomUUID().slice(0, 12);
     this.#wait = options.wait ?? 20;
     this.#log = options.log ?? ((line) => console.error(`makegood-agent: ${line}`));
@@ -129,15 +134,61 @@ export class HTTPDoor implements Door {
     this.#stop.abort();
   }
 
+  async openPayload(taken: Taken, reference: Reference, first: number, end: number, signal: AbortSignal): Promise<Readable> {
+    const asked = new URLSearchParams({bytes: String(reference.bytes), ...(reference.by ? {by: reference.by} : {})});
+    const part = first > 0 || end < reference.bytes ? {Range: `bytes=${first}-${end - 1}`} : {};
+    const request = this.#payloads("GET", `/${reference.sha256}?${asked}`, taken, part, signal);
+    request.end();
+    const response = await answered(request, answerWithinMs);
+    if (response.statusCode !== 200 && response.statusCode !== 206) throw await refused(response);
+    const {"content-length": length} = response.headers, want = response.statusCode === 206 ? end - first : reference.bytes;
+    if (length !== undefined && Number(length) !== want) {
+      request.destroy();
+      throw new Final(`${altered}: ${length} bytes are there, want ${want}`);
+    }
+    if (response.statusCode === 200 && first > 0) {
+      request.destroy();
+      throw new NoAnswer("a part was asked for, and the answer has no part");
+    }
+    return response;
+  }
+
+  async sendPayload(taken: Taken, type: string, pieces: AsyncIterable<Uint8Array>, length: number | undefined, signal: AbortSignal): Promise<JSONValue> {
+    const request = this.#payloads("PUT", "", taken, {
+      "Content-Type": type || "application/octet-stream", ...(length === undefined ? {} : {"Content-Length": String(length)}),
+    }, signal);
+    const answer = answered(request);
+    let over = false;
+    const end = answer.then(() => { over = true; }, () => { over = true; });
+    try {
+      for await (const piece of pieces) {
+        if (over) break; // It was refused, or the line broke: the answer says which.
+        if (!request.write(piece)) await Promise.race([new Promise((resolve) => request.once("drain", resolve)), end]);
+      }
+      if (!over) request.end();
+      const response = await within(answer, answerWithinMs);
+      if (response.statusCode !== 201) throw await refused(response);
+      return jsonOf(await textOf(response));
+    } finally {
+      // What pieces threw ends the connection before the body has ended, and nothing is stored.
+      request.destroy();
+    }
+  }
+
+  /** Begins a request about payloads. It says for which attempt in a header: URLs are kept in logs. */
+  #payloads(method: string, below: string, taken: Taken, headers: Record<string, string>, signal: AbortSignal): http.ClientRequest {
+    const url = new URL(`${this.#url}/api/agents/${taken.task.agent}/payloads${below}`);
+    const holder = encode({...identity(taken.task), ...(taken.lockedBy ? {lockedBy: taken.lockedBy} : {})});
+    // Each on a connection of its own, which ends with it.
+    return (url.protocol === "https:" ? https : http).request(url, {
+      method, signal, agent: false, headers: {"Makegood-Attempt": holder, ...this.#shows, ...headers},
+    });
+  }
+
   async #post(path: string, body: unknown, withinMs: number, stop?: AbortSignal): Promise<JSONValue> {
     const {status, answer} = await this.#exchange(path, encode(body), withinMs, stop);
     if (status === 200) return JSON.parse(answer) as JSONValue;
-    let why = answer.slice(0, 200);
-    try {
-      why = String((JSON.parse(answer) as {error?: unknown}).error ?? why);
-    } catch {
-      // It was no answer of ours.
-    }
+    const {why} = problem(answer);
     if (status === 400 || status === 413) throw new Refused(`${status}: ${why}`);
     throw new Error(`${status}: ${why}`);
   }
@@ -148,11 +199,75 @@ export class HTTPDoor implements Door {
     stop?.addEventListener("abort", abort);
     if (stop?.aborted) abort();
     try {
-      const response = await fetch(this.#url + path, {method: "POST", headers: this.#headers, body, signal: end.signal});
+      const response = await fetch(this.#url + path, {
+        method: "POST", headers: {"Content-Type": "application/json", ...this.#shows}, body, signal: end.signal,
+      });
       return {status: response.status, answer: await response.text()};
     } finally {
       clearTimeout(timer);
       stop?.removeEventListener("abort", abort);
     }
   }
+}
+
+/** What is wrong, and whether the engine says that another attempt would be told the same. */
+function problem(answer: string): {why: string; final: boolean} {
+  try {
+    const said = JSON.parse(answer) as {error?: unknown; final?: unknown};
+    if (said.error !== undefined) return {why: String(said.error), final: said.final === true};
+  } catch {
+    // It was no answer of ours.
+  }
+  return {why: answer.slice(0, 200), final: false};
+}
+
+function jsonOf(answer: string): JSONValue {
+  try {
+    return JSON.parse(answer) as JSONValue;
+  } catch (err) {
+    throw new NoAnswer(`the answer broke off: ${String(err)}`, {cause: err});
+  }
+}
+
+/** The error that an answer about a payload stands for. What is final, and that the attempt is over, the engine says. */
+async function refused(response: http.IncomingMessage): Promise<Error> {
+  const status = response.statusCode ?? 0, {why: text, final} = problem(await textOf(response)), why = `${status}: ${text}`;
+  if (final) return new Final(why);
+  if (status === 409) return new Over(why);
+  return status >= 500 || status === 429 ? new NoAnswer(why) : new Failure(why);
+}
+
+/** The answer to a request. */
+function answered(request: http.ClientRequest, withinMs?: number): Promise<http.IncomingMessage> {
+  const answer = new Promise<http.IncomingMessage>((resolve, reject) => {
+    // It is listened to for as long as there is a request: an error that nobody hears ends the process.
+    request.once("response", resolve).on("error", (err) => reject(new NoAnswer(err.message, {cause: err})));
+  });
+  return withinMs === undefined ? answer : within(answer, withinMs).catch((err: unknown) => {
+    request.destroy();
+    throw err;
+  });
+}
+
+async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new NoAnswer(`no answer within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The text of an answer, as far as it came. */
+async function textOf(response: http.IncomingMessage): Promise<string> {
+  const read: Buffer[] = [];
+  try {
+    for await (const piece of response) read.push(piece as Buffer);
+  } catch {
+    // It broke off; what it says so far may do.
+  }
+  return Buffer.concat(read).toString();
 }

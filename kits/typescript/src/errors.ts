@@ -84,3 +84,8 @@ export class HeartbeatError extends Error {
 export class Refused extends Error {
   override name = "Refused";
 }
+
+/** The engine cannot say now what became of what was asked: ask again. */
+export class NoAnswer extends Error {
+  override name = "NoAnswer";
+}

@@ -6,12 +6,13 @@
  * agents of a stack on AWS need its SDK (makegood-agent/sqs).
  */
 export {Agent} from "./agent.js";
-export type {Do, Parse, UndoDo} from "./agent.js";
+export type {ActionOptions, Do, Parse, UndoDo} from "./agent.js";
 export type {Attempt} from "./attempt.js";
 export {HTTPDoor} from "./door.js";
 export type {Door, Extended, HTTPDoorOptions, Message, Taken} from "./door.js";
-export {Failure, Final, HeartbeatError, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn} from "./errors.js";
+export {Failure, Final, HeartbeatError, NoAnswer, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn} from "./errors.js";
 export type {FailureOptions} from "./errors.js";
+export type {PayloadReference, PayloadSource, PayloadStore, Reference} from "./payload.js";
 export {Runner, doorFromEnvironment, run} from "./runner.js";
 export type {RunOptions} from "./runner.js";
 export type {Secrets} from "./secrets.js";

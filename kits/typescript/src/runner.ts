@@ -3,6 +3,7 @@ import {setTimeout as sleep} from "node:timers/promises";
 import {Attempt} from "./attempt.js";
 import {HTTPDoor} from "./door.js";
 import {Failure, Final, NotApplied, Over, Refused, Wait} from "./errors.js";
+import {jsonType} from "./payload.js";
 import {Hider, fill, fromEnvironment} from "./secrets.js";
 import {clip, identity, maxPayloadBytes} from "./task.js";
 import type {Agent} from "./agent.js";
@@ -116,8 +117,8 @@ export class Runner {
       const filled = await fill(attempt.task, this.#secrets);
       hider = filled.hider;
       attempt.task = {...attempt.task, input: filled.input};
-      const output = hider.output(checked(await this.#agent.handle(attempt)));
-      return message(taken, "StepSucceeded", {output: output ?? null});
+      const output = hider.output(json(await this.#agent.handle(attempt))) ?? null;
+      return message(taken, "StepSucceeded", {output: await kept(output, attempt)});
     } catch (err) {
       if (err instanceof Wait) return message(taken, "StepWaiting", {deadline: err.deadline.toISOString()});
       return message(taken, "StepFailed", {error: failure(err, attempt, hider)});
@@ -159,18 +160,29 @@ function message(taken: Taken, type: string, rest: Message): Message {
   };
 }
 
-/** Says why an output cannot be taken. That is final, but the effect has happened. */
-function checked(output: unknown): JSONValue {
-  let text: string | undefined;
+/** An output as JSON. Why it is none is final, but the effect has happened. */
+function json(output: unknown): JSONValue {
   try {
-    text = JSON.stringify(output);
+    const text = JSON.stringify(output) as string | undefined;
+    return text === undefined ? null : JSON.parse(text) as JSONValue;
   } catch (err) {
     throw new Final(`the output is not JSON: ${reason(err)}`, {cause: err});
   }
-  if (text === undefined) return null;
-  const bytes = Buffer.byteLength(text);
-  if (bytes > maxPayloadBytes) throw new Final(`the output has ${bytes} bytes, the limit is ${maxPayloadBytes}`);
-  return JSON.parse(text) as JSONValue;
+}
+
+/** An output as it is said: what is too large for a message is written as a payload. */
+async function kept(output: JSONValue, attempt: Attempt): Promise<JSONValue> {
+  const text = Buffer.from(JSON.stringify(output));
+  if (text.length <= maxPayloadBytes) return output;
+  if (!attempt.payloads.can) {
+    throw new Final(`the output has ${text.length} bytes, the limit is ${maxPayloadBytes}, and there is no payload store where this agent runs`);
+  }
+  try {
+    return await attempt.writePayload(text, jsonType) as unknown as JSONValue;
+  } catch (err) {
+    if (!(err instanceof Failure)) throw err;
+    throw new Failure(`the output of ${text.length} bytes cannot be kept: ${err.message}`, {final: err.final, cause: err});
+  }
 }
 
 function failure(err: unknown, attempt: Attempt, hider: Hider): Message & {[name: string]: JSONValue} {

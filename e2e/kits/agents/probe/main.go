@@ -3,9 +3,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -14,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/onhttp"
 	"github.com/makegood-dev/makegood/onqueue"
@@ -32,6 +37,12 @@ type given struct {
 	Progress     json.RawMessage `json:"progress"`
 	Deadline     time.Time       `json:"deadline"`
 	Quiet        bool            `json:"quiet"`
+	// From is what a payload is written from: memory, file or once.
+	From   string           `json:"from"`
+	Type   string           `json:"type"`
+	Report makegood.Payload `json:"report"`
+	Offset int64            `json:"offset"`
+	Length *int64           `json:"length"`
 }
 
 func main() {
@@ -51,6 +62,9 @@ func main() {
 		agent.Do("report", report),
 		agent.Do("later", func(_ context.Context, in given) (any, error) { return nil, agent.Wait(in.Deadline) }),
 		agent.Do("large", func(_ context.Context, in given) (string, error) { return strings.Repeat("x", in.Bytes), nil }),
+		agent.Do("press", press),
+		agent.Do("inspect", inspect),
+		agent.Do("passOn", func(_ context.Context, in makegood.Payload) (makegood.Payload, error) { return in, nil }),
 		agent.Do("unsayable", func(context.Context, any) (chan int, error) { return make(chan int), nil }),
 	)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -159,4 +173,61 @@ func heartbeat(ctx context.Context, in given) (map[string]int, error) {
 		}
 	}
 	return map[string]int{"failed": failed}, nil
+}
+
+// lines are bytes that can be read once: those of a line, again and again.
+type lines struct{ at int }
+
+const line = "0123456789abcde\n"
+
+func (l *lines) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = line[(l.at+i)%len(line)]
+	}
+	l.at += len(p)
+	return len(p), nil
+}
+
+// press writes a payload, from what it is told to.
+func press(ctx context.Context, in given) (map[string]any, error) {
+	from := io.LimitReader(&lines{}, int64(in.Bytes))
+	switch in.From {
+	case "memory":
+		text, err := io.ReadAll(from)
+		if err != nil {
+			return nil, err
+		}
+		from = bytes.NewReader(text)
+	case "file":
+		file, err := os.CreateTemp("", "probe")
+		if err != nil {
+			return nil, err
+		}
+		defer os.Remove(file.Name())
+		defer file.Close()
+		if _, err = io.Copy(file, from); err == nil {
+			_, err = file.Seek(0, io.SeekStart)
+		}
+		if err != nil {
+			return nil, err
+		}
+		from = file
+	}
+	report, err := agent.WritePayload(ctx, in.Type, from)
+	return map[string]any{"report": report}, err
+}
+
+// inspect reads a payload, or a part of it, to its end.
+func inspect(ctx context.Context, in given) (map[string]any, error) {
+	length := int64(-1)
+	if in.Length != nil {
+		length = *in.Length
+	}
+	r, err := agent.OpenPayloadRange(ctx, in.Report, in.Offset, length)
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.New()
+	n, err := io.Copy(hash, r)
+	return map[string]any{"bytes": n, "sha256": hex.EncodeToString(hash.Sum(nil))}, errors.Join(err, r.Close())
 }
