@@ -52,7 +52,9 @@ var payloadBehaviours = []behaviour{
 		wants(t, e.answer("pl1")["output"], strings.Repeat("x", 256<<10-2))
 		text := []byte(`"` + strings.Repeat("x", 256<<10-1) + `"`)
 		wants(t, e.answer("pl2")["output"], referenceTo(text, "application/json"))
-		wants(t, e.kept["pl2"][hashOf(text)], text)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		wants(t, string(e.kept["pl2"][hashOf(text)]), string(text))
 	}},
 	{"what is written comes whole, from whatever it is", func(t *testing.T, e *engine) {
 		for i, c := range []struct {
@@ -67,7 +69,7 @@ var payloadBehaviours = []behaviour{
 			if got := e.carried[job][0]; c.bytes > 0 && got.length != c.length {
 				t.Errorf("%s: said to have %d bytes, want %d", c.from, got.length, c.length)
 			}
-			wants(t, e.kept[job][hashOf(lines(c.bytes))], lines(c.bytes))
+			wants(t, string(e.kept[job][hashOf(lines(c.bytes))]), string(lines(c.bytes)))
 			e.mu.Unlock()
 		}
 	}},
