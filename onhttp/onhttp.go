@@ -4,13 +4,15 @@
 //	err := onhttp.Run(ctx, onhttp.Options{URL: "http://127.0.0.1:4777", Agent: payments})
 //
 // It asks the engine for tasks over HTTP, works on them, sends heartbeats, and replies: the agent is the same code that is
-// linked into an engine, and the same that package onqueue runs for a stack on AWS.
+// linked into an engine, and the same that package onqueue runs for a stack on AWS. It reads and writes large payloads
+// (agent.OpenPayload, agent.WritePayload) through the engine, by pieces, as long as the attempt is its own.
 //
 // # When something dies
 //
 // The engine claims an attempt before it gives its task out, so when this process dies the claim's CompleteBy passes, and the
 // job makes the next attempt. When the engine dies, or the connection breaks, the work goes on, and what is to be said of it is
-// said again for as long as it may be. An answer that was lost is asked for again, under the same name.
+// said again for as long as it may be. An answer that was lost is asked for again, under the same name. A payload is read on where
+// its download broke off, and sent again where what it is written from can be read again.
 //
 // The package decides nothing about jobs, and compares no two clocks: what the engine says of time is counted on the
 // monotonic clock, from before it was asked.

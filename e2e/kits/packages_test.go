@@ -80,6 +80,29 @@ func pays(t *testing.T, e *engine) {
 	wants(t, e.answer("o-3")["type"], "StepSucceeded")
 }
 
+// shown returns the code about large payloads in the docs, for an agent that is called press.
+func shown(t *testing.T, language string) string {
+	t.Helper()
+	_, rest, _ := strings.Cut(read(t, root(t, "docs", "agents-in-other-languages.md")), "## Large payloads\n")
+	_, rest, _ = strings.Cut(rest, "```"+language+"\n")
+	code, _, found := strings.Cut(rest, "\n```")
+	if !found || !strings.Contains(code, "render") || !strings.Contains(code, "check") {
+		t.Fatalf("the docs show no agent in %s that renders and checks", language)
+	}
+	return code + "\n"
+}
+
+// presses checks that an agent writes the file report.pdf, and reads what it has written.
+func presses(t *testing.T, e *engine, wrote string, checked any) {
+	t.Helper()
+	e.give(task("d1", "render", message{}, message{"agent": "press"}))
+	output := e.answer("d1")["output"]
+	inner := message{"sha256": hashOf([]byte(wrote)), "bytes": float64(len(wrote)), "type": "application/pdf", "by": "press"}
+	wants(t, output, message{"report": message{"$payload": inner}, "pages": 12.0})
+	e.give(task("d2", "check", message{"report": e.lay("d2", []byte(wrote), "")}, message{"agent": "press"}))
+	wants(t, e.answer("d2")["output"], checked)
+}
+
 // The kit for Python is installed by pip, its types hold under mypy --strict, and the agent of its README works.
 func TestThePythonPackage(t *testing.T) {
 	t.Parallel()
@@ -98,6 +121,15 @@ func TestThePythonPackage(t *testing.T) {
 	put(t, filepath.Join(kit, "elsewhere", "payments.py"), example(t, "python", "python", e))
 	begin(t, exec.Command(bin("python"), filepath.Join(kit, "elsewhere", "payments.py")))
 	pays(t, e)
+
+	e = newEngine(t)
+	put(t, filepath.Join(kit, "elsewhere", "report.pdf"), "one\ntwo\n")
+	put(t, filepath.Join(kit, "elsewhere", "press.py"), "from makegood_agent import Agent, HTTPDoor, run\n\npress = Agent(\"press\")\n"+
+		shown(t, "python")+"\nrun(press, HTTPDoor(\""+e.server.URL+"\"))\n")
+	cmd := exec.Command(bin("python"), "press.py")
+	cmd.Dir = filepath.Join(kit, "elsewhere")
+	begin(t, cmd)
+	presses(t, e, "one\ntwo\n", message{"lines": 2.0})
 }
 
 // The kit for TypeScript is installed by npm, what is in dist is what tsc makes of src, and the agent of its README
@@ -125,10 +157,19 @@ func TestTheTypeScriptPackage(t *testing.T) {
 	command(t, project, npm, "install", "--no-audit", "--no-fund", root(t, "kits", "typescript"))
 	e := newEngine(t)
 	put(t, filepath.Join(project, "payments.ts"), example(t, "typescript", "ts", e))
+	other := newEngine(t)
+	put(t, filepath.Join(project, "press.ts"), "import {createHash} from \"node:crypto\";\nimport {Agent, HTTPDoor, run} from \"makegood-agent\";\n"+
+		"import type {PayloadReference} from \"makegood-agent\";\n\nconst press = new Agent(\"press\");\n"+shown(t, "typescript")+
+		"\nawait run(press, new HTTPDoor(\""+other.server.URL+"\"));\n")
+	put(t, filepath.Join(project, "report.pdf"), "a report")
 	tsc := filepath.Join(dir, "node_modules", ".bin", "tsc")
-	command(t, project, tsc, "--strict", "--target", "es2022", "--module", "nodenext", "--typeRoots", filepath.Join(dir, "node_modules", "@types"), "--types", "node", "payments.ts")
+	command(t, project, tsc, "--strict", "--target", "es2022", "--module", "nodenext", "--typeRoots", filepath.Join(dir, "node_modules", "@types"), "--types", "node", "payments.ts", "press.ts")
 	begin(t, exec.Command(need(t, "node"), filepath.Join(project, "payments.js")))
 	pays(t, e)
+	cmd := exec.Command(need(t, "node"), "press.js")
+	cmd.Dir = project
+	begin(t, cmd)
+	presses(t, other, "a report", hashOf([]byte("a report")))
 }
 
 // same checks that two folders hold the same files.

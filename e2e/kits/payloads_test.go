@@ -56,11 +56,11 @@ func (e *engine) lay(job string, text []byte, kind string) message {
 // holder reads for which attempt a request is, and checks that it is as a heartbeat has it.
 func (e *engine) holder(r *http.Request) (job string, f fault) {
 	var m message
-	if err := json.Unmarshal([]byte(r.Header.Get("Makegood-Attempt")), &m); err != nil {
-		e.t.Errorf("%s of a payload: the header %q: %v", r.Method, r.Header.Get("Makegood-Attempt"), err)
+	if err := json.Unmarshal([]byte(r.Header.Get("Makegood-Holder")), &m); err != nil {
+		e.t.Errorf("%s of a payload: the header %q: %v", r.Method, r.Header.Get("Makegood-Holder"), err)
 	}
 	job, _ = m["job"].(string)
-	if want := lockedBy(job); m["step"] != "s" || m["attempt"] != 2.0 || m["token"] == nil || m["lockedBy"] != want || r.PathValue("agent") != "probe" {
+	if want := lockedBy(job); m["step"] != "s" || m["attempt"] != 2.0 || m["token"] == nil || m["lockedBy"] != want {
 		e.t.Errorf("%s of a payload is for %v", r.Method, m)
 	}
 	e.happen(func() {
@@ -91,7 +91,7 @@ func (e *engine) writePayload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
-	inner := message{"sha256": sum, "bytes": n, "by": "probe"}
+	inner := message{"sha256": sum, "bytes": n, "by": r.PathValue("agent")}
 	if kind := r.Header.Get("Content-Type"); kind != "application/octet-stream" {
 		inner["type"] = kind
 	}

@@ -58,7 +58,7 @@ type HeartbeatTaken struct {
 
 // HolderHeader is the header by which whoever reads or writes a payload says for which attempt: a Holder, as JSON in ASCII. It
 // is no parameter, since a URL is kept in logs, and a token is not to be.
-const HolderHeader = "Makegood-Attempt"
+const HolderHeader = "Makegood-Holder"
 
 // Holder says which attempt somebody holds, as a heartbeat does. Of a shared task there is no LockedBy.
 type Holder struct {

@@ -1,9 +1,12 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +24,9 @@ func TestTheProtocolForAgentsIsAsTheDocsSay(t *testing.T) {
 		block, _, _ := strings.Cut(block, "\n```")
 		asked, answered, _ := strings.Cut(block, "\n\n200\n")
 		path, body, _ := strings.Cut(asked, "\n")
-		shown++
+		if shown++; strings.HasSuffix(path, "/replies") {
+			payloadsAsShown(t, w, string(text), strings.NewReplacer("TOKEN", token, "LOCKEDBY", lockedBy))
+		}
 		var got, want map[string]any
 		check(t, json.Unmarshal([]byte(answered), &want))
 		body = strings.NewReplacer("TOKEN", token, "LOCKEDBY", lockedBy).Replace(body)
@@ -43,4 +48,34 @@ func TestTheProtocolForAgentsIsAsTheDocsSay(t *testing.T) {
 	if shown != 3 || token == "" {
 		t.Errorf("the docs show %d requests, want all 3, and a task", shown)
 	}
+}
+
+// payloadsAsShown writes and reads the payload that the docs show, before its attempt ends.
+func payloadsAsShown(t *testing.T, w *outside, text string, held *strings.Replacer) {
+	t.Helper()
+	for _, method := range []string{"PUT", "GET"} {
+		_, block, found := strings.Cut(text, "```\n"+method+" ")
+		block, _, _ = strings.Cut(block, "\n```")
+		asked, answered, _ := strings.Cut(block, "\n\n20")
+		head, body, _ := strings.Cut(asked, "\n\n")
+		path, headers, _ := strings.Cut(head, "\n")
+		r := ask(t, method, w.url+path, body, strings.Split(held.Replace(headers), "\n")...)
+		if got := fmt.Sprintf("%d\n%s", r.status, bytes.TrimSpace(r.body)); !found || got != "20"+answered && !sameJSON(t, got, "20"+answered) {
+			t.Errorf("%s %s: got %s, the docs show 20%s", method, path, got, answered)
+		}
+	}
+}
+
+// sameJSON reports whether two answers are the same, their status and their JSON.
+func sameJSON(t *testing.T, got, want string) bool {
+	t.Helper()
+	var values [2]any
+	for i, answer := range []string{got, want} {
+		status, body, _ := strings.Cut(answer, "\n")
+		if json.Unmarshal([]byte(body), &values[i]) != nil {
+			return false
+		}
+		values[i] = []any{status, values[i]}
+	}
+	return reflect.DeepEqual(values[0], values[1])
 }

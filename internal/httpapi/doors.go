@@ -21,7 +21,8 @@ const (
 	Operate Door = "operate"
 	// Complete takes what is said under the completion token of a step, of whoever holds it.
 	Complete Door = "complete"
-	// Agents gives agents that run outside of an engine their tasks, and takes what they reply. No function serves it.
+	// Agents gives agents that run outside of an engine their tasks, takes what they reply, and carries their payloads. No function
+	// serves it.
 	Agents Door = "agents"
 )
 

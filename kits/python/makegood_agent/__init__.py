@@ -16,7 +16,7 @@
 
 An action runs in a thread of its own, so several run at once. Before it runs, its attempt has been claimed, so one attempt runs at
 most once; a step may take several, so an action passes task.key on to the remote service, which does the same thing once
-for the same key. It needs nothing but the standard library; agents of a stack on AWS need boto3 (makegood_agent.sqs).
+for the same key. What is too large for a message is written and read by attempt.write_payload and attempt.open_payload. It needs nothing but the standard library; agents of a stack on AWS need boto3 (makegood_agent.sqs).
 """
 
 from .actions import Agent

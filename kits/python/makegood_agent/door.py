@@ -184,7 +184,7 @@ class HTTPDoor:
 
     def _about(self, taken: Taken) -> Dict[str, str]:
         """Says for which attempt it is. A header is no parameter: URLs are kept in logs."""
-        return {"Makegood-Attempt": encode({**taken.task.identity(), **({"lockedBy": taken.locked_by} if taken.locked_by else {})}), **self._shows}
+        return {"Makegood-Holder": encode({**taken.task.identity(), **({"lockedBy": taken.locked_by} if taken.locked_by else {})}), **self._shows}
 
     def stop(self) -> None:
         with self._lock:

@@ -181,7 +181,7 @@ export class HTTPDoor implements Door, PayloadStore {
     const holder = encode({...identity(taken.task), ...(taken.lockedBy ? {lockedBy: taken.lockedBy} : {})});
     // Each on a connection of its own, which ends with it.
     return (url.protocol === "https:" ? https : http).request(url, {
-      method, signal, agent: false, headers: {"Makegood-Attempt": holder, ...this.#shows, ...headers},
+      method, signal, agent: false, headers: {"Makegood-Holder": holder, ...this.#shows, ...headers},
     });
   }
 

@@ -2,7 +2,8 @@
  * Write agents for Makegood: the code that does the steps of jobs by calling a remote service, and undoes them.
  *
  * Before an action runs, its attempt has been claimed, so one attempt runs at most once; a step may take several, so an action
- * passes task.key on to the remote service, which does the same thing once for the same key. It needs nothing but Node;
+ * passes task.key on to the remote service, which does the same thing once for the same key. What is too large for a message is
+ * written and read by attempt.writePayload and attempt.openPayload. It needs nothing but Node;
  * agents of a stack on AWS need its SDK (makegood-agent/sqs).
  */
 export {Agent} from "./agent.js";
