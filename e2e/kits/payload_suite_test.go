@@ -3,7 +3,6 @@
 package kits_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,25 +13,6 @@ import (
 	"strings"
 	"testing"
 )
-
-// lines are the bytes that the suite's agents write.
-func lines(n int) []byte {
-	return bytes.Repeat([]byte("0123456789abcde\n"), n/16+1)[:n]
-}
-
-func hashOf(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// referenceTo is a reference to what the suite's agents write.
-func referenceTo(text []byte, kind string) message {
-	inner := message{"sha256": hashOf(text), "bytes": float64(len(text)), "by": "probe"}
-	if kind != "" {
-		inner["type"] = kind
-	}
-	return message{"$payload": inner}
-}
 
 // methods are the requests about payloads that came for a job, in short.
 func (e *engine) methods(job string) string {

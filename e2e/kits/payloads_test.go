@@ -143,3 +143,22 @@ func (e *engine) readPayload(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.Copy(w, body)
 }
+
+// lines are the bytes that the suite's agents write.
+func lines(n int) []byte {
+	return bytes.Repeat([]byte("0123456789abcde\n"), n/16+1)[:n]
+}
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// referenceTo is a reference to what the suite's agents write.
+func referenceTo(text []byte, kind string) message {
+	inner := message{"sha256": hashOf(text), "bytes": float64(len(text)), "by": "probe"}
+	if kind != "" {
+		inner["type"] = kind
+	}
+	return message{"$payload": inner}
+}

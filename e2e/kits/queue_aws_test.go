@@ -3,9 +3,11 @@
 package kits_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -16,10 +18,15 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/payload/s3payload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -32,6 +39,10 @@ type stack struct {
 	t      *testing.T
 	store  *dynamostore.Store
 	queues *sqsqueue.Queues
+	// large are its large payloads, as Go keeps them in the bucket.
+	large  *s3payload.Store
+	client *s3.Client
+	bucket string
 	env    []string
 }
 
@@ -49,13 +60,21 @@ func newStack(t *testing.T) *stack {
 			t.Fatalf("create queue %s: %v", name, err)
 		}
 	}
+	objects, bucket := standin.S3(t), "kits-"+strings.ToLower(prefix[5:len(prefix)-1])
+	client := s3.NewFromConfig(objects.Config(t))
+	in := &s3.CreateBucketInput{Bucket: &bucket, CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: standin.Region}}
+	if _, err := client.CreateBucket(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
 	claims, err := dynamostore.New(dynamostore.Config{Client: db, Table: prefix + "jobs", Index: "CompleteBy"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &stack{
 		engine: newEngine(t), t: t, store: claims, queues: sqsqueue.New(sqsqueue.Config{Client: mq, Prefix: prefix}),
+		large: s3payload.New(s3payload.Config{Client: client, Bucket: bucket, Prefix: "stack"}), client: client, bucket: bucket,
 		env: []string{
+			"MAKEGOOD_PAYLOADS=" + bucket + "/stack", "AWS_ENDPOINT_URL_S3=" + objects.Endpoint,
 			"MAKEGOOD_TABLE=" + prefix + "jobs", "MAKEGOOD_QUEUE_PREFIX=" + prefix, "AWS_REGION=" + standin.Region, "AWS_DEFAULT_REGION=" + standin.Region,
 			"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_CA_BUNDLE=",
 			"AWS_ENDPOINT_URL=" + queues.Endpoint, "AWS_ENDPOINT_URL_SQS=" + queues.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB=" + tables.Endpoint,
@@ -137,6 +156,7 @@ func TestAllKitsBehaveTheSameAtAQueue(t *testing.T) {
 			s.works()
 			s.tells()
 			s.isSilent()
+			s.carries()
 		})
 	}
 }
@@ -200,6 +220,53 @@ func (s *stack) isSilent() {
 	for _, id := range []string{"closed", "over", "deaf"} {
 		wants(s.t, s.count(id), 0)
 	}
+}
+
+// carries: what a kit writes into the bucket Go reads, under the agent's name, in one piece or in parts; and the other way round.
+func (s *stack) carries() {
+	s.t.Helper()
+	for i, n := range []int{0, 300_000, 5 << 20, 12_000_001} {
+		id := fmt.Sprintf("pw%d", i)
+		s.send(sent(id, "press", message{"from": "once", "bytes": n, "type": "text/plain"}), 1)
+		output, _ := s.answer(id)["output"].(message)
+		wants(s.t, output["report"], referenceTo(lines(n), "text/plain"))
+		r, err := s.large.Open(s.t.Context(), id, makegood.Payload{SHA256: hashOf(lines(n)), Bytes: int64(n), By: "probe"}, 0, -1)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		if err != nil || !bytes.Equal(got, lines(n)) {
+			s.t.Errorf("%d bytes: got %d, %v", n, len(got), err)
+		}
+		_ = r.Close() // It was read.
+	}
+	s.send(sent("pl", "large", message{"bytes": 300_000}), 1)
+	wants(s.t, s.answer("pl")["output"], referenceTo([]byte(`"`+strings.Repeat("x", 300_000)+`"`), "application/json"))
+	if left := s.keys("stack/incoming/"); len(left) > 0 {
+		s.t.Errorf("left behind: %v", left)
+	}
+	text := lines(7_000_000)
+	if _, err := s.large.Write(s.t.Context(), payload.Place{Job: "pr1"}, bytes.NewReader(text)); err != nil {
+		s.t.Fatal(err)
+	}
+	ref := message{"$payload": message{"sha256": hashOf(text), "bytes": len(text)}}
+	s.send(sent("pr1", "inspect", message{"report": ref}), 1)
+	wants(s.t, s.answer("pr1")["output"], message{"bytes": 7e6, "sha256": hashOf(text)})
+	s.send(sent("pr2", "inspect", message{"report": ref}), 1) // of another job
+	failed(s.t, s.answer("pr2"), false, "unknown", 0, "payload is not there")
+}
+
+// keys are those in the bucket that begin with a prefix.
+func (s *stack) keys(prefix string) (keys []string) {
+	s.t.Helper()
+	out, err := s.client.ListObjectsV2(s.t.Context(), &s3.ListObjectsV2Input{Bucket: &s.bucket, Prefix: &prefix})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, o := range out.Contents {
+		keys = append(keys, *o.Key)
+	}
+	return keys
 }
 
 func pythonAtQueue(t *testing.T) *exec.Cmd {

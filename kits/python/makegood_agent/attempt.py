@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, Optional, cast
+from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from .errors import Final, HeartbeatError, Over, Withdrawn
-from .payload import Payloads, Source, Store
+from .payload import Payloads, Source
 from .task import Task, encode
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Attempt:
         self._lapses = taken.began + task.total if task.total else None
         self._why: Optional[Exception] = None
         self._replaced = False
-        self.payloads = Payloads(self, taken, cast(Store, door) if hasattr(door, "send_payload") else None)
+        self.payloads = Payloads(self, taken, getattr(door, "payloads", None))
 
     @property
     def locked_by(self) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Protocol, Tuple
 
 from .errors import Failure, Final, Over
-from .payload import ALTERED, Body, NoAnswer, Reference
+from .payload import ALTERED, Body, NoAnswer, Reference, Store
 from .task import Newer, Task, encode
 
 log = logging.getLogger("makegood_agent")
@@ -48,7 +48,7 @@ class Refused(Exception):
 
 class Door(Protocol):
     """What a Runner needs. Each method raises where it is not known what became of what was asked. One that carries large payloads
-    is a payload.Store, too."""
+    has a payload.Store in payloads, too."""
 
     def take(self, agent: str, limit: int) -> List[Taken]:
         """Waits for tasks, claims them, and returns them; none where none came, or stop was called."""
@@ -86,6 +86,7 @@ class HTTPDoor:
         self._polling: Optional[http.client.HTTPConnection] = None
         self._request: Optional[str] = None
         self._stopping = False
+        self.payloads: Store = self
 
     def take(self, agent: str, limit: int) -> List[Taken]:
         # The same request again is given the same tasks: what it was given when the connection broke is not lost.
@@ -145,7 +146,7 @@ class HTTPDoor:
             headers["Range"] = f"bytes={first}-{end - 1}"
         connection = self._connect(ANSWER_WITHIN)
         try:
-            connection.request("GET", f"{self._payloads(taken)}/{reference.sha256}?{urllib.parse.urlencode(asked)}", headers=headers)
+            connection.request("GET", f"{self._place(taken)}/{reference.sha256}?{urllib.parse.urlencode(asked)}", headers=headers)
             response = connection.getresponse()
             if response.status not in (200, 206):
                 raise _refused(response)
@@ -162,7 +163,7 @@ class HTTPDoor:
     def send_payload(self, taken: Taken, media_type: str, pieces: Iterator[bytes], length: Optional[int]) -> Any:
         connection = self._connect(ANSWER_WITHIN)
         try:
-            connection.putrequest("PUT", self._payloads(taken))
+            connection.putrequest("PUT", self._place(taken))
             framed = {"Transfer-Encoding": "chunked"} if length is None else {"Content-Length": str(length)}
             for name, value in {**self._about(taken), "Content-Type": media_type or "application/octet-stream", **framed}.items():
                 connection.putheader(name, value)
@@ -179,7 +180,7 @@ class HTTPDoor:
         finally:
             connection.close()
 
-    def _payloads(self, taken: Taken) -> str:
+    def _place(self, taken: Taken) -> str:
         return f"{self._path}/api/agents/{taken.task.agent}/payloads"
 
     def _about(self, taken: Taken) -> Dict[str, str]:

@@ -191,14 +191,15 @@ def _error(err: BaseException, attempt: Attempt, hider: secret.Hider) -> Dict[st
 
 
 def door_from_environment() -> Door:
-    """MAKEGOOD_URL (and MAKEGOOD_TOKEN): an engine. MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX: a stack on AWS."""
+    """MAKEGOOD_URL (and MAKEGOOD_TOKEN): an engine. MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX (and MAKEGOOD_PAYLOADS):
+    a stack on AWS."""
     env = os.environ
     if env.get("MAKEGOOD_URL"):
         return HTTPDoor(env["MAKEGOOD_URL"], token=env.get("MAKEGOOD_TOKEN", ""))
     if env.get("MAKEGOOD_TABLE"):
         from .sqs import SQSDoor
 
-        return SQSDoor(env["MAKEGOOD_TABLE"], env.get("MAKEGOOD_QUEUE_PREFIX", ""))
+        return SQSDoor(env["MAKEGOOD_TABLE"], env.get("MAKEGOOD_QUEUE_PREFIX", ""), payloads=env.get("MAKEGOOD_PAYLOADS", ""))
     raise ValueError("environment: want MAKEGOOD_URL, or MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX")
 
 

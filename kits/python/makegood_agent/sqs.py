@@ -17,6 +17,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from .door import Refused, Taken
+from .s3 import S3Payloads
 from .task import Newer, Task, encode, from_millis, parse_time, to_millis, write_time
 
 log = logging.getLogger("makegood_agent")
@@ -33,14 +34,17 @@ MAX_CLAIM_MS = 30 * 86_400_000
 
 
 class SQSDoor:
-    """The queues have prefix before their names, the table is that of the stack. Clients of boto3 may be given."""
+    """The queues have prefix before their names, the table is that of the stack. payloads is where its large payloads are, as
+    BUCKET/STACK; without, there are none. Clients of boto3 may be given."""
 
     def __init__(
-        self, table: str, prefix: str, *, instance: str = "", wait: int = WAIT, sqs: Optional[Any] = None, dynamodb: Optional[Any] = None,
+        self, table: str, prefix: str, *, payloads: str = "", instance: str = "", wait: int = WAIT, sqs: Optional[Any] = None,
+        dynamodb: Optional[Any] = None, s3: Optional[Any] = None,
     ) -> None:
         self._table, self._prefix, self._wait = table, prefix, wait
         self._instance = instance or "py-" + uuid.uuid4().hex[:12]
         self._sqs, self._dynamodb = sqs or boto3.client("sqs"), dynamodb or boto3.client("dynamodb")
+        self.payloads = S3Payloads(payloads, s3 or boto3.client("s3")) if payloads else None
         self._urls: Dict[str, str] = {}
         self._stopping = False
 

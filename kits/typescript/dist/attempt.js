@@ -30,7 +30,7 @@ export class Attempt {
         this.#expires = taken.expires;
         this.#extended = taken.began;
         this.#lapses = taken.task.totalMs === undefined ? Infinity : taken.began + taken.task.totalMs;
-        this.payloads = new Payloads(this, taken, door);
+        this.payloads = new Payloads(this, taken, door.payloads);
         this.#expire();
     }
     /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */

@@ -25,8 +25,10 @@ export interface Extended {
 export type Message = {
     [name: string]: JSONValue | undefined;
 };
-/** What a runner needs. Each method rejects where it is not known what became of what was asked. One that carries large payloads is a PayloadStore, too. */
+/** What a runner needs. Each method rejects where it is not known what became of what was asked. */
 export interface Door {
+    /** Carries large payloads; not there: nobody does. */
+    readonly payloads?: PayloadStore | undefined;
     /** Waits for tasks, claims them, and gives them; none where none came, or stop was called. */
     take(agent: string, limit: number): Promise<Taken[]>;
     /** Extends a claim. */
@@ -53,6 +55,7 @@ export interface HTTPDoorOptions {
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
 export declare class HTTPDoor implements Door, PayloadStore {
     #private;
+    readonly payloads: PayloadStore;
     constructor(url: string, options?: HTTPDoorOptions);
     take(agent: string, limit: number): Promise<Taken[]>;
     last(agent: string, limit: number): Promise<Taken[]>;

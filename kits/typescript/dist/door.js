@@ -8,6 +8,7 @@ import { encode, identity, monotonic, readTask } from "./task.js";
 const answerWithinMs = 30_000;
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
 export class HTTPDoor {
+    payloads = this;
     #url;
     #shows;
     #instance;
@@ -64,7 +65,7 @@ export class HTTPDoor {
     async openPayload(taken, reference, first, end, signal) {
         const asked = new URLSearchParams({ bytes: String(reference.bytes), ...(reference.by ? { by: reference.by } : {}) });
         const part = first > 0 || end < reference.bytes ? { Range: `bytes=${first}-${end - 1}` } : {};
-        const request = this.#payloads("GET", `/${reference.sha256}?${asked}`, taken, part, signal);
+        const request = this.#about("GET", `/${reference.sha256}?${asked}`, taken, part, signal);
         request.end();
         const response = await answered(request, answerWithinMs);
         if (response.statusCode !== 200 && response.statusCode !== 206)
@@ -81,7 +82,7 @@ export class HTTPDoor {
         return response;
     }
     async sendPayload(taken, type, pieces, length, signal) {
-        const request = this.#payloads("PUT", "", taken, {
+        const request = this.#about("PUT", "", taken, {
             "Content-Type": type || "application/octet-stream", ...(length === undefined ? {} : { "Content-Length": String(length) }),
         }, signal);
         const answer = answered(request);
@@ -107,7 +108,7 @@ export class HTTPDoor {
         }
     }
     /** Begins a request about payloads. It says for which attempt in a header: URLs are kept in logs. */
-    #payloads(method, below, taken, headers, signal) {
+    #about(method, below, taken, headers, signal) {
         const url = new URL(`${this.#url}/api/agents/${taken.task.agent}/payloads${below}`);
         const holder = encode({ ...identity(taken.task), ...(taken.lockedBy ? { lockedBy: taken.lockedBy } : {}) });
         // Each on a connection of its own, which ends with it.

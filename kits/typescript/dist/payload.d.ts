@@ -38,7 +38,7 @@ export interface PayloadStore {
 /** Writes and reads the payloads of one attempt's job. */
 export declare class Payloads {
     #private;
-    constructor(attempt: Attempt, taken: Taken, door: object);
+    constructor(attempt: Attempt, taken: Taken, store: PayloadStore | undefined);
     /** Whether the door carries any. */
     get can(): boolean;
     /** Lets go of what nobody has read to its end. */

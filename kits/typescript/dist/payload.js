@@ -20,10 +20,10 @@ export class Payloads {
     #taken;
     #store;
     #open = new Set();
-    constructor(attempt, taken, door) {
+    constructor(attempt, taken, store) {
         this.#attempt = attempt;
         this.#taken = taken;
-        this.#store = "sendPayload" in door ? door : undefined;
+        this.#store = store;
     }
     /** Whether the door carries any. */
     get can() {

@@ -20,7 +20,7 @@ export declare class Runner {
     /** Takes no more tasks, and lets run resolve when those that run are done. */
     stop(): void;
 }
-/** MAKEGOOD_URL (and MAKEGOOD_TOKEN): an engine. MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX: a stack on AWS. */
+/** MAKEGOOD_URL (and MAKEGOOD_TOKEN): an engine. MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX (and MAKEGOOD_PAYLOADS): a stack on AWS. */
 export declare function doorFromEnvironment(): Promise<Door>;
 /**
  * Runs an agent until SIGTERM or SIGINT, then lets what runs end, for patienceMs. A second signal ends the process. Without

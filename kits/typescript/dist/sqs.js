@@ -1,6 +1,6 @@
 /**
  * The door of a stack on AWS: tasks from the agent's queue, claims in its table, replies to the events queue. It needs
- * @aws-sdk/client-sqs and @aws-sdk/client-dynamodb. docs/messages.md says what an agent must keep to, and which rights its
+ * @aws-sdk/client-sqs and @aws-sdk/client-dynamodb, and @aws-sdk/client-s3 for large payloads. docs/messages.md says what an agent must keep to, and which rights its
  * role needs. Region, credentials and endpoint are what the SDK finds.
  */
 import { randomUUID } from "node:crypto";
@@ -8,6 +8,7 @@ import { ConditionalCheckFailedException, DynamoDBClient, GetItemCommand, Update
 import { DeleteMessageCommand, GetQueueUrlCommand, ReceiveMessageCommand, SendMessageCommand, SQSClient } from "@aws-sdk/client-sqs";
 import { Refused } from "./errors.js";
 import { Newer, encode, monotonic, readTask, readTime } from "./task.js";
+export { S3Payloads } from "./s3.js";
 // A message of a newer release is left: for a minute at first, 15 at most, and for 13 days in all.
 const leaveFor = 60, maxLeaveFor = 15 * 60, maxLeft = 13 * 86_400;
 const leftSince = '{"leftSince":"';
@@ -17,6 +18,7 @@ const keepClaim = 2 * 86_400;
 const maxClaimMs = 30 * 86_400_000;
 /** The queues have prefix before their names, the table is that of the stack. */
 export class SQSDoor {
+    payloads;
     #table;
     #prefix;
     #instance;
@@ -26,6 +28,7 @@ export class SQSDoor {
     #log;
     #urls = new Map();
     constructor(table, prefix, options = {}) {
+        this.payloads = options.payloads;
         this.#table = table;
         this.#prefix = prefix;
         this.#instance = options.instance ?? "ts-" + randomUUID().slice(0, 12);

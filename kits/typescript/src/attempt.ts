@@ -37,7 +37,7 @@ export class Attempt {
     this.#expires = taken.expires;
     this.#extended = taken.began;
     this.#lapses = taken.task.totalMs === undefined ? Infinity : taken.began + taken.task.totalMs;
-    this.payloads = new Payloads(this, taken, door);
+    this.payloads = new Payloads(this, taken, door.payloads);
     this.#expire();
   }
 

@@ -35,8 +35,10 @@ export interface Extended {
 
 export type Message = {[name: string]: JSONValue | undefined};
 
-/** What a runner needs. Each method rejects where it is not known what became of what was asked. One that carries large payloads is a PayloadStore, too. */
+/** What a runner needs. Each method rejects where it is not known what became of what was asked. */
 export interface Door {
+  /** Carries large payloads; not there: nobody does. */
+  readonly payloads?: PayloadStore | undefined;
   /** Waits for tasks, claims them, and gives them; none where none came, or stop was called. */
   take(agent: string, limit: number): Promise<Taken[]>;
   /** Extends a claim. */
@@ -71,6 +73,7 @@ interface Given {
 
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
 export class HTTPDoor implements Door, PayloadStore {
+  readonly payloads: PayloadStore = this;
   readonly #url: string;
   readonly #shows: Record<string, string>;
   readonly #instance: string;
@@ -137,7 +140,7 @@ export class HTTPDoor implements Door, PayloadStore {
   async openPayload(taken: Taken, reference: Reference, first: number, end: number, signal: AbortSignal): Promise<Readable> {
     const asked = new URLSearchParams({bytes: String(reference.bytes), ...(reference.by ? {by: reference.by} : {})});
     const part = first > 0 || end < reference.bytes ? {Range: `bytes=${first}-${end - 1}`} : {};
-    const request = this.#payloads("GET", `/${reference.sha256}?${asked}`, taken, part, signal);
+    const request = this.#about("GET", `/${reference.sha256}?${asked}`, taken, part, signal);
     request.end();
     const response = await answered(request, answerWithinMs);
     if (response.statusCode !== 200 && response.statusCode !== 206) throw await refused(response);
@@ -154,7 +157,7 @@ export class HTTPDoor implements Door, PayloadStore {
   }
 
   async sendPayload(taken: Taken, type: string, pieces: AsyncIterable<Uint8Array>, length: number | undefined, signal: AbortSignal): Promise<JSONValue> {
-    const request = this.#payloads("PUT", "", taken, {
+    const request = this.#about("PUT", "", taken, {
       "Content-Type": type || "application/octet-stream", ...(length === undefined ? {} : {"Content-Length": String(length)}),
     }, signal);
     const answer = answered(request);
@@ -176,7 +179,7 @@ export class HTTPDoor implements Door, PayloadStore {
   }
 
   /** Begins a request about payloads. It says for which attempt in a header: URLs are kept in logs. */
-  #payloads(method: string, below: string, taken: Taken, headers: Record<string, string>, signal: AbortSignal): http.ClientRequest {
+  #about(method: string, below: string, taken: Taken, headers: Record<string, string>, signal: AbortSignal): http.ClientRequest {
     const url = new URL(`${this.#url}/api/agents/${taken.task.agent}/payloads${below}`);
     const holder = encode({...identity(taken.task), ...(taken.lockedBy ? {lockedBy: taken.lockedBy} : {})});
     // Each on a connection of its own, which ends with it.

@@ -53,10 +53,10 @@ export class Payloads {
   readonly #store: PayloadStore | undefined;
   readonly #open = new Set<AbortController>();
 
-  constructor(attempt: Attempt, taken: Taken, door: object) {
+  constructor(attempt: Attempt, taken: Taken, store: PayloadStore | undefined) {
     this.#attempt = attempt;
     this.#taken = taken;
-    this.#store = "sendPayload" in door ? door as PayloadStore : undefined;
+    this.#store = store;
   }
 
   /** Whether the door carries any. */

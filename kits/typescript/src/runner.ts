@@ -8,6 +8,7 @@ import {Hider, fill, fromEnvironment} from "./secrets.js";
 import {clip, identity, maxPayloadBytes} from "./task.js";
 import type {Agent} from "./agent.js";
 import type {Door, Message, Taken} from "./door.js";
+import type {S3Client} from "./s3.js";
 import type {Secrets} from "./secrets.js";
 import type {JSONValue} from "./task.js";
 
@@ -217,13 +218,20 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** MAKEGOOD_URL (and MAKEGOOD_TOKEN): an engine. MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX: a stack on AWS. */
+/** The SDK's client of S3, which only a stack with payloads needs. */
+async function s3(): Promise<S3Client> {
+  const {S3} = await import("@aws-sdk/client-s3");
+  return new S3({});
+}
+
+/** MAKEGOOD_URL (and MAKEGOOD_TOKEN): an engine. MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX (and MAKEGOOD_PAYLOADS): a stack on AWS. */
 export async function doorFromEnvironment(): Promise<Door> {
   const env = process.env;
   if (env["MAKEGOOD_URL"]) return new HTTPDoor(env["MAKEGOOD_URL"], {token: env["MAKEGOOD_TOKEN"] ?? ""});
   if (env["MAKEGOOD_TABLE"]) {
-    const {SQSDoor} = await import("./sqs.js");
-    return new SQSDoor(env["MAKEGOOD_TABLE"], env["MAKEGOOD_QUEUE_PREFIX"] ?? "");
+    const {S3Payloads, SQSDoor} = await import("./sqs.js");
+    const where = env["MAKEGOOD_PAYLOADS"];
+    return new SQSDoor(env["MAKEGOOD_TABLE"], env["MAKEGOOD_QUEUE_PREFIX"] ?? "", {payloads: where ? new S3Payloads(where, await s3()) : undefined});
   }
   throw new Error("environment: want MAKEGOOD_URL, or MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX");
 }

@@ -1,6 +1,6 @@
 /**
  * The door of a stack on AWS: tasks from the agent's queue, claims in its table, replies to the events queue. It needs
- * @aws-sdk/client-sqs and @aws-sdk/client-dynamodb. docs/messages.md says what an agent must keep to, and which rights its
+ * @aws-sdk/client-sqs and @aws-sdk/client-dynamodb, and @aws-sdk/client-s3 for large payloads. docs/messages.md says what an agent must keep to, and which rights its
  * role needs. Region, credentials and endpoint are what the SDK finds.
  */
 
@@ -14,7 +14,11 @@ import type {Message as Received} from "@aws-sdk/client-sqs";
 import {Refused} from "./errors.js";
 import {Newer, encode, monotonic, readTask, readTime} from "./task.js";
 import type {Door, Extended, Message, Taken} from "./door.js";
+import type {PayloadStore} from "./payload.js";
 import type {JSONValue, Task} from "./task.js";
+
+export {S3Payloads} from "./s3.js";
+export type {S3Client} from "./s3.js";
 
 export interface SQSDoorOptions {
   /** Names this process, in LockedBy. */
@@ -23,6 +27,8 @@ export interface SQSDoorOptions {
   wait?: number;
   sqs?: SQSClient;
   dynamodb?: DynamoDBClient;
+  /** Where the stack's large payloads are, such as new S3Payloads("BUCKET/STACK", new S3()). Without, there are none. */
+  payloads?: PayloadStore | undefined;
   /** Hears of what goes wrong, and never of payloads. */
   log?: (line: string) => void;
 }
@@ -39,6 +45,7 @@ type Item = Record<string, AttributeValue>;
 
 /** The queues have prefix before their names, the table is that of the stack. */
 export class SQSDoor implements Door {
+  readonly payloads: PayloadStore | undefined;
   readonly #table: string;
   readonly #prefix: string;
   readonly #instance: string;
@@ -49,6 +56,7 @@ export class SQSDoor implements Door {
   readonly #urls = new Map<string, string>();
 
   constructor(table: string, prefix: string, options: SQSDoorOptions = {}) {
+    this.payloads = options.payloads;
     this.#table = table;
     this.#prefix = prefix;
     this.#instance = options.instance ?? "ts-" + randomUUID().slice(0, 12);

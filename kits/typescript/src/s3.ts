@@ -1,0 +1,161 @@
+/**
+ * The large payloads of a stack on AWS, in its bucket. Keys and rights are those of docs/decisions/0045-payloads-in-s3.md: an agent's
+ * role may write under its own name and incoming, and read what agents and submitters wrote.
+ */
+
+import {createHash, randomUUID} from "node:crypto";
+import type {Hash} from "node:crypto";
+import {Readable} from "node:stream";
+
+import {Final, NoAnswer} from "./errors.js";
+import {altered} from "./payload.js";
+import type {Taken} from "./door.js";
+import type {PayloadStore, Reference} from "./payload.js";
+import type {JSONValue} from "./task.js";
+
+// The smallest part that S3 takes: so much is in memory while a payload is written.
+const partBytes = 5 << 20;
+
+type Input = {[name: string]: unknown};
+// What the SDK answers is told by its own types, which the kit does not need.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Call = (input: any, options?: {abortSignal?: AbortSignal}) => Promise<any>;
+
+/** What is needed of S3: an S3 of @aws-sdk/client-s3 is one. */
+export interface S3Client {
+  getObject: Call;
+  putObject: Call;
+  createMultipartUpload: Call;
+  uploadPart: Call;
+  completeMultipartUpload: Call;
+  abortMultipartUpload: Call;
+  copyObject: Call;
+  deleteObject: Call;
+}
+
+/** A PayloadStore in a bucket. where is BUCKET/STACK, as MAKEGOOD_PAYLOADS and the output Payloads of a stack say it. */
+export class S3Payloads implements PayloadStore {
+  readonly #bucket: string;
+  readonly #prefix: string;
+  readonly #s3: S3Client;
+
+  constructor(where: string, s3: S3Client) {
+    const [bucket, prefix, ...more] = where.split("/");
+    if (!bucket || !prefix || more.length > 0) throw new TypeError(`${JSON.stringify(where)} is not where payloads are: want BUCKET/STACK`);
+    this.#bucket = bucket;
+    this.#prefix = prefix;
+    this.#s3 = s3;
+  }
+
+  async openPayload(taken: Taken, reference: Reference, first: number, end: number, signal: AbortSignal): Promise<Readable> {
+    const part = first > 0 || end < reference.bytes;
+    const got = await meaning(this.#s3.getObject({
+      Bucket: this.#bucket, Key: this.#key(taken.task.job, reference.by, reference.sha256), ...(part ? {Range: `bytes=${first}-${end - 1}`} : {}),
+    }, {abortSignal: signal})) as {Body: Readable; ContentLength?: number; ContentRange?: string};
+    // Of a part the store says of how many bytes it is one.
+    const has = part ? got.ContentRange?.split("/").pop() : String(got.ContentLength);
+    if (has !== String(reference.bytes)) {
+      got.Body.destroy();
+      throw new Final(`${altered}: it has ${has} bytes`);
+    }
+    return got.Body;
+  }
+
+  async sendPayload(taken: Taken, type: string, pieces: AsyncIterable<Uint8Array>, _length: number | undefined, signal: AbortSignal): Promise<JSONValue> {
+    const hash = createHash("sha256"), parts = partsOf(pieces), {agent, job} = taken.task;
+    const part = (await parts.next()).value as Uint8Array, after = await parts.next();
+    let bytes = part.length, digest: Buffer;
+    if (after.done) {
+      digest = hash.update(part).digest();
+      await meaning(this.#s3.putObject({
+        Bucket: this.#bucket, Key: this.#key(job, agent, digest.toString("hex")), Body: part, ChecksumSHA256: digest.toString("base64"),
+      }, {abortSignal: signal}));
+    } else {
+      [bytes, digest] = await this.#sendParts(taken, hash, chain(part, after.value, parts), signal);
+    }
+    return {$payload: {sha256: digest.toString("hex"), bytes, by: agent, ...(type ? {type} : {})}};
+  }
+
+  #key(job: string, by: string, sha256: string): string {
+    return `${this.#prefix}/${by ? `agent/${by}` : "submitter"}/${job}/${sha256}`;
+  }
+
+  /** Writes what is longer than a part under a key that nobody reads. Only what is whole gets its name, and the store hashes it. */
+  async #sendParts({task: {agent, job}}: Taken, hash: Hash, parts: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<[number, Buffer]> {
+    const at = {Bucket: this.#bucket, Key: `${this.#prefix}/incoming/agent/${agent}/${randomUUID()}`};
+    const {UploadId} = await meaning(this.#s3.createMultipartUpload(at, {abortSignal: signal})) as {UploadId: string};
+    const sent: Input[] = [];
+    let bytes = 0;
+    try {
+      for await (const part of parts) {
+        const PartNumber = sent.length + 1;
+        const done = await meaning(this.#s3.uploadPart({...at, UploadId, PartNumber, Body: part}, {abortSignal: signal})) as Input;
+        sent.push({PartNumber, ETag: done["ETag"], ...(done["ChecksumCRC32"] ? {ChecksumCRC32: done["ChecksumCRC32"]} : {})});
+        hash.update(part);
+        bytes += part.length;
+      }
+      await meaning(this.#s3.completeMultipartUpload({...at, UploadId, MultipartUpload: {Parts: sent}}, {abortSignal: signal}));
+    } catch (err) {
+      await this.#s3.abortMultipartUpload({...at, UploadId}).catch(() => {}); // What stays, the lifecycle of the bucket takes.
+      throw err;
+    }
+    const digest = hash.digest();
+    try {
+      await this.#name(at.Key, this.#key(job, agent, digest.toString("hex")), digest, signal);
+    } finally {
+      await this.#s3.deleteObject(at).catch(() => {});
+    }
+    return [bytes, digest];
+  }
+
+  async #name(scratch: string, key: string, digest: Buffer, signal: AbortSignal): Promise<void> {
+    const {CopyObjectResult: result} = await meaning(this.#s3.copyObject({
+      Bucket: this.#bucket, Key: key, CopySource: `${this.#bucket}/${scratch.split("/").map(encodeURIComponent).join("/")}`,
+      // Without that directive S3 refuses some copies, and keeps what somebody said of the original.
+      MetadataDirective: "REPLACE", ChecksumAlgorithm: "SHA256",
+    }, {abortSignal: signal})) as {CopyObjectResult?: {ChecksumSHA256?: string; ChecksumType?: string}};
+    const hashed = result?.ChecksumSHA256;
+    if (hashed && !hashed.includes("-") && result.ChecksumType !== "COMPOSITE" && hashed !== digest.toString("base64")) {
+      throw new NoAnswer("the store has hashed other bytes than were sent");
+    }
+  }
+}
+
+/** Pieces as parts: all but the last are as large as a part must be. There is always one. */
+async function* partsOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  let held: Uint8Array[] = [], bytes = 0, none = true;
+  for await (const piece of pieces) {
+    for (let rest = piece; rest.length > 0;) {
+      const taken = rest.subarray(0, partBytes - bytes);
+      held.push(taken);
+      bytes += taken.length;
+      rest = rest.subarray(taken.length);
+      if (bytes === partBytes) {
+        yield Buffer.concat(held);
+        [held, bytes, none] = [[], 0, false];
+      }
+    }
+  }
+  if (bytes > 0 || none) yield Buffer.concat(held);
+}
+
+async function* chain(first: Uint8Array, second: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield second;
+  yield* rest;
+}
+
+/** Says what a store refused with. What there is no word for may be tried again. */
+async function meaning<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked;
+  } catch (err) {
+    const {name = "", message = "", $metadata} = err as {name?: string; message?: string; $metadata?: {httpStatusCode?: number}};
+    const status = $metadata?.httpStatusCode, why = `${status ?? ""} ${name}: ${message}`.trim();
+    if (status === 404 && name !== "NoSuchBucket" && name !== "NoSuchUpload") {
+      throw new Final(`the payload is not there, for this job and by this writer: ${why}`, {cause: err});
+    }
+    if (status === 403 && name !== "RequestTimeTooSkewed") throw new Final(`access to the payload store is denied: ${why}`, {cause: err});
+    throw new NoAnswer(why, {cause: err});
+  }
+}
