@@ -75,7 +75,8 @@ var payloadBehaviours = []behaviour{
 			task("pi1", "echo", e.lay("pi1", value, "application/json")), task("pi2", "echo", e.lay("pi2", value, "text/plain")),
 			task("pi3", "echo", large), task("pi4", "passOn", e.lay("pi4", value, "text/plain")),
 			task("pi5", "echo", e.lay("nobody", []byte("1"), "application/json")), task("pi6", "parsed", e.lay("pi6", []byte(`{"must":7}`), "application/json")),
-			task("pi7", "echo", message{"$payload": message{"sha256": "ab", "bytes": 1, "type": "application/json"}, "b": 1}),
+			task("pi7", "echo", message{"$payload": message{"sha256": "ab", "bytes": 1.0, "type": "application/json"}, "b": 1}),
+			task("pi8", "inspect", message{"report": message{"$payload": message{"sha256": "ab", "bytes": 1}}}),
 		)
 		wants(t, e.answer("pi1")["output"], message{"a": []any{"ü", 1.0}})
 		failed(t, e.answer("pi2"), false, "no", 0, `input: is a payload of type`, "text/plain", "the action takes JSON")
@@ -83,6 +84,11 @@ var payloadBehaviours = []behaviour{
 		wants(t, e.answer("pi4")["output"], message{"$payload": message{"sha256": hashOf(value), "bytes": float64(len(value)), "type": "text/plain"}})
 		failed(t, e.answer("pi5"), false, "no", 0, "input: ", "404", "as scripted")
 		wants(t, e.answer("pi6")["output"], 7.0)
+		// It is nothing that refers, and where it came from nobody keeps payloads.
+		wants(t, e.answer("pi7")["output"], message{"$payload": message{"sha256": "ab", "bytes": 1.0, "type": "application/json"}, "b": 1.0})
+		// Whether the action has begun when that is found depends on whether its input has a type.
+		applied, _ := e.answer("pi8")["error"].(message)["applied"].(string)
+		failed(t, e.answer("pi8"), false, applied, 0, "sha256 is", "ab", "want 64 hex digits in lower case")
 		wants(t, e.methods("pi4")+e.methods("pi3")+e.methods("pi2"), "")
 	}},
 	{"an undo is told the value that its step has written", func(t *testing.T, e *engine) {

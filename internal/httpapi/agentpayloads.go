@@ -37,7 +37,7 @@ func agentPayloadRoutes() []route {
 	return []route{
 		{
 			method: "PUT", path: agentPayloadsPattern, name: "writeAgentPayload", door: Agents, stream: (*api).writeAgentPayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
-			summary: fmt.Sprintf("Write a payload for the job of an attempt, under the agent's name: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. What breaks off, or comes to its end when the attempt has, leaves nothing. "+over, makegood.MaxLargePayloadBytes),
+			summary:    fmt.Sprintf("Write a payload for the job of an attempt, under the agent's name: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. What breaks off, or comes to its end when the attempt has, leaves nothing. "+over, makegood.MaxLargePayloadBytes),
 			parameters: []parameter{holder},
 			answers:    refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusRequestEntityTooLarge),
 		},

@@ -200,7 +200,7 @@ type conversation struct {
 	method, route, path, body string
 	// header is "Name: value", or several of them in lines.
 	header string
-	status                    int
+	status int
 }
 
 // conversations are at least one for each status that the document has for each route, apart from

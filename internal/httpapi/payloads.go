@@ -80,7 +80,7 @@ func payloadRoutes() []route {
 		},
 		{
 			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*api).readPayload,
-			summary: "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part of it. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
+			summary:    "Read a payload of a job, or with the header Range: bytes=FIRST-LAST a part of it. A stack answers with a request to make, without credentials, and leads there (303); its URL is a secret, and lasts a while.",
 			parameters: referenceParameters(),
 			answers:    refused(map[int]any{http.StatusOK: payloadBytes{}, http.StatusPartialContent: payloadBytes{}, http.StatusSeeOther: PayloadDoor{}}, http.StatusRequestedRangeNotSatisfiable),
 		},

@@ -151,11 +151,12 @@ var errSent = errors.New("read of a payload whose sending has ended")
 // ErrChanged: what is written is no longer what was measured.
 var ErrChanged = errors.New("it has changed while it was written: write it again")
 
-// Once is what can be read only once. It keeps why that failed; and once it is closed it leaves what it reads from alone, also where
-// net/http goes on for a while.
+// Once is what can be read only once. It keeps why that failed, and begins to read nothing once it is closed, also where net/http goes
+// on for a while. A read that is under way may last: whoever closes it does not wait.
 type Once struct {
+	from io.Reader
+
 	mu     sync.Mutex
-	from   io.Reader
 	closed bool
 	failed error
 }
@@ -165,16 +166,22 @@ func NewOnce(from io.Reader) *Once { return &Once{from: from} }
 
 // Read reads on.
 func (o *Once) Read(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
+	if o.ended() {
 		return 0, errSent
 	}
 	n, err := o.from.Read(p)
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if err != nil && !errors.Is(err, io.EOF) {
 		o.failed = err
 	}
 	return n, err
+}
+
+func (o *Once) ended() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed
 }
 
 // Close ends it.
@@ -187,7 +194,9 @@ func (o *Once) Close() error {
 
 // Failed closes it, and returns why it could not be read to its end; nil: that was not its own fault.
 func (o *Once) Failed() error {
-	_ = o.Close() // It never fails.
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
 	return o.failed
 }
 

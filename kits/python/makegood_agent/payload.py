@@ -139,13 +139,11 @@ class Payloads:
         raise AssertionError("no tries")
 
     def value(self, what: str, value: Any) -> Any:
-        """The JSON that a value is, where it is nothing but a reference to such."""
-        if not (isinstance(value, dict) and MARK in value):
-            return value
+        """The JSON that a value is, where it is nothing but a reference to such; any other is itself."""
         try:
             reference = Reference.read(value)
-        except ValueError as err:
-            raise Final(f"{what}: {err}", not_applied=True) from err
+        except ValueError:
+            return value
         if reference.type != JSON:
             raise Final(f"{what}: is a payload of type {reference.type!r}, and the action takes JSON: declare it with references=True", not_applied=True)
         if reference.bytes > MAX_DECODED_PAYLOAD_BYTES:
@@ -243,7 +241,8 @@ def _pieces_of(source: Any) -> _Pieces:
         whole = memoryview(source).cast("B")
         return _limited(lambda: (whole[at:at + PIECE] for at in range(0, len(whole), PIECE)), len(whole), True)
     if hasattr(source, "read"):
-        if not source.seekable():
+        seekable = getattr(source, "seekable", None)
+        if seekable is None or not seekable():
             return _Pieces(lambda: iter(lambda: source.read(PIECE), b""), None, False)
         start: int = source.tell()
         length: int = source.seek(0, os.SEEK_END) - start

@@ -45,6 +45,6 @@ export declare class Payloads {
     close(): void;
     open(value: unknown, offset: number, length: number | undefined): Promise<Readable>;
     write(source: PayloadSource, type: string): Promise<PayloadReference>;
-    /** The JSON that a value is, where it is nothing but a reference to such. */
+    /** The JSON that a value is, where it is nothing but a reference to such; any other is itself. */
     value(what: string, value: JSONValue): Promise<JSONValue>;
 }

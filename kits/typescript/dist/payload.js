@@ -65,12 +65,13 @@ export class Payloads {
             this.#end(gone);
         }
     }
-    /** The JSON that a value is, where it is nothing but a reference to such. */
+    /** The JSON that a value is, where it is nothing but a reference to such; any other is itself. */
     async value(what, value) {
-        if (typeof value !== "object" || value === null || !(mark in value))
+        const reference = readReference(value);
+        if (typeof reference === "string")
             return value;
         try {
-            const { type, bytes } = referenceOf(value);
+            const { type, bytes } = reference;
             if (type !== jsonType)
                 throw new Final(`is a payload of type "${type}", and the action takes JSON: declare it with {references: true}`);
             if (bytes > maxDecodedPayloadBytes) {
@@ -173,16 +174,23 @@ async function next(from) {
 }
 /** Reads a reference, and throws a Final that says what is wrong with it. */
 function referenceOf(value) {
+    const reference = readReference(value);
+    if (typeof reference === "string")
+        throw new Final(reference);
+    return reference;
+}
+/** Reads a reference, or says what is wrong with it. */
+function readReference(value) {
     const object = value;
     const inner = typeof object === "object" && object !== null && Object.keys(object).length === 1 ? object[mark] : undefined;
     if (typeof inner !== "object" || inner === null)
-        throw new Final(`want a reference to a payload, an object with the one member ${mark}`);
+        return `want a reference to a payload, an object with the one member ${mark}`;
     const { sha256, bytes, type = "", by = "" } = inner;
     if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) {
-        throw new Final(`${mark}: sha256 is ${String(sha256).slice(0, 80)}: want 64 hex digits in lower case`);
+        return `${mark}: sha256 is ${String(sha256).slice(0, 80)}: want 64 hex digits in lower case`;
     }
     if (typeof bytes !== "number" || !Number.isInteger(bytes) || bytes < 0 || bytes > maxLargePayloadBytes) {
-        throw new Final(`${mark}: bytes is ${String(bytes).slice(0, 80)}: want 0 to ${maxLargePayloadBytes}`);
+        return `${mark}: bytes is ${String(bytes).slice(0, 80)}: want 0 to ${maxLargePayloadBytes}`;
     }
     return { sha256, bytes, type, by };
 }

@@ -100,11 +100,12 @@ export class Payloads {
     }
   }
 
-  /** The JSON that a value is, where it is nothing but a reference to such. */
+  /** The JSON that a value is, where it is nothing but a reference to such; any other is itself. */
   async value(what: string, value: JSONValue): Promise<JSONValue> {
-    if (typeof value !== "object" || value === null || !(mark in value)) return value;
+    const reference = readReference(value);
+    if (typeof reference === "string") return value;
     try {
-      const {type, bytes} = referenceOf(value);
+      const {type, bytes} = reference;
       if (type !== jsonType) throw new Final(`is a payload of type "${type}", and the action takes JSON: declare it with {references: true}`);
       if (bytes > maxDecodedPayloadBytes) {
         throw new Final(`is a payload of ${bytes} bytes, and at most ${maxDecodedPayloadBytes} are read into memory: declare the action with {references: true}`);
@@ -201,15 +202,22 @@ async function next(from: AsyncIterator<Uint8Array>): Promise<Uint8Array | Error
 
 /** Reads a reference, and throws a Final that says what is wrong with it. */
 function referenceOf(value: unknown): Reference {
+  const reference = readReference(value);
+  if (typeof reference === "string") throw new Final(reference);
+  return reference;
+}
+
+/** Reads a reference, or says what is wrong with it. */
+function readReference(value: unknown): Reference | string {
   const object = value as {[mark]?: Partial<Reference>} | null | undefined;
   const inner = typeof object === "object" && object !== null && Object.keys(object).length === 1 ? object[mark] : undefined;
-  if (typeof inner !== "object" || inner === null) throw new Final(`want a reference to a payload, an object with the one member ${mark}`);
+  if (typeof inner !== "object" || inner === null) return `want a reference to a payload, an object with the one member ${mark}`;
   const {sha256, bytes, type = "", by = ""} = inner;
   if (typeof sha256 !== "string" || !/^[0-9a-f]{64}$/.test(sha256)) {
-    throw new Final(`${mark}: sha256 is ${String(sha256).slice(0, 80)}: want 64 hex digits in lower case`);
+    return `${mark}: sha256 is ${String(sha256).slice(0, 80)}: want 64 hex digits in lower case`;
   }
   if (typeof bytes !== "number" || !Number.isInteger(bytes) || bytes < 0 || bytes > maxLargePayloadBytes) {
-    throw new Final(`${mark}: bytes is ${String(bytes).slice(0, 80)}: want 0 to ${maxLargePayloadBytes}`);
+    return `${mark}: bytes is ${String(bytes).slice(0, 80)}: want 0 to ${maxLargePayloadBytes}`;
   }
   return {sha256, bytes, type, by};
 }
