@@ -156,6 +156,16 @@ var payloadBehaviours = []behaviour{
 		e.until("the end of what was sent", func() bool { return len(e.carried["pt1"]) == 2 })
 		wants(t, e.methods("pt1"), "PUT, broken off")
 	}},
+	{"an upload whose time is up is a failure that says so", func(t *testing.T, e *engine) {
+		e.happen(func() {
+			e.drained["pm1"] = true
+			for range 20 {
+				e.carrying["pm1"] = append(e.carrying["pm1"], fault{status: 503})
+			}
+		})
+		e.give(task("pm1", "press", message{"from": "memory", "bytes": 10}, message{"timeoutMs": 3000}))
+		failed(t, e.answer("pm1"), true, "unknown", 0, "out of time")
+	}},
 	{"who is told of a payload that the attempt is over says nothing", func(t *testing.T, e *engine) {
 		e.happen(func() {
 			for _, job := range []string{"po1", "po2"} {

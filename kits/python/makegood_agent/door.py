@@ -14,8 +14,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Protocol, Tuple
 
-from .errors import Failure, Final, Over
-from .payload import ALTERED, Body, NoAnswer, Reference, Store
+from .errors import Failure, Final
+from .payload import ALTERED, Body, Ended, NoAnswer, Reference, Store
 from .task import Newer, Task, encode
 
 log = logging.getLogger("makegood_agent")
@@ -259,7 +259,7 @@ def _refused(response: http.client.HTTPResponse) -> Exception:
     if final:
         return Final(why)
     if response.status == 409:
-        return Over(why)
+        return Ended(why)
     return NoAnswer(why) if response.status >= 500 or response.status == 429 else Failure(why)
 
 

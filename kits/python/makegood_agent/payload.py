@@ -36,6 +36,10 @@ class NoAnswer(Exception):
     """The engine cannot say now what became of what was asked: ask again."""
 
 
+class Ended(Over):
+    """Who keeps the claim says that the attempt has ended. That its time is up is another thing: of that a failure may still be said."""
+
+
 @dataclass(frozen=True)
 class Reference:
     """What stands for the bytes in JSON, as an object with the one member $payload."""
@@ -68,8 +72,8 @@ class Body(Protocol):
 
 
 class Store(Protocol):
-    """What a door has that carries payloads. Each method asks once. Final: no other attempt would do better. Over: the attempt
-    has ended. NoAnswer, OSError and HTTPException: it is asked again."""
+    """What a door has that carries payloads. Each method asks once. Final: no other attempt would do better. Ended: the
+    attempt has. NoAnswer, OSError and HTTPException: it is asked again."""
 
     def open_payload(self, taken: "Taken", reference: Reference, first: int, end: int) -> Body:
         """Opens the bytes from first to end, which is the one behind the last."""
@@ -128,7 +132,7 @@ class Payloads:
             self._attempt.check()
             try:
                 return do()
-            except Over:
+            except Ended:
                 self._attempt.over()
                 raise
             except (NoAnswer, OSError, http.client.HTTPException) as err:

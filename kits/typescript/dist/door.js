@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import * as http from "node:http";
 import * as https from "node:https";
-import { Failure, Final, NoAnswer, Over, Refused } from "./errors.js";
+import { Ended, Failure, Final, NoAnswer, Refused } from "./errors.js";
 import { altered } from "./payload.js";
 import { encode, identity, monotonic, readTask } from "./task.js";
 const answerWithinMs = 30_000;
@@ -169,7 +169,7 @@ async function refused(response) {
     if (final)
         return new Final(why);
     if (status === 409)
-        return new Over(why);
+        return new Ended(why);
     return status >= 500 || status === 429 ? new NoAnswer(why) : new Failure(why);
 }
 /** The answer to a request. */

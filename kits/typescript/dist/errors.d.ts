@@ -59,3 +59,7 @@ export declare class Refused extends Error {
 export declare class NoAnswer extends Error {
     name: string;
 }
+/** Who keeps the claim says that the attempt has ended. That its time is up is another thing: of that a failure may still be said. */
+export declare class Ended extends Over {
+    name: string;
+}

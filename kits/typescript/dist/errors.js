@@ -66,3 +66,7 @@ export class Refused extends Error {
 export class NoAnswer extends Error {
     name = "NoAnswer";
 }
+/** Who keeps the claim says that the attempt has ended. That its time is up is another thing: of that a failure may still be said. */
+export class Ended extends Over {
+    name = "Over";
+}

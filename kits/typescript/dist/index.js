@@ -8,5 +8,5 @@
  */
 export { Agent } from "./agent.js";
 export { HTTPDoor } from "./door.js";
-export { Failure, Final, HeartbeatError, NoAnswer, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn } from "./errors.js";
+export { Ended, Failure, Final, HeartbeatError, NoAnswer, NotApplied, Over, Refused, RetryAfter, Wait, Withdrawn } from "./errors.js";
 export { Runner, doorFromEnvironment, run } from "./runner.js";

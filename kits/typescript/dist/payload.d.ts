@@ -27,7 +27,7 @@ export interface Reference {
 }
 /**
  * What a door has that carries payloads. Each method asks once. It rejects with a Final where no other attempt would do better, with
- * an Over where the attempt has ended, and with a NoAnswer where it is to be asked again.
+ * an Ended where the attempt has ended, and with a NoAnswer where it is to be asked again.
  */
 export interface PayloadStore {
     /** Opens the bytes from first to end, which is the one behind the last. They may end too early. */

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { Failure, Final, NoAnswer, NotApplied, Over } from "./errors.js";
+import { Ended, Failure, Final, NoAnswer, NotApplied } from "./errors.js";
 const mark = "$payload";
 export const jsonType = "application/json";
 const maxLargePayloadBytes = 100 << 20;
@@ -116,7 +116,7 @@ export class Payloads {
                 return await act();
             }
             catch (err) {
-                if (err instanceof Over)
+                if (err instanceof Ended)
                     this.#attempt.over();
                 if (!(err instanceof NoAnswer))
                     throw err;

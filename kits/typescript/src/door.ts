@@ -5,7 +5,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import type {Readable} from "node:stream";
 
-import {Failure, Final, NoAnswer, Over, Refused} from "./errors.js";
+import {Ended, Failure, Final, NoAnswer, Refused} from "./errors.js";
 import {altered} from "./payload.js";
 import {encode, identity, monotonic, readTask} from "./task.js";
 import type {PayloadStore, Reference} from "./payload.js";
@@ -236,7 +236,7 @@ function jsonOf(answer: string): JSONValue {
 async function refused(response: http.IncomingMessage): Promise<Error> {
   const status = response.statusCode ?? 0, {why: text, final} = problem(await textOf(response)), why = `${status}: ${text}`;
   if (final) return new Final(why);
-  if (status === 409) return new Over(why);
+  if (status === 409) return new Ended(why);
   return status >= 500 || status === 429 ? new NoAnswer(why) : new Failure(why);
 }
 

@@ -89,3 +89,8 @@ export class Refused extends Error {
 export class NoAnswer extends Error {
   override name = "NoAnswer";
 }
+
+/** Who keeps the claim says that the attempt has ended. That its time is up is another thing: of that a failure may still be said. */
+export class Ended extends Over {
+  override name = "Over";
+}

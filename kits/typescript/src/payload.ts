@@ -5,7 +5,7 @@ import {createReadStream} from "node:fs";
 import {stat} from "node:fs/promises";
 import {Readable} from "node:stream";
 
-import {Failure, Final, NoAnswer, NotApplied, Over} from "./errors.js";
+import {Ended, Failure, Final, NoAnswer, NotApplied} from "./errors.js";
 import type {Attempt} from "./attempt.js";
 import type {Taken} from "./door.js";
 import type {JSONValue} from "./task.js";
@@ -37,7 +37,7 @@ export interface Reference {
 
 /**
  * What a door has that carries payloads. Each method asks once. It rejects with a Final where no other attempt would do better, with
- * an Over where the attempt has ended, and with a NoAnswer where it is to be asked again.
+ * an Ended where the attempt has ended, and with a NoAnswer where it is to be asked again.
  */
 export interface PayloadStore {
   /** Opens the bytes from first to end, which is the one behind the last. They may end too early. */
@@ -147,7 +147,7 @@ export class Payloads {
       try {
         return await act();
       } catch (err) {
-        if (err instanceof Over) this.#attempt.over();
+        if (err instanceof Ended) this.#attempt.over();
         if (!(err instanceof NoAnswer)) throw err;
         if (tried === tries) throw new Failure(`the payload could not be carried: ${err.message}`, {cause: err});
       }
