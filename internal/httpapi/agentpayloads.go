@@ -31,7 +31,7 @@ func agentPayloadRoutes() []route {
 	}
 	holder := parameter{
 		name: agentdoor.HolderHeader, header: true,
-		says: "the attempt for which it is, as JSON in ASCII, like the body of a heartbeat: job, step, attempt, token, and lockedBy, which a shared task has not",
+		says: "the attempt for which it is, as JSON in ASCII, like the body of a heartbeat: job, step, attempt, token, and lockedBy, unless the step says exclusive: false",
 	}
 	const over = "final: another attempt would be refused as well. 409: the attempt has ended, or is another's."
 	return []route{
@@ -78,7 +78,7 @@ func checkHolder(h agentdoor.Holder) error {
 	case makegood.CheckJobID(h.Job) != nil:
 		return bad("job %v", makegood.CheckJobID(h.Job))
 	case h.Step == "" || h.Attempt < 1 || h.Token == "":
-		return bad("it must name job, step, attempt and token, and lockedBy, unless the task is shared")
+		return bad("it must name job, step, attempt and token, and lockedBy, unless the step says exclusive: false")
 	}
 	return nil
 }
