@@ -157,6 +157,9 @@ func TestAllKitsBehaveTheSameAtAQueue(t *testing.T) {
 			s.tells()
 			s.isSilent()
 			s.carries()
+			bare := newStack(t)
+			begin(t, start(t), append(bare.env, "CONCURRENCY=50", "PATIENCE_MS=20000", "MAKEGOOD_PAYLOADS=")...)
+			bare.carriesNothing()
 		})
 	}
 }
@@ -254,6 +257,24 @@ func (s *stack) carries() {
 	wants(s.t, s.answer("pr1")["output"], message{"bytes": 7e6, "sha256": hashOf(text)})
 	s.send(sent("pr2", "inspect", message{"report": ref}), 1) // of another job
 	failed(s.t, s.answer("pr2"), false, "unknown", 0, "payload is not there")
+}
+
+// carriesNothing: where the agent is told of no payloads it says so, at once and for good; what only refers to one is passed on.
+func (s *stack) carriesNothing() {
+	s.t.Helper()
+	ref := message{"$payload": message{"sha256": hashOf(nil), "bytes": 0.0, "type": "application/json"}}
+	s.send(sent("n1", "press", message{"from": "memory", "bytes": 10}), 1)
+	s.send(sent("n2", "inspect", message{"report": ref}), 1)
+	s.send(sent("n3", "large", message{"bytes": 256<<10 - 1}), 1)
+	s.send(sent("n4", "echo", ref), 1)
+	s.send(sent("n5", "passOn", ref), 1)
+	s.send(sent("n6", "echo", message{"report": ref}), 1)
+	for id, says := range map[string]string{"n1": "there is no payload store where this agent runs", "n2": "there is no payload store", "n3": "the output has 262145 bytes"} {
+		failed(s.t, s.answer(id), false, "unknown", 0, says)
+	}
+	failed(s.t, s.answer("n4"), false, "no", 0, "there is no payload store where this agent runs")
+	wants(s.t, s.answer("n5")["output"], ref)
+	wants(s.t, s.answer("n6")["output"], message{"report": ref})
 }
 
 // keys are those in the bucket that begin with a prefix.

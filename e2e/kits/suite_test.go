@@ -127,7 +127,9 @@ var behaviours = []behaviour{
 		}
 	}},
 	{"an output that cannot be kept is a final failure", func(t *testing.T, e *engine) {
-		e.happen(func() { e.carrying["l2"] = []fault{{status: http.StatusInternalServerError, final: true, after: 1 << 30}} })
+		e.happen(func() {
+			e.carrying["l2"] = []fault{{status: http.StatusInternalServerError, final: true, after: 1 << 30}}
+		})
 		e.give(task("l2", "large", message{"bytes": 256<<10 - 1}), task("l3", "unsayable", nil))
 		failed(t, e.answer("l2"), false, "unknown", 0, "the output of 262145 bytes cannot be kept", "as scripted")
 		failed(t, e.answer("l3"), false, "unknown", 0, "JSON")
