@@ -59,8 +59,7 @@ type (
 // print runs the workflow with these two actions, and returns how the job ended.
 func (p *printing) print(write writes, read reads) makegood.Job {
 	p.t.Helper()
-	job, err := p.engine().Submit(p.t.Context(), makegood.Submission{Workflow: "press", ID: "p-1", Input: json.RawMessage(`{}`)})
-	if err != nil {
+	if _, err := p.engine().Submit(p.t.Context(), makegood.Submission{Workflow: "press", ID: "p-1", Input: json.RawMessage(`{}`)}); err != nil {
 		p.t.Fatal(err)
 	}
 	p.run(agent.New("press",
@@ -78,7 +77,7 @@ func (p *printing) print(write writes, read reads) makegood.Job {
 	))
 	for {
 		// An engine that is started anew is asked anew.
-		job, err = p.engine().Wait(p.t.Context(), "p-1")
+		job, err := p.engine().Wait(p.t.Context(), "p-1")
 		if err == nil || p.t.Context().Err() != nil {
 			return job
 		}
