@@ -74,15 +74,21 @@ func (p payloads) send(ctx context.Context, source *transfer.Source) (payload.Wr
 	})
 }
 
-// sendOnce sends what cannot be read twice.
+// sendOnce sends what cannot be read twice: again only as long as nobody has begun to read it.
 func (p payloads) sendOnce(ctx context.Context, from io.Reader) (payload.Written, error) {
 	limited := payload.Limit(from)
-	once := transfer.NewOnce(limited)
-	_, err := p.put(ctx, once, -1, limited.Written)
-	if failed := once.Failed(); failed != nil {
-		return payload.Written{}, failed
+	err := again(ctx, func() (again bool, err error) {
+		once := transfer.NewOnce(limited)
+		again, err = p.put(ctx, once, -1, limited.Written)
+		if failed := once.Failed(); failed != nil {
+			return false, failed
+		}
+		return again && !once.Begun(), err
+	})
+	if err != nil {
+		return payload.Written{}, err // It may be read still, by who sends it.
 	}
-	return limited.Written(), err
+	return limited.Written(), nil
 }
 
 // put sends bytes, so many or, with a negative length, as many as there are, and checks that the engine has them as they were.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -93,6 +94,26 @@ func TestWhatBreaksOffGoesOn(t *testing.T) {
 	want := "PUT, PUT, PUT, PUT, GET, GET, GET bytes=1048576-3145727, GET bytes=2097152-3145727"
 	if got := strings.Join(p.asked, ", "); got != want {
 		t.Errorf("asked %s, want %s", got, want)
+	}
+}
+
+// refuses is an engine that refuses what is on its way, as one does to which the attempt is over.
+func refuses(_ http.Handler, w http.ResponseWriter, r *http.Request) {
+	_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(http.StatusConflict)
+	_, _ = io.WriteString(w, `{"error": "as scripted"}`)
+}
+
+// Whoever is refused in the middle is not left to send the rest, and what has not begun is begun again.
+func TestWhatIsRefusedInTheMiddleFailsItsAttempt(t *testing.T) {
+	text := noise(64 << 20)
+	p := newPrinting(t)
+	p.faults = append(p.faults, unavailable, refuses)
+	job := p.print(write(func() io.Reader { return only{bytes.NewReader(text)} }), same(text))
+	p.done(job)
+	if job.Steps[0].Attempt != 2 || len(p.asked) < 3 {
+		t.Errorf("it took %d attempts and %v, want 2 and PUT, PUT, PUT", job.Steps[0].Attempt, p.asked)
 	}
 }
 

@@ -7,9 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	actual "github.com/makegood-dev/makegood/engine"
@@ -67,6 +70,37 @@ func TestARealEngineCarriesThePayloadsOfEachKit(t *testing.T) {
 			if ref, whole := makegood.WholePayload(job.Steps[2].Output); !whole || ref.Bytes != 300_002 {
 				t.Errorf("got %.100s, want a payload", job.Steps[2].Output)
 			}
+		})
+	}
+}
+
+// An engine that is away for a while when an agent begins to write costs no attempt, also where what is written can be read only once.
+func TestAnEngineThatIsAwayCostsNoUpload(t *testing.T) {
+	for _, l := range languages() {
+		t.Run(l.name, func(t *testing.T) {
+			e := newEngine(t)
+			// What the agent reaches, in front of the engine.
+			front, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := front.Addr().String()
+			server := &http.Server{Handler: e.server.Config.Handler, ReadHeaderTimeout: time.Minute}
+			go func() { _ = server.Serve(front) }()
+			l.run(t, "MAKEGOOD_URL=http://"+at)
+			e.give(task("away", "pressLater", message{"ms": 1500, "bytes": 1000}))
+			e.until("it was given out", func() bool { return len(e.waiting) == 0 })
+			time.Sleep(500 * time.Millisecond) // It has come, and works.
+			_ = server.Close()
+			time.Sleep(1500 * time.Millisecond) // It begins to write meanwhile.
+			back, err := net.Listen("tcp", at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again := &http.Server{Handler: e.server.Config.Handler, ReadHeaderTimeout: time.Minute}
+			go func() { _ = again.Serve(back) }()
+			t.Cleanup(func() { _ = again.Close() })
+			wants(t, e.answer("away")["output"], message{"report": referenceTo(lines(1000), "")})
 		})
 	}
 }

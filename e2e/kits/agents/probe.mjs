@@ -75,6 +75,10 @@ const probe = new Agent("probe")
       await rm(folder, {recursive: true});
     }
   })
+  .do("pressLater", async ({ms, bytes}, attempt) => {
+    await attempt.wait(ms);
+    return {report: await attempt.writePayload(lines(bytes))};
+  })
   .do("inspect", async ({report, offset, length}, attempt) => {
     const hash = createHash("sha256");
     let bytes = 0;

@@ -121,6 +121,12 @@ def press(given, attempt):
         return {"report": attempt.write_payload(file, given.get("type", ""))}
 
 
+@probe.do("pressLater")
+def press_later(given, attempt):
+    attempt.wait(given["ms"] / 1000)
+    return press(given, attempt)
+
+
 @probe.do("inspect")
 def inspect(given, attempt):
     digest, n = hashlib.sha256(), 0

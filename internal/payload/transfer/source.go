@@ -156,9 +156,9 @@ var ErrChanged = errors.New("it has changed while it was written: write it again
 type Once struct {
 	from io.Reader
 
-	mu     sync.Mutex
-	closed bool
-	failed error
+	mu            sync.Mutex
+	begun, closed bool
+	failed        error
 }
 
 // NewOnce makes a Once of a reader.
@@ -166,7 +166,7 @@ func NewOnce(from io.Reader) *Once { return &Once{from: from} }
 
 // Read reads on.
 func (o *Once) Read(p []byte) (int, error) {
-	if o.ended() {
+	if !o.begin() {
 		return 0, errSent
 	}
 	n, err := o.from.Read(p)
@@ -178,10 +178,19 @@ func (o *Once) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (o *Once) ended() bool {
+// begin reports whether it may be read on.
+func (o *Once) begin() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.closed
+	o.begun = o.begun || !o.closed
+	return !o.closed
+}
+
+// Begun reports whether anybody has begun to read it. If not, once it is closed, what it reads from is still whole.
+func (o *Once) Begun() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.begun
 }
 
 // Close ends it.

@@ -117,18 +117,21 @@ class Payloads:
         store = self._store()
         pieces = _pieces_of(source)
 
+        counted = _Counted(self._attempt, iter(()))
+
         def send() -> Dict[str, Any]:
+            nonlocal counted
             counted = _Counted(self._attempt, pieces.again())
             answer: Dict[str, Any] = store.send_payload(self._taken, media_type, iter(counted), pieces.length)
             counted.check(Reference.read(answer), pieces.length)
             return answer
 
-        return self._again(send, TRIES if pieces.rereadable else 1)
+        return self._again(send, lambda: pieces.rereadable or not counted.begun)
 
-    def _again(self, do: Callable[[], T], tries: int = TRIES) -> T:
-        """Does something until it is done, fails for good, or has failed so often."""
+    def _again(self, do: Callable[[], T], may: Callable[[], bool] = lambda: True) -> T:
+        """Does something until it is done, fails for good, has failed so often, or may not be done again."""
         pause = 0.1
-        for left in range(tries, 0, -1):
+        for left in range(TRIES, 0, -1):
             self._attempt.check()
             try:
                 return do()
@@ -136,7 +139,7 @@ class Payloads:
                 self._attempt.over()
                 raise
             except (NoAnswer, OSError, http.client.HTTPException) as err:
-                if left == 1:
+                if left == 1 or not may():
                     raise Failure(f"the payload could not be carried: {type(err).__name__}: {err}") from err
             self._attempt.wait(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, MAX_PAUSE)
@@ -279,8 +282,10 @@ class _Counted:
     def __init__(self, attempt: "Attempt", pieces: Iterator[Any]) -> None:
         self._attempt, self._pieces = attempt, pieces
         self._hash, self._bytes = hashlib.sha256(), 0
+        self.begun = False
 
     def __iter__(self) -> Iterator[bytes]:
+        self.begun = True
         for piece in self._pieces:
             self._attempt.check()
             if not isinstance(piece, (bytes, bytearray, memoryview)):

@@ -89,14 +89,18 @@ export class HTTPDoor {
         let over = false;
         const end = answer.then(() => { over = true; }, () => { over = true; });
         try {
-            for await (const piece of pieces) {
-                if (over)
-                    break; // It was refused, or the line broke: the answer says which.
-                if (!request.write(piece))
-                    await Promise.race([new Promise((resolve) => request.once("drain", resolve)), end]);
+            // What can be read only once is not begun where nobody listens.
+            await Promise.race([connected(request), end]);
+            if (!over) {
+                for await (const piece of pieces) {
+                    if (over)
+                        break; // It was refused, or the line broke: the answer says which.
+                    if (!request.write(piece))
+                        await Promise.race([new Promise((resolve) => request.once("drain", resolve)), end]);
+                }
+                if (!over)
+                    request.end();
             }
-            if (!over)
-                request.end();
             const response = await within(answer, answerWithinMs);
             if (response.statusCode !== 201)
                 throw await refused(response);
@@ -171,6 +175,15 @@ async function refused(response) {
     if (status === 409)
         return new Ended(why);
     return status >= 500 || status === 429 ? new NoAnswer(why) : new Failure(why);
+}
+/** Resolves when a request has its connection. */
+function connected(request) {
+    return new Promise((resolve) => {
+        request.once("socket", (socket) => {
+            socket.once("connect", () => resolve()).once("secureConnect", () => resolve());
+        });
+        request.flushHeaders();
+    });
 }
 /** The answer to a request. */
 function answered(request, withinMs) {

@@ -53,13 +53,14 @@ export class Payloads {
     }
     async write(source, type) {
         const store = this.#needed(), given = await givenOf(source), gone = this.#begin();
+        let counted = new Counted(given);
         try {
             return await this.#again(async () => {
-                const counted = new Counted(given);
+                counted = new Counted(given);
                 const answer = await store.sendPayload(this.#taken, type, counted.pieces(), given.length, gone.signal);
                 counted.check(referenceOf(answer));
                 return answer;
-            }, given.rereadable ? maxTries : 1);
+            }, () => given.rereadable || !counted.begun);
         }
         finally {
             this.#end(gone);
@@ -108,8 +109,8 @@ export class Payloads {
         this.#open.delete(gone);
         gone.abort();
     }
-    /** Does something until it is done, fails for good, or has failed so often. */
-    async #again(act, tries = maxTries) {
+    /** Does something until it is done, fails for good, has failed so often, or may not be done again. */
+    async #again(act, may = () => true) {
         for (let tried = 1, pauseMs = 100;; tried++, pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
             this.#attempt.check();
             try {
@@ -120,7 +121,7 @@ export class Payloads {
                     this.#attempt.over();
                 if (!(err instanceof NoAnswer))
                     throw err;
-                if (tried === tries)
+                if (tried === maxTries || !may())
                     throw new Failure(`the payload could not be carried: ${err.message}`, { cause: err });
             }
             await this.#attempt.wait(pauseMs * (0.5 + Math.random() / 2));
@@ -229,10 +230,12 @@ class Counted {
     #given;
     #hash = createHash("sha256");
     #bytes = 0;
+    begun = false;
     constructor(given) {
         this.#given = given;
     }
     async *pieces() {
+        this.begun = true;
         for await (const piece of this.#given.again()) {
             if (!(piece instanceof Uint8Array))
                 throw new Final(`a payload is written from pieces that are a Uint8Array, and one is ${typeof piece}`);

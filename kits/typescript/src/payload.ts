@@ -88,13 +88,14 @@ export class Payloads {
 
   async write(source: PayloadSource, type: string): Promise<PayloadReference> {
     const store = this.#needed(), given = await givenOf(source), gone = this.#begin();
+    let counted = new Counted(given);
     try {
       return await this.#again(async () => {
-        const counted = new Counted(given);
+        counted = new Counted(given);
         const answer = await store.sendPayload(this.#taken, type, counted.pieces(), given.length, gone.signal);
         counted.check(referenceOf(answer));
         return answer as unknown as PayloadReference;
-      }, given.rereadable ? maxTries : 1);
+      }, () => given.rereadable || !counted.begun);
     } finally {
       this.#end(gone);
     }
@@ -140,8 +141,8 @@ export class Payloads {
     gone.abort();
   }
 
-  /** Does something until it is done, fails for good, or has failed so often. */
-  async #again<T>(act: () => Promise<T>, tries = maxTries): Promise<T> {
+  /** Does something until it is done, fails for good, has failed so often, or may not be done again. */
+  async #again<T>(act: () => Promise<T>, may = () => true): Promise<T> {
     for (let tried = 1, pauseMs = 100; ; tried++, pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       this.#attempt.check();
       try {
@@ -149,7 +150,7 @@ export class Payloads {
       } catch (err) {
         if (err instanceof Ended) this.#attempt.over();
         if (!(err instanceof NoAnswer)) throw err;
-        if (tried === tries) throw new Failure(`the payload could not be carried: ${err.message}`, {cause: err});
+        if (tried === maxTries || !may()) throw new Failure(`the payload could not be carried: ${err.message}`, {cause: err});
       }
       await this.#attempt.wait(pauseMs * (0.5 + Math.random() / 2));
     }
@@ -263,12 +264,14 @@ class Counted {
   readonly #given: Given;
   readonly #hash = createHash("sha256");
   #bytes = 0;
+  begun = false;
 
   constructor(given: Given) {
     this.#given = given;
   }
 
   async *pieces(): AsyncGenerator<Uint8Array> {
+    this.begun = true;
     for await (const piece of this.#given.again()) {
       if (!((piece as unknown) instanceof Uint8Array)) throw new Final(`a payload is written from pieces that are a Uint8Array, and one is ${typeof piece}`);
       this.#hash.update(piece);

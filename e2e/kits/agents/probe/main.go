@@ -63,6 +63,12 @@ func main() {
 		agent.Do("later", func(_ context.Context, in given) (any, error) { return nil, agent.Wait(in.Deadline) }),
 		agent.Do("large", func(_ context.Context, in given) (string, error) { return strings.Repeat("x", in.Bytes), nil }),
 		agent.Do("press", press),
+		agent.Do("pressLater", func(ctx context.Context, in given) (map[string]any, error) {
+			if err := wait(ctx, in.duration()); err != nil {
+				return nil, err
+			}
+			return press(ctx, in)
+		}),
 		agent.Do("inspect", inspect),
 		agent.Do("passOn", func(_ context.Context, in makegood.Payload) (makegood.Payload, error) { return in, nil }),
 		agent.Do("unsayable", func(context.Context, any) (chan int, error) { return make(chan int), nil }),
