@@ -1,9 +1,14 @@
 package embedded_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -11,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/payload"
 )
 
 // One step that is done outside, and one that waits for it.
@@ -91,6 +97,43 @@ func TestARestartDoesNotInterruptAnAgentOutside(t *testing.T) {
 	if load.Attempt != 1 || load.Interruptions != 0 || load.FailureCount != 0 || load.Unknown {
 		t.Errorf("got %+v, want one attempt, and nothing cut off", load)
 	}
+}
+
+// An agent outside that fell silent, and whose attempt was closed for that, reads and writes no payloads, and an upload that began
+// before and ends after it leaves nothing.
+func TestWhoFellSilentOutsideReadsAndWritesNoPayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, embedded.Config{Outside: []embedded.Outside{{Name: "harbour"}}})
+		w.submit(w.define(ferryYAML), "f-1", `{}`)
+		loading := w.take("h-1")
+		mine := agentdoor.Attempt{Agent: "harbour", Job: "f-1", Reply: job.Reply{
+			Step: "load", Attempt: loading.said.Attempt, Token: loading.said.Token, LockedBy: loading.Claim.LockedBy,
+		}}
+		door := w.engine.Door()
+		written, err := door.WritePayload(t.Context(), mine, "text/plain", strings.NewReader("in time"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow, end := io.Pipe()
+		go func() {
+			_, _ = end.Write([]byte("begun in time"))
+			time.Sleep(time.Until(loading.Claim.CompleteBy) + time.Minute)
+			_ = end.Close()
+		}()
+		if _, err := door.WritePayload(t.Context(), mine, "text/plain", slow); !errors.Is(err, agentdoor.ErrOver) {
+			t.Errorf("an upload that ended too late: got %v, want %v", err, agentdoor.ErrOver)
+		}
+		if _, err := door.WritePayload(t.Context(), mine, "text/plain", strings.NewReader("too late")); !errors.Is(err, agentdoor.ErrOver) {
+			t.Errorf("an upload that began too late: got %v, want %v", err, agentdoor.ErrOver)
+		}
+		if _, err := door.OpenPayload(t.Context(), mine, written, 0, -1); !errors.Is(err, agentdoor.ErrOver) {
+			t.Errorf("a download: got %v, want %v", err, agentdoor.ErrOver)
+		}
+		left := makegood.Payload{SHA256: fmt.Sprintf("%x", sha256.Sum256([]byte("begun in time"))), Bytes: 13, By: "harbour"}
+		if _, err := w.engine.OpenPayload(t.Context(), "f-1", left, 0, -1); !errors.Is(err, payload.ErrNotFound) {
+			t.Errorf("what ended too late: got %v, want %v", err, payload.ErrNotFound)
+		}
+	})
 }
 
 // While an engine ends, nobody waits for tasks any more.
