@@ -75,6 +75,8 @@ const (
 	// agent may wait at once on an engine.
 	MaxTaskWait  = 20 * time.Second
 	MaxTaskPolls = 256
+	// MaxUploads is how many payloads each agent outside may write at once on an engine, and all who submit together.
+	MaxUploads = 64
 	// MaxAgentTokenBytes is how long the token may be that an agent outside shows.
 	MaxAgentTokenBytes = 1024
 	// MaxReasonBytes is how much of an error's text is kept.

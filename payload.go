@@ -62,11 +62,14 @@ func CheckPayloadType(text string) error {
 	}
 	kind, _, _ := strings.Cut(text, ";")
 	of, sub, _ := strings.Cut(strings.TrimSpace(kind), "/")
-	if text != "" && (of == "" || sub == "" || strings.ContainsFunc(text, unprintable) || strings.ContainsAny(kind, " \"(),:<=>?@[\\]{}")) {
+	if text != "" && (of == "" || sub == "" || strings.ContainsFunc(text, notASCII) || strings.ContainsAny(kind, " \"(),:<=>?@[\\]{}")) {
 		return fmt.Errorf("type is %q: want a media type such as application/pdf", text)
 	}
 	return nil
 }
+
+// notASCII: a media type is a header's value in many languages, and some read other bytes as they like.
+func notASCII(c rune) bool { return c < ' ' || c > '~' }
 
 // plainPayload is a Payload without its methods, in the order of canonical JSON.
 type plainPayload struct {

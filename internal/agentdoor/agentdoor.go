@@ -38,6 +38,8 @@ var (
 	ErrToken = errors.New("not the agent's token")
 	// ErrBusy: makegood.MaxTaskPolls requests of the agent wait for tasks already.
 	ErrBusy = errors.New("too many requests wait for tasks")
+	// ErrUploads: makegood.MaxUploads payloads of the agent are being written already.
+	ErrUploads = errors.New("too many payloads are being written")
 	// ErrClosed: the engine ends.
 	ErrClosed = errors.New("the engine ends")
 )
@@ -89,8 +91,10 @@ type Door struct {
 type outside struct {
 	name, token string
 	// polls has room for as many as may wait.
-	polls  chan struct{}
-	recent recent
+	polls chan struct{}
+	// uploads has room for as many payloads as may be written at once.
+	uploads chan struct{}
+	recent  recent
 }
 
 // New makes a Door.
@@ -107,7 +111,8 @@ func New(c Config) *Door {
 	d := &Door{config: c, agents: map[string]*outside{}, closed: make(chan struct{})}
 	for _, name := range c.Agents {
 		d.agents[name] = &outside{
-			name: name, token: c.Tokens[name], polls: make(chan struct{}, makegood.MaxTaskPolls), recent: newRecent(),
+			name: name, token: c.Tokens[name], polls: make(chan struct{}, makegood.MaxTaskPolls),
+			uploads: make(chan struct{}, makegood.MaxUploads), recent: newRecent(),
 		}
 	}
 	return d

@@ -20,8 +20,19 @@ type Attempt struct {
 }
 
 // WritePayload stores what from gives up to its end for the job of an attempt, under the name of its agent, if the attempt is
-// the asker's, before and when all has come: else ErrOver, and nothing is stored. Other errors are those of payload.Store.
+// the asker's, before, on the way, and when all has come: else ErrOver, and nothing is stored. ErrUnknown, ErrUploads; other errors
+// are those of payload.Store.
 func (d *Door) WritePayload(ctx context.Context, a Attempt, mediaType string, from io.Reader) (makegood.Payload, error) {
+	who := d.agents[a.Agent]
+	if who == nil {
+		return makegood.Payload{}, ErrUnknown
+	}
+	select {
+	case who.uploads <- struct{}{}:
+		defer func() { <-who.uploads }()
+	default:
+		return makegood.Payload{}, ErrUploads
+	}
 	if err := d.mayTouch(ctx, a); err != nil {
 		return makegood.Payload{}, err
 	}
@@ -66,19 +77,27 @@ func (d *Door) mayTouch(ctx context.Context, a Attempt) error {
 	return err
 }
 
-// lasting reads from another reader, and asks at its end whether what is read is still wanted.
+// askEvery is after how many bytes it is asked again whether they are still wanted.
+const askEvery = 4 << 20
+
+// lasting reads from another reader, and asks now and then, and at its end, whether what is read is still wanted.
 type lasting struct {
-	from  io.Reader
-	still func() error
+	from    io.Reader
+	still   func() error
+	unasked int
 }
 
 // Read reads on. An end is one only if it is in time.
 func (l *lasting) Read(p []byte) (int, error) {
 	n, err := l.from.Read(p)
-	if errors.Is(err, io.EOF) {
-		if over := l.still(); over != nil {
-			err = over
-		}
+	l.unasked += n
+	ends := errors.Is(err, io.EOF)
+	if !ends && l.unasked < askEvery {
+		return n, err
+	}
+	l.unasked = 0
+	if over := l.still(); over != nil {
+		return n, over
 	}
 	return n, err
 }

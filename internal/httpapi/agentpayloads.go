@@ -39,7 +39,7 @@ func agentPayloadRoutes() []route {
 			method: "PUT", path: agentPayloadsPattern, name: "writeAgentPayload", door: Agents, stream: (*api).writeAgentPayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
 			summary:    fmt.Sprintf("Write a payload for the job of an attempt, under the agent's name: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. What breaks off, or comes to its end when the attempt has, leaves nothing. "+over, makegood.MaxLargePayloadBytes),
 			parameters: []parameter{holder},
-			answers:    refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusRequestEntityTooLarge),
+			answers:    refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests),
 		},
 		{
 			method: "GET", path: agentPayloadPattern, name: "readAgentPayload", door: Agents, stream: (*api).readAgentPayload,
@@ -57,6 +57,9 @@ func (a *api) attemptOf(r *http.Request) (agentdoor.Attempt, error) {
 		return agentdoor.Attempt{}, err
 	}
 	var h agentdoor.Holder
+	if n := len(r.Header.Values(agentdoor.HolderHeader)); n > 1 {
+		return agentdoor.Attempt{}, bad("the header %s is there %d times, want one attempt", agentdoor.HolderHeader, n)
+	}
 	said, err := canonical.JSON([]byte(r.Header.Get(agentdoor.HolderHeader)))
 	if err == nil {
 		err = decodeObject(said, reflect.ValueOf(&h).Elem(), "")
@@ -102,7 +105,7 @@ func (a *api) storeAgentPayload(r *http.Request, attempt agentdoor.Attempt) (mak
 	if err != nil {
 		return makegood.Payload{}, err
 	}
-	return a.Outside.WritePayload(r.Context(), attempt, mediaType, r.Body)
+	return a.Outside.WritePayload(r.Context(), attempt, mediaType, sent{r.Body})
 }
 
 // readAgentPayload answers with the bytes of a payload of the job of an attempt.
@@ -132,6 +135,10 @@ func (a *api) agentPayloadProblem(r *http.Request, err error) (p *problem) {
 		return newProblem(http.StatusConflict, "%v: it reads and writes no payload", agentdoor.ErrOver)
 	case errors.Is(err, store.ErrNewer):
 		return newerProblem()
+	case errors.Is(err, agentdoor.ErrUploads):
+		return tooManyUploads("agent " + r.PathValue("agent"))
+	case errors.Is(err, errBrokeOff):
+		return a.payloadProblem(r, err)
 	case errors.Is(err, payload.ErrNone):
 		p = noPayloads()
 	default:

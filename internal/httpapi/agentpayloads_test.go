@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
@@ -86,6 +89,7 @@ func talkOfAgentPayloads(w *world, talk func(string, conversation) reply) {
 		{on(payload.ErrNone), put("pilot", holds, 404), true},
 		{on(payload.ErrDenied), put("pilot", holds, 500), true},
 		{on(errSecret), put("pilot", holds, 503), false},
+		{on(agentdoor.ErrUploads), put("pilot", holds, 429), false},
 		{w.url, get("pilot", holds, 200), false},
 		{w.url, get("pilot", agentdoor.HolderHeader+`: {"job":"sails-2"}`, 400), true},
 		{w.url, get("pilot", agentdoor.HolderHeader+`: {"jobs":"sails-2"}`, 400), true},
@@ -269,6 +273,123 @@ func TestWhatComesToItsEndAfterItsAttemptIsNotStored(t *testing.T) {
 	hash := fmt.Sprintf("%x", sha256.Sum256(bytes.Repeat([]byte("x"), 1<<20)))
 	if _, err = w.client.OpenPayload(t.Context(), "f-1", makegood.Payload{SHA256: hash, Bytes: 1 << 20, By: "harbour"}); !errors.Is(err, client.ErrNoPayload) {
 		t.Errorf("got %v, want %v", err, client.ErrNoPayload)
+	}
+}
+
+// Who goes on sending for an attempt that has ended is stopped long before the end.
+func TestAnEndedAttemptFillsNoDisk(t *testing.T) {
+	w := newOutside(t)
+	w.submit("f-1")
+	g := w.take("harbour", "", `{"instance":"h-1","wait":20}`)
+	sent := &counting{}
+	ended, begun := make(chan struct{}), sync.OnceFunc(func() {
+		if got := w.reply("harbour", "", g, `"type":"StepSucceeded"`); got != "applied" {
+			t.Errorf("got %s", got)
+		}
+	})
+	body := io.LimitReader(readerFunc(func(p []byte) (int, error) {
+		begun()
+		return sent.Read(p)
+	}), 90<<20)
+	r, err := http.NewRequestWithContext(t.Context(), "PUT", w.url+"/api/agents/harbour/payloads", body)
+	check(t, err)
+	name, value, _ := strings.Cut(g.holder(), ": ")
+	r.Header.Set(name, value)
+	go func() {
+		defer close(ended)
+		if answer, err := http.DefaultClient.Do(r); err == nil { // Or the connection ends first.
+			check(t, answer.Body.Close())
+		}
+	}()
+	<-ended
+	if got := sent.n.Load(); got > 20<<20 {
+		t.Errorf("%d bytes were taken for an attempt that had ended", got)
+	}
+}
+
+// readerFunc is a function that reads.
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// As many payloads as an agent may write at once are written, and one more is told to come later; others are not held up.
+func TestAnAgentWritesSoManyPayloadsAtOnce(t *testing.T) {
+	w := newOutside(t)
+	w.submit("f-1")
+	mine := payloads{w, "harbour", "", w.take("harbour", "", `{"instance":"h-1","wait":20}`).holder()}
+	name, value, _ := strings.Cut(mine.holder, ": ")
+	var writing sync.WaitGroup
+	var ends []*io.PipeWriter
+	for range makegood.MaxUploads {
+		body, end := io.Pipe()
+		ends = append(ends, end)
+		r, err := http.NewRequestWithContext(t.Context(), "PUT", w.url+"/api/agents/harbour/payloads", body)
+		check(t, err)
+		r.Header.Set(name, value)
+		writing.Go(func() {
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil || answer.StatusCode != http.StatusCreated {
+				t.Errorf("got %v, %v", answer, err)
+				return
+			}
+			check(t, answer.Body.Close())
+		})
+		// What it writes is read once the request has been let in.
+		_, err = end.Write([]byte("x"))
+		check(t, err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for { // The last may still be on its way.
+		r := ask(t, "PUT", w.url+"/api/agents/harbour/payloads", "text", mine.holder)
+		if r.status == http.StatusTooManyRequests {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %d %s, want it to be told to come later", r.status, r.body)
+		}
+	}
+	_, err := w.client.WritePayload(t.Context(), "f-1", "", strings.NewReader("of a person"))
+	check(t, err)
+	for _, end := range ends {
+		check(t, end.Close())
+	}
+	writing.Wait()
+	mine.write("after it", http.StatusCreated)
+}
+
+// A body that breaks off is its sender's trouble, and none of the store's; nothing is stored, and it may come again.
+func TestABodyThatBreaksOffIsToldSo(t *testing.T) {
+	w := newOutside(t)
+	w.submit("f-1")
+	holder := w.take("harbour", "", `{"instance":"h-1","wait":20}`).holder()
+	host := strings.TrimPrefix(w.url, "http://")
+	for _, at := range []string{"/api/agents/harbour/payloads", "/api/jobs/f-1/payloads"} {
+		line, err := net.Dial("tcp", host)
+		check(t, err)
+		_, err = fmt.Fprintf(line, "PUT %s HTTP/1.1\r\nHost: %s\r\n%s\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\nhalf", at, host, holder)
+		check(t, errors.Join(err, line.(*net.TCPConn).CloseWrite()))
+		text, err := io.ReadAll(line)
+		check(t, errors.Join(err, line.Close()))
+		if !strings.HasPrefix(string(text), "HTTP/1.1 400") || !strings.Contains(string(text), "broke off") || strings.Contains(string(text), "final") {
+			t.Errorf("%s: got %s", at, text)
+		}
+	}
+}
+
+// Which of two attempts is meant nobody guesses.
+func TestARequestIsForOneAttempt(t *testing.T) {
+	w := newOutside(t)
+	w.submit("f-1")
+	holder := w.take("harbour", "", `{"instance":"h-1","wait":20}`).holder()
+	r, err := http.NewRequestWithContext(t.Context(), "PUT", w.url+"/api/agents/harbour/payloads", strings.NewReader("x"))
+	check(t, err)
+	name, value, _ := strings.Cut(holder, ": ")
+	r.Header[name] = []string{value, value}
+	answer, err := http.DefaultClient.Do(r)
+	check(t, err)
+	check(t, answer.Body.Close())
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("got %d, want %d", answer.StatusCode, http.StatusBadRequest)
 	}
 }
 

@@ -162,6 +162,8 @@ type api struct {
 	// run distinguishes the places of changes in this process from those in another, followers are those who follow.
 	run       string
 	followers chan struct{}
+	// uploads has room for as many payloads as those who submit may write at once.
+	uploads chan struct{}
 }
 
 // New returns the handler of the API.
@@ -175,7 +177,7 @@ func New(c Config) http.Handler {
 	if c.Caller == nil {
 		c.Caller = claimed(cmp.Or(c.Unknown, Local))
 	}
-	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers)}
+	a := &api{Config: c, document: Document(), link: parseLink(), linkPolicy: linkPolicy(), run: strconv.FormatInt(c.Now().UnixMilli(), 36), followers: make(chan struct{}, maxFollowers), uploads: make(chan struct{}, makegood.MaxUploads)}
 	mux := http.NewServeMux()
 	for _, r := range routes() {
 		if a.Schedules == nil && strings.HasPrefix(r.path, "/api/schedules") || a.Holds == nil && strings.HasPrefix(r.path, "/api/holds") {

@@ -76,7 +76,7 @@ func payloadRoutes() []route {
 		{
 			method: "PUT", path: payloadsPattern, name: "writePayload", door: Submit, stream: (*api).writePayload, body: payloadBytes{}, limit: makegood.MaxLargePayloadBytes,
 			summary: fmt.Sprintf("Write a payload of a job that is there or will be submitted: at most %d bytes of what Content-Type says. It is stored when this is answered, with its reference. A stack takes no bytes here (405).", makegood.MaxLargePayloadBytes),
-			answers: refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge),
+			answers: refused(map[int]any{http.StatusCreated: makegood.Payload{}}, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests),
 		},
 		{
 			method: "GET", path: payloadPattern, name: "readPayload", door: Read, stream: (*api).readPayload,
@@ -201,7 +201,32 @@ func (a *api) storePayload(r *http.Request) (makegood.Payload, error) {
 	if err != nil {
 		return makegood.Payload{}, err
 	}
-	return a.Large.WritePayload(r.Context(), id, mediaType, r.Body)
+	select {
+	case a.uploads <- struct{}{}:
+		defer func() { <-a.uploads }()
+	default:
+		return makegood.Payload{}, tooManyUploads("submitters")
+	}
+	return a.Large.WritePayload(r.Context(), id, mediaType, sent{r.Body})
+}
+
+func tooManyUploads(of string) *problem {
+	return newProblem(http.StatusTooManyRequests, "%d payloads of %s are being written already, the limit is %d", makegood.MaxUploads, of, makegood.MaxUploads)
+}
+
+// errBrokeOff: a body did not come to its end. That is no trouble of the store's.
+var errBrokeOff = errors.New("the body broke off, and nothing is stored")
+
+// sent is the body of a request.
+type sent struct{ io.Reader }
+
+// Read reads on. What goes wrong is the sender's, or the line's.
+func (s sent) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %w", errBrokeOff, err)
+	}
+	return n, err
 }
 
 // announcedType returns what a body is that is a payload. One that says itself that it is too large is refused unread.
@@ -372,6 +397,8 @@ func partOf(header string, bytes int64) (offset, n int64, err error) {
 // payloadProblem translates what a payload store says.
 func (a *api) payloadProblem(r *http.Request, err error) *problem {
 	switch {
+	case errors.Is(err, errBrokeOff):
+		return newProblem(http.StatusBadRequest, "%v", errBrokeOff)
 	case errors.Is(err, payload.ErrTooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, "%v", payload.ErrTooLarge)
 	case errors.Is(err, payload.ErrNotFound):

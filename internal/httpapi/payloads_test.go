@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
@@ -55,6 +56,38 @@ const (
 )
 
 // talkOfPayloads talks to an engine, to what leads to a bucket, and to what has no store or a broken one.
+// slowLarge says when a write has begun, and goes on when it may.
+type slowLarge struct {
+	brokenLarge
+	begun, goOn chan struct{}
+}
+
+func (l slowLarge) WritePayload(context.Context, string, string, io.Reader) (makegood.Payload, error) {
+	l.begun <- struct{}{}
+	<-l.goOn
+	return makegood.Payload{}, l.err
+}
+
+// uploading returns the address of an API to which as many payloads are being written as may be, until the test ends.
+func (w *world) uploading(on func(httpapi.Config) string) string {
+	large := slowLarge{brokenLarge{errSecret}, make(chan struct{}), make(chan struct{})}
+	at := on(httpapi.Config{Large: large})
+	var writing sync.WaitGroup
+	w.t.Cleanup(writing.Wait)
+	w.t.Cleanup(func() { close(large.goOn) })
+	for range makegood.MaxUploads {
+		r, err := http.NewRequestWithContext(context.Background(), "PUT", at+"/api/jobs/p/payloads", strings.NewReader("text"))
+		check(w.t, err)
+		writing.Go(func() {
+			if answer, err := http.DefaultClient.Do(r); err == nil { // It ends after the test.
+				_ = answer.Body.Close()
+			}
+		})
+		<-large.begun
+	}
+	return at
+}
+
 func talkOfPayloads(w *world, talk func(string, conversation) reply) {
 	quiet := slog.New(slog.DiscardHandler)
 	on := func(c httpapi.Config) string {
@@ -99,6 +132,7 @@ func talkOfPayloads(w *world, talk func(string, conversation) reply) {
 		{on(httpapi.Config{Large: brokenLarge{payload.ErrTooLarge}}), put("text", "", 413)},
 		{on(httpapi.Config{Large: brokenLarge{errSecret}}), put("text", "", 503)},
 		{on(httpapi.Config{Large: brokenLarge{payload.ErrDenied}}), put("text", "", 500)},
+		{w.uploading(on), put("text", "", 429)},
 
 		{w.url, get(textAt, "", 200)},
 		{w.url, get(textAt, "Range: bytes=1-2", 206)},
