@@ -183,7 +183,8 @@ type undoing[In, Out any] struct {
 }
 
 // Undo makes an action that compensates a step and has an input of its own; see Doing.Undo for what
-// it is told. It is refused to a task that is no undo.
+// it is told. It is refused to a task that is no undo. Where Out is any or json.RawMessage, and what the step has written is a payload
+// that is no JSON or is too large to be read into memory, done is its reference: an undo that needs no more than its key runs.
 func Undo[In, Out any](name string, undo func(ctx context.Context, in In, done *Out) error) Action {
 	return undoing[In, Out]{name: name, undo: undo}
 }
@@ -208,11 +209,7 @@ func (u undoing[In, Out]) handle(ctx context.Context, task makegood.Task, decode
 	var done *Out
 	if task.Undo.Outcome == makegood.OutcomeDone {
 		done = new(Out)
-		output, err := inMemory(ctx, "output of the step", task.Undo.Output, done)
-		if err != nil {
-			return nil, err
-		}
-		if err := decode("output of the step", output, done); err != nil {
+		if err := tell(ctx, task.Undo.Output, done, decode); err != nil {
 			return nil, err
 		}
 	}

@@ -72,6 +72,33 @@ func OpenPayloadRange(ctx context.Context, p makegood.Payload, offset, n int64) 
 	return payloads.Open(ctx, p, offset, n)
 }
 
+// tell gives an undo the output of its step, which may be a large payload as a whole; the reference, where the action takes anything
+// and the payload cannot be read as JSON.
+func tell(ctx context.Context, output json.RawMessage, into any, decode decoder) error {
+	const what = "output of the step"
+	p, whole := makegood.WholePayload(output)
+	anything := whole && takesAnything(into)
+	if anything && (p.Type != makegood.PayloadJSON || p.Bytes > makegood.MaxDecodedPayloadBytes) {
+		return decode(what, output, into)
+	}
+	text, err := inMemory(ctx, what, output, into)
+	if err != nil {
+		return err
+	}
+	if err = decode(what, text, into); err != nil && anything {
+		return decode(what, output, into)
+	}
+	return err
+}
+
+func takesAnything(into any) bool {
+	switch into.(type) {
+	case *any, *json.RawMessage:
+		return true
+	}
+	return false
+}
+
 // inMemory returns the JSON that a value is, where it is given as a large payload as a whole and into is no Payload itself.
 func inMemory(ctx context.Context, what string, value json.RawMessage, into any) (json.RawMessage, error) {
 	if _, takes := into.(*makegood.Payload); takes {

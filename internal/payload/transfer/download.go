@@ -99,6 +99,24 @@ func (d *download) open() error {
 	return err
 }
 
+// isAsked returns nil where an answer says that it is what was asked for. Of a part no hash tells.
+func isAsked(answer *http.Response, p makegood.Payload, at, end int64) error {
+	want := p.Bytes
+	if answer.StatusCode == http.StatusPartialContent {
+		want = end - at
+		if got, part := answer.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", at, end-1, p.Bytes); got != part {
+			return fmt.Errorf("%.70q came, want %s", got, part)
+		}
+	}
+	if how := answer.Header.Get("Content-Encoding"); how != "" {
+		return fmt.Errorf("it came in the encoding %.70q", how)
+	}
+	if answer.ContentLength >= 0 && answer.ContentLength != want {
+		return fmt.Errorf("%d bytes are there, want %d", answer.ContentLength, want)
+	}
+	return nil
+}
+
 // unexpected is an error; an end is one where there is more to come.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
@@ -114,16 +132,12 @@ func SetRange(r *http.Request, p makegood.Payload, at, end int64) {
 	}
 }
 
-// Body returns the body of an answer of success to such a request, from byte at on. payload.ErrAltered: its length is not that of
-// the reference, and it is looked at no further. Any other error means that it broke off.
+// Body returns the body of an answer of success to such a request, from byte at on. payload.ErrAltered: it is not those bytes of a
+// payload of that length, and is looked at no further. Any other error means that it broke off.
 func Body(answer *http.Response, p makegood.Payload, at, end int64) (io.ReadCloser, error) {
-	want := end - at
-	if answer.StatusCode == http.StatusOK {
-		want = p.Bytes
-	}
-	if answer.ContentLength >= 0 && answer.ContentLength != want {
+	if err := isAsked(answer, p, at, end); err != nil {
 		_ = answer.Body.Close() // It is not what was asked for.
-		return nil, fmt.Errorf("%w: %d bytes are there, want %d", payload.ErrAltered, answer.ContentLength, want)
+		return nil, fmt.Errorf("%w: %w", payload.ErrAltered, err)
 	}
 	if answer.StatusCode == http.StatusOK && at > 0 {
 		if _, err := io.CopyN(io.Discard, answer.Body, at); err != nil {
