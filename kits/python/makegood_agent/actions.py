@@ -36,7 +36,8 @@ class Agent:
         """Declares an action: a function of the input and the attempt, which returns the output, a JSON value.
 
         parse makes of the input, as JSON gives it, what the function takes; what it raises is final, and had no effect.
-        An undo may name such an action too: attempt.task.undo tells it what it undoes.
+        An undo may name such an action too: attempt.task.undo tells it what it undoes. An output that is a large payload is a
+        reference there: only for an action that is declared as an undo it is read.
 
         An input that is a large payload as a whole is read into memory, up to 16 MB of JSON; with references the function gets the
         reference, for attempt.open_payload. An output above 256 KB becomes a payload by itself.
@@ -48,6 +49,9 @@ class Agent:
 
         The output is None when the outcome of the step is unknown: it may or may not have happened, and the undo sees to it
         that it has not and will not, under attempt.task.undo.forward_key. That there is nothing to undo is success.
+
+        Input and output that are a large payload as a whole are read as in do. But an output that is no JSON, or above 16 MB, is no
+        reason not to undo: it comes as its reference, a dict with the one member $payload.
         """
         return self._declare(name, undoes=True, parse=parse, references=references)
 
@@ -84,7 +88,7 @@ class Agent:
             assert task.undo is not None
             done = task.undo.output if task.undo.outcome == "done" else None
             if not route.references:
-                done = attempt.payloads.value("the step's output", done)
+                done = attempt.payloads.done(done)
             route.handle(given, done, attempt)
             return None
         return route.handle(given, attempt)

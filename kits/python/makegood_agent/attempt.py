@@ -104,7 +104,9 @@ class Attempt:
         which the output can hold, anywhere; when it returns the bytes are durable. type says what they are, such as "application/pdf".
 
         Only pieces are held in memory. Bytes and a file that can seek are sent again where the line breaks; anything else can be sent
-        only once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+        only once. What a source of yours raises comes out of it. It does not move the attempt's time: what takes long calls heartbeat
+        meanwhile. And it waits for its source: while that gives nothing, as an iterable or a pipe may, it does not notice that the time
+        is up, so give a source that may stall a time limit of its own. Final: too much, no media type, or no right to.
         """
         return self.payloads.write(source, type)
 
@@ -113,7 +115,7 @@ class Attempt:
         with. A download that breaks is read on.
 
         Whoever has read all has read what was written: the last piece is given only if the hash of all is right. Of a part no hash
-        tells. Final: it is not there, or is not what was written.
+        tells. Final: it is not there, or is not what was written; to read on after that raises it again.
         """
         return self.payloads.open(reference, offset, length)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Optional, Protocol, Tuple
 
 from .errors import Failure, Final
-from .payload import ALTERED, Body, Ended, NoAnswer, Reference, Store
+from .payload import ALTERED, Again, Body, Ended, NoAnswer, Reference, Store
 from .task import Newer, Task, encode
 
 log = logging.getLogger("makegood_agent")
@@ -150,6 +150,7 @@ class HTTPDoor:
             response = connection.getresponse()
             if response.status not in (200, 206):
                 raise _refused(response)
+            _check_part(response, first, end, reference.bytes)
             body = _Body(connection, response)
             want = end - first if response.status == 206 else reference.bytes
             if response.length not in (None, want):
@@ -160,7 +161,7 @@ class HTTPDoor:
             connection.close()
             raise
 
-    def send_payload(self, taken: Taken, media_type: str, pieces: Iterator[bytes], length: Optional[int]) -> Any:
+    def send_payload(self, taken: Taken, media_type: str, pieces: Iterator[bytes], length: Optional[int], again: Again) -> Any:
         connection = self._connect(ANSWER_WITHIN)
         try:
             connection.putrequest("PUT", self._place(taken))
@@ -176,7 +177,7 @@ class HTTPDoor:
                 raise broken or err
             if response.status != 201:
                 raise _refused(response)
-            return json.loads(response.read())
+            return _stored(response.read(64 << 10))
         finally:
             connection.close()
 
@@ -184,8 +185,9 @@ class HTTPDoor:
         return f"{self._path}/api/agents/{taken.task.agent}/payloads"
 
     def _about(self, taken: Taken) -> Dict[str, str]:
-        """Says for which attempt it is. A header is no parameter: URLs are kept in logs."""
-        return {"Makegood-Holder": encode({**taken.task.identity(), **({"lockedBy": taken.locked_by} if taken.locked_by else {})}), **self._shows}
+        """Says for which attempt it is. A header is no parameter: URLs are kept in logs; and it is ASCII."""
+        holder = {**taken.task.identity(), **({"lockedBy": taken.locked_by} if taken.locked_by else {})}
+        return {"Makegood-Holder": json.dumps(holder, separators=(",", ":")), **self._shows}
 
     def stop(self) -> None:
         with self._lock:
@@ -232,7 +234,7 @@ class HTTPDoor:
         return http.client.HTTPConnection(self._at.hostname, self._at.port, timeout=timeout)
 
     def _post(self, connection: http.client.HTTPConnection, path: str, body: Any) -> Any:
-        connection.request("POST", self._path + path, encode(body).encode("ascii"), {"Content-Type": "application/json", **self._shows})
+        connection.request("POST", self._path + path, encode(body), {"Content-Type": "application/json", **self._shows})
         response = connection.getresponse()
         text = response.read()
         if response.status == 200:
@@ -248,8 +250,26 @@ def _problem(text: bytes) -> Tuple[str, bool]:
     try:
         said = json.loads(text)
         return str(said["error"]), said.get("final") is True
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text[:200].decode("utf-8", "replace"), False
+
+
+def _stored(text: bytes) -> Any:
+    """Reads how it is said that a payload is stored. What is no JSON said somebody on the way, and not the engine."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as err:
+        raise NoAnswer("201, with what is no reference: " + text[:200].decode("utf-8", "replace")) from err
+
+
+def _check_part(response: http.client.HTTPResponse, first: int, end: int, size: int) -> None:
+    """Refuses what was not asked for: of a part no hash would tell, and what is encoded has other bytes."""
+    encoding = response.getheader("Content-Encoding", "identity")
+    if encoding.lower() != "identity":
+        raise Final(f"{ALTERED}: it comes with Content-Encoding {encoding[:80]}")
+    part, want = response.getheader("Content-Range", "no range"), f"bytes {first}-{end - 1}/{size}"
+    if response.status == 206 and part != want:
+        raise Final(f"{ALTERED}: {part[:80]} came, want {want}")
 
 
 def _refused(response: http.client.HTTPResponse) -> Exception:

@@ -22,6 +22,9 @@ MARK = "$payload"
 JSON = "application/json"
 MAX_LARGE_PAYLOAD_BYTES = 100 << 20
 MAX_DECODED_PAYLOAD_BYTES = 16 << 20
+MAX_PAYLOAD_TYPE_BYTES = 100
+# What Go takes for one, in printable ASCII: a header can hold nothing else.
+MEDIA_TYPE = re.compile(r"""[!#-'*+.0-9A-Z^-z|~-]+/[!#-'*+./0-9A-Z^-z|~-]+(;[ -~]*)?""")
 PIECE = 64 << 10
 # How often in a row bytes are asked for, or sent, before the attempt fails, and the longest wait between.
 TRIES, MAX_PAUSE = 8, 2.0
@@ -34,6 +37,21 @@ T = TypeVar("T")
 
 class NoAnswer(Exception):
     """The engine cannot say now what became of what was asked: ask again."""
+
+
+class Unreadable(Final):
+    """A payload that is no JSON, or too much of it to be read into memory."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, not_applied=True)
+
+
+class _Theirs(Exception):
+    """What the source of a payload raised, so that nobody takes it for the line's."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
 
 
 class Ended(Over):
@@ -71,16 +89,22 @@ class Body(Protocol):
     def close(self) -> None: ...
 
 
+class Again(Protocol):
+    """Does something that may be done again until it is done, within the attempt's time. Failure: it could not be."""
+
+    def __call__(self, do: Callable[[], T]) -> T: ...
+
+
 class Store(Protocol):
-    """What a door has that carries payloads. Each method asks once. Final: no other attempt would do better. Ended: the
-    attempt has. NoAnswer, OSError and HTTPException: it is asked again."""
+    """What a door has that carries payloads. Each method asks once, but for what it asks by again. Final: no other attempt would do
+    better. Ended: the attempt has. NoAnswer, OSError and HTTPException: it is asked again."""
 
     def open_payload(self, taken: "Taken", reference: Reference, first: int, end: int) -> Body:
         """Opens the bytes from first to end, which is the one behind the last."""
 
-    def send_payload(self, taken: "Taken", media_type: str, pieces: Iterator[bytes], length: Optional[int]) -> Any:
-        """Sends bytes, and returns their reference. length: how many there will be, if that is known. What pieces raises it raises,
-        and nothing is stored then."""
+    def send_payload(self, taken: "Taken", media_type: str, pieces: Iterator[bytes], length: Optional[int], again: Again) -> Any:
+        """Sends bytes, and returns their reference. length: how many there will be, if that is known. again: for what is in memory, as
+        pieces may never come again. What pieces raises it raises, and nothing is stored then."""
 
 
 class Payloads:
@@ -109,26 +133,34 @@ class Payloads:
             raise Final(f"bytes {offset} to {end} of a payload of {reference.bytes}")
 
         def ask(first: int) -> Body:
-            return self._again(lambda: store.open_payload(self._taken, reference, first, end))
+            return self.again(lambda: store.open_payload(self._taken, reference, first, end))
 
         return io.BufferedReader(_Reader(self._attempt, reference, offset, end, ask), PIECE)
 
     def write(self, source: Source, media_type: str) -> Dict[str, Any]:
         store = self._store()
+        _check_type(media_type)
         pieces = _pieces_of(source)
-
         counted = _Counted(self._attempt, iter(()))
 
         def send() -> Dict[str, Any]:
             nonlocal counted
-            counted = _Counted(self._attempt, pieces.again())
-            answer: Dict[str, Any] = store.send_payload(self._taken, media_type, iter(counted), pieces.length)
-            counted.check(Reference.read(answer), pieces.length)
+            counted = _Counted(self._attempt, _theirs(pieces.again))
+            answer: Dict[str, Any] = store.send_payload(self._taken, media_type, iter(counted), pieces.length, self.again)
+            try:
+                reference = Reference.read(answer)
+            except ValueError as err:
+                raise NoAnswer(f"it is said to be stored, but not as what: {err}") from err
+            counted.check(reference, pieces.length)
             return answer
 
-        return self._again(send, lambda: pieces.rereadable or not counted.begun)
+        try:
+            return self.again(send, lambda: pieces.rereadable or not counted.begun)
+        except _Theirs as err:
+            theirs = err.error
+        raise theirs
 
-    def _again(self, do: Callable[[], T], may: Callable[[], bool] = lambda: True) -> T:
+    def again(self, do: Callable[[], T], may: Callable[[], bool] = lambda: True) -> T:
         """Does something until it is done, fails for good, has failed so often, or may not be done again."""
         pause = 0.1
         for left in range(TRIES, 0, -1):
@@ -152,19 +184,48 @@ class Payloads:
         except ValueError:
             return value
         if reference.type != JSON:
-            raise Final(f"{what}: is a payload of type {reference.type!r}, and the action takes JSON: declare it with references=True", not_applied=True)
+            raise Unreadable(f"{what}: is a payload of type {reference.type!r}, and the action takes JSON: declare it with references=True")
         if reference.bytes > MAX_DECODED_PAYLOAD_BYTES:
-            raise Final(f"{what}: is a payload of {reference.bytes} bytes, and at most {MAX_DECODED_PAYLOAD_BYTES} are read into memory: "
-                        "declare the action with references=True", not_applied=True)
+            raise Unreadable(f"{what}: is a payload of {reference.bytes} bytes, and at most {MAX_DECODED_PAYLOAD_BYTES} are read into memory: "
+                             "declare the action with references=True")
         try:
             with self.open(value, 0, None) as reader:
-                return json.loads(reader.read())
+                text = reader.read()
         except Final as err:
             raise Final(f"{what}: {err}", not_applied=True) from err
-        except ValueError as err:
-            raise Final(f"{what}: is no JSON: {err}", not_applied=True) from err
         except Failure as err:
             raise NotApplied(f"{what}: {err}") from err
+        try:
+            return _read_json(text)
+        except (ValueError, RecursionError) as err:
+            raise Unreadable(f"{what}: is no JSON that can be read: {err}") from err
+
+    def done(self, output: Any) -> Any:
+        """The output of a step as its undo is told it: the value, as above, or the reference where there is no such value. An undo that
+        did not run for that would leave what it is to undo."""
+        try:
+            return self.value("the step's output", output)
+        except Unreadable:
+            return output
+
+
+def _read_json(text: bytes) -> Any:
+    """Reads JSON as Go does: in UTF-8, with no byte order mark and no NaN; nothing at all is null."""
+    if not text.strip():
+        return None
+    return json.loads(text.decode("utf-8"), parse_constant=_refuse_constant)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _check_type(text: Any) -> None:
+    """Refuses, as the engine does, what is no media type: in a header it could be another header, and in an output refused too late."""
+    if isinstance(text, str) and len(text.encode("utf-8", "replace")) > MAX_PAYLOAD_TYPE_BYTES:
+        raise Final(f"type has {len(text.encode('utf-8', 'replace'))} bytes, the limit is {MAX_PAYLOAD_TYPE_BYTES}")
+    if text != "" and not (isinstance(text, str) and MEDIA_TYPE.fullmatch(text)):
+        raise Final(f"type is {text!r}: want a media type in printable ASCII, such as application/pdf")
 
 
 class _Reader(io.RawIOBase):
@@ -177,6 +238,7 @@ class _Reader(io.RawIOBase):
         # Of a part no hash tells whether it is what was written.
         self._hash = hashlib.sha256() if end - first == reference.bytes else None
         self._broken = 0
+        self._altered: Optional[Final] = None
         self._body: Optional[Body] = None
         if first < end or not reference.bytes:
             self._body = ask(first)
@@ -187,6 +249,8 @@ class _Reader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        if self._altered is not None:
+            raise self._altered  # an end would say that all is well
         room = min(len(buffer), PIECE, self._end - self._at)
         while room > 0:
             self._attempt.check()
@@ -224,7 +288,8 @@ class _Reader(io.RawIOBase):
 
     def _check(self) -> None:
         if self._hash is not None and self._hash.hexdigest() != self._reference.sha256:
-            raise Final(f"{ALTERED}: its hash is another")
+            self._altered = Final(f"{ALTERED}: its hash is another")
+            raise self._altered
 
     def close(self) -> None:
         if not self.closed and self._body is not None:
@@ -274,6 +339,13 @@ def _file(source: Any, start: int, length: int) -> Iterator[Any]:
             raise Failure("the file has changed while it was written: it is shorter")
         length -= len(piece)
         yield piece
+
+
+def _theirs(again: Callable[[], Iterator[Any]]) -> Iterator[Any]:
+    try:
+        yield from again()
+    except Exception as err:
+        raise _Theirs(err) from err
 
 
 class _Counted:

@@ -17,7 +17,7 @@ from .attempt import Attempt
 from .door import Door, HTTPDoor, Refused, Taken
 from .errors import Failure, Final, Over, Wait
 from .payload import JSON
-from .task import MAX_PAYLOAD_BYTES, clip, json_text, payload_bytes, write_time
+from .task import MAX_PAYLOAD_BYTES, clip, encode, write_time
 
 log = logging.getLogger("makegood_agent")
 
@@ -161,17 +161,17 @@ def _kept(output: Any, attempt: Attempt) -> Any:
     """The output as it is said: what is too large for a message is written as a payload. Why it cannot be taken is final, but the
     effect has happened."""
     try:
-        size = payload_bytes(output)
+        text = encode(output)
     except (TypeError, ValueError, RecursionError) as err:
         raise Final(f"the output is not JSON: {err}") from err
-    if size <= MAX_PAYLOAD_BYTES:
+    if len(text) <= MAX_PAYLOAD_BYTES:
         return output
     if not attempt.payloads.can():
-        raise Final(f"the output has {size} bytes, the limit is {MAX_PAYLOAD_BYTES}, and there is no payload store where this agent runs")
+        raise Final(f"the output has {len(text)} bytes, the limit is {MAX_PAYLOAD_BYTES}, and there is no payload store where this agent runs")
     try:
-        return attempt.write_payload(json_text(output), JSON)
+        return attempt.write_payload(text, JSON)
     except Failure as err:
-        raise Failure(f"the output of {size} bytes cannot be kept: {err}", final=err.final) from err
+        raise Failure(f"the output of {len(text)} bytes cannot be kept: {err}", final=err.final) from err
 
 
 def _error(err: BaseException, attempt: Attempt, hider: secret.Hider) -> Dict[str, Any]:

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from .door import Taken
 from .errors import Final
-from .payload import ALTERED, MARK, Body, NoAnswer, Reference
+from .payload import ALTERED, MARK, Again, Body, NoAnswer, Reference
 
 # The smallest part that S3 takes: so much is in memory while a payload is written.
 PART = 5 << 20
@@ -35,50 +35,54 @@ class S3Payloads:
         part = {"Range": f"bytes={first}-{end - 1}"} if first > 0 or end < reference.bytes else {}
         got = _meaning(lambda: self._s3.get_object(
             Bucket=self._bucket, Key=self._key(taken.task.job, reference.by, reference.sha256), **part))
-        # Of a part the store says of how many bytes it is one.
-        has = str(got.get("ContentRange", "")).rpartition("/")[2] if part else str(got["ContentLength"])
-        if has != str(reference.bytes):
+        # Of a part the store says which it is, and of how many bytes.
+        has, want = f"bytes 0-{got['ContentLength'] - 1}/{got['ContentLength']}", f"bytes {first}-{end - 1}/{reference.bytes}"
+        if part:
+            has = str(got.get("ContentRange", "no range"))
+        if has != want:
             got["Body"].close()
-            raise Final(f"{ALTERED}: it has {has} bytes")
+            raise Final(f"{ALTERED}: {has} came, want {want}")
         return _Body(got["Body"])
 
-    def send_payload(self, taken: Taken, media_type: str, pieces: Iterator[bytes], length: Optional[int]) -> Any:
+    def send_payload(self, taken: Taken, media_type: str, pieces: Iterator[bytes], length: Optional[int], again: Again) -> Any:
         digest, parts = hashlib.sha256(), _parts(pieces)
         part = next(parts)
         after = next(parts, None)
         if after is None:
             digest.update(part)
             key = self._key(taken.task.job, taken.task.agent, digest.hexdigest())
-            _meaning(lambda: self._s3.put_object(Bucket=self._bucket, Key=key, Body=part, ChecksumSHA256=_checksum(digest)))
+            again(lambda: _meaning(lambda: self._s3.put_object(Bucket=self._bucket, Key=key, Body=part, ChecksumSHA256=_checksum(digest))))
             size = len(part)
         else:
-            size = self._send_parts(taken, digest, _chain(part, after, parts))
+            size = self._send_parts(taken, digest, _chain(part, after, parts), again)
         said = {"sha256": digest.hexdigest(), "bytes": size, "by": taken.task.agent}
         return {MARK: {**said, **({"type": media_type} if media_type else {})}}
 
     def _key(self, job: str, by: str, sha256: str) -> str:
         return f"{self._prefix}/{'agent/' + by if by else 'submitter'}/{job}/{sha256}"
 
-    def _send_parts(self, taken: Taken, digest: Any, parts: Iterator[bytes]) -> int:
+    def _send_parts(self, taken: Taken, digest: Any, parts: Iterator[bytes], again: Again) -> int:
         """Writes what is longer than a part under a key that nobody reads. Only what is whole gets its name, and the store hashes it."""
         scratch = f"{self._prefix}/incoming/agent/{taken.task.agent}/{uuid.uuid4().hex}"
         at = {"Bucket": self._bucket, "Key": scratch}
-        upload = _meaning(lambda: self._s3.create_multipart_upload(**at))["UploadId"]
+        upload = again(lambda: _meaning(lambda: self._s3.create_multipart_upload(**at)))["UploadId"]
         sent: List[Dict[str, Any]] = []
         size = 0
         try:
             for part in parts:
                 number = len(sent) + 1
-                done = _meaning(lambda: self._s3.upload_part(**at, UploadId=upload, PartNumber=number, Body=part))
+                done = again(lambda: _meaning(lambda: self._s3.upload_part(**at, UploadId=upload, PartNumber=number, Body=part)))
                 sent.append({"PartNumber": number, **{name: done[name] for name in ("ETag", "ChecksumCRC32") if name in done}})
                 digest.update(part)
                 size += len(part)
+            # Asked once: the next time there may be no such upload, because it is complete.
             _meaning(lambda: self._s3.complete_multipart_upload(**at, UploadId=upload, MultipartUpload={"Parts": sent}))
         except BaseException:
             _quietly(lambda: self._s3.abort_multipart_upload(**at, UploadId=upload))
             raise
         try:
-            self._name(scratch, self._key(taken.task.job, taken.task.agent, digest.hexdigest()), digest)
+            key = self._key(taken.task.job, taken.task.agent, digest.hexdigest())
+            again(lambda: self._name(scratch, key, digest))
         finally:
             _quietly(lambda: self._s3.delete_object(**at))
         return size

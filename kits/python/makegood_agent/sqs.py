@@ -158,7 +158,7 @@ class SQSDoor:
 
     def _extend(self, taken: Taken, by: int, condition: str, progress: Any = None, now: int = 0) -> None:
         task = taken.task
-        said = {} if progress is None else {":progress": {"M": {"Value": {"S": encode(progress)}, "At": {"N": str(now)}}}}
+        said = {} if progress is None else {":progress": {"M": {"Value": {"S": encode(progress).decode("utf-8")}, "At": {"N": str(now)}}}}
         self._dynamodb.update_item(
             TableName=self._table, Key=_key(task), ConditionExpression=condition,
             UpdateExpression="SET CompleteBy = :by, ExpiresAt = :expires" + (", Progress = :progress" if said else ""),
@@ -173,7 +173,7 @@ class SQSDoor:
         return item
 
     def _send(self, queue: str, message: Dict[str, Any], group: str) -> None:
-        self._sqs.send_message(QueueUrl=self._url(queue), MessageBody=encode(message), MessageGroupId=group)
+        self._sqs.send_message(QueueUrl=self._url(queue), MessageBody=encode(message).decode("utf-8"), MessageGroupId=group)
 
     def _leave(self, agent: str, message: Dict[str, Any], why: str) -> None:
         """Sends a message again, delayed: returned to its queue it would be counted, and end among the dead letters."""

@@ -16,6 +16,9 @@ _KNOWN = {"Task", "SecretTask", "Submit", "Submitted", "StepSucceeded", "StepFai
           "WaitExtended", "DeadlinePassed", "Announcement", "AgentSilent", "Quarantined"}
 _INNER = {"AttemptClosed", "DispatchRefused", "Interrupted", "NotHeard", "Requested", "Told"}
 
+# What JSON may hold raw, but UTF-8 cannot say (half a pair of surrogates) or a queue refuses.
+_ESCAPED = re.compile("[\ud800-\udfff\ufffe\uffff]")
+
 
 class Newer(Exception):
     """A message that a newer release wrote. It is neither done nor poison."""
@@ -140,19 +143,7 @@ def clip(text: str) -> str:
     return data[: MAX_REASON_BYTES - 3].decode("utf-8", "ignore") + "..."
 
 
-def encode(message: Any) -> str:
-    """Writes JSON in ASCII, and so without any character that a queue refuses."""
-    return json.dumps(message, separators=(",", ":"), allow_nan=False)
-
-
-def payload_bytes(value: Any) -> int:
-    """How large a value is as JSON in UTF-8, as its limit counts."""
-    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8", "surrogatepass"))
-
-
-def json_text(value: Any) -> bytes:
-    """Writes a value as JSON in UTF-8, or in ASCII where it has what UTF-8 cannot say: half a pair of surrogates."""
-    try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode("utf-8")
-    except UnicodeEncodeError:
-        return encode(value).encode("ascii")
+def encode(message: Any) -> bytes:
+    """Writes JSON in UTF-8, as it is sent: limits count what is sent, and of one character an escape would make six bytes or twelve."""
+    text = json.dumps(message, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode("utf-8")
