@@ -5,7 +5,9 @@ package kits_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -14,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/makegood-dev/makegood"
 )
 
 // patience is how long a test waits for what must come; it decides nothing.
@@ -43,6 +47,9 @@ type fault struct {
 	// final: the answer says that another attempt would be told the same. after is how much of a payload goes before.
 	final bool
 	after int64
+	// html: it is a page of somebody on the way. part and encoding are what the headers of a download say instead.
+	html           bool
+	part, encoding string
 }
 
 // ask is a request for tasks.
@@ -218,11 +225,16 @@ func (e *engine) take(ctx context.Context, a ask) (taken []given) {
 
 func (e *engine) reply(w http.ResponseWriter, r *http.Request) {
 	var m message
-	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+	var sent struct{ Output json.RawMessage }
+	text, err := io.ReadAll(r.Body)
+	if err = errors.Join(err, json.Unmarshal(text, &m), json.Unmarshal(text, &sent)); err != nil {
 		e.t.Errorf("a reply: %v", err)
 		return
 	}
 	job, _ := m["job"].(string)
+	if len(sent.Output) > makegood.MaxPayloadBytes {
+		e.t.Errorf("%s: an output of %d bytes as it was sent: an engine refuses it for good", job, len(sent.Output))
+	}
 	var f fault
 	e.happen(func() {
 		e.tried[job]++
@@ -269,6 +281,11 @@ func (f fault) fails(w http.ResponseWriter) bool {
 	switch {
 	case f.cut:
 		panic(http.ErrAbortHandler)
+	case f.html:
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(f.status)
+		_, _ = io.WriteString(w, "<html>as scripted</html>")
+		return true
 	case f.status != 0:
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.status)

@@ -5,7 +5,9 @@ package kits_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -35,6 +37,15 @@ var payloadBehaviours = []behaviour{
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		wants(t, string(e.kept["pl2"][hashOf(text)]), string(text))
+	}},
+	{"an output is measured as it is sent", func(t *testing.T, e *engine) {
+		most := (256<<10 - 2) / 2
+		for job, n := range map[string]int{"pe1": 45_000, "pe2": most} {
+			e.give(task(job, "large", message{"bytes": n, "of": "é"}))
+			wants(t, e.answer(job)["output"] == strings.Repeat("é", n), true)
+		}
+		e.give(task("pe3", "large", message{"bytes": most + 1, "of": "é"}))
+		wants(t, e.answer("pe3")["output"], referenceTo([]byte(`"`+strings.Repeat("é", most+1)+`"`), "application/json"))
 	}},
 	{"what is written comes whole, from whatever it is", func(t *testing.T, e *engine) {
 		for i, c := range []struct {
@@ -91,6 +102,33 @@ var payloadBehaviours = []behaviour{
 		failed(t, e.answer("pi8"), false, applied, 0, "sha256 is", "ab", "want 64 hex digits in lower case")
 		wants(t, e.methods("pi4")+e.methods("pi3")+e.methods("pi2"), "")
 	}},
+	{"an input that is a payload of no JSON is refused, and had no effect", func(t *testing.T, e *engine) {
+		for i, text := range []string{
+			strings.Repeat("[", 100_000), `{"a": NaN}`, "-Infinity", "\ufeff1", "\xff\xfe1\x00", "1\x00", "1 2", `"`,
+		} {
+			job := fmt.Sprintf("pj%d", i)
+			e.give(task(job, "echo", e.lay(job, []byte(text), "application/json")))
+			failed(t, e.answer(job), false, "no", 0, "input: ")
+		}
+		e.give(task("pjnull", "echo", e.lay("pjnull", nil, "application/json")))
+		reply := e.answer("pjnull")
+		wants(t, reply["type"], "StepSucceeded")
+		wants(t, reply["output"], nil)
+	}},
+	{"an undo runs also where what its step has written cannot be read as JSON", func(t *testing.T, e *engine) {
+		huge := message{"$payload": message{"sha256": hashOf(nil), "bytes": 16<<20 + 1, "type": "application/json"}}
+		for job, output := range map[string]message{
+			"pu2": e.lay("pu2", []byte("%PDF"), "application/pdf"), "pu3": huge, "pu4": e.lay("pu4", []byte("%PDF"), "application/json"),
+			"pu5": e.lay("pu5", []byte(strings.Repeat("[", 100_000)), "application/json"),
+		} {
+			reference, err := json.Marshal(output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.give(task(job, "unecho", message{}, message{"undo": message{"forwardKey": "f/s/1", "outcome": "done", "output": output}}))
+			failed(t, e.answer(job), false, "unknown", 0, `{"done":`+string(reference)+`,"forwardKey":"f/s/1","outcome":"done"}`)
+		}
+	}},
 	{"an undo is told the value that its step has written", func(t *testing.T, e *engine) {
 		e.give(task("pu1", "unecho", message{}, message{"undo": message{
 			"forwardKey": "f/s/1", "outcome": "done", "output": e.lay("pu1", []byte(`{"a":1}`), "application/json"),
@@ -124,6 +162,52 @@ var payloadBehaviours = []behaviour{
 		e.give(task("paonce", "press", message{"from": "once", "bytes": 3 << 20}))
 		failed(t, e.answer("paonce"), true, "unknown", 0)
 		wants(t, e.methods("paonce"), "PUT")
+	}},
+	{"what is said to be stored, but not as what, is sent again where it can be", func(t *testing.T, e *engine) {
+		for _, from := range []string{"memory", "once"} {
+			e.happen(func() {
+				e.carrying["pg"+from] = []fault{{status: http.StatusCreated, html: true, after: 1 << 30}}
+			})
+			e.give(task("pg"+from, "press", message{"from": from, "bytes": 1000}))
+		}
+		wants(t, e.answer("pgmemory")["output"], message{"report": referenceTo(lines(1000), "")})
+		wants(t, e.methods("pgmemory"), "PUT, PUT")
+		failed(t, e.answer("pgonce"), true, "unknown", 0)
+		wants(t, e.methods("pgonce"), "PUT")
+	}},
+	{"an error of what is written from is no error of the line", func(t *testing.T, e *engine) {
+		e.give(task("ps1", "press", message{"from": "broken", "bytes": 100_000}))
+		failed(t, e.answer("ps1"), true, "unknown", 0, "the source broke")
+		if text := e.answer("ps1")["error"].(message)["message"].(string); strings.Contains(text, "could not be carried") {
+			t.Errorf("got %q, want what broke alone", text)
+		}
+		e.until("the end of what was sent", func() bool { return len(e.carried["ps1"]) == 2 })
+		wants(t, e.methods("ps1"), "PUT, broken off")
+	}},
+	{"what is no media type is refused before anything is sent", func(t *testing.T, e *engine) {
+		for i, kind := range []string{"text/plain\r\nX-Evil: 1", "pdf", "a/" + strings.Repeat("b", 99)} {
+			job := fmt.Sprintf("py%d", i)
+			e.give(task(job, "press", message{"from": "memory", "bytes": 10, "type": kind}))
+			failed(t, e.answer(job), false, "unknown", 0, "type ")
+			wants(t, e.methods(job), "")
+		}
+	}},
+	{"a download that is not what was asked for is refused", func(t *testing.T, e *engine) {
+		text := lines(300_001)
+		e.happen(func() {
+			e.carrying["pq1"] = []fault{{part: "bytes 0-6/300001"}}
+			e.carrying["pq2"] = []fault{{part: "bytes 100000-100006/300002"}}
+			e.carrying["pq3"] = []fault{{encoding: "gzip"}}
+			e.carrying["pq4"] = []fault{{encoding: "br"}}
+		})
+		part := message{"offset": 100_000, "length": 7}
+		for i, rest := range []message{part, part, part, {}} {
+			job := fmt.Sprintf("pq%d", i+1)
+			input := message{"report": e.lay(job, text, "")}
+			maps.Copy(input, rest)
+			e.give(task(job, "inspect", input))
+			failed(t, e.answer(job), false, "unknown", 0, "the payload is not what was written")
+		}
 	}},
 	{"what would come again with every attempt is final", func(t *testing.T, e *engine) {
 		text := lines(300_001)
@@ -179,6 +263,17 @@ var payloadBehaviours = []behaviour{
 		silent(t, e, "po1")
 		silent(t, e, "po2")
 	}},
+}
+
+// What no engine on a wire can see of the kit for Python: its readers, its sources, and a bucket that is busy.
+func TestThePythonKitAlone(t *testing.T) {
+	t.Parallel()
+	cmd := python(t)
+	cmd.Args[1] = "agents/payload_cases.py"
+	cmd.Env = append(os.Environ(), cmd.Env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // 100 MB go through each kit, in and out, by pieces.

@@ -4,6 +4,7 @@ package kits_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -132,6 +133,10 @@ func (e *engine) readPayload(w http.ResponseWriter, r *http.Request) {
 			e.t.Errorf("the header Range is %q", part)
 		}
 		status = http.StatusPartialContent
+		w.Header().Set("Content-Range", cmp.Or(f.part, fmt.Sprintf("bytes %d-%d/%d", first, last, size)))
+	}
+	if f.encoding != "" {
+		w.Header().Set("Content-Encoding", f.encoding)
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(last-first+1, 10))
 	w.WriteHeader(status)

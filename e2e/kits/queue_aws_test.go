@@ -255,6 +255,16 @@ func (s *stack) carries() {
 	ref := message{"$payload": message{"sha256": hashOf(text), "bytes": len(text)}}
 	s.send(sent("pr1", "inspect", message{"report": ref}), 1)
 	wants(s.t, s.answer("pr1")["output"], message{"bytes": 7e6, "sha256": hashOf(text)})
+	s.send(sent("pr1", "inspect", message{"report": ref, "offset": 5 << 20, "length": 16}, message{"step": "part"}), 1)
+	var part any
+	s.until("the reply of the part", func() bool {
+		if len(s.said["pr1"]) < 2 {
+			return false
+		}
+		part = s.said["pr1"][1]["output"]
+		return true
+	})
+	wants(s.t, part, message{"bytes": 16.0, "sha256": hashOf(lines(16))})
 	s.send(sent("pr2", "inspect", message{"report": ref}), 1) // of another job
 	failed(s.t, s.answer("pr2"), false, "unknown", 0, "payload is not there")
 }
@@ -266,13 +276,16 @@ func (s *stack) carriesNothing() {
 	s.send(sent("n1", "press", message{"from": "memory", "bytes": 10}), 1)
 	s.send(sent("n2", "inspect", message{"report": ref}), 1)
 	s.send(sent("n3", "large", message{"bytes": 256<<10 - 1}), 1)
+	s.send(sent("n7", "large", message{"bytes": 128 << 10, "of": "é"}), 1)
+	s.send(sent("n8", "large", message{"bytes": 128<<10 - 1, "of": "é"}), 1)
 	s.send(sent("n4", "echo", ref), 1)
 	s.send(sent("n5", "passOn", ref), 1)
 	s.send(sent("n6", "echo", message{"report": ref}), 1)
-	for id, says := range map[string]string{"n1": "there is no payload store where this agent runs", "n2": "there is no payload store", "n3": "the output has 262145 bytes"} {
+	for id, says := range map[string]string{"n1": "there is no payload store where this agent runs", "n2": "there is no payload store", "n3": "the output has 262145 bytes", "n7": "the output has 262146 bytes"} {
 		failed(s.t, s.answer(id), false, "unknown", 0, says)
 	}
 	failed(s.t, s.answer("n4"), false, "no", 0, "there is no payload store where this agent runs")
+	wants(s.t, s.answer("n8")["output"] == strings.Repeat("é", 128<<10-1), true)
 	wants(s.t, s.answer("n5")["output"], ref)
 	wants(s.t, s.answer("n6")["output"], message{"report": ref})
 }

@@ -26,6 +26,7 @@ steps:
   - {name: inspect, agent: probe, timeout: 1m, with: {report: "${ .steps.press.output.report }"}}
   - {name: large, agent: probe, timeout: 1m, with: {bytes: 300000}}
   - {name: echo, agent: probe, timeout: 1m, with: "${ .steps.large.output }"}
+  - {name: wide, agent: probe, action: large, timeout: 1m, with: {bytes: 131071, of: "é"}}
 `
 
 // An engine as it is, with its files, its routes and its token, carries the payloads of each kit.
@@ -69,6 +70,9 @@ func TestARealEngineCarriesThePayloadsOfEachKit(t *testing.T) {
 			wants(t, string(job.Steps[3].Output), string(job.Steps[2].Output))
 			if ref, whole := makegood.WholePayload(job.Steps[2].Output); !whole || ref.Bytes != 300_002 {
 				t.Errorf("got %.100s, want a payload", job.Steps[2].Output)
+			}
+			if got := len(job.Steps[4].Output); got != makegood.MaxPayloadBytes {
+				t.Errorf("got %d bytes, want what fits as it is: %.100s", got, job.Steps[4].Output)
 			}
 		})
 	}

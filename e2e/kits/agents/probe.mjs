@@ -16,6 +16,12 @@ async function* lines(n) {
   for (; n > 0; n -= piece.length) yield piece.subarray(0, n);
 }
 
+// Bytes, and then an error that is the source's own.
+async function* broken(n) {
+  yield* lines(n);
+  throw Object.assign(new Error("the source broke"), {code: "EIO"});
+}
+
 async function all(pieces) {
   const read = [];
   for await (const piece of pieces) read.push(piece);
@@ -63,9 +69,10 @@ const probe = new Agent("probe")
   .do("later", ({deadline}) => {
     throw new Wait(new Date(deadline));
   })
-  .do("large", ({bytes}) => "x".repeat(bytes))
+  .do("large", ({bytes, of = "x"}) => of.repeat(bytes))
   .do("press", async ({bytes, from, type}, attempt) => {
     if (from === "memory") return {report: await attempt.writePayload(await all(lines(bytes)), type)};
+    if (from === "broken") return {report: await attempt.writePayload(broken(bytes), type)};
     if (from !== "file") return {report: await attempt.writePayload(lines(bytes), type)};
     const folder = await mkdtemp(join(tmpdir(), "probe")), file = join(folder, "report");
     try {

@@ -76,7 +76,7 @@ def later(given, attempt):
 
 @probe.do("large")
 def large(given, attempt):
-    return "x" * given["bytes"]
+    return given.get("of", "x") * given["bytes"]
 
 
 @probe.do("unsayable")
@@ -108,9 +108,16 @@ def lines(n):
         n -= len(piece)
 
 
+def broken(n):
+    """Bytes, and then an error that is the source's own."""
+    yield from lines(n)
+    raise OSError("the source broke")
+
+
 @probe.do("press")
 def press(given, attempt):
-    source, kind = lines(given["bytes"]), given.get("from")
+    kind = given.get("from")
+    source = (broken if kind == "broken" else lines)(given["bytes"])
     if kind == "memory":
         source = b"".join(source)
     if kind != "file":

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"testing/iotest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -37,7 +39,9 @@ type given struct {
 	Progress     json.RawMessage `json:"progress"`
 	Deadline     time.Time       `json:"deadline"`
 	Quiet        bool            `json:"quiet"`
-	// From is what a payload is written from: memory, file or once.
+	// Of is what a large output repeats; empty: x.
+	Of string `json:"of"`
+	// From is what a payload is written from: memory, file, once, or broken, which fails when it has given its bytes.
 	From   string           `json:"from"`
 	Type   string           `json:"type"`
 	Report makegood.Payload `json:"report"`
@@ -61,7 +65,9 @@ func main() {
 		agent.Do("heartbeat", heartbeat),
 		agent.Do("report", report),
 		agent.Do("later", func(_ context.Context, in given) (any, error) { return nil, agent.Wait(in.Deadline) }),
-		agent.Do("large", func(_ context.Context, in given) (string, error) { return strings.Repeat("x", in.Bytes), nil }),
+		agent.Do("large", func(_ context.Context, in given) (string, error) {
+			return strings.Repeat(cmp.Or(in.Of, "x"), in.Bytes), nil
+		}),
 		agent.Do("press", press),
 		agent.Do("pressLater", func(ctx context.Context, in given) (map[string]any, error) {
 			if err := wait(ctx, in.duration()); err != nil {
@@ -204,6 +210,8 @@ func press(ctx context.Context, in given) (map[string]any, error) {
 			return nil, err
 		}
 		from = bytes.NewReader(text)
+	case "broken":
+		from = io.MultiReader(from, iotest.ErrReader(errors.New("the source broke")))
 	case "file":
 		file, err := os.CreateTemp("", "probe")
 		if err != nil {
