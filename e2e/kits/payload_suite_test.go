@@ -185,7 +185,7 @@ var payloadBehaviours = []behaviour{
 		wants(t, e.methods("ps1"), "PUT, broken off")
 	}},
 	{"what is no media type is refused before anything is sent", func(t *testing.T, e *engine) {
-		for i, kind := range []string{"text/plain\r\nX-Evil: 1", "pdf", "a/" + strings.Repeat("b", 99)} {
+		for i, kind := range []string{"text/plain\r\nX-Evil: 1", "pdf", "text/é", "a/" + strings.Repeat("b", 99)} {
 			job := fmt.Sprintf("py%d", i)
 			e.give(task(job, "press", message{"from": "memory", "bytes": 10, "type": kind}))
 			failed(t, e.answer(job), false, "unknown", 0, "type ")
