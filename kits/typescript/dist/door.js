@@ -4,7 +4,7 @@ import * as http from "node:http";
 import * as https from "node:https";
 import { Ended, Failure, Final, NoAnswer, Refused } from "./errors.js";
 import { altered } from "./payload.js";
-import { encode, identity, monotonic, readTask } from "./task.js";
+import { encode, encodeASCII, identity, monotonic, readTask } from "./task.js";
 const answerWithinMs = 30_000;
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
 export class HTTPDoor {
@@ -114,7 +114,7 @@ export class HTTPDoor {
     /** Begins a request about payloads. It says for which attempt in a header: URLs are kept in logs. */
     #about(method, below, taken, headers, signal) {
         const url = new URL(`${this.#url}/api/agents/${taken.task.agent}/payloads${below}`);
-        const holder = encode({ ...identity(taken.task), ...(taken.lockedBy ? { lockedBy: taken.lockedBy } : {}) });
+        const holder = encodeASCII({ ...identity(taken.task), ...(taken.lockedBy ? { lockedBy: taken.lockedBy } : {}) });
         // Each on a connection of its own, which ends with it.
         return (url.protocol === "https:" ? https : http).request(url, {
             method, signal, agent: false, headers: { "Makegood-Holder": holder, ...this.#shows, ...headers },

@@ -4,7 +4,7 @@ import { HTTPDoor } from "./door.js";
 import { Failure, Final, NotApplied, Over, Refused, Wait } from "./errors.js";
 import { jsonType } from "./payload.js";
 import { Hider, fill, fromEnvironment } from "./secrets.js";
-import { clip, identity, maxPayloadBytes } from "./task.js";
+import { clip, encode, identity, maxPayloadBytes } from "./task.js";
 // How long after it was told to stop an action that runs still is waited for, so that it may say why it stopped.
 const lastWordsMs = 2000;
 /** Runs one agent. What has not stopped when patience has run out ends in silence, and is tried again elsewhere. */
@@ -153,9 +153,9 @@ function json(output) {
         throw new Final(`the output is not JSON: ${reason(err)}`, { cause: err });
     }
 }
-/** An output as it is said: what is too large for a message is written as a payload. */
+/** An output as it is said: what is too large for a message, written as it is sent, is written as a payload. */
 async function kept(output, attempt) {
-    const text = Buffer.from(JSON.stringify(output));
+    const text = Buffer.from(encode(output));
     if (text.length <= maxPayloadBytes)
         return output;
     if (!attempt.payloads.can) {

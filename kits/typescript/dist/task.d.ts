@@ -65,8 +65,13 @@ export declare function identity(task: Task): {
     attempt: number;
     token: string;
 };
-/** Writes JSON in ASCII, and so without any character that a queue refuses. */
+/**
+ * Writes JSON as it is sent: UTF-8 carries what is no ASCII as it is, for a limit counts what is sent, and six bytes of each such
+ * character would be over one that it keeps. A queue refuses two characters raw.
+ */
 export declare function encode(message: unknown): string;
+/** Writes JSON for a header, which carries ASCII alone. */
+export declare function encodeASCII(message: unknown): string;
 /** Shortens a text to what is kept of an error, at a character's edge. */
 export declare function clip(text: string): string;
 /** A number of milliseconds that never goes back, whatever is done to the clock. */

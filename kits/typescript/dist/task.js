@@ -76,9 +76,19 @@ export function readTime(time) {
 export function identity(task) {
     return { job: task.job, step: task.step, attempt: task.attempt, token: task.token };
 }
-/** Writes JSON in ASCII, and so without any character that a queue refuses. */
+/**
+ * Writes JSON as it is sent: UTF-8 carries what is no ASCII as it is, for a limit counts what is sent, and six bytes of each such
+ * character would be over one that it keeps. A queue refuses two characters raw.
+ */
 export function encode(message) {
-    return JSON.stringify(message).replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+    return JSON.stringify(message).replace(/[\ufffe\uffff]/g, escaped);
+}
+/** Writes JSON for a header, which carries ASCII alone. */
+export function encodeASCII(message) {
+    return JSON.stringify(message).replace(/[\u007f-\uffff]/g, escaped);
+}
+function escaped(character) {
+    return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
 }
 /** Shortens a text to what is kept of an error, at a character's edge. */
 export function clip(text) {

@@ -89,7 +89,7 @@ export class Attempt {
     if (this.task.shared) {
       return Promise.reject(new HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move"));
     }
-    const bytes = progress === undefined ? 0 : encode(progress).length;
+    const bytes = progress === undefined ? 0 : Buffer.byteLength(encode(progress));
     if (bytes > maxProgressBytes) return Promise.reject(new Final(`progress: ${bytes} bytes as JSON, the limit is ${maxProgressBytes}`));
     // One at a time, so that what is stored last is what is kept last.
     const mine = this.#heartbeats.then(() => this.#extend(progress));

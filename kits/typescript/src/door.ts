@@ -7,7 +7,7 @@ import type {Readable} from "node:stream";
 
 import {Ended, Failure, Final, NoAnswer, Refused} from "./errors.js";
 import {altered} from "./payload.js";
-import {encode, identity, monotonic, readTask} from "./task.js";
+import {encode, encodeASCII, identity, monotonic, readTask} from "./task.js";
 import type {PayloadStore, Reference} from "./payload.js";
 import type {JSONValue, Task} from "./task.js";
 
@@ -185,7 +185,7 @@ export class HTTPDoor implements Door, PayloadStore {
   /** Begins a request about payloads. It says for which attempt in a header: URLs are kept in logs. */
   #about(method: string, below: string, taken: Taken, headers: Record<string, string>, signal: AbortSignal): http.ClientRequest {
     const url = new URL(`${this.#url}/api/agents/${taken.task.agent}/payloads${below}`);
-    const holder = encode({...identity(taken.task), ...(taken.lockedBy ? {lockedBy: taken.lockedBy} : {})});
+    const holder = encodeASCII({...identity(taken.task), ...(taken.lockedBy ? {lockedBy: taken.lockedBy} : {})});
     // Each on a connection of its own, which ends with it.
     return (url.protocol === "https:" ? https : http).request(url, {
       method, signal, agent: false, headers: {"Makegood-Holder": holder, ...this.#shows, ...headers},

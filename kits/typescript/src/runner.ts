@@ -5,7 +5,7 @@ import {HTTPDoor} from "./door.js";
 import {Failure, Final, NotApplied, Over, Refused, Wait} from "./errors.js";
 import {jsonType} from "./payload.js";
 import {Hider, fill, fromEnvironment} from "./secrets.js";
-import {clip, identity, maxPayloadBytes} from "./task.js";
+import {clip, encode, identity, maxPayloadBytes} from "./task.js";
 import type {Agent} from "./agent.js";
 import type {Door, Message, Taken} from "./door.js";
 import type {S3Client} from "./s3.js";
@@ -171,9 +171,9 @@ function json(output: unknown): JSONValue {
   }
 }
 
-/** An output as it is said: what is too large for a message is written as a payload. */
+/** An output as it is said: what is too large for a message, written as it is sent, is written as a payload. */
 async function kept(output: JSONValue, attempt: Attempt): Promise<JSONValue> {
-  const text = Buffer.from(JSON.stringify(output));
+  const text = Buffer.from(encode(output));
   if (text.length <= maxPayloadBytes) return output;
   if (!attempt.payloads.can) {
     throw new Final(`the output has ${text.length} bytes, the limit is ${maxPayloadBytes}, and there is no payload store where this agent runs`);

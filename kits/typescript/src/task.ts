@@ -133,9 +133,21 @@ export function identity(task: Task): {job: string; step: string; attempt: numbe
   return {job: task.job, step: task.step, attempt: task.attempt, token: task.token};
 }
 
-/** Writes JSON in ASCII, and so without any character that a queue refuses. */
+/**
+ * Writes JSON as it is sent: UTF-8 carries what is no ASCII as it is, for a limit counts what is sent, and six bytes of each such
+ * character would be over one that it keeps. A queue refuses two characters raw.
+ */
 export function encode(message: unknown): string {
-  return JSON.stringify(message).replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+  return JSON.stringify(message).replace(/[\ufffe\uffff]/g, escaped);
+}
+
+/** Writes JSON for a header, which carries ASCII alone. */
+export function encodeASCII(message: unknown): string {
+  return JSON.stringify(message).replace(/[\u007f-\uffff]/g, escaped);
+}
+
+function escaped(character: string): string {
+  return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
 }
 
 /** Shortens a text to what is kept of an error, at a character's edge. */
