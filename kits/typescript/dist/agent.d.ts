@@ -9,7 +9,8 @@ export type Parse<In> = (input: JSONValue) => In;
 export interface ActionOptions {
     /**
      * The action takes references: an input that is a large payload as a whole, and the output that an undo is told, are given as they
-     * are, for attempt.openPayload. Else they are read into memory, up to 16 MB of JSON.
+     * are, for attempt.openPayload. Else they are read into memory, up to 16 MB of JSON. An input that is anything else, or more, is a
+     * Final; an undo is told the reference to such an output.
      */
     references?: boolean;
 }
@@ -22,7 +23,9 @@ export declare class Agent {
     do<In = JSONValue>(action: string, handle: Do<In>, parse?: Parse<In>, options?: ActionOptions): this;
     /**
      * Declares an action that compensates. When the outcome of the step is unknown it sees to it that it has not happened and
-     * will not, under attempt.task.undo.forwardKey. That there is nothing to undo is success.
+     * will not, under attempt.task.undo.forwardKey. That there is nothing to undo is success. The step's output that is a large payload is
+     * read for it, as an input is; what is no JSON, or more than 16 MB, it is told by its reference, for attempt.openPayload: what was
+     * done must be undone, whatever it gave.
      */
     undo<In = JSONValue, Out = JSONValue>(action: string, handle: UndoDo<In, Out>, parse?: Parse<In>, options?: ActionOptions): this;
     /** All that it can be asked for, sorted. */

@@ -38,7 +38,8 @@ export declare class Attempt {
      * "application/pdf".
      *
      * Only pieces are held in memory. A Uint8Array and a file are sent again where the line breaks; anything else can be sent only
-     * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+     * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, no right to, or a type that is
+     * none: at most 100 bytes of printable ASCII, a media type. A source that gives nothing more is left when the work must stop.
      */
     writePayload(source: PayloadSource, type?: string): Promise<PayloadReference>;
     /**

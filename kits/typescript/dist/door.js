@@ -3,9 +3,11 @@ import { randomUUID } from "node:crypto";
 import * as http from "node:http";
 import * as https from "node:https";
 import { Ended, Failure, Final, NoAnswer, Refused } from "./errors.js";
-import { altered } from "./payload.js";
+import { altered, otherPart, unless } from "./payload.js";
 import { encode, encodeASCII, identity, monotonic, readTask } from "./task.js";
 const answerWithinMs = 30_000;
+// How long an engine has to say whether it wants a body. Some proxies never say it.
+const continueWithinMs = 1000;
 /** The door of an engine: makegood dev --outside NAME, or engine.Options.Outside. */
 export class HTTPDoor {
     payloads = this;
@@ -70,41 +72,31 @@ export class HTTPDoor {
         const response = await answered(request, answerWithinMs);
         if (response.statusCode !== 200 && response.statusCode !== 206)
             throw await refused(response);
-        const { "content-length": length } = response.headers, want = response.statusCode === 206 ? end - first : reference.bytes;
-        if (length !== undefined && Number(length) !== want) {
+        const wrong = otherThan(response, reference.bytes, first, end);
+        if (wrong) {
             request.destroy();
-            throw new Final(`${altered}: ${length} bytes are there, want ${want}`);
-        }
-        if (response.statusCode === 200 && first > 0) {
-            request.destroy();
-            throw new NoAnswer("a part was asked for, and the answer has no part");
+            throw wrong;
         }
         return response;
     }
     async sendPayload(taken, type, pieces, length, signal) {
         const request = this.#about("PUT", "", taken, {
             "Content-Type": type || "application/octet-stream", ...(length === undefined ? {} : { "Content-Length": String(length) }),
+            // What is refused is not sent: an answer that comes while it is being sent may be lost with the connection.
+            ...(length === 0 ? {} : { Expect: "100-continue" }),
         }, signal);
-        const answer = answered(request);
-        let over = false;
-        const end = answer.then(() => { over = true; }, () => { over = true; });
+        const answer = answered(request), over = new AbortController();
+        answer.catch(() => { }).finally(() => over.abort());
         try {
-            // What can be read only once is not begun where nobody listens.
-            await Promise.race([connected(request), end]);
-            if (!over) {
-                for await (const piece of pieces) {
-                    if (over)
-                        break; // It was refused, or the line broke: the answer says which.
-                    if (!request.write(piece))
-                        await Promise.race([new Promise((resolve) => request.once("drain", resolve)), end]);
-                }
-                if (!over)
-                    request.end();
-            }
+            const body = sendBody(request, pieces, length === 0, over.signal);
+            await body.catch((err) => {
+                if (!over.signal.aborted)
+                    throw err; // It was refused, or the line broke: the answer says which.
+            });
             const response = await within(answer, answerWithinMs);
             if (response.statusCode !== 201)
                 throw await refused(response);
-            return jsonOf(await textOf(response));
+            return referenceIn(await textOf(response));
         }
         finally {
             // What pieces threw ends the connection before the body has ended, and nothing is stored.
@@ -117,7 +109,7 @@ export class HTTPDoor {
         const holder = encodeASCII({ ...identity(taken.task), ...(taken.lockedBy ? { lockedBy: taken.lockedBy } : {}) });
         // Each on a connection of its own, which ends with it.
         return (url.protocol === "https:" ? https : http).request(url, {
-            method, signal, agent: false, headers: { "Makegood-Holder": holder, ...this.#shows, ...headers },
+            method, signal, agent: false, headers: { "Makegood-Holder": holder, "Accept-Encoding": "identity", ...this.#shows, ...headers },
         });
     }
     async #post(path, body, withinMs, stop) {
@@ -159,13 +151,25 @@ function problem(answer) {
     }
     return { why: answer.slice(0, 200), final: false };
 }
-function jsonOf(answer) {
+function referenceIn(answer) {
     try {
         return JSON.parse(answer);
     }
     catch (err) {
-        throw new NoAnswer(`the answer broke off: ${String(err)}`, { cause: err });
+        throw new NoAnswer(`the answer is no reference, but ${JSON.stringify(answer.slice(0, 200))}`, { cause: err });
     }
+}
+/** Why what is answered cannot be the bytes that were asked for, if it cannot. */
+function otherThan({ statusCode, headers }, bytes, first, end) {
+    const { "content-encoding": encoding = "identity", "content-length": length, "content-range": range } = headers;
+    if (encoding !== "identity")
+        return new Failure(`the payload comes encoded as ${encoding}: want it as it is, whatever is on the way`);
+    const want = statusCode === 206 ? end - first : bytes;
+    if (length !== undefined && Number(length) !== want)
+        return new Final(`${altered}: ${length} bytes are there, want ${want}`);
+    if (statusCode === 206)
+        return range === undefined ? undefined : otherPart(range, bytes, first, end);
+    return first > 0 ? new NoAnswer("a part was asked for, and the answer has no part") : undefined;
 }
 /** The error that an answer about a payload stands for. What is final, and that the attempt is over, the engine says. */
 async function refused(response) {
@@ -176,11 +180,27 @@ async function refused(response) {
         return new Ended(why);
     return status >= 500 || status === 429 ? new NoAnswer(why) : new Failure(why);
 }
-/** Resolves when a request has its connection. */
-function connected(request) {
+/** Sends the body of a request, if it is wanted. It rejects when the request is over before. */
+async function sendBody(request, pieces, empty, over) {
+    // What can be read only once is not begun where nobody listens.
+    await unless(over, wanted(request, empty));
+    const from = pieces[Symbol.asyncIterator]();
+    for (;;) {
+        const { done, value: piece } = await unless(over, from.next());
+        if (done)
+            break;
+        if (!request.write(piece))
+            await unless(over, new Promise((resolve) => request.once("drain", resolve)));
+    }
+    request.end();
+}
+/** Resolves when the body of a request may begin: it is asked for, or nobody has said anything for so long. An empty one is not waited for. */
+function wanted(request, empty) {
     return new Promise((resolve) => {
+        let timer;
+        request.once("continue", resolve).once("close", () => clearTimeout(timer));
         request.once("socket", (socket) => {
-            socket.once("connect", () => resolve()).once("secureConnect", () => resolve());
+            socket.once("encrypted" in socket ? "secureConnect" : "connect", () => { timer = setTimeout(resolve, empty ? 0 : continueWithinMs); });
         });
         request.flushHeaders();
     });
@@ -210,13 +230,16 @@ async function within(answer, ms) {
 }
 /** The text of an answer, as far as it came. */
 async function textOf(response) {
-    const read = [];
+    const read = [], late = setTimeout(() => response.destroy(), answerWithinMs);
     try {
         for await (const piece of response)
             read.push(piece);
     }
     catch {
         // It broke off; what it says so far may do.
+    }
+    finally {
+        clearTimeout(late);
     }
     return Buffer.concat(read).toString();
 }

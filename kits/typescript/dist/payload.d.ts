@@ -47,4 +47,10 @@ export declare class Payloads {
     write(source: PayloadSource, type: string): Promise<PayloadReference>;
     /** The JSON that a value is, where it is nothing but a reference to such; any other is itself. */
     value(what: string, value: JSONValue): Promise<JSONValue>;
+    /** The same for an undo: what cannot be read into memory as JSON is given as the reference that it is, so that it is undone anyway. */
+    told(what: string, value: JSONValue): Promise<JSONValue>;
 }
+/** Why a part that is answered, as Content-Range says which, cannot be what was asked for, if it cannot: of a part no hash tells. */
+export declare function otherPart(range: string, bytes: number, first: number, end: number): Error | undefined;
+/** What is awaited, or a rejection with the reason of a signal, whichever comes first. */
+export declare function unless<T>(signal: AbortSignal, awaited: Promise<T>): Promise<T>;

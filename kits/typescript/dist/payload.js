@@ -1,5 +1,6 @@
 /** Large payloads: bytes that are too large for a message, written once and passed on by reference (docs/large-payloads.md). */
 import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { Readable } from "node:stream";
@@ -8,6 +9,7 @@ const mark = "$payload";
 export const jsonType = "application/json";
 const maxLargePayloadBytes = 100 << 20;
 const maxDecodedPayloadBytes = 16 << 20;
+const maxTypeBytes = 100;
 const pieceBytes = 64 << 10;
 // How often in a row bytes are asked for, or sent, before the attempt fails, and the longest wait between.
 const maxTries = 8, maxPauseMs = 2000;
@@ -52,14 +54,26 @@ export class Payloads {
         }
     }
     async write(source, type) {
-        const store = this.#needed(), given = await givenOf(source), gone = this.#begin();
-        let counted = new Counted(given);
+        const store = this.#needed();
+        checkType(type);
+        const given = await givenOf(source), gone = this.#begin();
+        let counted = new Counted(given, gone.signal);
         try {
             return await this.#again(async () => {
-                counted = new Counted(given);
-                const answer = await store.sendPayload(this.#taken, type, counted.pieces(), given.length, gone.signal);
-                counted.check(referenceOf(answer));
-                return answer;
+                counted = new Counted(given, gone.signal);
+                const pieces = counted.pieces();
+                try {
+                    const answer = await store.sendPayload(this.#taken, type, pieces, given.length, gone.signal);
+                    const reference = readReference(answer);
+                    if (typeof reference === "string")
+                        throw new NoAnswer(`the answer is no reference: ${reference}`);
+                    counted.check(reference);
+                    return answer;
+                }
+                finally {
+                    // Whoever sent them may have stopped anywhere: a file is closed.
+                    void pieces.return().catch(() => { });
+                }
             }, () => given.rereadable || !counted.begun);
         }
         finally {
@@ -68,28 +82,38 @@ export class Payloads {
     }
     /** The JSON that a value is, where it is nothing but a reference to such; any other is itself. */
     async value(what, value) {
+        try {
+            return await this.#decoded(value);
+        }
+        catch (err) {
+            throw unread(what, err);
+        }
+    }
+    /** The same for an undo: what cannot be read into memory as JSON is given as the reference that it is, so that it is undone anyway. */
+    async told(what, value) {
+        try {
+            return await this.#decoded(value);
+        }
+        catch (err) {
+            if (err instanceof NoValue)
+                return value;
+            throw unread(what, err);
+        }
+    }
+    async #decoded(value) {
         const reference = readReference(value);
         if (typeof reference === "string")
             return value;
-        try {
-            const { type, bytes } = reference;
-            if (type !== jsonType)
-                throw new Final(`is a payload of type "${type}", and the action takes JSON: declare it with {references: true}`);
-            if (bytes > maxDecodedPayloadBytes) {
-                throw new Final(`is a payload of ${bytes} bytes, and at most ${maxDecodedPayloadBytes} are read into memory: declare the action with {references: true}`);
-            }
-            const read = [];
-            for await (const piece of await this.open(value, 0, undefined))
-                read.push(piece);
-            return parsed(Buffer.concat(read).toString());
+        const { type, bytes } = reference;
+        if (type !== jsonType)
+            throw new NoValue(`is a payload of type "${type}", and the action takes JSON: declare it with {references: true}`);
+        if (bytes > maxDecodedPayloadBytes) {
+            throw new NoValue(`is a payload of ${bytes} bytes, and at most ${maxDecodedPayloadBytes} are read into memory: declare the action with {references: true}`);
         }
-        catch (err) {
-            if (err instanceof Final)
-                throw new Final(`${what}: ${err.message}`, { notApplied: true, cause: err });
-            if (err instanceof Failure)
-                throw new NotApplied(`${what}: ${err.message}`, { cause: err });
-            throw err;
-        }
+        const read = [];
+        for await (const piece of await this.open(value, 0, undefined))
+            read.push(piece);
+        return parsed(Buffer.concat(read).toString());
     }
     #needed() {
         if (!this.#store)
@@ -99,6 +123,7 @@ export class Payloads {
     /** Begins what ends with the attempt at the latest. */
     #begin() {
         const gone = new AbortController(), { signal } = this.#attempt;
+        setMaxListeners(0, gone.signal); // Each request of it may listen.
         const stop = () => gone.abort(signal.reason);
         signal.addEventListener("abort", stop, { once: true });
         gone.signal.addEventListener("abort", () => signal.removeEventListener("abort", stop), { once: true });
@@ -121,6 +146,7 @@ export class Payloads {
                     this.#attempt.over();
                 if (!(err instanceof NoAnswer))
                     throw err;
+                this.#attempt.check(); // Of what the end of the work has cut off, that end is the reason.
                 if (tried === maxTries || !may())
                     throw new Failure(`the payload could not be carried: ${err.message}`, { cause: err });
             }
@@ -173,6 +199,15 @@ async function next(from) {
         clearTimeout(timer);
     }
 }
+/** Why a part that is answered, as Content-Range says which, cannot be what was asked for, if it cannot: of a part no hash tells. */
+export function otherPart(range, bytes, first, end) {
+    const [, from, last, of] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(range) ?? [];
+    if (of !== undefined && of !== "*" && of !== String(bytes))
+        return new Final(`${altered}: it has ${of} bytes, want ${bytes}`);
+    if (from === String(first) && last === String(end - 1))
+        return undefined;
+    return new NoAnswer(`bytes ${first}-${end - 1} were asked for, and the answer has ${range || "no part"}`);
+}
 /** Reads a reference, and throws a Final that says what is wrong with it. */
 function referenceOf(value) {
     const reference = readReference(value);
@@ -195,13 +230,35 @@ function readReference(value) {
     }
     return { sha256, bytes, type, by };
 }
+/** Says what is wrong with a media type, as whoever keeps payloads would, and before a byte is sent. Empty: nobody says what it is. */
+function checkType(type) {
+    if (typeof type !== "string")
+        throw new Final(`the type of a payload is a ${typeof type}: want a text, a media type such as application/pdf`);
+    if (!/^[\x20-\x7e]*$/.test(type))
+        throw new Final(`the type of a payload is ${JSON.stringify(type.slice(0, maxTypeBytes))}: want printable ASCII, a media type such as application/pdf`);
+    if (type.length > maxTypeBytes)
+        throw new Final(`the type of a payload has ${type.length} bytes, the limit is ${maxTypeBytes}`);
+    if (type !== "" && !/^[^ "(),/:;<=>?@[\\\]{}]+\/[^ "(),:;<=>?@[\\\]{}]+(;.*)?$/.test(type)) {
+        throw new Final(`the type of a payload is ${JSON.stringify(type)}: want a media type such as application/pdf`);
+    }
+}
+/** A payload that is no value, or none that is read into memory. */
+class NoValue extends Final {
+}
+/** Nothing at all is null, as it is for agents in Go. */
 function parsed(text) {
     try {
-        return JSON.parse(text);
+        return text === "" ? null : JSON.parse(text);
     }
     catch (err) {
-        throw new Final(`is no JSON: ${String(err)}`, { cause: err });
+        throw new NoValue(`is no JSON: ${String(err)}`, { cause: err });
     }
+}
+/** Why a value could not be read, before anything was done. */
+function unread(what, err) {
+    if (err instanceof Final)
+        return new Final(`${what}: ${err.message}`, { notApplied: true, cause: err });
+    return err instanceof Failure ? new NotApplied(`${what}: ${err.message}`, { cause: err }) : err;
 }
 async function givenOf(source) {
     if (source instanceof Uint8Array)
@@ -228,27 +285,48 @@ function* cut(bytes) {
 /** Pieces that are sent, counted and hashed. */
 class Counted {
     #given;
+    #gone;
     #hash = createHash("sha256");
     #bytes = 0;
     begun = false;
-    constructor(given) {
+    /** gone ends with whoever wants them. */
+    constructor(given, gone) {
         this.#given = given;
+        this.#gone = gone;
     }
     async *pieces() {
         this.begun = true;
-        for await (const piece of this.#given.again()) {
-            if (!(piece instanceof Uint8Array))
-                throw new Final(`a payload is written from pieces that are a Uint8Array, and one is ${typeof piece}`);
-            this.#hash.update(piece);
-            this.#bytes += piece.length;
-            if (this.#bytes > maxLargePayloadBytes)
-                throw new Final(`there are more than ${maxLargePayloadBytes} bytes, the limit of a payload`);
-            if (piece.length > 0)
-                yield piece;
+        const from = iteratorOf(this.#given.again());
+        let ended = false;
+        try {
+            for (;;) {
+                // A source that gives nothing more must not outlive the attempt.
+                const { done, value: piece } = await unless(this.#gone, from.next());
+                if (done) {
+                    ended = true;
+                    break;
+                }
+                this.#count(piece);
+                if (piece.length > 0)
+                    yield piece;
+            }
+        }
+        finally {
+            // It is not waited for: it may be as stuck as the source.
+            if (!ended)
+                void (async () => from.return?.())().catch(() => { });
         }
         const { length } = this.#given;
         if (length !== undefined && this.#bytes !== length)
             throw new Failure(`the file has changed while it was written: it has ${this.#bytes} bytes, and had ${length}`);
+    }
+    #count(piece) {
+        if (!(piece instanceof Uint8Array))
+            throw new Final(`a payload is written from pieces that are a Uint8Array, and one is ${typeof piece}`);
+        this.#hash.update(piece);
+        this.#bytes += piece.length;
+        if (this.#bytes > maxLargePayloadBytes)
+            throw new Final(`there are more than ${maxLargePayloadBytes} bytes, the limit of a payload`);
     }
     /** Checks that a reference is of what was sent. */
     check(reference) {
@@ -256,4 +334,17 @@ class Counted {
             throw new Final(`${altered}: ${this.#bytes} bytes were sent, and the reference is of ${reference.bytes}, or of others`);
         }
     }
+}
+function iteratorOf(source) {
+    return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : (async function* () { yield* source; })();
+}
+/** What is awaited, or a rejection with the reason of a signal, whichever comes first. */
+export function unless(signal, awaited) {
+    return new Promise((resolve, reject) => {
+        const stop = () => reject(signal.reason);
+        signal.addEventListener("abort", stop, { once: true });
+        if (signal.aborted)
+            stop();
+        void Promise.resolve(awaited).then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+    });
 }

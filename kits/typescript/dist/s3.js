@@ -4,7 +4,7 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { Final, NoAnswer } from "./errors.js";
-import { altered } from "./payload.js";
+import { altered, otherPart } from "./payload.js";
 // The smallest part that S3 takes: so much is in memory while a payload is written.
 const partBytes = 5 << 20;
 /** A PayloadStore in a bucket. where is BUCKET/STACK, as MAKEGOOD_PAYLOADS and the output Payloads of a stack say it. */
@@ -25,11 +25,11 @@ export class S3Payloads {
         const got = await meaning(this.#s3.getObject({
             Bucket: this.#bucket, Key: this.#key(taken.task.job, reference.by, reference.sha256), ...(part ? { Range: `bytes=${first}-${end - 1}` } : {}),
         }, { abortSignal: signal }));
-        // Of a part the store says of how many bytes it is one.
-        const has = part ? got.ContentRange?.split("/").pop() : String(got.ContentLength);
-        if (has !== String(reference.bytes)) {
+        const whole = got.ContentLength === reference.bytes ? undefined : new Final(`${altered}: it has ${got.ContentLength} bytes`);
+        const wrong = part ? otherPart(got.ContentRange ?? "", reference.bytes, first, end) : whole;
+        if (wrong) {
             got.Body.destroy();
-            throw new Final(`${altered}: it has ${has} bytes`);
+            throw wrong;
         }
         return got.Body;
     }

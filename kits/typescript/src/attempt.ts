@@ -1,3 +1,5 @@
+import {setMaxListeners} from "node:events";
+
 import {Final, HeartbeatError, Over, Withdrawn} from "./errors.js";
 import {Payloads} from "./payload.js";
 import {encode, monotonic} from "./task.js";
@@ -37,6 +39,8 @@ export class Attempt {
     this.#expires = taken.expires;
     this.#extended = taken.began;
     this.#lapses = taken.task.totalMs === undefined ? Infinity : taken.began + taken.task.totalMs;
+    // As many may wait for it as the action does at once: that is no leak, of which Node would warn from the eleventh on.
+    setMaxListeners(0, this.signal);
     this.payloads = new Payloads(this, taken, door.payloads);
     this.#expire();
   }
@@ -123,7 +127,8 @@ export class Attempt {
    * "application/pdf".
    *
    * Only pieces are held in memory. A Uint8Array and a file are sent again where the line breaks; anything else can be sent only
-   * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, or no right to.
+   * once. It does not move the attempt's time: what takes long calls heartbeat meanwhile. Final: too much, no right to, or a type that is
+   * none: at most 100 bytes of printable ASCII, a media type. A source that gives nothing more is left when the work must stop.
    */
   writePayload(source: PayloadSource, type = ""): Promise<PayloadReference> {
     return this.payloads.write(source, type);

@@ -8,7 +8,7 @@ import type {Hash} from "node:crypto";
 import {Readable} from "node:stream";
 
 import {Final, NoAnswer} from "./errors.js";
-import {altered} from "./payload.js";
+import {altered, otherPart} from "./payload.js";
 import type {Taken} from "./door.js";
 import type {PayloadStore, Reference} from "./payload.js";
 import type {JSONValue} from "./task.js";
@@ -52,11 +52,11 @@ export class S3Payloads implements PayloadStore {
     const got = await meaning(this.#s3.getObject({
       Bucket: this.#bucket, Key: this.#key(taken.task.job, reference.by, reference.sha256), ...(part ? {Range: `bytes=${first}-${end - 1}`} : {}),
     }, {abortSignal: signal})) as {Body: Readable; ContentLength?: number; ContentRange?: string};
-    // Of a part the store says of how many bytes it is one.
-    const has = part ? got.ContentRange?.split("/").pop() : String(got.ContentLength);
-    if (has !== String(reference.bytes)) {
+    const whole = got.ContentLength === reference.bytes ? undefined : new Final(`${altered}: it has ${got.ContentLength} bytes`);
+    const wrong = part ? otherPart(got.ContentRange ?? "", reference.bytes, first, end) : whole;
+    if (wrong) {
       got.Body.destroy();
-      throw new Final(`${altered}: it has ${has} bytes`);
+      throw wrong;
     }
     return got.Body;
   }
