@@ -185,12 +185,17 @@ async function sendBody(request, pieces, empty, over) {
     // What can be read only once is not begun where nobody listens.
     await unless(over, wanted(request, empty));
     const from = pieces[Symbol.asyncIterator]();
-    for (;;) {
+    for (let begun = monotonic();;) {
         const { done, value: piece } = await unless(over, from.next());
         if (done)
             break;
         if (!request.write(piece))
             await unless(over, new Promise((resolve) => request.once("drain", resolve)));
+        // A line that takes all at once would let nothing else run: no timer of another attempt, and no answer either.
+        if (monotonic() - begun > 5) {
+            await new Promise((resolve) => setImmediate(resolve));
+            begun = monotonic();
+        }
     }
     request.end();
 }
