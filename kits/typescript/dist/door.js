@@ -163,12 +163,12 @@ function referenceIn(answer) {
 function otherThan({ statusCode, headers }, bytes, first, end) {
     const { "content-encoding": encoding = "identity", "content-length": length, "content-range": range } = headers;
     if (encoding !== "identity")
-        return new Failure(`the payload comes encoded as ${encoding}: want it as it is, whatever is on the way`);
+        return new Final(`${altered}: it comes encoded as ${encoding}, whatever is on the way`);
     const want = statusCode === 206 ? end - first : bytes;
     if (length !== undefined && Number(length) !== want)
         return new Final(`${altered}: ${length} bytes are there, want ${want}`);
     if (statusCode === 206)
-        return range === undefined ? undefined : otherPart(range, bytes, first, end);
+        return otherPart(range, bytes, first, end);
     return first > 0 ? new NoAnswer("a part was asked for, and the answer has no part") : undefined;
 }
 /** The error that an answer about a payload stands for. What is final, and that the attempt is over, the engine says. */

@@ -50,7 +50,7 @@ export declare class Payloads {
     /** The same for an undo: what cannot be read into memory as JSON is given as the reference that it is, so that it is undone anyway. */
     told(what: string, value: JSONValue): Promise<JSONValue>;
 }
-/** Why a part that is answered, as Content-Range says which, cannot be what was asked for, if it cannot: of a part no hash tells. */
-export declare function otherPart(range: string, bytes: number, first: number, end: number): Error | undefined;
+/** Why a part that is answered, as Content-Range says which, is not what was asked for, if it is not: of a part no hash tells. */
+export declare function otherPart(range: string | undefined, bytes: number, first: number, end: number): Error | undefined;
 /** What is awaited, or a rejection with the reason of a signal, whichever comes first. */
 export declare function unless<T>(signal: AbortSignal, awaited: Promise<T>): Promise<T>;

@@ -233,10 +233,10 @@ function referenceIn(answer: string): JSONValue {
 /** Why what is answered cannot be the bytes that were asked for, if it cannot. */
 function otherThan({statusCode, headers}: http.IncomingMessage, bytes: number, first: number, end: number): Error | undefined {
   const {"content-encoding": encoding = "identity", "content-length": length, "content-range": range} = headers;
-  if (encoding !== "identity") return new Failure(`the payload comes encoded as ${encoding}: want it as it is, whatever is on the way`);
+  if (encoding !== "identity") return new Final(`${altered}: it comes encoded as ${encoding}, whatever is on the way`);
   const want = statusCode === 206 ? end - first : bytes;
   if (length !== undefined && Number(length) !== want) return new Final(`${altered}: ${length} bytes are there, want ${want}`);
-  if (statusCode === 206) return range === undefined ? undefined : otherPart(range, bytes, first, end);
+  if (statusCode === 206) return otherPart(range, bytes, first, end);
   return first > 0 ? new NoAnswer("a part was asked for, and the answer has no part") : undefined;
 }
 

@@ -53,7 +53,7 @@ export class S3Payloads implements PayloadStore {
       Bucket: this.#bucket, Key: this.#key(taken.task.job, reference.by, reference.sha256), ...(part ? {Range: `bytes=${first}-${end - 1}`} : {}),
     }, {abortSignal: signal})) as {Body: Readable; ContentLength?: number; ContentRange?: string};
     const whole = got.ContentLength === reference.bytes ? undefined : new Final(`${altered}: it has ${got.ContentLength} bytes`);
-    const wrong = part ? otherPart(got.ContentRange ?? "", reference.bytes, first, end) : whole;
+    const wrong = part ? otherPart(got.ContentRange, reference.bytes, first, end) : whole;
     if (wrong) {
       got.Body.destroy();
       throw wrong;
