@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/payload/transfer"
 )
 
@@ -119,6 +121,37 @@ func TestWhatChangesIsFound(t *testing.T) {
 		_, _ = io.Copy(io.Discard, sending)
 		if err := sending.Changed(); (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+}
+
+// What is on the way may name another part, or encode what it passes on: that is not what was asked for.
+func TestAnAnswerIsTheOneThatWasAskedFor(t *testing.T) {
+	p := makegood.Payload{Bytes: 10}
+	for _, c := range []struct {
+		status          int
+		part, encoding  string
+		length, at, end int64
+		wrong           bool
+	}{
+		{200, "", "", 10, 0, 10, false},
+		{200, "", "identity", -1, 0, 10, false},
+		{200, "", "aws-chunked", 10, 0, 10, false},
+		{200, "", "gzip", -1, 0, 10, true},
+		{200, "", "", 9, 0, 10, true},
+		{206, "bytes 2-4/10", "", 3, 2, 5, false},
+		{206, "bytes 2-4/10", "br", 3, 2, 5, true},
+		{206, "bytes 0-2/10", "", 3, 2, 5, true},
+		{206, "bytes 2-4/11", "", 3, 2, 5, true},
+		{206, "", "", 3, 2, 5, true},
+		{206, "bytes 2-4/10", "", 4, 2, 5, true},
+	} {
+		answer := &http.Response{
+			StatusCode: c.status, ContentLength: c.length, Body: io.NopCloser(strings.NewReader("0123456789")),
+			Header: http.Header{"Content-Range": {c.part}, "Content-Encoding": {c.encoding}},
+		}
+		if _, err := transfer.Body(answer, p, c.at, c.end); errors.Is(err, payload.ErrAltered) != c.wrong || err != nil != c.wrong {
+			t.Errorf("%+v: got %v", c, err)
 		}
 	}
 }
