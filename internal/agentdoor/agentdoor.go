@@ -3,7 +3,7 @@
 //
 // # What is durable when
 //
-// A claim is flushed before its task is handed out, a heartbeat before it is answered, and a reply is saved in its job
+// A claim is flushed before its task is handed out (of a shared task, which nobody claims, that it was given away), a heartbeat before it is answered, and a reply is saved in its job
 // before it is answered. Whoever holds such a claim lives on when the engine dies, so a restart does not interrupt it: its
 // LockedBy begins with job.OutsidePrefix, and by that the core knows it.
 //

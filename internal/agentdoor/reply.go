@@ -102,8 +102,11 @@ func (d *Door) taskOut(ctx context.Context, id string, r job.Reply) (task makego
 	return task, out && err == nil, err
 }
 
-// claimOf returns the claim of an attempt. held is false if it is not that of lockedBy, who is outside.
+// claimOf returns the claim of an attempt. held is false if it is not that of lockedBy, who is outside. Nobody holds a shared one.
 func (d *Door) claimOf(ctx context.Context, task makegood.Task, lockedBy string, now time.Time) (claim job.Claim, held bool, err error) {
+	if task.Shared {
+		return job.Claim{}, false, nil
+	}
 	found, err := d.config.Store.Look(ctx, slotOf(task), task.Attempt, task.ClaimUntil, now)
 	if err != nil {
 		return job.Claim{}, false, err

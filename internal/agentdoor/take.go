@@ -161,19 +161,24 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 		Claim:   job.Claim{Attempt: task.Attempt, StartedAt: makegood.Instant(now), CompleteBy: makegood.Instant(now.Add(budget))},
 		expires: began.Add(budget),
 	}
-	if task.Shared {
-		if budget <= 0 {
-			return nil, nil
-		}
-		return t, nil
+	if task.Shared && budget <= 0 {
+		return nil, nil
 	}
-	t.Claim.LockedBy = job.OutsidePrefix + instance + ":" + d.config.Nonce()
-	err = d.config.Store.Claim(ctx, slotOf(task), t.Claim, task.ClaimUntil)
+	claim := t.Claim
+	if claim.LockedBy = job.OutsidePrefix + instance + ":" + d.config.Nonce(); task.Shared {
+		// Nobody claims it, and it may be given away more than once. Its item says that it was: otherwise a restart would take the
+		// attempt for dead, and undo it beside the agent that works on it.
+		claim.LockedBy, claim.CompleteBy = job.OutsideShared, task.CompleteBy
+	}
+	err = d.config.Store.Claim(ctx, slotOf(task), claim, task.ClaimUntil)
 	if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
+	}
+	if !task.Shared {
+		t.Claim = claim
 	}
 	return t, nil
 }

@@ -99,6 +99,46 @@ func TestARestartDoesNotInterruptAnAgentOutside(t *testing.T) {
 	}
 }
 
+// Nobody claims a step that is not exclusive, and still an engine that starts knows which of its tasks it gave to another process:
+// the undo is handed out when the attempt that runs there has replied, and not beside it. A second restart changes nothing.
+func TestARestartDoesNotTakeASharedAttemptOutsideForDead(t *testing.T) {
+	c := embedded.Config{Dir: t.TempDir(), Outside: []embedded.Outside{{Name: "harbour"}}}
+	w := open(t, c)
+	compiled := w.define(`
+name: ferry
+steps:
+  - {name: load, agent: harbour, exclusive: false, timeout: 30m, undo: {action: unload}}
+  - {name: sail, agent: harbour, exclusive: false}
+`)
+	w.submit(compiled, "f-1", `{}`)
+	loading := w.take("h-1")
+	w.stop()
+
+	for run := 2; run <= 3; run++ {
+		w = open(t, c)
+		w.until("f-1", func(j job.Job) bool { return j.Incarnation == run })
+		if run == 2 {
+			w.request("f-1", makegood.Cancel)
+		}
+		load := stepOf(t, w.stored("f-1", func(j job.Job) bool { return j.ProcessState == makegood.Undoing }), "load")
+		if load.Forward.State != job.Dispatched || load.Undo.State != job.NotStarted {
+			t.Fatalf("in run %d, while an agent outside works on attempt 1: got it %s and its undo %s, want it out, and nothing undone", run, load.Forward.State, load.Undo.State)
+		}
+		if run == 2 {
+			w.stop()
+		}
+	}
+	if kind := w.replies("f-1", loading); kind != machine.Applied {
+		t.Errorf("the reply of the attempt that went on: %s, want it applied", kind)
+	}
+	undoing := w.take("h-1")
+	if undoing.said.Attempt != 2 || undoing.Claim.LockedBy != "" {
+		t.Errorf("got attempt %d, held by %q, want the undo as attempt 2, held by nobody", undoing.said.Attempt, undoing.Claim.LockedBy)
+	}
+	w.replies("f-1", undoing)
+	w.ends("f-1", makegood.Cancelled)
+}
+
 // An agent outside that fell silent, and whose attempt was closed for that, reads and writes no payloads, and an upload that began
 // before and ends after it leaves nothing.
 func TestWhoFellSilentOutsideReadsAndWritesNoPayload(t *testing.T) {

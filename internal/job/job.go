@@ -192,6 +192,10 @@ func (p Progress) Fits() Progress {
 // writes it: no instance of its own is called so.
 const OutsidePrefix = "outside:"
 
+// OutsideShared is the LockedBy of an attempt that nobody claims, since its step is not exclusive, and whose task an embedded
+// engine has given to other processes: one or more. No other has it, since an instance and a nonce follow the prefix there.
+const OutsideShared = OutsidePrefix + "shared"
+
 // Outside reports whether the claim was given to another process by the engine. Such a claim is flushed before its task
 // is handed out, and it survives the engine: a restart does not interrupt its attempt.
 func (c Claim) Outside() bool { return strings.HasPrefix(c.LockedBy, OutsidePrefix) }

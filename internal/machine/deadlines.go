@@ -220,15 +220,13 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 // claimed did not die with the engine, and goes on.
 func (t *turn) interrupt(at side) {
 	a := t.activity(at)
-	var found job.Found
-	if !t.shared(at) {
-		var ok bool
-		if found, ok = t.ask(t.question(AskLook, at)); !ok {
-			return
-		}
-		if found.Finding == job.FoundHeld && found.Claim.Outside() {
-			return
-		}
+	found, ok := t.ask(t.question(AskLook, at))
+	if !ok || found.Finding == job.FoundHeld && found.Claim.Outside() {
+		return
+	}
+	if t.shared(at) {
+		// Nobody claims it: its item only says whether another process was given the task.
+		found = job.Found{}
 	}
 	// What was closed before anybody claimed it names the attempt, but nobody.
 	claimed := found.Claim.Attempt == a.Attempt && found.Claim.LockedBy != ""
