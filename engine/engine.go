@@ -71,7 +71,8 @@ type Options struct {
 	// Operator is told of each job that comes into Error, once a day of those that stay there, and of each that will not be done
 	// when its workflow expects it. An error, a panic, or a
 	// crash means that it is told again; it recognises a second telling by Job and Seq. It has 5 seconds, at whose end its
-	// context ends: then nobody waits for it any more. Nil: Logger hears of it.
+	// context ends: then nobody waits for it any more, and Logger names it in an ERROR. With 16 calls that do not return it is
+	// called once a minute, and at last once an hour, until one returns. Nil: Logger hears of it.
 	Operator func(context.Context, Notice) error
 	// AgentSilent is told that tasks of an agent wait and nobody claims them. Nil: Logger hears of it.
 	AgentSilent func(ctx context.Context, agent string) error
@@ -83,7 +84,8 @@ type Options struct {
 	Listeners map[string]func(context.Context, Notice) error
 	// Changes is handed every change of every job and of each of its steps (docs/changes.md): at least once, those of a job in the
 	// order of their numbers, one call at a time. An error, a panic or a crash means that they are handed over again; each call
-	// has 10 seconds. However slow it is, no job waits for it: of a job of which more than makegood.MaxUnpublished wait,
+	// has 10 seconds, and one that has not returned 5 seconds later is given up as one of Operator is: then the next call may
+	// run beside it. However slow it is, no job waits for it: of a job of which more than makegood.MaxUnpublished wait,
 	// a change says how many were lost. Nil: nothing is kept for it.
 	Changes func(context.Context, makegood.Changes) error
 	// LiveChanges lets WatchChanges show changes as they happen, also without Changes.

@@ -1,11 +1,13 @@
 package changes_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -147,4 +149,70 @@ func TestAHubRemembersForThoseWhoComeBack(t *testing.T) {
 	if s := <-late; s.Missed == 0 || s.At != 100+s.Missed+1 {
 		t.Errorf("got %+v, want to hear how many were missed", s)
 	}
+}
+
+// A sink that hangs once, whatever its context says, is given up by an error of the log that names it, and gets the run again;
+// a Relay ends though its sink hangs.
+func TestASinkThatHangsStopsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		r := &record{}
+		free, hang := make(chan struct{}), 1
+		defer close(free)
+		sink := func(ctx context.Context, run makegood.Changes) error {
+			if hang--; hang >= 0 {
+				<-free
+			}
+			return r.take(ctx, run)
+		}
+		relay := changes.NewRelay(sink, slog.New(slog.NewTextHandler(&log, nil)))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { relay.Run(ctx, r.said); close(ended) }()
+		relay.Publish(ctx, []changes.Run{run("a", 1, 2), run("b", 1, 1)})
+		time.Sleep(20 * time.Second)
+		same(t, "handed over", r.handed, []string{"a 1-2 <nil>", "b 1-1 <nil>"})
+		if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "receiver=changes") {
+			t.Errorf("no error of the log names who hangs: %s", got)
+		}
+		hang = 1
+		relay.Publish(ctx, []changes.Run{run("c", 1, 1)})
+		synctest.Wait()
+		began := time.Now()
+		stop()
+		<-ended
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("it ended after %v, want soon", took)
+		}
+		same(t, "handed over in the end", r.handed, []string{"a 1-2 <nil>", "b 1-1 <nil>"})
+	})
+}
+
+// Runs of a job may come in out of order. What is handed over is the newer one; one of a new job of that id takes the place of
+// what the former has.
+func TestAnOlderRunNeverTakesThePlaceOfANewerOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &record{fails: 1}
+		gate := make(chan struct{})
+		sink := func(ctx context.Context, run makegood.Changes) error {
+			<-gate
+			return r.take(ctx, run)
+		}
+		relay := changes.NewRelay(sink, slog.New(slog.DiscardHandler))
+		relay.Publish(t.Context(), []changes.Run{run("a", 1, 4), run("b", 2, 9)})
+		relay.Publish(t.Context(), []changes.Run{run("a", 1, 2)})
+		again := run("b", 1, 3)
+		again.CreatedAt = time.Now()
+		relay.Publish(t.Context(), []changes.Run{again})
+		ctx, stop := context.WithCancel(t.Context())
+		go relay.Run(ctx, r.said)
+		synctest.Wait()
+		relay.Publish(ctx, []changes.Run{run("a", 1, 6)}) // While 1-4 is on its way, and fails.
+		close(gate)
+		time.Sleep(time.Minute)
+		stop()
+		synctest.Wait()
+		same(t, "tried", r.got, []string{"a 1-4", "b 1-3", "a 1-6"})
+		same(t, "handed over", r.handed, []string{"b 1-3 <nil>", "a 1-6 <nil>"})
+	})
 }

@@ -2,13 +2,13 @@ package changes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/pause"
 )
 
 const (
@@ -17,6 +17,8 @@ const (
 	MaxWaiting = 10_000
 	// sendWithin is how long handing over one run may take.
 	sendWithin = 10 * time.Second
+	// grace is what a sink has when the time is over, or the Relay ends, to come back by itself.
+	grace = 5 * time.Second
 	// firstPause and longestPause are how long a Relay waits after a run that could not be handed over; it doubles.
 	firstPause   = time.Second
 	longestPause = time.Minute
@@ -32,8 +34,9 @@ type Sink func(ctx context.Context, run makegood.Changes) error
 // one run. While the sink fails, it is tried again with backoff, and what waits stays: jobs remember what was not handed over, so
 // a Relay that ends loses nothing.
 type Relay struct {
-	sink   Sink
-	logger *slog.Logger
+	sink      Sink
+	receivers *pause.Receivers // the sink alone
+	logger    *slog.Logger
 
 	mu      sync.Mutex
 	waiting map[string]Run
@@ -43,7 +46,9 @@ type Relay struct {
 
 // NewRelay makes a Relay. Nothing is handed over until it runs.
 func NewRelay(sink Sink, logger *slog.Logger) *Relay {
-	return &Relay{sink: sink, logger: logger, waiting: map[string]Run{}, wake: make(chan struct{}, 1)}
+	return &Relay{
+		sink: sink, receivers: pause.NewReceivers(logger), logger: logger, waiting: map[string]Run{}, wake: make(chan struct{}, 1),
+	}
 }
 
 var _ Publisher = (*Relay)(nil)
@@ -107,15 +112,12 @@ func (r *Relay) Run(ctx context.Context, handed func(context.Context, Run, error
 	}
 }
 
-func (r *Relay) hand(ctx context.Context, run Run) (err error) {
+// hand hands over a run. A sink that hangs is given up on, and what it still does with the run is what a run handed over twice
+// does: whoever hears it knows the numbers.
+func (r *Relay) hand(ctx context.Context, run Run) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = errors.Join(err, fmt.Errorf("who is told panicked: %v", p))
-		}
-	}()
-	return r.sink(ctx, run.Changes)
+	return r.receivers.Call(ctx, "changes", grace, func() error { return r.sink(ctx, run.Changes) })
 }
 
 // next takes out what waits longest.

@@ -1,4 +1,4 @@
-// Package pause waits for a while, and no longer than a context lasts. How long a while is, its callers say.
+// Package pause waits, and no longer than a context lasts: for a while, or for code of others that may hang. How long, its callers say.
 package pause
 
 import (

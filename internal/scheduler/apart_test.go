@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,30 +156,4 @@ func TestWhoIsToldStopsNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Nobody waits for those who do not come back, and nobody is called for ever who never does.
-func TestOnlySoManyCallsHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		release := make(chan struct{})
-		var calls atomic.Int64
-		w.use(func(c *scheduler.Config) { c.Notifier = told{do: func() { calls.Add(1); <-release }} })
-		c := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: a}]")
-		for i := range 120 {
-			id := fmt.Sprint("j", i)
-			w.submit(c, id)
-			w.handle(w.failed(id, "first", w.claim(id, "first"), job.StepError{Message: "no"}))
-		}
-		if calls.Load() != 100 {
-			t.Errorf("got %d calls, want 100 at most", calls.Load())
-		}
-		close(release)
-		synctest.Wait()
-		w.submit(c, "last")
-		w.handle(w.failed("last", "first", w.claim("last", "first"), job.StepError{Message: "no"}))
-		if j := w.job("last"); calls.Load() != 101 || len(j.Untold) != 0 {
-			t.Errorf("got %d calls, %d untold, want one more, who was told", calls.Load(), len(j.Untold))
-		}
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -14,15 +15,21 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
+// asking is a question that is due, those who are asked, and what became of each.
+type asking struct {
+	due      job.Ask
+	question notify.Question
+	to       []string
+	errs     []error
+}
+
 // askAll asks those who are to complete steps that wait, and returns the events that say who was told. Who cannot be told
 // holds up nobody: it stays in the job, and is tried again.
 func (s *Scheduler) askAll(ctx context.Context, w *work) (became []job.Event) {
-	for _, c := range w.asks {
-		q, ok := machine.QuestionOf(w.moved.compiled.Workflow, w.moved.job, c)
-		if !ok {
-			continue // It waits no more.
-		}
-		err := s.askOne(ctx, w, q)
+	all := s.askings(ctx, w)
+	s.askEach(ctx, all)
+	for _, a := range all {
+		c, err := a.due, errors.Join(a.errs...)
 		if errors.Is(err, notify.ErrElsewhere) {
 			continue
 		}
@@ -37,29 +44,61 @@ func (s *Scheduler) askAll(ctx context.Context, w *work) (became []job.Event) {
 	return became
 }
 
-// askOne tells everybody who is asked at this moment. Where one of them could not be told, all are told again.
-func (s *Scheduler) askOne(ctx context.Context, w *work, q machine.Question) error {
-	if s.config.Asker == nil {
-		return fmt.Errorf("nobody is registered here who could be asked: %v", q.To)
-	}
-	text, err := s.questionOf(ctx, w.moved, q.Step, q.Undo)
-	if err != nil {
-		return err
-	}
-	asked := notify.Question{
-		Job: q.Job, Workflow: q.Workflow, Step: q.Step, Undo: q.Undo, Round: q.Round, N: q.N,
-		Since: q.Since, Deadline: q.Deadline, Choices: q.Choices, Text: text, Completion: q.Completion,
-	}
-	if s.config.Link != nil {
-		asked.Link = s.config.Link(q.Completion)
-	}
-	for _, name := range q.To {
-		if err := s.patiently(ctx, func() error { return s.config.Asker.Ask(ctx, name, asked) }); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+// askings returns what is to be asked, but for steps that wait no more.
+func (s *Scheduler) askings(ctx context.Context, w *work) (all []*asking) {
+	for _, c := range w.asks {
+		q, ok := machine.QuestionOf(w.moved.compiled.Workflow, w.moved.job, c)
+		if !ok {
+			continue
 		}
-		spend.On(ctx).Add(oneRequest())
+		a := &asking{due: c, errs: make([]error, 1)}
+		all = append(all, a)
+		if s.config.Asker == nil {
+			a.errs[0] = fmt.Errorf("nobody is registered here who could be asked: %v", q.To)
+			continue
+		}
+		text, err := s.questionOf(ctx, w.moved, q.Step, q.Undo)
+		if err != nil {
+			a.errs[0] = err
+			continue
+		}
+		a.to, a.errs = q.To, make([]error, len(q.To))
+		a.question = notify.Question{
+			Job: q.Job, Workflow: q.Workflow, Step: q.Step, Undo: q.Undo, Round: q.Round, N: q.N,
+			Since: q.Since, Deadline: q.Deadline, Choices: q.Choices, Text: text, Completion: q.Completion,
+		}
+		if s.config.Link != nil {
+			a.question.Link = s.config.Link(q.Completion)
+		}
 	}
-	return nil
+	return all
+}
+
+// askEach asks everybody, each one thing after the other and all side by side, so that one who hangs costs the others nothing.
+// Where one of those of a question could not be told, all of them are told again.
+func (s *Scheduler) askEach(ctx context.Context, all []*asking) {
+	calls := make(map[string][]func())
+	for _, a := range all {
+		for i, name := range a.to {
+			ask := func() error { return s.config.Asker.Ask(ctx, name, a.question) }
+			calls[name] = append(calls[name], func() {
+				if err := s.receivers.Call(ctx, toAsked+name, grace, ask); err != nil {
+					a.errs[i] = fmt.Errorf("%s: %w", name, err)
+					return
+				}
+				spend.On(ctx).Add(oneRequest())
+			})
+		}
+	}
+	var wg sync.WaitGroup
+	for _, theirs := range calls {
+		wg.Go(func() {
+			for _, call := range theirs {
+				call()
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // questionOf is the text of an approval's question; of another step there is none.

@@ -159,7 +159,7 @@ func (s *Scheduler) publish(ctx context.Context, all []changes.Run) []error {
 		return errs
 	}
 	var answers []error
-	err := s.patiently(ctx, func() error {
+	err := s.receivers.Call(ctx, toChanges, grace, func() error {
 		got := s.config.Changes.Publish(ctx, runs)
 		if len(got) != len(runs) {
 			return errUnanswered

@@ -305,9 +305,9 @@ func (s *Scheduler) park(ctx context.Context, id string, e *parkError) error {
 	notice := job.Announcement{ProcessState: makegood.Error, Reason: reason, At: s.now()}
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	told := s.patiently(within, func() error { return s.config.Notifier.Announce(within, notify.Notice{Job: id, Announcement: notice}) })
-	if told != nil {
-		s.config.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", told)
+	announce := func() error { return s.config.Notifier.Announce(within, notify.Notice{Job: id, Announcement: notice}) }
+	if err := s.receivers.Call(within, toOperator, grace, announce); err != nil {
+		s.config.Logger.WarnContext(ctx, "telling of a parked job waits for the Supervisor", "job", id, "error", err)
 		return nil
 	}
 	_, err := s.parkUntil(ctx, id, again, reason, s.now().Add(makegood.FarKey))

@@ -34,10 +34,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/tally"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -55,13 +55,13 @@ type Scheduler struct {
 	turns       turns
 	ledger      ledger
 	renewals    renewals
-	hanging     atomic.Int64 // the calls of those who are told that have not come back
+	receivers   *pause.Receivers // those who are told
 }
 
 // New makes a Scheduler. It panics on a configuration that lacks what must be set.
 func New(c Config) *Scheduler {
 	c = c.complete()
-	return &Scheduler{config: c, turns: make(turns, c.Evaluations)}
+	return &Scheduler{config: c, turns: make(turns, c.Evaluations), receivers: pause.NewReceivers(c.Logger)}
 }
 
 // Stats returns what has become of events and commands since the start.

@@ -3,9 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -19,11 +17,16 @@ import (
 // little enough that a batch has time for it.
 const tellWithin = 5 * time.Second
 
+// grace is what those who are told have when the time is over, to come back by themselves.
+const grace = 200 * time.Millisecond
+
+// The receivers of what is told, as the log names them; a listener and who is asked have their registered names behind.
 const (
-	// grace is what those who are told have when the time is over, to come back by themselves.
-	grace = 200 * time.Millisecond
-	// maxHanging is how many calls may hang that nobody waits for any more.
-	maxHanging = 100
+	toOperator      = "operator"
+	toOperatorAgent = "operator, of agents"
+	toListener      = "listener "
+	toAsked         = "asked "
+	toChanges       = "changes"
 )
 
 const (
@@ -65,10 +68,11 @@ func (s *Scheduler) tellAll(ctx context.Context, w *work) []job.Event {
 	var asked []job.Event
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		told, _ = s.announce(within, w, s.config.Notifier, func(a job.Announcement) bool { return a.Operator })
+		told, _ = s.announce(within, w, recipient{toOperator, s.config.Notifier}, func(a job.Announcement) bool { return a.Operator })
 	})
 	wg.Go(func() {
-		heard, unheard = s.announce(within, w, s.config.Listener, func(a job.Announcement) bool { return a.Listener })
+		to := recipient{toListener + w.moved.job.ReplyTo, s.config.Listener}
+		heard, unheard = s.announce(within, w, to, func(a job.Announcement) bool { return a.Listener })
 	})
 	wg.Go(func() { asked = s.askAll(within, w) })
 	wg.Wait()
@@ -94,19 +98,25 @@ func toldOf(operator, listener, unheard int) (all []job.Event) {
 	return all
 }
 
+// recipient is one who is told of a job, and its name as a receiver.
+type recipient struct {
+	name     string
+	notifier notify.Notifier
+}
+
 // announce makes those of the notices that are for one, in their order, until one fails: told is the last that was
 // made, failed the one that was not. Nobody is told of everything at once.
-func (s *Scheduler) announce(ctx context.Context, w *work, to notify.Notifier, theirs func(job.Announcement) bool) (told, failed int) {
+func (s *Scheduler) announce(ctx context.Context, w *work, to recipient, theirs func(job.Announcement) bool) (told, failed int) {
 	for _, a := range w.notices {
 		if !theirs(a) {
 			continue
 		}
-		if to != nil {
+		if to.notifier != nil {
 			notice := notify.Notice{Job: w.job, Workflow: w.moved.job.Workflow, ReplyTo: w.moved.job.ReplyTo, Announcement: a}
 			if a.Operator {
 				notice.Step, notice.ErrorKind, notice.Since = standsAt(w.moved.job, a)
 			}
-			err := s.patiently(ctx, func() error { return to.Announce(ctx, notice) })
+			err := s.receivers.Call(ctx, to.name, grace, func() error { return to.notifier.Announce(ctx, notice) })
 			if errors.Is(err, notify.ErrElsewhere) || errors.Is(err, notify.ErrGathered) {
 				return told, 0
 			}
@@ -150,48 +160,9 @@ func (s *Scheduler) alert(ctx context.Context, agent string) {
 	}
 	within, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	if err := s.patiently(within, func() error { return s.config.Notifier.AgentSilent(within, agent) }); err != nil {
+	silent := func() error { return s.config.Notifier.AgentSilent(within, agent) }
+	if err := s.receivers.Call(within, toOperatorAgent, grace, silent); err != nil {
 		s.config.Logger.WarnContext(ctx, "alert about an agent was not delivered", "agent", agent, "error", err)
 		s.alerts.Store(agent, now.Add(alertAgain))
 	}
-}
-
-// errDeaf: whoever is told does not come back although the time is over.
-var errDeaf = errors.New("who is told does not answer, and ignores that the time is over")
-
-// patiently calls somebody who is told, and gives up on them a little after the time is over: they may be the caller's
-// own code, which may ignore that, or panic. Neither may stop the engine.
-func (s *Scheduler) patiently(ctx context.Context, call func() error) error {
-	if s.hanging.Load() >= maxHanging {
-		return errDeaf
-	}
-	answer := make(chan error, 1)
-	var over atomic.Bool // the call has come back, or was given up
-	go func() {
-		defer func() {
-			if r := recover(); r != nil {
-				answer <- fmt.Errorf("who is told panicked: %v", r)
-			}
-			if !over.CompareAndSwap(false, true) {
-				s.hanging.Add(-1)
-			}
-		}()
-		answer <- call()
-	}()
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	select {
-	case err := <-answer:
-		return err
-	case <-late.Done():
-	}
-	if over.CompareAndSwap(false, true) {
-		s.hanging.Add(1)
-	}
-	return errDeaf
 }

@@ -88,7 +88,7 @@ var arrows = []arrow{
 	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
 	{"internal/notify", []string{".", "internal/job"}, nil},
 	// Every change, outwards: it knows no job, and whoever is told nothing of it.
-	{"internal/changes", []string{"."}, nil},
+	{"internal/changes", []string{".", "internal/pause"}, nil},
 	{"internal/notify/*", []string{".", "internal/changes", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
 	{"internal/sqsbatch", []string{".", "internal/job", "internal/queue", "internal/spend", "internal/wire"}, []string{lambdaEvents}},
 
@@ -107,7 +107,7 @@ var arrows = []arrow{
 	{"internal/scheduler", []string{
 		"internal/payload",
 		".", "internal/job", "internal/machine", "internal/canonical", "internal/workflowfile", "internal/store", "internal/queue",
-		"internal/changes", "internal/notify", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
+		"internal/changes", "internal/notify", "internal/pause", "internal/wire", "internal/spend", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
 	}, []string{lambdaEvents}},
 	// The only writer of schedules: it fires by submitting, and decides nothing about jobs.
 	{"internal/timetable", []string{
