@@ -81,8 +81,8 @@ const (
 	MaxAgentTokenBytes = 1024
 	// MaxReasonBytes is how much of an error's text is kept.
 	MaxReasonBytes = 1024
-	// MaxInterruptions is how often a claimed attempt of a step may be cut off by a restart of the
-	// embedded engine before the job goes to Error: such a step may be what kills the engine.
+	// MaxInterruptions is how often a claimed attempt of a step may be cut off by the death of the embedded engine, all but
+	// the first times while nothing else runs in it, before the job goes to Error: such a step may be what kills the engine.
 	MaxInterruptions = 20
 
 	// MaxRequestBytes is how long the name of a request or a completion may be.

@@ -39,8 +39,8 @@ type Task struct {
 	// all, and silence may last no longer than the Heartbeat.
 	Timeout   Duration
 	Heartbeat Duration `json:",omitzero"`
-	// Alone: an earlier attempt ended in silence with others beside it, so this one is to be run with nothing beside it, and
-	// claimed no sooner. It may be what killed the process.
+	// Alone: an earlier attempt ended in silence with others beside it, or several with the death of the engine, so this one is
+	// to be run with nothing beside it, and claimed no sooner. It may be what killed the process.
 	Alone bool `json:",omitempty"`
 	// Shared is the opposite of exclusive in the message: such a task is not claimed, and carries CompleteBy instead.
 	Shared     bool

@@ -55,7 +55,6 @@ const (
 type Runner struct {
 	config   Config
 	handlers map[string]agent.Handler // by their names
-	room     room
 	stats    tally.Recent[Stats]
 }
 
@@ -158,35 +157,36 @@ func (b *batch) account(record events.SQSMessage) *spend.Account {
 
 // together does records at once, each of which has the others beside it.
 func (b *batch) together(ctx context.Context, records []events.SQSMessage) (failed []string) {
-	beside := len(records) - 1 + b.config.Others
+	with := company{beside: len(records) - 1 + b.config.Others}
 	return b.each(ctx, records, func(ctx context.Context, record events.SQSMessage, worker *worker) error {
-		if err := b.room.enter(ctx); err != nil {
+		if err := b.config.Room.enter(ctx); err != nil {
 			return err
 		}
-		defer b.room.leave()
-		return b.counted(ctx, record, worker, beside)
+		defer b.config.Room.leave()
+		return b.counted(ctx, record, worker, with)
 	})
 }
 
 // counted does the task of one record, on an account of its own.
-func (b *batch) counted(ctx context.Context, record events.SQSMessage, worker *worker, beside int) error {
+func (b *batch) counted(ctx context.Context, record events.SQSMessage, worker *worker, with company) error {
 	account := b.account(record)
 	defer account.End()
-	return b.record(spend.With(ctx, account), record, worker, beside)
+	return b.record(spend.With(ctx, account), record, worker, with)
 }
 
 // alone does a record with nothing beside it.
 func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *worker) error {
-	empty, leave, err := b.room.enterAlone(ctx)
+	empty, open, err := b.config.Room.enterAlone(ctx)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	beside := b.config.Others
-	if empty {
-		beside = 0
+	defer b.config.Room.leave()
+	defer open()
+	with := company{open: open, later: b.config.Others}
+	if !empty {
+		with.beside = b.config.Others
 	}
-	return b.counted(ctx, record, worker, beside)
+	return b.counted(ctx, record, worker, with)
 }
 
 // each does records at once, and returns the message ids of those that should be delivered again. What only a newer release
@@ -207,9 +207,9 @@ func (b *batch) each(ctx context.Context, records []events.SQSMessage, do func(c
 	})
 }
 
-// record does the task of one record, with so many others beside it. An error means that the record should be delivered
+// record does the task of one record, with others beside it. An error means that the record should be delivered
 // again, or, where it is a wire.ErrNewer, left.
-func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *worker, beside int) error {
+func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *worker, with company) error {
 	task, handler, err := r.read(record)
 	if errors.Is(err, wire.ErrNewer) {
 		return err
@@ -224,11 +224,9 @@ func (r *Runner) record(ctx context.Context, record events.SQSMessage, worker *w
 				queue: task.ReplyTo, message: queue.Message{Body: body, Group: task.Job}, until: until, sent: make(chan error, 1),
 			})
 		},
-		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)),
+		lease: newLease(ctx, r.config.Claims, r.config.Now, task, r.lockedBy(task)), with: with,
 	}
-	if !r.config.Interrupts {
-		a.lease.claim.Beside = beside
-	}
+	a.lease.claim.Beside = with.beside
 	defer a.lease.close()
 	return a.run()
 }

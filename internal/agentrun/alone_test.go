@@ -48,7 +48,6 @@ func TestAClaimSaysHowManyOthersRunInItsProcess(t *testing.T) {
 		{"a batch of one", agentrun.Config{}, 1, 0},
 		{"a batch of ten", agentrun.Config{}, 10, 9},
 		{"a process that takes more beside its batches", agentrun.Config{Others: 4}, 2, 5},
-		{"an engine whose death interrupts", agentrun.Config{Interrupts: true}, 10, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, succeed)
@@ -162,6 +161,63 @@ func TestAProcessThatTakesManyLetsOneRunAlone(t *testing.T) {
 			"c begins at 1m50s, 9 beside",
 		}
 		if !slices.Equal(v.log, want) {
+			t.Errorf("got  %q\nwant %q", v.log, want)
+		}
+	})
+}
+
+// After a minute others may come in beside a task that runs alone, and before they do its claim says so: what ends the process
+// then need not be its doing. A claim that cannot be written keeps them out.
+func TestWhoeverComesInBesideATaskThatRunsAloneIsInItsClaimBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v visits
+		var w *world
+		began := time.Now()
+		w = newWorld(t, nil)
+		w.with(agentrun.Config{Others: 9}, func(_ context.Context, task makegood.Task) (json.RawMessage, error) {
+			x := w.table.slot("j/x")
+			v.note("%s begins after %v, x has %d beside it, and until %v", task.Step, time.Since(began).Truncate(time.Minute), x.Beside, x.CompleteBy.Sub(began))
+			time.Sleep(task.Timeout.Std() - 2*time.Second)
+			return nil, nil
+		})
+		w.table.faults = []string{"", "unwritten", "unwritten", "lost"}
+		var running sync.WaitGroup
+		running.Go(func() {
+			w.handle(t.Context(), w.task("x", alone, func(task *makegood.Task) { task.Timeout = 5 * makegood.Minute }))
+		})
+		time.Sleep(time.Second)
+		running.Go(func() { w.handle(t.Context(), w.task("c")) })
+		running.Wait()
+		if w.table.heartbeats != 4 {
+			t.Errorf("got %d heartbeats, want one for each time that it was not known to be written, and one more", w.table.heartbeats)
+		}
+		want := []string{"x begins after 0s, x has 0 beside it, and until 5m0s", "c begins after 1m0s, x has 9 beside it, and until 5m0s"}
+		if !slices.Equal(v.log, want) {
+			t.Errorf("got  %q\nwant %q", v.log, want)
+		}
+	})
+}
+
+// Two agents of one process share a room: what runs alone has nothing of the other beside it.
+func TestATaskThatRunsAloneHasNothingOfAnotherAgentBesideIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var v visits
+		began := time.Now()
+		room := new(agentrun.Room)
+		work := func(_ context.Context, task makegood.Task) (json.RawMessage, error) {
+			v.note("%s begins after %v", task.Step, time.Since(began))
+			time.Sleep(5 * time.Second)
+			return nil, nil
+		}
+		one, other := newWorld(t, nil), newWorld(t, nil)
+		one.with(agentrun.Config{Others: 1, Room: room}, work)
+		other.with(agentrun.Config{Others: 1, Room: room}, work)
+		var running sync.WaitGroup
+		running.Go(func() { one.handle(t.Context(), one.task("x", alone)) })
+		time.Sleep(time.Second)
+		running.Go(func() { other.handle(t.Context(), other.task("c")) })
+		running.Wait()
+		if want := []string{"x begins after 0s", "c begins after 5s"}; !slices.Equal(v.log, want) {
 			t.Errorf("got  %q\nwant %q", v.log, want)
 		}
 	})

@@ -53,6 +53,8 @@ type attempt struct {
 	lease   *lease
 	// say tells a reply, once; it must not be told after until. Errors are those of queue.Sender.
 	say func(ctx context.Context, body string, until time.Time) error
+	// with is what runs beside it.
+	with company
 	// large is where it writes and reads large payloads; nil: nowhere.
 	large payload.Bytes
 }
@@ -87,7 +89,23 @@ func (a *attempt) run() error {
 	if a.config.Begun != nil {
 		a.config.Begun(a.batch, a.record, a.task)
 	}
+	defer a.letIn()()
 	return a.do()
+}
+
+// letIn lets others in beside an attempt that runs alone, aloneFor after it began, and not before its claim says so: whatever
+// ends the process then need not be its doing.
+func (a *attempt) letIn() (stop func()) {
+	if a.with.open == nil {
+		return func() {}
+	}
+	timer := time.AfterFunc(aloneFor, func() {
+		if a.with.later > a.with.beside {
+			a.lease.joined(a.with.later, a.soon())
+		}
+		a.with.open()
+	})
+	return func() { timer.Stop() }
 }
 
 // held reports whether the attempt must not begin, because its agent or its workflow is paused.

@@ -35,9 +35,9 @@ type Config struct {
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
 	// Others is how many tasks may be under way in this process beside those of a batch. Lambda gives it one batch at a time.
 	Others int
-	// Interrupts: when this process dies, what it had under way ends as interrupted, and not in silence. So its claims say
-	// nothing of others: no silence is their doing.
-	Interrupts bool
+	// Room is where the tasks run, for several Runners of one process: one that runs alone has nothing of the others beside it
+	// either. Nil: a room of its own.
+	Room *Room
 	// Counts: what an attempt costs on AWS is counted, and said with its reply. Of a function, Clock counts its time.
 	Counts bool
 	Clock  *spend.Clock
@@ -78,6 +78,9 @@ func (c Config) complete() Config {
 	}
 	if c.Secrets == nil {
 		c.Secrets = func(context.Context, string) (string, error) { return "", agent.ErrNoSecret }
+	}
+	if c.Room == nil {
+		c.Room = new(Room)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

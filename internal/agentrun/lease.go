@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -224,9 +226,24 @@ func (l *lease) extendAfter(ctx context.Context, pause time.Duration) error {
 	return l.ended()
 }
 
+// joined has the claim say that others have come beside the attempt: tried until it does, or the attempt has ended.
+func (l *lease) joined(beside int, pauses backoff.BackOff) {
+	claim := l.claim
+	claim.Beside = beside
+	_, _ = backoff.Retry(l, func() (struct{}, error) {
+		// It asks for no more time than the attempt has.
+		_, err := l.claims.Heartbeat(l, l.slot, claim, l.task.ClaimUntil)
+		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(pauses))
+}
+
 // moveStored moves CompleteBy in the store.
 func (l *lease) moveStored(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
 	claim := l.claim
+	claim.Beside = 0 // It says so already.
 	expires = earlier(began.Add(l.task.Silence().Std()), l.lapses)
 	claim.CompleteBy = store.Lasting(l.task, claim.StartedAt, l.now())
 	claim.Progress = l.progress

@@ -57,8 +57,17 @@ func mayBegin(ctx context.Context, one loner) bool {
 	return !ends || time.Until(end)-reserve >= one.task.Silence().Std() || sqsbatch.ReceiveCount(one.record) >= aloneDeliveries
 }
 
-// room is where the tasks of a process run: many at once, or one by itself. The zero value is empty and open.
-type room struct {
+// company is what runs beside a task.
+type company struct {
+	// beside is how many others may be under way when it begins.
+	beside int
+	// open is there for a task that runs alone, and lets others in; later is how many those may be.
+	open  func()
+	later int
+}
+
+// Room is where the tasks of a process run: many at once, or one by itself. The zero value is empty and open.
+type Room struct {
 	mu     sync.Mutex
 	inside int
 	// shut is there while one waits for the others to leave or runs by itself, and is closed when others may come in again.
@@ -68,11 +77,11 @@ type room struct {
 }
 
 // enter waits until the room is open. An error is the cause of ctx's end: then nobody is inside.
-func (r *room) enter(ctx context.Context) error {
+func (r *Room) enter(ctx context.Context) error {
 	return r.whenOpen(ctx, func() { r.inside++ })
 }
 
-func (r *room) leave() {
+func (r *Room) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.inside--
@@ -83,8 +92,8 @@ func (r *room) leave() {
 }
 
 // enterAlone shuts the room, and waits until those inside have left, but for drainWithin at most: empty says whether they
-// have. Others may come in aloneFor later, or when leave is called. An error is the cause of ctx's end: then nobody entered.
-func (r *room) enterAlone(ctx context.Context) (empty bool, leave func(), err error) {
+// have. Others may come in when open is called, again or not. An error is the cause of ctx's end: then nobody entered.
+func (r *Room) enterAlone(ctx context.Context) (empty bool, open func(), err error) {
 	shut := make(chan struct{})
 	var left chan struct{}
 	err = r.whenOpen(ctx, func() {
@@ -97,7 +106,7 @@ func (r *room) enterAlone(ctx context.Context) (empty bool, leave func(), err er
 	if err != nil {
 		return false, nil, err
 	}
-	open := sync.OnceFunc(func() {
+	open = sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.shut, r.empty = nil, nil
@@ -110,12 +119,7 @@ func (r *room) enterAlone(ctx context.Context) (empty bool, leave func(), err er
 	r.mu.Lock()
 	r.inside++
 	r.mu.Unlock()
-	timer := time.AfterFunc(aloneFor, open)
-	return empty, func() {
-		timer.Stop()
-		open()
-		r.leave()
-	}, nil
+	return empty, open, nil
 }
 
 // drained waits for the others, who have left when left is closed; nil: there were none.
@@ -136,7 +140,7 @@ func drained(ctx context.Context, left <-chan struct{}) (empty bool, err error) 
 }
 
 // whenOpen does something under the lock, while the room is open.
-func (r *room) whenOpen(ctx context.Context, do func()) error {
+func (r *Room) whenOpen(ctx context.Context, do func()) error {
 	for {
 		r.mu.Lock()
 		shut := r.shut

@@ -318,7 +318,7 @@ func TestTwentyInterruptionsOfAStepAreSurvivedTheNextIsAnError(t *testing.T) {
 		}
 		if run == makegood.MaxInterruptions+2 {
 			j := w.ends("j", makegood.Error)
-			if want := "cut off 21 times"; !strings.Contains(j.Reason, want) || j.FailureCount != 0 {
+			if want := "cut off 21 times by the death of the engine, 18 of them while nothing else ran"; !strings.Contains(j.Reason, want) || j.FailureCount != 0 {
 				t.Errorf("got %q, %d failures, want it to say %q, 0", j.Reason, j.FailureCount, want)
 			}
 			w.stop()
@@ -327,7 +327,7 @@ func TestTwentyInterruptionsOfAStepAreSurvivedTheNextIsAnError(t *testing.T) {
 		if task := <-began; task.Attempt != run || task.Key != "j/charge/1" {
 			t.Errorf("run %d: got attempt %d under key %s, want %d under j/charge/1", run, task.Attempt, task.Key, run)
 		}
-		w.stop()
+		w.die()
 	}
 }
 

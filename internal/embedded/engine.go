@@ -17,6 +17,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -156,8 +157,9 @@ type Engine struct {
 	hub   *changes.Hub
 	relay *changes.Relay
 
-	// opened is when it was.
-	opened time.Time
+	// opened is when it was; progressed says that something was done since, and that this is kept.
+	opened     time.Time
+	progressed atomic.Bool
 
 	mu sync.Mutex
 	// defined are the hashes of what Define made known, by name; agentsOf the agents that these ask for something.
@@ -178,11 +180,12 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if err := e.openQueues(); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
-	incarnation, err := e.file.NextIncarnation(ctx)
+	run, err := e.file.NextIncarnation(ctx, time.Now())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("count this start: %w", err), e.Close())
 	}
-	e.wire(incarnation)
+	e.warnOfDeaths(ctx, run)
+	e.wire(run)
 	return e, nil
 }
 
@@ -257,8 +260,8 @@ func (e *Engine) openQueues() error {
 	return nil
 }
 
-func (e *Engine) wire(incarnation int) {
-	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), incarnation)
+func (e *Engine) wire(run sqlitestore.Incarnation) {
+	instance := fmt.Sprintf("embedded-%d-%d", os.Getpid(), run.Number)
 	e.watch = watch.New(e.config.Telemetry, e.config.Logger)
 	held := holds.NewReader(e.held(), nil)
 	e.holds = holds.New(holds.Config{
@@ -275,7 +278,7 @@ func (e *Engine) wire(incarnation int) {
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
-		Instance: instance, Incarnation: incarnation, Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
+		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
 	})
 	e.timetable = timetable.New(timetable.Config{
@@ -287,11 +290,12 @@ func (e *Engine) wire(incarnation int) {
 		Auditor: e.auditor(), Strays: quiet.Loud(e.config.Logger),
 	})
 	e.runners = make(map[string]*agentrun.Runner)
+	room := new(agentrun.Room)
 	for _, a := range e.config.Agents {
 		e.runners[a.Name()] = agentrun.New(agentrun.Config{
 			Held:     held.Holds,
 			Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: e.config.path()}, Queue: e.queues,
-			Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Interrupts: true, Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
+			Room: room, Others: 1, Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
 		})
 	}
 	e.door = e.config.door(e, held)
@@ -299,6 +303,7 @@ func (e *Engine) wire(incarnation int) {
 
 func (e *Engine) saved(j job.Job) {
 	e.alarm.at(j.CompleteBy)
+	e.noteProgress()
 	if e.config.Saved != nil {
 		e.config.Saved(j)
 	}
@@ -467,7 +472,10 @@ func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 }
 
 // Close stops Run, waits until it has returned, closes the store and frees the folder.
-func (e *Engine) Close() error {
+func (e *Engine) Close() error { return e.end(e.noteStop) }
+
+// end is Close, with what is to be kept of the end.
+func (e *Engine) end(note func()) error {
 	if e.door != nil {
 		e.door.Close()
 	}
@@ -478,6 +486,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closeLarge()
+	note()
 	return e.file.Shut()
 }
 

@@ -33,7 +33,8 @@ type world struct {
 	engine *embedded.Engine
 	// patience is how long until waits, on the clock of the test.
 	patience time.Duration
-	stop     func()
+	// stop closes the engine, die ends it as the death of its process does.
+	stop, die func()
 
 	mu    sync.Mutex
 	jobs  map[string]job.Job
@@ -57,15 +58,21 @@ func open(t testing.TB, c embedded.Config) *world {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- engine.Run(ctx) }()
-	w.stop = sync.OnceFunc(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
+	var once sync.Once
+	end := func(end func() error) func() {
+		return func() {
+			once.Do(func() {
+				cancel()
+				if err := <-done; err != nil {
+					t.Errorf("run: %v", err)
+				}
+				if err := end(); err != nil {
+					t.Errorf("end: %v", err)
+				}
+			})
 		}
-		if err := engine.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
-	})
+	}
+	w.stop, w.die = end(engine.Close), end(engine.Die)
 	t.Cleanup(w.stop)
 	return w
 }

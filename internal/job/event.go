@@ -128,8 +128,11 @@ type DispatchRefused struct {
 type DeadlinePassed struct{ Key time.Time }
 
 // Interrupted: the embedded engine was started again as its Incarnation-th run; attempts that an
-// earlier run dispatched are over, and may have started.
-type Interrupted struct{ Incarnation int }
+// earlier run dispatched are over, and may have started. Clean: the run that the job knows did not die, it was told to stop.
+type Interrupted struct {
+	Incarnation int
+	Clean       bool
+}
 
 // Told: the announcements up to Seq were delivered, to the operator, the listener, or both.
 type Told struct {

@@ -158,8 +158,8 @@ type Claim struct {
 	LockedBy   string    `json:"lockedBy"`
 	StartedAt  time.Time `json:"startedAt"`
 	CompleteBy time.Time `json:"completeBy"`
-	// Beside is how many other tasks the process that claimed it had, or could have had, under way: one of them may be what
-	// ended it. Zero: it ran alone, or whoever claimed it did not say. No job keeps it.
+	// Beside is how many other tasks the process that claimed it had, or could have had, under way, then or later: one of them
+	// may be what ended it. Zero: it ran alone, or whoever claimed it did not say. No job keeps it.
 	Beside int `json:"beside,omitempty"`
 	// Progress is what was reported last, by this attempt or one before it. No job keeps it.
 	Progress Progress `json:"progress,omitzero"`
@@ -263,7 +263,8 @@ type Activity struct {
 	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
 	Tries        int `json:"tries,omitempty"`
 	FailureCount int `json:"failureCount,omitempty"`
-	// Interruptions counts claimed attempts that were cut off by a restart of the embedded engine.
+	// Interruptions counts claimed attempts over which the embedded engine died: the first few, and of the later ones those that
+	// ran alone in it.
 	Interruptions int `json:"interruptions,omitempty"`
 	// At is when the latest attempt was last sent (Dispatched), or when the next is due (Backoff).
 	At time.Time `json:"at,omitzero"`
@@ -284,7 +285,8 @@ type Activity struct {
 	// the latest can be closed.
 	Silent Claim `json:"silent,omitzero"`
 	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process. That one was
-	// not counted, and whoever runs the next ones runs nothing beside them: what kills its process again, harms nobody else.
+	// not counted, and whoever runs the next ones runs nothing beside them: what kills its process again, harms nobody else. Or
+	// the embedded engine has died over a few of its attempts.
 	Alone bool `json:"alone,omitempty"`
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`

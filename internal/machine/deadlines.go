@@ -121,7 +121,11 @@ const noReply = "no reply by CompleteBy"
 
 // silence ends an attempt that started and did not reply in time. What it did is unknown.
 func (t *turn) silence(at side, claim job.Claim, why string) {
-	spared := spare(t.activity(at), claim)
+	spared := ""
+	if t.facts.Incarnation == 0 {
+		// What an embedded engine takes with it when it dies is interrupted: no silence is its doing.
+		spared = spare(t.activity(at), claim)
+	}
 	entry := t.fellSilent(at, claim, why)
 	entry.Reason = spared
 	t.attemptFailed(at, entry)
@@ -209,16 +213,16 @@ func (t *turn) interrupted(e job.Interrupted) Verdict {
 	t.job.Incarnation = e.Incarnation
 	for i := range t.job.Steps {
 		if at, ok := t.out(i); ok {
-			t.interrupt(at)
+			t.interrupt(at, e.Clean)
 		}
 	}
 	return Verdict{Kind: Applied}
 }
 
 // interrupt is no failure: the attempt is not counted against those granted, and the next is made at
-// once. But a step that is running whenever the engine dies may be what kills it. An attempt that another process has
-// claimed did not die with the engine, and goes on.
-func (t *turn) interrupt(at side) {
+// once. But a step that is running whenever the engine dies may be what kills it; not one that was told to stop (clean). An
+// attempt that another process has claimed did not die with the engine, and goes on.
+func (t *turn) interrupt(at side, clean bool) {
 	a := t.activity(at)
 	found, ok := t.ask(t.question(AskLook, at))
 	if !ok || found.Finding == job.FoundHeld && found.Claim.Outside() {
@@ -243,13 +247,14 @@ func (t *turn) interrupt(at side) {
 	if !t.wanted(at) {
 		a.State = job.Withdrawn
 	}
-	if !claimed {
+	if !claimed || clean {
 		return
 	}
-	a.Interruptions++
+	suspect(a, found.Claim)
 	if a.Interruptions > makegood.MaxInterruptions && t.active() {
 		a.State = job.Failed
-		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine: it may be the cause", t.name(at), a.Interruptions))
+		t.stop(fmt.Sprintf("step %s was cut off %d times by the death of the engine, %d of them while nothing else ran: it may be the cause",
+			t.name(at), a.Interruptions, a.Interruptions-suspectAfter))
 	}
 }
 

@@ -316,7 +316,7 @@ func (s *story) event(verb string, a args) job.Event {
 		if !a.has("late") {
 			s.run++
 		}
-		return job.Interrupted{Incarnation: s.run}
+		return job.Interrupted{Incarnation: s.run, Clean: a.has("clean")}
 	case "told":
 		both := !a.has("operator") && !a.has("listener")
 		return job.Told{

@@ -65,6 +65,8 @@ type Config struct {
 	Instance string
 	// Incarnation is the run of the embedded engine; 0 on AWS, where no attempt ends with a process.
 	Incarnation int
+	// Stopped is the run before it, if that did not die but was told to stop; 0: it died, or there was none.
+	Stopped int
 	// Period is how often the Supervisor looks at what is overdue.
 	Period time.Duration
 	// Saved, if set, sees every job after it was created or saved.

@@ -159,7 +159,8 @@ func (s *Scheduler) fold(ctx context.Context, m *moved, loaded job.Job, interrup
 		return v, nil
 	}
 	if interrupted {
-		if _, err := apply(job.Interrupted{Incarnation: s.config.Incarnation}); err != nil {
+		clean := s.config.Stopped > 0 && loaded.Incarnation == s.config.Stopped
+		if _, err := apply(job.Interrupted{Incarnation: s.config.Incarnation, Clean: clean}); err != nil {
 			return change, false, err
 		}
 	}
@@ -330,11 +331,15 @@ func (s *Scheduler) parkUntil(ctx context.Context, id string, seen time.Time, re
 // count counts what became of an event.
 func (s *Scheduler) count(ctx context.Context, id string, e job.Event, v machine.Verdict) {
 	_, isDeadline := e.(job.DeadlinePassed)
+	_, replied := e.(interface{ Said() job.Reply })
 	stood := isDeadline && v.Kind == machine.Applied && v.Reason != ""
 	s.stats.Add(func(t *Stats) {
 		switch v.Kind {
 		case machine.Applied:
 			t.Applied++
+			if replied {
+				t.Replies++
+			}
 			if stood {
 				t.Stood++
 			}

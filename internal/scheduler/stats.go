@@ -5,6 +5,8 @@ type Stats struct {
 	// What became of events. Poisoned are messages in quarantine; Left are messages that were left to a newer release,
 	// and the deadlines of its jobs.
 	Applied, Duplicate, Stale, Refused, Unknown, Poisoned, Left int64
+	// Replies are what agents said, as far as it was applied.
+	Replies int64
 	// Saves that held, and Conflicts, which were decided again.
 	Saves, Conflicts int64
 	// Stopped are the jobs that came into Error by a save, Parked those that did so by a raw write.

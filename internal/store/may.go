@@ -80,6 +80,7 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 	if p := claim.Progress.Fits(); p != (job.Progress{}) {
 		next.Progress = p
 	}
+	next.Beside = max(next.Beside, claim.Beside)
 	next.CompleteBy = Longest(claim)
 	if !item.Ends.IsZero() {
 		next.CompleteBy = earliest(next.CompleteBy, item.Ends)

@@ -106,7 +106,7 @@ type Claims interface {
 	Claim(ctx context.Context, slot Slot, claim job.Claim, until time.Time) error
 
 	// Heartbeat moves the CompleteBy of the caller's claim to claim.CompleteBy, keeps claim.Progress if there is any (what
-	// does not fit is left out), until a later one of the slot replaces it, and returns the one that stands now, which
+	// does not fit is left out), until a later one of the slot replaces it, raises Beside to claim.Beside, and returns the one that stands now, which
 	// may be earlier: not past makegood.MaxClaim from claim.StartedAt. ErrTaken when the slot is not this attempt's and
 	// this LockedBy's any more, or was closed: the attempt is over. ErrWithdrawn when the attempt is unwanted: the
 	// claim still stands, until the time given, which is not past the end that was set when it became so.

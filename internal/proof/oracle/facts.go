@@ -11,10 +11,10 @@ import (
 // Facts about attempts: what agents did, and what was found out about them. Each says so of one that is out, or of
 // the last silent one; whatever else is said changes nothing.
 
-// Claimed: an agent has begun the attempt that is out.
-func (j *Job) Claimed(step string, attempt int, now time.Time) {
+// Claimed: an agent has begun the attempt that is out, with so many others beside it.
+func (j *Job) Claimed(step string, attempt, beside int, now time.Time) {
 	if side := j.step(step).side(attempt); side != nil && side.Phase == Out {
-		side.Claimed, side.BeganAt = true, now
+		side.Claimed, side.InCompany, side.BeganAt = true, beside > 0, now
 	}
 }
 
@@ -122,7 +122,7 @@ func (j *Job) Silent(f Finding, now time.Time) {
 func (j *Job) silence(side *Side, f Finding, now time.Time) {
 	j.answered(side, f.Began)
 	side.Unknown, side.Silent = true, side.Attempt
-	if f.InCompany && !side.Alone {
+	if f.InCompany && !side.Alone && !j.embedded {
 		// Others ran beside it, and one of them may be to blame: it is granted another, which nobody else is to pay for.
 		side.Alone = true
 		side.Tries--
@@ -180,6 +180,7 @@ func (j *Job) Refused(step string, attempt int, now time.Time) {
 // Restarted: the embedded engine was started again. What was out is over, may have begun if it was claimed, does not
 // count, and is made again at once. A step that was cut off too often stops the job.
 func (j *Job) Restarted(now time.Time) {
+	j.embedded = true
 	if j.State.Finished() {
 		return
 	}
@@ -207,7 +208,7 @@ func (j *Job) interrupt(side *Side, now time.Time) {
 		return
 	}
 	if claimed {
-		side.Interrupted++
+		side.cutOff()
 	}
 	side.Phase = Idle
 	switch {
@@ -217,6 +218,14 @@ func (j *Job) interrupt(side *Side, now time.Time) {
 		side.Phase = GivenUp
 		j.stop(now)
 	}
+}
+
+// cutOff counts a death of the engine. After three of them a step runs alone, and then counts only those over which it did.
+func (s *Side) cutOff() {
+	if s.Interrupted < 3 || !s.InCompany {
+		s.Interrupted++
+	}
+	s.Alone = s.Alone || s.Interrupted >= 3
 }
 
 // Finding is what became of an attempt that was closed: nobody had begun it, or who had fell silent.

@@ -34,11 +34,13 @@ type Side struct {
 	Phase Phase
 	// Attempt is the number of the attempt that is out, or was last. Tries are those made of what was granted.
 	Attempt, Tries int
-	// Failures are the started attempts that failed or fell silent. Interrupted are those that a restart cut off.
+	// Failures are the started attempts that failed or fell silent. Interrupted are those that a restart cut off, but for what
+	// is not their doing. InCompany: the one that is out has begun with others beside it.
 	Failures, Interrupted int
+	InCompany             bool
 	// Unknown: an attempt may have had its effect, and nobody knows. Claimed: the one that is out has begun.
 	Unknown, Claimed bool
-	// Alone: its attempts are to run with nothing beside them, since one fell silent in company.
+	// Alone: its attempts are to run with nothing beside them, since one fell silent in company, or a few were cut off.
 	Alone bool
 	// Silent is the last attempt that began and fell silent: its success is still good, if it comes.
 	Silent int
@@ -108,6 +110,8 @@ type Job struct {
 	Sent []Sent
 
 	workflow makegood.Workflow
+	// embedded: it is in an engine whose end interrupts.
+	embedded bool
 	// timeout is that of the workflow, or what somebody has edited it to; 0: none.
 	timeout  time.Duration
 	order    Order

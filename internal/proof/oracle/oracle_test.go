@@ -151,7 +151,7 @@ func (x *world) claim() {
 		return
 	}
 	x.items[task.Agent+"/"+task.Step] = item
-	x.want.Claimed(task.Step, task.Attempt, x.now)
+	x.want.Claimed(task.Step, task.Attempt, c.Beside, x.now)
 	x.note("claimed", c.LockedBy)
 }
 

@@ -176,6 +176,11 @@ func extending(next store.ClaimItem) *update {
 	if next.Progress != (job.Progress{}) {
 		u.set(u.attr(attrProgress), "progress", progress(next.Progress))
 	}
+	if next.Beside > 0 {
+		beside := u.attr(attrBeside)
+		u.set(beside, "beside", number(int64(next.Beside)))
+		u.when("(attribute_not_exists(" + beside + ") OR " + beside + " <= :beside)")
+	}
 	u.holding(next.Claim)
 	u.when("attribute_not_exists(" + u.attr(attrEnds) + ")")
 	u.when(completeBy + " <= :completeBy")

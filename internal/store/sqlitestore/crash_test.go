@@ -52,14 +52,14 @@ func TestKilledEngine(t *testing.T) {
 	_, err := sqlitestore.Lock(dir)
 	check(t, err)
 	s := open(t, sqlitestore.Options{Path: filepath.Join(dir, "jobs.db")})
-	run, err := s.NextIncarnation(t.Context())
+	run, err := s.NextIncarnation(t.Context(), time.Now())
 	check(t, err)
 	var say sync.Mutex
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
 			for i := 0; ; i++ {
-				id := fmt.Sprintf("run%d-%d-%d", run, g, i)
+				id := fmt.Sprintf("run%d-%d-%d", run.Number, g, i)
 				if err := writeAll(context.Background(), s, id); err != nil {
 					t.Errorf("%s: %v", id, err)
 					return

@@ -86,7 +86,7 @@ func phases(temporary *sqlitestore.Store) []phase {
 			j := load(t, s, benchJob(2).ID)
 			check(t, s.Park(ctx, j.ID, j.CompleteBy, "why", j.CompleteBy))
 			check(t, s.PutDefinition(ctx, "order", "hash", []byte(`{}`)))
-			_, err := s.NextIncarnation(ctx)
+			_, err := s.NextIncarnation(ctx, time.Now())
 			check(t, err)
 		}},
 		// SQLite's own: the log before it is copied, the file after.

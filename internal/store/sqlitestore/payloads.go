@@ -65,18 +65,3 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 	}
 	return nil
 }
-
-// NextIncarnation counts the runs of the engine on this store: 1 in a new one, and one more at each
-// call. The number is durable when it is given, and never given again.
-func (s *Store) NextIncarnation(ctx context.Context) (int, error) {
-	row := make([]driver.Value, 1)
-	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
-		g.durable = true
-		_, err = g.conn.one(`UPDATE meta SET value = value + 1 WHERE key = 'incarnation' RETURNING value`, row)
-		return nil, err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("next incarnation: %w", err)
-	}
-	return int(asInt(row[0])), nil
-}

@@ -35,7 +35,7 @@ func TestEachGivesEveryJobOnceAndOfADamagedOneWhatIsKnown(t *testing.T) {
 		}
 		got[j.ID] = j
 		// The store may be used meanwhile: no reading is open.
-		_, err := s.NextIncarnation(t.Context())
+		_, err := s.NextIncarnation(t.Context(), time.Now())
 		return err
 	})
 	check(t, err)

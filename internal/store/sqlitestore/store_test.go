@@ -214,13 +214,49 @@ func TestTheIncarnationIsCountedAcrossOpenings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "jobs.db")
 	for want := 1; want <= 4; want++ {
 		s := open(t, sqlitestore.Options{Path: path})
-		got, err := s.NextIncarnation(t.Context())
-		if err != nil || got != want {
-			t.Fatalf("got incarnation %d, %v; want %d", got, err, want)
+		got, err := s.NextIncarnation(t.Context(), time.Now())
+		if err != nil || got.Number != want {
+			t.Fatalf("got incarnation %d, %v; want %d", got.Number, err, want)
 		}
 		if want%2 == 0 { // every other one is abandoned
 			check(t, s.Shut())
 		}
+	}
+}
+
+// A run that is told to stop has not died. Those that die within minutes, before anything was done in them, are a loop: it is
+// counted from its first, and ends with the first that does something, stops, or lives on.
+func TestAStoreTellsALoopOfDeathsFromRunsThatEnd(t *testing.T) {
+	path, now := filepath.Join(t.TempDir(), "jobs.db"), time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	began := now
+	for i, c := range []struct {
+		ends  string // how the run ends, and how long it has lived then
+		lives time.Duration
+		want  sqlitestore.Incarnation // how it was begun
+	}{
+		{"dies", time.Second, sqlitestore.Incarnation{}},
+		{"dies", time.Minute, sqlitestore.Incarnation{Deaths: 1, Since: began}},
+		{"stops", time.Second, sqlitestore.Incarnation{Deaths: 2, Since: began}},
+		{"dies", time.Second, sqlitestore.Incarnation{Stopped: true}},
+		{"does something", time.Second, sqlitestore.Incarnation{Deaths: 1, Since: began.Add(62 * time.Second)}},
+		{"dies", 10*time.Minute - time.Millisecond, sqlitestore.Incarnation{}},
+		{"dies", 10 * time.Minute, sqlitestore.Incarnation{Deaths: 1, Since: began.Add(64 * time.Second)}},
+		{"dies", time.Second, sqlitestore.Incarnation{}},
+		{"stops", time.Second, sqlitestore.Incarnation{Deaths: 1, Since: began.Add(21*time.Minute + 4*time.Second - time.Millisecond)}},
+	} {
+		s := open(t, sqlitestore.Options{Path: path})
+		got, err := s.NextIncarnation(t.Context(), now)
+		check(t, err)
+		c.want.Number = i + 1
+		same(t, fmt.Sprintf("run %d", i+1), got, c.want)
+		switch c.ends {
+		case "stops":
+			check(t, s.Stopped(t.Context()))
+		case "does something":
+			check(t, s.Progressed(t.Context()))
+		}
+		now = now.Add(c.lives)
+		check(t, s.Shut())
 	}
 }
 

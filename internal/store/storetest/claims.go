@@ -243,6 +243,16 @@ func besideRows() []row {
 			s.closes(s.unwanted(1, 0, time.Minute), with(s, job.FoundHeld, 1, "x", 9))
 			s.looks(1, 0, with(s, job.FoundHeld, 1, "x", 9))
 		}},
+		{"claim with nobody beside", "heartbeat with nine, with none, with five", "nine came beside it, and it stays nine", func(s *scene) {
+			company(s, 1, "x", 0)
+			for _, beside := range []int{9, 0, 5} {
+				claim := s.claim(1, "x", time.Hour)
+				claim.Beside = beside
+				_, err := s.store.Heartbeat(s.ctx, s.slot, claim, s.until)
+				s.want("heartbeat of x", err, nil)
+				s.looks(1, 0, with(s, job.FoundHeld, 1, "x", 9))
+			}
+		}},
 		{"claim with nine beside", "claim of a newer attempt alone", "the newer one has nobody beside it", func(s *scene) {
 			company(s, 1, "x", 9)
 			company(s, 2, "y", 0)

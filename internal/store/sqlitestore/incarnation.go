@@ -1,0 +1,91 @@
+package sqlitestore
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// loopWithin is how soon after its start a run dies that may be one of a loop.
+const loopWithin = 10 * time.Minute
+
+// Incarnation is a run of the engine on a store.
+type Incarnation struct {
+	// Number is 1 in a new store, and one more at each start. It is never given again.
+	Number int
+	// Stopped: the run before it did not die. It was told to stop.
+	Stopped bool
+	// Deaths is how many runs in a row before it died within minutes of their start, before anything was done in them. Since is
+	// when the first of them began; zero if there were none.
+	Deaths int
+	Since  time.Time
+}
+
+// The keys of meta that tell of runs: the number of the last, and that of the last that was told to stop, and of the last in
+// which something was done; when the last began; and the loop of deaths that it is in, if it is in one.
+const (
+	metaIncarnation = "incarnation"
+	metaStopped     = "stopped"
+	metaProgressed  = "progressed"
+	metaStarted     = "started"
+	metaDeaths      = "deaths"
+	metaDeathsSince = "deaths_since"
+)
+
+// NextIncarnation counts the runs of the engine on this store. What it returns is durable.
+func (s *Store) NextIncarnation(ctx context.Context, now time.Time) (Incarnation, error) {
+	var next Incarnation
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		g.durable = true
+		known := map[string]int64{}
+		for _, key := range []string{metaIncarnation, metaStopped, metaProgressed, metaStarted, metaDeaths, metaDeathsSince} {
+			if known[key], err = meta(g.conn, key); err != nil {
+				return nil, err
+			}
+		}
+		last, started := known[metaIncarnation], time.UnixMilli(known[metaStarted]).UTC()
+		next = Incarnation{Number: int(last) + 1, Stopped: last > 0 && known[metaStopped] == last}
+		deaths, since := int64(0), int64(0)
+		if !next.Stopped && known[metaProgressed] != last && now.Sub(started) < loopWithin {
+			deaths, since = known[metaDeaths]+1, known[metaDeathsSince]
+			if deaths == 1 {
+				since = known[metaStarted]
+			}
+			next.Deaths, next.Since = int(deaths), time.UnixMilli(since).UTC()
+		}
+		for key, value := range map[string]int64{metaIncarnation: last + 1, metaStarted: now.UnixMilli(), metaDeaths: deaths, metaDeathsSince: since} {
+			if err := g.setMeta(key, value); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
+	if err != nil {
+		return Incarnation{}, fmt.Errorf("next incarnation: %w", err)
+	}
+	return next, nil
+}
+
+// Progressed keeps that something was done in this run. It outlives the death of the process.
+func (s *Store) Progressed(ctx context.Context) error { return s.noteRun(ctx, metaProgressed) }
+
+// Stopped keeps that this run ends because it was told to, and does not die.
+func (s *Store) Stopped(ctx context.Context) error { return s.noteRun(ctx, metaStopped) }
+
+func (s *Store) noteRun(ctx context.Context, key string) error {
+	err := s.submit(ctx, 0, func(g *group) (answer, err error) {
+		run, err := meta(g.conn, metaIncarnation)
+		if err != nil {
+			return nil, err
+		}
+		return nil, g.setMeta(key, run)
+	})
+	if err != nil {
+		return fmt.Errorf("keep that this run has %s: %w", key, err)
+	}
+	return nil
+}
+
+func (g *group) setMeta(key string, value int64) error {
+	return g.exec(`INSERT INTO meta(key, value) VALUES(?, ?) ON CONFLICT DO UPDATE SET value = excluded.value`, key, value)
+}
