@@ -2,6 +2,7 @@ package makegood
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -86,9 +87,21 @@ type TaskSecret struct {
 type UndoTask struct {
 	// ForwardKey is the idempotency key of the step. The remote is asked to refuse it from now on.
 	ForwardKey string
-	Outcome    Outcome
+	// Repeats is how often the step was begun again after a success (Step.Repeat), each time under a key of its own: see Keys.
+	Repeats int `json:",omitempty"`
+	Outcome Outcome
 	// Output is the step's output; null when the outcome is unknown.
 	Output json.RawMessage
+}
+
+// Keys returns the idempotency keys under which the step may have had an effect, the newest first: ForwardKey is the last. Each
+// but the newest is that of a success; of the newest Outcome says what is known.
+func (u UndoTask) Keys() []string {
+	keys := make([]string, 0, u.Repeats+1)
+	for n := u.Repeats + 1; n > 1; n-- {
+		keys = append(keys, fmt.Sprintf("%s/%d", u.ForwardKey, n))
+	}
+	return append(keys, u.ForwardKey)
 }
 
 // Outcome says what is known of a step that is to be undone.

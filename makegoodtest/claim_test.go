@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +61,53 @@ func TestAZombieIsRefusedByTheFence(t *testing.T) {
 		}
 		if job.ProcessState != makegood.Processed || lines != 1 || string(job.Output("book")) != "2" {
 			t.Errorf("got %s with %d lines by attempt %s, want Processed, with one by attempt 2", job.ProcessState, lines, job.Output("book"))
+		}
+	})
+}
+
+// A step writes at each success until it is ready, and the next one fails: nothing that it wrote is left.
+func TestEachEffectOfARepeatedStepIsUndoneBehindItsFence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var db *sql.DB
+		var fence *sqlitefence.Fence
+		book := func(ctx context.Context, _ any) (int, error) {
+			task := agent.TaskOf(ctx)
+			if fence == nil {
+				db, fence = openLedger(t, task.Claim.File)
+			}
+			return sqlitefence.Do(ctx, fence, func(tx *sql.Tx) (n int, err error) {
+				if _, err := tx.ExecContext(ctx, `INSERT INTO ledger(attempt) VALUES(?)`, task.Attempt); err != nil {
+					return 0, err
+				}
+				return n, tx.QueryRowContext(ctx, `SELECT count(*) FROM ledger`).Scan(&n)
+			})
+		}
+		var undone []int
+		cancel := func(ctx context.Context, _ any, _ *int) error {
+			return sqlitefence.Undo(ctx, fence, func(tx *sql.Tx, done int) error {
+				undone = append(undone, done)
+				_, err := tx.ExecContext(ctx, `DELETE FROM ledger WHERE attempt = (SELECT max(attempt) FROM ledger)`)
+				return err
+			})
+		}
+		refuse := func(context.Context, any) (any, error) { return nil, agent.Final(errors.New("no")) }
+		job := makegoodtest.Start(t, makegoodtest.Case{
+			YAML: []byte(`
+name: transfer
+steps:
+  - {name: book, agent: bank, undo: {action: cancel}, repeat: {until: "${ .output == 3 }", every: 1s}}
+  - {name: send, agent: bank}
+`),
+			Services: func() makegoodtest.Services {
+				return makegoodtest.Services{Agents: []agent.Handler{agent.New("bank", agent.Do("book", book).Undo("cancel", cancel), agent.Do("send", refuse))}}
+			},
+		}).Wait()
+		var lines int
+		if err := db.QueryRow(`SELECT count(*) FROM ledger`).Scan(&lines); err != nil {
+			t.Fatal(err)
+		}
+		if job.ProcessState != makegood.Undone || lines != 0 || !slices.Equal(undone, []int{3, 2, 1}) {
+			t.Errorf("got %s with %d lines, after an undo of %v, want Undone, with none, of all three", job.ProcessState, lines, undone)
 		}
 	})
 }

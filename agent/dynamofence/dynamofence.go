@@ -57,7 +57,8 @@ var (
 	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
 	ErrUndone = fenced.ErrUndone
 	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
-	// was done elsewhere, by a person or before there was a fence. Nothing was written.
+	// was done elsewhere, by a person or before there was a fence. Nothing was written; but of a step that was repeated, the
+	// effects that are there have been undone.
 	ErrMissing = fenced.ErrMissing
 	// ErrTask: the context is not that of an attempt, or the attempt has no claim in a DynamoDB table; see Config.Unclaimed.
 	ErrTask = fenced.ErrTask
@@ -133,7 +134,8 @@ func Do[Out any](ctx context.Context, f *Fence, items []types.TransactWriteItem,
 	return fenced.Read[Out](ctx, done.Output)
 }
 
-// Undo undoes the step of the undo that runs in ctx, by the items that undo makes of its output. See TransactUndo.
+// Undo undoes the step of the undo that runs in ctx, by the items that undo makes of its output, or of each of its outputs. See
+// TransactUndo.
 func Undo[Out any](ctx context.Context, f *Fence, undo func(done Out) ([]types.TransactWriteItem, error)) error {
 	_, err := f.TransactUndo(ctx, func(stored Effect) ([]types.TransactWriteItem, error) {
 		done, err := fenced.ReadForUndo[Out](ctx, stored.Output)
@@ -165,38 +167,55 @@ func (f *Fence) Transact(ctx context.Context, items []types.TransactWriteItem, o
 // false, and its key is refused from now on all the same. Where it was undone before, nothing is written. undo may be called
 // again, if the effect comes in at the last moment.
 //
+// A step that was repeated has an effect for each success: undo is called for each, the newest first, in a transaction of its
+// own. Those that are undone stay so where one fails, and the next attempt goes on from there.
+//
 // Errors are those of Transact and of undo; ErrMissing, too.
 func (f *Fence) TransactUndo(ctx context.Context, undo func(done Effect) ([]types.TransactWriteItem, error)) (happened bool, err error) {
-	task := agent.TaskOf(ctx)
-	if task.Undo == nil {
-		return false, agent.Final(agent.NotApplied(fmt.Errorf("%w: step %q is no undo", ErrTask, task.Step)))
+	undoing, err := fenced.NewUndoing(agent.TaskOf(ctx))
+	if err != nil {
+		return false, err
 	}
-	for range maxLooks {
-		found, err := f.look(ctx, task.Undo.ForwardKey, task.Birth)
+	for key, ok := undoing.Key(); ok; key, ok = undoing.Key() {
+		is, err := f.undoOne(ctx, key, undoing, undo)
+		happened = happened || is == fenced.Done || is == fenced.Undone
 		if err != nil {
-			return false, fmt.Errorf("look at the effect of %s: %w", task.Undo.ForwardKey, err)
+			return happened, err
 		}
-		if found.state == fenced.Undone || found.state == fenced.Refused {
-			return found.state == fenced.Undone, nil
+		undoing.Next(is)
+	}
+	return happened, undoing.Err()
+}
+
+// undoOne undoes the effect under a key, and returns what it was found as.
+func (f *Fence) undoOne(
+	ctx context.Context, key string, undoing *fenced.Undoing, undo func(Effect) ([]types.TransactWriteItem, error),
+) (is fenced.State, err error) {
+	task := agent.TaskOf(ctx)
+	for range maxLooks {
+		found, err := f.look(ctx, key, task.Birth)
+		if err != nil {
+			return fenced.None, fmt.Errorf("look at the effect of %s: %w", key, err)
 		}
-		if found.state == fenced.None && task.Undo.Outcome == makegood.OutcomeDone {
-			return false, agent.NotApplied(fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, ErrMissing))
+		is = undoing.Judge(found.state)
+		if is != fenced.Done && is != fenced.None {
+			return is, nil
 		}
 		var items []types.TransactWriteItem
-		if found.state == fenced.Done {
+		if is == fenced.Done {
 			if items, err = undo(found.Effect); err != nil {
-				return true, err
+				return is, fenced.Failed(err)
 			}
 		}
-		ours, err := f.undoItems(task, found.state)
+		ours, err := f.undoItems(task, key, is)
 		if err != nil {
-			return false, err
+			return is, err
 		}
 		if _, err = f.send(ctx, items, ours); !errors.Is(err, errMoved) {
-			return found.state == fenced.Done, err
+			return is, err
 		}
 	}
-	return false, fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, errMoved)
+	return is, fmt.Errorf("undo of %s: %w", key, errMoved)
 }
 
 // Stored looks, consistently, at what the step of the attempt that runs in ctx has done already; false: nothing. It spares

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -118,7 +119,10 @@ func (d *tables) write(in *dynamodb.TransactWriteItemsInput) error {
 			d.items[at(it.Put.TableName, it.Put.Item)] = it.Put.Item
 		case it.Update != nil:
 			changed := maps.Clone(d.items[at(it.Update.TableName, it.Update.Key)])
-			changed["State"] = it.Update.ExpressionAttributeValues[":undone"]
+			for set := range strings.SplitSeq(strings.TrimPrefix(*it.Update.UpdateExpression, "SET "), ", ") {
+				name, value, _ := strings.Cut(set, " = ")
+				changed[it.Update.ExpressionAttributeNames[name]] = it.Update.ExpressionAttributeValues[value]
+			}
 			d.items[at(it.Update.TableName, it.Update.Key)] = changed
 		}
 	}

@@ -79,14 +79,13 @@ func (f *Fence) by(task makegood.Task) item {
 	return it
 }
 
-// undoItems are the fence's items of an undo, of an effect that was found so.
-func (f *Fence) undoItems(task makegood.Task, found fenced.State) ([]types.TransactWriteItem, error) {
+// undoItems are the fence's items of an undo, of the effect under a key that was found so.
+func (f *Fence) undoItems(task makegood.Task, key string, found fenced.State) ([]types.TransactWriteItem, error) {
 	if task.Claim.Table == "" && !f.config.Unclaimed {
 		return nil, unclaimed(task)
 	}
-	forward := task.Undo.ForwardKey
 	if found == fenced.None {
-		return append(f.check(task), f.put(task, forward, fenced.Refused, []byte("null"))), nil
+		return append(f.check(task), f.put(task, key, fenced.Refused, []byte("null"))), nil
 	}
 	set, names, values := "SET #state = :undone", map[string]string{"#state": attrState}, item{
 		":undone": text(string(fenced.Undone)), ":done": text(string(fenced.Done)),
@@ -96,7 +95,7 @@ func (f *Fence) undoItems(task makegood.Task, found fenced.State) ([]types.Trans
 		names["#"+name], values[":"+name] = name, value
 	}
 	return append(f.check(task), types.TransactWriteItem{Update: &types.Update{
-		TableName: &f.config.Effects, Key: f.key(forward, task.Birth), UpdateExpression: &set,
+		TableName: &f.config.Effects, Key: f.key(key, task.Birth), UpdateExpression: &set,
 		ConditionExpression: aws.String("#state = :done"), ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}), nil

@@ -213,6 +213,30 @@ func TestAnUndoneStepNeverHappensOnAStandIn(t *testing.T) {
 	s.want("a", 0)
 }
 
+func TestEachEffectOfARepeatedStepIsUndoneOnAStandIn(t *testing.T) {
+	s := newStack(t)
+	for n := 1; n <= 3; n++ {
+		task := s.task("a", n)
+		if n > 1 {
+			task.Key = fmt.Sprintf("%s/%d", task.Key, n)
+		}
+		s.holds(task)
+		if _, err := s.pay(task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.want("a", 15)
+	undo := s.undo("a", 4, makegood.OutcomeDone)
+	undo.Undo.Repeats = 2
+	s.holds(undo)
+	for range 2 {
+		if err := s.refund(undo); err != nil {
+			t.Fatal(err)
+		}
+		s.want("a", 0)
+	}
+}
+
 func TestARefusedItemIsNamedByItsPlaceOnAStandIn(t *testing.T) {
 	s := newStack(t)
 	s.holds(s.task("a", 1))

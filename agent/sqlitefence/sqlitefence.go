@@ -49,7 +49,8 @@ var (
 	// ErrUndone: the effect was undone, or its undo has seen to it that it never happens. Nothing was written.
 	ErrUndone = fenced.ErrUndone
 	// ErrMissing: the job says that the step was done, and there is no effect under its key to undo: it expired, or the step
-	// was done elsewhere, by a person or before there was a fence. Nothing was written.
+	// was done elsewhere, by a person or before there was a fence. Nothing was written; but of a step that was repeated, the
+	// effects that are there have been undone.
 	ErrMissing = fenced.ErrMissing
 	// ErrTask: the context is not that of an attempt, or the attempt has no claim though its step wants one.
 	ErrTask = fenced.ErrTask
@@ -104,13 +105,14 @@ type Effect struct {
 // task's key, and commits. Where the step was done before, by an attempt whose answer was lost, effect is not called, and
 // the output of then is returned. effect must write through tx alone, and neither commit nor roll back.
 //
-// An error of effect is returned as it is, after what it wrote was rolled back. ErrLost, ErrUndone and ErrTask: nothing was
-// written. Any other error may leave it open whether the transaction was committed; the next attempt finds out.
+// An error of effect is returned as it is, after what it wrote was rolled back. agent.Wait is refused there: an action that
+// waits for somebody returns it when Do has returned. ErrLost, ErrUndone and ErrTask: nothing was written. Any other error may
+// leave it open whether the transaction was committed; the next attempt finds out.
 func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, error)) (out Out, err error) {
 	done, err := f.do(ctx, func(tx *sql.Tx) (json.RawMessage, error) {
 		made, err := effect(tx)
 		if err != nil {
-			return nil, err
+			return nil, fenced.Failed(err)
 		}
 		return fenced.Write(made)
 	})
@@ -124,6 +126,9 @@ func Do[Out any](ctx context.Context, f *Fence, effect func(tx *sql.Tx) (Out, er
 // From then on Do refuses the step's key with ErrUndone. Where the step never happened here, undo is not called, and its key
 // is refused from now on all the same. Where it was undone before, nothing happens, and that is success.
 //
+// A step that was repeated has an effect for each success: undo is called for each, the newest first, in a transaction of its
+// own. Those that are undone stay so where one fails, and the next attempt goes on from there.
+//
 // Errors are as with Do; ErrMissing, too.
 func Undo[Out any](ctx context.Context, f *Fence, undo func(tx *sql.Tx, done Out) error) error {
 	return f.undo(ctx, func(tx *sql.Tx, stored Effect) error {
@@ -131,7 +136,7 @@ func Undo[Out any](ctx context.Context, f *Fence, undo func(tx *sql.Tx, done Out
 		if err != nil {
 			return err
 		}
-		return undo(tx, done)
+		return fenced.Failed(undo(tx, done))
 	})
 }
 
@@ -154,29 +159,50 @@ func (f *Fence) do(ctx context.Context, effect func(*sql.Tx) (json.RawMessage, e
 }
 
 func (f *Fence) undo(ctx context.Context, undo func(*sql.Tx, Effect) error) error {
-	task := agent.TaskOf(ctx)
-	if task.Undo == nil {
-		return agent.Final(agent.NotApplied(fmt.Errorf("%w: step %q is no undo", ErrTask, task.Step)))
+	undoing, err := fenced.NewUndoing(agent.TaskOf(ctx))
+	if err != nil {
+		return err
 	}
-	return f.within(ctx, func(tx *sql.Tx) error {
-		done, is, err := f.read(ctx, tx, task.Undo.ForwardKey, task.Birth)
-		switch {
-		case err != nil:
+	for more := true; more; {
+		err := f.within(ctx, func(tx *sql.Tx) (err error) {
+			more, err = f.undoNext(ctx, tx, undoing, undo)
 			return err
-		case is == fenced.None && task.Undo.Outcome == makegood.OutcomeDone:
-			return agent.NotApplied(fmt.Errorf("undo of %s: %w", task.Undo.ForwardKey, ErrMissing))
-		case is == fenced.Undone || is == fenced.Refused:
-			return nil
-		case is == fenced.None:
-			return f.write(ctx, tx, task, task.Undo.ForwardKey, fenced.Refused, []byte("null"))
-		}
-		return f.tried(ctx, tx, func() error {
-			if err := undo(tx, done); err != nil {
-				return err
-			}
-			return f.write(ctx, tx, task, task.Undo.ForwardKey, fenced.Undone, done.Output)
 		})
-	})
+		if err != nil {
+			return err
+		}
+	}
+	return undoing.Err()
+}
+
+// undoNext goes through the effects of a step until it has undone one. More is false if there are none any more.
+func (f *Fence) undoNext(ctx context.Context, tx *sql.Tx, undoing *fenced.Undoing, undo func(*sql.Tx, Effect) error) (more bool, err error) {
+	task := agent.TaskOf(ctx)
+	for key, ok := undoing.Key(); ok; key, ok = undoing.Key() {
+		done, is, err := f.read(ctx, tx, key, task.Birth)
+		if err != nil {
+			return false, err
+		}
+		switch is = undoing.Judge(is); is {
+		case fenced.None:
+			err = f.write(ctx, tx, task, key, fenced.Refused, []byte("null"))
+		case fenced.Done:
+			err = f.tried(ctx, tx, func() error {
+				if err := undo(tx, done); err != nil {
+					return err
+				}
+				return f.write(ctx, tx, task, key, fenced.Undone, done.Output)
+			})
+		}
+		if err != nil {
+			return false, err
+		}
+		if undoing.Next(is); is == fenced.Done {
+			_, more = undoing.Key()
+			return more, nil
+		}
+	}
+	return false, nil
 }
 
 // errTried is an error of what was tried in a transaction that is committed all the same.

@@ -90,10 +90,17 @@ var behaviours = []behaviour{
 		}
 		e.give(
 			task("n2", "unecho", message{}, undo("done", message{"a": 1})), task("n3", "unecho", message{}, undo("unknown", nil)),
+			task("n6", "unecho", message{"keys": true}, undo("done", 1)), task("n7", "unecho", message{"keys": true}, func() message {
+				repeated := undo("done", 1)
+				repeated["undo"].(message)["repeats"] = 2
+				return repeated
+			}()),
 			task("n4", "unecho", message{"quiet": true}, undo("done", 1)), task("n5", "echo", message{"b": 2}, undo("done", 1)),
 		)
 		failed(t, e.answer("n2"), false, "unknown", 0, `{"done":{"a":1},"forwardKey":"f/s/1","outcome":"done"}`)
 		failed(t, e.answer("n3"), false, "unknown", 0, `{"done":null,"forwardKey":"f/s/1","outcome":"unknown"}`)
+		failed(t, e.answer("n6"), false, "unknown", 0, `["f/s/1"]`)
+		failed(t, e.answer("n7"), false, "unknown", 0, `["f/s/1/3","f/s/1/2","f/s/1"]`)
 		wants(t, e.answer("n4")["type"], "StepSucceeded")
 		wants(t, e.answer("n4")["output"], nil)
 		wants(t, e.answer("n5")["output"], message{"b": 2.0})

@@ -23,6 +23,8 @@ const (
 	// Undone: it was there, and was undone. Refused: its undo came first, so it never will be.
 	Undone  State = "undone"
 	Refused State = "refused"
+	// Missing: it is not there, and the job says that it was done. Nothing is kept of that.
+	Missing State = "missing"
 )
 
 // The refusals of a fence, which it exports and explains.
@@ -39,6 +41,67 @@ func CheckKeep(keep time.Duration) error {
 		return fmt.Errorf("effects are to be kept for %v, the least is %v (zero: for ever)", keep, makegood.MinKeepEffect)
 	}
 	return nil
+}
+
+// Undoing goes through the effects of a step that is undone, one for each of its keys, the newest first.
+type Undoing struct {
+	task    makegood.Task
+	keys    []string
+	undone  bool
+	missing bool
+}
+
+// NewUndoing begins the undo that a task asks for. ErrTask: it asks for none.
+func NewUndoing(task makegood.Task) (*Undoing, error) {
+	if task.Undo == nil {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("%w: step %q is no undo", ErrTask, task.Step)))
+	}
+	return &Undoing{task: task, keys: task.Undo.Keys()}, nil
+}
+
+// Key returns the key whose turn it is; false: there is none any more.
+func (u *Undoing) Key() (key string, ok bool) {
+	if len(u.keys) == 0 {
+		return "", false
+	}
+	return u.keys[0], true
+}
+
+// Judge returns what the effect whose turn it is counts as, that was found so.
+func (u *Undoing) Judge(found State) State {
+	repeatedSince := len(u.keys) <= u.task.Undo.Repeats
+	if found == None && (repeatedSince || u.task.Undo.Outcome == makegood.OutcomeDone) {
+		return Missing
+	}
+	return found
+}
+
+// Next notes what became of the effect whose turn it was, and goes on to the next.
+func (u *Undoing) Next(judged State) {
+	u.undone = u.undone || judged == Done
+	u.missing = u.missing || judged == Missing
+	u.keys = u.keys[1:]
+}
+
+// Err returns how it has ended: ErrMissing, if an effect was not there that must be.
+func (u *Undoing) Err() error {
+	err := fmt.Errorf("undo of %s: %w", u.task.Undo.ForwardKey, ErrMissing)
+	switch {
+	case !u.missing:
+		return nil
+	case u.undone:
+		return err
+	default:
+		return agent.NotApplied(err)
+	}
+}
+
+// Failed returns the error of an effect, after which nothing of it is left. A step cannot wait for what is not there.
+func Failed(err error) error {
+	if _, waits := agent.Waits(err); !waits {
+		return err
+	}
+	return agent.Final(agent.NotApplied(errors.New("what is behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))
 }
 
 // Write writes an output as the action meant it, and refuses one that is larger than an output may be. An error is final, and

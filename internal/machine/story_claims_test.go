@@ -200,7 +200,7 @@ func (s *story) send(d job.Dispatch) string {
 	}
 	outcome := ""
 	if task.Undo != nil {
-		outcome = fmt.Sprintf(" outcome %s of %s", task.Undo.Outcome, task.Undo.ForwardKey)
+		outcome = fmt.Sprintf(" outcome %s of %s", task.Undo.Outcome, strings.Join(task.Undo.Keys(), ", "))
 	}
 	within := fmt.Sprintf("start by %s", s.when(task.StartBy))
 	if task.Shared {

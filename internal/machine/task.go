@@ -31,7 +31,7 @@ func TaskOf(w makegood.Workflow, j job.Job, d job.Dispatch) makegood.Task {
 	}
 	if d.Undo {
 		task.Agent, task.Action, task.Key = s.Undo.Agent, s.Undo.Action, forward+"/undo"
-		task.Undo = &makegood.UndoTask{ForwardKey: forward, Outcome: makegood.OutcomeUnknown}
+		task.Undo = &makegood.UndoTask{ForwardKey: forward, Repeats: j.Steps[i].Forward.Repeats, Outcome: makegood.OutcomeUnknown}
 		if j.Steps[i].Forward.State == job.Done {
 			task.Undo.Outcome = makegood.OutcomeDone
 		}
@@ -54,7 +54,7 @@ func TaskOut(w makegood.Workflow, j job.Job, r job.Reply) (task makegood.Task, o
 }
 
 // repetition is what stands behind the key of a step that is repeated: each success is another effect. The first has
-// nothing, so all keys of a step begin with that of its undo's ForwardKey.
+// nothing, so all keys of a step begin with that of its undo's ForwardKey (makegood.UndoTask.Keys).
 func repetition(a job.Activity) string {
 	if a.Repeats == 0 {
 		return ""

@@ -98,6 +98,7 @@ type taskSecret struct {
 
 type undoTask struct {
 	ForwardKey string           `json:"forwardKey"`
+	Repeats    int              `json:"repeats,omitempty"`
 	Outcome    makegood.Outcome `json:"outcome"`
 	Output     json.RawMessage  `json:"output"`
 }
@@ -198,7 +199,8 @@ func EncodeTask(t makegood.Task) (string, error) {
 		m.TotalMs = t.Timeout.Std().Milliseconds()
 	}
 	if t.Undo != nil {
-		m.Undo = &undoTask{ForwardKey: t.Undo.ForwardKey, Outcome: t.Undo.Outcome, Output: t.Undo.Output}
+		undo := undoTask(*t.Undo)
+		m.Undo = &undo
 	}
 	return encode(m)
 }
@@ -227,6 +229,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 		return makegood.Task{}, poison("a task that is not exclusive must carry completeBy")
 	case m.Birth == "" || m.Token == "" || m.ClaimUntil.IsZero():
 		return makegood.Task{}, poison("a task must carry birth, claimUntil and token")
+	case m.Undo != nil && m.Undo.Repeats < 0:
+		return makegood.Task{}, poison("the step was repeated %d times", m.Undo.Repeats)
 	case len(m.Secrets) > makegood.MaxTaskSecrets || (len(m.Secrets) > 0) != (m.Type == typeSecretTask):
 		return makegood.Task{}, poison("%d secrets of a %s: want 1 to %d of a %s, and none else",
 			len(m.Secrets), m.Type, makegood.MaxTaskSecrets, typeSecretTask)
@@ -249,7 +253,8 @@ func DecodeTask(body string) (makegood.Task, error) {
 		t.Heartbeat, t.Timeout = t.Timeout, makegood.Duration(m.TotalMs)*makegood.Millisecond
 	}
 	if m.Undo != nil {
-		t.Undo = &makegood.UndoTask{ForwardKey: m.Undo.ForwardKey, Outcome: m.Undo.Outcome, Output: m.Undo.Output}
+		undo := makegood.UndoTask(*m.Undo)
+		t.Undo = &undo
 	}
 	return t, nil
 }

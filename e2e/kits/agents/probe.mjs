@@ -103,6 +103,7 @@ const probe = new Agent("probe")
   })
   .undo("unecho", (given, done, {task: {undo}}) => {
     if (given.quiet) return;
+    if (given.keys) throw new Final(JSON.stringify(undo.keys));
     throw new Final(JSON.stringify({done, forwardKey: undo.forwardKey, outcome: undo.outcome}));
   });
 

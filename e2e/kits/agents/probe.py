@@ -94,6 +94,8 @@ def unecho(given, done, attempt):
     undo = attempt.task.undo
     if given.get("quiet"):
         return
+    if given.get("keys"):
+        raise Final(json.dumps(undo.keys, separators=(",", ":")))
     raise Final(json.dumps({"done": done, "forwardKey": undo.forward_key, "outcome": undo.outcome}, sort_keys=True, separators=(",", ":")))
 
 

@@ -34,6 +34,13 @@ class Undo:
     """"done" or "unknown"."""
     output: Any
     """The step's output; None when the outcome is unknown."""
+    repeats: int = 0
+    """How often the step was begun again after a success (repeat), each time under a key of its own."""
+
+    @property
+    def keys(self) -> List[str]:
+        """The idempotency keys under which the step may have had an effect, the newest first: forward_key is the last."""
+        return [f"{self.forward_key}/{n}" for n in range(self.repeats + 1, 1, -1)] + [self.forward_key]
 
 
 @dataclass(frozen=True)
@@ -99,7 +106,7 @@ def _read(m: Dict[str, Any]) -> Task:
         job=_text(m, "job"), workflow=str(m.get("workflow", "")), step=_text(m, "step"), round=int(m["round"]), attempt=int(m["attempt"]),
         agent=_text(m, "agent"), action=_text(m, "action"), input=m.get("input"), key=_text(m, "key"), timeout=timeout,
         total=m["totalMs"] / 1000 if m.get("totalMs") else None, shared=not m["exclusive"],
-        undo=Undo(undo["forwardKey"], undo["outcome"], undo.get("output")) if undo else None,
+        undo=Undo(undo["forwardKey"], undo["outcome"], undo.get("output"), int(undo.get("repeats", 0))) if undo else None,
         completion=str(m.get("completion", "")), token=_text(m, "token"), reply_to=_text(m, "replyTo"), birth=_text(m, "birth"),
         claim_until=parse_time(m["claimUntil"]), complete_by=parse_time(m["completeBy"]) if m.get("completeBy") else None,
         secrets=tuple(m.get("secrets") or ()), traceparent=str(m.get("traceparent") or ""),

@@ -11,6 +11,9 @@ export interface Undo {
     readonly outcome: "done" | "unknown";
     /** The step's output; null when the outcome is unknown. */
     readonly output: JSONValue;
+    /** The idempotency keys under which the step may have had an effect, the newest first: forwardKey is the last. A step that was
+     * begun again after a success (repeat) has several. */
+    readonly keys: readonly string[];
 }
 /** Which secret belongs where into the input. */
 export interface TaskSecret {

@@ -40,9 +40,16 @@ export function readTask(message) {
         ...(m["completeBy"] ? { completeBy: readTime(text(m, "completeBy")) } : {}),
         ...(undo ? { undo: {
                 forwardKey: text(undo, "forwardKey"), outcome: undo["outcome"] === "done" ? "done" : "unknown",
-                output: undo["output"] ?? null,
+                output: undo["output"] ?? null, keys: keysOf(undo),
             } } : {}),
     };
+}
+function keysOf(undo) {
+    const first = text(undo, "forwardKey");
+    const keys = [first];
+    for (let n = 2; n <= Number(undo["repeats"] ?? 0) + 1; n++)
+        keys.unshift(`${first}/${n}`);
+    return keys;
 }
 function readSecret(value) {
     const m = object(value);

@@ -13,6 +13,9 @@ export interface Undo {
   readonly outcome: "done" | "unknown";
   /** The step's output; null when the outcome is unknown. */
   readonly output: JSONValue;
+  /** The idempotency keys under which the step may have had an effect, the newest first: forwardKey is the last. A step that was
+   * begun again after a success (repeat) has several. */
+  readonly keys: readonly string[];
 }
 
 /** Which secret belongs where into the input. */
@@ -94,9 +97,16 @@ export function readTask(message: JSONValue): Task {
     ...(m["completeBy"] ? {completeBy: readTime(text(m, "completeBy"))} : {}),
     ...(undo ? {undo: {
       forwardKey: text(undo, "forwardKey"), outcome: undo["outcome"] === "done" ? "done" as const : "unknown" as const,
-      output: undo["output"] ?? null,
+      output: undo["output"] ?? null, keys: keysOf(undo),
     }} : {}),
   };
+}
+
+function keysOf(undo: Fields): string[] {
+  const first = text(undo, "forwardKey");
+  const keys = [first];
+  for (let n = 2; n <= Number(undo["repeats"] ?? 0) + 1; n++) keys.unshift(`${first}/${n}`);
+  return keys;
 }
 
 function readSecret(value: JSONValue): TaskSecret {

@@ -39,6 +39,7 @@ type given struct {
 	Progress     json.RawMessage `json:"progress"`
 	Deadline     time.Time       `json:"deadline"`
 	Quiet        bool            `json:"quiet"`
+	Keys         bool            `json:"keys"`
 	// Of is what a large output repeats; empty: x.
 	Of string `json:"of"`
 	// From is what a payload is written from: memory, file, once, or broken, which fails when it has given its bytes.
@@ -131,7 +132,11 @@ func unecho(ctx context.Context, in given, done *json.RawMessage) error {
 		return nil
 	}
 	undo := agent.TaskOf(ctx).Undo
-	text, err := json.Marshal(map[string]any{"done": done, "forwardKey": undo.ForwardKey, "outcome": undo.Outcome})
+	var told any = map[string]any{"done": done, "forwardKey": undo.ForwardKey, "outcome": undo.Outcome}
+	if in.Keys {
+		told = undo.Keys()
+	}
+	text, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}
