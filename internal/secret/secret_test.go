@@ -2,9 +2,12 @@ package secret
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +99,104 @@ func TestWhatIsSaidOfASecretHasItsName(t *testing.T) {
 		`Basic cGEgc3MvdzxyZCI=`:                           `Basic [secret key]`,
 		`it was cut off: pa ss`:                            `it was cut off: [secret key]`,
 		`a pin of 123 is too short to be told from chance`: `a pin of 123 is too short to be told from chance`,
+	} {
+		if got := h.Text(said); got != want {
+			t.Errorf("%s: got %s, want %s", said, got, want)
+		}
+	}
+}
+
+// However a service spells what it was sent, the secret is found: as JSON of this or that language, in a URL, in HTML, in a form, as bytes,
+// in base64 and hex, and in several of them at once.
+func TestASecretIsFoundHoweverItIsSpelled(t *testing.T) {
+	const value = `p/ä+"<'&x y😀`
+	h := hider(t, map[string]string{"key": value})
+	for name, said := range map[string]string{
+		"as it is":            value,
+		"JSON of Go":          `p/ä+\"\u003c'\u0026x y😀`,
+		"JSON of PHP":         `p\/\u00e4+\"<'&x y\ud83d\ude00`,
+		"JSON of .NET":        `p/\u00E4\u002B\u0022\u003C\u0027\u0026x y\uD83D\uDE00`,
+		"JSON of Python":      `p/\u00e4+\"<'&x y\ud83d\ude00`,
+		"a literal of Python": `p/\xe4+"<\'&x y\U0001f600`,
+		"bytes of Python":     `p/\xc3\xa4+"<\'&x y\xf0\x9f\x98\x80`,
+		"a literal of PHP":    `p/ä+\"<'&x y\u{1F600}`,
+		"octal":               `p/\303\244+\"<'&x y\360\237\230\200`,
+		"a URL":               `p%2F%C3%A4%2B%22%3C%27%26x%20y%F0%9F%98%80`,
+		"a URL of .NET":       `p%2f%c3%a4%2b%22%3c%27%26x+y%f0%9f%98%80`,
+		"all of it percents":  `%70%2F%C3%A4%2B%22%3C%27%26%78%20%79%F0%9F%98%80`,
+		"HTML of Go":          `p/ä+&#34;&lt;&#39;&amp;x y😀`,
+		"HTML of PHP":         `p/ä+&quot;&lt;&#039;&amp;x y😀`,
+		"HTML of .NET":        `p/&#228;+&quot;&lt;&#39;&amp;x y&#128512;`,
+		"HTML of Python":      `p/ä+&quot;&lt;&#x27;&amp;x y😀`,
+		"base64":              base64.StdEncoding.EncodeToString([]byte(value)),
+		"base64 of a URL":     base64.RawURLEncoding.EncodeToString([]byte(value)),
+		"hex":                 hex.EncodeToString([]byte(value)),
+		"JSON in JSON":        `p\\/\\u00e4+\\\"<'&x y\\ud83d\\ude00`,
+		"a URL in HTML":       `p%2F%C3%A4%2B%22%3C&#39;%26x&#x25;20y%F0%9F%98%80`,
+		"a URL in a URL":      url.QueryEscape(url.QueryEscape(value)),
+	} {
+		for _, around := range []string{`it was "%s".`, `%s`, `100%% of \n a &b; %s, \`} {
+			said, want := fmt.Sprintf(around, said), fmt.Sprintf(around, "[secret key]")
+			if got := h.Text(said); got != want {
+				t.Errorf("%s: got %s, want %s", name, got, want)
+			}
+			output, _ := json.Marshal([]string{said})
+			var kept []string
+			if err := json.Unmarshal(h.Output(output), &kept); err != nil || kept[0] != want {
+				t.Errorf("%s in an output: got %s, %v, want %s", name, kept, err, want)
+			}
+		}
+	}
+}
+
+// A secret whose own text looks like escapes, or that only Latin-1 spells in one byte, is found as well.
+func TestASecretThatLooksLikeEscapesIsFound(t *testing.T) {
+	h := hider(t, map[string]string{"key": `a%41&lt;\n\\z`, "latin": "tück"})
+	for said, want := range map[string]string{
+		`is a%41&lt;\n\\z.`:               `is [secret key].`,
+		`is a%41\u0026lt;\\n\\\\z.`:       `is [secret key].`,
+		`is a%2541%26lt%3B%5Cn%5C%5Cz.`:   `is [secret key].`,
+		`is a%41&amp;lt;\n\\z.`:           `is [secret key].`,
+		`is t%FCck.`:                      `is [secret latin].`,
+		`is tuck, \ and 100% & more; %zz`: `is tuck, \ and 100% & more; %zz`,
+	} {
+		if got := h.Text(said); got != want {
+			t.Errorf("%s: got %s, want %s", said, got, want)
+		}
+	}
+}
+
+// Behind a name in a Basic header stands base64 that has the secret at each of three places; no more than a character of it at
+// either side stays.
+func TestASecretBehindANameInABasicHeaderIsFound(t *testing.T) {
+	h := hider(t, map[string]string{"key": "hunter-two-22"})
+	for _, user := range []string{"", "a:", "ab:", "abc:", "abcd:"} {
+		for _, end := range []string{"", "!", "!!", "!!!"} {
+			said := "Basic " + base64.StdEncoding.EncodeToString([]byte(user+"hunter-two-22"+end)) + " was refused"
+			got := h.Text(said)
+			if left := len(strings.Replace(got, "[secret key]", "", 1)) - len("Basic  was refused"); !strings.Contains(got, "[secret key]") || left > len(user)*8/6+2+len(end)*8/6+4 {
+				t.Errorf("%s: got %s, want the secret out of it", said, got)
+			}
+		}
+	}
+}
+
+// Of a text that was cut off within an escape, the beginning of the secret is taken out, too; what only looks so stays.
+func TestTheBeginningOfASecretIsFoundWhereATextWasCutOff(t *testing.T) {
+	h := hider(t, map[string]string{"key": "secr<ä😀t"})
+	for said, want := range map[string]string{
+		`was secr`:                     `was [secret key]`,
+		`was secr\`:                    `was [secret key]`,
+		`was secr\u00`:                 `was [secret key]`,
+		`was secr%3`:                   `was [secret key]`,
+		`was secr&l`:                   `was secr&l`,
+		`was secr&#6`:                  `was [secret key]`,
+		`was secr%3c%C3`:               `was [secret key]`,
+		`was secr\u003c\u00e4\ud83d`:   `was [secret key]`,
+		`was secr\u003c\u00e4\ud83d\u`: `was [secret key]`,
+		`was secr & more`:              `was secr & more`,
+		`was secr\n`:                   `was secr\n`,
+		`was sec`:                      `was sec`,
 	} {
 		if got := h.Text(said); got != want {
 			t.Errorf("%s: got %s, want %s", said, got, want)
