@@ -76,7 +76,7 @@ func unescape(text string) (means string, n int) {
 	return "", 0
 }
 
-// controls are what letters mean behind a backslash.
+// controls are what comes out of a backslash and one of these.
 var controls = map[byte]string{'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v"}
 
 func backslash(text string) (means string, n int) {
