@@ -163,7 +163,12 @@ type Claim struct {
 	Beside int `json:"beside,omitempty"`
 	// Progress is what was reported last, by this attempt or one before it. No job keeps it.
 	Progress Progress `json:"progress,omitzero"`
+	// Bytes is the size of an item that is larger than MaxClaimItemBytes: a lie of its agent. Zero of every other. No job keeps it.
+	Bytes int `json:"-"`
 }
+
+// MaxClaimItemBytes is how large the item of a claim may be. What this release writes is within 1 KB; a later one may write more.
+const MaxClaimItemBytes = 4 << 10
 
 // Reported returns the progress that the holder of the claim has reported; the zero value where that is none.
 func (c Claim) Reported() Progress {

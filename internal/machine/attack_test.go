@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +128,30 @@ func TestAClaimThatIsMovedForEverEnds(t *testing.T) {
 		if x.now.Sub(start) > 60*24*time.Hour {
 			t.Fatalf("attempt 1 is held after %s, and nobody was told (announcements: %d)", x.now.Sub(start), x.job.Seq)
 		}
+	}
+}
+
+// A claim whose item a thief has filled is a lie, though all that it says of the attempt could be true: the reason says what it was.
+func TestAClaimWhoseItemIsFilledIsALie(t *testing.T) {
+	x := newAttacked(t, makegood.Step{})
+	if x.job.CompleteBy.After(x.now) {
+		x.now = x.job.CompleteBy
+	}
+	honest := job.Claim{Attempt: 1, LockedBy: "l", StartedAt: x.now, CompleteBy: x.now.Add(30 * time.Second)}
+	x.item = store.ClaimItem{Claim: honest}
+	x.due()
+	if x.job.FailureCount != 0 {
+		t.Fatalf("got %d failures of a claim that fits, want none", x.job.FailureCount)
+	}
+	x.now = x.now.Add(time.Second)
+	honest.CompleteBy, honest.Bytes = x.job.CompleteBy.Add(time.Minute), 400<<10
+	x.item = store.ClaimItem{Claim: honest}
+	x.due()
+	if x.job.FailureCount != 1 || x.item.Bytes != 0 {
+		t.Errorf("got %d failures, and an item of %d bytes, want 1, and one that fits", x.job.FailureCount, x.item.Bytes)
+	}
+	if got, want := x.job.Steps[0].Forward.Error, "409600 bytes"; got == nil || !strings.Contains(got.Message, want) {
+		t.Errorf("got %v, want an error that says %q", got, want)
 	}
 }
 

@@ -184,7 +184,8 @@ func (t *turn) nobody(at side) {
 // allows. The attempt that is out is the newest of its step, so a claim of a newer one is a lie; but only if the job was
 // loaded afresh since it was seen.
 func (t *turn) lie(at side, found job.Found) bool {
-	if len(found.Claim.LockedBy) > makegood.MaxLockedByBytes && found.Finding == job.FoundHeld {
+	tooLarge := len(found.Claim.LockedBy) > makegood.MaxLockedByBytes || found.Claim.Bytes > job.MaxClaimItemBytes
+	if tooLarge && found.Finding == job.FoundHeld {
 		return true
 	}
 	switch found.Finding {
@@ -218,8 +219,12 @@ func (t *turn) overruled(at side, found job.Found) (why string, known bool) {
 	overrule := t.question(AskOverrule, at)
 	overrule.LockedBy = found.Claim.LockedBy
 	_, known = t.ask(overrule)
-	return fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
-		agentOf(t.w.Steps[at.step], at.undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339)), known
+	why = fmt.Sprintf("agent %s lied: its claim was of attempt %d until %s",
+		agentOf(t.w.Steps[at.step], at.undo), found.Claim.Attempt, found.Claim.CompleteBy.UTC().Format(time.RFC3339))
+	if found.Claim.Bytes > job.MaxClaimItemBytes {
+		why += fmt.Sprintf(", in an item of %d bytes, where %d are the most", found.Claim.Bytes, job.MaxClaimItemBytes)
+	}
+	return why, known
 }
 
 // Out returns the asks that look at every attempt of a job that is out and can be claimed.

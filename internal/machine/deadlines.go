@@ -140,7 +140,7 @@ func (t *turn) fellSilent(at side, claim job.Claim, why string) job.Entry {
 		// No agent of ours is called that, and the job keeps it.
 		claim.LockedBy = ""
 	}
-	claim.Progress, claim.Beside = job.Progress{}, 0
+	claim.Progress, claim.Beside, claim.Bytes = job.Progress{}, 0, 0
 	a.Silent = claim
 	return job.Entry{Kind: makegood.EntrySilent, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt, Error: &job.StepError{
 		Message: makegood.Clip(why), Retryable: true, Kind: makegood.KindTimeout, Applied: makegood.AppliedUnknown,

@@ -57,10 +57,11 @@ func EndedAndTold(j job.Job) bool {
 func (c Change) MovesKey() bool { return !c.Job.CompleteBy.Equal(c.Seen) }
 
 // Claimed returns what a Claim leaves in a slot that holds item. What it returns equals item when the claim was made
-// already; it means nothing beside an error.
+// already and its item is not too large; it means nothing beside an error.
 func Claimed(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, error) {
 	switch {
 	case item.holds(claim):
+		item.Bytes = 0
 		return item, nil
 	case item.Attempt > claim.Attempt, item.Attempt == claim.Attempt && item.Closed != "", claim.StartedAt.After(until):
 		return item, ErrWithdrawn
@@ -77,6 +78,7 @@ func Extended(item ClaimItem, claim job.Claim, until time.Time) (ClaimItem, erro
 		return item, ErrTaken
 	}
 	next := item
+	next.Bytes = 0
 	if p := claim.Progress.Fits(); p != (job.Progress{}) {
 		next.Progress = p
 	}
@@ -117,6 +119,7 @@ func Closed(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 	case item.Attempt > c.Attempt:
 		return item, job.Found{Finding: job.FoundOver, Claim: item.Claim}
 	case item.Attempt == c.Attempt && item.Closed != "":
+		item.Bytes = 0
 		return item, item.answer(c.LockedBy)
 	case item.Attempt == c.Attempt:
 		return closeHeld(item, c)
@@ -146,14 +149,19 @@ func closeHeld(item ClaimItem, c Closing) (ClaimItem, job.Found) {
 		next.Closed = job.FoundReplied
 	case c.LockedBy == "" && !item.CompleteBy.After(c.Now):
 		next.Closed = job.FoundSilent
-	case c.LockedBy == "" && !c.Ends.IsZero() && item.Ends.IsZero():
-		next.Ends = c.Ends
+	case c.LockedBy == "" && !c.Ends.IsZero() && item.Ends.IsZero() && len(item.LockedBy) <= makegood.MaxLockedByBytes:
+		next.Ends, next.Bytes = c.Ends, 0
 		if item.CompleteBy.After(c.Ends) {
 			next.Ends = item.CompleteBy
 		}
 		return next, job.Found{Finding: job.FoundHeld, Claim: item.Claim}
 	default:
 		return item, job.Found{Finding: job.FoundHeld, Claim: item.Claim}
+	}
+	next.Bytes = 0
+	if len(next.LockedBy) > makegood.MaxLockedByBytes {
+		// A name that fills the item would keep it from being written.
+		next.LockedBy = ""
 	}
 	return next, next.answer(c.LockedBy)
 }

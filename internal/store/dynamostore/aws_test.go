@@ -163,6 +163,7 @@ func TestTheContractHolds(t *testing.T) {
 			Reopen: func() store.Store { return tab.open(t) },
 			Damage: func(id string) { tab.damage(t, id) }, Overwrite: func(j job.Job) { tab.overwrite(t, j) },
 			Delete: func(id string) { tab.remove(t, id) },
+			Fill:   func(slot store.Slot, attribute string) { tab.fill(t, slot, attribute) },
 			Lag:    2 * time.Second,
 		}
 	})
@@ -177,6 +178,25 @@ func (tab *table) damage(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// fill makes a claim item as large as DynamoDB allows, by one of its attributes.
+func (tab *table) fill(t *testing.T, slot store.Slot, attribute string) {
+	t.Helper()
+	const most = 400 << 10
+	for size := most; size > most/2; size -= 16 {
+		_, err := tab.config.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName: &tab.name, Key: slotKey(slot), UpdateExpression: aws.String("SET #a = :a"),
+			ExpressionAttributeNames: map[string]string{"#a": attribute}, ExpressionAttributeValues: item{":a": text(strings.Repeat("x", size))},
+		})
+		if err == nil {
+			return
+		}
+		if !isFull(err) {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("the item cannot be filled")
 }
 
 // remove deletes a job's hot item, as its expiry does.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -37,6 +38,9 @@ func slotOf(it item) store.ClaimItem {
 	slot.Closed, slot.Ends = job.Finding(asText(it[attrClosed])), asClaimTime(it[attrEnds])
 	slot.Progress = asProgress(it[attrProgress])
 	slot.Beside = int(max(0, asInt(it[attrBeside])))
+	if size := sizeOf(it); size > job.MaxClaimItemBytes {
+		slot.Bytes = size
+	}
 	if seconds := asInt(it[attrExpiresAt]); seconds > 0 {
 		slot.ExpiresAt = time.Unix(seconds, 0).UTC()
 	}
@@ -66,7 +70,7 @@ func asClaimTime(v types.AttributeValue) time.Time {
 // slotValues returns the attributes of a claim item; nil for one that it has not.
 func slotValues(slot store.ClaimItem) item {
 	values := item{
-		attrAttempt: number(int64(slot.Attempt)), attrLockedBy: nil, attrClosed: nil, attrBeside: nil,
+		attrAttempt: number(int64(slot.Attempt)), attrLockedBy: nil, attrClosed: nil, attrBeside: nil, attrProgress: nil,
 		attrExpiresAt: number(slot.ExpiresAt.Unix()),
 	}
 	if slot.LockedBy != "" {
@@ -118,23 +122,37 @@ func (s *Store) claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 		// Nothing is to be written, unless it is this claim that is there, made before.
 		return s.judge(ctx, "Claim", slot, nil, decide)
 	}
-	old, err := s.update(ctx, "Claim", slotKey(slot), claiming(taken))
-	if !errors.Is(err, errCondition) {
+	old, err := s.updateGiving(ctx, "Claim", slotKey(slot), claiming(taken), types.ReturnValueAllNew)
+	if err == nil {
+		hasWritten(ctx, sizeOf(old))
+	}
+	switch {
+	case err == nil && slotOf(old).Bytes == 0:
+		return nil
+	case err != nil && !errors.Is(err, errCondition) && !isFull(err):
 		return err
 	}
-	// The SDK retries, so it may be our own claim that stands there (law 11).
+	// The SDK retries, so it may be our own claim that stands there (law 11). Or what a thief put beside it.
 	return s.judge(ctx, "Claim", slot, old, decide)
 }
 
-// claiming is the update that takes an attempt. What a later release has put into the slot stays.
+// isFull reports whether a write was refused because of what the item holds: a thief of its agent's role can fill it up to what
+// DynamoDB allows, so that nothing more fits. What judge writes instead leaves out what filled it.
+func isFull(err error) bool {
+	var refused smithy.APIError
+	return errors.As(err, &refused) && refused.ErrorCode() == "ValidationException"
+}
+
+// claiming is the update that takes an attempt. What a later release has put into the slot stays, and so does the progress.
 func claiming(taken store.ClaimItem) *update {
 	u := newUpdate()
 	values := slotValues(written(taken))
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if values[name] == nil {
-			u.remove(u.attr(name))
-		} else {
+		switch {
+		case values[name] != nil:
 			u.set(u.attr(name), "next"+name, values[name])
+		case name != attrProgress:
+			u.remove(u.attr(name))
 		}
 	}
 	u.when("attribute_not_exists(" + u.attr(attrPK) + ") OR " + u.attr(attrAttempt) + " < " + u.value("attempt", values[attrAttempt]))
@@ -154,7 +172,7 @@ func (s *Store) heartbeat(ctx context.Context, slot store.Slot, claim job.Claim,
 	mine := job.Claim{Attempt: claim.Attempt, LockedBy: claim.LockedBy, StartedAt: claim.StartedAt}
 	plain, _ := store.Extended(store.ClaimItem{Claim: mine}, claim, until)
 	old, err := s.update(ctx, "Heartbeat", slotKey(slot), extending(written(plain)))
-	if !errors.Is(err, errCondition) {
+	if !errors.Is(err, errCondition) && !isFull(err) {
 		return plain.CompleteBy, err
 	}
 	err = s.judge(ctx, "Heartbeat", slot, old, func(seen store.ClaimItem) (store.ClaimItem, error) {
@@ -206,15 +224,15 @@ func (s *Store) Close(ctx context.Context, slot store.Slot, c store.Closing) (jo
 
 func (s *Store) close(ctx context.Context, slot store.Slot, c store.Closing) (found job.Found, err error) {
 	var old item
-	if c.LockedBy != "" {
+	if c.LockedBy != "" && len(c.LockedBy) <= makegood.MaxLockedByBytes {
 		old, err = s.updateGiving(ctx, "Close", slotKey(slot), replying(c), types.ReturnValueAllNew)
 		if err == nil {
 			hasWritten(ctx, sizeOf(old))
 		}
-		if err == nil && len(old) > 0 {
-			return job.Found{Finding: job.FoundReplied, Claim: slotOf(old).Claim}, nil
+		if now := slotOf(old); err == nil && len(old) > 0 && now.Bytes == 0 {
+			return job.Found{Finding: job.FoundReplied, Claim: now.Claim}, nil
 		}
-		if err != nil && !errors.Is(err, errCondition) {
+		if err != nil && !errors.Is(err, errCondition) && !isFull(err) {
 			return found, err
 		}
 	}
@@ -279,7 +297,7 @@ func (s *Store) judge(ctx context.Context, operation string, slot store.Slot, se
 		switch {
 		case err == nil:
 			return answer
-		case !errors.Is(err, errCondition):
+		case !errors.Is(err, errCondition) && !isFull(err):
 			return err
 		}
 	}
@@ -301,12 +319,12 @@ func replacing(seen item, next store.ClaimItem) *update {
 	u := newUpdate()
 	values := slotValues(next)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		switch {
-		case values[name] != nil:
+		if values[name] != nil {
 			u.set(u.attr(name), "next"+name, values[name])
-		case seen[name] != nil:
-			u.remove(u.attr(name))
+			continue
 		}
+		// Also where none was seen: a thief may fill the item between the two.
+		u.remove(u.attr(name))
 	}
 	// StartedAt, ExpiresAt, Beside and Progress change with these only, or are their holder's alone.
 	for _, name := range []string{attrAttempt, attrLockedBy, attrCompleteBy, attrClosed, attrEnds} {

@@ -33,6 +33,15 @@ func (s *Store) Overwrite(j job.Job) {
 	s.keep(item{job: j.Clone(), damaged: s.jobs[j.ID].damaged})
 }
 
+// FillClaim makes the claim item of a slot larger than any may be.
+func (s *Store) FillClaim(slot store.Slot) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	filled := s.claims[slot]
+	filled.Bytes = 400 << 10
+	s.keepClaim(slot, filled)
+}
+
 // Damage makes the stored item of a job one that cannot be decoded.
 func (s *Store) Damage(id string) {
 	s.writing.Lock()

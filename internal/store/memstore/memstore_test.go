@@ -11,7 +11,9 @@ import (
 func harness(*testing.T) storetest.Harness {
 	s := memstore.New()
 	same := func() store.Store { return s }
-	return storetest.Harness{Open: same, Reopen: same, Damage: s.Damage, Overwrite: s.Overwrite}
+	return storetest.Harness{
+		Open: same, Reopen: same, Damage: s.Damage, Overwrite: s.Overwrite, Fill: func(slot store.Slot, _ string) { s.FillClaim(slot) },
+	}
 }
 
 func TestTheContractHolds(t *testing.T) { storetest.Run(t, harness) }

@@ -23,7 +23,7 @@ func (r row) name() string { return r.first + ", then " + r.then + ": " + r.happ
 func interleavings() []row {
 	var all []row
 	for _, rows := range [][]row{
-		claimRows(), besideRows(), lateClaimRows(), heartbeatRows(), progressRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), slotRows(),
+		claimRows(), besideRows(), lateClaimRows(), heartbeatRows(), progressRows(), overRows(), closeRows(), markRows(), replyRows(), lookRows(), overruleRows(), filledRows(), slotRows(),
 	} {
 		all = append(all, rows...)
 	}

@@ -36,6 +36,9 @@ type Harness struct {
 	Overwrite func(j job.Job)
 	// Delete deletes a job, as its expiry does. Nil: jobs of this store do not expire.
 	Delete func(id string)
+	// Fill makes the claim item of a slot as large as an item may be by one of its attributes, as a thief of its agent's role
+	// can. Nil: no agent writes to this store by itself.
+	Fill func(slot store.Slot, attribute string)
 	// Lag is how long the index may lag behind the items. Zero: it never does.
 	Lag time.Duration
 }
