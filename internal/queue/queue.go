@@ -21,7 +21,8 @@ type Message struct {
 	// Body is text of at most makegood.MaxMessageBytes, of characters that SQS takes: #x9 #xA #xD,
 	// #x20 to #xD7FF, #xE000 to #xFFFD, #x10000 to #x10FFFF.
 	Body string
-	// Group keeps one tenant or job from crowding out the others; optional.
+	// Group may keep whom the message is for from crowding out the others: a tenant or a workflow with a task, a job with an
+	// event; optional.
 	Group string
 	// Delay is how long the message stays hidden, 0 to 15 minutes, in whole seconds on SQS.
 	Delay time.Duration

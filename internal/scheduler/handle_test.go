@@ -176,7 +176,7 @@ func TestOnlyTheRecordsThatFailedAreWantedAgain(t *testing.T) {
 		"the answer to a save is lost": func(w *world) { w.failing("Save", faultstore.FailAfter) },
 		"a send fails": func(w *world) {
 			w.deny = func(name string, m queue.Message) error {
-				if m.Group == "bad" {
+				if jobOf(m) == "bad" {
 					return errBroken
 				}
 				return nil
@@ -231,7 +231,7 @@ func TestARefusedTaskFailsItsStepAndNotItsRecord(t *testing.T) {
 	w.submit(c, "bad")
 	good, bad := w.done("good", "first"), w.done("bad", "first")
 	w.deny = func(name string, m queue.Message) error {
-		if m.Group == "bad" {
+		if jobOf(m) == "bad" {
 			return queue.Refused("too heavy")
 		}
 		return nil

@@ -133,7 +133,16 @@ func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (strin
 	if err != nil {
 		return "", queue.Message{}, fmt.Errorf("step %s of job %s: %w", d.Step, m.job.ID, err)
 	}
-	return s.config.Tasks(t.Agent), queue.Message{Body: body, Group: m.job.ID}, nil
+	return s.config.Tasks(t.Agent), queue.Message{Body: body, Group: crowd(m.job)}, nil
+}
+
+// crowd names those whose tasks may crowd out others': the job's tenant, or its workflow where it has none. SQS's fair queues take
+// each group for a tenant, so a group for each job would be none at all.
+func crowd(j job.Job) string {
+	if j.Tenant != "" {
+		return j.Tenant
+	}
+	return j.Workflow
 }
 
 // sentBefore reports whether the task of this attempt was sent before, and nobody claimed it in time.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -56,6 +57,27 @@ func TestTheTasksOfSubmissionsByMessageAreSentTogether(t *testing.T) {
 	w.forget()
 	w.handle(append(w.submissions("two", 9), w.done("moves", "first"))...)
 	w.checkSends(send{"tasks-a", append(all[:9], "moves")})
+}
+
+// To SQS's fair queues a group is a tenant: with a group for each job nobody would be kept from crowding out others.
+func TestATaskCarriesTheTenantOfItsJobAsItsGroup(t *testing.T) {
+	w := newWorld(t)
+	c := w.define(twoAgents)
+	groups := map[string][]string{}
+	w.deny = func(name string, m queue.Message) error {
+		groups[name+" "+jobOf(m)] = append(groups[name+" "+jobOf(m)], m.Group)
+		return nil
+	}
+	for id, tenant := range map[string]string{"j-1": "acme", "j-2": "acme", "j-3": ""} {
+		if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: id, Definition: c.Hash, Input: json.RawMessage(`{}`), Tenant: tenant}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.handle(w.done("j-1", "first"))
+	want := map[string][]string{"tasks-a j-1": {"acme"}, "tasks-a j-2": {"acme"}, "tasks-a j-3": {"two"}, "tasks-b j-1": {"acme"}}
+	if !maps.EqualFunc(groups, want, slices.Equal) {
+		t.Errorf("got the groups %v, want %v", groups, want)
+	}
 }
 
 // gate is a store whose first births wait for one another, and that counts how many there are at once.
@@ -162,7 +184,7 @@ func TestASubmissionByMessageComesBackUntilItsTasksAreSent(t *testing.T) {
 	batch := w.submissions("two", 3)
 	unheard := w.raw(`{"v":1,"type":"Submit","workflow":"unheard-of","id":"x","input":{}}`)
 	w.deny = func(_ string, m queue.Message) error {
-		if m.Group == "job-1" {
+		if jobOf(m) == "job-1" {
 			return errBroken
 		}
 		return nil

@@ -138,6 +138,15 @@ func (w *world) keep(j job.Job) {
 	w.saved = append(w.saved, j)
 }
 
+// jobOf returns the job that a message is about; empty: none.
+func jobOf(m queue.Message) string {
+	if task, err := wire.DecodeTask(m.Body); err == nil {
+		return task.Job
+	}
+	in, _ := wire.DecodeIncoming(m.Body)
+	return in.Job
+}
+
 // Send is the queues', noted.
 func (w *world) Send(ctx context.Context, name string, messages ...queue.Message) []error {
 	w.mu.Lock()
@@ -145,7 +154,7 @@ func (w *world) Send(ctx context.Context, name string, messages ...queue.Message
 	noted := send{queue: name}
 	errs := make([]error, len(messages))
 	for i, m := range messages {
-		noted.jobs = append(noted.jobs, m.Group)
+		noted.jobs = append(noted.jobs, jobOf(m))
 		if w.deny != nil {
 			errs[i] = w.deny(name, m)
 		}
