@@ -51,7 +51,7 @@ func TestFunctionsOfAStackAlertAsOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return groupnotify.New(groupnotify.Config{To: []notify.Alerter{&to}, Places: places, Where: func() notify.Where { return notify.Where{} }, Now: func() time.Time { return now }})
+		return groupnotify.New(groupnotify.Config{To: []notify.Alerter{&to}, Places: places.Alerts(), Where: func() notify.Where { return notify.Where{} }, Now: func() time.Time { return now }})
 	}
 	announce := func(by *groupnotify.Grouped, at time.Time, from, to int) (gathered int) {
 		errs := make([]error, to-from)

@@ -210,7 +210,7 @@ func (s *stack) notifier(c schedulerConfig) notify.Notifier {
 	if len(to) == 0 {
 		return notify.All(log)
 	}
-	return notify.All(notify.Logged(log, groupnotify.New(groupnotify.Config{To: to, Places: s.store, Where: c.where})))
+	return notify.All(notify.Logged(log, groupnotify.New(groupnotify.Config{To: to, Places: s.store.Alerts(), Where: c.where})))
 }
 
 func (s *stack) sendOne(ctx context.Context, name, body, group string) error {
@@ -277,7 +277,8 @@ func Supervisor(ctx context.Context, getenv func(string) string) (func(context.C
 }
 
 // sweep sweeps until shortly before the end of the invocation. That it then stops is no error: the
-// next sweep begins with what is oldest. swept counts the sweeps that came to their end.
+// next sweep begins with what is oldest. swept counts the sweeps that came to their end and left no shard to anybody else: who
+// holds a lease need not sweep, and then nobody does.
 func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) error {
 	defer s.meter.write(ctx)
 	within, cancel := shorten(ctx)
@@ -286,10 +287,10 @@ func (s *stack) sweep(ctx context.Context, sup sweeper, swept *atomic.Int64) err
 	result, err := sup.Sweep(within)
 	s.meter.sample(watch.Sample{Metric: watch.SweepDuration, Value: time.Since(began).Seconds()})
 	cut := within.Err() != nil
-	if err == nil || cut && ctx.Err() == nil {
+	if (err == nil || cut && ctx.Err() == nil) && result.Leased == 0 {
 		swept.Add(1)
 	}
-	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "ahead", result.Ahead, "braked", result.Braked, "cut", cut)
+	s.log.InfoContext(ctx, "swept", "overdue", result.Overdue, "sent", result.Sent, "ahead", result.Ahead, "leased", result.Leased, "braked", result.Braked, "cut", cut)
 	if cut && ctx.Err() == nil {
 		return nil
 	}

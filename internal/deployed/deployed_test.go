@@ -149,6 +149,15 @@ func TestASweepEndsBeforeItsInvocationAndThatIsNoError(t *testing.T) {
 	})
 }
 
+// Whoever holds the leases keeps all sweeps from sweeping: that is no sweep, and the alarm on those that are missing says so.
+func TestASweepThatLeavesShardsToOthersDoesNotCount(t *testing.T) {
+	s, count := discarding(), new(atomic.Int64)
+	sup := &sweeps{sweep: func(context.Context) (supervisor.Result, error) { return supervisor.Result{Leased: 1}, nil }}
+	if err := s.sweep(t.Context(), sup, count); err != nil || count.Load() != 0 {
+		t.Errorf("got %v, %d sweeps counted, want no error, and that it does not count", err, count.Load())
+	}
+}
+
 // sweeps is a Supervisor that sweeps so, and whose audits fail.
 type sweeps struct {
 	sweep  func(context.Context) (supervisor.Result, error)

@@ -62,7 +62,7 @@ const (
 	MetricLate       = "Late"       // attempts of which nothing was said, past CompleteBy
 	MetricHeld       = "Held"       // tasks that were let go, because their agent or workflow is paused
 	// Of the Supervisor.
-	MetricSwept           = "Swept"           // sweeps that came to their end
+	MetricSwept           = "Swept"           // sweeps that came to their end, and left no shard to anybody else
 	MetricOverdue         = "Overdue"         // jobs found overdue
 	MetricWoken           = "Woken"           // jobs that the Scheduler was told of
 	MetricAhead           = "Ahead"           // of those, the ones that were not due yet

@@ -229,9 +229,12 @@ type Lease struct {
 	Until  time.Time
 }
 
+// MaxLease is how far ahead a lease may reach. One that reaches further is of a clock that was wrong, or of a thief.
+const MaxLease = 5 * time.Minute
+
 // Leased returns what a TakeLease that asks for a lease leaves of the one that is held.
 func Leased(held, asked Lease, now time.Time) (Lease, error) {
-	if held.Holder != asked.Holder && now.Before(held.Until) {
+	if held.Holder != asked.Holder && now.Before(held.Until) && !held.Until.After(now.Add(MaxLease)) {
 		return held, ErrTaken
 	}
 	return asked, nil

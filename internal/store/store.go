@@ -214,7 +214,7 @@ type Definitions interface {
 // them but economy: a lease may be held by two whose clocks differ.
 type Leases interface {
 	// TakeLease returns the lease of this name to holder until until, or extends it if holder has it
-	// already. It fails with ErrTaken while the lease of another has not run out at now.
+	// already. It fails with ErrTaken while the lease of another has not run out at now, and reaches no further than MaxLease.
 	TakeLease(ctx context.Context, name, holder string, now, until time.Time) error
 	// ReleaseLease gives a lease up, if holder has it; else nothing happens.
 	ReleaseLease(ctx context.Context, name, holder string) error

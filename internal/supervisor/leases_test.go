@@ -29,7 +29,7 @@ func TestASweepLeavesAShardToWhoHasLeasedIt(t *testing.T) {
 	if err := leases.TakeLease(t.Context(), "sweep-0", "another", noon, noon.Add(supervisor.LeaseFor)); err != nil {
 		t.Fatal(err)
 	}
-	w.sweep(supervisor.Result{Overdue: 2, Sent: 2})
+	w.sweep(supervisor.Result{Overdue: 2, Sent: 2, Leased: 1})
 	w.config.Now = func() time.Time { return noon.Add(supervisor.LeaseFor) }
 	w.sweep(supervisor.Result{Overdue: 5, Sent: 5})
 	for _, name := range []string{"sweep-0", "sweep-1"} {

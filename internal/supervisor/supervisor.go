@@ -48,6 +48,8 @@ type Result struct {
 	// Overdue is how many jobs and schedules were found, Sent how many the Scheduler was told of, Ahead how many of those
 	// are not due yet.
 	Overdue, Sent, Ahead int
+	// Leased is how many shards were left to whoever has leased them.
+	Leased int
 	// Braked: the events queue was too deep, or nobody took anything from it, and the sweep held back.
 	Braked bool
 }
@@ -113,6 +115,7 @@ func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, res
 		sum.Overdue += r.Overdue
 		sum.Sent += r.Sent
 		sum.Ahead += r.Ahead
+		sum.Leased += r.Leased
 		sum.Braked = sum.Braked || r.Braked
 		if err != nil {
 			problems = append(problems, fmt.Errorf("sweep shard %d: %w", shard, err))
@@ -123,6 +126,9 @@ func (s *Supervisor) sweep(ctx context.Context, part stretch, look *lookout, res
 	}
 	if sum.Braked {
 		s.config.Logger.WarnContext(ctx, "sweep held back: the events queue is deep", "limit", s.config.Depth)
+	}
+	if sum.Leased > 0 {
+		s.config.Logger.WarnContext(ctx, "sweep left shards to whoever has leased them", "shards", sum.Leased)
 	}
 	return sum, errors.Join(problems...)
 }
@@ -185,7 +191,7 @@ func (s *Supervisor) sweepShard(ctx context.Context, shard int, overdue stretch,
 	case errors.Is(err, errBraked):
 		r.Braked, err = true, nil
 	case errors.Is(err, errLeased):
-		err = nil
+		r.Leased, err = 1, nil
 	}
 	return r, err
 }

@@ -104,10 +104,34 @@ func (s *Store) audited(it item) store.Audited {
 	return a
 }
 
+// alertPrefix is before the name of what is kept of alerts. It is not that of leases: whoever may sweep may not silence an alert.
+const alertPrefix = "alert#"
+
+// places are kept in items whose partition keys begin with a prefix.
+type places struct {
+	store  *Store
+	prefix string
+}
+
+// Alerts keeps what was told of when, apart from what the Supervisor keeps. What a release of before has kept of it is not
+// looked at: something is told of twice.
+func (s *Store) Alerts() store.Places { return places{s, alertPrefix} }
+
 // Place returns what was kept under a name; see store.Places.
 func (s *Store) Place(ctx context.Context, name string) (string, error) {
+	return places{s, leasePrefix}.Place(ctx, name)
+}
+
+// KeepPlace keeps a place under a name; see store.Places.
+func (s *Store) KeepPlace(ctx context.Context, name, seen, place string) error {
+	return places{s, leasePrefix}.KeepPlace(ctx, name, seen, place)
+}
+
+// Place returns what was kept under a name; see store.Places.
+func (p places) Place(ctx context.Context, name string) (string, error) {
+	s := p.store
 	out, err := s.config.Client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &s.config.Table, Key: keyItem(leasePrefix+name, sortPlace), ReturnConsumedCapacity: s.returnConsumed(),
+		TableName: &s.config.Table, Key: keyItem(p.prefix+name, sortPlace), ReturnConsumedCapacity: s.returnConsumed(),
 	}, s.options)
 	if err != nil {
 		return "", fmt.Errorf("read place %s: %w", name, err)
@@ -117,7 +141,7 @@ func (s *Store) Place(ctx context.Context, name string) (string, error) {
 }
 
 // KeepPlace keeps a place under a name; see store.Places. One that the SDK tries again finds its own, and succeeds.
-func (s *Store) KeepPlace(ctx context.Context, name, seen, place string) error {
+func (p places) KeepPlace(ctx context.Context, name, seen, place string) error {
 	u := newUpdate()
 	at := u.attr(attrPlace)
 	u.set(at, "place", text(place))
@@ -126,7 +150,7 @@ func (s *Store) KeepPlace(ctx context.Context, name, seen, place string) error {
 	} else {
 		u.when(at + " = " + u.value("seen", text(seen)))
 	}
-	old, err := s.update(ctx, "KeepPlace", keyItem(leasePrefix+name, sortPlace), u)
+	old, err := p.store.update(ctx, "KeepPlace", keyItem(p.prefix+name, sortPlace), u)
 	switch {
 	case errors.Is(err, errCondition) && len(old) > 0 && asText(old[attrPlace]) == place:
 		err = nil

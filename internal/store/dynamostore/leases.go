@@ -28,8 +28,10 @@ func (s *Store) TakeLease(ctx context.Context, name, holder string, now, until t
 	u := newUpdate()
 	u.set(u.attr(attrHolder), "holder", text(holder))
 	u.set(u.attr(attrUntil), "until", instant(until))
-	u.when("(attribute_not_exists(PK) OR " + u.attr(attrHolder) + " = :holder OR " +
-		u.attr(attrUntil) + " <= " + u.value("now", instant(now)) + ")")
+	// What is no time, or one that is too far, was put there by nobody who sweeps.
+	held := u.attr(attrUntil)
+	u.when("(attribute_not_exists(PK) OR " + u.attr(attrHolder) + " = :holder OR " + held + " <= " + u.value("now", instant(now)) + " OR " +
+		held + " > " + u.value("far", instant(now.Add(store.MaxLease))) + " OR NOT attribute_type(" + held + ", " + u.value("number", text("N")) + "))")
 	_, err := s.config.Client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.config.Table, Key: keyItem(leasePrefix+name, sortLease),
 		UpdateExpression: aws.String(u.expression()), ConditionExpression: aws.String(u.condition()),

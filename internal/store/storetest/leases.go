@@ -17,6 +17,7 @@ func leaseRules() []rule {
 	}{
 		{"a lease has one holder until it runs out", leaseRunsOut},
 		{"a holder extends its lease", leaseExtended},
+		{"a lease that reaches further ahead than any may holds nobody off", leaseTooLong},
 		{"a lease that is given up is free, and only its holder gives it up", leaseReleased},
 		{"of many who want a lease exactly one gets it", leaseRace},
 	}
@@ -72,6 +73,20 @@ func leaseExtended(w *world, l store.Leases) {
 		{"a", 0, 30 * time.Second, true},
 		{"a", 20 * time.Second, 50 * time.Second, true},
 		{"b", 40 * time.Second, time.Minute, false},
+	})
+}
+
+// leaseTooLong: a clock that is wrong, or a thief, asks for years.
+func leaseTooLong(w *world, l store.Leases) {
+	const years = 30_000 * time.Hour
+	w.leases(l, []leaseRow{
+		{"a", 0, store.MaxLease, true},
+		{"b", 0, time.Minute, false},
+		{"a", 0, store.MaxLease + 2*time.Second, true},
+		{"b", time.Second, time.Minute, true},
+		{"a", 2 * time.Second, time.Minute, false},
+		{"b", 2 * time.Second, years, true},
+		{"a", 3 * time.Second, time.Minute, true},
 	})
 }
 
