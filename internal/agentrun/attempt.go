@@ -305,7 +305,7 @@ func (a *attempt) call() (worked result) {
 			a.note(slog.LevelError, "the agent panicked", "panicked", "stack", string(debug.Stack()))
 		}
 		// What an agent says of its secrets is neither told nor kept.
-		worked = result{hider.Output(worked.output), hider.Error(worked.err)}
+		worked = result{hider.Output(worked.output), readable(worked.err, hider)}
 	}()
 	task, h, err := secret.Fill(a.lease, a.task, a.config.Secrets)
 	if err != nil {

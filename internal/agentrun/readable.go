@@ -1,0 +1,47 @@
+package agentrun
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/secret"
+)
+
+// readable reads an agent's error, once, and returns one that says the same without its secrets and that is ours: the methods of
+// an error are its agent's code, and may panic wherever they are called. Those of a nil pointer mostly do, and a nil pointer that
+// is returned as an error is none that is nil.
+func readable(err error, hider secret.Hider) (plain error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			plain = hider.Error(fmt.Errorf("panic: the agent's error, a %T, cannot be read: %v", err, value))
+		}
+	}()
+	if deadline, waits := agent.Waits(err); waits {
+		return agent.Wait(deadline)
+	}
+	f := agent.Failure(hider.Error(err))
+	plain = agent.RetryAfter(f.RetryAfter.Std(), agent.Kind(f.Kind, errors.New(f.Message)))
+	if !f.Retryable {
+		plain = agent.Final(plain)
+	}
+	if f.Applied == makegood.AppliedNo {
+		plain = agent.NotApplied(plain)
+	}
+	if errors.Is(err, agent.ErrOver) {
+		plain = overError{plain}
+	}
+	return plain
+}
+
+// overError is an error that says that the attempt is over.
+type overError struct{ error }
+
+func (e overError) Unwrap() error { return e.error }
+
+// Is makes it an agent.ErrOver.
+func (overError) Is(target error) bool { return target == agent.ErrOver }
