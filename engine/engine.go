@@ -101,7 +101,8 @@ type Options struct {
 	// Hosts are the names, beside loopback addresses, under which requests may ask Handler: it refuses others with 421,
 	// as a page whose own name was made to lead to this machine would send them.
 	Hosts []string
-	// Caller says who makes a request to Handler, for what is kept of it. Nil: "local", whoever it is.
+	// Caller says who makes a request to Handler, for what is kept of it. It gets requests of others alone: a repair of many jobs,
+	// which goes on without a browser and after a restart, asks as who began it. Nil: "local", whoever it is.
 	Caller func(*http.Request) string
 	// Telemetry is where traces and metrics go, to providers of OpenTelemetry; the zero value: nowhere. A collector that is slow
 	// or gone delays nothing. Its Scrape answers GET /metrics of Handler.
@@ -230,13 +231,18 @@ func (o Options) logger() *slog.Logger {
 	return o.Logger
 }
 
-// caller knows who makes a request. One that the page makes for a browser is the browser's.
+// caller knows who makes a request. One that the page makes for a browser is the browser's; one of a repair, which goes on when
+// there is no browser any more, is of who began that.
 func (o Options) caller() func(*http.Request) string {
 	if o.Caller == nil {
 		return nil
 	}
 	return func(r *http.Request) string {
-		return o.Caller(cmp.Or(page.Incoming(r), r))
+		outer, inside := page.Incoming(r)
+		if inside && outer == nil {
+			return cmp.Or(r.Header.Get(client.WhoHeader), httpapi.Local)
+		}
+		return o.Caller(cmp.Or(outer, r))
 	}
 }
 
@@ -252,7 +258,7 @@ func (o Options) page(api http.Handler) (*page.Page, error) {
 			return nil, err
 		}
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: o.where(), Names: o.hosts(), Logger: o.logger()}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, Caller: o.Caller, API: api, Where: o.where(), Names: o.hosts(), Logger: o.logger()}), nil
 }
 
 // where says in words where the jobs are.

@@ -37,6 +37,8 @@ type Config struct {
 	Scans bool
 	// Repairs carries out what is asked of many jobs; Close closes it. Nil: one that keeps nothing.
 	Repairs *repair.Keeper
+	// Caller knows who makes a request, for the repairs that they begin. Nil: nobody does.
+	Caller func(*http.Request) string
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
@@ -82,6 +84,9 @@ func New(c Config) *Page {
 	}
 	if c.Repairs == nil {
 		c.Repairs = repair.New(c.Client, c.Logger)
+	}
+	if c.Caller == nil {
+		c.Caller = func(*http.Request) string { return "" }
 	}
 	c.Interval = cmp.Or(c.Interval, liveInterval)
 	p := &Page{

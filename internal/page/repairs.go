@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
@@ -185,7 +187,9 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 	if more {
 		return nil, &client.InvalidError{Message: "These are more than " + many(repair.MaxJobs, "job") + ", which is what one repair takes: narrow the filter, or use the command."}
 	}
-	begun, err := p.repairs.Begin(c.order(name, reason, float64(rate), p.Now().UTC(), found))
+	order := c.order(name, reason, float64(rate), found)
+	order.By, order.BeganAt = fitting(p.Caller(r)), p.Now().UTC()
+	begun, err := p.repairs.Begin(order)
 	if err != nil {
 		return nil, err
 	}
@@ -193,8 +197,8 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 }
 
 // order is what is to be carried out.
-func (c choice) order(name, reason string, perSecond float64, now time.Time, jobs []client.Listed) repair.Order {
-	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond, BeganAt: now}
+func (c choice) order(name, reason string, perSecond float64, jobs []client.Listed) repair.Order {
+	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond}
 	if c.Settles() {
 		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == makegood.AskSettleSkipped
 	} else {
@@ -207,6 +211,21 @@ func (c choice) order(name, reason string, perSecond float64, now time.Time, job
 		o.Jobs = append(o.Jobs, j.ID)
 	}
 	return o
+}
+
+// fitting is who asks, as far as that can be said in a request.
+func fitting(who string) string {
+	who = strings.ToValidUTF8(strings.Map(func(r rune) rune {
+		if makegood.CheckWho(string(r)) != nil {
+			return -1
+		}
+		return r
+	}, who), "")
+	for len(who) > makegood.MaxWhoBytes {
+		_, last := utf8.DecodeLastRuneInString(who)
+		who = who[:len(who)-last]
+	}
+	return who
 }
 
 // progressData is how far a repair is.

@@ -25,6 +25,7 @@ func (w within) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
+	r = r.WithContext(context.WithValue(r.Context(), insideKey{}, true))
 	r.RequestURI, r.Host = r.URL.RequestURI(), r.URL.Host
 	answer := &recorder{header: http.Header{}, status: http.StatusOK}
 	w.api.ServeHTTP(answer, r)
@@ -48,7 +49,10 @@ func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
 
 func (r *recorder) WriteHeader(status int) { r.status = status }
 
-type incomingKey struct{}
+type (
+	incomingKey struct{}
+	insideKey   struct{}
+)
 
 // incoming returns the context of a request that knows the request itself.
 func incoming(r *http.Request) context.Context {
@@ -56,8 +60,10 @@ func incoming(r *http.Request) context.Context {
 }
 
 // Incoming returns the request of a browser for which this one, of a client of Within, was made; nil: it is no such request.
-// Who knows the callers of a page by their requests looks there.
-func Incoming(r *http.Request) *http.Request {
-	outer, _ := r.Context().Value(incomingKey{}).(*http.Request)
-	return outer
+// Who knows the callers of a page by their requests looks there. inside says whether it was made by such a client at all: it may
+// be of a repair, which goes on when its browser has gone, and then only client.WhoHeader says who began that.
+func Incoming(r *http.Request) (outer *http.Request, inside bool) {
+	outer, _ = r.Context().Value(incomingKey{}).(*http.Request)
+	inside, _ = r.Context().Value(insideKey{}).(bool)
+	return outer, inside
 }

@@ -3,8 +3,10 @@ package repair
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -66,7 +68,7 @@ func (r *run) left() iter.Seq2[string, error] {
 func (k *Keeper) ask(ctx context.Context, r *run, o Order, id string) answer {
 	for rest := firstPause; ; rest = min(2*rest, longestPause) {
 		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
-		said, err := k.once(within, o, id)
+		said, err := k.guarded(within, o, id)
 		cancel()
 		if err == nil {
 			r.waits("")
@@ -77,6 +79,17 @@ func (k *Keeper) ask(ctx context.Context, r *run, o Order, id string) answer {
 			return answer{}
 		}
 	}
+}
+
+// guarded is once, and makes an error of a panic: what is asked has code of others in it, and a repair runs beside them all.
+func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said answer, err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = fmt.Errorf("panic: %v", value)
+			k.logger.ErrorContext(ctx, "a repair asked for what panicked, and asks again", "repair", o.Name, "job", id, "error", err, "stack", string(debug.Stack()))
+		}
+	}()
+	return k.once(client.As(ctx, o.By), o, id)
 }
 
 // once asks a job. An error means that nobody answered, or that whoever asks may not: their credentials have expired, say, and the

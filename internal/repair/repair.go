@@ -62,6 +62,8 @@ type Order struct {
 	Undo       bool          `json:"undo,omitempty"`
 	Skipped    bool          `json:"skipped,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
+	// By is who began it, which each job keeps with the request where nobody can know better; empty: not known.
+	By string `json:"by,omitempty"`
 	// PerSecond is how many jobs are asked in a second at most.
 	PerSecond float64   `json:"perSecond"`
 	BeganAt   time.Time `json:"beganAt"`
@@ -202,6 +204,8 @@ func (o Order) check() error {
 		return &client.InvalidError{Message: fmt.Sprintf("%d jobs, and one repair takes %d at most: narrow it, or use the command", len(o.Jobs), MaxJobs)}
 	case !(o.PerSecond > 0 && o.PerSecond <= MaxPerSecond):
 		return &client.InvalidError{Message: fmt.Sprintf("%v jobs a second: want more than 0, and at most %d", o.PerSecond, MaxPerSecond)}
+	case makegood.CheckWho(o.By) != nil:
+		return &client.InvalidError{Message: fmt.Sprintf("who asks, %.80q, %v", o.By, makegood.CheckWho(o.By))}
 	case len(o.Reason) > makegood.MaxReasonBytes:
 		return &client.InvalidError{Message: fmt.Sprintf("the reason has %d bytes, the limit is %d", len(o.Reason), makegood.MaxReasonBytes)}
 	}
