@@ -55,7 +55,7 @@ func (t *template) idle(shards int) []cost {
 	if text(at(t.globals, "Function", "Tracing")) == "Active" {
 		traces = million(minutes, prices.MillionTraces)
 	}
-	const begins = dynamostore.BeginShards
+	begins := dynamostore.BeginShards(shards)
 	leases := float64(minutes * ((shards+begins)*leaseWrites + begins*beginWrites))
 	// A shard of beginnings is asked for what is overdue, and for what is about to begin; and the place is read.
 	queries := float64(minutes * (shards + 2*begins + 1))

@@ -143,7 +143,7 @@ func Scheduler(ctx context.Context, getenv func(string) string, files fs.FS) (qu
 	sched := scheduler.New(scheduler.Config{
 		Changes: s.changes(c.changes),
 		Held:    holds.NewReader(s.store, nil), Release: keeper.Release,
-		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
+		Jobs: s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues,
 		Notifier: told, Listener: s.listener(c), Submissions: SubmissionsQueue, Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(c.replies)), Asked: slices.Sorted(maps.Keys(c.replies)), Asker: replynotify.Replies{Queues: c.replies, Send: s.sendOne},
 		Link:   c.link(),

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/changes"
@@ -14,6 +16,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/pause"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -33,9 +36,14 @@ type operator struct {
 	timetable *timetable.Timetable
 	holds     *holds.Keeper
 	published *definitions
-	agents    []string
-	queues    queue.Sender
+	// seen are those of published that the stack was seen to know: a name that is known stays so.
+	seen   sync.Map
+	agents []string
+	queues queue.Sender
 }
+
+// currentFor is how old what a function knows of which definition is current may be when a job is submitted.
+const currentFor = time.Second
 
 // newOperator makes an operator on a stack; published are workflow files
 // that it makes known to a stack in which nobody has done so yet.
@@ -44,7 +52,7 @@ func newOperator(s *stack, c doorConfig, published *definitions) *operator {
 	o := &operator{Store: s.store, published: published, agents: agents, queues: s.queues, scheduler: scheduler.New(scheduler.Config{
 		Changes: elsewhere(c.changes),
 		Held:    holds.NewReader(s.store, nil),
-		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues, Notifier: silent{}, Listener: silent{},
+		Jobs:    s.store, Closings: s.store, Payloads: s.store, Definitions: s.store, CurrentFor: currentFor, Large: s.keeper(), LargeAge: s.payloads.renew, Queue: s.queues, Notifier: silent{}, Listener: silent{},
 		Events: EventsQueue, Quarantine: QuarantineQueue, Tasks: TasksQueue,
 		Replies: slices.Sorted(maps.Keys(replies)), Asked: slices.Sorted(maps.Keys(replies)), Asker: silent{},
 		Agents: agents, Reminders: true, Period: SweepPeriod, Counts: true, Instance: s.instance(), Watch: s.watch(), Logger: slog.New(untelling{s.log.Handler()}),
@@ -65,20 +73,28 @@ func (o *operator) known(ctx context.Context, workflow string) error {
 
 // SubmitCurrent submits a job; see httpapi.Backend.
 func (o *operator) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
-	if err := o.known(ctx, workflow); err != nil && !errors.Is(err, store.ErrNotFound) {
-		return job.Job{}, false, err
+	_, linked := o.published.byName[workflow]
+	if _, seen := o.seen.Load(workflow); linked && !seen {
+		if err := o.known(ctx, workflow); err != nil {
+			return job.Job{}, false, err
+		}
+		o.seen.Store(workflow, true)
 	}
 	return o.scheduler.SubmitCurrent(ctx, workflow, s)
 }
 
 // Publish makes a definition the current one of its workflow's name, and its schedules those of the stack; jobs that are there keep
-// theirs. It refuses,
-// with scheduler.ErrInvalid, one with an agent that has no queue.
+// theirs. When it returns, no function takes the definition before for current. It refuses, with scheduler.ErrInvalid, one with an
+// agent that has no queue.
 func (o *operator) Publish(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := c.CheckQueues(o.agents); err != nil {
 		return fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
 	}
-	return publish(ctx, o.Store, o.timetable, c)
+	if err := publish(ctx, o.Store, o.timetable, c); err != nil {
+		return err
+	}
+	_ = pause.For(ctx, currentFor) // It is published, though the publisher leaves.
+	return nil
 }
 
 // Request does what is asked of a job; see httpapi.Backend.

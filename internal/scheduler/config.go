@@ -22,6 +22,9 @@ type Config struct {
 	Closings    store.Closings
 	Payloads    store.Payloads
 	Definitions store.Definitions
+	// CurrentFor is for how long a submission may take a definition for the current one of its workflow that was so when it was read.
+	// Zero: each submission reads it.
+	CurrentFor time.Duration
 	// Large, if set, has the large payloads that inputs and outputs refer to. Nil: nothing in them is a reference.
 	Large payload.Keeper
 	// LargeAge is from what age on a job's payloads are kept anew, as long as anything happens to it; zero: the store keeps them as

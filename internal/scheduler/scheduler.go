@@ -51,6 +51,7 @@ type Scheduler struct {
 	config      Config
 	stats       tally.Of[Stats]
 	definitions sync.Map // hash -> *workflowfile.Compiled
+	currents    currents
 	alerts      sync.Map // agent -> time.Time before which there is no other alert
 	turns       turns
 	ledger      ledger

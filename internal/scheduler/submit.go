@@ -78,18 +78,6 @@ func (s *Scheduler) SubmitCurrent(ctx context.Context, workflow string, sub Subm
 	return s.Submit(ctx, sub)
 }
 
-// current returns the hash of the definition that is current for a workflow's name.
-func (s *Scheduler) current(ctx context.Context, workflow string) (string, error) {
-	hash, err := s.config.Definitions.CurrentDefinition(ctx, workflow)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", fmt.Errorf("%w: there is no workflow %q", ErrInvalid, workflow)
-	}
-	if err != nil {
-		return "", fmt.Errorf("current definition of %s: %w", workflow, err)
-	}
-	return hash, nil
-}
-
 // Submission is a request for a job.
 type Submission struct {
 	ID         string

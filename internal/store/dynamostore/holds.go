@@ -52,7 +52,7 @@ func (s *Store) PutHolds(ctx context.Context, h store.Held) error {
 	it := holdsKey()
 	it[attrRev], it[attrWrittenBy], it[attrData] = number(h.Rev+1), blob(nonce), blob(store.EncodeHolds(h))
 	if key := h.Key(); !key.IsZero() {
-		it[attrCompleteBy], it[attrShard] = instant(key), number(beginsIn(sortHolds))
+		it[attrCompleteBy], it[attrShard] = instant(key), number(s.beginsIn(sortHolds))
 	}
 	condition, values := "attribute_not_exists(PK)", item(nil)
 	if h.Rev > 0 {

@@ -11,12 +11,16 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
-// BeginShards is how many shards are for keys at which something begins, beside those of the configuration. Each takes
-// about 500 keys a second that move. Their numbers in the table are negative, so that raising the others changes none.
-const BeginShards = 4
+// fewBeginShards is how many shards are at least for keys at which something begins.
+const fewBeginShards = 4
+
+// BeginShards is how many shards are for keys at which something begins (a start, an attempt after a backoff, a fire), beside the
+// others of the configuration: one more for each of these above DefaultShards. Their numbers in the table are negative, so that
+// raising the others moves no key that is stored.
+func BeginShards(shards int) int { return fewBeginShards + max(0, shards-DefaultShards) }
 
 // Shards is how many shards the index has: those of the configuration, and behind them those of beginnings.
-func (s *Store) Shards() int { return s.config.Shards + BeginShards }
+func (s *Store) Shards() int { return s.config.Shards + BeginShards(s.config.Shards) }
 
 // OfBeginnings reports whether the keys of a shard are times at which something begins; see store.Beginnings.
 func (s *Store) OfBeginnings(shard int) bool { return shard >= s.config.Shards }
@@ -31,11 +35,13 @@ func (s *Store) shardNumber(shard int) int64 {
 
 // isShard reports whether a sweep goes through the shard of this number.
 func (s *Store) isShard(number int64) bool {
-	return number >= -BeginShards && number < int64(s.config.Shards)
+	return number >= -int64(BeginShards(s.config.Shards)) && number < int64(s.config.Shards)
 }
 
 // beginsIn returns the number of the shard in which something of this name begins.
-func beginsIn(name string) int64 { return -1 - int64(spread(name)%BeginShards) }
+func (s *Store) beginsIn(name string) int64 {
+	return -1 - int64(spread(name)%uint32(BeginShards(s.config.Shards)))
+}
 
 // Due lists what is overdue; see store.Index. It lags behind the items, as every index of DynamoDB.
 func (s *Store) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {

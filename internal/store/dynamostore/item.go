@@ -153,7 +153,7 @@ func besideItem(j job.Job, rev int64) item {
 // shard returns the number of the shard that a job's key belongs into.
 func (s *Store) shard(j job.Job) int64 {
 	if store.Begins(j) {
-		return beginsIn(j.ID)
+		return s.beginsIn(j.ID)
 	}
 	return int64(spread(j.ID) % uint32(s.config.Shards))
 }

@@ -305,7 +305,7 @@ func readPlace(text string) (cursor, error) {
 	key, err2 := strconv.ParseInt(parts[1], 10, 64)
 	job, err3 := url.QueryUnescape(parts[2])
 	sort, err4 := url.QueryUnescape(parts[3])
-	if errors.Join(err1, err2, err3, err4) != nil || shard < 0 || shard >= maxShards+BeginShards || sort != "" && job == "" {
+	if errors.Join(err1, err2, err3, err4) != nil || shard < 0 || shard >= maxShards+BeginShards(maxShards) || sort != "" && job == "" {
 		return cursor{}, fmt.Errorf("there is no page %q: %w", text, store.ErrNotFound)
 	}
 	return cursor{shard: shard, key: key, job: job, sort: sort}, nil

@@ -44,7 +44,7 @@ func (s *Store) putSchedule(ctx context.Context, seen int64, next store.Schedule
 	it := scheduleKey(next.Name)
 	it[attrRev], it[attrWrittenBy], it[attrData] = number(next.Rev), blob(nonce), blob(store.EncodeSchedule(next))
 	if !next.Key.IsZero() {
-		it[attrCompleteBy], it[attrShard] = instant(next.Key), number(beginsIn(next.Name))
+		it[attrCompleteBy], it[attrShard] = instant(next.Key), number(s.beginsIn(next.Name))
 	}
 	condition, values := "attribute_not_exists(PK)", item(nil)
 	if seen > 0 {

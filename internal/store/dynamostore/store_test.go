@@ -166,6 +166,49 @@ func TestJobsAreSpreadOverTheShards(t *testing.T) {
 	}
 }
 
+// Jobs whose attempts wait for a backoff stand in shards of their own. With more shards these are more, too: a service that is away
+// moves as many keys there as elsewhere. What was stored before is swept as before, and the number of a key is the same for ever.
+func TestBeginningsAreSpreadOverAsManyShardsMore(t *testing.T) {
+	at := time.UnixMilli(1000)
+	begins := job.Job{CompleteBy: at, Steps: []job.StepState{{Forward: job.Activity{State: job.Backoff, At: at}}}}
+	for shards, want := range map[int]int{1: 4, DefaultShards: 4, DefaultShards + 1: 5, 2 * DefaultShards: 20, maxShards: 1012} {
+		s := &Store{config: Config{Shards: shards}}
+		count := make(map[int64]int)
+		const each = 200
+		for i := range each * want {
+			begins.ID = fmt.Sprintf("order-%06d", i)
+			number := s.shard(begins)
+			count[number]++
+			if number >= 0 || !s.isShard(number) {
+				t.Fatalf("%d shards: %s begins in shard %d, want one of beginnings that is swept", shards, begins.ID, number)
+			}
+		}
+		if len(count) != want {
+			t.Errorf("%d shards: got %d of beginnings, want %d", shards, len(count), want)
+		}
+		for number, n := range count {
+			if n < each/2 || n > 2*each {
+				t.Errorf("%d shards: shard %d has %d, want about %d", shards, number, n, each)
+			}
+		}
+		numbers := make(map[int64]bool)
+		for shard := range s.Shards() {
+			if number := s.shardNumber(shard); s.OfBeginnings(shard) != (number < 0) || !s.isShard(number) {
+				t.Errorf("%d shards: shard %d is %d in the table: of beginnings %t, swept %t", shards, shard, number, s.OfBeginnings(shard), s.isShard(number))
+			} else {
+				numbers[number] = true
+			}
+		}
+		if len(numbers) != shards+want || !numbers[-1] || !numbers[-4] {
+			t.Errorf("%d shards: a sweep goes through %d, want %d, and those of before among them", shards, len(numbers), shards+want)
+		}
+	}
+	begins.ID = "order-000001"
+	if got := (&Store{config: Config{Shards: DefaultShards}}).shard(begins); got != -2 {
+		t.Errorf("order-000001 begins in shard %d, want -2 for ever", got)
+	}
+}
+
 func TestMemoryForgetsWhatIsTooMuch(t *testing.T) {
 	m := newMemory[int](3)
 	for i := range 10 {
