@@ -102,7 +102,7 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
 	outside, agents, outsideErr := parseOutside(o.outside, agents)
 	named := embedded.Config{Agents: agents, Outside: outside}.Named()
-	reload := &reloader{folder: o.workflows, agents: named, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]string{}}
+	reload := &reloader{folder: o.workflows, agents: named, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]loaded{}}
 	reload.read = lookOf(o.workflows)
 	files, from, err := loadWorkflows(cmd, o.workflows, linked, named)
 	replies, replyErr := parseReplies(o.replies)
@@ -153,7 +153,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	}
 	reload.define = engine.Define
 	for _, f := range files {
-		reload.current[f.Compiled.Workflow.Name] = f.Compiled.Hash
+		reload.current[f.Compiled.Workflow.Name] = loadedOf(f.Compiled)
 	}
 	if err := serve(cmd.Context(), engine, func(ctx context.Context) error {
 		if from == o.workflows {

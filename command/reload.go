@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -29,8 +30,15 @@ type reloader struct {
 	stdout, stderr io.Writer
 	// read is the look of the folder when its files were read, and last that of the look before.
 	read, last string
-	// current are the definitions, by workflow.
-	current map[string]string
+	// current is what is current of each workflow: its definition, and its schedules, which are no part of that.
+	current map[string]loaded
+}
+
+// loaded distinguishes two states of a workflow.
+type loaded struct{ definition, schedules string }
+
+func loadedOf(c *workflowfile.Compiled) loaded {
+	return loaded{c.Hash, fmt.Sprintf("%+v", c.Schedules)}
 }
 
 // watch looks until ctx ends.
@@ -91,7 +99,10 @@ func (r *reloader) reload(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(r.stderr, "%v\nwhat was current before stays current\n", err)
+		fmt.Fprintln(r.stderr, err)
+		if !errors.Is(err, embedded.ErrHalfDefined) {
+			fmt.Fprintln(r.stderr, "where a file is wrong, what was current before stays current")
+		}
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.current)) {
@@ -104,15 +115,20 @@ func (r *reloader) reload(ctx context.Context) {
 
 // renew makes a file that was read current, unless it is.
 func (r *reloader) renew(ctx context.Context, f workflowfile.File) error {
-	name, hash := f.Compiled.Workflow.Name, f.Compiled.Hash
-	if r.current[name] == hash {
+	name := f.Compiled.Workflow.Name
+	was, now := r.current[name], loadedOf(f.Compiled)
+	if was == now {
 		return nil
 	}
 	warn(r.stderr, f.Compiled)
 	if err := r.define(ctx, f.Compiled); err != nil {
 		return err
 	}
-	r.current[name] = hash
+	r.current[name] = now
+	if was.definition == now.definition {
+		fmt.Fprintf(r.stdout, "workflow %s, from %s: %s now\n", name, f.Name, count(len(f.Compiled.Schedules), "schedule"))
+		return nil
+	}
 	fmt.Fprintf(r.stdout, "workflow %s, %s, from %s: current now, for new jobs\n", name, count(len(f.Compiled.Workflow.Steps), "step"), f.Name)
 	return nil
 }

@@ -2,7 +2,10 @@ package command
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -13,6 +16,8 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
 // serving is a real makegood dev on a folder of workflow files.
@@ -111,4 +116,76 @@ func TestDevReadsAChangedFileAndRunningJobsKeepTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, s.stderr, "workflow y: its file is gone")
+}
+
+// schedule returns the cron of a schedule that is kept; empty: there is none of the name.
+func (s *serving) schedule(name string) string {
+	s.t.Helper()
+	response, err := http.Get(s.url + "/api/schedules/" + name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var kept makegood.Schedule
+	if err := json.NewDecoder(response.Body).Decode(&kept); err != nil {
+		s.t.Fatal(err)
+	}
+	return kept.Cron
+}
+
+func TestDevReadsAScheduleThatChangesAlone(t *testing.T) {
+	const steps = "name: x\nsteps: [{name: a, agent: deaf}]\n"
+	s := startDevWith(t, steps)
+	first := s.submit("before")
+	for _, c := range []struct{ schedules, says, cron string }{
+		{"schedules: [{name: nightly, cron: \"@daily\"}]\n", "1 schedule now", "@daily"},
+		{"schedules: [{name: nightly, cron: \"@weekly\"}]\n", "1 schedule now", "@weekly"},
+		{"", "0 schedules now", ""},
+	} {
+		s.write("x.yaml", steps+c.schedules)
+		waitFor(t, s.stdout, "workflow x, from "+filepath.Join(s.dir, "x.yaml")+": "+c.says)
+		if got := s.schedule("nightly"); got != c.cron {
+			t.Errorf("got cron %q, want %q", got, c.cron)
+		}
+	}
+	if still := s.submit("after"); still != first {
+		t.Errorf("a new job has the definition %s, want %s still", still, first)
+	}
+}
+
+// A file whose schedule is another's changes nothing: neither its schedules nor its steps.
+func TestDevSaysThatWhatWasCurrentStaysWhereThatIsSo(t *testing.T) {
+	s := startDev(t)
+	first := s.submit("before")
+	s.write("y.yaml", "name: y\nsteps: [{name: a, agent: deaf}]\nschedules: [{name: nightly, cron: \"@daily\"}]\n")
+	waitFor(t, s.stdout, "workflow y, 1 step")
+	s.write("x.yaml", "name: x\nsteps: [{name: a, agent: deaf}, {name: b, agent: deaf}]\nschedules: [{name: nightly, cron: \"@weekly\"}]\n")
+	waitFor(t, s.stderr, "the file of workflow y has it")
+	waitFor(t, s.stderr, "what was current before stays current")
+	if still := s.submit("after"); still != first {
+		t.Errorf("a new job has the definition %s, want %s still", still, first)
+	}
+	if got := s.schedule("nightly"); got != "@daily" {
+		t.Errorf("got cron %q, want that of the file that has it", got)
+	}
+}
+
+// The definition is stored, and then the store breaks: it does not say that what was current stays.
+func TestDevDoesNotSayThatWhatWasCurrentStaysWhereItDoesNot(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x.yaml"), []byte("name: x\nsteps: [{name: a, agent: http, with: {method: GET, url: 'http://x'}}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		err   error
+		stays bool
+	}{{fmt.Errorf("%w: no room", embedded.ErrHalfDefined), false}, {errors.New("refused"), true}} {
+		var stderr strings.Builder
+		r := &reloader{folder: dir, stdout: io.Discard, stderr: &stderr, current: map[string]loaded{}}
+		r.define = func(context.Context, *workflowfile.Compiled) error { return c.err }
+		r.reload(t.Context())
+		if said := stderr.String(); !strings.Contains(said, c.err.Error()) || strings.Contains(said, "stays current") != c.stays {
+			t.Errorf("%v: got %q, want stays current: %v", c.err, said, c.stays)
+		}
+	}
 }

@@ -190,12 +190,12 @@ const auditPage = 1000
 func (f *Folder) Audit(ctx context.Context) iter.Seq2[client.AuditPage, error] {
 	return func(yield func(client.AuditPage, error) bool) {
 		for cursor := ""; ; {
-			jobs, next, err := f.reader.AuditPage(ctx, cursor, auditPage)
+			page, next, err := f.reader.AuditPage(ctx, cursor, auditPage)
 			if err != nil {
 				yield(client.AuditPage{}, err)
 				return
 			}
-			if !yield(client.AuditPage{Audited: len(jobs), Strays: view.Strays(jobs), Cursor: next}, nil) || next == "" {
+			if !yield(client.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next}, nil) || next == "" {
 				return
 			}
 			cursor = next

@@ -43,14 +43,18 @@ func (d *definitions) publish(ctx context.Context, to store.Definitions, schedul
 	return publish(ctx, to, schedules, c)
 }
 
-// adopter makes the schedules of a workflow's file those that are kept.
+// adopter makes the schedules of a workflow's file those that are kept, and says before why it could not.
 type adopter interface {
+	MayAdopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error
 	Adopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error
 }
 
-// publish makes a definition the current one of its name, and then its schedules those of the stack. After an error it may be made
-// again, and goes on.
+// publish makes a definition the current one of its name, and then its schedules those of the stack. One whose schedules cannot be kept
+// changes nothing. After an error it may be made again, and goes on.
 func publish(ctx context.Context, to store.Definitions, schedules adopter, c *workflowfile.Compiled) error {
+	if err := schedules.MayAdopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
+		return err
+	}
 	if err := to.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
 		return err
 	}

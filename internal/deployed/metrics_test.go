@@ -106,6 +106,8 @@ func (k *known) Definition(context.Context, string) ([]byte, error) { return nil
 
 func (k *known) Adopt(context.Context, string, []makegood.Schedule) error { return nil }
 
+func (k *known) MayAdopt(context.Context, string, []makegood.Schedule) error { return nil }
+
 func (k *known) CurrentDefinition(_ context.Context, name string) (string, error) {
 	if k.err != nil {
 		return "", k.err

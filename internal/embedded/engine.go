@@ -309,10 +309,17 @@ func (e *Engine) saved(j job.Job) {
 	}
 }
 
+// ErrHalfDefined: a workflow is current, and its schedules are not yet those that its file says. Defining it again goes on.
+var ErrHalfDefined = errors.New("the workflow is current, and its schedules are not all as its file says")
+
 // Define makes a workflow known, and the current one of its name, and its schedules those that are kept. It refuses, with
-// workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not.
+// workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not; and one whose
+// schedules cannot be kept. An error that is no ErrHalfDefined leaves what was current.
 func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := c.Check(workflowfile.WithExactly(e.config.Named()...)); err != nil {
+		return err
+	}
+	if err := e.timetable.MayAdopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
 		return err
 	}
 	if err := e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
@@ -321,7 +328,10 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	e.mu.Lock()
 	e.defined[c.Workflow.Name], e.agentsOf[c.Workflow.Name] = c.Hash, c.Agents()
 	e.mu.Unlock()
-	return e.timetable.Adopt(ctx, c.Workflow.Name, c.Schedules)
+	if err := e.timetable.Adopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
+		return fmt.Errorf("%w: %w", ErrHalfDefined, err)
+	}
+	return nil
 }
 
 // Workflows returns what Define made known since Open: the hashes by the names. What an earlier engine

@@ -50,7 +50,7 @@ func (a *api) audit(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return ok(client.AuditPage{Audited: len(page), Strays: view.Strays(page), Cursor: next})
+	return ok(client.AuditPage{Audited: len(store.AuditedJobs(page)), Strays: view.Strays(page), Cursor: next})
 }
 
 // wake puts back what an audit found.

@@ -83,7 +83,7 @@ func (s *Scheduler) Stands(ctx context.Context, page []store.Audited) {
 	now := s.now()
 	var far []*store.Audited
 	for i := range page {
-		if page[i].FarOff(now) {
+		if page[i].Job != "" && page[i].FarOff(now) {
 			far = append(far, &page[i])
 		}
 	}

@@ -2,24 +2,27 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
 )
 
-// Auditor reads all jobs, one after the other, to find those of which the index says nothing: they are nobody's, for
-// the Supervisor reads the index only.
+// Auditor reads all jobs and schedules, one after the other, to find those of which the index does not say what it should: they
+// are nobody's, for the Supervisor reads the index only.
 type Auditor interface {
-	// AuditPage returns jobs, and the cursor for the next page; empty at the end. It looks at limit items at most, and
-	// returns what of them are jobs, which may be none before the end. Each is as one write left it, perhaps not the
-	// last one: state and key are of the same write. A job that is there from the first page to the last is returned once
-	// at least. A cursor that no page returned is ErrNotFound.
+	// AuditPage returns jobs, and schedules that are in the index, and the cursor for the next page; empty at the end. It
+	// looks at limit items at most, and returns what of them are such, which may be none before the end. Each is as one write
+	// left it, perhaps not the last one: state and key are of the same write. One that is there from the first page to the last
+	// is returned once at least. A cursor that no page returned is ErrNotFound.
 	AuditPage(ctx context.Context, cursor string, limit int) ([]Audited, string, error)
 }
 
-// Audited is a job as an audit sees it: no payload, nothing that has to be decoded.
+// Audited is a job, or a schedule, as an audit sees it: no payload, nothing that has to be decoded.
 type Audited struct {
-	Job          string
+	// Job is the job's id; empty for a schedule, of which Schedule is the name and CompleteBy the key.
+	Job, Schedule string
+
 	ProcessState makegood.ProcessState
 	// CompleteBy is the key as it is stored; zero: none is.
 	CompleteBy time.Time
@@ -38,9 +41,15 @@ type Audited struct {
 // far that the sweep that finds it may be too late to be of use.
 const auditFar = makegood.FarKey + time.Hour
 
-// FarOff reports whether no sweep will look at the job for long, so that it is worth looking whether it stands still:
-// most such jobs wait for something.
+// scheduleFar is how far ahead the key of a schedule is that an audit asks about: most come sooner than the next audit.
+const scheduleFar = time.Hour
+
+// FarOff reports whether no sweep will look at the job for long, so that it is worth looking whether it stands still: most such
+// jobs wait for something. Most such schedules fire seldom; others a clock has put off that was ahead.
 func (a Audited) FarOff(now time.Time) bool {
+	if a.Schedule != "" {
+		return a.CompleteBy.After(now.Add(scheduleFar))
+	}
 	return a.Indexed && !a.NoJob && !a.ProcessState.Finished() && a.CompleteBy.After(now.Add(auditFar))
 }
 
@@ -63,6 +72,8 @@ const (
 func (a Audited) Stray() Stray {
 	finished := a.ProcessState.Finished()
 	switch {
+	case a.Schedule != "":
+		return ""
 	case a.NoJob:
 		return StrayNoJob
 	case !finished && !a.Indexed:
@@ -74,6 +85,11 @@ func (a Audited) Stray() Stray {
 	default:
 		return a.Standing
 	}
+}
+
+// AuditedJobs returns the jobs of a page of an audit.
+func AuditedJobs(page []Audited) []Audited {
+	return slices.DeleteFunc(slices.Clone(page), func(a Audited) bool { return a.Schedule != "" })
 }
 
 // Places keep how far slow work has come, so that whoever goes on with it need not begin anew.

@@ -42,8 +42,11 @@ type Scheduled struct {
 	// PausedAt is since when it is paused.
 	PausedAt  time.Time `json:"pausedAt,omitzero"`
 	CreatedAt time.Time `json:"createdAt,omitzero"`
-	// Next is the fire that comes next, or, when its time has come, the one whose turn it is.
+	// Next is the fire that comes next by the rule, or, when its time has come, the one whose turn it is.
 	Next time.Time `json:"next,omitzero"`
+	// Due are the fires that came due under a rule that was changed before they could be made, at most makegood.MaxMissed,
+	// the oldest first: they come before Next.
+	Due []time.Time `json:"due,omitempty"`
 	// LastFire is the last fire that made a job, and LastJob that job.
 	LastFire time.Time `json:"lastFire,omitzero"`
 	LastJob  string    `json:"lastJob,omitempty"`
@@ -61,6 +64,14 @@ type Scheduled struct {
 
 // Paused reports whether the schedule is paused.
 func (s Scheduled) Paused() bool { return !s.PausedAt.IsZero() }
+
+// Turn returns the fire that comes next, or, when its time has come, the one whose turn it is.
+func (s Scheduled) Turn() time.Time {
+	if len(s.Due) > 0 {
+		return s.Due[0]
+	}
+	return s.Next
+}
 
 // PutOver returns what a PutSchedule leaves of stored, which is the zero value where there is none.
 func (s Scheduled) PutOver(stored Scheduled) (Scheduled, error) {
@@ -131,7 +142,7 @@ var everything = Scheduled{
 	Schedule: makegood.Schedule{
 		Name: "n", Workflow: "w", Cron: "c", Every: 1, Zone: "z", Input: json.RawMessage("0"), Missed: "m", AtMost: 1, Overlap: "o",
 	},
-	From: "f", PausedAt: time.Unix(1, 0), CreatedAt: time.Unix(1, 0), Next: time.Unix(1, 0), LastFire: time.Unix(1, 0),
+	From: "f", PausedAt: time.Unix(1, 0), CreatedAt: time.Unix(1, 0), Next: time.Unix(1, 0), Due: []time.Time{time.Unix(1, 0)}, LastFire: time.Unix(1, 0),
 	LastJob: "j", Skipped: 1, Problem: "p", ChangedBy: "b", Needs: 1,
 }
 

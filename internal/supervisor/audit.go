@@ -27,8 +27,8 @@ const (
 
 // AuditResult says what a page of the audit did.
 type AuditResult struct {
-	// Audited is how many jobs were looked at, Stray how many of them were not as they should be, and Sent how many
-	// the Scheduler was told of.
+	// Audited is how many jobs were looked at, Stray how many of them were not as they should be, and Sent how many of them, and
+	// of the schedules, the Scheduler was told of.
 	Audited, Stray, Sent int
 }
 
@@ -65,7 +65,7 @@ func (s *Supervisor) audit(ctx context.Context) (AuditResult, error) {
 		return r, err
 	}
 	lost := s.strays(ctx, page)
-	r.Audited, r.Stray = len(page), lost.found
+	r.Audited, r.Stray = len(store.AuditedJobs(page)), lost.found
 	if r.Sent, err = s.send(ctx, append(lost.keyless, s.farOff(page)...), atOnce); err != nil {
 		return r, err
 	}
@@ -114,13 +114,13 @@ func (s *Supervisor) strays(ctx context.Context, page []store.Audited) lost {
 	return l
 }
 
-// farOff are those jobs of a page that no sweep will look at for long. Whether one waits or stands still the Scheduler
+// farOff are those jobs and schedules of a page that no sweep will look at for long. Whether one waits or stands still the Scheduler
 // knows: it is told of each, with the key that it has, and leaves alone what waits.
 func (s *Supervisor) farOff(page []store.Audited) []store.Entry {
 	var far []store.Entry
 	for _, a := range page {
 		if a.FarOff(s.config.Now()) {
-			far = append(far, store.Entry{CompleteBy: a.CompleteBy, Job: a.Job})
+			far = append(far, store.Entry{CompleteBy: a.CompleteBy, Job: a.Job, Schedule: a.Schedule})
 		}
 	}
 	return far

@@ -201,3 +201,38 @@ func TestTheAuditTellsOfWhatNoSweepWillLookAtForLong(t *testing.T) {
 		t.Errorf("got %s, %#v, %v, want far and its key", id, event, err)
 	}
 }
+
+// A schedule whose key is far ahead may have been put off by a clock that was ahead: who can tell is asked, with the key that was seen.
+func TestTheAuditTellsOfSchedulesWhoseKeyIsFarAhead(t *testing.T) {
+	w := newWorld(t, 1)
+	now := noon
+	s := w.shards.stores[0]
+	w.config.Auditor, w.config.AuditPage, w.config.Now = s, 3, func() time.Time { return now }
+	for name, ahead := range map[string]time.Duration{"near": time.Hour, "far": time.Hour + time.Millisecond, "overdue": -time.Hour, "paused": 0} {
+		sched := store.Scheduled{Schedule: makegood.Schedule{Name: name}}
+		if ahead != 0 {
+			sched.Key = noon.Add(ahead)
+		}
+		if err := s.PutSchedule(t.Context(), sched); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.job(0, "job-0", time.Hour)
+	sup := supervisor.New(w.config)
+	sent := 0
+	for range 4 {
+		r, err := sup.Audit(t.Context())
+		if err != nil || r.Stray > 0 {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		sent += r.Sent
+	}
+	records, err := w.queue.Receive(t.Context(), "events", 10)
+	if err != nil || sent != 1 || len(records) != 1 {
+		t.Fatalf("sent %d, got %v, %v, want one message", sent, records, err)
+	}
+	in, err := wire.DecodeIncoming(records[0].Body)
+	if err != nil || in.Schedule == nil || in.Schedule.Schedule != "far" || !in.Schedule.Key.Equal(noon.Add(time.Hour+time.Millisecond)) {
+		t.Errorf("got %s, %v, want the schedule that is far ahead, and its key", records[0].Body, err)
+	}
+}

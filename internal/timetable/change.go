@@ -78,14 +78,32 @@ func equal(a, b makegood.Schedule) bool {
 // room refuses one schedule too many.
 func (t *Timetable) room(ctx context.Context) error {
 	all, err := t.config.Schedules.ListSchedules(ctx)
-	if err == nil && len(all) >= makegood.MaxSchedules {
-		err = fmt.Errorf("%w: there are %d schedules, which is the limit: remove one, or let one job a fire make the others", scheduler.ErrInvalid, len(all))
+	if err != nil {
+		return err
 	}
-	return err
+	return fits(len(all), 1)
 }
 
-// check completes a schedule, and says what is wrong with it: scheduler.ErrInvalid.
+// fits refuses more schedules beside those that are there than there may be.
+func fits(there, more int) error {
+	if more == 0 || there+more <= makegood.MaxSchedules {
+		return nil
+	}
+	return fmt.Errorf("%w: %d schedules are more than the limit, %d: remove one, or let one job a fire make the others",
+		scheduler.ErrInvalid, there+more, makegood.MaxSchedules)
+}
+
+// check completes a schedule, and says what is wrong with it, or that there is no such workflow: scheduler.ErrInvalid.
 func (t *Timetable) check(ctx context.Context, s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
+	s, rule, err := complete(s)
+	if err == nil {
+		err = t.config.Knows(ctx, s.Workflow)
+	}
+	return s, rule, err
+}
+
+// complete completes a schedule, and says what is wrong with it: scheduler.ErrInvalid.
+func complete(s makegood.Schedule) (makegood.Schedule, schedule.Rule, error) {
 	s = s.WithDefaults()
 	rule, err := schedule.Check(s)
 	if err != nil {
@@ -97,12 +115,13 @@ func (t *Timetable) check(ctx context.Context, s makegood.Schedule) (makegood.Sc
 	if err != nil {
 		return s, rule, fmt.Errorf("%w: schedule %s: %w", scheduler.ErrInvalid, s.Name, err)
 	}
-	return s, rule, t.config.Knows(ctx, s.Workflow)
+	return s, rule, nil
 }
 
-// Change puts a schedule in the place of the one of its name, if seen is its Rev, or 0; its next fire is the next one from now on,
-// and it stays paused if it was. store.ErrConflict: it was changed meanwhile. store.ErrNotFound, scheduler.ErrInvalid. One that comes
-// from a workflow file is changed there: ErrExists.
+// Change puts a schedule in the place of the one of its name, if seen is its Rev, or 0. What has come due before, and was not made, is
+// made, or left out, as the new one says. Where its times are others, the next fire is the next one from now on; it stays paused if it
+// was. store.ErrConflict: it was changed meanwhile. store.ErrNotFound, scheduler.ErrInvalid. One that comes from a workflow file is
+// changed there: ErrExists.
 func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64, by string) (store.Scheduled, error) {
 	s, rule, err := t.check(ctx, s)
 	if err != nil {
@@ -126,12 +145,28 @@ func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64,
 
 // says gives a schedule that is stored something else to say.
 func (t *Timetable) says(stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) {
+	was := stored.Schedule
 	stored.Schedule, stored.Problem = s, ""
-	stored.Next = rule.Next(t.now())
-	stored.Key = stored.Next
-	if stored.Paused() {
-		stored.Key = time.Time{}
+	switch {
+	case stored.Paused():
+		stored.Next, stored.Key = rule.Next(t.now()), time.Time{}
+	case was.Cron != s.Cron || was.Every != s.Every || was.Zone != s.Zone:
+		t.changesTimes(stored, was, rule)
+	default:
+		t.setRight(stored, rule)
 	}
+}
+
+// changesTimes gives a schedule that already says something else its new times. What came due by the old ones is to be made still, or
+// left out, as it says now.
+func (t *Timetable) changesTimes(stored *store.Scheduled, was makegood.Schedule, rule schedule.Rule) {
+	now := t.now()
+	if old, err := schedule.New(was); err == nil {
+		due, skip := pending(*stored, old, now)
+		stored.Due, stored.Skipped = due[skip:], stored.Skipped+int64(skip)
+	}
+	stored.Next = rule.Next(now)
+	stored.Key = stored.Turn()
 }
 
 // Pause keeps a schedule from firing until it is resumed. One that is paused stays as it is.
@@ -157,7 +192,7 @@ func (t *Timetable) Resume(ctx context.Context, name, by string) (store.Schedule
 			return false, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
 		}
 		s.PausedAt, s.ChangedBy = time.Time{}, by
-		s.Next = rule.Next(t.now())
+		s.Next, s.Due = rule.Next(t.now()), nil
 		s.Key = s.Next
 		return true, nil
 	})

@@ -59,7 +59,7 @@ func TestThereAreNoMoreSchedulesThanTheLimit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := w.table.Create(t.Context(), tick(), ""); !errors.Is(err, scheduler.ErrInvalid) || !strings.Contains(err.Error(), "1000 schedules, which is the limit") {
+	if _, _, err := w.table.Create(t.Context(), tick(), ""); !errors.Is(err, scheduler.ErrInvalid) || !strings.Contains(err.Error(), "1001 schedules are more than the limit, 1000") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -227,5 +227,42 @@ func TestAFileTakesNoScheduleFromAnybody(t *testing.T) {
 	}
 	if s := w.tick(); s.From != "" {
 		t.Errorf("got %+v, want it left alone", s)
+	}
+}
+
+// Who loads a file asks before anything of it is current.
+func TestWhatAFileCouldNotHaveIsSaidBeforehand(t *testing.T) {
+	w := newWorld(t)
+	w.make(nil)
+	broken, tock := tick(), tick()
+	broken.Name, broken.Cron, tock.Name = "broken", "@noon", "tock"
+	err := w.table.MayAdopt(t.Context(), "order", []makegood.Schedule{tick(), broken, tock})
+	if !errors.Is(err, timetable.ErrExists) || !errors.Is(err, scheduler.ErrInvalid) || !strings.Contains(err.Error(), "@noon") {
+		t.Errorf("got %v, want both that are wrong", err)
+	}
+	if _, err := w.table.Get(t.Context(), "tock"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("got %v, want nothing made", err)
+	}
+	for range 2 {
+		if err := w.table.MayAdopt(t.Context(), "order", []makegood.Schedule{tock}); err != nil {
+			t.Errorf("what may be: got %v", err)
+		}
+		if err := w.table.Adopt(t.Context(), "order", []makegood.Schedule{tock}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	many := make([]makegood.Schedule, makegood.MaxSchedules)
+	for i := range many {
+		many[i] = tick()
+		many[i].Name = fmt.Sprint("s", i)
+	}
+	if err := w.table.MayAdopt(t.Context(), "order", many); !errors.Is(err, scheduler.ErrInvalid) || !strings.Contains(err.Error(), "1001 schedules") {
+		t.Errorf("one too many: got %v", err)
+	}
+	if err := w.table.MayAdopt(t.Context(), "order", many[1:]); err != nil {
+		t.Errorf("as many as may be, in the place of the file's: got %v", err)
+	}
+	if err := w.table.MayAdopt(t.Context(), "order", nil); err != nil {
+		t.Errorf("none: got %v", err)
 	}
 }

@@ -9,6 +9,32 @@ import (
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
+// MayAdopt says why Adopt could not make these schedules those of a workflow's file, as things stand: scheduler.ErrInvalid, ErrExists.
+// It changes nothing, so that who loads the file can refuse it as a whole.
+func (t *Timetable) MayAdopt(ctx context.Context, workflow string, schedules []makegood.Schedule) error {
+	all, err := t.config.Schedules.ListSchedules(ctx)
+	if err != nil {
+		return err
+	}
+	others := map[string]store.Scheduled{}
+	for _, have := range all {
+		if have.From != workflow {
+			others[have.Name] = have
+		}
+	}
+	var problems []error
+	for _, s := range schedules {
+		s.Workflow = workflow
+		if _, _, err := complete(s); err != nil {
+			problems = append(problems, err)
+		}
+		if have, ok := others[s.Name]; ok {
+			problems = append(problems, taken(s, have))
+		}
+	}
+	return errors.Join(append(problems, fits(len(others), len(schedules)))...)
+}
+
 // Adopt makes the schedules that come from a workflow's file be those: they are made, or changed, or removed where the file has them no
 // more. What a person has paused stays paused. A schedule of another file, or of a person, is left alone, and is an
 // ErrExists. What was done before an error stays; adopting again goes on.
@@ -34,16 +60,16 @@ func (t *Timetable) Adopt(ctx context.Context, workflow string, schedules []make
 
 // adopt makes or changes one schedule of a file.
 func (t *Timetable) adopt(ctx context.Context, s makegood.Schedule) error {
-	s, rule, err := t.check(ctx, s)
+	s, rule, err := complete(s)
 	if err != nil {
 		return err
 	}
 	_, err = t.change(ctx, s.Name, func(stored *store.Scheduled) (bool, error) {
 		if stored.From != s.Workflow {
-			return false, fmt.Errorf("schedule %s of workflow %s: %w: %s has it", s.Name, s.Workflow, ErrExists, owner(*stored))
+			return false, taken(s, *stored)
 		}
 		if equal(stored.Schedule, s) {
-			return false, nil
+			return t.setRight(stored, rule), nil
 		}
 		t.says(stored, s, rule)
 		stored.ChangedBy = ""
@@ -61,6 +87,11 @@ func (t *Timetable) adopt(ctx context.Context, s makegood.Schedule) error {
 		return nil // Another process has just loaded the same file.
 	}
 	return err
+}
+
+// taken says that the name of a schedule of a file is another's.
+func taken(s makegood.Schedule, have store.Scheduled) error {
+	return fmt.Errorf("schedule %s of workflow %s: %w: %s has it", s.Name, s.Workflow, ErrExists, owner(have))
 }
 
 // owner says whose a schedule is.

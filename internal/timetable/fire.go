@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -13,8 +14,9 @@ import (
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
-// Fire makes the jobs of a schedule that are due, if key is its key still, and has come. An error leaves it unknown how far it has come: tell it again. A *scheduler.NewerError, which is a
-// store.ErrNewer, says that a newer release must.
+// Fire makes the jobs of a schedule that are due, if key is its key still, and has come. A key that has not come, and that no clock
+// which is right could have stored, is set right. An error leaves it unknown how far it has come: tell it again. A
+// *scheduler.NewerError, which is a store.ErrNewer, says that a newer release must.
 func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error {
 	s, err := t.config.Schedules.Schedule(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -25,6 +27,13 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 	}
 	if !s.Key.Equal(key) {
 		return nil
+	}
+	if t.now().Before(s.Key) {
+		_, err := t.change(ctx, name, func(s *store.Scheduled) (bool, error) {
+			rule, err := schedule.Check(s.Schedule)
+			return err == nil && t.setRight(s, rule), nil // Who fires it says what is wrong with the rule.
+		})
+		return err
 	}
 	for range maxFires {
 		if s.Key.IsZero() || t.now().Before(s.Key) {
@@ -70,12 +79,18 @@ func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Schedule
 		return t.stop(ctx, s, err)
 	}
 	now := t.now()
-	turn, skipped := whoseTurn(s, rule, now)
-	s.Skipped += skipped
-	if turn.IsZero() {
+	due, skip := pending(s, rule, now)
+	s.Skipped += int64(skip)
+	switch {
+	case skip == len(due):
+		s.Due = nil
 		return t.moveOn(ctx, s, rule, now)
+	case skip < len(s.Due):
+		s.Due = s.Due[skip:]
+	default:
+		s.Due, s.Next = nil, due[skip]
 	}
-	s.Next = turn
+	turn := s.Turn()
 	runs, err := t.previousRuns(ctx, s)
 	switch {
 	case err != nil:
@@ -96,23 +111,24 @@ func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Schedule
 // maxCounted is how many fires that are due at once are looked at: of more than that, those before are not counted.
 const maxCounted = 1000
 
-// whoseTurn returns the fire to be made now, zero if none, and how many before it are left out. More than one may be due: all but
-// the latest are missed, and that one too if it is late, and has not waited for its turn.
-func whoseTurn(s store.Scheduled, rule schedule.Rule, now time.Time) (turn time.Time, skipped int64) {
-	due := rule.Latest(s.Next, now, maxCounted)
+// pending returns the fires that are due, the oldest first, and how many of them are left out, from the first on: all but the latest
+// are missed, and that one too if it is late, and has not waited for its turn.
+func pending(s store.Scheduled, rule schedule.Rule, now time.Time) (due []time.Time, skip int) {
+	due = slices.Clone(s.Due)
+	if !s.Next.IsZero() {
+		due = append(due, rule.Latest(s.Next, now, maxCounted)...)
+	}
 	if len(due) == 0 {
-		return time.Time{}, 0
+		return nil, 0
+	}
+	if s.Missed == makegood.MissedSkip && now.Sub(due[len(due)-1]) > makegood.MissedAfter {
+		return due, len(due)
 	}
 	keep := 1
 	if s.Missed == makegood.MissedAll {
 		keep = s.AtMost
 	}
-	left := max(0, len(due)-keep)
-	due, skipped = due[left:], int64(left)
-	if latest := due[len(due)-1]; s.Missed == makegood.MissedSkip && now.Sub(latest) > makegood.MissedAfter {
-		return time.Time{}, skipped + 1
-	}
-	return due[0], skipped
+	return due, max(0, len(due)-keep)
 }
 
 // previousRuns reports whether the job of the fire before is unfinished, where that matters. A fire whose own job is there
@@ -121,7 +137,7 @@ func (t *Timetable) previousRuns(ctx context.Context, s store.Scheduled) (bool, 
 	if s.Overlap == makegood.OverlapAllow || s.LastJob == "" {
 		return false, nil
 	}
-	if _, there, err := t.state(ctx, makegood.FireID(s.Name, s.Next)); err != nil || there {
+	if _, there, err := t.state(ctx, makegood.FireID(s.Name, s.Turn())); err != nil || there {
 		return false, err
 	}
 	state, there, err := t.state(ctx, s.LastJob)
@@ -181,17 +197,41 @@ func (t *Timetable) make(ctx context.Context, s store.Scheduled, id string, fire
 	return err
 }
 
-// moveOn moves a schedule to the fire after a time.
+// moveOn moves a schedule to the fire after a time, of which all that was due until then has been dealt with.
 func (t *Timetable) moveOn(ctx context.Context, s store.Scheduled, rule schedule.Rule, after time.Time) (store.Scheduled, error) {
-	s.Next = rule.Next(after)
-	s.Key = s.Next
+	if len(s.Due) > 0 {
+		s.Due = s.Due[1:]
+	} else {
+		s.Next = rule.Next(after)
+	}
+	s.Key = s.Turn()
 	return t.put(ctx, s)
+}
+
+// setRight lets a schedule fire again that is not in the index, or is there with a key that no clock which is right could have
+// stored: one that was ahead did. It reports whether that was so.
+func (t *Timetable) setRight(s *store.Scheduled, rule schedule.Rule) bool {
+	if s.Paused() {
+		return false
+	}
+	now := t.now()
+	next, soon := rule.Next(now), now.Add(t.config.Again+makegood.MissedAfter)
+	latest := rule.Next(now.Add(makegood.MissedAfter))
+	if next.IsZero() || !s.Key.IsZero() && !s.Next.After(latest) && (!s.Key.After(latest) || !s.Key.After(soon)) {
+		return false
+	}
+	t.config.Logger.Warn("a schedule that would not have fired for long is set right", "schedule", s.Name, "key", s.Key, "next", next)
+	if s.Next.IsZero() || s.Next.After(next) {
+		s.Next = next
+	}
+	s.Key = s.Turn()
+	return true
 }
 
 // stop takes a schedule that this release cannot read out of the index, and says why.
 func (t *Timetable) stop(ctx context.Context, s store.Scheduled, why error) (store.Scheduled, error) {
 	t.config.Logger.ErrorContext(ctx, "a schedule does not fire any more", "schedule", s.Name, "error", why)
 	s.Problem = makegood.Clip(fmt.Sprintf("it does not fire any more: %v", why))
-	s.Key, s.Next = time.Time{}, time.Time{}
+	s.Key, s.Next, s.Due = time.Time{}, time.Time{}, nil
 	return t.put(ctx, s)
 }

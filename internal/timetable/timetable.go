@@ -115,10 +115,13 @@ func (t *Timetable) change(ctx context.Context, name string, f func(s *store.Sch
 		if err != nil {
 			return s, err
 		}
+		skipped := s.Skipped
 		if changes, err := f(&s); err != nil || !changes {
 			return s, err
 		}
-		s, err = t.put(ctx, s)
+		if s, err = t.put(ctx, s); err == nil {
+			t.stats.Add(func(all *Stats) { all.Missed += s.Skipped - skipped })
+		}
 		if !errors.Is(err, store.ErrConflict) {
 			return s, err
 		}

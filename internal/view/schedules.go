@@ -20,7 +20,7 @@ func nextFire(s store.Scheduled) *time.Time {
 	if s.Paused() {
 		return nil
 	}
-	return timeOrNone(s.Next)
+	return timeOrNone(s.Turn())
 }
 
 // timeOrNone returns nil for the zero time.

@@ -48,10 +48,13 @@ func (s *Store) AuditPage(ctx context.Context, page string, limit int) ([]store.
 		if _, err := ofAJob(it); err != nil {
 			return nil, "", fmt.Errorf("audit: %w", err)
 		}
-		if isSchedule(it) || isHolds(it) {
-			continue
+		switch {
+		case isHolds(it):
+		case isSchedule(it):
+			jobs = append(jobs, store.Audited{Schedule: asText(it[attrSK]), CompleteBy: asTime(it[attrCompleteBy]), Indexed: true})
+		default:
+			jobs = append(jobs, s.audited(it))
 		}
-		jobs = append(jobs, s.audited(it))
 	}
 	if len(out.LastEvaluatedKey) == 0 {
 		return jobs, "", nil

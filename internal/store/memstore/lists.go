@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/job"
@@ -109,18 +110,36 @@ func (s *Store) definition(hash string) ([]byte, error) {
 	return definition, nil
 }
 
-// AuditPage returns jobs by their ids; see store.Auditor. The cursor is the last one's.
+// scheduleMark is before the name of a schedule in the cursor of an audit; no job's id begins with it.
+const scheduleMark = "/"
+
+// AuditPage returns jobs by their ids, and then schedules by their names; see store.Auditor. The cursor is the last one's.
 func (s *Store) AuditPage(_ context.Context, cursor string, limit int) ([]store.Audited, string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var jobs []store.Audited
-	for j := range s.after(cursor) {
-		if len(jobs) == max(1, limit) {
-			return jobs, jobs[len(jobs)-1].Job, nil
+	limit = max(1, limit)
+	var page []store.Audited
+	name, ofSchedules := strings.CutPrefix(cursor, scheduleMark)
+	if !ofSchedules {
+		for j := range s.after(cursor) {
+			if len(page) == limit {
+				return page, page[limit-1].Job, nil
+			}
+			page = append(page, audited(j))
 		}
-		jobs = append(jobs, audited(j))
+		name = ""
 	}
-	return jobs, "", nil
+	keys := slices.SortedFunc(s.scheduleKeys(), func(a, b store.Entry) int { return cmp.Compare(a.Schedule, b.Schedule) })
+	for _, e := range keys {
+		switch {
+		case e.Schedule <= name || e.CompleteBy.IsZero():
+		case len(page) == limit:
+			return page, scheduleMark + name, nil
+		default:
+			page, name = append(page, store.Audited{Schedule: e.Schedule, CompleteBy: e.CompleteBy, Indexed: true}), e.Schedule
+		}
+	}
+	return page, "", nil
 }
 
 func audited(j job.Job) store.Audited {

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -13,35 +14,56 @@ import (
 var _ store.Auditor = (*Reader)(nil)
 
 // What an audit sees stands before data in its row.
-const selectAudited = `SELECT row, id, process_state, complete_by, finished_at FROM jobs WHERE row > ? ORDER BY row LIMIT ?+0`
+const (
+	selectAudited      = `SELECT row, id, process_state, complete_by, finished_at FROM jobs WHERE row > ? ORDER BY row LIMIT ?+0`
+	selectScheduleKeys = `SELECT name, complete_by FROM schedules WHERE name > ? AND complete_by IS NOT NULL ORDER BY name LIMIT ?+0`
+)
 
-// AuditPage returns jobs in the order of their births; see store.Auditor. The index holds every row that has a key, so
-// nothing is in it that is no job.
-func (r *Reader) AuditPage(ctx context.Context, cursor string, limit int) ([]store.Audited, string, error) {
+// scheduleMark is before the name of a schedule in the cursor of an audit.
+const scheduleMark = "/"
+
+// AuditPage returns jobs in the order of their births, and then schedules by their names; see store.Auditor. The index holds every row
+// that has a key, so nothing is in it that is neither.
+func (r *Reader) AuditPage(ctx context.Context, cursor string, limit int) (page []store.Audited, next string, err error) {
 	var after int64
-	if cursor != "" {
-		var err error
+	name, ofSchedules := strings.CutPrefix(cursor, scheduleMark)
+	if cursor != "" && !ofSchedules {
 		if after, err = strconv.ParseInt(cursor, 10, 64); err != nil || after < 1 {
 			return nil, "", fmt.Errorf("audit: there is no page %.40q: %w", cursor, store.ErrNotFound)
 		}
 	}
 	limit = max(1, limit)
-	var jobs []store.Audited
-	err := r.read(ctx, func(c *conn) error {
+	err = r.read(ctx, func(c *conn) error {
+		if ofSchedules {
+			return auditSchedules(c, name, limit, &page)
+		}
 		row := make([]driver.Value, 5)
 		return c.query(selectAudited, []driver.Value{after, int64(limit)}, row, func() error {
 			after = asInt(row[0])
-			jobs = append(jobs, audited(row))
+			page = append(page, audited(row))
 			return nil
 		})
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, "", fmt.Errorf("audit: %w", err)
+	case ofSchedules && len(page) < limit:
+		return page, "", nil
+	case ofSchedules:
+		return page, scheduleMark + page[limit-1].Schedule, nil
+	case len(page) < limit:
+		return page, scheduleMark, nil
+	default:
+		return page, strconv.FormatInt(after, 10), nil
 	}
-	if len(jobs) < limit {
-		return jobs, "", nil
-	}
-	return jobs, strconv.FormatInt(after, 10), nil
+}
+
+func auditSchedules(c *conn, after string, limit int, page *[]store.Audited) error {
+	row := make([]driver.Value, 2)
+	return c.query(selectScheduleKeys, []driver.Value{after, int64(limit)}, row, func() error {
+		*page = append(*page, store.Audited{Schedule: asText(row[0]), CompleteBy: asTime(row[1]), Indexed: true})
+		return nil
+	})
 }
 
 func audited(row []driver.Value) store.Audited {

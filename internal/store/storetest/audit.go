@@ -18,6 +18,7 @@ func auditRules() []rule {
 		{"an audit finds an unfinished job that has lost its key, until it has one again", auditFindsLost},
 		{"an audit finds nothing wrong with jobs as they are saved", auditFindsNothing},
 		{"an audit finds a job that was damaged and has no key", auditFindsDamaged},
+		{"an audit comes by every schedule that is in the index", auditSchedules},
 	}
 	for i, r := range audits {
 		audits[i].test = func(w *world) {
@@ -34,25 +35,70 @@ func auditRules() []rule {
 func (w *world) audit(limit int) map[string]store.Audited {
 	w.Helper()
 	mine := map[string]store.Audited{}
+	w.auditPages(limit, func(a store.Audited) {
+		if strings.HasPrefix(a.Job, w.id("")) {
+			mine[a.Job] = a
+		}
+	})
+	return mine
+}
+
+func (w *world) auditPages(limit int, see func(store.Audited)) {
+	w.Helper()
 	for cursor, pages := "", 0; ; pages++ {
-		jobs, next, err := w.store.(store.Auditor).AuditPage(w.ctx, cursor, limit)
+		page, next, err := w.store.(store.Auditor).AuditPage(w.ctx, cursor, limit)
 		if err != nil {
 			w.Fatalf("audit: %v", err)
 		}
-		if len(jobs) > limit {
-			w.Fatalf("audit: got %d jobs, the limit is %d", len(jobs), limit)
+		if len(page) > limit {
+			w.Fatalf("audit: got %d items, the limit is %d", len(page), limit)
 		}
-		for _, a := range jobs {
-			if strings.HasPrefix(a.Job, w.id("")) {
-				mine[a.Job] = a
+		for _, a := range page {
+			if (a.Job == "") == (a.Schedule == "") {
+				w.Errorf("audit: got %+v, want a job or a schedule", a)
 			}
+			see(a)
 		}
 		if next == "" {
-			return mine
+			return
 		}
 		if cursor = next; pages > 100_000 {
 			w.Fatalf("audit: no end after %d pages", pages)
 		}
+	}
+}
+
+// auditSchedules: an audit comes by each schedule that is in the index, with its key, and by none that is not.
+func auditSchedules(w *world) {
+	s, ok := w.store.(store.Schedules)
+	if !ok {
+		w.Skip("this store keeps no schedules")
+	}
+	w.create(w.job("beside"))
+	want := map[string]time.Time{}
+	for n := range 5 {
+		sched := w.schedule(fmt.Sprint("s", n))
+		sched.Key = w.at(time.Duration(n) * time.Hour)
+		if n == 2 {
+			sched.Key = time.Time{}
+		} else {
+			want[sched.Name] = sched.Key
+		}
+		w.putSchedule(s, sched)
+	}
+	for _, limit := range []int{1, 2, 1000} {
+		w.eventually(fmt.Sprintf("schedules in pages of %d", limit), func() (got, wanted any) {
+			found := map[string]time.Time{}
+			w.auditPages(limit, func(a store.Audited) {
+				if strings.HasPrefix(a.Schedule, w.scheduleName("")) {
+					found[a.Schedule] = a.CompleteBy
+					if a.Stray() != "" || a.FarOff(a.CompleteBy.Add(-time.Hour)) || !a.FarOff(a.CompleteBy.Add(-time.Hour-1)) {
+						w.Errorf("audit: got %+v, want no stray, and far off where it is more than an hour ahead", a)
+					}
+				}
+			})
+			return found, want
+		})
 	}
 }
 
