@@ -13,9 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +39,6 @@ import (
 	watch "github.com/makegood-dev/makegood/internal/telemetry"
 	"github.com/makegood-dev/makegood/internal/timetable"
 	"github.com/makegood-dev/makegood/internal/tracecontext"
-	"github.com/makegood-dev/makegood/internal/workflowfile"
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
@@ -309,70 +306,9 @@ func (e *Engine) saved(j job.Job) {
 	}
 }
 
-// ErrHalfDefined: a workflow is current, and its schedules are not yet those that its file says. Defining it again goes on.
-var ErrHalfDefined = errors.New("the workflow is current, and its schedules are not all as its file says")
-
-// Define makes a workflow known, and the current one of its name, and its schedules those that are kept. It refuses, with
-// workflowfile.ErrInvalid, one that names an agent that this engine does not have, or an action that its agent does not; and one whose
-// schedules cannot be kept. An error that is no ErrHalfDefined leaves what was current.
-func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
-	if err := c.Check(workflowfile.WithExactly(e.config.Named()...)); err != nil {
-		return err
-	}
-	if err := e.timetable.MayAdopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
-		return err
-	}
-	if err := e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	e.defined[c.Workflow.Name], e.agentsOf[c.Workflow.Name] = c.Hash, c.Agents()
-	e.mu.Unlock()
-	if err := e.timetable.Adopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
-		return fmt.Errorf("%w: %w", ErrHalfDefined, err)
-	}
-	return nil
-}
-
-// Workflows returns what Define made known since Open: the hashes by the names. What an earlier engine
-// on the same folder knew is not among them, because its agents may not be here.
-func (e *Engine) Workflows(context.Context) (map[string]string, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return maps.Clone(e.defined), nil
-}
-
 // Submit stores a job; see scheduler.Scheduler.Submit.
 func (e *Engine) Submit(ctx context.Context, s scheduler.Submission) (job.Job, bool, error) {
 	return e.scheduler.Submit(ctx, s)
-}
-
-// SubmitCurrent submits to the workflow of this name, as it was defined since Open. A name that is not
-// known is scheduler.ErrInvalid; see scheduler.Scheduler.Submit for all else.
-func (e *Engine) SubmitCurrent(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
-	hash, err := e.current(workflow)
-	if err != nil {
-		return job.Job{}, false, err
-	}
-	s.Definition = hash
-	return e.scheduler.Submit(ctx, s)
-}
-
-// knows says why there is no workflow of a name; nil: there is one.
-func (e *Engine) knows(_ context.Context, workflow string) error {
-	_, err := e.current(workflow)
-	return err
-}
-
-// current returns the hash of a workflow, as it was defined since Open.
-func (e *Engine) current(workflow string) (hash string, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	hash, ok := e.defined[workflow]
-	if !ok {
-		return "", fmt.Errorf("%w: there is no workflow %q; there are %v", scheduler.ErrInvalid, workflow, slices.Sorted(maps.Keys(e.defined)))
-	}
-	return hash, nil
 }
 
 // Timetable is what keeps the schedules of this engine.
