@@ -83,6 +83,7 @@ func TestAFailureIsRepliedWithWhatIsKnownOfIt(t *testing.T) {
 		{"output that is no JSON", gives(`{"a":`), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
 		{"output that is no UTF-8", gives("\"\xff\""), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
 		{"output too large", gives(`"` + strings.Repeat("a", makegood.MaxPayloadBytes-1) + `"`), job.StepError{Message: "the output has 262145 bytes, the limit is 262144", Applied: makegood.AppliedUnknown}},
+		{"output too deep", gives(strings.Repeat("[", 501) + strings.Repeat("]", 501)), job.StepError{Message: "the output is nested deeper than 500 (byte 501)", Applied: makegood.AppliedUnknown}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, c.handle)
@@ -102,9 +103,11 @@ func gives(output string) handler {
 }
 
 func TestAnOutputOfExactlyTheLimitIsTaken(t *testing.T) {
-	w := newWorld(t, gives(`"`+strings.Repeat("a", makegood.MaxPayloadBytes-2)+`"`))
-	w.handle(t.Context(), w.task("pay"))
-	w.wantCounters(1, 0, 0, 1, 0, 0, 0)
+	for _, output := range []string{`"` + strings.Repeat("a", makegood.MaxPayloadBytes-2) + `"`, strings.Repeat("[", 500) + strings.Repeat("]", 500)} {
+		w := newWorld(t, gives(output))
+		w.handle(t.Context(), w.task("pay"))
+		w.wantCounters(1, 0, 0, 1, 0, 0, 0)
+	}
 }
 
 // One panics, one is poison, one fails and one is slow; the others do not notice.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
 	"github.com/makegood-dev/makegood/internal/queue"
@@ -390,6 +391,9 @@ func checkOutput(output json.RawMessage) error {
 		return agent.Final(fmt.Errorf("the output has %d bytes, the limit is %d", len(output), makegood.MaxPayloadBytes))
 	case len(output) > 0 && !(json.Valid(output) && utf8.Valid(output)):
 		return agent.Final(errors.New("the output is not JSON in UTF-8"))
+	}
+	if err := canonical.CheckDepth(output); err != nil {
+		return agent.Final(fmt.Errorf("the output is %w", err))
 	}
 	return nil
 }

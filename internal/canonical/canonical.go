@@ -35,6 +35,28 @@ func JSON(value json.RawMessage) ([]byte, error) {
 	return r.out, nil
 }
 
+// CheckDepth refuses JSON that is nested deeper than MaxDepth: what is larger by a few levels, as a message that holds it is, can still be
+// written and read everywhere. Of what is no JSON it says nothing.
+func CheckDepth(value []byte) error {
+	depth, inText := 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case inText && c == '\\':
+			i++
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return fmt.Errorf("nested deeper than %d (byte %d)", MaxDepth, i+1)
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return nil
+}
+
 // Hash returns the first HashChars hex digits of the SHA-256 of bytes, which are canonical JSON.
 func Hash(bytes []byte) string {
 	sum := sha256.Sum256(bytes)

@@ -135,3 +135,26 @@ func Example() {
 	fmt.Println(string(value), err)
 	// Output: {"a":"A","b":1.0} <nil>
 }
+
+// What CheckDepth refuses JSON does, and nothing else that it is made for.
+func TestTheDepthOfAValueIsThatOfItsForm(t *testing.T) {
+	open, text := strings.Repeat(`[{"[":`, MaxDepth/2), strings.Repeat("}]", MaxDepth/2)
+	for _, c := range []struct {
+		value string
+		deep  bool
+	}{
+		{open + "1" + text, false},
+		{open + "[]" + text, true},
+		{open + "{}" + text, true},
+		{open + `"[{\\\"[{"` + text, false},
+		{open + `"[{\\"` + text, false},
+		{"[" + strings.Repeat("[[]],", 600) + "[]]", false},
+		{"[" + strings.Repeat("{},", 600) + "[]]", false},
+		{"", false},
+	} {
+		_, err := JSON(json.RawMessage(c.value))
+		if got := CheckDepth([]byte(c.value)); (got != nil) != c.deep || c.value != "" && (err != nil) != c.deep || c.deep && got.Error() != err.Error() {
+			t.Errorf("%.20s...: got %v and %v, want refused: %v", c.value, got, err, c.deep)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/canonical"
 )
 
 // State is what is known of an effect.
@@ -104,7 +105,7 @@ func Failed(err error) error {
 	return agent.Final(agent.NotApplied(errors.New("what is behind the fence answered agent.Wait, and is rolled back: return Wait when the fence has returned")))
 }
 
-// Write writes an output as the action meant it, and refuses one that is larger than an output may be. An error is final, and
+// Write writes an output as the action meant it, and refuses one that is larger, or nested deeper, than an output may be. An error is final, and
 // nothing was done yet.
 func Write(output any) (json.RawMessage, error) {
 	var b bytes.Buffer
@@ -116,6 +117,9 @@ func Write(output any) (json.RawMessage, error) {
 	text := bytes.TrimSpace(b.Bytes())
 	if len(text) > makegood.MaxPayloadBytes {
 		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output has %d bytes, the limit is %d", len(text), makegood.MaxPayloadBytes)))
+	}
+	if err := canonical.CheckDepth(text); err != nil {
+		return nil, agent.Final(agent.NotApplied(fmt.Errorf("the output is %w", err)))
 	}
 	return text, nil
 }

@@ -99,8 +99,8 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 			continue // What follows from an event is derived under its cause, and that of its tasks again.
 		}
 		name, message, err := s.message(ctx, w.moved, d)
-		if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
-			w.follows(refused(d, wrong.Reason))
+		if reason := never(err); reason != "" {
+			w.follows(refused(d, reason))
 			continue
 		}
 		if err != nil {
@@ -112,6 +112,17 @@ func (s *Scheduler) dispatch(ctx context.Context, out *outbox, w *work, tasks []
 		}
 	}
 	return nil
+}
+
+// never says why a task can never be sent; empty: it is sent, or may be.
+func never(err error) string {
+	if wrong := new(workflowfile.EvalError); errors.As(err, &wrong) {
+		return wrong.Reason
+	}
+	if refused := new(queue.RefusedError); errors.As(err, &refused) {
+		return refused.Reason
+	}
+	return ""
 }
 
 // message writes the task of an attempt, for the queue of its agent.
@@ -131,7 +142,7 @@ func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (strin
 	}
 	body, err := wire.EncodeTask(t)
 	if err != nil {
-		return "", queue.Message{}, fmt.Errorf("step %s of job %s: %w", d.Step, m.job.ID, err)
+		return "", queue.Message{}, queue.Refused("it has no form on the wire: %v", err)
 	}
 	return s.config.Tasks(t.Agent), queue.Message{Body: body, Group: crowd(m.job)}, nil
 }
@@ -194,13 +205,12 @@ func (s *Scheduler) send(ctx context.Context, out *outbox) {
 func (t task) content() queue.Message { return t.message }
 
 func (t task) sent(_ context.Context, s *Scheduler, err error) {
-	var never *queue.RefusedError
 	switch {
 	case err == nil:
 		t.work.isSent(t.dispatch)
 		s.stats.Add(func(t *Stats) { t.Tasks++ })
-	case errors.As(err, &never):
-		t.work.follows(refused(t.dispatch, never.Reason))
+	case never(err) != "":
+		t.work.follows(refused(t.dispatch, never(err)))
 	default:
 		t.work.fail(fmt.Errorf("send task of step %s to %s: %w", t.dispatch.Step, t.queue, err))
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store/faultstore"
@@ -129,6 +130,54 @@ func TestAnOversizedOutputIsAFailureThatIsUndone(t *testing.T) {
 			t.Errorf("an output of %d bytes: unknown %t, applied %q, undo %v, want true, unknown, Dispatched",
 				c.bytes, step.Forward.Unknown, step.Forward.Error.Applied, step.Undo.State)
 		}
+	}
+}
+
+// nested is a list in a list, so many of them.
+func nested(depth int) json.RawMessage {
+	return json.RawMessage(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+}
+
+// As deep as an input may be nested an output may be, too: what is deeper could not be told an undo.
+func TestAnOutputThatIsNestedTooDeepIsAFailureThatIsUndone(t *testing.T) {
+	for depth, state := range map[int]makegood.ProcessState{canonical.MaxDepth: makegood.Processed, canonical.MaxDepth + 1: makegood.Undoing, 9_990: makegood.Undoing} {
+		w := newWorld(t)
+		w.submit(w.define("name: one\nsteps: [{name: first, agent: a, undo: {action: back}}]"), "j")
+		claim := w.claim("j", "first")
+		w.forget()
+		if failed := w.handle(w.says("j", "first", claim, nested(depth))); failed != nil {
+			t.Errorf("%d deep: wants again %v, want none", depth, failed)
+		}
+		j := w.job("j")
+		if step, _ := j.Step("first"); j.ProcessState != state || state == makegood.Undoing && !strings.Contains(step.Forward.Error.Message, "nested deeper than 500") {
+			t.Errorf("%d deep: the job is %s, its step %+v, want %s", depth, j.ProcessState, step.Forward.Error, state)
+		}
+	}
+}
+
+// A release before took an output that is nested so deep that no message can hold it. Its undo cannot be sent, and no time mends that: the
+// job comes before a person at once, with the reason.
+func TestATaskThatHasNoFormOnTheWireIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.submit(w.define("name: two\nsteps: [{name: first, agent: a, undo: {action: back}}, {name: second, agent: b}]"), "j")
+	if failed := w.handle(w.says("j", "first", w.claim("j", "first"), text(300, "x"))); failed != nil {
+		t.Fatal(failed)
+	}
+	deep := nested(9_999)
+	w.change("j", func(j *job.Job) {
+		j.Steps[0].Forward.Output = job.Payload{Ref: "output#first#1#deep", Bytes: len(deep)}
+	})
+	if err := w.file.PutPayload(t.Context(), "j", "output#first#1#deep", deep); err != nil {
+		t.Fatal(err)
+	}
+	why := job.StepError{Message: "no", Applied: makegood.AppliedNo}
+	if failed := w.handle(w.failed("j", "second", w.claim("j", "second"), why)); failed != nil {
+		t.Errorf("wants again: %v, want none", failed)
+	}
+	j := w.job("j")
+	if step, _ := j.Step("first"); j.ProcessState != makegood.Error || step.Undo.Error == nil || step.Undo.Error.Kind != makegood.KindDispatch ||
+		!strings.Contains(j.Reason, "it has no form on the wire: ") {
+		t.Errorf("the job is %s (%s), the undo %+v, want it before a person, with why", j.ProcessState, j.Reason, step.Undo.Error)
 	}
 }
 

@@ -39,7 +39,7 @@ func newValues(p store.Payloads, c *workflowfile.Compiled, t turns) *values {
 }
 
 // spill takes an output that is too large for the hot item out of a success, to be written later, and
-// turns one that is too large for anything into a failure.
+// turns one that is too large, or too deep, for anything into a failure.
 func (v *values) spill(j job.Job, e job.Event) job.Event {
 	switch said := e.(type) {
 	case job.StepCompleted:
@@ -59,17 +59,22 @@ func (v *values) spill(j job.Job, e job.Event) job.Event {
 	if !ok || len(success.Output.Inline) <= makegood.MaxInlineBytes {
 		return e
 	}
-	if n := len(success.Output.Inline); n > makegood.MaxPayloadBytes {
-		return job.StepFailed{
-			Reply: success.Reply,
-			Error: job.StepError{
-				Message: fmt.Sprintf("output of %d bytes, the limit is %d", n, makegood.MaxPayloadBytes),
-				Applied: makegood.AppliedUnknown,
-			},
-		}
+	if wrong := misfit(success.Output.Inline); wrong != "" {
+		return job.StepFailed{Reply: success.Reply, Error: job.StepError{Message: wrong, Applied: makegood.AppliedUnknown}}
 	}
 	success.Output = v.keep(v.outputKey(success.Step, success.Attempt, success.Output.Inline), success.Output.Inline)
 	return success
+}
+
+// misfit says why an output cannot be kept; empty: it can.
+func misfit(output json.RawMessage) string {
+	if n := len(output); n > makegood.MaxPayloadBytes {
+		return fmt.Sprintf("output of %d bytes, the limit is %d", n, makegood.MaxPayloadBytes)
+	}
+	if err := canonical.CheckDepth(output); err != nil {
+		return fmt.Sprintf("output %v", err)
+	}
+	return ""
 }
 
 // spillSaid does so with what somebody outside gave, which was measured at the door. It is kept under the latest attempt of

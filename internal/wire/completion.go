@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/job"
 )
 
@@ -20,6 +21,8 @@ func decodeCompletion(m event) (string, job.Event, error) {
 		return "", nil, poison("the completion token is of job %.40q, and the message names %.40q", id, m.Job)
 	case len(m.Output) > makegood.MaxPayloadBytes:
 		return "", nil, poison("output of %d bytes, the limit is %d", len(m.Output), makegood.MaxPayloadBytes)
+	case canonical.CheckDepth(m.Output) != nil:
+		return "", nil, poison("output %v", canonical.CheckDepth(m.Output))
 	case len(m.Request) > makegood.MaxRequestBytes:
 		return "", nil, poison("request has %d bytes, the limit is %d", len(m.Request), makegood.MaxRequestBytes)
 	}

@@ -202,8 +202,16 @@ func EncodeTask(t makegood.Task) (string, error) {
 		undo := undoTask(*t.Undo)
 		m.Undo = &undo
 	}
-	return encode(m)
+	body, err := encode(m)
+	if err == nil && len(body) > 2*maxNesting && !json.Valid([]byte(body)) {
+		// Each value was JSON by itself. Releases before this one took outputs that are nested as deep as a reader goes.
+		return "", fmt.Errorf("the task is nested deeper than %d", maxNesting)
+	}
+	return body, err
 }
+
+// maxNesting is how deep a message may be nested that encoding/json reads.
+const maxNesting = 10_000
 
 // DecodeTask reads what EncodeTask writes. ErrPoison, ErrNewer.
 func DecodeTask(body string) (makegood.Task, error) {

@@ -234,3 +234,34 @@ func TestAPayloadWithinItsLimitFitsIntoAMessage(t *testing.T) {
 		}
 	}
 }
+
+// What can be written can be read: an output that was taken when there was no limit of its depth may be too deep inside of a message.
+func TestATaskThatNobodyCouldReadIsNotWritten(t *testing.T) {
+	task, err := DecodeTask(messages(t)["testdata/format-1/task-undo.json"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for depth, ok := range map[int]bool{9_998: true, 9_999: false, 10_000: false, 10_001: false} {
+		task.Undo.Output = []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))
+		body, err := EncodeTask(task)
+		if (err == nil) != ok {
+			t.Errorf("%d deep: got %v, want written: %v", depth, err, ok)
+			continue
+		}
+		if _, readErr := DecodeTask(body); ok && readErr != nil {
+			t.Errorf("%d deep: written, and read with %v", depth, readErr)
+		}
+	}
+}
+
+// Above its limit an output is refused where it is measured first, by a message as by a request.
+func TestACompletionWithAnOutputThatIsNestedTooDeepIsPoison(t *testing.T) {
+	token := job.WriteCompletionToken("j", job.Place{Step: "s", Round: 1}, "code")
+	for depth, ok := range map[int]bool{500: true, 501: false} {
+		output := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+		_, _, err := DecodeEvent(`{"v":1,"type":"StepCompleted","completion":"` + token + `","output":` + output + `}`)
+		if (err == nil) != ok || !ok && !errors.Is(err, ErrPoison) {
+			t.Errorf("%d deep: got %v, want taken: %v", depth, err, ok)
+		}
+	}
+}

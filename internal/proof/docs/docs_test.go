@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/canonical"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -99,6 +100,7 @@ func TestTheLimitsInTheDocsAreTheLimits(t *testing.T) {
 		fmt.Sprintf("| rounds of `restart` | 2 to %d |", makegood.MaxRounds),
 		fmt.Sprintf("the job waits (%s, unless it says", "10s"),
 		fmt.Sprintf("as JSON | %d bytes each |", makegood.MaxPayloadBytes),
+		fmt.Sprintf("| lists and objects in one another, in each of them | %d deep |", canonical.MaxDepth),
 		fmt.Sprintf("| an evaluation | %d steps of jq, %d bytes read and made |", makegood.MaxEvaluationSteps, makegood.MaxEvaluationBytes),
 		fmt.Sprintf("| what the expressions of a step read of outputs, together | %d bytes of JSON", makegood.MaxOutputsBytes),
 		fmt.Sprintf("| routes of `onError`, and the output of one | %d, %d bytes |", makegood.MaxRoutes, makegood.MaxInlineBytes),

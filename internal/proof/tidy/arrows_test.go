@@ -40,7 +40,8 @@ var arrows = []arrow{
 	{"internal/job", []string{"."}, nil},
 	{"internal/machine", []string{".", "internal/job"}, nil},
 	{"internal/canonical", nil, nil},
-	{"internal/wire", []string{".", "internal/job"}, nil},
+	// How deep a payload may be nested, canonical says.
+	{"internal/wire", []string{".", "internal/job", "internal/canonical"}, nil},
 	// A log that holds back what repeats; it knows no warning of ours.
 	{"internal/quiet", nil, nil},
 	// Which trace and spans a job has: ids made from what it knows of itself. OpenTelemetry's API, and not its SDK.
@@ -118,13 +119,13 @@ var arrows = []arrow{
 	{"internal/supervisor", []string{".", "internal/job", "internal/store", "internal/queue", "internal/wire", "internal/pause", "internal/tally"}, []string{lambdaEvents}},
 	{"agent", []string{"."}, nil},
 	// A fence is a write of an agent's own that rests on its claim, so these know how claims are kept. What both say of an effect is beside.
-	{"internal/fenced", []string{".", "agent"}, nil},
+	{"internal/fenced", []string{".", "agent", "internal/canonical"}, nil},
 	{"agent/sqlitefence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/sqlitestore"}, nil},
 	{"agent/dynamofence", []string{".", "agent", "internal/fenced", "internal/store", "internal/store/dynamostore", "internal/pause"}, []string{awsSDK, smithy}},
 	// Secrets are put in by who runs agents, and by nobody else.
 	{"internal/secret", []string{".", "agent"}, nil},
 	{"internal/agentrun", []string{
-		"internal/payload",
+		"internal/payload", "internal/canonical",
 		".", "internal/job", "agent", "internal/secret", "internal/spend", "internal/store", "internal/queue", "internal/wire", "internal/sqsbatch", "internal/tally", "internal/tracecontext",
 	}, []string{lambdaEvents, "github.com/cenkalti/backoff/v5"}},
 	// The agents outside: what agentrun does for those here, but for the work.
