@@ -167,9 +167,10 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	}
 }
 
-// spared: an attempt that fell silent in company is not counted, and no other.
+// spared: an attempt that fell silent in company is not counted, and no other. One that the death of the engine cut off counts for
+// nothing anyhow, and runs alone after a few.
 func (r *Referee) spared(m move) {
-	if !m.is.Alone || m.was.Alone {
+	if !m.is.Alone || m.was.Alone || m.is.Interruptions > m.was.Interruptions {
 		return
 	}
 	if !r.company[attemptName{m.step, m.is.Silent.Attempt}] && !r.lied {
