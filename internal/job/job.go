@@ -107,7 +107,7 @@ type Job struct {
 	// TellTries is how often in a row the listener could not be told, and TellAt when that is tried again; zero: at once.
 	TellTries int       `json:"tellTries,omitempty"`
 	TellAt    time.Time `json:"tellAt,omitzero"`
-	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell.
+	// Unheard is how many announcements were given up, because the listener could not be told for MaxTell, or of MaxUntold others.
 	Unheard int `json:"unheard,omitempty"`
 
 	// Changes is what it keeps of its transitions for those who hear of every one.

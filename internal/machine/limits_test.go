@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,5 +71,41 @@ func TestAJobThatHasEndedLeavesTheIndex(t *testing.T) {
 	x.due()
 	if !x.job.CompleteBy.IsZero() {
 		t.Errorf("got the key %s, want none", x.job.CompleteBy)
+	}
+}
+
+// What nobody could be told of is bounded: of more than MaxUntold announcements the oldest is given up, one that is for the listener
+// alone before any of the operator's. What a listener will not hear is counted.
+func TestWhatNobodyCouldBeToldOfIsBounded(t *testing.T) {
+	const most = makegood.MaxUntold
+	for name, c := range map[string]struct {
+		of           func(i int) (operator, listener bool)
+		lost, missed int
+	}{
+		"all are the listener's":  {func(int) (bool, bool) { return false, true }, 1, 1},
+		"all are the operator's":  {func(int) (bool, bool) { return true, false }, 1, 0},
+		"all are for both":        {func(int) (bool, bool) { return true, true }, 1, 1},
+		"the third of one is not": {func(i int) (bool, bool) { return i != 2, true }, 3, 1},
+	} {
+		x := newAttacked(t, makegood.Step{Retry: makegood.Retry{Attempts: 1}})
+		x.w.OnFailure, x.job.ReplyTo, x.job.Seq, x.job.Untold = makegood.OnFailure{Action: makegood.FailureStop}, "shop", most, nil
+		want := []int{}
+		for i := range most {
+			operator, listener := c.of(i)
+			x.job.Untold = append(x.job.Untold, job.Announcement{Seq: i + 1, At: x.now, Operator: operator, Listener: listener})
+			if i+1 != c.lost {
+				want = append(want, i+1)
+			}
+		}
+		want = append(want, most+1)
+		x.item = store.ClaimItem{Claim: job.Claim{Attempt: 1, LockedBy: "l", CompleteBy: x.now.Add(time.Second)}}
+		x.due()
+		var got []int
+		for _, a := range x.job.Untold {
+			got = append(got, a.Seq)
+		}
+		if x.job.ProcessState != makegood.Error || !slices.Equal(got, want) || x.job.Unheard != c.missed {
+			t.Errorf("%s: got %s, untold %v, %d unheard, want Error, %v, %d", name, x.job.ProcessState, got, x.job.Unheard, want, c.missed)
+		}
 	}
 }

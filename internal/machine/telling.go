@@ -15,6 +15,19 @@ func (t *turn) announce(operator, listener bool) {
 		Seq: t.job.Seq, ProcessState: t.job.ProcessState, Reason: t.job.Reason, At: t.now,
 		Operator: operator, Listener: listener,
 	})
+	t.giveUpOldest()
+}
+
+// giveUpOldest bounds what is kept of those who cannot be told: what is for the listener alone goes first, the oldest of it.
+func (t *turn) giveUpOldest() {
+	if len(t.job.Untold) <= makegood.MaxUntold {
+		return
+	}
+	oldest := max(0, slices.IndexFunc(t.job.Untold, func(a job.Announcement) bool { return !a.Operator }))
+	if t.job.Untold[oldest].Listener {
+		t.job.Unheard++
+	}
+	t.job.Untold = slices.Delete(t.job.Untold, oldest, oldest+1)
 }
 
 // tell notes that whoever listens must be told, if the state is not what it was. Of an Error stop has

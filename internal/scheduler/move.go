@@ -98,7 +98,10 @@ func (s *Scheduler) tryMove(ctx context.Context, id string, events []job.Event, 
 		return moved{}, err
 	}
 	if applied {
-		if change.Job, err = s.save(ctx, change, m.values); err != nil {
+		if change.Job, err = s.save(ctx, change, m.values); errors.Is(err, store.ErrTooLarge) {
+			return moved{}, parked(err.Error(), loaded)
+		}
+		if err != nil {
 			return moved{}, err
 		}
 		s.config.Watch.Happened(ctx, m.happened)

@@ -44,6 +44,8 @@ var (
 	ErrDamaged = errors.New("damaged")
 	// ErrNewer: a later release wrote the job, and this one must not decide about it. Leave it as it is.
 	ErrNewer = errors.New("written by a newer release: leave it")
+	// ErrTooLarge: the store cannot keep a job of this size.
+	ErrTooLarge = errors.New("too large to be kept")
 )
 
 // Jobs keeps the hot items. Only the Scheduler's code calls it.
@@ -57,14 +59,15 @@ type Jobs interface {
 	Load(ctx context.Context, id string) (job.Job, error)
 
 	// Save stores change.Job as Rev change.Job.Rev+1 in one durable write. It fails with ErrConflict, and writes
-	// nothing, unless change.Job.Rev is the Rev stored; and with ErrNewer, for a job that was loaded with it.
+	// nothing, unless change.Job.Rev is the Rev stored; with ErrNewer, for a job that was loaded with it; and with ErrTooLarge,
+	// before anything is written.
 	Save(ctx context.Context, change Change) error
 
 	// Park puts a job that cannot be decoded or applied in front of a person: ProcessState Error,
 	// this reason, and this CompleteBy, by a raw write on the item that needs no decoding and is
 	// conditional on CompleteBy still being seen. It raises Rev, as every write of the item does. ErrConflict,
 	// ErrNotFound; ErrNewer for a job whose Needs this release does not reach. What else the item holds stays, for
-	// whoever mends it.
+	// whoever mends it; where all of it leaves no room, a part of it is kept elsewhere.
 	Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error
 }
 

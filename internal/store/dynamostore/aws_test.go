@@ -163,7 +163,8 @@ func TestTheContractHolds(t *testing.T) {
 			Reopen: func() store.Store { return tab.open(t) },
 			Damage: func(id string) { tab.damage(t, id) }, Overwrite: func(j job.Job) { tab.overwrite(t, j) },
 			Delete: func(id string) { tab.remove(t, id) },
-			Fill:   func(slot store.Slot, attribute string) { tab.fill(t, slot, attribute) },
+			Fill:   func(slot store.Slot, attribute string) { tab.fill(t, slotKey(slot), attribute) },
+			Full:   func(j job.Job) { tab.full(t, j) },
 			Lag:    2 * time.Second,
 		}
 	})
@@ -180,23 +181,32 @@ func (tab *table) damage(t *testing.T, id string) {
 	}
 }
 
-// fill makes a claim item as large as DynamoDB allows, by one of its attributes.
-func (tab *table) fill(t *testing.T, slot store.Slot, attribute string) {
+// full puts a job into one item, as large as DynamoDB allows.
+func (tab *table) full(t *testing.T, j job.Job) {
 	t.Helper()
-	const most = 400 << 10
-	for size := most; size > most/2; size -= 16 {
+	tab.overwrite(t, j)
+	tab.fill(t, hotKey(j.ID), "Padding")
+}
+
+// fill makes an item as large as DynamoDB allows, by one of its attributes.
+func (tab *table) fill(t *testing.T, key item, attribute string) {
+	t.Helper()
+	size := 0
+	for step := maxItem / 2; step > 0; step /= 2 {
 		_, err := tab.config.Client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-			TableName: &tab.name, Key: slotKey(slot), UpdateExpression: aws.String("SET #a = :a"),
-			ExpressionAttributeNames: map[string]string{"#a": attribute}, ExpressionAttributeValues: item{":a": text(strings.Repeat("x", size))},
+			TableName: &tab.name, Key: key, UpdateExpression: aws.String("SET #a = :a"),
+			ExpressionAttributeNames: map[string]string{"#a": attribute}, ExpressionAttributeValues: item{":a": text(strings.Repeat("x", size+step))},
 		})
-		if err == nil {
-			return
-		}
-		if !isFull(err) {
+		switch {
+		case err == nil:
+			size += step
+		case !isFull(err):
 			t.Fatal(err)
 		}
 	}
-	t.Fatal("the item cannot be filled")
+	if size == 0 {
+		t.Fatal("the item cannot be filled")
+	}
 }
 
 // remove deletes a job's hot item, as its expiry does.

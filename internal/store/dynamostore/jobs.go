@@ -218,6 +218,9 @@ func (s *Store) save(ctx context.Context, change store.Change) error {
 	}
 	stored, _ := s.spills.get(j.ID)
 	p := s.packSave(ctx, change, stored)
+	if bytes := s.besideData(j) + len(p.data); bytes > maxHot {
+		return fmt.Errorf("%w: %d bytes, the limit is %d", store.ErrTooLarge, bytes, maxHot)
+	}
 	if err := s.putParts(ctx, j.ID, p); err != nil {
 		return err
 	}
@@ -315,7 +318,13 @@ func (s *Store) move(u *update, j job.Job) {
 func (s *Store) Park(ctx context.Context, id string, seen time.Time, reason string, completeBy time.Time) error {
 	seen, completeBy = makegood.Instant(seen), makegood.Instant(completeBy)
 	nonce := newNonce()
-	old, err := s.update(ctx, "Park", hotKey(id), s.parking(id, seen, completeBy, reason, nonce))
+	parking := s.parking(id, seen, completeBy, reason, nonce)
+	old, err := s.update(ctx, "Park", hotKey(id), parking)
+	if err != nil && !errors.Is(err, errCondition) && isFull(err) {
+		if err = s.makeRoom(ctx, id); err == nil {
+			old, err = s.update(ctx, "Park", hotKey(id), parking)
+		}
+	}
 	switch {
 	case errors.Is(err, errCondition) && len(old) == 0:
 		err = store.ErrNotFound

@@ -202,7 +202,7 @@ func finished(n int) job.Job {
 
 // spilledSize is how large the data of a job is whose details are elsewhere.
 func spilledSize(j job.Job) int {
-	return len(packData(j, shapeOf(j.Steps), details(j, nil)))
+	return len(packData(j, shapeOf(j.Steps), details(j, nil, over)))
 }
 
 func TestAFinishedStepTakesTwelveBytes(t *testing.T) {
@@ -293,4 +293,44 @@ func TestWhatIsUnderWayDoesNotSpill(t *testing.T) {
 			}
 		}
 	}
+}
+
+// full is a job of 200 steps that were tried often and have long errors, forward and back: all are tried again.
+func full() job.Job {
+	j := finished(makegood.MaxSteps)
+	long := strings.Repeat("x", makegood.MaxReasonBytes)
+	a := job.Activity{
+		State: job.Backoff, Attempt: 9, Tries: 9, FailureCount: 9, Unknown: true, At: j.CreatedAt.Add(time.Hour),
+		Error:  &job.StepError{Message: long, Retryable: true, Kind: "declined"},
+		Silent: job.Claim{Attempt: 8, LockedBy: long[:makegood.MaxLockedByBytes], StartedAt: j.CreatedAt, CompleteBy: j.CreatedAt.Add(time.Minute)},
+	}
+	for i := range j.Steps {
+		j.Steps[i].Forward, j.Steps[i].Undo = a, a
+	}
+	return j
+}
+
+// Where the item would be larger than DynamoDB lets it be, the details of what is under way spill, too. The next save changes one
+// step, and writes what has changed alone.
+func TestAJobThatIsTooLargeForItsItemSpillsWhatIsUnderWay(t *testing.T) {
+	const beside = 500
+	j, bodies := full(), map[string][]byte{}
+	if whole := len(packData(j, nil, nil)); whole < maxItem {
+		t.Fatalf("the job has %d bytes, want more than an item holds", whole)
+	}
+	p := pack(j, nil, beside)
+	if got := beside + len(p.data); got > maxHot {
+		t.Errorf("the item has %d bytes, want %d at most", got, maxHot)
+	}
+	loaded, stored := unpackAll(t, p, bodies)
+	same(t, "job", loaded, inData(j))
+	j.Steps[7].Forward.Error = &job.StepError{Message: "another"}
+	p = pack(j, stored, beside)
+	for _, d := range p.details {
+		if d.body != nil {
+			t.Errorf("a detail of %d bytes is written, want none: what has changed fits", len(d.body))
+		}
+	}
+	loaded, _ = unpackAll(t, p, bodies)
+	same(t, "job after a change", loaded, inData(j))
 }

@@ -15,6 +15,9 @@ import (
 const (
 	// unit is what one write unit of DynamoDB pays for, in bytes.
 	unit = 1024
+	// maxItem is how large DynamoDB lets an item be, and maxHot how large a save may make that of a job: Park adds to it.
+	maxItem = 400 << 10
+	maxHot  = maxItem - 4<<10
 	// maxDetailBytes bounds what is put into one detail, well below the 400 KB of an item.
 	maxDetailBytes = 128 << 10
 	// inlineNames is how many bytes of names a job keeps for itself. More of them are kept once for all
@@ -80,7 +83,8 @@ func shapeOf(steps []job.StepState) *shape {
 	return &shape{key: keyOf(shapePrefix, body), body: body}
 }
 
-// over reports whether an activity is one whose details may spill: nothing is under way.
+// over reports whether an activity is one whose details may spill: nothing is under way. Where the item would be too large, the
+// others' do, too (begun).
 func over(a job.Activity) bool {
 	switch a.State {
 	case job.NotStarted, job.Dispatched, job.Backoff:
@@ -88,6 +92,9 @@ func over(a job.Activity) bool {
 	}
 	return true
 }
+
+// begun reports whether anything is known of an activity.
+func begun(a job.Activity) bool { return !equal(a, job.Activity{}) }
 
 // packData packs a job. Activities that a detail holds are left out of data.
 func packData(j job.Job, names *shape, details []detail) []byte {
@@ -122,13 +129,20 @@ func pack(j job.Job, stored []detail, beside int) packed {
 	if whole <= unit {
 		return p
 	}
-	fresh := details(j, p.details)
-	spilled := append(slices.Clone(p.details), fresh...)
-	bare := packData(j, p.names, spilled)
-	if units(whole) == units(beside+len(bare)) {
+	bare := p.spill(j, over)
+	if beside+len(bare.data) > maxHot {
+		bare = bare.spill(j, begun)
+	}
+	if units(whole) == units(beside+len(bare.data)) {
 		return p
 	}
-	p.data, p.details = bare, spilled
+	return bare
+}
+
+// spill is what was packed of a job, with the details of more activities elsewhere.
+func (p packed) spill(j job.Job, which func(job.Activity) bool) packed {
+	p.details = append(slices.Clone(p.details), details(j, p.details, which)...)
+	p.data = packData(j, p.names, p.details)
 	return p
 }
 
@@ -153,15 +167,15 @@ func alive(j job.Job, stored []detail) []detail {
 
 func equal(a, b job.Activity) bool { return reflect.DeepEqual(a, b) }
 
-// details puts what is over, and in none of the stored details, into new ones.
-func details(j job.Job, stored []detail) []detail {
+// details puts activities such as these, as far as they are in none of the stored details, into new ones.
+func details(j job.Job, stored []detail, which func(job.Activity) bool) []detail {
 	known := held(stored)
 	var all []detail
 	next := newDetail(j)
 	for i, s := range j.Steps {
 		for _, p := range []jobformat.Place{{Step: i}, {Step: i, Undo: true}} {
 			a := p.At(j.Steps)
-			if known[p] || !over(*a) {
+			if known[p] || !which(*a) {
 				continue
 			}
 			next.body.Add(s.Name, p, a)

@@ -13,6 +13,7 @@ func harness(*testing.T) storetest.Harness {
 	same := func() store.Store { return s }
 	return storetest.Harness{
 		Open: same, Reopen: same, Damage: s.Damage, Overwrite: s.Overwrite, Fill: func(slot store.Slot, _ string) { s.FillClaim(slot) },
+		Full: s.Overwrite,
 	}
 }
 

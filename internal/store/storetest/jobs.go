@@ -21,6 +21,7 @@ func jobRules() []rule {
 		{"what does not exist is not found", notFound},
 		{"times keep their milliseconds", timesKeepMillis},
 		{"a job of 200 steps with long reasons is loaded as it was", largeJob},
+		{"a job of 200 steps that are tried again after long errors is kept as it is, and can be parked", triedOftenIsKept},
 		{"the store shares nothing with its callers", nothingShared},
 		{"what was answered is there after reopening", thereAfterReopening},
 	}
@@ -123,6 +124,48 @@ func largeJob(w *world) {
 
 	want.Rev = 2
 	w.same("saved", w.mustSave(loaded), want)
+}
+
+// manyTries is a job of 200 steps, each of which has failed with an error of so many bytes and is tried again.
+func (w *world) manyTries(name string, bytes int) job.Job {
+	j := w.job(name)
+	j.Steps = nil
+	for i := range makegood.MaxSteps {
+		step := job.StepState{Name: fmt.Sprintf("step_%d", i), Attempt: 9}
+		step.Forward = job.Activity{
+			State: job.Backoff, Attempt: 9, Tries: 9, FailureCount: 9, At: w.at(time.Minute), Unknown: true,
+			Error: &job.StepError{Message: fmt.Sprintf("%-*d", bytes, i), Retryable: true, Kind: "declined"},
+		}
+		j.Steps = append(j.Steps, step)
+	}
+	return j
+}
+
+// triedOftenIsKept: every step and its undo is tried again, each with what can be said of its last error and of the claim that
+// ended in silence. The next save changes one of them.
+func triedOftenIsKept(w *world) {
+	j := w.manyTries("often", makegood.MaxReasonBytes)
+	for i := range j.Steps {
+		a := &j.Steps[i].Forward
+		a.Silent = w.claim(8, fmt.Sprintf("%-*d", makegood.MaxLockedByBytes, i), time.Minute)
+		j.Steps[i].Undo = *a
+	}
+	want := j.Clone()
+	want.Rev = 1
+	j = w.create(j)
+	w.same("created", j, want)
+	for n := range 3 {
+		failed := *j.Steps[n].Forward.Error
+		failed.Message = "now it is another one"
+		j.Steps[n].Forward.Error = &failed
+		want = j.Clone()
+		want.Rev++
+		j = w.mustSave(j)
+		w.same("saved", j, want)
+	}
+	w.want("park", w.store.Park(w.ctx, j.ID, j.CompleteBy, "why", w.at(time.Hour)), nil)
+	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.Error, "why", w.at(time.Hour), want.Rev+1
+	w.same("parked", w.load(j.ID), want)
 }
 
 // nothingShared: an adapter that keeps jobs in memory must not hand out its own.

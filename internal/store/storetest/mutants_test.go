@@ -43,6 +43,31 @@ func otherMutants() map[string]mutant {
 				return j, err
 			}}
 		}},
+		"a load cuts the errors of what is tried again": {"a job of 200 steps that are tried again after long errors is kept as it is, and can be parked", func(m *model) store.Store {
+			return hooked{model: m, load: func(id string) (job.Job, error) {
+				j, err := m.Load(ctx, id)
+				for i := range j.Steps {
+					if e := j.Steps[i].Undo.Error; e != nil && j.Steps[i].Undo.State == job.Backoff {
+						short := *e
+						short.Message = short.Message[:min(100, len(short.Message))]
+						j.Steps[i].Undo.Error = &short
+					}
+				}
+				return j, err
+			}}
+		}},
+		"a park drops what fills the item": {"a job whose item is full is parked, and keeps what is known of its steps", func(m *model) store.Store {
+			return hooked{model: m, park: func(id string, seen time.Time, reason string, key time.Time) error {
+				edit(m, id, func(j *job.Job) {
+					for i := range j.Steps {
+						if j.Steps[i].Forward.State == job.Backoff {
+							j.Steps[i].Forward.Error = nil
+						}
+					}
+				})
+				return m.Park(ctx, id, seen, reason, key)
+			}}
+		}},
 		"a park ignores the key that was seen": {"a park conflicts when the key has moved", func(m *model) store.Store {
 			return hooked{model: m, park: func(id string, _ time.Time, reason string, key time.Time) error {
 				stored, _ := m.Stored(id)

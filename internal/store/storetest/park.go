@@ -16,6 +16,7 @@ func parkRules() []rule {
 		{"a damaged job is reported as damaged", damagedIsReported},
 		{"a damaged job is parked without decoding, and not due before its new key", damagedIsParked},
 		{"a damaged job keeps its id", damagedKeepsID},
+		{"a job whose item is full is parked, and keeps what is known of its steps", fullIsParked},
 	}
 }
 
@@ -92,4 +93,22 @@ func damagedKeepsID(w *world) {
 	w.want("create", w.store.Create(w.ctx, w.job("a")), store.ErrExists)
 	_, err := w.store.Load(w.ctx, job.ID)
 	w.want("load", err, store.ErrDamaged)
+}
+
+func fullIsParked(w *world) {
+	if w.harness.Full == nil {
+		w.Skip("items of this store may have any size")
+	}
+	job := w.create(w.manyTries("full", makegood.MaxReasonBytes))
+	w.harness.Full(job)
+	want := job.Clone()
+	w.want("park", w.store.Park(w.ctx, job.ID, want.CompleteBy, "too full", w.at(makegood.FarKey)), nil)
+	got := w.load(job.ID)
+	if got.Rev <= job.Rev {
+		w.Errorf("rev: got %d after %d, want a higher one", got.Rev, job.Rev)
+	}
+	want.ProcessState, want.Reason, want.CompleteBy, want.Rev = makegood.Error, "too full", w.at(makegood.FarKey), got.Rev
+	w.same("parked job", got, want)
+	want.Rev++
+	w.same("job after a save", w.mustSave(got), want)
 }

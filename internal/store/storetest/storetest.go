@@ -39,6 +39,9 @@ type Harness struct {
 	// Fill makes the claim item of a slot as large as an item may be by one of its attributes, as a thief of its agent's role
 	// can. Nil: no agent writes to this store by itself.
 	Fill func(slot store.Slot, attribute string)
+	// Full stores job in the place of the one of its id, whole, in an item as large as one may be, as a release of before could.
+	// Nil: nothing bounds the items of this store.
+	Full func(j job.Job)
 	// Lag is how long the index may lag behind the items. Zero: it never does.
 	Lag time.Duration
 }

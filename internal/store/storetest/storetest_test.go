@@ -22,7 +22,7 @@ func harnessOf(wrap func(m *model) store.Store) Harness {
 	return Harness{
 		Open:   func() store.Store { return s },
 		Reopen: func() store.Store { return s },
-		Damage: m.Damage, Overwrite: m.Overwrite,
+		Damage: m.Damage, Overwrite: m.Overwrite, Full: m.Overwrite,
 	}
 }
 

@@ -1,0 +1,51 @@
+package dynamostore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/makegood-dev/makegood/internal/spend"
+	"github.com/makegood-dev/makegood/internal/store"
+)
+
+// asidePrefix is before the hash in the sort key of what a damaged job held before it was parked.
+const asidePrefix = "aside#"
+
+// makeRoom makes the hot item of a job smaller that is too full to be parked: no save of this release leaves one so. What is known
+// of its steps goes into details. The data of a job that cannot be decoded goes into an item of its own, for whoever mends it, and
+// leaves the job as damaged as it was. store.ErrConflict: the item has changed meanwhile.
+func (s *Store) makeRoom(ctx context.Context, id string) error {
+	it, err := s.get(ctx, "LoadFull", hotKey(id))
+	if err != nil || sizeOf(it) <= maxHot {
+		return err
+	}
+	u := newUpdate()
+	j, err := s.load(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrDamaged):
+		data := asBytes(it[attrData])
+		aside := partKey(id, keyOf(asidePrefix, data))
+		aside[attrData] = blob(data)
+		if err := s.putPart(spend.Without(ctx), "PutAside", aside); err != nil {
+			return fmt.Errorf("put the data of a damaged job aside: %w", err)
+		}
+		u.remove(u.attr(attrData))
+	case err != nil:
+		return err
+	default:
+		stored, _ := s.spills.get(id)
+		p := packed{names: shapeOf(j.Steps), details: alive(j, stored)}.spill(j, begun)
+		if err := s.putParts(ctx, id, p); err != nil {
+			return err
+		}
+		u.set(u.attr(attrData), "data", blob(p.data))
+	}
+	u.raise(u.attr(attrRev))
+	u.when(u.attr(attrRev) + " = " + u.value("rev", number(asInt(it[attrRev]))))
+	_, err = s.update(ctx, "MakeRoom", hotKey(id), u)
+	if errors.Is(err, errCondition) {
+		return store.ErrConflict
+	}
+	return err
+}
