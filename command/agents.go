@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // newAgents makes the verb that shows how agents stand.
@@ -79,7 +80,7 @@ func known(n *int) string {
 func stateOf(a client.Agent) string {
 	switch {
 	case a.Problem != "":
-		return "cannot be asked: " + oneLine(a.Problem)
+		return "cannot be asked: " + plain.Line(a.Problem)
 	case a.Hold == nil:
 		return "works"
 	case a.Hold.ReleasedAt != nil:
@@ -87,5 +88,5 @@ func stateOf(a client.Agent) string {
 	case a.Hold.Reason == "":
 		return "paused"
 	}
-	return "paused: " + oneLine(a.Hold.Reason)
+	return "paused: " + plain.Line(a.Hold.Reason)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	changed "github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/notify/webhook"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // The values of --changes that are no URL.
@@ -84,7 +85,7 @@ func changeLine(id string, c makegood.Change) string {
 		line += fmt.Sprintf(" (%s)", c.Outcome)
 	}
 	if c.Reason != "" {
-		line += ": " + c.Reason
+		line += ": " + plain.Line(c.Reason)
 	}
 	return line
 }
@@ -172,7 +173,7 @@ func printChanges(cmd *cobra.Command, stream io.Reader, asJSON bool) error {
 		case event.Missed != 0:
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%d changes were left out: this was too slow\n", event.Missed)
 		case asJSON:
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), data)
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(plain.Escaped([]byte(data))))
 		default:
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), changeLine(event.Job, event.Change))
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/folder"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // maxShownBytes is how much of a payload get shows to people; --json shows all of it.
@@ -110,7 +111,7 @@ func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string 
 		if s.Undo {
 			undo = " --undo"
 		}
-		lines = append(lines, fmt.Sprintf("  %s asks  %s", s.Step, oneLine(s.Question)),
+		lines = append(lines, fmt.Sprintf("  %s asks  %s", s.Step, plain.Line(s.Question)),
 			fmt.Sprintf("    makegood complete %s %s%s --output %s   one of %s", job.ID, s.Step, undo, quotedJSON(s.Choices[0]), strings.Join(s.Choices, ", ")))
 	}
 	return lines
@@ -158,7 +159,7 @@ func headline(job makegood.Job) string {
 		line += ", wanted " + string(job.Desired)
 	}
 	if job.Reason != "" {
-		line += ": " + oneLine(job.Reason)
+		line += ": " + plain.Line(job.Reason)
 	}
 	return line
 }
@@ -170,7 +171,7 @@ func forWhom(job makegood.Job) string {
 		all = append(all, "tenant "+job.Tenant)
 	}
 	for _, name := range slices.Sorted(maps.Keys(job.Labels)) {
-		all = append(all, "label "+name+"="+oneLine(job.Labels[name]))
+		all = append(all, "label "+name+"="+plain.Line(job.Labels[name]))
 	}
 	return strings.Join(all, ", ")
 }
@@ -192,7 +193,7 @@ func printJob(w io.Writer, job makegood.Job) {
 		fmt.Fprintf(w, "  %s\n", line)
 	}
 	if job.RequestedBy != nil {
-		fmt.Fprintf(w, "  last asked by %s\n", oneLine(*job.RequestedBy))
+		fmt.Fprintf(w, "  last asked by %s\n", plain.Line(*job.RequestedBy))
 	}
 	if job.Spent != nil {
 		fmt.Fprintf(w, "  cost    %s\n", spentText(*job.Spent))
@@ -247,16 +248,16 @@ func activityText(a makegood.Activity) string {
 		text += fmt.Sprintf(", attempt %d", a.Attempt)
 	}
 	if a.LockedBy != nil {
-		text += fmt.Sprintf(", by %s until %s", *a.LockedBy, moment(a.CompleteBy))
+		text += fmt.Sprintf(", by %s until %s", plain.Line(*a.LockedBy), moment(a.CompleteBy))
 	}
 	if a.Progress != nil {
-		text += fmt.Sprintf(", said %s at %s", oneLine(string(a.Progress.Value)), moment(&a.Progress.At))
+		text += fmt.Sprintf(", said %s at %s", plain.Line(string(a.Progress.Value)), moment(&a.Progress.At))
 	}
 	if a.State == makegood.Waiting {
 		text += ", until " + moment(a.CompleteBy)
 	}
 	if a.CompletedBy != nil {
-		text += ", completed by " + oneLine(*a.CompletedBy)
+		text += ", completed by " + plain.Line(*a.CompletedBy)
 	}
 	if a.Settled != nil {
 		text += settledText(*a.Settled)
@@ -265,7 +266,7 @@ func activityText(a makegood.Activity) string {
 		text += ", " + count(a.FailureCount, "failure")
 	}
 	if a.Error != nil {
-		text += "; last error: " + oneLine(a.Error.Message)
+		text += "; last error: " + plain.Line(a.Error.Message)
 	}
 	return text
 }
@@ -274,23 +275,13 @@ func activityText(a makegood.Activity) string {
 func settledText(s makegood.Settlement) string {
 	text := ", settled by hand"
 	if s.By != nil {
-		text = ", settled by " + oneLine(*s.By)
+		text = ", settled by " + plain.Line(*s.By)
 	}
 	text += " at " + moment(&s.At)
 	if s.Reason != "" {
-		text += " (" + oneLine(s.Reason) + ")"
+		text += " (" + plain.Line(s.Reason) + ")"
 	}
 	return text
-}
-
-// oneLine keeps text of others from drawing on a terminal.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || 0x7f <= r && r < 0xa0 {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 func moment(t *time.Time) string {
@@ -312,5 +303,5 @@ func shown(value json.RawMessage) string {
 	if len(text) > maxShownBytes {
 		text = fmt.Sprintf("%s... (%d bytes; --json shows all)", strings.ToValidUTF8(text[:maxShownBytes], ""), len(text))
 	}
-	return oneLine(text)
+	return plain.Line(text)
 }

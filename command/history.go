@@ -10,6 +10,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // drawnEntries is how many of the last entries of a history are drawn below the steps on a terminal.
@@ -51,7 +52,7 @@ func gapLine(g makegood.HistoryGap) string {
 	if g.Why == "not kept" {
 		return fmt.Sprintf("    ... %d between are not kept", n)
 	}
-	return fmt.Sprintf("    ... %s cannot be shown: %s", plural(n, "entry", "entries"), g.Why)
+	return fmt.Sprintf("    ... %s cannot be shown: %s", plural(n, "entry", "entries"), plain.Line(g.Why))
 }
 
 // entryAbout says of what an entry is.
@@ -66,7 +67,7 @@ func entryAbout(e makegood.Entry) string {
 	if e.Round > 0 {
 		about += fmt.Sprintf("round %d", e.Round)
 	}
-	return oneLine(about + string(e.Verb) + string(e.State))
+	return plain.Line(about + string(e.Verb) + string(e.State))
 }
 
 // entryText says what there is to say.
@@ -109,7 +110,7 @@ func entryText(e makegood.Entry) string {
 			text += ": " + why
 		}
 	}
-	return oneLine(text)
+	return plain.Line(text)
 }
 
 // errorText is the message of an error, and what is special about it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // asAWhole are the flags beside which --agent or --workflow alone means the thing itself, and not the jobs that a filter
@@ -158,7 +159,7 @@ func printHolds(w io.Writer, all []makegood.Hold) {
 		if h.ReleasedAt != nil {
 			release = fmt.Sprintf("since %s, %d told to go on", moment(h.ReleasedAt), h.Resumed)
 		}
-		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", h.Kind, h.Name, moment(&h.Since), orDash(h.By), jobsOf(h), release, orDash(oneLine(h.Reason)))
+		fmt.Fprintf(t, "%s %s\t%s\t%s\t%s\t%s\t%s\n", h.Kind, h.Name, moment(&h.Since), orDash(h.By), jobsOf(h), release, orDash(plain.Line(h.Reason)))
 	}
 	_ = t.Flush() // A terminal that is gone has nobody to tell.
 }
@@ -181,7 +182,7 @@ func holdLine(h makegood.Hold, now time.Time) string {
 		line += " by " + h.By
 	}
 	if h.Reason != "" {
-		line += ": " + oneLine(h.Reason)
+		line += ": " + plain.Line(h.Reason)
 	}
 	line += fmt.Sprintf("; jobs that stand still: %s", jobsOf(h))
 	if now.Sub(h.Since) < makegood.HoldsFresh {
@@ -197,7 +198,7 @@ func heldBy(job makegood.Job) string {
 	}
 	text := ", held by " + job.HeldBy + " since " + moment(job.PausedAt)
 	if job.HeldReason != "" {
-		text += " (" + oneLine(job.HeldReason) + ")"
+		text += " (" + plain.Line(job.HeldReason) + ")"
 	}
 	return text
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,9 +101,7 @@ func printReport(stdout io.Writer, report asl.Report, asJSON bool) error {
 		_, err := io.WriteString(stdout, report.Text())
 		return err
 	}
-	out := json.NewEncoder(stdout)
-	out.SetEscapeHTML(false)
-	return out.Encode(report)
+	return writeJSON(stdout, report)
 }
 
 // writeImported writes the project of a definition.

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // The exit codes of all verbs; 0 is success.
@@ -139,11 +140,11 @@ func execute(ctx context.Context, root *cobra.Command, stderr io.Writer) int {
 	var exit *exitError
 	if errors.As(err, &exit) {
 		if exit.err != nil {
-			fmt.Fprintln(stderr, exit.err)
+			fmt.Fprintln(stderr, plain.Text(exit.err.Error()))
 		}
 		return exit.code
 	}
-	fmt.Fprintf(stderr, "%v\n%s --help says how it is used\n", err, verb.CommandPath())
+	fmt.Fprintf(stderr, "%s\n%s --help says how it is used\n", plain.Text(err.Error()), verb.CommandPath())
 	return codeUsage
 }
 

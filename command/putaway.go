@@ -15,6 +15,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/plain"
 	"github.com/makegood-dev/makegood/internal/putaway"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
@@ -262,7 +263,7 @@ func (o *putAwayOptions) open(cmd *cobra.Command) (*opened, error) {
 	case o.data == "" && name != "":
 		return o.openStack(cmd, name)
 	case o.name != putaway.Quarantine:
-		return nil, exit(codeUsage, errors.New(oneLine(noDeadLetters)+" --stack names a stack"))
+		return nil, exit(codeUsage, errors.New(plain.Line(noDeadLetters)+" --stack names a stack"))
 	case o.data != "":
 		f, err := openData(cmd, o.data)
 		if err != nil {
@@ -336,26 +337,16 @@ func printMessages(w io.Writer, all []putaway.Message) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tFROM\tWHAT\tSINCE\tREASON")
 	for _, l := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(l.Source), plain(l.String()), l.SentAt.Format(time.RFC3339), plain(l.Reason))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(l.Source), plain.Line(l.String()), l.SentAt.Format(time.RFC3339), plain.Line(l.Reason))
 	}
 	return table.Flush()
-}
-
-// plain is a text on one line: what a message says of itself may be anything.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {
-			return '.'
-		}
-		return r
-	}, text)
 }
 
 func orDash(text string) string {
 	if text == "" {
 		return "-"
 	}
-	return plain(text)
+	return plain.Line(text)
 }
 
 func (o *putAwayOptions) get(cmd *cobra.Command, b *opened) error {
@@ -370,8 +361,8 @@ func (o *putAwayOptions) get(cmd *cobra.Command, b *opened) error {
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), client.Quarantined{PutAway: l, Replay: outcome})
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain(l.String()), l.Queue,
-		orDash(l.Source), l.SentAt.Format(time.RFC3339), l.Deliveries, plain(l.Reason), outcome.Result, plain(outcome.Why), strings.ReplaceAll(l.Body, "\x1b", "."))
+	fmt.Fprintf(cmd.OutOrStdout(), "%s  %s\nqueue: %s, from %s, since %s, %d deliveries\nreason: %s\nreplay: %s, %s\n\n%s\n", l.ID, plain.Line(l.String()), l.Queue,
+		orDash(l.Source), l.SentAt.Format(time.RFC3339), l.Deliveries, plain.Line(l.Reason), outcome.Result, plain.Line(outcome.Why), plain.Text(l.Body))
 	return nil
 }
 
@@ -414,7 +405,7 @@ func (o *putAwayOptions) say(cmd *cobra.Command, l putaway.Message, outcome puta
 	if o.json {
 		return printJSON(cmd.OutOrStdout(), done{l, outcome})
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s: %s, %s\n", l.ID, plain(l.String()), outcome.Result, plain(outcome.Why))
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s  %s: %s, %s\n", l.ID, plain.Line(l.String()), outcome.Result, plain.Line(outcome.Why))
 	return err
 }
 

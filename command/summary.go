@@ -2,13 +2,13 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/batch"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 const (
@@ -41,7 +41,7 @@ func areJobs(n int) string {
 
 func printSummary(w io.Writer, s batch.Summary, asJSON bool) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(s)
+		return writeJSON(w, s)
 	}
 	fmt.Fprintf(w, "%s in %.1f s\n", count(s.Jobs, "job"), s.Seconds)
 	for _, row := range []struct {
@@ -63,7 +63,7 @@ func printSummary(w io.Writer, s batch.Summary, asJSON bool) error {
 			fmt.Fprintf(w, "  ... and %d more in Error\n", len(s.Problems)-maxShown)
 			break
 		}
-		fmt.Fprintf(w, "  %s: %s\n", p.Job, oneLine(p.Reason))
+		fmt.Fprintf(w, "  %s: %s\n", p.Job, plain.Line(p.Reason))
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func printReasons(w io.Writer, s batch.Summary, state makegood.ProcessState) {
 			rest += r.Jobs
 		default:
 			shown++
-			fmt.Fprintf(w, "    %6d  %s\n", r.Jobs, oneLine(r.Reason))
+			fmt.Fprintf(w, "    %6d  %s\n", r.Jobs, plain.Line(r.Reason))
 		}
 	}
 	if rest > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // What came of one of many.
@@ -70,15 +71,15 @@ func outcomeOf(id string, job makegood.Job, err error) outcome {
 	case err == nil:
 		return outcome{Job: id, Outcome: granted, State: job.ProcessState}
 	case errors.As(err, &no):
-		return outcome{Job: id, Outcome: refused, Reason: oneLine(no.Reason)}
+		return outcome{Job: id, Outcome: refused, Reason: plain.Line(no.Reason)}
 	case errors.As(err, &mismatch):
 		return outcome{Job: id, Outcome: refused, Reason: "its id is that of another job already"}
 	case errors.Is(err, client.ErrNotFound):
 		return outcome{Job: id, Outcome: refused, Reason: client.ErrNotFound.Error()}
 	case errors.As(err, &invalid) && invalid.Status != statusForbidden:
-		return outcome{Job: id, Outcome: refused, Reason: oneLine(invalid.Message)}
+		return outcome{Job: id, Outcome: refused, Reason: plain.Line(invalid.Message)}
 	}
-	return outcome{Job: id, Outcome: broke, Reason: oneLine(err.Error()), all: invalid != nil}
+	return outcome{Job: id, Outcome: broke, Reason: plain.Line(err.Error()), all: invalid != nil}
 }
 
 // tally counts what came of many.
@@ -194,6 +195,6 @@ func (t *tally) printReasons(w io.Writer, outcome string) {
 		if why.Jobs > len(why.Examples) {
 			examples += ", ..."
 		}
-		fmt.Fprintf(w, "    %8s  %s (%s)\n", grouped(why.Jobs), oneLine(why.Reason), examples)
+		fmt.Fprintf(w, "    %8s  %s (%s)\n", grouped(why.Jobs), plain.Line(why.Reason), examples)
 	}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -164,9 +163,7 @@ func warn(w io.Writer, c *workflowfile.Compiled) {
 }
 
 func (r validation) printJSON(stdout io.Writer) error {
-	out := json.NewEncoder(stdout)
-	out.SetEscapeHTML(false)
-	if err := out.Encode(r); err != nil {
+	if err := writeJSON(stdout, r); err != nil {
 		return exit(codeUsage, fmt.Errorf("write the result: %w", err))
 	}
 	return r.ok()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/plain"
 	"github.com/makegood-dev/makegood/internal/stack"
 )
 
@@ -122,12 +124,22 @@ func ended(job makegood.Job) error {
 }
 
 func printJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := writeJSON(w, v); err != nil {
 		return exit(codeFailed, fmt.Errorf("write the result: %w", err))
 	}
 	return nil
+}
+
+// writeJSON writes a line of JSON. What would draw on a terminal is escaped.
+func writeJSON(w io.Writer, v any) error {
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(plain.Escaped(line.Bytes()))
+	return err
 }
 
 // newVerb makes the verb that asks for a verb of the table.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // Subject is the alert in one line of at most MaxSubjectBytes bytes of ASCII: what, and how many.
@@ -33,7 +35,7 @@ func (a Alert) Text() string {
 		line("Since", clock(a.Since))
 	}
 	if len(a.Jobs) > 0 {
-		line("Why", oneLine(a.Jobs[0].Reason))
+		line("Why", plain.Line(a.Jobs[0].Reason))
 		line("Jobs", a.names())
 	}
 	for _, c := range a.Commands() {
@@ -183,23 +185,13 @@ func (a Alert) RunbookLink() string {
 
 func clock(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// oneLine keeps a reason, which may hold anything, from looking like another line of the alert.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text)
-}
-
 // quoted is a word as a shell takes it.
 func quoted(word string) string {
-	plain := func(r rune) bool {
+	bare := func(r rune) bool {
 		return r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._:-", r))
 	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !bare(r) }) {
 		return word
 	}
-	return "'" + strings.ReplaceAll(oneLine(word), "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(plain.Line(word), "'", `'\''`) + "'"
 }

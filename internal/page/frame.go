@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"net/http"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 //go:embed templates/*.html
@@ -62,5 +64,5 @@ func (p *Page) write(w http.ResponseWriter, r *http.Request, status int, s shell
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	writeText(w, r, status, page.Bytes())
+	writeText(w, r, status, plain.Escaped(page.Bytes()))
 }

@@ -242,3 +242,21 @@ func TestALargePayloadIsFetchedOnDemand(t *testing.T) {
 		t.Errorf("an output of no step: got %d, want 404", got.status)
 	}
 }
+
+// What a submitter writes turns nothing round on the page, neither when it is asked for nor as it changes: it is shown as JSON escapes
+// it, and JSON that is edited and sent back means the same.
+func TestTextOfOthersTurnsNothingRoundOnThePage(t *testing.T) {
+	w := newWorld(t)
+	w.submit("t-1", `{"file":"exe.`+"\u202e"+`gpj`+"\u009b"+`"}`, true)
+	page := w.get("jobs/t-1")
+	page.wants(t, `exe.\u202egpj\u009b`)
+	updates, _ := w.follow("/jobs/t-1")
+	for id, text := range (<-updates).Regions {
+		if strings.ContainsAny(text, "\u202e\u009b") {
+			t.Errorf("region %s turns text round:\n%s", id, text)
+		}
+	}
+	if strings.ContainsAny(page.text, "\u202e\u009b") {
+		t.Errorf("the page turns text round:\n%s", page.text)
+	}
+}

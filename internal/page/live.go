@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 const (
@@ -99,8 +101,8 @@ func (p *Page) look(ctx context.Context, path *url.URL) (update, error) {
 		if err := p.shells[got.view.pattern].ExecuteTemplate(&text, region, f); err != nil {
 			return now, fmt.Errorf("write region %s of %s: %w", region, path.Path, err)
 		}
-		now.Regions[region] = text.String()
-		now.stills[region] = still(text.String())
+		now.Regions[region] = string(plain.Escaped(text.Bytes()))
+		now.stills[region] = still(now.Regions[region])
 	}
 	return now, nil
 }

@@ -58,6 +58,7 @@ var arrows = []arrow{
 	{"internal/telemetry", []string{".", "internal/job", "internal/tracecontext", "telemetry"}, []string{otelAPI}},
 	// Waiting, and running totals of anything.
 	{"internal/pause", nil, nil},
+	{"internal/plain", nil, nil},
 	{"internal/tally", nil, nil},
 	{"internal/spend", []string{"internal/job"}, nil},
 	{"internal/many", []string{"internal/pause"}, nil},
@@ -87,7 +88,7 @@ var arrows = []arrow{
 	{"internal/queue/faultqueue", []string{".", "internal/queue"}, []string{lambdaEvents}},
 	{"internal/queue/localqueue", []string{".", "internal/queue", "internal/pause"}, []string{lambdaEvents}},
 	{"internal/queue/sqsqueue", []string{".", "internal/queue", "internal/pause", "internal/spend"}, []string{lambdaEvents, awsSDK, smithy}},
-	{"internal/notify", []string{".", "internal/job"}, nil},
+	{"internal/notify", []string{".", "internal/job", "internal/plain"}, nil},
 	// Every change, outwards: it knows no job, and whoever is told nothing of it.
 	{"internal/changes", []string{".", "internal/pause"}, nil},
 	{"internal/notify/*", []string{".", "internal/changes", "internal/notify", "internal/wire"}, []string{awsSDK, smithy}},
@@ -180,7 +181,7 @@ var arrows = []arrow{
 	// Whose requests are let in: the API's and the page's one rule.
 	{"internal/origin", nil, nil},
 	// The page: a client of the API, and of nothing below it.
-	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
+	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
 	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
