@@ -174,9 +174,6 @@ const (
 	MaxTell = 24 * time.Hour
 	// MaxTellAgain is how long at most is waited between two tries to tell a listener.
 	MaxTellAgain = time.Hour
-	// MaxUntold is how many announcements a job keeps that were not confirmed. Of more the oldest are given up,
-	// those that are for the listener alone first.
-	MaxUntold = 100
 	// TellAgain is when an announcement that was not confirmed is made again.
 	TellAgain = time.Minute
 

@@ -135,6 +135,10 @@ const (
 	LevelWaits = 2
 )
 
+// MaxUntold is how many announcements a job keeps that were not confirmed. Of more the oldest are given up, those that are for the
+// listener alone first.
+const MaxUntold = 100
+
 // Announcement is a change of ProcessState that somebody must be told of, or that a job will be late. Its identity is job/seq.
 type Announcement struct {
 	Seq          int                   `json:"seq"`

@@ -77,7 +77,7 @@ func TestAJobThatHasEndedLeavesTheIndex(t *testing.T) {
 // What nobody could be told of is bounded: of more than MaxUntold announcements the oldest is given up, one that is for the listener
 // alone before any of the operator's. What a listener will not hear is counted.
 func TestWhatNobodyCouldBeToldOfIsBounded(t *testing.T) {
-	const most = makegood.MaxUntold
+	const most = job.MaxUntold
 	for name, c := range map[string]struct {
 		of           func(i int) (operator, listener bool)
 		lost, missed int

@@ -20,7 +20,7 @@ func (t *turn) announce(operator, listener bool) {
 
 // giveUpOldest bounds what is kept of those who cannot be told: what is for the listener alone goes first, the oldest of it.
 func (t *turn) giveUpOldest() {
-	if len(t.job.Untold) <= makegood.MaxUntold {
+	if len(t.job.Untold) <= job.MaxUntold {
 		return
 	}
 	oldest := max(0, slices.IndexFunc(t.job.Untold, func(a job.Announcement) bool { return !a.Operator }))
