@@ -137,6 +137,25 @@ func charging(attempt int) makegood.Job {
 	}
 }
 
+// undoing is the job whose step is tried back, after it was forward.
+func undoing(forward, back int) makegood.Job {
+	j := charging(forward)
+	j.Steps[0].State, j.Steps[0].Undo = makegood.Done, &makegood.Activity{State: makegood.Dispatched, Attempt: back}
+	return j
+}
+
+func done() makegood.Job {
+	j := charging(2)
+	j.Steps[0].State = makegood.Done
+	return j
+}
+
+func keyless() makegood.Job {
+	j := charging(2)
+	j.CompleteBy = nil
+	return j
+}
+
 func task(attempt int, change ...func(*makegood.Task)) string {
 	t := makegood.Task{
 		Job: "j", Workflow: "w", Step: "charge", Round: 1, Attempt: attempt, Agent: "payments", Action: "charge", Input: json.RawMessage(`{}`),
@@ -193,6 +212,13 @@ func TestAMessageIsReplayedForWhatItWasSentForOrStays(t *testing.T) {
 		{name: "a task whose attempt is out", box: "tasks-payments-dead", body: task(2), job: charging(2), result: putaway.Asked, why: "attempt 2 of step charge is out", sent: asked},
 		{name: "a task in quarantine", box: putaway.Quarantine, from: "tasks-payments", body: task(2), job: charging(2), result: putaway.Asked, why: "2026-11-22T10:00:00Z", sent: asked},
 		{name: "a task whose job went on", box: "tasks-payments-dead", body: task(2), job: charging(3), result: putaway.Over, why: "attempt 2 of step charge is over, and job j is Processing"},
+		{name: "an undo that is out", box: "tasks-payments-dead", body: task(2, undo), job: undoing(3, 2), result: putaway.Asked, why: "attempt 2 of step charge is out", sent: asked},
+		{name: "an undo whose job went on", box: "tasks-payments-dead", body: task(2, undo), job: undoing(2, 3), result: putaway.Over, why: "is over"},
+		{name: "a step whose undo is out", box: "tasks-payments-dead", body: task(2), job: undoing(1, 2), result: putaway.Over, why: "is over"},
+		{name: "a task of a round before", box: "tasks-payments-dead", body: task(2, func(t *makegood.Task) { t.Round = 2 }), job: charging(2), result: putaway.Over, why: "is over"},
+		{name: "a task of a step that is done", box: "tasks-payments-dead", body: task(2), job: done(), result: putaway.Over, why: "is over"},
+		{name: "a task of a step that the job has not", box: "tasks-payments-dead", body: task(2, func(t *makegood.Task) { t.Step = "ship" }), job: charging(2), result: putaway.Over, why: "of step ship is over"},
+		{name: "a task of a job out of the index", box: "tasks-payments-dead", body: task(2), job: keyless(), result: putaway.Over, why: "is over"},
 		{name: "an undo that is not out", box: "tasks-payments-dead", body: task(2, undo), job: charging(2), result: putaway.Over, why: "is over"},
 		{name: "a task whose job is gone", box: "tasks-payments-dead", body: task(2), result: putaway.Over, why: "there is no job j any more"},
 		{name: "a task that is none", box: "tasks-payments-dead", body: `{"v":1,"type":"Task"}`, result: putaway.Refused, why: "no task that can be read"},

@@ -81,3 +81,55 @@ func TestListsThatHaveAnIndexUseIt(t *testing.T) {
 		}
 	}
 }
+
+// A page ends where it has decoded 1,000 jobs, whatever it has found, and the next begins with the job after the last that was looked
+// at: whichever way a list goes, none is skipped and none comes twice, also those on either side of that place.
+func TestAPageThatEndsAtAThousandDecodedJobsSkipsNone(t *testing.T) {
+	s := open(t, sqlitestore.Options{})
+	const jobs, decoded = 2050, 1000
+	base := makegood.Instant(time.Now())
+	for i := range jobs {
+		j := benchJob(i)
+		j.Tenant, j.Labels = "shop", map[string]string{"lane": "a"}
+		j.CreatedAt, j.CompleteBy = base.Add(time.Duration(i)*time.Millisecond), base.Add(time.Hour-time.Duration(i)*time.Millisecond)
+		// The last that the first page decodes, and the first of the second; so on the ways that go by row, id, birth and key.
+		if left := jobs - i; left == decoded || left == decoded+1 {
+			j.Reason = "odd"
+		}
+		check(t, s.Create(t.Context(), j))
+	}
+	of := benchJob(0)
+	for name, filter := range map[string]store.Filter{
+		"all": {}, "workflow": {Workflow: of.Workflow}, "tenant": {Tenant: "shop"}, "label": {Labels: map[string]string{"lane": "a"}},
+		"state": {State: of.ProcessState}, "since": {Since: base}, "due": {DueWithin: 2 * time.Hour, Now: base}, "definition": {Definition: of.Definition},
+	} {
+		for _, limit := range []int{decoded - 1, decoded, decoded + 1, 5000} {
+			if got := walked(t, s, filter, limit); len(got) != jobs {
+				t.Errorf("%s, %d a page: got %d jobs, want %d", name, limit, len(got), jobs)
+			}
+		}
+		filter.ReasonPrefix = "odd"
+		if got := walked(t, s, filter, 10); len(got) != 2 {
+			t.Errorf("%s: got %d of the two at the place where a page ends", name, len(got))
+		}
+	}
+}
+
+// walked are the jobs of all pages of a list, none of which comes twice.
+func walked(t *testing.T, s store.Lister, filter store.Filter, limit int) map[string]bool {
+	t.Helper()
+	seen := map[string]bool{}
+	for cursor := ""; ; {
+		page, err := s.ListJobs(t.Context(), filter, cursor, limit)
+		check(t, err)
+		for _, j := range page.Jobs {
+			if seen[j.ID] {
+				t.Fatalf("job %s comes twice", j.ID)
+			}
+			seen[j.ID] = true
+		}
+		if cursor = page.Cursor; cursor == "" {
+			return seen
+		}
+	}
+}
