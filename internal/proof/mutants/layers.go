@@ -50,6 +50,21 @@ var proofs = map[string][]layer{
 		{"tests above", [][]string{tests("internal/httpapi"), embedded}},
 		simulation,
 	},
+	"internal/changes":            {{"own tests", [][]string{tests("internal/changes")}}, {"tests above", [][]string{tests("internal/embedded", "-run", "Changes"), tests("engine", "-run", "Change")}}},
+	"internal/putaway":            {{"own tests", [][]string{tests("internal/putaway")}}},
+	"internal/pause":              {{"own tests", [][]string{tests("internal/pause")}}},
+	"internal/plain":              {{"own tests", [][]string{tests("internal/plain")}}},
+	"internal/secret":             {{"own tests", [][]string{tests("internal/secret")}}},
+	"internal/notify":             {{"own tests", [][]string{tests("internal/notify")}}, {"tests above", [][]string{tests("internal/notify/...")}}},
+	"internal/notify/groupnotify": {{"own tests", [][]string{tests("internal/notify/groupnotify")}}},
+	"internal/notify/replynotify": {{"own tests", [][]string{tests("internal/notify/replynotify")}}},
+	"internal/notify/webhook":     {{"own tests", [][]string{tests("internal/notify/webhook")}}},
+	"internal/notify/busnotify":   {{"own tests", [][]string{tests("internal/notify/busnotify")}}},
+	"internal/notify/snsnotify":   {{"own tests", [][]string{tests("internal/notify/snsnotify")}}},
+	"internal/store":              {{"own tests", [][]string{tests("internal/store"), tests("internal/store/memstore"), tests("internal/store/storetest")}}, {"tests above", [][]string{tests("internal/scheduler", "-skip", slow), tests("internal/supervisor"), embedded}}},
+	"internal/store/memstore":     {{"own tests", [][]string{tests("internal/store/memstore"), tests("internal/store/storetest")}}, {"tests above", [][]string{tests("internal/timetable"), tests("internal/holds")}}},
+	"internal/store/sqlitestore":  {{"own tests", [][]string{tests("internal/store/sqlitestore")}}, {"tests above", [][]string{embedded}}},
+	"internal/store/dynamostore":  {{"own tests", [][]string{tests("internal/store/dynamostore")}}},
 	"internal/agentrun": {
 		{"own tests", [][]string{tests("internal/agentrun")}},
 		{"tests above", [][]string{embedded}},
@@ -64,3 +79,8 @@ var proofs = map[string][]layer{
 
 // covered are the packages that have proofs.
 func covered() []string { return slices.Sorted(maps.Keys(proofs)) }
+
+// deciding are those of the code that decides, which are tried unless others are named.
+func deciding() []string {
+	return []string{"internal/agentrun", "internal/machine", "internal/scheduler", "internal/store/may.go", "internal/supervisor"}
+}

@@ -114,8 +114,8 @@ func (s summary) failed() error {
 	if len(s.Wrong) > 0 {
 		return fmt.Errorf("%d mutants in %s were killed: they are not equivalent", len(s.Wrong), equivalents)
 	}
-	if s.Tried > s.Equivalent && s.Percent < wanted {
-		return fmt.Errorf("%.1f %% were killed, wanted are %d %%", s.Percent, wanted)
+	if want := wantedOf(s.Packages); s.Tried > s.Equivalent && s.Percent < float64(want) {
+		return fmt.Errorf("%.1f %% were killed, wanted are %d %%", s.Percent, want)
 	}
 	return nil
 }
