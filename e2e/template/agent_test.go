@@ -22,19 +22,19 @@ func withAgent(t *testing.T, source, name string) string {
 func TestAnAgentMoreIsOneWord(t *testing.T) {
 	source := readFile(t, templateFile)
 	before, after := load(t, source), load(t, withAgent(t, source, "onemore"))
-	for name, r := range before.resources {
+	for name, r := range before.Resources {
 		if !strings.HasPrefix(name, "payments") {
 			continue
 		}
 		twin := strings.Replace(name, "payments", "onemore", 1)
-		if after.resources[twin].kind != r.kind {
-			t.Errorf("payments has %s, a %s; onemore has no %s", name, r.kind, twin)
+		if after.Resources[twin].Kind != r.Kind {
+			t.Errorf("payments has %s, a %s; onemore has no %s", name, r.Kind, twin)
 		}
 	}
-	if got, want := len(after.resources)-len(before.resources), 14; got != want {
+	if got, want := len(after.Resources)-len(before.Resources), 14; got != want {
 		t.Errorf("got %d resources more, want %d", got, want)
 	}
-	if timeout := after.property("onemoreAgent", "Timeout"); timeout != 60 {
+	if timeout := after.Property("onemoreAgent", "Timeout"); timeout != 60 {
 		t.Errorf("got the timeout %v, want the default", timeout)
 	}
 	if known := after.environment("Scheduler")["MAKEGOOD_AGENTS"]; !strings.HasSuffix(known, ",onemore") {

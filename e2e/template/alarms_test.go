@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 // longestSilence is how long the Supervisor may be silent, in seconds.
@@ -13,12 +14,12 @@ const longestSilence = 180
 
 // alarmOn returns the alarm on a metric of something, named by the values of its dimensions; empty: there is none.
 func (t *template) alarmOn(namespace, metric string, of ...string) string {
-	for _, name := range t.of(alarmKind) {
+	for _, name := range t.Of(alarmKind) {
 		var values []string
-		for _, dimension := range list(t.property(name, "Dimensions")) {
-			values = append(values, text(at(dimension, "Value")))
+		for _, dimension := range stackfile.List(t.Property(name, "Dimensions")) {
+			values = append(values, stackfile.Text(stackfile.At(dimension, "Value")))
 		}
-		if text(t.property(name, "Namespace")) == namespace && text(t.property(name, "MetricName")) == metric && slices.Equal(values, of) {
+		if stackfile.Text(t.Property(name, "Namespace")) == namespace && stackfile.Text(t.Property(name, "MetricName")) == metric && slices.Equal(values, of) {
 			return name
 		}
 	}
@@ -32,16 +33,16 @@ func checkWatched(t *template) []string {
 			found = append(found, fmt.Sprintf("no alarm on %s of %s", metric, strings.Join(of, " ")))
 		}
 	}
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		if t.environment(name)[deployed.VarDoor] != "" {
 			continue // Whoever knocks is told at once; and a door costs nothing while nobody does.
 		}
-		full := text(t.property(name, "FunctionName"))
+		full := stackfile.Text(t.Property(name, "FunctionName"))
 		want("AWS/Lambda", "Errors", full)
 		want("AWS/Lambda", "Throttles", full)
 	}
-	for _, name := range t.of(queueKind) {
-		full := text(t.property(name, "QueueName"))
+	for _, name := range t.Of(queueKind) {
+		full := stackfile.Text(t.Property(name, "QueueName"))
 		if t.isDead(name) {
 			want("AWS/SQS", "ApproximateNumberOfMessagesVisible", full)
 		} else {
@@ -51,8 +52,8 @@ func checkWatched(t *template) []string {
 	for _, metric := range []string{"WriteThrottleEvents", "ReadThrottleEvents"} {
 		want("AWS/DynamoDB", metric, "${Table}")
 		// What an index refuses is counted under its own name only.
-		for _, index := range list(t.property("Table", "GlobalSecondaryIndexes")) {
-			want("AWS/DynamoDB", metric, "${Table}", text(at(index, "IndexName")))
+		for _, index := range stackfile.List(t.Property("Table", "GlobalSecondaryIndexes")) {
+			want("AWS/DynamoDB", metric, "${Table}", stackfile.Text(stackfile.At(index, "IndexName")))
 		}
 	}
 	want("Makegood", "JobsInError", "${AWS::StackName}")
@@ -64,24 +65,24 @@ func checkWatched(t *template) []string {
 
 func checkAlarms(t *template) []string {
 	var found []string
-	for _, name := range t.of(alarmKind) {
-		if text(t.property(name, "AlarmActions")) != "[${AlertTopic}]" {
+	for _, name := range t.Of(alarmKind) {
+		if stackfile.Text(t.Property(name, "AlarmActions")) != "[${AlertTopic}]" {
 			found = append(found, name+" tells nobody")
 		}
 		want := "notBreaching"
 		if name == "NoSweep" {
 			want = "breaching"
 		}
-		if got := text(t.property(name, "TreatMissingData")); got != want {
+		if got := stackfile.Text(t.Property(name, "TreatMissingData")); got != want {
 			found = append(found, fmt.Sprintf("%s: no data is %s, want %s", name, got, want))
 		}
-		if strings.TrimSpace(text(t.property(name, "AlarmDescription"))) == "" {
+		if strings.TrimSpace(stackfile.Text(t.Property(name, "AlarmDescription"))) == "" {
 			found = append(found, name+" does not say what it means")
 		}
 	}
-	silence := number(t.property("NoSweep", "Period")) * number(t.property("NoSweep", "EvaluationPeriods"))
+	silence := stackfile.Number(t.Property("NoSweep", "Period")) * stackfile.Number(t.Property("NoSweep", "EvaluationPeriods"))
 	if t.alarmOn("Makegood", "Swept", "${AWS::StackName}") != "NoSweep" || silence == 0 || silence > longestSilence ||
-		text(t.property("NoSweep", "ComparisonOperator")) != "LessThanThreshold" || number(t.property("NoSweep", "Threshold")) != 1 {
+		stackfile.Text(t.Property("NoSweep", "ComparisonOperator")) != "LessThanThreshold" || stackfile.Number(t.Property("NoSweep", "Threshold")) != 1 {
 		found = append(found, "no alarm on three minutes without a sweep")
 	}
 	return found

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 // Where a table is given, the stack makes none, and nothing may speak of that one: CloudFormation would refuse a
@@ -17,19 +19,19 @@ func TestAStackWithAnExistingTableSpeaksOfThatAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made := text(whole.resources["Table"].attributes["Condition"]); made != "MakesTable" || whole.conditions["MakesTable"] {
-		t.Errorf("the table is made under the condition %q, which is %t", made, whole.conditions["MakesTable"])
+	if made := stackfile.Text(whole.Resources["Table"].Attributes["Condition"]); made != "MakesTable" || whole.Conditions["MakesTable"] {
+		t.Errorf("the table is made under the condition %q, which is %t", made, whole.Conditions["MakesTable"])
 	}
-	speaks := map[string]string{"the outputs": fmt.Sprint(whole.outputs), "the globals": fmt.Sprint(whole.globals)}
-	for name, r := range whole.resources {
-		speaks[name] = fmt.Sprint(r.properties)
+	speaks := map[string]string{"the outputs": fmt.Sprint(whole.Outputs), "the globals": fmt.Sprint(whole.Globals)}
+	for name, r := range whole.Resources {
+		speaks[name] = fmt.Sprint(r.Properties)
 	}
 	for _, name := range slices.Sorted(maps.Keys(speaks)) {
 		if strings.Contains(speaks[name], "${Table}") || strings.Contains(speaks[name], "${Table.") {
 			t.Errorf("%s speaks of the table that is not made: %s", name, speaks[name])
 		}
 	}
-	if got := text(at(whole.outputs, "TableName", "Value")); got != "restored" {
+	if got := stackfile.Text(stackfile.At(whole.Outputs, "TableName", "Value")); got != "restored" {
 		t.Errorf("the output TableName is %q", got)
 	}
 	const arn = "arn:${AWS::Partition}:dynamodb:${AWS::Region}:${AWS::AccountId}:table/restored"

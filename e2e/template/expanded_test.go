@@ -12,11 +12,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 	"github.com/makegood-dev/makegood/localstack"
 )
 
 // expand returns what AWS's SAM transform makes of a template.
-func expand(t *testing.T, source string) map[string]resource {
+func expand(t *testing.T, source string) map[string]stackfile.Resource {
 	t.Helper()
 	written, err := localstack.Unroll([]byte(source))
 	if err != nil {
@@ -26,7 +27,7 @@ func expand(t *testing.T, source string) map[string]resource {
 	if err := yaml.Unmarshal(written, &document); err != nil {
 		t.Fatal(err)
 	}
-	whole := decode(document.Content[0]).(map[string]any)
+	whole := stackfile.Decode(document.Content[0]).(map[string]any)
 	whole["Transform"] = "AWS::Serverless-2016-10-31"
 	in, err := json.Marshal(whole)
 	if err != nil {
@@ -53,31 +54,31 @@ func expand(t *testing.T, source string) map[string]resource {
 	if err := json.Unmarshal(out[bytes.IndexByte(out, '{'):], &expanded); err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]resource{}
+	all := map[string]stackfile.Resource{}
 	for name, r := range expanded.Resources {
-		all[name] = resource{kind: r.Type, properties: r.Properties}
+		all[name] = stackfile.Resource{Kind: r.Type, Properties: r.Properties}
 	}
 	return all
 }
 
 // checkExpanded: SAM adds no permission of its own, and every mapping and function keeps what the source says.
-func checkExpanded(resources map[string]resource) []string {
+func checkExpanded(resources map[string]stackfile.Resource) []string {
 	var found []string
 	count := map[string]int{}
 	for name, r := range resources {
-		count[r.kind]++
+		count[r.Kind]++
 		// Ours is written as a condition.
-		if policies := text(r.properties["ManagedPolicyArns"]); policies != "" && policies != "map[Fn::If:[InVpc [map[Ref:VpcAccess]] map[Ref:AWS::NoValue]]]" {
-			found = append(found, fmt.Sprintf("%s has the managed policies %v", name, r.properties["ManagedPolicyArns"]))
+		if policies := stackfile.Text(r.Properties["ManagedPolicyArns"]); policies != "" && policies != "map[Fn::If:[InVpc [map[Ref:VpcAccess]] map[Ref:AWS::NoValue]]]" {
+			found = append(found, fmt.Sprintf("%s has the managed policies %v", name, r.Properties["ManagedPolicyArns"]))
 		}
-		if strings.HasPrefix(r.kind, "AWS::Serverless::") {
+		if strings.HasPrefix(r.Kind, "AWS::Serverless::") {
 			found = append(found, name+" is not expanded")
 		}
-		if r.kind == "AWS::Lambda::EventSourceMapping" &&
-			(text(r.properties["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || at(r.properties, "ScalingConfig", "MaximumConcurrency") == nil) {
+		if r.Kind == "AWS::Lambda::EventSourceMapping" &&
+			(stackfile.Text(r.Properties["FunctionResponseTypes"]) != "[ReportBatchItemFailures]" || stackfile.At(r.Properties, "ScalingConfig", "MaximumConcurrency") == nil) {
 			found = append(found, name+" has lost its partial failures, or its limit")
 		}
-		if r.kind == "AWS::Lambda::Function" && name != "Supervisor" && !strings.HasSuffix(name, "Door") && text(r.properties["RecursiveLoop"]) != "Allow" {
+		if r.Kind == "AWS::Lambda::Function" && name != "Supervisor" && !strings.HasSuffix(name, "Door") && stackfile.Text(r.Properties["RecursiveLoop"]) != "Allow" {
 			found = append(found, name+" has lost RecursiveLoop")
 		}
 	}

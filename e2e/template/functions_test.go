@@ -4,15 +4,17 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 // environment returns the variables of a function, those of Globals among them.
 func (t *template) environment(function string) map[string]string {
 	all := map[string]string{}
-	for _, of := range []any{at(t.globals, "Function"), any(t.resources[function].properties)} {
-		variables, _ := at(of, "Environment", "Variables").(map[string]any)
+	for _, of := range []any{stackfile.At(t.Globals, "Function"), any(t.Resources[function].Properties)} {
+		variables, _ := stackfile.At(of, "Environment", "Variables").(map[string]any)
 		for name, value := range variables {
-			all[name] = text(value)
+			all[name] = stackfile.Text(value)
 		}
 	}
 	return all
@@ -20,22 +22,22 @@ func (t *template) environment(function string) map[string]string {
 
 // inherited returns a property of a function, or that of Globals.
 func (t *template) inherited(function, property string) any {
-	if own := t.property(function, property); own != nil {
+	if own := t.Property(function, property); own != nil {
 		return own
 	}
-	return at(t.globals, "Function", property)
+	return stackfile.At(t.Globals, "Function", property)
 }
 
 // checkRecursion: Lambda stops a chain of sixteen invocations, and a job of twenty steps is one. Where no queue
 // of ours feeds a function, that guard stays.
 func checkRecursion(t *template) []string {
 	var found []string
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		want := ""
 		if len(t.events(name, "SQS")) > 0 {
 			want = "Allow"
 		}
-		if got := text(t.inherited(name, "RecursiveLoop")); got != want {
+		if got := stackfile.Text(t.inherited(name, "RecursiveLoop")); got != want {
 			found = append(found, fmt.Sprintf("%s: RecursiveLoop is %q, want %q", name, got, want))
 		}
 	}
@@ -44,17 +46,17 @@ func checkRecursion(t *template) []string {
 
 func checkSources(t *template) []string {
 	var found []string
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		for _, event := range t.events(name, "SQS") {
-			if text(at(event, "FunctionResponseTypes")) != "[ReportBatchItemFailures]" {
+			if stackfile.Text(stackfile.At(event, "FunctionResponseTypes")) != "[ReportBatchItemFailures]" {
 				found = append(found, name+" fails its whole batch for one message: no ReportBatchItemFailures")
 			}
-			most := number(at(event, "ScalingConfig", "MaximumConcurrency"))
-			reserved, is := t.property(name, "ReservedConcurrentExecutions").(int)
+			most := stackfile.Number(stackfile.At(event, "ScalingConfig", "MaximumConcurrency"))
+			reserved, is := t.Property(name, "ReservedConcurrentExecutions").(int)
 			if most < 2 || !is || most > reserved {
 				found = append(found, fmt.Sprintf("%s: MaximumConcurrency is %d, want at least 2, and at most the %d reserved: a throttled message ages unseen", name, most, reserved))
 			}
-			if size, window := number(at(event, "BatchSize")), number(at(event, "MaximumBatchingWindowInSeconds")); size < 1 || size > 10 && window == 0 {
+			if size, window := stackfile.Number(stackfile.At(event, "BatchSize")), stackfile.Number(stackfile.At(event, "MaximumBatchingWindowInSeconds")); size < 1 || size > 10 && window == 0 {
 				found = append(found, fmt.Sprintf("%s: batches of %d with a window of %d s", name, size, window))
 			}
 		}
@@ -65,23 +67,23 @@ func checkSources(t *template) []string {
 // checkMade: what each function must say by itself, since the default is wrong for it.
 func checkMade(t *template) []string {
 	var found []string
-	for _, name := range t.of(functionKind) {
-		full := text(t.property(name, "FunctionName"))
+	for _, name := range t.Of(functionKind) {
+		full := stackfile.Text(t.Property(name, "FunctionName"))
 		if !strings.HasPrefix(full, "${AWS::StackName}-") {
 			found = append(found, name+" has no name of this stack")
 		}
 		for property, want := range map[string]string{"Runtime": "provided.al2023", "Handler": "bootstrap"} {
-			if got := text(t.inherited(name, property)); got != want {
+			if got := stackfile.Text(t.inherited(name, property)); got != want {
 				found = append(found, fmt.Sprintf("%s: %s is %q, want %s", name, property, got, want))
 			}
 		}
-		if number(t.property(name, "Timeout")) < 10 || number(t.property(name, "MemorySize")) < 128 {
+		if stackfile.Number(t.Property(name, "Timeout")) < 10 || stackfile.Number(t.Property(name, "MemorySize")) < 128 {
 			found = append(found, name+" takes the default of 3 seconds, or of memory")
 		}
 		if !t.hasLogs("/aws/lambda/" + full) {
 			found = append(found, name+" has no log group that ends what it keeps")
 		}
-		if text(at(t.resources[name].attributes, "Metadata", "BuildMethod")) != "go1.x" {
+		if stackfile.Text(stackfile.At(t.Resources[name].Attributes, "Metadata", "BuildMethod")) != "go1.x" {
 			found = append(found, name+" cannot be built by sam build")
 		}
 	}
@@ -89,8 +91,8 @@ func checkMade(t *template) []string {
 }
 
 func (t *template) hasLogs(group string) bool {
-	for _, name := range t.of("AWS::Logs::LogGroup") {
-		if text(t.property(name, "LogGroupName")) == group && number(t.property(name, "RetentionInDays")) > 0 {
+	for _, name := range t.Of("AWS::Logs::LogGroup") {
+		if stackfile.Text(t.Property(name, "LogGroupName")) == group && stackfile.Number(t.Property(name, "RetentionInDays")) > 0 {
 			return true
 		}
 	}
@@ -103,17 +105,17 @@ var rate = regexp.MustCompile(`^rate\((1 (minute|hour|day)|([2-9]|[1-9][0-9]+) (
 func checkSchedule(t *template) []string {
 	var found []string
 	schedules := 0
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		for _, event := range t.events(name, "ScheduleV2") {
 			schedules++
-			if expression := text(at(event, "ScheduleExpression")); !rate.MatchString(expression) {
+			if expression := stackfile.Text(stackfile.At(event, "ScheduleExpression")); !rate.MatchString(expression) {
 				found = append(found, fmt.Sprintf("%s: %q is no rate that EventBridge takes", name, expression))
 			}
-			if text(at(event, "RoleArn")) == "" || text(at(event, "DeadLetterConfig", "Arn")) == "" || at(event, "RetryPolicy", "MaximumRetryAttempts") == nil {
+			if stackfile.Text(stackfile.At(event, "RoleArn")) == "" || stackfile.Text(stackfile.At(event, "DeadLetterConfig", "Arn")) == "" || stackfile.At(event, "RetryPolicy", "MaximumRetryAttempts") == nil {
 				found = append(found, name+": its schedule wants a role of its own, dead letters, and a retry policy")
 			}
-			invoke := t.property(name, "EventInvokeConfig")
-			if at(invoke, "MaximumRetryAttempts") != 0 || text(at(invoke, "DestinationConfig", "OnFailure", "Destination")) == "" {
+			invoke := t.Property(name, "EventInvokeConfig")
+			if stackfile.At(invoke, "MaximumRetryAttempts") != 0 || stackfile.Text(stackfile.At(invoke, "DestinationConfig", "OnFailure", "Destination")) == "" {
 				found = append(found, name+" wants no retries by Lambda, and a destination for what failed: the next tick is the retry")
 			}
 		}
@@ -130,23 +132,23 @@ func checkSchedule(t *template) []string {
 // checkURLs: a URL that asks nobody, or that others may invoke without a policy of this account, is open to the world.
 func checkURLs(t *template) []string {
 	var found []string
-	for _, name := range t.of("AWS::Lambda::Url") {
+	for _, name := range t.Of("AWS::Lambda::Url") {
 		want := "AWS_IAM"
 		if name == publicURL {
 			want = "NONE"
 		}
-		if got := text(t.property(name, "AuthType")); got != want {
+		if got := stackfile.Text(t.Property(name, "AuthType")); got != want {
 			found = append(found, fmt.Sprintf("%s: AuthType is %q, want %s", name, got, want))
 		}
-		if t.property(name, "Cors") != nil {
+		if t.Property(name, "Cors") != nil {
 			found = append(found, name+" lets pages of others knock")
 		}
 	}
-	for _, name := range t.of("AWS::Lambda::Permission") {
-		if text(t.property(name, "FunctionName")) != "${completeDoor.Arn}" {
+	for _, name := range t.Of("AWS::Lambda::Permission") {
+		if stackfile.Text(t.Property(name, "FunctionName")) != "${completeDoor.Arn}" {
 			found = append(found, name+" lets others invoke a function")
 		}
-		if text(t.property(name, "FunctionUrlAuthType")) != "NONE" && t.property(name, "InvokedViaFunctionUrl") != true {
+		if stackfile.Text(t.Property(name, "FunctionUrlAuthType")) != "NONE" && t.Property(name, "InvokedViaFunctionUrl") != true {
 			found = append(found, name+" lets others past the URL")
 		}
 	}
@@ -160,21 +162,21 @@ const publicURL = "completeDoorUrl"
 func (t *template) checkPublic() []string {
 	var found []string
 	for _, name := range []string{"completeDoor", publicURL, "completeDoorPublic", "completeDoorInvoked", "completeDoorRole", "completeDoorLogs"} {
-		if text(t.resources[name].attributes["Condition"]) != "HasLinks" {
+		if stackfile.Text(t.Resources[name].Attributes["Condition"]) != "HasLinks" {
 			found = append(found, name+" is there although nobody asked for links")
 		}
 	}
-	if pair(pair(pair(t.source.Content[0], "Parameters")[1], "CompletionLinks")[1], "Default")[1].Value != "no" {
+	if pair(pair(pair(t.Source.Content[0], "Parameters")[1], "CompletionLinks")[1], "Default")[1].Value != "no" {
 		found = append(found, "links are made where nobody asked for them")
 	}
-	if got := number(t.property("completeDoor", "ReservedConcurrentExecutions")); got < 1 || got > 10 {
+	if got := stackfile.Number(t.Property("completeDoor", "ReservedConcurrentExecutions")); got < 1 || got > 10 {
 		found = append(found, fmt.Sprintf("completeDoor may use a concurrency of %d, want 1 to 10", got))
 	}
 	if got := t.environment("completeDoor")["MAKEGOOD_DOOR"]; got != "complete" {
 		found = append(found, fmt.Sprintf("completeDoor is the door %q", got))
 	}
-	for _, name := range t.of(functionKind) {
-		if t.property(name, "FunctionUrlConfig") != nil {
+	for _, name := range t.Of(functionKind) {
+		if t.Property(name, "FunctionUrlConfig") != nil {
 			found = append(found, name+" has a URL of SAM's making")
 		}
 	}

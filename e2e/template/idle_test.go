@@ -9,6 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 
 	"github.com/makegood-dev/makegood/e2e/prices"
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 const deployPage = "../../docs/deploy.md"
@@ -40,26 +41,26 @@ type cost struct {
 func (t *template) idle(shards int) []cost {
 	million := func(n float64, price float64) float64 { return n / 1e6 * price }
 	queues, alarms, dashboards := 0, 0, 0
-	for _, name := range t.of(queueKind) {
+	for _, name := range t.Of(queueKind) {
 		if !t.isDead(name) {
 			queues++
 		}
 	}
-	if t.conditions["IsWatched"] {
-		alarms = len(t.of(alarmKind))
+	if t.Conditions["IsWatched"] {
+		alarms = len(t.Of(alarmKind))
 	}
-	if t.conditions["HasDashboard"] {
-		dashboards = len(t.of("AWS::CloudWatch::Dashboard"))
+	if t.Conditions["HasDashboard"] {
+		dashboards = len(t.Of("AWS::CloudWatch::Dashboard"))
 	}
 	traces := 0.0
-	if text(at(t.globals, "Function", "Tracing")) == "Active" {
+	if stackfile.Text(stackfile.At(t.Globals, "Function", "Tracing")) == "Active" {
 		traces = million(minutes, prices.MillionTraces)
 	}
 	begins := dynamostore.BeginShards(shards)
 	leases := float64(minutes * ((shards+begins)*leaseWrites + begins*beginWrites))
 	// A shard of beginnings is asked for what is overdue, and for what is about to begin; and the place is read.
 	queries := float64(minutes * (shards + 2*begins + 1))
-	memory := float64(number(t.property("Supervisor", "MemorySize"))) / 1024
+	memory := float64(stackfile.Number(t.Property("Supervisor", "MemorySize"))) / 1024
 	return []cost{
 		{"queues", fmt.Sprintf("%d that feed a function, %d empty receives each", queues, pollers*receivesPerMinute*minutes), million(float64(queues*pollers*receivesPerMinute*minutes), prices.MillionRequests)},
 		{"sweeps: leases", fmt.Sprintf("%d shards a minute, %d writes each; %d of beginnings, %d each", shards, leaseWrites, begins, leaseWrites+beginWrites), million(leases, prices.MillionWrites)},
@@ -83,9 +84,9 @@ func TestThePageSaysWhatAnIdleStackCosts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shards := number(whole.parameters["Shards"])
+		shards := stackfile.Number(whole.Parameters["Shards"])
 		if set, ok := overrides(t)[environment]["Shards"]; ok {
-			if _, err := fmt.Sscan(text(set), &shards); err != nil {
+			if _, err := fmt.Sscan(stackfile.Text(set), &shards); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/makegood-dev/makegood/client/doors"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 	"github.com/makegood-dev/makegood/internal/store/dynamostore"
 	"github.com/makegood-dev/makegood/workflows"
 )
@@ -37,7 +38,7 @@ func lambdaSets(function string) map[string]string {
 func TestEachFunctionStartsWithTheVariablesOfTheTemplate(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", "")
 	whole := load(t, readFile(t, templateFile))
-	for _, name := range whole.of(functionKind) {
+	for _, name := range whole.Of(functionKind) {
 		variables := lambdaSets(name)
 		maps.Copy(variables, whole.environment(name))
 		if err := startFunction(t, variables); err != nil {
@@ -96,7 +97,7 @@ func constants(t *testing.T, file, prefix string) []string {
 func TestTheTemplateSetsTheVariablesThatTheCodeReads(t *testing.T) {
 	whole := load(t, readFile(t, templateFile))
 	set := map[string]bool{}
-	for _, name := range whole.of(functionKind) {
+	for _, name := range whole.Of(functionKind) {
 		for variable := range whole.environment(name) {
 			set[variable] = true
 		}
@@ -138,7 +139,7 @@ func TestEachAgentOfTheCodeHasAFunctionAndAQueue(t *testing.T) {
 	}
 	prefix := whole.environment("Scheduler")[deployed.VarQueuePrefix]
 	for name, queue := range queues {
-		if got := text(whole.property(name, "QueueName")); got != prefix+queue {
+		if got := stackfile.Text(whole.Property(name, "QueueName")); got != prefix+queue {
 			t.Errorf("%s: got the name %q, want %q", name, got, prefix+queue)
 		}
 	}
@@ -161,8 +162,8 @@ func keysOf(schema []types.KeySchemaElement) []string {
 
 func keysIn(schema any) []string {
 	var all []string
-	for _, k := range list(schema) {
-		all = append(all, text(at(k, "AttributeName"))+" "+text(at(k, "KeyType")))
+	for _, k := range stackfile.List(schema) {
+		all = append(all, stackfile.Text(stackfile.At(k, "AttributeName"))+" "+stackfile.Text(stackfile.At(k, "KeyType")))
 	}
 	return all
 }
@@ -180,16 +181,16 @@ func TestTheTableIsThatOfTheStore(t *testing.T) {
 	}
 	want := tableOf(attributes, keysOf(schema.KeySchema), indexes)
 	attributes, indexes = nil, nil
-	for _, a := range list(whole.property("Table", "AttributeDefinitions")) {
-		attributes = append(attributes, text(at(a, "AttributeName"))+": "+text(at(a, "AttributeType")))
+	for _, a := range stackfile.List(whole.Property("Table", "AttributeDefinitions")) {
+		attributes = append(attributes, stackfile.Text(stackfile.At(a, "AttributeName"))+": "+stackfile.Text(stackfile.At(a, "AttributeType")))
 	}
-	for _, i := range list(whole.property("Table", "GlobalSecondaryIndexes")) {
-		indexes = append(indexes, fmt.Sprint(text(at(i, "IndexName")), keysIn(at(i, "KeySchema")), text(at(i, "Projection", "ProjectionType"))))
+	for _, i := range stackfile.List(whole.Property("Table", "GlobalSecondaryIndexes")) {
+		indexes = append(indexes, fmt.Sprint(stackfile.Text(stackfile.At(i, "IndexName")), keysIn(stackfile.At(i, "KeySchema")), stackfile.Text(stackfile.At(i, "Projection", "ProjectionType"))))
 	}
-	if got := tableOf(attributes, keysIn(whole.property("Table", "KeySchema")), indexes); got != want {
+	if got := tableOf(attributes, keysIn(whole.Property("Table", "KeySchema")), indexes); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := text(whole.property("Table", "TimeToLiveSpecification", "AttributeName")); got != dynamostore.ExpiryAttribute {
+	if got := stackfile.Text(whole.Property("Table", "TimeToLiveSpecification", "AttributeName")); got != dynamostore.ExpiryAttribute {
 		t.Errorf("items expire by %q, want %q", got, dynamostore.ExpiryAttribute)
 	}
 }
@@ -197,16 +198,16 @@ func TestTheTableIsThatOfTheStore(t *testing.T) {
 func TestAlarmsAreOnMetricsThatTheFunctionsWrite(t *testing.T) {
 	whole := load(t, readFile(t, templateFile))
 	alarms := 0
-	for _, name := range whole.of(alarmKind) {
-		if text(whole.property(name, "Namespace")) != deployed.MetricsNamespace {
+	for _, name := range whole.Of(alarmKind) {
+		if stackfile.Text(whole.Property(name, "Namespace")) != deployed.MetricsNamespace {
 			continue
 		}
 		alarms++
-		if metric := text(whole.property(name, "MetricName")); !slices.Contains(deployed.Metrics(), metric) {
+		if metric := stackfile.Text(whole.Property(name, "MetricName")); !slices.Contains(deployed.Metrics(), metric) {
 			t.Errorf("%s: no function writes %q; they write %v", name, metric, deployed.Metrics())
 		}
 		want := map[string]any{"Name": deployed.DimensionStack, "Value": whole.environment("Supervisor")[deployed.VarStack]}
-		if got := list(whole.property(name, "Dimensions")); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+		if got := stackfile.List(whole.Property(name, "Dimensions")); len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 			t.Errorf("%s: got the dimensions %v, want %v", name, got, want)
 		}
 	}
@@ -225,20 +226,20 @@ func TestEachDoorOfTheCodeHasAURLThatAsksIAM(t *testing.T) {
 			t.Errorf("%s: got the door %q, want %s", name, got, door)
 		}
 		// Policies and messages name it so.
-		if got, want := text(whole.property(name, "FunctionName")), "${AWS::StackName}-"+string(door); got != want {
+		if got, want := stackfile.Text(whole.Property(name, "FunctionName")), "${AWS::StackName}-"+string(door); got != want {
 			t.Errorf("%s: got the name %q, want %q", name, got, want)
 		}
-		if got, want := text(at(whole.outputs, outputs[door], "Value")), "${"+name+"Url.FunctionUrl}"; got != want {
+		if got, want := stackfile.Text(stackfile.At(whole.Outputs, outputs[door], "Value")), "${"+name+"Url.FunctionUrl}"; got != want {
 			t.Errorf("output %s: got %q, want %q", outputs[door], got, want)
 		}
-		if got, want := text(whole.property(name+"Url", "TargetFunctionArn")), "${"+name+".Arn}"; got != want {
+		if got, want := stackfile.Text(whole.Property(name+"Url", "TargetFunctionArn")), "${"+name+".Arn}"; got != want {
 			t.Errorf("%sUrl leads to %q, want %q", name, got, want)
 		}
 	}
-	if got := text(at(whole.outputs, doors.CompleteOutput, "Value")); got != "${"+publicURL+".FunctionUrl}" {
+	if got := stackfile.Text(stackfile.At(whole.Outputs, doors.CompleteOutput, "Value")); got != "${"+publicURL+".FunctionUrl}" {
 		t.Errorf("output %s: got %q", doors.CompleteOutput, got)
 	}
-	if got := len(whole.of("AWS::Lambda::Url")); got != len(httpapi.Doors())+1 {
+	if got := len(whole.Of("AWS::Lambda::Url")); got != len(httpapi.Doors())+1 {
 		t.Errorf("got %d function URLs, want one a door, and that of completion tokens", got)
 	}
 }

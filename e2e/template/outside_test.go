@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 // The policy that docs/long-steps.md shows for an agent outside of Lambda is that of its function's role, without logs,
@@ -27,8 +29,8 @@ func TestThePolicyOfAnAgentOutsideIsThatOfItsFunction(t *testing.T) {
 	}
 	var names []string
 	template := load(t, withAgent(t, readFile(t, templateFile), "studio"))
-	for _, statement := range template.statements("studioAgentRole") {
-		sid, _ := at(statement, "Sid").(string)
+	for _, statement := range template.Statements("studioAgentRole") {
+		sid, _ := stackfile.At(statement, "Sid").(string)
 		i := slices.IndexFunc(shown.Statement, func(s struct {
 			Sid       string
 			Action    []string
@@ -41,14 +43,14 @@ func TestThePolicyOfAnAgentOutsideIsThatOfItsFunction(t *testing.T) {
 			continue
 		}
 		names = append(names, sid)
-		if got, want := shown.Statement[i].Action, texts(at(statement, "Action")); !slices.Equal(got, want) {
+		if got, want := shown.Statement[i].Action, stackfile.Texts(stackfile.At(statement, "Action")); !slices.Equal(got, want) {
 			t.Errorf("%s allows %v, and the template %v", sid, got, want)
 		}
 		if sid != "Claim" {
 			continue
 		}
 		for _, path := range [][2]string{{"ForAllValues:StringEquals", "dynamodb:Attributes"}, {"ForAllValues:StringLike", "dynamodb:LeadingKeys"}} {
-			want := texts(at(statement, "Condition", path[0], path[1]))
+			want := stackfile.Texts(stackfile.At(statement, "Condition", path[0], path[1]))
 			var got []string
 			for _, v := range shown.Statement[i].Condition[path[0]][path[1]].([]any) {
 				got = append(got, v.(string))

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 const (
@@ -27,9 +28,9 @@ func (t *template) isDead(queue string) bool { return t.consumer(queue) == "" }
 
 // consumer returns the function that a queue feeds; empty: none.
 func (t *template) consumer(queue string) string {
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		for _, event := range t.events(name, "SQS") {
-			if text(at(event, "Queue")) == "${"+queue+".Arn}" {
+			if stackfile.Text(stackfile.At(event, "Queue")) == "${"+queue+".Arn}" {
 				return name
 			}
 		}
@@ -40,10 +41,10 @@ func (t *template) consumer(queue string) string {
 // events returns the properties of a function's events of a kind.
 func (t *template) events(function, kind string) []any {
 	var all []any
-	events, _ := t.property(function, "Events").(map[string]any)
+	events, _ := t.Property(function, "Events").(map[string]any)
 	for _, event := range events {
-		if text(at(event, "Type")) == kind {
-			all = append(all, at(event, "Properties"))
+		if stackfile.Text(stackfile.At(event, "Type")) == kind {
+			all = append(all, stackfile.At(event, "Properties"))
 		}
 	}
 	return all
@@ -51,8 +52,8 @@ func (t *template) events(function, kind string) []any {
 
 func checkDeadLetters(t *template) []string {
 	var found []string
-	for _, name := range t.of(queueKind) {
-		retention := number(t.property(name, "MessageRetentionPeriod"))
+	for _, name := range t.Of(queueKind) {
+		retention := stackfile.Number(t.Property(name, "MessageRetentionPeriod"))
 		if t.isDead(name) {
 			if retention != deadRetention {
 				found = append(found, fmt.Sprintf("%s keeps what it has for %d s, want %d", name, retention, deadRetention))
@@ -62,7 +63,7 @@ func checkDeadLetters(t *template) []string {
 		if retention == 0 || retention > liveRetention {
 			found = append(found, fmt.Sprintf("%s keeps messages for %d s, want %d at most: they keep their age when they die", name, retention, liveRetention))
 		}
-		receives := number(t.property(name, "RedrivePolicy", "maxReceiveCount"))
+		receives := stackfile.Number(t.Property(name, "RedrivePolicy", "maxReceiveCount"))
 		engine := name == "EventsQueue" || name == "SubmissionsQueue"
 		if engine && receives < leastOfEvents || !engine && (receives < leastOfTasks || receives > mostOfTasks) {
 			found = append(found, fmt.Sprintf("%s gives a message up after %d receives", name, receives))
@@ -74,12 +75,12 @@ func checkDeadLetters(t *template) []string {
 
 // checkRedrive: a queue names its dead letters, and those take from it alone.
 func (t *template) checkRedrive(queue string) []string {
-	dead := strings.TrimSuffix(strings.TrimPrefix(text(t.property(queue, "RedrivePolicy", "deadLetterTargetArn")), "${"), ".Arn}")
-	if t.resources[dead].kind != queueKind {
+	dead := strings.TrimSuffix(strings.TrimPrefix(stackfile.Text(t.Property(queue, "RedrivePolicy", "deadLetterTargetArn")), "${"), ".Arn}")
+	if t.Resources[dead].Kind != queueKind {
 		return []string{queue + " has no queue of this template for dead letters"}
 	}
-	from := texts(t.property(dead, "RedriveAllowPolicy", "sourceQueueArns"))
-	if len(from) != 1 || !strings.HasSuffix(from[0], ":"+text(t.property(queue, "QueueName"))) {
+	from := stackfile.Texts(t.Property(dead, "RedriveAllowPolicy", "sourceQueueArns"))
+	if len(from) != 1 || !strings.HasSuffix(from[0], ":"+stackfile.Text(t.Property(queue, "QueueName"))) {
 		return []string{fmt.Sprintf("%s takes dead letters of %v, want of %s alone", dead, from, queue)}
 	}
 	return nil
@@ -87,14 +88,14 @@ func (t *template) checkRedrive(queue string) []string {
 
 func checkVisibility(t *template) []string {
 	var found []string
-	for _, name := range t.of(queueKind) {
+	for _, name := range t.Of(queueKind) {
 		function := t.consumer(name)
 		if function == "" {
 			continue
 		}
-		window := number(at(t.events(function, "SQS")[0], "MaximumBatchingWindowInSeconds"))
-		least := visibilityPart*number(t.property(function, "Timeout")) + window
-		if got := number(t.property(name, "VisibilityTimeout")); got < least || least == 0 {
+		window := stackfile.Number(stackfile.At(t.events(function, "SQS")[0], "MaximumBatchingWindowInSeconds"))
+		least := visibilityPart*stackfile.Number(t.Property(function, "Timeout")) + window
+		if got := stackfile.Number(t.Property(name, "VisibilityTimeout")); got < least || least == 0 {
 			found = append(found, fmt.Sprintf("%s hides a message for %d s, want %d: six times the timeout of %s", name, got, least, function))
 		}
 	}
@@ -104,21 +105,21 @@ func checkVisibility(t *template) []string {
 func checkEncryption(t *template) []string {
 	var found []string
 	want := func(name string, path ...string) {
-		if key := text(t.property(name, path...)); key != "${Key}" && key != "${Key.Arn}" {
+		if key := stackfile.Text(t.Property(name, path...)); key != "${Key}" && key != "${Key.Arn}" {
 			found = append(found, fmt.Sprintf("%s: %s is %q, want the key of this template", name, strings.Join(path, "."), key))
 		}
 	}
-	for _, name := range t.of(queueKind) {
+	for _, name := range t.Of(queueKind) {
 		want(name, "KmsMasterKeyId")
 	}
-	for _, name := range t.of("AWS::SNS::Topic") {
+	for _, name := range t.Of("AWS::SNS::Topic") {
 		want(name, "KmsMasterKeyId")
 	}
-	for _, name := range t.of("AWS::Logs::LogGroup") {
+	for _, name := range t.Of("AWS::Logs::LogGroup") {
 		want(name, "KmsKeyId")
 	}
 	want("Table", "SSESpecification", "KMSMasterKeyId")
-	if t.property("Key", "EnableKeyRotation") != true {
+	if t.Property("Key", "EnableKeyRotation") != true {
 		found = append(found, "Key is not rotated")
 	}
 	return found
@@ -129,23 +130,23 @@ func checkTLS(t *template) []string {
 	refused := map[string]bool{}
 	var found []string
 	for _, kind := range []string{"AWS::SQS::QueuePolicy", "AWS::SNS::TopicPolicy"} {
-		for _, name := range t.of(kind) {
-			for _, s := range list(t.property(name, "PolicyDocument", "Statement")) {
+		for _, name := range t.Of(kind) {
+			for _, s := range stackfile.List(t.Property(name, "PolicyDocument", "Statement")) {
 				switch {
-				case text(at(s, "Effect")) == "Deny" && text(at(s, "Condition", "Bool", "aws:SecureTransport")) == "false" && text(at(s, "Principal")) == "*":
-					refused[text(at(s, "Resource"))] = true
-				case text(at(s, "Condition", "StringEquals", "aws:SourceAccount")) != "${AWS::AccountId}":
+				case stackfile.Text(stackfile.At(s, "Effect")) == "Deny" && stackfile.Text(stackfile.At(s, "Condition", "Bool", "aws:SecureTransport")) == "false" && stackfile.Text(stackfile.At(s, "Principal")) == "*":
+					refused[stackfile.Text(stackfile.At(s, "Resource"))] = true
+				case stackfile.Text(stackfile.At(s, "Condition", "StringEquals", "aws:SourceAccount")) != "${AWS::AccountId}":
 					found = append(found, name+" lets others in than services that act for this account")
 				}
 			}
 		}
 	}
-	for _, name := range t.of(queueKind) {
+	for _, name := range t.Of(queueKind) {
 		if !refused["${"+name+".Arn}"] {
 			found = append(found, name+" takes requests without TLS")
 		}
 	}
-	for _, name := range t.of("AWS::SNS::Topic") {
+	for _, name := range t.Of("AWS::SNS::Topic") {
 		if !refused["${"+name+"}"] {
 			found = append(found, name+" takes requests without TLS")
 		}
@@ -160,22 +161,22 @@ func checkKept(t *template) []string {
 	// is not, and an unused one costs.
 	for name, kept := range map[string]string{"Table": "Retain", "Key": "RetainExceptOnCreate"} {
 		for attribute, want := range map[string]string{"DeletionPolicy": kept, "UpdateReplacePolicy": "Retain"} {
-			if got := text(t.resources[name].attributes[attribute]); got != want {
+			if got := stackfile.Text(t.Resources[name].Attributes[attribute]); got != want {
 				found = append(found, fmt.Sprintf("%s: %s is %q, want %s", name, attribute, got, want))
 			}
 		}
 	}
-	if t.property("Table", "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled") != true {
+	if t.Property("Table", "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled") != true {
 		found = append(found, "Table cannot be restored to a point in time")
 	}
-	if t.property("Table", "DeletionProtectionEnabled") != true {
+	if t.Property("Table", "DeletionProtectionEnabled") != true {
 		found = append(found, "Table is not protected from deletion by default")
 	}
 	// In a global table each Region would grant a claim.
-	if kind := t.resources["Table"].kind; kind != "AWS::DynamoDB::Table" {
+	if kind := t.Resources["Table"].Kind; kind != "AWS::DynamoDB::Table" {
 		found = append(found, "Table is of another kind, "+kind)
 	}
-	if mode := text(t.property("Table", "BillingMode")); mode != "PAY_PER_REQUEST" {
+	if mode := stackfile.Text(t.Property("Table", "BillingMode")); mode != "PAY_PER_REQUEST" {
 		found = append(found, "Table: BillingMode is "+mode)
 	}
 	return found
@@ -185,8 +186,8 @@ func checkKept(t *template) []string {
 func checkNamed(t *template) []string {
 	var found []string
 	var names []string
-	for _, name := range t.of(queueKind) {
-		full := text(t.property(name, "QueueName"))
+	for _, name := range t.Of(queueKind) {
+		full := stackfile.Text(t.Property(name, "QueueName"))
 		if !strings.HasPrefix(full, "${AWS::StackName}-") || slices.Contains(names, full) {
 			found = append(found, fmt.Sprintf("%s: the name %q is not of this stack, or not its own", name, full))
 		}

@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
+
+const supervisorRole, completeRole = "SupervisorRole", "completeDoorRole"
 
 // grants are all that roles may do: by the role, then "action resource", where a role of an agent stands
 // under its agent's name as X. What is not here is refused; so the review of a wider permission is the
@@ -102,30 +106,10 @@ func eachOf(resources []string, actions ...string) []string {
 	return all
 }
 
-// statements returns the statements of a role: its own, and those of policies attached to it.
-func (t *template) statements(role string) []any {
-	var all []any
-	for _, policy := range list(t.property(role, "Policies")) {
-		all = append(all, list(at(policy, "PolicyDocument", "Statement"))...)
-	}
-	for _, arn := range list(t.property(role, "ManagedPolicyArns")) {
-		all = append(all, list(t.property(reference(arn), "PolicyDocument", "Statement"))...)
-	}
-	for _, name := range t.of("AWS::IAM::Policy") {
-		if slices.Contains(texts(t.property(name, "Roles")), "${"+role+"}") {
-			all = append(all, list(t.property(name, "PolicyDocument", "Statement"))...)
-		}
-	}
-	return all
-}
-
-// reference returns the name in ${Name}.
-func reference(v any) string { return strings.TrimSuffix(strings.TrimPrefix(text(v), "${"), "}") }
-
 // agents returns the names of the agents that have a function.
 func (t *template) agents() []string {
 	var names []string
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		if agent := t.environment(name)["MAKEGOOD_AGENT"]; agent != "" {
 			names = append(names, agent)
 		}
@@ -136,14 +120,14 @@ func (t *template) agents() []string {
 
 func checkGrants(t *template) []string {
 	var found []string
-	for _, role := range t.of("AWS::IAM::Role") {
+	for _, role := range t.Of("AWS::IAM::Role") {
 		granted := map[string]bool{}
-		for _, statement := range t.statements(role) {
-			if text(at(statement, "Effect")) != "Allow" {
+		for _, statement := range t.Statements(role) {
+			if stackfile.Text(stackfile.At(statement, "Effect")) != "Allow" {
 				continue
 			}
-			for _, action := range texts(at(statement, "Action")) {
-				for _, on := range texts(at(statement, "Resource")) {
+			for _, action := range stackfile.Texts(stackfile.At(statement, "Action")) {
+				for _, on := range stackfile.Texts(stackfile.At(statement, "Resource")) {
 					granted[action+" "+on] = true
 				}
 			}
@@ -186,12 +170,12 @@ func differences(role string, granted, allowed map[string]bool) []string {
 // checkNarrow: where one table holds all, conditions keep the agents and the Supervisor to their parts of it.
 func checkNarrow(t *template) []string {
 	var found []string
-	for _, role := range t.of("AWS::IAM::Role") {
+	for _, role := range t.Of("AWS::IAM::Role") {
 		if role == "SchedulerRole" || role == "submitDoorRole" || role == "operateDoorRole" {
 			continue // These run the Scheduler's code.
 		}
-		for _, s := range t.statements(role) {
-			writes := slices.ContainsFunc(texts(at(s, "Action")), func(a string) bool {
+		for _, s := range t.Statements(role) {
+			writes := slices.ContainsFunc(stackfile.Texts(stackfile.At(s, "Action")), func(a string) bool {
 				return a == "dynamodb:UpdateItem" || a == "dynamodb:DeleteItem"
 			})
 			var want []string
@@ -209,7 +193,7 @@ func checkNarrow(t *template) []string {
 					"Null dynamodb:LeadingKeys false",
 				}
 			}
-			if got := flat(at(s, "Condition")); !slices.Equal(got, want) {
+			if got := flat(stackfile.At(s, "Condition")); !slices.Equal(got, want) {
 				found = append(found, fmt.Sprintf("%s writes to the table if %q, want %q", role, got, want))
 			}
 		}
@@ -223,7 +207,7 @@ func flat(condition any) []string {
 	operators, _ := condition.(map[string]any)
 	for operator, keys := range operators {
 		for key, values := range keys.(map[string]any) {
-			all = append(all, operator+" "+key+" "+strings.Join(texts(values), " "))
+			all = append(all, operator+" "+key+" "+strings.Join(stackfile.Texts(values), " "))
 		}
 	}
 	slices.Sort(all)
@@ -235,22 +219,22 @@ func flat(condition any) []string {
 func checkOwnRoles(t *template) []string {
 	var found []string
 	users := map[string]string{}
-	for _, name := range t.of(functionKind) {
-		role := strings.TrimSuffix(strings.TrimPrefix(text(t.property(name, "Role")), "${"), ".Arn}")
-		if t.resources[role].kind != "AWS::IAM::Role" {
+	for _, name := range t.Of(functionKind) {
+		role := strings.TrimSuffix(strings.TrimPrefix(stackfile.Text(t.Property(name, "Role")), "${"), ".Arn}")
+		if t.Resources[role].Kind != "AWS::IAM::Role" {
 			found = append(found, name+" has no role of this template")
 		}
 		if other := users[role]; other != "" {
 			found = append(found, fmt.Sprintf("%s and %s share the role %s", other, name, role))
 		}
 		users[role] = name
-		if t.property(name, "Policies") != nil {
+		if t.Property(name, "Policies") != nil {
 			found = append(found, name+" has policies that SAM would expand")
 		}
 	}
-	for _, role := range t.of("AWS::IAM::Role") {
-		for _, arn := range list(t.property(role, "ManagedPolicyArns")) {
-			if t.resources[reference(arn)].kind != "AWS::IAM::ManagedPolicy" {
+	for _, role := range t.Of("AWS::IAM::Role") {
+		for _, arn := range stackfile.List(t.Property(role, "ManagedPolicyArns")) {
+			if t.Resources[stackfile.Referred(arn)].Kind != "AWS::IAM::ManagedPolicy" {
 				found = append(found, role+" has a managed policy that is not of this template")
 			}
 		}
@@ -260,13 +244,13 @@ func checkOwnRoles(t *template) []string {
 }
 
 func (t *template) checkTrust(role string) []string {
-	for _, s := range list(t.property(role, "AssumeRolePolicyDocument", "Statement")) {
-		service := text(at(s, "Principal", "Service"))
+	for _, s := range stackfile.List(t.Property(role, "AssumeRolePolicyDocument", "Statement")) {
+		service := stackfile.Text(stackfile.At(s, "Principal", "Service"))
 		switch {
 		case service == "lambda.amazonaws.com":
 		case service == "scheduler.amazonaws.com":
-			condition := at(s, "Condition", "StringEquals")
-			if text(at(condition, "aws:SourceArn")) == "" || text(at(condition, "aws:SourceAccount")) != "${AWS::AccountId}" {
+			condition := stackfile.At(s, "Condition", "StringEquals")
+			if stackfile.Text(stackfile.At(condition, "aws:SourceArn")) == "" || stackfile.Text(stackfile.At(condition, "aws:SourceAccount")) != "${AWS::AccountId}" {
 				return []string{role + " may be taken for schedules of others: want aws:SourceArn and aws:SourceAccount"}
 			}
 		default:
@@ -279,7 +263,7 @@ func (t *template) checkTrust(role string) []string {
 // checkReasons: a wildcard in what is allowed has its reason beside it, as a comment.
 func checkReasons(t *template) []string {
 	var found []string
-	walk(t.source, func(m *yaml.Node) {
+	walk(t.Source, func(m *yaml.Node) {
 		if pair(m, "Effect") == nil || pair(m, "Effect")[1].Value != "Allow" {
 			return
 		}
@@ -348,9 +332,10 @@ func roleRules() []rule {
 			{"[s3:GetObject, s3:PutObject]", "[s3:GetObject, s3:PutObject, s3:DeleteObject]", "SchedulerRole may delete what was submitted"},
 			{"${AWS::StackName}/agent/${Agent}/*", "${AWS::StackName}/agent/*", "paymentsAgentRole may write a payload under another's name"},
 			{`{dynamodb:LeadingKeys: ["holds#"]}`, `{dynamodb:LeadingKeys: ["*"]}`, "paymentsAgentRole may read another agent's claim"},
-			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "paymentsAgentRole may move a claim into the index"},
+			{"Closed, Ends, Progress, Beside]", "Closed, Ends, Progress, Beside, Shard]", "paymentsAgentRole may move a claim of its own into the index"},
 			{"SK, Attempt, LockedBy, StartedAt", "SK, Attempt, LockedBy", "paymentsAgentRole cannot claim a step of its own"},
 			{`dynamodb:LeadingKeys: ["lease#*"]`, `dynamodb:LeadingKeys: ["*"]`, "SupervisorRole may take a job out of the index"},
+			{`"definition#*", "steps#*", "holds#"]`, `"definition#*", "holds#"]`, "completeDoorRole cannot read the names of steps"},
 			{"ProcessState, CompleteBy, Shard, ExpiresAt]", "ProcessState, CompleteBy, Shard, ExpiresAt, Data]", "SupervisorRole may audit what jobs hold"},
 			{"                  StringEquals: {dynamodb:Select: SPECIFIC_ATTRIBUTES}\n                  \"Null\": {dynamodb:Attributes: false}\n", "", "SupervisorRole may read the table through"},
 			{"                      \"Null\": {dynamodb:LeadingKeys: false}\n", "", "paymentsAgentRole may write without naming a key"},

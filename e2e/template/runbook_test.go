@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 const runbook = "../../docs/operate.md"
@@ -28,8 +30,8 @@ func (t *template) section(alarm string) string {
 			return "AGENT" + rest
 		}
 	}
-	for _, index := range list(t.property("Table", "GlobalSecondaryIndexes")) {
-		if rest, is := strings.CutPrefix(alarm, text(at(index, "IndexName"))); is {
+	for _, index := range stackfile.List(t.Property("Table", "GlobalSecondaryIndexes")) {
+		if rest, is := strings.CutPrefix(alarm, stackfile.Text(stackfile.At(index, "IndexName"))); is {
 			return "INDEX" + rest
 		}
 	}
@@ -40,7 +42,7 @@ func (t *template) section(alarm string) string {
 func TestEachAlarmHasASectionInTheRunbook(t *testing.T) {
 	whole, found := load(t, readFile(t, templateFile)), sections(readFile(t, runbook))
 	var want []string
-	for _, alarm := range whole.of(alarmKind) {
+	for _, alarm := range whole.Of(alarmKind) {
 		want = append(want, whole.section(alarm))
 	}
 	slices.Sort(want)
@@ -92,8 +94,8 @@ const maxDescription = 1024
 // Who is woken has in the message itself what to type first, as the runbook has it, and a link to the alarm's section.
 func TestEachAlarmSaysWhatToTypeAndLinksToItsSection(t *testing.T) {
 	whole, page := load(t, readFile(t, templateFile)), readFile(t, runbook)
-	for _, alarm := range whole.of(alarmKind) {
-		says := text(whole.property(alarm, "AlarmDescription"))
+	for _, alarm := range whole.Of(alarmKind) {
+		says := stackfile.Text(whole.Property(alarm, "AlarmDescription"))
 		parts := description.FindStringSubmatch(says)
 		if parts == nil || len(says) > maxDescription {
 			t.Errorf("%s says %q: want WHAT. Type: COMMAND - Runbook: LINK, of at most %d bytes", alarm, says, maxDescription)

@@ -25,7 +25,7 @@ func overrides(t *testing.T) map[string]map[string]any {
 
 func TestTheEnvironmentsSetParametersThatThereAre(t *testing.T) {
 	source := readFile(t, templateFile)
-	known := load(t, source).parameters
+	known := load(t, source).Parameters
 	all := overrides(t)
 	for _, environment := range []string{"default", "dev", "prod"} {
 		if len(all[environment]) == 0 {
@@ -42,12 +42,12 @@ func TestTheEnvironmentsSetParametersThatThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, condition := range []string{"IsProtected", "IsWatched", "HasDashboard"} {
-		if !prod.conditions[condition] {
+		if !prod.Conditions[condition] {
 			t.Errorf("in prod the condition %s does not hold", condition)
 		}
 	}
 	// The first deployment of a new account, which has ten in all, would fail over what is reserved.
-	if prod.conditions["IsReserved"] {
+	if prod.Conditions["IsReserved"] {
 		t.Error("prod reserves concurrency, and nobody asked for it")
 	}
 }

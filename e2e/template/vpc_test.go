@@ -4,24 +4,26 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 // checkVPC: in a VPC each function runs, and no code may touch the interfaces that Lambda makes for it; without
 // subnets none of it is there.
 func checkVPC(t *template) []string {
 	var found []string
-	for _, name := range t.of(functionKind) {
+	for _, name := range t.Of(functionKind) {
 		in := t.inherited(name, "VpcConfig")
-		if got := texts(at(in, "SubnetIds")); !slices.Equal(got, []string{"subnet-1", "subnet-2"}) || text(at(in, "SecurityGroupIds")) != "[sg-1]" {
-			found = append(found, fmt.Sprintf("%s runs in the subnets %v with the groups %v", name, got, at(in, "SecurityGroupIds")))
+		if got := stackfile.Texts(stackfile.At(in, "SubnetIds")); !slices.Equal(got, []string{"subnet-1", "subnet-2"}) || stackfile.Text(stackfile.At(in, "SecurityGroupIds")) != "[sg-1]" {
+			found = append(found, fmt.Sprintf("%s runs in the subnets %v with the groups %v", name, got, stackfile.At(in, "SecurityGroupIds")))
 		}
-		role := strings.TrimSuffix(reference(t.property(name, "Role")), ".Arn")
-		if !slices.Contains(texts(t.property(role, "ManagedPolicyArns")), "${VpcAccess}") {
+		role := strings.TrimSuffix(stackfile.Referred(t.Property(name, "Role")), ".Arn")
+		if !slices.Contains(stackfile.Texts(t.Property(role, "ManagedPolicyArns")), "${VpcAccess}") {
 			found = append(found, name+" cannot be put into a VPC: its role lacks VpcAccess")
 		}
 	}
-	if !slices.ContainsFunc(list(t.property("VpcAccess", "PolicyDocument", "Statement")), func(s any) bool {
-		return text(at(s, "Effect")) == "Deny" && text(at(s, "Action")) == "ec2:*" && at(s, "Condition", "ArnLike", "lambda:SourceFunctionArn") != nil
+	if !slices.ContainsFunc(stackfile.List(t.Property("VpcAccess", "PolicyDocument", "Statement")), func(s any) bool {
+		return stackfile.Text(stackfile.At(s, "Effect")) == "Deny" && stackfile.Text(stackfile.At(s, "Action")) == "ec2:*" && stackfile.At(s, "Condition", "ArnLike", "lambda:SourceFunctionArn") != nil
 	}) {
 		found = append(found, "the functions' code may use what Lambda needs for the VPC")
 	}
@@ -31,18 +33,18 @@ func checkVPC(t *template) []string {
 func (t *template) withoutVPC() []string {
 	without := everything()
 	without["SubnetIds"] = ""
-	outside, err := parse(t.text, without)
+	outside, err := parse(t.Text, without)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	var found []string
-	for _, name := range outside.of(functionKind) {
+	for _, name := range outside.Of(functionKind) {
 		if in := outside.inherited(name, "VpcConfig"); in != nil {
 			found = append(found, fmt.Sprintf("%s without subnets: VpcConfig is %v", name, in))
 		}
 	}
-	for _, role := range outside.of("AWS::IAM::Role") {
-		if outside.property(role, "ManagedPolicyArns") != nil {
+	for _, role := range outside.Of("AWS::IAM::Role") {
+		if outside.Property(role, "ManagedPolicyArns") != nil {
 			found = append(found, role+" has, without subnets, what a VPC needs")
 		}
 	}
@@ -58,9 +60,9 @@ func checkKeyPolicy(t *template) []string {
 		"Logs: logs.${AWS::Region}.amazonaws.com kms:Encrypt* kms:Decrypt* kms:ReEncrypt* kms:GenerateDataKey* kms:Describe*",
 	}
 	var got []string
-	for _, s := range list(t.property("Key", "KeyPolicy", "Statement")) {
-		words := slices.Concat(texts(at(s, "Principal", "Service")), texts(at(s, "Action")))
-		got = append(got, text(at(s, "Sid"))+": "+strings.Join(words, " "))
+	for _, s := range stackfile.List(t.Property("Key", "KeyPolicy", "Statement")) {
+		words := slices.Concat(stackfile.Texts(stackfile.At(s, "Principal", "Service")), stackfile.Texts(stackfile.At(s, "Action")))
+		got = append(got, stackfile.Text(stackfile.At(s, "Sid"))+": "+strings.Join(words, " "))
 	}
 	if !slices.Equal(got, want) {
 		return []string{fmt.Sprintf("the key's policy is %q, want %q", got, want)}
