@@ -35,8 +35,8 @@ steps:
   - {name: check, agent: press, with: {report: "${ .input.report }"}}
 `
 
-// newBucket makes a bucket, and returns what says where it is.
-func newBucket(t *testing.T) []string {
+// newBucket makes a bucket, and returns its name.
+func newBucket(t *testing.T) string {
 	t.Helper()
 	at := standin.S3(t)
 	name := "payloads-" + strings.ToLower(rand.Text())
@@ -45,7 +45,7 @@ func newBucket(t *testing.T) []string {
 	if _, err := client.CreateBucket(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	return []string{deployed.VarPayloads + "=" + name + "/mg", deployed.VarPayloadDays + "=60", "AWS_ENDPOINT_URL_S3=" + at.Endpoint}
+	return name
 }
 
 // schedules has the Scheduler's function, as a process, take what comes to the stack.
@@ -77,6 +77,7 @@ func (s *deployedStack) works(t *testing.T, a agent.Handler) {
 			t.Setenv(name, value)
 		}
 	}
+	t.Setenv("AWS_ACCESS_KEY_ID", a.Name()+"AgentRole")
 	client := sqs.NewFromConfig(standin.Config(standin.SQS(t).Endpoint))
 	if _, err := client.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(s.name + "-" + deployed.TasksQueue(a.Name()))}); err != nil {
 		t.Fatal(err)
@@ -114,7 +115,7 @@ func checker() agent.Handler {
 // 100 MB go into a stack by the command and past its doors, an agent reads them and writes a payload of its own, and both come back.
 // Who may only read puts nothing in, and no log of a door lets anybody in.
 func TestOneHundredMegabytesGoInAndOutOfAStack(t *testing.T) {
-	s := newDeployedStack(t, newBucket(t)...)
+	s := newDeployedStack(t, newBucket(t))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the functions say:\n%s", s.said())

@@ -28,6 +28,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost/functionurl"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
@@ -47,8 +48,9 @@ type deployedStack struct {
 	functions   []*lambdahost.Function
 }
 
-// newDeployedStack makes one whose functions have this in their environment, too.
-func newDeployedStack(t *testing.T, environment ...string) *deployedStack {
+// newDeployedStack makes one, with this bucket for payloads if there is one. Each request of its functions and of the command is judged: the
+// functions may what template.yaml says, the key test what docs/dead-letters.md shows, and the key reader what docs/doors.md does.
+func newDeployedStack(t *testing.T, bucket ...string) *deployedStack {
 	t.Helper()
 	tables, mq := standin.DynamoDB(t), standin.SQS(t)
 	s := &deployedStack{name: "mg" + strings.ToLower(rand.Text()[:10]), binary: filepath.Join(t.TempDir(), "makegood")}
@@ -70,13 +72,43 @@ func newDeployedStack(t *testing.T, environment ...string) *deployedStack {
 		}
 	}
 	s.queues = sqsqueue.New(sqsqueue.Config{Client: sender, Prefix: s.name + "-"})
+	names := map[string]string{"Table": s.name + "-jobs"}
+	upstream := map[string]string{"dynamodb": tables.Endpoint, "sqs": mq.Endpoint}
+	if len(bucket) > 0 {
+		names["Payloads"], upstream["s3"] = bucket[0], standin.S3(t).Endpoint
+	}
+	judge, address := iam.Start(t, "..", iam.World{
+		Region: standin.Region, Account: "000000000000", Stack: s.name, Names: names, Agents: []string{"press", "warehouse"},
+	}, upstream)
+	s.mayAsShown(t, judge.Policies)
 	s.environment = append(os.Environ(),
-		"AWS_REGION="+standin.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+mq.Endpoint,
-		"AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint)
-	s.environment = append(s.environment, environment...)
-	urls := s.doors(t)
-	s.environment = append(s.environment, "AWS_ENDPOINT_URL_CLOUDFORMATION="+s.cloudFormation(t, urls), "MAKEGOOD_STACK="+s.name)
+		"AWS_REGION="+standin.Region, "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_ENDPOINT_URL="+address, "MAKEGOOD_STACK="+s.name)
+	if len(bucket) > 0 {
+		s.environment = append(s.environment, deployed.VarPayloads+"="+bucket[0]+"/"+s.name, deployed.VarPayloadDays+"=60")
+	}
+	upstream["cloudformation"] = s.cloudFormation(t, s.doors(t))
 	return s
+}
+
+// mayAsShown gives those who type commands the policies that the docs show.
+func (s *deployedStack) mayAsShown(t *testing.T, policies *iam.Policies) {
+	t.Helper()
+	for role, shown := range map[string]struct{ page, heading string }{
+		"test": {"../docs/dead-letters.md", "## Who may"}, "reader": {"../docs/doors.md", "For a submitter, a reader, or an operator, with that door in place of `submit`:"},
+	} {
+		page, err := os.ReadFile(shown.page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := strings.NewReplacer("shop-prod", s.name, "123456789012", policies.Account).Replace(string(page))
+		if err := policies.Shown(role, here, shown.heading); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// They ask for a stack that is not there, too.
+	if err := policies.Add("test", `[{"Effect": "Allow", "Action": "cloudformation:DescribeStacks", "Resource": "*"}]`); err != nil {
+		t.Fatal(err)
+	}
 }
 
 const (
@@ -118,9 +150,10 @@ func functionsOf(t *testing.T, folder string) func(s *deployedStack, name string
 		}
 	})
 	return func(s *deployedStack, name string, environment ...string) *lambdahost.Function {
+		environment = slices.Concat(s.environment, s.places(), environment)
 		f := host.Function(lambdahost.Config{
 			Name: s.name + "-" + name, Command: []string{bootstrap}, Timeout: 30 * time.Second,
-			Environment: slices.Concat(s.environment, s.places(), environment),
+			Environment: append(environment, iam.Key(iam.Role(folder, environment))),
 		})
 		s.functions = append(s.functions, f)
 		return f

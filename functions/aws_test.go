@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -68,6 +70,8 @@ type world struct {
 	queues      *sqsqueue.Queues
 	scheduler   *scheduler.Scheduler
 	environment []string
+	// judge stands between the processes and the stand-ins, and knows each by its role.
+	judge *iam.Judge
 }
 
 func newWorld(t *testing.T) *world {
@@ -93,8 +97,12 @@ func newWorld(t *testing.T) *world {
 		Events: deployed.EventsQueue, Quarantine: deployed.QuarantineQueue, Tasks: deployed.TasksQueue, Instance: "test",
 		Replies: []string{listener}, Asked: []string{listener},
 	})
-	w.environment = environment(queues.Endpoint, "AWS_ENDPOINT_URL_DYNAMODB="+tables.Endpoint, "AWS_DEFAULT_REGION=eu-central-1",
-		"MAKEGOOD_TABLE="+prefix+"jobs", "MAKEGOOD_QUEUE_PREFIX="+prefix)
+	stack := strings.TrimSuffix(prefix, "-")
+	var judge string
+	w.judge, judge = iam.Start(t, "..", iam.World{
+		Region: standin.Region, Account: "000000000000", Stack: stack, Names: map[string]string{"Table": prefix + "jobs", "Payloads": prefix + "payloads"},
+	}, map[string]string{"dynamodb": tables.Endpoint, "sqs": queues.Endpoint})
+	w.environment = environment(judge, "AWS_DEFAULT_REGION="+standin.Region, "MAKEGOOD_TABLE="+prefix+"jobs", "MAKEGOOD_QUEUE_PREFIX="+prefix, "MAKEGOOD_STACK="+stack)
 	return w
 }
 
@@ -162,7 +170,7 @@ func (w *world) startPython(t *testing.T) {
 	}
 	output := &lockedBuffer{}
 	process := exec.Command(python, "../examples/python-agent/agent.py")
-	process.Env, process.Stdout, process.Stderr = append(w.environment, "PYTHONDONTWRITEBYTECODE=1"), output, output
+	process.Env, process.Stdout, process.Stderr = append(slices.Clone(w.environment), "PYTHONDONTWRITEBYTECODE=1", iam.Key("paymentsAgentRole")), output, output
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}

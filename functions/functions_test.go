@@ -13,11 +13,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 )
 
@@ -27,7 +29,7 @@ const patience = 30 * time.Second
 // build builds a function for this machine, with the flags of make functions that matter here.
 func build(t *testing.T, function string) string {
 	t.Helper()
-	bootstrap := filepath.Join(t.TempDir(), "bootstrap")
+	bootstrap := filepath.Join(t.TempDir(), filepath.Base(function))
 	command := exec.Command("go", "build", "-tags", "lambda.norpc", "-o", bootstrap, "./"+function)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", function, err, out)
@@ -61,6 +63,7 @@ func start(t *testing.T, bootstrap string, environment ...string) *lambda {
 			t.Error(err)
 		}
 	})
+	environment = append(slices.Clone(environment), iam.Key(iam.Role(bootstrap, environment)))
 	f := host.Function(lambdahost.Config{Name: "f", Command: []string{bootstrap}, Environment: environment, Timeout: patience})
 	return &lambda{f, f.Output}
 }

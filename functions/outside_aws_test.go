@@ -22,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood/command"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
@@ -73,6 +74,9 @@ func TestRunAgentOutside(t *testing.T) {
 	command.Main(nil, agent.New("payments", agent.Do("render", render)))
 }
 
+// outsideRole is what an agent outside runs as: it may what docs/long-steps.md shows.
+const outsideRole = "outside"
+
 // wrote appends a line to what the agents did.
 func wrote(folder, format string, args ...any) {
 	file, err := os.OpenFile(filepath.Join(folder, "ledger"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -97,6 +101,14 @@ func newOutside(t *testing.T) *outside {
 	w := newWorld(t)
 	compiled, err := workflowfile.Parse("film.yaml", []byte(film))
 	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/long-steps.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.NewReplacer("films-prod", w.judge.Policies.Stack, "studio", "payments").Replace(string(page))
+	if err := w.judge.Policies.Shown(outsideRole, shown, "### What the credentials must allow"); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.PutDefinition(t.Context(), compiled.Workflow.Name, compiled.Hash, compiled.Definition); err != nil {
@@ -136,7 +148,7 @@ func (o *outside) starts() *exec.Cmd {
 	o.t.Helper()
 	output := &lockedBuffer{}
 	process := exec.Command(os.Args[0], "-test.run", "^TestRunAgentOutside$")
-	process.Env, process.Stdout, process.Stderr = append(slices.Clone(o.environment), outsideFolder+"="+o.folder), output, output
+	process.Env, process.Stdout, process.Stderr = append(slices.Clone(o.environment), outsideFolder+"="+o.folder, iam.Key(outsideRole)), output, output
 	if err := process.Start(); err != nil {
 		o.t.Fatal(err)
 	}

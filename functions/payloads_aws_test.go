@@ -46,8 +46,9 @@ func press(t *testing.T, deny http.HandlerFunc) (w *world, definition string) {
 	if _, err := client.CreateBucket(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
+	w.judge.Upstream["s3"] = kept.Endpoint
 	environment := append(w.environment[:len(w.environment):len(w.environment)],
-		"AWS_ENDPOINT_URL_S3="+kept.Endpoint, "MAKEGOOD_PAYLOADS="+bucket+"/stack", "MAKEGOOD_PAYLOAD_DAYS=60", "MAKEGOOD_RETENTION_DAYS=30")
+		"MAKEGOOD_PAYLOADS="+bucket+"/"+w.judge.Policies.Stack, "MAKEGOOD_PAYLOAD_DAYS=60", "MAKEGOOD_RETENTION_DAYS=30")
 	agents := environment
 	if deny != nil {
 		server := httptest.NewServer(deny)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -56,7 +58,7 @@ func (w *world) python(t *testing.T) *python {
 		t.Fatal("docs/messages.md shows no heartbeat")
 	}
 	process := exec.CommandContext(t.Context(), os.Getenv(standin.PythonVariable), "-c", driver, "def heartbeat("+heartbeat)
-	process.Env, process.Stderr = append(w.environment, "PYTHONDONTWRITEBYTECODE=1"), os.Stderr
+	process.Env, process.Stderr = append(slices.Clone(w.environment), "PYTHONDONTWRITEBYTECODE=1", iam.Key("paymentsAgentRole")), os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/aws/standin"
-	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/notify/busnotify"
 )
 
@@ -20,7 +19,7 @@ func TestTheBusBringsEveryChangeOfAJob(t *testing.T) {
 	if !ok {
 		return
 	}
-	w := open(t, options{environment: []string{deployed.VarChangesBus + "=" + bus}})
+	w := open(t, options{bus: bus})
 	compiled := w.order("")
 	ids := []string{"c-1", "c-2", "c-3"}
 	for _, id := range ids {

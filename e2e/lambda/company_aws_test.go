@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 	"github.com/makegood-dev/makegood/onlambda"
 )
@@ -85,7 +86,7 @@ steps:
 		t.Fatal(err)
 	}
 	w.functions[fragile] = w.host.Function(lambdahost.Config{
-		Name: fragile, Command: []string{program}, Timeout: timeout, Environment: append(w.environment[:len(w.environment):len(w.environment)], "MAKEGOOD_AGENT="+fragile),
+		Name: fragile, Command: []string{program}, Timeout: timeout, Environment: append(w.environment[:len(w.environment):len(w.environment)], "MAKEGOOD_AGENT="+fragile, iam.Key(fragile+"AgentRole")),
 	})
 	w.mappings[fragile] = &lambdahost.Mapping{Client: w.queues, QueueURL: queue, Function: w.functions[fragile], MaximumConcurrency: 2}
 	w.mappings[fragile].Start()

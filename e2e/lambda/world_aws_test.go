@@ -1,7 +1,7 @@
 //go:build aws && linux
 
 // Package lambda runs the shipped Lambda functions as Lambda does: their real bootstraps as processes on a
-// lambdahost, fed from a stand-in's queues, and killed.
+// lambdahost, fed from a stand-in's queues, and killed. Each of their requests is judged by the policies of template.yaml (package iam).
 package lambda
 
 import (
@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood/examples/shop/services"
 	"github.com/makegood-dev/makegood/internal/deployed"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/iam"
 	"github.com/makegood-dev/makegood/internal/proof/lambdahost"
 	"github.com/makegood-dev/makegood/internal/queue/sqsqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -82,6 +83,8 @@ type options struct {
 	ticks func(n int) int
 	// release is what the functions are built of; none: this tree.
 	release release.Release
+	// bus is where every change is published; empty: nowhere.
+	bus string
 	// environment is what the functions are told beside.
 	environment []string
 }
@@ -122,11 +125,17 @@ func open(t *testing.T, o options) *world {
 			t.Fatal(err)
 		}
 	}
+	_, judge := iam.Start(t, "../..", iam.World{
+		Region: standin.Region, Account: "000000000000", Stack: strings.TrimSuffix(prefix, "-"), Agents: []string{fragile},
+		Names: map[string]string{"Table": prefix + "jobs", "Bus": o.bus},
+	}, map[string]string{"dynamodb": tables.Endpoint, "sqs": sqsEndpoint, "events": os.Getenv(standin.EndpointVariable)})
 	w.environment = []string{
-		"AWS_REGION=eu-central-1", "AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256",
-		"AWS_ENDPOINT_URL=" + sqsEndpoint, "AWS_ENDPOINT_URL_DYNAMODB=" + tables.Endpoint,
+		"AWS_REGION=" + standin.Region, "AWS_SECRET_ACCESS_KEY=test", "AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256", "AWS_ENDPOINT_URL=" + judge,
 		"MAKEGOOD_TABLE=" + prefix + "jobs", "MAKEGOOD_INDEX=CompleteBy", "MAKEGOOD_QUEUE_PREFIX=" + prefix,
 		"MAKEGOOD_SHOP=" + w.shop.URL(), "MAKEGOOD_HTTP_ALLOW=127.0.0.1", "MAKEGOOD_LOG_LEVEL=WARN",
+	}
+	if o.bus != "" {
+		w.environment = append(w.environment, deployed.VarChangesBus+"="+o.bus)
 	}
 	w.environment = append(w.environment, o.environment...)
 	w.queue(deployed.QuarantineQueue)
@@ -147,8 +156,9 @@ func (w *world) deploy(from release.Release) *fleet {
 	f := &fleet{functions: map[string]*lambdahost.Function{}, mappings: map[string]*lambdahost.Mapping{}}
 	built := w.t.TempDir()
 	function := func(name, program string, more ...string) *lambdahost.Function {
+		environment := append(w.environment[:len(w.environment):len(w.environment)], more...)
 		f.functions[name] = w.host.Function(lambdahost.Config{
-			Name: name, Command: []string{build(w.t, from, built, program)}, Environment: append(w.environment[:len(w.environment):len(w.environment)], more...),
+			Name: name, Command: []string{build(w.t, from, built, program)}, Environment: append(environment, iam.Key(iam.Role(program, environment))),
 			Timeout: timeout, Terminate: w.options.terminate,
 		})
 		return f.functions[name]

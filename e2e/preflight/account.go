@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood/e2e/sam"
 	"github.com/makegood-dev/makegood/e2e/signed"
 	"github.com/makegood-dev/makegood/internal/deployed"
+	"github.com/makegood-dev/makegood/internal/proof/stackfile"
 )
 
 const (
@@ -27,86 +27,67 @@ const (
 	usual = 1000
 )
 
-// asked is what a deployment wants of the account: how many executions it reserves, and how many it may use at once; and how many
-// days its bucket keeps payloads, if it has one, and its table ended jobs.
+// asked is what a deployment wants of the account: how many executions it reserves, whether for all functions, how many of those the stack has
+// reserved as it is, and how many the functions may use at once; and how many days its bucket keeps payloads, if it has one, and its table ended jobs.
 type asked struct {
-	reserved, used             int
-	hasPayloads                bool
+	reserved, has, used        int
+	reservesAll, hasPayloads   bool
 	payloadDays, retentionDays int
 }
 
-// The numbers, as template.yaml writes them.
-var (
-	rowLine      = regexp.MustCompile(`(?m)^    \w+: \{MemorySize: .* Concurrency: (\d+)\}$`)
-	reservedLine = regexp.MustCompile(`ReservedConcurrentExecutions: !If \[IsReserved, (\d+),`)
-	sourceLine   = regexp.MustCompile(`MaximumConcurrency: (\d+)\}`)
-)
-
-// askedFor reads it from the template, with the parameters that are given or else those of samconfig.toml.
-func askedFor(template, samconfig, environment string, parameters []string) (asked, error) {
+// askedFor reads it from the template, with the parameters that are given or else those of samconfig.toml. What neither says stays as it is
+// in the stack, which standing says: sam deploy leaves it so. Of a stack that is not there, it is the template's default.
+func askedFor(template, samconfig, environment string, parameters []string, standing map[string]string) (asked, error) {
 	environments, err := sam.Overrides(samconfig)
 	if err != nil {
 		return asked{}, err
 	}
-	values, known := environments[environment]
+	said, known := environments[environment]
 	if !known {
 		return asked{}, fmt.Errorf("samconfig.toml has no environment %q", environment)
 	}
 	if len(parameters) > 0 {
-		values = map[string]string{} // Those given take the place of all others.
+		said = map[string]string{} // Those given take the place of all others.
 	}
 	for _, parameter := range parameters {
 		name, value, _ := strings.Cut(parameter, "=")
-		values[name] = value
+		said[name] = value
 	}
-	a := asked{hasPayloads: values["PayloadBucket"] != ""}
-	if a.payloadDays, err = number(template, values, "PayloadDays"); err != nil {
+	values := map[string]any{}
+	for _, some := range []map[string]string{standing, said} {
+		for name, value := range some {
+			values[name] = value
+		}
+	}
+	wanted, err := stackfile.Parse(template, values)
+	if err != nil {
+		return asked{}, fmt.Errorf("template: %w", err)
+	}
+	a := asked{hasPayloads: wanted.Conditions["HasPayloads"], reservesAll: wanted.Conditions["IsReserved"]}
+	if a.payloadDays, err = days(wanted, "PayloadDays"); err != nil {
 		return asked{}, err
 	}
-	if a.retentionDays, err = number(template, values, "RetentionDays"); err != nil {
+	if a.retentionDays, err = days(wanted, "RetentionDays"); err != nil {
 		return asked{}, err
 	}
-	template = settled(template, values)
-	agents := sum(rowLine, template) + rowless(template)
-	a.used = agents + sum(sourceLine, template)
-	if values["ReserveConcurrency"] == "yes" {
-		a.reserved = agents + sum(reservedLine, template)
+	a.reserved, a.used = concurrency(wanted)
+	if len(standing) > 0 {
+		values = map[string]any{}
+		for name, value := range standing {
+			values[name] = value
+		}
+		is, err := stackfile.Parse(template, values)
+		if err != nil {
+			return asked{}, fmt.Errorf("template: %w", err)
+		}
+		a.has, _ = concurrency(is)
 	}
 	return a, nil
 }
 
-// What an agent has that is listed and has no row.
-var (
-	listLine  = regexp.MustCompile(`(?m)^  Agents: &agents \[(.+)\]$`)
-	otherwise = regexp.MustCompile(`MaximumConcurrency: !FindInMap \[Agents, !Ref Agent, Concurrency, \{DefaultValue: (\d+)\}\]`)
-)
-
-// rowless is what the agents without a row of their own use.
-func rowless(template string) int {
-	listed := listLine.FindStringSubmatch(template)
-	if listed == nil {
-		return 0
-	}
-	without := 0
-	for name := range strings.SplitSeq(listed[1], ", ") {
-		if !strings.Contains(template, "\n    "+name+": {MemorySize: ") {
-			without++
-		}
-	}
-	return without * sum(otherwise, template)
-}
-
-// defaultLine is the default of a parameter that is a number.
-var defaultLine = regexp.MustCompile(`(?m)^  (\w+):\n(?:    .*\n)*?    Default: "?(\d+)"?$`)
-
-// number returns the value of a parameter that is a whole number: the one given, or else the template's default.
-func number(template string, values map[string]string, name string) (int, error) {
-	value, given := values[name]
-	for _, match := range defaultLine.FindAllStringSubmatch(template, -1) {
-		if match[1] == name && !given {
-			value = match[2]
-		}
-	}
+// days returns the value of a parameter that is a whole number.
+func days(file *stackfile.File, name string) (int, error) {
+	value := stackfile.Text(file.Parameters[name])
 	n, err := strconv.Atoi(value)
 	if err != nil {
 		return 0, fmt.Errorf("%s=%s: want a whole number of days", name, value)
@@ -114,32 +95,19 @@ func number(template string, values map[string]string, name string) (int, error)
 	return n, nil
 }
 
-// numberLine is a number that is looked up by its text.
-var numberLine = regexp.MustCompile(`!FindInMap \[Concurrencies, (\d+), Number\]`)
-
-// settled puts the values of parameters that are numbers where the template refers to them.
-func settled(template string, values map[string]string) string {
-	text := template
-	for _, match := range defaultLine.FindAllStringSubmatch(template, -1) {
-		name, value := match[1], match[2]
-		if given, is := values[name]; is {
-			value = given
+// concurrency is how many executions the functions of a stack reserve, and how many their queues may have them use at once.
+func concurrency(file *stackfile.File) (reserved, used int) {
+	for _, name := range file.Of("AWS::Serverless::Function") {
+		if !file.Exists(name) {
+			continue
 		}
-		text = regexp.MustCompile(`!Ref `+name+`\b`).ReplaceAllLiteralString(text, value)
-	}
-	return numberLine.ReplaceAllString(text, "$1")
-}
-
-func sum(of *regexp.Regexp, text string) int {
-	total := 0
-	for _, match := range of.FindAllStringSubmatch(text, -1) {
-		n, err := strconv.Atoi(match[1])
-		if err != nil {
-			panic(err) // It is digits, says the expression.
+		reserved += stackfile.Number(file.Property(name, "ReservedConcurrentExecutions"))
+		events, _ := file.Property(name, "Events").(map[string]any)
+		for _, event := range events {
+			used += stackfile.Number(stackfile.At(event, "Properties", "ScalingConfig", "MaximumConcurrency"))
 		}
-		total += n
 	}
-	return total
+	return reserved, used
 }
 
 // limit is what Lambda says of an account. A zero Total: it may not be asked.
@@ -167,20 +135,24 @@ func limits(ctx context.Context, c aws.Config) (limit, error) {
 	return settings.AccountLimit, nil
 }
 
-// stateOf returns the state of a stack; empty: it is not there.
-func stateOf(ctx context.Context, c *cloudformation.Client, name string) (types.StackStatus, error) {
+// stateOf returns the state of a stack, empty: it is not there, and its parameters as they are.
+func stateOf(ctx context.Context, c *cloudformation.Client, name string) (status types.StackStatus, parameters map[string]string, err error) {
 	found, err := c.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
 	var api smithy.APIError
 	if errors.As(err, &api) && api.ErrorCode() == "ValidationError" && strings.Contains(api.ErrorMessage(), "does not exist") {
-		return "", nil
+		return "", nil, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("state of stack %s: %w", name, err)
+		return "", nil, fmt.Errorf("state of stack %s: %w", name, err)
 	}
+	parameters = map[string]string{}
 	for _, s := range found.Stacks {
-		return s.StackStatus, nil
+		for _, p := range s.Parameters {
+			parameters[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
+		}
+		return s.StackStatus, parameters, nil
 	}
-	return "", nil
+	return "", nil, nil
 }
 
 // finding is something that was found. One that refuses must be mended before a deployment can succeed.
@@ -214,19 +186,24 @@ func lacksOfPayloads(a asked) []finding {
 	return nil
 }
 
-// lacksOfConcurrency compares what is asked with what the account has. What a stack that is there has reserved is not
-// among the unreserved any more, so only the first deployment can be judged.
-func lacksOfConcurrency(a asked, has limit, first bool) []finding {
+// lacksOfConcurrency compares what is asked with what the account has. What the stack has reserved as it is, is not among the
+// unreserved any more, and comes back when it is not asked for.
+func lacksOfConcurrency(a asked, has limit) []finding {
 	if has.Total == 0 {
 		return []finding{{false, "these credentials may not ask Lambda for the account's quota (lambda:GetAccountSettings), so it was not looked at"}}
 	}
 	increase := "aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value " + strconv.Itoa(max(usual, a.reserved+mustStay))
-	if first && a.reserved > 0 && has.Unreserved-a.reserved < mustStay {
+	// The stack may be of a release that reserved less.
+	if more := a.reserved - min(a.has, has.Total-has.Unreserved); more > 0 && has.Unreserved-more < mustStay {
+		by := "CompletionLinks=yes"
+		if a.reservesAll {
+			by = "ReserveConcurrency=yes"
+		}
 		return []finding{{true, fmt.Sprintf(
-			"ReserveConcurrency=yes reserves %d executions and %d must stay unreserved, but the account has %d of %d unreserved. Leave it out, or ask for more: %s",
-			a.reserved, mustStay, has.Unreserved, has.Total, increase)}}
+			"%s reserves %d executions and %d must stay unreserved, but the account has %d of %d unreserved. Leave it out, or ask for more: %s",
+			by, more, mustStay, has.Unreserved, has.Total, increase)}}
 	}
-	if a.used > has.Unreserved && a.reserved == 0 {
+	if a.used > has.Unreserved && !a.reservesAll {
 		return []finding{{false, fmt.Sprintf(
 			"under load the functions would use %d executions at once, and the account has %d: they will be throttled, which makes jobs slower and can put tasks into dead letters. It costs nothing to ask for more: %s",
 			a.used, has.Unreserved, increase)}}

@@ -48,15 +48,15 @@ func run(ctx context.Context, stack, environment string, parameters []string) (l
 	if err != nil {
 		return false, err
 	}
-	a, err := askedFor(string(template), string(samconfig), environment, parameters)
-	if err != nil {
-		return false, err
-	}
 	c, err := config.LoadDefaultConfig(ctx)
 	if err != nil {
 		return false, fmt.Errorf("AWS configuration: %w", err)
 	}
-	status, err := stateOf(ctx, cloudformation.NewFromConfig(c), stack)
+	status, standing, err := stateOf(ctx, cloudformation.NewFromConfig(c), stack)
+	if err != nil {
+		return false, err
+	}
+	a, err := askedFor(string(template), string(samconfig), environment, parameters, standing)
 	if err != nil {
 		return false, err
 	}
@@ -64,7 +64,7 @@ func run(ctx context.Context, stack, environment string, parameters []string) (l
 	if err != nil {
 		return false, err
 	}
-	found := slices.Concat(lacksOfPayloads(a), lacksOfState(stack, status), lacksOfConcurrency(a, has, status == ""))
+	found := slices.Concat(lacksOfPayloads(a), lacksOfState(stack, status), lacksOfConcurrency(a, has))
 	for _, f := range found {
 		fmt.Println("preflight:", f.text)
 		lacks = lacks || f.refuses

@@ -47,18 +47,22 @@ func checkRecursion(t *template) []string {
 func checkSources(t *template) []string {
 	var found []string
 	for _, name := range t.Of(functionKind) {
+		reserved, is := t.Property(name, "ReservedConcurrentExecutions").(int)
+		all := 0
 		for _, event := range t.events(name, "SQS") {
 			if stackfile.Text(stackfile.At(event, "FunctionResponseTypes")) != "[ReportBatchItemFailures]" {
 				found = append(found, name+" fails its whole batch for one message: no ReportBatchItemFailures")
 			}
 			most := stackfile.Number(stackfile.At(event, "ScalingConfig", "MaximumConcurrency"))
-			reserved, is := t.Property(name, "ReservedConcurrentExecutions").(int)
-			if most < 2 || !is || most > reserved {
-				found = append(found, fmt.Sprintf("%s: MaximumConcurrency is %d, want at least 2, and at most the %d reserved: a throttled message ages unseen", name, most, reserved))
+			if all += most; most < 2 {
+				found = append(found, fmt.Sprintf("%s: MaximumConcurrency is %d, want at least 2", name, most))
 			}
 			if size, window := stackfile.Number(stackfile.At(event, "BatchSize")), stackfile.Number(stackfile.At(event, "MaximumBatchingWindowInSeconds")); size < 1 || size > 10 && window == 0 {
 				found = append(found, fmt.Sprintf("%s: batches of %d with a window of %d s", name, size, window))
 			}
+		}
+		if all > 0 && (!is || all > reserved) {
+			found = append(found, fmt.Sprintf("%s: its sources take %d at once, want at most the %d reserved: a throttled message ages unseen", name, all, reserved))
 		}
 	}
 	return found
@@ -203,7 +207,8 @@ func functionRules() []rule {
 		{"a batch fails by its messages, and no more run than are reserved", checkSources, []mistake{
 			{"            FunctionResponseTypes: [ReportBatchItemFailures]\n            Scaling", "            Scaling", "Scheduler fails its whole batch"},
 			{"                ScalingConfig: {MaximumConcurrency: !FindInMap [Agents, !Ref Agent, Concurrency, {DefaultValue: 10}]}\n", "", "httpAgent: MaximumConcurrency is 0"},
-			{"            ScalingConfig: {MaximumConcurrency: !FindInMap [Concurrencies, !Ref EventsConcurrency, Number]}", "            ScalingConfig: {MaximumConcurrency: 1000}", "Scheduler: MaximumConcurrency is 1000"},
+			{"            ScalingConfig: {MaximumConcurrency: !FindInMap [Concurrencies, !Ref EventsConcurrency, Number]}", "            ScalingConfig: {MaximumConcurrency: 1000}", "Scheduler: its sources take 2000 at once"},
+			{"!FindInMap [Concurrencies, !Ref EventsConcurrency, Both]", "!FindInMap [Concurrencies, !Ref EventsConcurrency, Number]", "Scheduler: its sources take 100 at once, want at most the 50 reserved"},
 			{"                BatchSize: 10", "                BatchSize: 100", "paymentsAgent: batches of 100 with a window of 0"},
 		}},
 		{"a function has a name, a runtime, a timeout, and a log that ends", checkMade, []mistake{

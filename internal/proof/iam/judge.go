@@ -115,7 +115,7 @@ func refuse(w http.ResponseWriter, service, why string) {
 	case "s3":
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprintf(w, "<Error><Code>AccessDenied</Code><Message>%s</Message></Error>", escaped(why))
-	case "sns":
+	case "sns", "cloudformation":
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = fmt.Fprintf(w, "<ErrorResponse><Error><Type>Sender</Type><Code>AuthorizationError</Code><Message>%s</Message></Error></ErrorResponse>", escaped(why))
 	default:

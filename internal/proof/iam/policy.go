@@ -26,10 +26,12 @@ type Ask struct {
 // String names the request, for the error of who is refused.
 func (a Ask) String() string { return fmt.Sprintf("%s on %s %v", a.Action, a.Resource, a.Keys) }
 
-// World is where a stack is, and what those of its resources are called that its template does not name.
+// World is where a stack is, what those of its resources are called that its template does not name, and the agents that it has beside
+// the template's.
 type World struct {
 	Region, Account, Stack string
 	Names                  map[string]string
+	Agents                 []string
 }
 
 // Policies are the statements of roles, by their names, and what they are about.
@@ -44,6 +46,9 @@ type Policies struct {
 func Load(template string, parameters map[string]any, w World) (*Policies, error) {
 	all := map[string]any{"AWS::StackName": w.Stack, "AWS::Region": w.Region, "AWS::AccountId": w.Account, "AWS::Partition": "aws"}
 	maps.Copy(all, parameters)
+	for _, agent := range w.Agents {
+		template = strings.Replace(template, "&agents [", "&agents ["+agent+", ", 1)
+	}
 	file, err := stackfile.Parse(template, all)
 	if err != nil {
 		return nil, err

@@ -35,8 +35,8 @@ func (p *Policies) Asks(service string, r *http.Request, body []byte) ([]Ask, er
 		asks, err = p.sqs(operation, body)
 	case "s3":
 		asks, err = p.s3(r)
-	case "sns":
-		asks, err = p.sns(body)
+	case "sns", "cloudformation":
+		asks, err = p.form(service, body)
 	case "events":
 		asks, err = p.events(operation, body)
 	case "ssm", "secretsmanager":
@@ -127,12 +127,17 @@ func (p *Policies) s3(r *http.Request) ([]Ask, error) {
 	return nil, fmt.Errorf("%s %s", r.Method, r.URL)
 }
 
-func (p *Policies) sns(body []byte) ([]Ask, error) {
+// form reads a request of the services whose requests are forms.
+func (p *Policies) form(service string, body []byte) ([]Ask, error) {
 	form, err := url.ParseQuery(string(body))
-	if err != nil || form.Get("TopicArn") == "" {
-		return nil, fmt.Errorf("form %s: %w", body, err)
+	if err != nil {
+		return nil, err
 	}
-	return []Ask{{Action: "sns:" + form.Get("Action"), Resource: form.Get("TopicArn")}}, nil
+	resource := form.Get("TopicArn")
+	if service == "cloudformation" {
+		resource = p.arn(service, "stack/"+form.Get("StackName")+"/id")
+	}
+	return []Ask{{Action: service + ":" + form.Get("Action"), Resource: resource}}, nil
 }
 
 func (p *Policies) events(operation string, body []byte) (asks []Ask, err error) {

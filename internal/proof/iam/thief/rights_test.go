@@ -65,7 +65,7 @@ func where(condition any) string {
 
 // What each function may do, in the docs, is what the template's statements allow.
 func TestTheRightsInTheDocsAreThoseOfTheTemplate(t *testing.T) {
-	parameters := everything()
+	parameters := iam.Everything("create")
 	parameters["WebhookParameter"] = "arn:aws:ssm:REGION:ACCOUNT:parameter/WEBHOOK"
 	p, err := iam.Load(read(t, "template.yaml"), parameters, iam.World{
 		Region: "REGION", Account: "ACCOUNT", Stack: "STACK", Names: map[string]string{"Table": "TABLE", "Payloads": "BUCKET"},

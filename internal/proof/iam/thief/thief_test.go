@@ -24,15 +24,10 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// everything sets the parameters so that all that can be made is made.
-func everything() map[string]any {
-	return map[string]any{"EventBus": "yes", "Changes": "bus", "CompletionLinks": "yes", "PayloadBucket": "create", "SubnetIds": "subnet-1"}
-}
-
 // policies are those of the template, and those that the docs show.
 func policies(t *testing.T) *iam.Policies {
 	t.Helper()
-	p, err := iam.Load(read(t, "template.yaml"), everything(), World())
+	p, err := iam.Load(read(t, "template.yaml"), iam.Everything("create"), World())
 	if err != nil {
 		t.Fatal(err)
 	}
