@@ -5,10 +5,10 @@
 #     docker build -t makegood -f Dockerfile dist/image/amd64
 #     docker run -p 127.0.0.1:4777:4777 -v makegood:/data makegood
 #
-# A command of your own goes the same way: a folder with the command, named makegood, and an empty folder data.
+# A command of your own goes the same way: a folder with the command, named makegood, and an empty folder data; with it, the notices of what you link.
 FROM scratch
 COPY --chown=65532:65532 data /data
-COPY makegood /makegood
+COPY makegood LICENSE* NOTICES* /
 USER 65532:65532
 VOLUME /data
 EXPOSE 4777

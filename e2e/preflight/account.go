@@ -28,8 +28,9 @@ const (
 )
 
 // asked is what a deployment wants of the account: how many executions it reserves, whether for all functions, how many of those the stack has
-// reserved as it is, and how many the functions may use at once; and how many days its bucket keeps payloads, if it has one, and its table ended jobs.
+// reserved as it is, and how many the functions may use at once; how many resources its template has; and how many days its bucket keeps payloads, if it has one, and its table ended jobs.
 type asked struct {
+	resources                  int
 	reserved, has, used        int
 	reservesAll, hasPayloads   bool
 	payloadDays, retentionDays int
@@ -63,7 +64,7 @@ func askedFor(template, samconfig, environment string, parameters []string, stan
 	if err != nil {
 		return asked{}, fmt.Errorf("template: %w", err)
 	}
-	a := asked{hasPayloads: wanted.Conditions["HasPayloads"], reservesAll: wanted.Conditions["IsReserved"]}
+	a := asked{resources: wanted.Made(), hasPayloads: wanted.Conditions["HasPayloads"], reservesAll: wanted.Conditions["IsReserved"]}
 	if a.payloadDays, err = days(wanted, "PayloadDays"); err != nil {
 		return asked{}, err
 	}
@@ -176,6 +177,14 @@ func lacksOfState(name string, status types.StackStatus) []finding {
 		return refuse("wait until that is over")
 	}
 	return nil
+}
+
+// lacksOfTemplate says what CloudFormation would refuse when all is built and uploaded.
+func lacksOfTemplate(a asked) []finding {
+	if a.resources <= stackfile.MaxResources {
+		return nil
+	}
+	return []finding{{true, fmt.Sprintf("the template makes %d resources, and CloudFormation takes %d: name fewer agents; what calls one service can be one agent with several actions", a.resources, stackfile.MaxResources)}}
 }
 
 // lacksOfPayloads says what the functions would refuse to start with.

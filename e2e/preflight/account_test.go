@@ -170,3 +170,27 @@ func TestALackSaysWhatToDo(t *testing.T) {
 		t.Errorf("got %v, want the command that deletes it", f)
 	}
 }
+
+func TestATemplateOfTooManyResourcesIsRefused(t *testing.T) {
+	template, err := os.ReadFile("../../template.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile("../../samconfig.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for agents, refuses := range map[int]bool{0: false, 30: true} {
+		var more strings.Builder
+		for i := range agents {
+			fmt.Fprintf(&more, "more%d, ", i)
+		}
+		a, err := askedFor(strings.Replace(string(template), "&agents [", "&agents ["+more.String(), 1), string(config), "prod", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(lacksOfTemplate(a)) > 0; got != refuses {
+			t.Errorf("%d agents more, %d resources: refused %t, want %t", agents, a.resources, got, refuses)
+		}
+	}
+}

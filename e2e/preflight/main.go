@@ -64,7 +64,7 @@ func run(ctx context.Context, stack, environment string, parameters []string) (l
 	if err != nil {
 		return false, err
 	}
-	found := slices.Concat(lacksOfPayloads(a), lacksOfState(stack, status), lacksOfConcurrency(a, has))
+	found := slices.Concat(lacksOfTemplate(a), lacksOfPayloads(a), lacksOfState(stack, status), lacksOfConcurrency(a, has))
 	for _, f := range found {
 		fmt.Println("preflight:", f.text)
 		lacks = lacks || f.refuses

@@ -101,8 +101,12 @@ func TestTheExpandedTemplateHasNothingThatWeDidNotWrite(t *testing.T) {
 		return
 	}
 	source := readFile(t, templateFile)
-	for _, found := range checkExpanded(expand(t, source)) {
+	expanded := expand(t, source)
+	for _, found := range checkExpanded(expanded) {
 		t.Error(found)
+	}
+	if got, want := len(expanded), load(t, source).Made(); got != want {
+		t.Errorf("SAM makes %d resources of it, want the %d that are counted without it", got, want)
 	}
 	// SAM's own role would have the name of ours.
 	wrong := strings.ReplaceAll(source, "SchedulerRole", "SchedulerRights")

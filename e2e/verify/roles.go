@@ -13,33 +13,10 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/e2e/sam"
+	"github.com/makegood-dev/makegood/e2e/verify/probed"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
-
-// may says which of the probe's tries each role is allowed, in the order Scheduler, agent, Supervisor.
-func may() map[string][3]bool {
-	return map[string][3]bool{
-		"read a job":                  {true, false, false},
-		"write over a job":            {true, false, false},
-		"write a job's state":         {true, false, false},
-		"take a job out of the index": {true, false, false},
-		"claim":                       {true, true, false},
-		"heartbeat":                   {true, true, false},
-		"read a claim":                {true, true, false},
-		"put a claim into the index":  {true, false, false},
-		"claim another agent's step":  {true, false, false},
-		"end another agent's claim":   {true, false, false},
-		"read another agent's claim":  {true, false, false},
-		"take a lease":                {true, false, true},
-		"delete a job":                {false, false, false},
-		"scan the table":              {false, false, false},
-		"look into the index":         {false, false, true},
-		"send an event":               {true, true, true},
-		"send a task":                 {true, false, false},
-		"take events":                 {true, false, false},
-	}
-}
 
 // roles deploys the probe under three of the stack's roles, and compares what they are refused with what they
 // should be.
@@ -73,13 +50,13 @@ func (w *world) roles(ctx context.Context) ([]string, error) {
 	if w.options.rehearse {
 		// Only that every try is one that can be allowed; nothing would deny it.
 		all := map[string][3]bool{}
-		for try := range may() {
+		for try := range probed.May() {
 			all[try] = [3]bool{true, true, true}
 		}
 		found, wrong := compared(answers, all)
 		return append(found, "", "This stand-in enforces no IAM: on AWS most of these must be denied."), errors.Join(wrong...)
 	}
-	found, wrong := compared(answers, may())
+	found, wrong := compared(answers, probed.May())
 	return found, errors.Join(wrong...)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/makegood-dev/makegood/e2e/verify/probed"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
 
@@ -29,19 +30,19 @@ func TestARoleThatMayTooMuchIsFound(t *testing.T) {
 	answers := make([]map[string]string, 3)
 	for i := range answers {
 		answers[i] = map[string]string{}
-		for try, roles := range may() {
+		for try, roles := range probed.May() {
 			answers[i][try] = "denied"
 			if roles[i] {
 				answers[i][try] = "allowed"
 			}
 		}
 	}
-	if _, wrong := compared(answers, may()); len(wrong) > 0 {
+	if _, wrong := compared(answers, probed.May()); len(wrong) > 0 {
 		t.Errorf("with answers as they should be: %v", wrong)
 	}
 	answers[1]["read a job"], answers[2]["send an event"] = "allowed", "denied"
 	delete(answers[0], "claim")
-	if _, wrong := compared(answers, may()); len(wrong) != 3 {
+	if _, wrong := compared(answers, probed.May()); len(wrong) != 3 {
 		t.Errorf("got %v, want three complaints", wrong)
 	}
 }

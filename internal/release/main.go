@@ -100,6 +100,15 @@ func (r release) target(ctx context.Context, system, machine, folder string) ([]
 	for _, other := range beside {
 		files = append(files, packed{other, other, 0o644})
 	}
+	of, err := notices(ctx, system, machine)
+	if err != nil {
+		return nil, err
+	}
+	written := filepath.Join(folder, noticesFile)
+	if err := os.WriteFile(written, of, 0o644); err != nil {
+		return nil, err
+	}
+	files = append(files, packed{noticesFile, written, 0o644})
 	archive, write := name+".tar.gz", writeTar
 	if system == "windows" {
 		archive, write = name+".zip", writeZip
@@ -108,7 +117,7 @@ func (r release) target(ctx context.Context, system, machine, folder string) ([]
 		return nil, err
 	}
 	if system == "linux" {
-		if err := r.image(binary, machine); err != nil {
+		if err := r.image(machine, files); err != nil {
 			return nil, err
 		}
 	}
@@ -141,17 +150,22 @@ func (r release) stamped(binary string) (version string, at time.Time, err error
 	return info.Main.Version, at.UTC(), err
 }
 
-// image makes the folder that the container image of a machine is built of: the command, and an empty folder for its data.
-func (r release) image(binary, machine string) error {
+// image makes the folder that the container image of a machine is built of: what an archive holds, and an empty folder for its data.
+func (r release) image(machine string, files []packed) error {
 	folder := filepath.Join(r.out, "image", machine)
 	if err := os.MkdirAll(filepath.Join(folder, "data"), 0o755); err != nil {
 		return err
 	}
-	body, err := os.ReadFile(binary)
-	if err != nil {
-		return err
+	for _, f := range files {
+		body, err := os.ReadFile(f.from)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, f.name), body, f.mode); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(folder, "makegood"), body, 0o755)
+	return nil
 }
 
 // sums writes the checksums of files, as sha256sum -c reads them.

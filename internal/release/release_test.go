@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +82,34 @@ func TestAReleaseOfACommitRunsAndIsTheSameTwice(t *testing.T) {
 		t.Errorf("it says %q, %v, want %q", said, err, want)
 	}
 	wantBill(t, strings.TrimSuffix(archives[0], ".tar.gz")+".cdx.json", version)
+	wantNotices(t, filepath.Join(folder, "makegood"), read(t, filepath.Join(folder, noticesFile)))
+}
+
+// wantNotices wants a notice of Go and of each module that is linked into a command.
+func wantNotices(t *testing.T, command, notices string) {
+	t.Helper()
+	linked, err := buildinfo.ReadFile(command)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range append(linked.Deps, &debug.Module{Path: "Go", Version: "and its standard library"}) {
+		_, rest, found := strings.Cut(notices, "=== "+m.Path+" "+m.Version+": ")
+		text, _, _ := strings.Cut(rest, "\n=== ")
+		if !found || len(text) < 200 {
+			t.Errorf("the notices say of %s %s: %q", m.Path, m.Version, text)
+		}
+	}
+}
+
+// What nobody has licensed to us is not handed on in silence.
+func TestAModuleWithoutALicenceIsRefused(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "README.md"), []byte("Licence: ask"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := noticesOf(new(bytes.Buffer), "a/b v1", folder); err == nil || !strings.Contains(err.Error(), "a/b v1 has no licence") {
+		t.Errorf("got %v, want it named", err)
+	}
 }
 
 // releaseOf makes the release of a target in a clone of the commit that is checked out.
@@ -136,7 +166,7 @@ func unpack(t *testing.T, archive string) (folder string) {
 			t.Fatal(err)
 		}
 	}
-	if want := append([]string{"makegood"}, beside...); !slices.Equal(names, want) {
+	if want := append(append([]string{"makegood"}, beside...), noticesFile); !slices.Equal(names, want) {
 		t.Errorf("the archive has %v, want %v", names, want)
 	}
 	return folder

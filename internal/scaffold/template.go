@@ -29,11 +29,22 @@ const row = "    %s: {MemorySize: 256, Timeout: 60, Visibility: 360, Concurrency
 // outside stands behind the name of an agent that runs outside of Lambda (package onqueue): its function takes no tasks.
 const outside = ":outside"
 
+// What CloudFormation takes in a template when SAM has written it out, and what of that the template makes by itself and for an agent.
+const (
+	maxResources, ownResources, agentResources = 500, 80, 15
+	// MaxAgents is how many agents there is room for.
+	MaxAgents = (maxResources - ownResources) / agentResources
+)
+
 // Template returns the template of this version for these agents, in this order, each with a row of its own. NAME:outside is
 // one that runs outside of Lambda.
 func Template(agents []string) ([]byte, error) {
 	if len(agents) == 0 {
 		return nil, errors.New("a template has one agent at least")
+	}
+	if n := len(agents); n > MaxAgents {
+		return nil, fmt.Errorf("%d agents make %d resources, and CloudFormation takes %d in a template: name %d agents at most; what calls one service can be one agent with several actions",
+			n, ownResources+n*agentResources, maxResources, MaxAgents)
 	}
 	var rows bytes.Buffer
 	names := namesOf(agents)

@@ -11,6 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
 // Judge stands before stand-ins. A request whose role may not make it is refused as AWS refuses it, and remembered; all others are
@@ -96,7 +100,12 @@ func (j *Judge) pass(w http.ResponseWriter, r *http.Request, service string) {
 		return
 	}
 	here := "http://" + r.Host
-	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) { p.SetURL(target) }}
+	proxy := &httputil.ReverseProxy{Rewrite: func(p *httputil.ProxyRequest) {
+		p.SetURL(target)
+		if p.In.URL.Query().Has("X-Amz-Signature") {
+			signAgain(p.Out, j.Policies.Region)
+		}
+	}}
 	if service == "sqs" && strings.HasSuffix(r.Header.Get("X-Amz-Target"), "QueueUrl") {
 		proxy.ModifyResponse = func(answer *http.Response) error {
 			text, err := io.ReadAll(answer.Body)
@@ -107,6 +116,29 @@ func (j *Judge) pass(w http.ResponseWriter, r *http.Request, service string) {
 		}
 	}
 	proxy.ServeHTTP(w, r)
+}
+
+// signAgain signs a request whose signature stands in its address with the key that stand-ins know: unlike others, they check that.
+func signAgain(r *http.Request, region string) {
+	q, signed := r.URL.Query(), r.Clone(r.Context())
+	signed.Header = http.Header{}
+	for name := range strings.SplitSeq(q.Get("X-Amz-SignedHeaders"), ";") {
+		if values := r.Header.Values(name); len(values) > 0 {
+			signed.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	for _, name := range []string{"Algorithm", "Credential", "Date", "SignedHeaders", "Signature"} {
+		q.Del("X-Amz-" + name)
+	}
+	signed.URL.RawQuery, signed.Host = q.Encode(), r.URL.Host
+	address, _, err := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }).PresignHTTP(
+		r.Context(), aws.Credentials{AccessKeyID: "test", SecretAccessKey: "test"}, signed, "UNSIGNED-PAYLOAD", "s3", region, time.Now())
+	if err != nil {
+		return // The stand-in refuses it.
+	}
+	if again, err := url.Parse(address); err == nil {
+		r.URL, r.Host = again, again.Host
+	}
 }
 
 // refuse answers as a service answers whoever may not.

@@ -96,6 +96,22 @@ func (f *File) Of(kind string) []string {
 	return names
 }
 
+// MaxResources is how many resources CloudFormation takes in a template, conditions or not.
+const MaxResources = 500
+
+// Made is how many resources CloudFormation sees: those that are declared, and those that SAM makes of the events of functions.
+func (f *File) Made() int {
+	all := len(f.Resources)
+	for _, name := range f.Of("AWS::Serverless::Function") {
+		events, _ := f.Property(name, "Events").(map[string]any)
+		all += len(events)
+		if f.Property(name, "EventInvokeConfig") != nil {
+			all++
+		}
+	}
+	return all
+}
+
 // Exists reports whether a resource is made: it has no condition, or one that holds.
 func (f *File) Exists(name string) bool {
 	condition := Text(f.Resources[name].Attributes["Condition"])

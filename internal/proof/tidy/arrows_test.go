@@ -204,7 +204,7 @@ var arrows = []arrow{
 	{"internal/proof/lambdahost/functionurl", nil, []string{lambdaEvents, awsSDK}},
 	// What CloudFormation makes of the template, and what IAM makes of a request: they read a file, and know nothing of ours.
 	{"internal/proof/stackfile", []string{"localstack"}, []string{"go.yaml.in/yaml/v3"}},
-	{"internal/proof/iam", []string{"internal/proof/stackfile"}, nil},
+	{"internal/proof/iam", []string{"internal/proof/stackfile"}, []string{awsSDK}},
 	{"internal/proof/iam/thief", []string{"internal/proof/iam"}, []string{awsSDK, smithy}},
 	{"internal/proof/tidy/*", nil, nil},
 	// Of payloads it needs how what is read and written is counted, hashed and checked, and how a line that breaks is healed.
@@ -268,7 +268,7 @@ var arrows = []arrow{
 }
 
 // awsFolders are where the AWS SDK may be at all: adapters, mains and what starts them.
-var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "internal/proof/iam/thief", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
+var awsFolders = []string{"internal/store/dynamostore", "internal/queue/sqsqueue", "internal/payload/s3payload", "internal/notify/", "internal/deployed", "internal/stack", "internal/proof/lambdahost", "internal/proof/costmeter", "internal/proof/iam", "functions/", "onlambda", "command", "e2e", "events/", "localstack/", "client/dynamotx", "client/doors", "agent/dynamofence"}
 
 // rowOf returns the row for a folder.
 func rowOf(dir string) (arrow, bool) {
