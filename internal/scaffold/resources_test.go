@@ -2,6 +2,7 @@ package scaffold_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -35,6 +36,10 @@ func TestATemplateThatCloudFormationWouldNotTakeIsRefused(t *testing.T) {
 	each := (file.Made() - small.Made()) / (len(agents) - 1)
 	if all := file.Made(); all > stackfile.MaxResources || all+each <= stackfile.MaxResources {
 		t.Errorf("%d agents make %d resources, %d each, want as many as there is room for in %d", len(agents), all, each, stackfile.MaxResources)
+	}
+	page, err := os.ReadFile("../../docs/deploy.md")
+	if says := fmt.Sprintf("room for %d agents", scaffold.MaxAgents); err != nil || !strings.Contains(string(page), says) {
+		t.Errorf("docs/deploy.md does not say %q: %v", says, err)
 	}
 	_, err = scaffold.Template(append(agents, "onemore"))
 	if want := fmt.Sprintf("%d agents make %d resources", len(agents)+1, file.Made()+each); err == nil || !strings.Contains(err.Error(), want) {
