@@ -76,8 +76,14 @@ func TestTheRightsInTheDocsAreThoseOfTheTemplate(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| function | may | on | where |\n|---|---|---|---|\n")
 	for _, of := range []struct{ role, name string }{
-		{Scheduler, "Scheduler"}, {Agent, "agent"}, {Supervisor, "Supervisor"}, {Submit, "door `submit`"}, {Read, "door `read`"}, {Operate, "door `operate`"},
-		{Complete, "door `complete`"}, {Schedule, "its schedule"},
+		{Scheduler, "Scheduler"},
+		{Agent, "agent"},
+		{Supervisor, "Supervisor"},
+		{Submit, "door `submit`"},
+		{Read, "door `read`"},
+		{Operate, "door `operate`"},
+		{Complete, "door `complete`"},
+		{Schedule, "its schedule"},
 	} {
 		for _, line := range rights(p, of.role) {
 			b.WriteString("| " + of.name + " | " + line + "\n")
