@@ -74,7 +74,7 @@ type Entry struct {
 	Input      bool   `json:"input,omitempty"`
 	// Timeout is what a job got that was edited: a duration, or "none".
 	Timeout string `json:"timeout,omitempty"`
-	// As is what a step was settled as: done or skipped.
+	// As is what a step was settled as: one of SettledAs.
 	As StepState `json:"as,omitempty"`
 }
 

@@ -94,6 +94,8 @@ const (
 	MaxWhoBytes = 128
 	// MaxRequests is how many of the requests that were granted last a job remembers by name.
 	MaxRequests = 16
+	// MaxFormerInputs is how many inputs of before a job keeps in a round, for undos of what was done with them.
+	MaxFormerInputs = 16
 	// MaxHistoryFirst and MaxHistoryLast are how many of the entries of a job's history are kept, from its beginning and
 	// from its end.
 	MaxHistoryFirst = 100

@@ -39,6 +39,7 @@ const (
 	AskWake          = "wake"
 	AskSettleDone    = "settle done"
 	AskSettleSkipped = "settle skipped"
+	AskSettleNotDone = "settle notDone"
 	AskComplete      = "complete"
 	AskFail          = "fail"
 	AskHeartbeat     = "heartbeat"

@@ -28,6 +28,11 @@ type PlannedStep struct {
 	Fate StepFate `json:"fate"`
 	// Differs names the fields in which the definitions differ; those of the undo with "undo." before them.
 	Differs []string `json:"differs,omitempty"`
+	// SameKey: it would be asked again under the idempotency key that it was asked under before in this round, for something
+	// else: its action or with is another, or the input that it is made of.
+	SameKey bool `json:"sameKey,omitempty"`
+	// FormerInput: its undo has the input that the step was done with, and not the one that the job would have.
+	FormerInput bool `json:"formerInput,omitempty"`
 }
 
 // StepFate is what becomes of a step of a job that is resubmitted.

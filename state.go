@@ -85,6 +85,12 @@ const (
 	Irreversible StepState = "irreversible"
 )
 
+// NotDone is no state: what a step is settled as of which nothing stands, whatever its attempts may have done. It stays where it is.
+const NotDone StepState = "notDone"
+
+// SettledAs are what a step can be settled as.
+func SettledAs() []StepState { return []StepState{Done, Skipped, NotDone} }
+
 // StepStates are all of them, in the order in which a reader meets them.
 func StepStates() []StepState {
 	return []StepState{NotStarted, Dispatched, Claimed, Waiting, Backoff, Done, Skipped, Failed, Withdrawn, Irreversible}

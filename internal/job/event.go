@@ -83,9 +83,9 @@ type WaitExtended struct {
 // Settled: a person has dealt with a step, or with its undo, outside the job.
 type Settled struct {
 	Place
-	// Done: it counts as done, with Output. Else it is skipped.
-	Done   bool
-	Output Payload
+	// Done: it counts as done, with Output. NotDone: nothing stands of what its attempts may have done. Else it is skipped.
+	Done, NotDone bool
+	Output        Payload
 	Reason string
 	// By is who says so, as whoever took the request knows; it is no part of the cause.
 	By string
@@ -236,10 +236,14 @@ func (e Settled) Cause() string {
 
 // Answer names what is said of the step, by its content; why and by whom is no part of it.
 func (e Settled) Answer() string {
-	if !e.Done {
+	switch {
+	case e.NotDone:
+		return ShortHash("not done")
+	case !e.Done:
 		return ShortHash("skipped")
+	default:
+		return ofOutput(e.Output)
 	}
-	return ofOutput(e.Output)
 }
 
 // ShortHash names a text in eleven characters, for what a job remembers.

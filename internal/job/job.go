@@ -73,6 +73,9 @@ type Job struct {
 	// distinguishes the same id with other content.
 	Input     Payload `json:"input,omitzero"`
 	InputHash string  `json:"inputHash"`
+	// Former are the inputs that it had before in this round and that something was done with, which may have to be undone;
+	// at most MaxFormerInputs.
+	Former []Payload `json:"former,omitempty"`
 	// Steps are in the order of the workflow.
 	Steps []StepState `json:"steps"`
 
@@ -88,6 +91,8 @@ type Job struct {
 	// Requests names the last MaxRequests requests that were granted, oldest first: one of them that comes again is
 	// a duplicate.
 	Requests []string `json:"requests,omitempty"`
+	// Answers names the last MaxRequests failures that somebody outside told of a step under a name of theirs, oldest first.
+	Answers []string `json:"answers,omitempty"`
 	// RemindAt is when the operator hears again of a job that is in Error still.
 	RemindAt time.Time `json:"remindAt,omitzero"`
 	// RequestedBy is who made the last request that was granted, at most MaxReasonBytes; empty where nobody knew.
@@ -133,6 +138,9 @@ const (
 	// LevelWaits: its workflow has what came with steps that wait or take long, or one of its steps was completed from
 	// outside.
 	LevelWaits = 2
+	// LevelRedefined: the job was moved to another definition, or given another input, and something of what it was before
+	// decides still: an undo with the input that its step had, a step whose earlier completion tokens are void.
+	LevelRedefined = 3
 )
 
 // MaxUntold is how many announcements a job keeps that were not confirmed. Of more the oldest are given up, those that are for the
@@ -299,6 +307,12 @@ type Activity struct {
 	Alone bool `json:"alone,omitempty"`
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`
+	// Generation is the highest attempt that its step had when it came to be another in this round: described by another
+	// definition, or to be asked with another input. The completion tokens of those attempts are of what it was. Zero: it never did.
+	Generation int `json:"generation,omitempty"`
+	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only a
+	// step that may have to be undone has one.
+	Former int `json:"former,omitempty"`
 	// WentTo is the step that its onError went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
 	// Repeats counts the successes after which the step was not ready, RepeatTries those of them since repetitions were
@@ -421,7 +435,7 @@ type Payload struct {
 
 // Values are the input and the outputs of the job, without those that are not there.
 func (j Job) Values() []Payload {
-	all := []Payload{j.Input}
+	all := append([]Payload{j.Input}, j.Former...)
 	for _, s := range j.Steps {
 		for _, a := range []Activity{s.Forward, s.Undo} {
 			all = append(all, a.Output)
@@ -441,6 +455,14 @@ func (j Job) Step(name string) (StepState, bool) {
 		}
 	}
 	return StepState{}, false
+}
+
+// InputOf returns the input that a step is asked with, or its undo: an undo has the one that the attempts of its step had.
+func (j Job) InputOf(step string, undo bool) Payload {
+	if s, _ := j.Step(step); undo && s.Forward.Former > 0 {
+		return j.Former[s.Forward.Former-1]
+	}
+	return j.Input
 }
 
 // Settled returns how an activity of the job was settled by hand in this round; nil: it was not.
@@ -470,7 +492,8 @@ func (j Job) Told() bool { return len(j.Untold) == 0 && len(j.Changes.Pending) =
 func (j Job) Clone() Job {
 	j.Steps = slices.Clone(j.Steps)
 	j.Untold = slices.Clone(j.Untold)
-	j.Requests = slices.Clone(j.Requests)
+	j.Requests, j.Answers = slices.Clone(j.Requests), slices.Clone(j.Answers)
+	j.Former = slices.Clone(j.Former)
 	j.Changes.Pending = slices.Clone(j.Changes.Pending)
 	return j
 }

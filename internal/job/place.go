@@ -15,22 +15,31 @@ type Place struct {
 	Undo bool
 	// Round is that of the job; 0, which a token never has: whichever it is in.
 	Round int
+	// Generation is Activity.Generation as a token says it: which description of the step it is of.
+	Generation int
 	// Token is the completion token; empty where whoever asks is known, and named the step by its address.
 	Token string
 }
 
-// String is STEP/ROUND, with /undo behind it for an undo.
+// String is STEP/ROUND, with .GENERATION behind it for a later one, and /undo for an undo.
 func (p Place) String() string {
 	text := p.Step + "/" + strconv.Itoa(p.Round)
+	if p.Generation > 0 {
+		text += "." + strconv.Itoa(p.Generation)
+	}
 	if p.Undo {
 		text += "/undo"
 	}
 	return text
 }
 
-// completionScheme is the number of the way in which completion tokens are made. A "c" before it tells them from those of
-// attempts.
-const completionScheme = 1
+// The numbers of the ways in which completion tokens are made. A "c" before them tells them from those of attempts.
+const (
+	// completionScheme is that of a step which is as it was when its round began: every release reads it.
+	completionScheme = 1
+	// generationScheme says the generation, too. A release that does not know it leaves such jobs alone: LevelRedefined.
+	generationScheme = 2
+)
 
 // ErrCompletionToken: a text is no completion token. ErrLaterCompletionToken: it is one that only a later release can read.
 var (
@@ -45,12 +54,20 @@ func (p Place) Says(id string) string {
 	if p.Undo {
 		direction = "undo"
 	}
-	return strings.Join([]string{id, p.Step, strconv.Itoa(p.Round), direction}, "\x00")
+	says := []string{id, p.Step, strconv.Itoa(p.Round), direction}
+	if p.Generation > 0 {
+		says = append(says, strconv.Itoa(p.Generation))
+	}
+	return strings.Join(says, "\x00")
 }
 
 // WriteCompletionToken writes the completion token of a place, with its code.
 func WriteCompletionToken(id string, p Place, code string) string {
-	return "c" + strconv.Itoa(completionScheme) + "." + base64.RawURLEncoding.EncodeToString([]byte(p.Says(id))) + "." + code
+	scheme := completionScheme
+	if p.Generation > 0 {
+		scheme = generationScheme
+	}
+	return "c" + strconv.Itoa(scheme) + "." + base64.RawURLEncoding.EncodeToString([]byte(p.Says(id))) + "." + code
 }
 
 // ReadCompletionToken says of which job and step a completion token speaks. Whether it is genuine only the job can tell.
@@ -65,20 +82,38 @@ func ReadCompletionToken(token string) (id string, p Place, err error) {
 	switch {
 	case !is || err != nil || scheme < completionScheme || strconv.Itoa(scheme) != digits:
 		return "", p, ErrCompletionToken
-	case scheme > completionScheme:
+	case scheme > generationScheme:
 		return "", p, ErrLaterCompletionToken
 	}
 	says, err := base64.RawURLEncoding.Strict().DecodeString(parts[1])
-	fields := strings.Split(string(says), "\x00")
-	if err != nil || len(parts) != 3 || len(fields) != 4 {
+	if err != nil || len(parts) != 3 {
 		return "", p, ErrCompletionToken
 	}
-	round, err := strconv.Atoi(fields[2])
-	p = Place{Step: fields[1], Undo: fields[3] == "undo", Round: round, Token: token}
-	if err != nil || round < 1 || makegood.CheckJobID(fields[0]) != nil || makegood.StepName.Check(p.Step) != nil || p.Says(fields[0]) != string(says) {
+	id, p, ok := placeSaid(scheme, string(says))
+	if !ok {
 		return "", Place{}, ErrCompletionToken
 	}
-	return fields[0], p, nil
+	p.Token = token
+	return id, p, nil
+}
+
+// placeSaid reads what a completion token of a scheme says, if it is written as Says writes it.
+func placeSaid(scheme int, says string) (id string, p Place, ok bool) {
+	fields := strings.Split(says, "\x00")
+	generations := scheme - completionScheme
+	if len(fields) != 4+generations {
+		return "", p, false
+	}
+	p = Place{Step: fields[1], Undo: fields[3] == "undo"}
+	var err, wrong error
+	p.Round, err = strconv.Atoi(fields[2])
+	if generations > 0 {
+		p.Generation, wrong = strconv.Atoi(fields[4])
+	}
+	if err != nil || wrong != nil || p.Round < 1 || makegood.CheckJobID(fields[0]) != nil || makegood.StepName.Check(p.Step) != nil {
+		return "", p, false
+	}
+	return fields[0], p, p.Says(fields[0]) == says
 }
 
 // Code is the end of a completion token: what only the job can have made.

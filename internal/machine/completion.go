@@ -23,8 +23,17 @@ func CompletionToken(j job.Job, step string, undo bool) string {
 	if len(j.Secret) == 0 {
 		return ""
 	}
-	p := job.Place{Step: step, Undo: undo, Round: j.Round}
+	p := job.Place{Step: step, Undo: undo, Round: j.Round, Generation: generationOf(j, step, undo)}
 	return job.WriteCompletionToken(j.ID, p, completionCode(j, p))
+}
+
+// generationOf is the generation of a step, or of its undo.
+func generationOf(j job.Job, step string, undo bool) int {
+	s, _ := j.Step(step)
+	if undo {
+		return s.Undo.Generation
+	}
+	return s.Forward.Generation
 }
 
 // completionCode begins with a byte that no name of a step begins with, so it is never the code of an attempt.
@@ -47,6 +56,8 @@ func (t *turn) place(p job.Place) (at side, v Verdict) {
 	switch {
 	case p.Round != 0 && p.Round != t.job.Round:
 		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("it is of round %d, the job is in round %d", p.Round, t.job.Round)}
+	case p.Token != "" && p.Generation != t.activity(at).Generation:
+		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("it is of %s as it was before its definition or the job's input was changed", named(p.Step, p.Undo))}
 	case p.Undo && !t.w.Steps[i].CanUndo():
 		return at, Verdict{Kind: Refused, Reason: fmt.Sprintf("step %s has no undo", p.Step)}
 	}
@@ -71,16 +82,18 @@ func GenuineCompletion(j job.Job, p job.Place) bool {
 }
 
 // completed takes an answer from outside. The first wins, the same again is the same, and a later one is told what stands.
-// After a failure the step may be tried again, so that it was given is remembered for as long as a request is.
+// After a failure the step may be tried again, so that it was given is remembered, beside the requests: who holds a token pushes
+// none of those out. A release of before kept both as one.
 func (t *turn) completed(e job.StepCompleted) Verdict {
 	name := job.ShortHash(e.Cause())
 	isFailure := e.Error != nil && e.Request != ""
-	if isFailure && slices.Contains(t.job.Requests, name) && (e.Token == "" || GenuineCompletion(*t.job, e.Place)) {
+	known := slices.Contains(t.job.Answers, name) || slices.Contains(t.job.Requests, name)
+	if isFailure && known && (e.Token == "" || GenuineCompletion(*t.job, e.Place)) {
 		return Verdict{Kind: Duplicate, Reason: "this answer was given before"}
 	}
 	verdict := t.answered(e)
 	if isFailure && verdict.Kind == Applied {
-		t.remember(name)
+		t.job.Answers = remember(t.job.Answers, name)
 	}
 	return verdict
 }

@@ -11,11 +11,16 @@ import (
 // A completion token says by itself of which job, step, round and direction it is, and nothing else is one.
 func TestACompletionTokenSaysWhatItIsFor(t *testing.T) {
 	j := job.Job{ID: "trip-1", Round: 3, Secret: []byte("sixteen bytes ok")}
-	for _, undo := range []bool{false, true} {
-		token := machine.CompletionToken(j, "charge", undo)
-		id, at, err := job.ReadCompletionToken(token)
-		if want := (job.Place{Step: "charge", Undo: undo, Round: 3, Token: token}); err != nil || id != "trip-1" || at != want {
-			t.Errorf("got %s, %+v, %v, want trip-1, %+v", id, at, err, want)
+	for _, generation := range []int{0, 7} {
+		of := j
+		as := job.Activity{Generation: generation}
+		of.Steps = []job.StepState{{Name: "charge", Forward: as, Undo: as}}
+		for _, undo := range []bool{false, true} {
+			token := machine.CompletionToken(of, "charge", undo)
+			id, at, err := job.ReadCompletionToken(token)
+			if want := (job.Place{Step: "charge", Undo: undo, Round: 3, Generation: generation, Token: token}); err != nil || id != "trip-1" || at != want {
+				t.Errorf("got %s, %+v, %v, want trip-1, %+v", id, at, err, want)
+			}
 		}
 	}
 	if token := machine.CompletionToken(job.Job{ID: "trip-1", Round: 1}, "charge", false); token != "" {
@@ -26,12 +31,17 @@ func TestACompletionTokenSaysWhatItIsFor(t *testing.T) {
 		"", "c", "c1", "c1.", "c1..", "1." + good[3:], good + ".x", "c01" + good[2:], "c0" + good[2:], "c-1" + good[2:], good[:10],
 		"c1.dHJpcC0xAGNoYXJnZQAwAGZvcndhcmQ.AAAAAAAAAAAAAAAAAAAAAA", // round 0
 		"c1.dHJpcC0xAGNoYXJnZQAxAHVw.AAAAAAAAAAAAAAAAAAAAAA",        // direction "up"
+		"c2" + good[2:], // no generation
+		"c1.dHJpcC0xAGNoYXJnZQAxAGZvcndhcmQANw.AAAAAAAAAAAAAAAAAAAAAA",  // a generation, where none is said
+		"c2.dHJpcC0xAGNoYXJnZQAxAGZvcndhcmQAMA.AAAAAAAAAAAAAAAAAAAAAA",  // generation 0
+		"c2.dHJpcC0xAGNoYXJnZQAxAGZvcndhcmQALTE.AAAAAAAAAAAAAAAAAAAAAA", // generation -1
+		"c2.dHJpcC0xAGNoYXJnZQAxAGZvcndhcmQAMDc.AAAAAAAAAAAAAAAAAAAAAA", // generation 07
 	} {
 		if _, _, err := job.ReadCompletionToken(text); !errors.Is(err, job.ErrCompletionToken) {
 			t.Errorf("%q: got %v, want that it is none", text, err)
 		}
 	}
-	if _, _, err := job.ReadCompletionToken("c2.anything"); !errors.Is(err, job.ErrLaterCompletionToken) {
+	if _, _, err := job.ReadCompletionToken("c3.anything"); !errors.Is(err, job.ErrLaterCompletionToken) {
 		t.Errorf("of a later scheme: got %v", err)
 	}
 }

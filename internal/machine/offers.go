@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -12,6 +13,7 @@ const (
 	putsBack   = "does what is due, and puts it in the index again"
 	endsDone   = "counts as done, settled by hand"
 	endsPassed = "counts as skipped, settled by hand"
+	takesBack  = "counts as not done, settled by hand: it is not undone, and may be tried again"
 	answersIt  = "ends the step, with this output"
 	failsIt    = "fails the step, which is tried again or given up as its workflow says"
 	waitsOn    = "waits longer"
@@ -99,10 +101,22 @@ func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
 		unless(answer, makegood.AskFail, failsIt),
 		unless(longer, makegood.AskHeartbeat, waitsOn),
 	}}
+	if !at.undo {
+		s.Asks = slices.Insert(s.Asks, 2, t.notDoneOffer(at))
+	}
 	if allowed != nil {
 		s.Choices = allowed
 	}
 	return s
+}
+
+// notDoneOffer says whether a step can be settled as not done.
+func (t *turn) notDoneOffer(at side) makegood.Offer {
+	why := t.notToTakeBack(at, job.Settled{})
+	if why == "" && !t.activity(at).Unknown {
+		return offer(makegood.AskSettleNotDone, takesBack, Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))})
+	}
+	return unless(why, makegood.AskSettleNotDone, takesBack)
 }
 
 // settleRefused says why a side would not be settled, as far as that can be known without closing an attempt.

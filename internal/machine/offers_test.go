@@ -90,6 +90,8 @@ func (x *world) askingStep(s makegood.StepOffers, o makegood.Offer) job.Event {
 		return job.Settled{Place: place, Done: true, Output: output}
 	case makegood.AskSettleSkipped:
 		return job.Settled{Place: place, Reason: "otherwise"}
+	case makegood.AskSettleNotDone:
+		return job.Settled{Place: place, NotDone: true, Reason: "otherwise"}
 	case makegood.AskComplete:
 		return job.StepCompleted{Place: place, Output: output}
 	case makegood.AskFail:

@@ -20,6 +20,8 @@ type Definition struct {
 	Err string
 	// Misfit says where the input that the job would have does not fit what the definition says of inputs; empty: it fits.
 	Misfit string
+	// Reads are the steps whose tasks are made of the job's input, UndoReads those whose undos are.
+	Reads, UndoReads []string
 }
 
 // Plan says what a resubmit would do, and changes nothing. Its verdict is Applied where the resubmit would be granted; Wanting,
@@ -47,7 +49,10 @@ func Plan(w makegood.Workflow, j job.Job, e job.Requested, facts Facts) (makegoo
 		}
 	}
 	plan.To = next.Definition
-	plan.Steps = planned(w, t.w, j, rule)
+	if plan.Existed {
+		e.Input = nil
+	}
+	plan.Steps = t.planned(w, j, rule, e.Input)
 	return plan, Verdict{Kind: Applied}
 }
 
@@ -63,21 +68,22 @@ func (t *turn) redefine(rule Rule, e job.Requested) (refused string) {
 		return why
 	}
 	moves := e.Definition != "" && e.Definition != t.job.Definition
-	if moves || e.Input != nil && len(t.w.Input) > 0 {
-		to := t.facts.Definition
-		if to == nil {
-			t.definition = cmp.Or(e.Definition, t.job.Definition)
-			return ""
-		}
-		if why := cmp.Or(to.Err, t.unlike(rule, to.Workflow), to.Misfit); why != "" {
-			return why
-		}
-		if moves {
-			t.moveTo(*to)
-		}
+	if !moves && e.Input == nil {
+		return ""
+	}
+	to := t.facts.Definition
+	if to == nil {
+		t.definition = cmp.Or(e.Definition, t.job.Definition)
+		return ""
+	}
+	if why := cmp.Or(to.Err, t.unlike(rule, to.Workflow), t.asksAgain(rule, e.Input, to.Reads), to.Misfit); why != "" {
+		return why
 	}
 	if e.Input != nil {
-		t.job.Input = *e.Input
+		t.giveInput(*e.Input, to.Reads)
+	}
+	if moves {
+		t.moveTo(*to)
 	}
 	return ""
 }
@@ -121,8 +127,60 @@ func (t *turn) unlike(rule Rule, to makegood.Workflow) string {
 		if differs := undoDiffers(old, to.Steps[at]); len(differs) > 0 && t.fixed(side{i, true}) {
 			return fmt.Sprintf("the undo of step %s is %s, and the definition has another %s", old.Name, where(t.job.Steps[i].Undo), strings.Join(differs, ", "))
 		}
+		if differs := t.strands(i, old, to.Steps[at]); len(differs) > 0 {
+			return fmt.Sprintf("the outcome of step %s is unknown, and the definition has another %s: what the step may have done would be left standing; %s",
+				old.Name, strings.Join(differs, ", "), t.untilSettled())
+		}
 	}
 	return ""
+}
+
+// strands names what a definition changes of a step that may have had an effect, so that the effect would be left without the
+// undo that it has. An undo that has failed may be corrected, as that of a step that was done.
+func (t *turn) strands(i int, old, to makegood.Step) []string {
+	s := t.job.Steps[i]
+	if !s.Forward.Unknown || s.Forward.State == job.Done || t.undoOver(i) {
+		return nil
+	}
+	differs := works(old, to, forwardDiffers(old, to))
+	if old.CanUndo() && s.Undo.State != job.Failed {
+		differs = append(differs, works(old, to, undoDiffers(old, to))...)
+	}
+	return differs
+}
+
+// undoOver reports whether nothing is left to be done about the undo of a step.
+func (t *turn) undoOver(i int) bool {
+	switch t.job.Steps[i].Undo.State {
+	case job.Done, job.Skipped, job.Irreversible:
+		return true
+	default:
+		return false
+	}
+}
+
+// untilSettled says what settles the outcome of a step.
+func (t *turn) untilSettled() string {
+	if t.forwards() {
+		return "settle it as not done when nothing of it stands, or undo the job"
+	}
+	return "settle its undo first"
+}
+
+// works names, of the fields in which two definitions of a step or its undo differ, those that say what is done, over what, and by
+// which agent. Of the steps that it needs one that needs any of several sees one.
+func works(old, to makegood.Step, differs []string) (names []string) {
+	for _, name := range differs {
+		switch strings.TrimPrefix(name, "undo.") {
+		case "agent", "action", "with", "undo":
+			names = append(names, name)
+		case "needs", "any":
+			if old.Any || to.Any {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // mustStay says what of a step a job cannot lose; empty: nothing.
@@ -215,20 +273,22 @@ func (t *turn) moveTo(to Definition) {
 	for i, s := range to.Workflow.Steps {
 		at, known := t.indexOf(s.Name)
 		if !known {
-			steps[i] = job.StepState{Name: s.Name, Attempt: t.job.Gone}
+			// Should it have been there before, the claims of its attempts are there still, and so are their completion tokens.
+			of := job.Activity{Generation: t.job.Gone}
+			steps[i] = job.StepState{Name: s.Name, Attempt: t.job.Gone, Forward: of, Undo: of}
 			continue
 		}
 		steps[i] = t.job.Steps[at]
-		if old := t.w.Steps[at]; len(forwardDiffers(old, s)) > 0 && !t.fixed(side{at, false}) {
-			otherwise(&steps[i].Forward)
+		old := t.w.Steps[at]
+		if len(works(old, s, forwardDiffers(old, s))) > 0 && !t.fixed(side{at, false}) {
+			anew(&steps[i].Forward, steps[i].Attempt)
 		}
-		if len(undoDiffers(t.w.Steps[at], s)) > 0 && !t.fixed(side{at, true}) {
-			otherwise(&steps[i].Undo)
+		if len(works(old, s, undoDiffers(old, s))) > 0 && !t.fixed(side{at, true}) {
+			anew(&steps[i].Undo, steps[i].Attempt)
 		}
 	}
 	for i, s := range t.w.Steps {
 		if !slices.ContainsFunc(to.Workflow.Steps, func(n makegood.Step) bool { return n.Name == s.Name }) {
-			// Should a step of this name come back, the claims of its attempts are there still.
 			t.job.Gone = max(t.job.Gone, t.job.Steps[i].Attempt)
 		}
 	}
@@ -242,34 +302,60 @@ func (t *turn) moveTo(to Definition) {
 	}
 }
 
-// otherwise forgets of an activity what was said of it as it was described before: a success that is late, an answer that was
-// kept for it, by which step it began.
-func otherwise(a *job.Activity) {
-	a.Silent, a.By = job.Claim{}, ""
-	if a.Completion != nil && a.Completion.Early {
-		a.Completion = nil
-	}
+// anew forgets of an activity that is another now what was said of it as it was: a success that is late, an answer that was given
+// or kept, what completion tokens say of attempts up to the last, by which step it began.
+func anew(a *job.Activity, attempt int) {
+	a.Silent, a.Completion, a.By = job.Claim{}, nil, ""
+	a.Generation = attempt
 }
 
-// planned says what becomes of each step of a job.
-func planned(from, to makegood.Workflow, j job.Job, rule Rule) (steps []makegood.PlannedStep) {
-	for _, s := range to.Steps {
+// planned says what becomes of each step of a job that was moved and given an input, if any, as the turn has it now.
+func (t *turn) planned(from makegood.Workflow, j job.Job, rule Rule, input *job.Payload) (steps []makegood.PlannedStep) {
+	for i, s := range t.w.Steps {
 		state, known := j.Step(s.Name)
 		p := makegood.PlannedStep{Name: s.Name, State: makegood.NotStarted, Fate: makegood.StepNew}
 		if known {
 			old := from.Steps[slices.IndexFunc(from.Steps, func(o makegood.Step) bool { return o.Name == s.Name })]
 			p = plannedStep(state, fateOf(j, state, rule))
 			p.Differs = append(forwardDiffers(old, s), undoDiffers(old, s)...)
+			another := input != nil && !sameInput(*input, j.Input) && slices.Contains(t.facts.Definition.Reads, s.Name)
+			p.SameKey = rule.Effect != NewRound && sameKey(state, t.forwards(), works(old, s, p.Differs), another)
+			p.FormerInput = rule.Effect != NewRound && t.undoneAsBefore(i)
 		}
 		steps = append(steps, p)
 	}
 	for _, s := range from.Steps {
-		if !slices.ContainsFunc(to.Steps, func(n makegood.Step) bool { return n.Name == s.Name }) {
+		if !slices.ContainsFunc(t.w.Steps, func(n makegood.Step) bool { return n.Name == s.Name }) {
 			state, _ := j.Step(s.Name)
 			steps = append(steps, plannedStep(state, makegood.StepGone))
 		}
 	}
 	return steps
+}
+
+// sameKey reports whether a step that was asked before in its round, or its undo where the job goes back, is asked for another
+// thing when it is asked again: what it is to do differs so, or its input does. That another agent is asked makes it no other.
+func sameKey(s job.StepState, forwards bool, differs []string, anotherInput bool) bool {
+	a := s.Forward
+	if !forwards {
+		a = s.Undo
+	}
+	if a.Attempt == 0 || a.State != job.Failed && a.State != job.NotStarted && a.State != job.Backoff {
+		return false
+	}
+	if !forwards {
+		return slices.Contains(differs, "undo.action") || slices.Contains(differs, "undo.with")
+	}
+	return anotherInput || slices.ContainsFunc(differs, func(name string) bool { return name != "agent" && !strings.HasPrefix(name, "undo") })
+}
+
+// undoneAsBefore reports whether the undo of a step is ahead, and made of an input of before.
+func (t *turn) undoneAsBefore(i int) bool {
+	s := t.job.Steps[i]
+	if s.Forward.Former == 0 || !t.w.Steps[i].CanUndo() || t.undoOver(i) {
+		return false
+	}
+	return t.facts.Definition == nil || slices.Contains(t.facts.Definition.UndoReads, s.Name)
 }
 
 func plannedStep(s job.StepState, fate makegood.StepFate) makegood.PlannedStep {

@@ -134,15 +134,15 @@ func (t *turn) requested(e job.Requested) Verdict {
 		t.job.RequestedBy = makegood.Clip(e.By)
 	}
 	if verdict.Kind == Applied && e.Request != "" {
-		t.remember(job.ShortHash(e.Cause())) // short, whatever name its submitter gave it
+		t.job.Requests = remember(t.job.Requests, job.ShortHash(e.Cause())) // short, whatever name its submitter gave it
 	}
 	return verdict
 }
 
-// remember keeps the name of what was granted, so that the same again is a duplicate.
-func (t *turn) remember(name string) {
-	t.job.Requests = append(t.job.Requests, name)
-	t.job.Requests = t.job.Requests[max(0, len(t.job.Requests)-makegood.MaxRequests):]
+// remember adds the name of what was granted to the last of its kind, so that the same again is a duplicate.
+func remember(names []string, name string) []string {
+	names = append(names, name)
+	return names[max(0, len(names)-makegood.MaxRequests):]
 }
 
 func (t *turn) grant(rule Rule, e job.Requested) Verdict {
@@ -317,6 +317,7 @@ func (t *turn) newRound() {
 	t.job.Reason = ""
 	t.job.FinishedAt = time.Time{}
 	t.job.Transitions = 0
+	t.job.Former = nil
 	for i := range t.job.Steps {
 		s := &t.job.Steps[i]
 		s.Forward = job.Activity{FailureCount: s.Forward.FailureCount, Kept: s.Forward.Kept}

@@ -213,6 +213,9 @@ func (s *story) send(d job.Dispatch) string {
 	if task.Alone {
 		heartbeat += ", alone"
 	}
+	if of := s.job.InputOf(d.Step, d.Undo); string(of.Inline) != string(s.job.Input.Inline) {
+		heartbeat += fmt.Sprintf(", with the input %s of before", of.Inline)
+	}
 	return fmt.Sprintf("  -> task %s#%d key %s%s to %s at %s, %s, timeout %s%s\n",
 		task.Action, task.Attempt, task.Key, outcome, task.Agent, s.when(task.SentAt), within, task.Timeout, heartbeat)
 }

@@ -62,13 +62,28 @@ func (s *story) definition(hash string, event job.Event) *machine.Definition {
 	if asked, is := event.(job.Requested); is && asked.Input != nil {
 		input = *asked.Input
 	}
-	if ok && len(w.Input) > 0 && string(w.Input) != string(input.Inline) {
-		return &machine.Definition{Hash: hash, Workflow: w.WithDefaults(), Misfit: fmt.Sprintf("the input must be %s", w.Input)}
-	}
 	if !ok {
 		return &machine.Definition{Err: "there is no definition " + hash}
 	}
-	return &machine.Definition{Hash: hash, Workflow: w.WithDefaults()}
+	of := definitionOf(hash, w.WithDefaults())
+	if len(w.Input) > 0 && string(w.Input) != string(input.Inline) {
+		of.Misfit = fmt.Sprintf("the input must be %s", w.Input)
+	}
+	return of
+}
+
+// definitionOf is a definition as a fact: what has no with is asked with the job's input.
+func definitionOf(hash string, w makegood.Workflow) *machine.Definition {
+	of := &machine.Definition{Hash: hash, Workflow: w}
+	for _, s := range w.Steps {
+		if s.With == nil {
+			of.Reads = append(of.Reads, s.Name)
+		}
+		if s.CanUndo() && s.Undo.With == nil {
+			of.UndoReads = append(of.UndoReads, s.Name)
+		}
+	}
+	return of
 }
 
 // plan shows what a resubmit would do.
@@ -99,6 +114,12 @@ func (s *story) plan(a args) string {
 		}
 		if p.Differs != nil {
 			fmt.Fprintf(&out, ", another %s", strings.Join(p.Differs, ", "))
+		}
+		if p.SameKey {
+			out.WriteString(", asked for another thing under the same key")
+		}
+		if p.FormerInput {
+			out.WriteString(", undone with the input of before")
 		}
 	}
 	return out.String() + "\n"

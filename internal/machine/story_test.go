@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -270,6 +271,10 @@ func (s *story) step(a args) makegood.Step {
 			step.Needs = strings.Split(needs, ",")
 		}
 	}
+	step.Action = a.or("action", "")
+	if with, ok := a.values["with"]; ok {
+		step.With = json.RawMessage(with)
+	}
 	step.Any = a.has("any")
 	if a.has("only") {
 		step.Only = makegood.OnlyOnError
@@ -374,6 +379,9 @@ func (s *story) submit(a args) string {
 	submission := machine.Submission{ID: "j", Definition: "d", Birth: "b", ReplyTo: a.or("replyTo", ""), Later: a.has("later")}
 	if at, ok := a.values["startAt"]; ok {
 		submission.StartAt = s.start.Add(s.duration(at).Std())
+	}
+	if input, ok := a.values["input"]; ok {
+		submission.Input = job.Payload{Inline: json.RawMessage(input), Bytes: len(input)}
 	}
 	j, v := machine.Submit(s.w, submission, s.known(), s.now)
 	j.Rev = 1

@@ -52,7 +52,7 @@ func (s *story) place(a args) job.Place {
 		p.Round = s.number(a.or("round", "0"))
 		return p
 	}
-	of := s.job
+	of := s.ofGeneration(p, a)
 	of.Round = s.number(a.or("round", strconv.Itoa(s.job.Round)))
 	token := machine.CompletionToken(of, p.Step, p.Undo)
 	if a.has("forged") {
@@ -63,6 +63,18 @@ func (s *story) place(a args) job.Place {
 		s.t.Fatal(err)
 	}
 	return p
+}
+
+// ofGeneration is the job with the step as it was in the generation that a line names.
+func (s *story) ofGeneration(p job.Place, a args) job.Job {
+	of := s.job.Clone()
+	generation, says := a.values["generation"]
+	for i := range of.Steps {
+		if is := &of.Steps[i]; is.Name == p.Step && says {
+			is.Forward.Generation, is.Undo.Generation = s.number(generation), s.number(generation)
+		}
+	}
+	return of
 }
 
 // waits makes an event of steps that wait.
@@ -86,7 +98,7 @@ func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 	case "settle":
 		return job.Settled{
 			Place: job.Place{Step: a.words[1], Undo: a.has("undo"), Round: s.number(a.or("round", "0"))},
-			Done:  a.has("done"), Output: wire.Inline(json.RawMessage(a.or("output", "null"))),
+			Done:  a.has("done"), NotDone: a.has("notDone"), Output: wire.Inline(json.RawMessage(a.or("output", "null"))),
 			Reason: a.or("reason", ""), By: a.or("by", ""), Request: a.or("request", ""),
 		}, true
 	case "extend":

@@ -157,17 +157,21 @@ func (t *turn) stood(a *job.Activity, paused time.Time) time.Duration {
 
 // needs is the level that a release must know to decide about the job: law 12.
 func (t *turn) needs() int {
+	level := 0
 	for i, s := range t.w.Steps {
 		if needsWaits(s) {
-			return job.LevelWaits
+			level = job.LevelWaits
 		}
 		for _, at := range sides(i) {
-			if a := t.activity(at); a.State == job.Waiting || a.Completion != nil {
-				return job.LevelWaits
+			switch a := t.activity(at); {
+			case a.Generation > 0 || a.Former > 0:
+				return job.LevelRedefined
+			case a.State == job.Waiting || a.Completion != nil:
+				level = job.LevelWaits
 			}
 		}
 	}
-	return 0
+	return level
 }
 
 // needsWaits reports whether a step has what only a release knows that has steps which wait, or take long: one that knows no

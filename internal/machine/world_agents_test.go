@@ -143,7 +143,7 @@ func (x *world) replyOf(which, says string) job.Event {
 	}
 	switch says {
 	case saysDone:
-		if s, _ := x.job.Step(task.Step); s.Forward.Attempt == task.Attempt && x.claimed[which] != "" {
+		if s, _ := x.job.Step(task.Step); s.Forward.Attempt == task.Attempt && x.claimed[which] != "" && task.Attempt > x.notDone[s.Name] {
 			x.maybe[task.Step] = true
 		}
 		if x.idle[which] {

@@ -67,6 +67,20 @@ func (x *world) of(j job.Job) makegood.Workflow {
 	return x.first
 }
 
+// noteNotDone notes that nothing stands of a step, and holds that nothing else has come of that.
+func (x *world) noteNotDone(before job.Job, e job.Event) {
+	said, is := e.(job.Settled)
+	was, now := activityOf(before, said.Step, false), activityOf(x.job, said.Step, false)
+	if !is || !said.NotDone || before.Rev+1 != x.job.Rev || !was.Unknown || now.Unknown {
+		return
+	}
+	if now.State != was.State && x.job.Incarnation == before.Incarnation || now.Silent.Attempt != 0 {
+		x.t.Fatalf("step %s was settled as not done: it was %+v, and is %+v", said.Step, was, now)
+	}
+	delete(x.maybe, said.Step)
+	x.notDone[said.Step] = now.Attempt
+}
+
 // drawChange changes something of a step, or nothing.
 func (x *world) drawChange(s *makegood.Step) {
 	switch rapid.IntRange(0, 6).Draw(x.t, "change") {

@@ -36,10 +36,12 @@ type world struct {
 	// process that would have run them.
 	over, dead map[string]bool
 	// maybe are the steps of this round that may have had an effect, undone those whose undo was done.
-	maybe  map[string]bool
-	undone map[string]bool
-	skip   map[string]bool
-	bad    map[machine.Want]string
+	maybe map[string]bool
+	// notDone is the last attempt of a step of which somebody has said that nothing stands: they waited for it.
+	notDone map[string]int
+	undone  map[string]bool
+	skip    map[string]bool
+	bad     map[machine.Want]string
 	// idle are the attempts that had no effect; claimed says by whom each was claimed, said whether it succeeded.
 	idle    map[string]bool
 	said    map[string]string
@@ -149,7 +151,9 @@ func newWorld(t *rapid.T) *world {
 	return x
 }
 
-func (x *world) newRound() { x.maybe, x.undone = map[string]bool{}, map[string]bool{} }
+func (x *world) newRound() {
+	x.maybe, x.undone, x.notDone = map[string]bool{}, map[string]bool{}, map[string]int{}
+}
 
 func (x *world) facts(found map[machine.Ask]job.Found) machine.Facts {
 	return machine.Facts{
@@ -250,7 +254,7 @@ func (x *world) decide(j job.Job, e job.Event, facts machine.Facts) (next job.Jo
 			return next, v, true
 		}
 		if v.Definition != "" {
-			facts.Definition = &machine.Definition{Hash: v.Definition, Workflow: x.definitions[v.Definition]}
+			facts.Definition = definitionOf(v.Definition, x.of(job.Job{Definition: v.Definition}))
 			continue
 		}
 		afresh := false
@@ -369,6 +373,7 @@ func (x *world) save(j job.Job, e job.Event, found map[machine.Ask]job.Found) {
 	}
 	x.noteShared()
 	x.noteOutside(stored, e)
+	x.noteNotDone(stored, e)
 	x.check(stored)
 	x.checkHeld(stored)
 	x.checkWaits(stored, e)

@@ -187,6 +187,8 @@ func (x *world) drawSettled() job.Event {
 	e := job.Settled{Place: rapid.SampledFrom(all).Draw(x.t, "settle"), By: "anna", Reason: "by hand"}
 	if e.Done = rapid.IntRange(0, 2).Draw(x.t, "done") > 0; e.Done {
 		e.Output = x.drawOutput()
+	} else {
+		e.NotDone = rapid.Bool().Draw(x.t, "not done")
 	}
 	if rapid.Bool().Draw(x.t, "named") {
 		x.requests++

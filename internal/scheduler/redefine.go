@@ -34,6 +34,8 @@ func (s *Scheduler) Plan(ctx context.Context, id string, r job.Requested) (makeg
 		return plan, v, nil
 	}
 	asked := moved{compiled: compiled, loaded: j, values: newValues(s.config.Payloads, compiled, s.turns)}
+	asked.values.birth = j.Birth
+	r = asked.values.spill(j, r).(job.Requested) // As it would be kept: it may be the input that the job has.
 	if err := asked.offer(ctx, s, &facts, offer{v.Definition, r.Input}); err != nil {
 		return plan, v, err
 	}
@@ -58,7 +60,11 @@ func inputOf(e job.Event) *job.Payload {
 
 // offer finds the definition that a job may be moved to, as a fact, and whether the input fits it that the job would have.
 func (m *moved) offer(ctx context.Context, s *Scheduler, facts *machine.Facts, o offer) (err error) {
-	facts.Definition, m.other, err = s.offered(ctx, m.loaded.Workflow, o.name)
+	if o.name == m.loaded.Definition {
+		facts.Definition, m.other = definition(m.compiled), m.compiled
+	} else {
+		facts.Definition, m.other, err = s.offered(ctx, m.loaded.Workflow, o.name)
+	}
 	if err != nil || m.other == nil {
 		return err
 	}
@@ -117,7 +123,11 @@ func (s *Scheduler) offered(ctx context.Context, workflow, name string) (*machin
 	if err := errors.Join(compiled.CheckQueues(s.config.Agents), compiled.CheckAsked(s.config.Asked)); err != nil {
 		return none("definition %s: %v", hash, err)
 	}
-	return &machine.Definition{Hash: compiled.Hash, Workflow: compiled.Workflow}, compiled, nil
+	return definition(compiled), compiled, nil
+}
+
+func definition(c *workflowfile.Compiled) *machine.Definition {
+	return &machine.Definition{Hash: c.Hash, Workflow: c.Workflow, Reads: c.ReadInput(false), UndoReads: c.ReadInput(true)}
 }
 
 // definitionOf is the definition that a job has as it is decided so far.

@@ -57,7 +57,7 @@ func (v *values) evaluation(ctx context.Context, j job.Job, w machine.Want, do f
 
 // toRead is how many bytes of payloads the data of a step are made of.
 func (v *values) toRead(j job.Job, w machine.Want) int {
-	bytes := j.Input.Bytes
+	bytes := j.InputOf(w.Step, w.Undo).Bytes
 	for _, name := range v.compiled.Reads(w.Step, w.Undo) {
 		s, _ := j.Step(name)
 		bytes += s.Forward.Output.Bytes

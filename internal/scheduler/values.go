@@ -176,7 +176,7 @@ func (v *values) keepRead(ref string, value json.RawMessage) {
 
 // data gathers what the expressions of a step read: of each output no more than that.
 func (v *values) data(ctx context.Context, j job.Job, step string, undo bool) (workflowfile.Data, error) {
-	input, err := v.get(ctx, j.ID, j.Input)
+	input, err := v.get(ctx, j.ID, j.InputOf(step, undo))
 	if err != nil {
 		return workflowfile.Data{}, err
 	}

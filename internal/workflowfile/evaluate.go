@@ -92,6 +92,16 @@ func (c *Compiled) Reads(step string, undo bool) []string {
 	return p.names(all, undo)
 }
 
+// ReadInput names the steps whose tasks may be made of the job's input, or whose undos may; in the order of the workflow.
+func (c *Compiled) ReadInput(undo bool) (names []string) {
+	for _, s := range c.Workflow.Steps {
+		if r := c.plans[s.Name].request(undo); r != nil && (r.with == nil || r.reads.input) {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // reads is what all expressions of a step read, or of its undo; the plan is nil if there is none.
 func (c *Compiled) reads(step string, undo bool) (reads, *plan) {
 	p := c.plans[step]

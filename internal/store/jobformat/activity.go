@@ -11,7 +11,7 @@ import (
 func readActivity(a *job.Activity, data []byte, epoch int64) error {
 	r := activityReader{Activity: a}
 	kept, err := readFields(data, func(f *field) bool {
-		return r.times(f, epoch) || r.output(f) || r.ending(f) || r.routes(f) || r.settled(f, epoch) || r.waits(f, epoch)
+		return r.times(f, epoch) || r.output(f) || r.ending(f) || r.routes(f) || r.settled(f, epoch) || r.waits(f, epoch) || r.redefined(f)
 	})
 	if err != nil {
 		return err

@@ -58,7 +58,18 @@ func corpusJobs() map[string]job.Job {
 		Silent: job.Claim{Attempt: 6, LockedBy: "agent:1", StartedAt: at, CompleteBy: at.Add(time.Second)},
 	}
 	stopped.Steps[1].Attempt = 8
-	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full(), "everything-expect": full(), "everything-trace": full(), "everything-spent": full(), "everything-changes": full(), "changes-brief": heard(done)}
+	return map[string]job.Job{"empty": {}, "born": born, "done": done, "stopped": stopped, "everything": full(), "waits": waiting(born), "everything-2": full(), "settled": settled(stopped), "everything-3": full(), "everything-expect": full(), "everything-trace": full(), "everything-spent": full(), "everything-changes": full(), "changes-brief": heard(done), "redefined": redefined(stopped), "everything-redefined": full()}
+}
+
+// redefined is a job with another input and another definition than it had when its steps were done.
+func redefined(j job.Job) job.Job {
+	j = j.Clone()
+	j.Needs, j.Gone = job.LevelRedefined, 3
+	j.Former = []job.Payload{j.Input, {Ref: "input#0123456789abcdef", Bytes: 70_000}}
+	j.Answers = []string{"AAECAwQFBgc", "CAkKCwwNDg8"}
+	j.Steps[0].Forward.Former, j.Steps[1].Forward.Former = 1, 2
+	j.Steps[1].Undo.Generation, j.Steps[2].Forward.Generation = 7, 1
+	return j
 }
 
 // waiting is a job with a step that waits and one that was completed from outside.

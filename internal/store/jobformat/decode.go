@@ -249,6 +249,10 @@ func (d *decoder) texts(f *field) bool {
 		j.Reason = f.text()
 	case jobRequests:
 		j.Requests = append(j.Requests, f.text())
+	case jobFormer:
+		j.Former = append(j.Former, readPayload(f))
+	case jobAnswers:
+		j.Answers = append(j.Answers, f.text())
 	case jobReplyTo:
 		j.ReplyTo = f.text()
 	case jobUntold:

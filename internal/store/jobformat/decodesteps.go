@@ -37,6 +37,9 @@ func (d *decoder) assemble() error {
 	if err := d.briefly(); err != nil {
 		return err
 	}
+	if err := d.formerThere(); err != nil {
+		return err
+	}
 	if err := d.keptOfSteps(); err != nil || d.NamesAt != nil {
 		return err
 	}

@@ -125,6 +125,10 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	e.counts(jobSpentData, j.Spent.Writes, j.Spent.HalfReads)
 	e.counts(jobSpentWork, j.Spent.Requests, j.Spent.Invocations, j.Spent.GBMicros)
 	e.changes(j.Changes)
+	e.former(j.Former)
+	for _, name := range j.Answers {
+		e.message(jobAnswers, []byte(name))
+	}
 	e.kept(j.Kept)
 }
 
@@ -218,6 +222,7 @@ func (e *encoder) activity(step string, a *job.Activity, held bool) uint64 {
 		w.details(a, rest, detailKept, e.epoch)
 	}
 	w.waits(a, e.epoch)
+	w.redefined(a)
 	w.kept(hotKept)
 	if len(w.out) > 0 {
 		sum |= sumRest

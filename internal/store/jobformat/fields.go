@@ -60,6 +60,8 @@ const (
 	jobSpentWork     = 81
 	jobChanges       = 84
 	jobChangesBrief  = 85
+	jobFormer        = 88
+	jobAnswers       = 89
 
 	stepIndex = 1
 
@@ -92,6 +94,12 @@ const (
 	actWait       = 64
 	actCompletion = 65
 	actAlone      = 70
+	actGeneration = 71
+	actFormer     = 72
+
+	payloadInline = 1
+	payloadRef    = 2
+	payloadBytes  = 3
 
 	waitDeadline = 1
 	waitAsked    = 2

@@ -14,7 +14,7 @@ import (
 
 const (
 	// Level is the highest Job.Needs about which this release may decide.
-	Level = job.LevelWaits
+	Level = job.LevelRedefined
 	// format counts the layouts that a release before cannot read at all.
 	format = 1
 )

@@ -27,6 +27,9 @@ func full() job.Job {
 	for i := range j.Untold {
 		j.Untold[i].ProcessState = makegood.Error
 	}
+	for i := range j.Steps {
+		j.Steps[i].Forward.Former, j.Steps[i].Undo.Former = len(j.Former), 1 // Others are not there.
+	}
 	for i := range j.Changes.Pending {
 		j.Changes.Pending[i].From, j.Changes.Pending[i].To = job.ChangeState(job.Dispatched), job.ChangeState(job.Done)
 	}

@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// A job may get another input while it stands still. What was done with the one before is undone with that one: the job keeps
+// it, and each step that may have to be undone says which its attempts saw.
+
+// asksAgain says why the job cannot have another input; empty: it can. A step whose outcome is unknown would be asked again
+// under the same key for something else, and its undo could speak of one of the two only. reads are the steps that are asked
+// with the input.
+func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
+	if input == nil || rule.Effect == NewRound || sameInput(*input, t.job.Input) {
+		return ""
+	}
+	needed := false
+	for i, s := range t.job.Steps {
+		f := s.Forward
+		again := f.State == job.Failed || f.State == job.Backoff || f.State == job.NotStarted
+		if f.Unknown && again && t.forwards() && slices.Contains(reads, s.Name) {
+			return fmt.Sprintf("the outcome of step %s is unknown, and it would be asked again under the same key with another input; %s", s.Name, t.untilSettled())
+		}
+		needed = needed || t.sawInput(i)
+	}
+	if needed && t.formerly() < 0 && len(t.job.Former) >= makegood.MaxFormerInputs {
+		return fmt.Sprintf("it had %d other inputs in this round, with which something was done: that is the limit", makegood.MaxFormerInputs)
+	}
+	return ""
+}
+
+// sawInput reports whether a step may have had an effect with the input that the job has, and with none before.
+func (t *turn) sawInput(i int) bool {
+	f := t.job.Steps[i].Forward
+	return f.Former == 0 && (f.State == job.Done || f.Unknown)
+}
+
+// formerly is where the input that the job has is among those of before; below zero: nowhere.
+func (t *turn) formerly() int {
+	return slices.IndexFunc(t.job.Former, func(p job.Payload) bool { return sameInput(p, t.job.Input) })
+}
+
+// giveInput gives the job another input. Of a step that is asked with it, earlier completion tokens are of another question.
+func (t *turn) giveInput(input job.Payload, reads []string) {
+	if sameInput(input, t.job.Input) {
+		return
+	}
+	was := t.formerly()
+	for i := range t.job.Steps {
+		s := &t.job.Steps[i]
+		if t.sawInput(i) {
+			if was < 0 {
+				was = len(t.job.Former)
+				t.job.Former = append(t.job.Former, t.job.Input)
+			}
+			s.Forward.Former = was + 1
+		}
+		if !t.fixed(side{i, false}) && slices.Contains(reads, s.Name) {
+			s.Forward.Generation = s.Attempt
+		}
+	}
+	t.job.Input = input
+}
+
+// sameInput reports whether two inputs are the same: the key of one that is kept elsewhere is made of it.
+func sameInput(a, b job.Payload) bool {
+	return a.Ref == b.Ref && bytes.Equal(a.Inline, b.Inline)
+}
