@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -41,6 +42,9 @@ func (t *turn) start(at side) {
 	}
 	want := Want{Step: t.name(at), Undo: at.undo}
 	fact, ok := t.facts.Values[want]
+	if fact.Run && fact.Err == "" && t.waitsByItself(at) {
+		fact.Err = t.tooFar(t.untilOf(fact))
+	}
 	switch {
 	case !ok:
 		t.wants = append(t.wants, want)
@@ -64,6 +68,14 @@ func (t *turn) untilOf(fact Fact) time.Time {
 		return t.now.Add(fact.For.Std())
 	}
 	return fact.Until
+}
+
+// tooFar says why a step cannot wait by itself until a time; empty: it can. Ended sooner, it would be taken for over.
+func (t *turn) tooFar(until time.Time) string {
+	if until.Sub(t.now) <= makegood.MaxWait {
+		return ""
+	}
+	return fmt.Sprintf("it would wait until %s, which is more than %d days ahead: that is the limit", until.UTC().Format(time.RFC3339), int(makegood.MaxWait.Hours()/24))
 }
 
 // turnRound makes the job want to be undone, and to end in state want.
