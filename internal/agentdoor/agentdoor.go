@@ -11,7 +11,7 @@
 //
 // A task whose claim was written and whose answer was lost looks like silence, and ends at its CompleteBy. To make that
 // rare, what an agent was given is remembered for a while under the name of its request: asked for again under the same
-// name, the same tasks are given again.
+// name, the same tasks are given again, but for those that were answered meanwhile.
 package agentdoor
 
 import (

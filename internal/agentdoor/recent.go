@@ -33,9 +33,9 @@ type gift struct {
 
 func newRecent() recent { return recent{given: map[string]*list.Element{}, order: list.New()} }
 
-// once returns what the same request was given before, and does not expire yet; waits while it is about to be given
+// once returns what the same request was given before, of that what is out still; waits while it is about to be given
 // something; and else calls take, and remembers what that gave.
-func (r *recent) once(ctx context.Context, request string, take func() ([]Task, error)) ([]Task, error) {
+func (r *recent) once(ctx context.Context, request string, out func(Task) bool, take func() ([]Task, error)) ([]Task, error) {
 	for {
 		g, mine := r.begin(request)
 		if mine {
@@ -48,7 +48,7 @@ func (r *recent) once(ctx context.Context, request string, take func() ([]Task, 
 		case <-ctx.Done():
 			return nil, nil
 		}
-		if tasks := alive(g.tasks); len(tasks) > 0 {
+		if tasks := still(out, g.tasks); len(tasks) > 0 {
 			return tasks, nil
 		}
 		r.forget(g)
@@ -109,11 +109,11 @@ func (r *recent) drop(g *gift) {
 	}
 }
 
-// alive are the tasks that may still run.
-func alive(tasks []Task) []Task {
+// still are the tasks that may still run, and that nobody has answered.
+func still(out func(Task) bool, tasks []Task) []Task {
 	var all []Task
 	for _, t := range tasks {
-		if time.Until(t.expires) > 0 {
+		if time.Until(t.expires) > 0 && out(t) {
 			all = append(all, t)
 		}
 	}

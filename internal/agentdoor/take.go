@@ -33,7 +33,7 @@ type Ask struct {
 	// makegood.MaxTaskWait.
 	Max  int
 	Wait time.Duration
-	// Request names the asking: the same one again is given the same tasks. Empty: nothing is remembered of it.
+	// Request names the asking: the same one again is given the same tasks, as long as they are out. Empty: nothing is remembered of it.
 	Request string
 }
 
@@ -78,7 +78,21 @@ func (d *Door) Take(ctx context.Context, agent string, ask Ask) ([]Task, error) 
 	if ask.Request == "" {
 		return d.wait(ctx, a, ask)
 	}
-	return a.recent.once(ctx, ask.Instance+" "+ask.Request, func() ([]Task, error) { return d.wait(ctx, a, ask) })
+	out := func(t Task) bool { return d.isOut(ctx, t) }
+	return a.recent.once(ctx, ask.Instance+" "+ask.Request, out, func() ([]Task, error) { return d.wait(ctx, a, ask) })
+}
+
+// isOut reports whether the attempt of a task that was given is out still, as far as the job can be asked: somebody may have
+// answered it, and would be given it once more.
+func (d *Door) isOut(ctx context.Context, t Task) bool {
+	task, err := wire.DecodeTask(t.Body)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWithin)
+	defer cancel()
+	_, out, err := d.taskOut(ctx, task.Job, job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token})
+	return out || err != nil
 }
 
 // wait receives until something could be claimed, or ctx ends.

@@ -34,7 +34,7 @@ func agentRoutes() []route {
 	return []route{
 		{
 			method: "POST", path: "/api/agents/{agent}/tasks", name: "takeTasks", door: Agents, handle: (*api).takeTasks, body: agentdoor.TasksAsked{}, limit: maxOverhead,
-			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last.",
+			summary: fmt.Sprintf("Take tasks of an agent that runs outside: up to max (1 to %d; default 1), waiting up to wait seconds (0 to %d) for the first. Each is claimed, and the claim flushed, before this is answered. instance names the process that asks. The same request (a name of the asker's choice) again is given the same tasks, for as long as they last and nobody has answered them.",
 				makegood.MaxBatch, int(makegood.MaxTaskWait.Seconds())),
 			answers: tasks,
 		},
