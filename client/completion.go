@@ -27,10 +27,13 @@ type Place struct {
 
 // Settling is what a person says of a step, or of its undo, that they have dealt with outside the job.
 type Settling struct {
-	// Skipped: it counts as skipped. Else it counts as done, with Output; nil is null.
+	// Skipped: it counts as skipped. With neither this nor NotDone it counts as done, with Output; nil is null.
 	Skipped bool
 	Output  json.RawMessage
-	// Reason is why, at most makegood.MaxReasonBytes. Of what is skipped it must be given.
+	// NotDone: nothing stands of what the attempts of a step may have done. So it is not undone, and may be tried again, also as
+	// another step by another definition. An undo cannot be settled so.
+	NotDone bool
+	// Reason is why, at most makegood.MaxReasonBytes. Of what does not count as done it must be given.
 	Reason string
 	// Name is that of the asking, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]: the same name again is the same.
 	// Empty: one is made.
@@ -111,11 +114,16 @@ func (c *Client) Heartbeat(ctx context.Context, id string, at Place, until time.
 // Settle is what Jobs says.
 func (c *Client) Settle(ctx context.Context, id string, at Place, s Settling) (makegood.Job, error) {
 	at.Early = false // There is nothing to keep.
-	as := "done"
-	if s.Skipped {
-		as = "skipped"
+	as := makegood.Done
+	switch {
+	case s.Skipped && s.NotDone:
+		return makegood.Job{}, fmt.Errorf("settle step %s of job %s: %w", at.Step, id, &InvalidError{Message: "as skipped and as not done: want one"})
+	case s.Skipped:
+		as = makegood.Skipped
+	case s.NotDone:
+		as = makegood.NotDone
 	}
-	return c.say(ctx, "settle", id, at, saying{As: as, Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
+	return c.say(ctx, "settle", id, at, saying{As: string(as), Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
 }
 
 func (c *Client) say(ctx context.Context, verb, id string, at Place, body saying) (makegood.Job, error) {

@@ -120,7 +120,7 @@ func TestThePageOnRepair(t *testing.T) {
 func TestWhatCannotBeSettledIsSaid(t *testing.T) {
 	_, url := waitingFor(t, "a")
 	at := func(args ...string) []string { return append(args, "--addr", url) }
-	wants(t, codeUsage, "at least one of the flags in the group [done skipped] is required", at("settle", "a", "approve")...)
+	wants(t, codeUsage, "at least one of the flags in the group [done skipped not-done] is required", at("settle", "a", "approve")...)
 	wants(t, codeUsage, "--skipped needs a --reason", at("settle", "a", "approve", "--skipped")...)
 	wants(t, codeUsage, "--round -1: want 1 or more", at("settle", "a", "approve", "--done", "--round", "-1")...)
 	wants(t, codeUsage, "takes a JOB and a STEP, got 1 arguments", at("settle", "a", "--done")...)

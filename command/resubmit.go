@@ -110,6 +110,9 @@ func printPlan(w io.Writer, plan makegood.Plan) {
 		if len(s.Differs) > 0 {
 			line += "; differs in " + strings.Join(s.Differs, ", ")
 		}
+		for _, note := range s.Notes() {
+			line += "; " + note
+		}
 		fmt.Fprintln(w, line)
 	}
 }

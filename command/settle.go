@@ -15,9 +15,10 @@ import (
 
 // settling is what the flags of settle say.
 type settling struct {
-	undo, done, skipped bool
-	round               int
-	output, reason      string
+	undo                   bool
+	done, skipped, notDone bool
+	round                  int
+	output, reason         string
 }
 
 func (s *settling) addFlags(cmd *cobra.Command) {
@@ -26,11 +27,13 @@ func (s *settling) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&s.round, "round", 0, "refuse it in another round of the job than this `number`")
 	flags.BoolVar(&s.done, "done", false, "it was done, by somebody")
 	flags.BoolVar(&s.skipped, "skipped", false, "it is left out; needs a --reason")
+	flags.BoolVar(&s.notDone, "not-done", false, "nothing of it stands, and it is not to be undone; needs a --reason")
 	flags.StringVar(&s.output, "output", "null", "what it gave, if it was done: `JSON`, @FILE, or - for standard input")
 	flags.StringVar(&s.reason, "reason", "", "`why`; it is kept with the step for ever")
-	cmd.MarkFlagsOneRequired("done", "skipped")
-	cmd.MarkFlagsMutuallyExclusive("done", "skipped")
-	cmd.MarkFlagsMutuallyExclusive("output", "skipped")
+	cmd.MarkFlagsOneRequired("done", "skipped", "not-done")
+	cmd.MarkFlagsMutuallyExclusive("done", "skipped", "not-done")
+	cmd.MarkFlagsMutuallyExclusive("output", "skipped", "not-done")
+	cmd.MarkFlagsMutuallyExclusive("undo", "not-done")
 }
 
 // read checks what the flags say, and reads the output that they name.
@@ -40,6 +43,8 @@ func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
 		return client.Settling{}, fmt.Errorf("--round %d: want 1 or more", s.round)
 	case s.skipped && s.reason == "":
 		return client.Settling{}, errors.New("--skipped needs a --reason: it is kept with the step for ever")
+	case s.notDone && s.reason == "":
+		return client.Settling{}, errors.New("--not-done needs a --reason: say how you know that nothing of it stands")
 	}
 	var output json.RawMessage
 	if s.done {
@@ -49,7 +54,7 @@ func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
 		}
 		output = value
 	}
-	return client.Settling{Skipped: s.skipped, Output: output, Reason: s.reason}, nil
+	return client.Settling{Skipped: s.skipped, NotDone: s.notDone, Output: output, Reason: s.reason}, nil
 }
 
 // newSettle makes the verb that says that a person has dealt with a step.
@@ -57,18 +62,23 @@ func newSettle() *cobra.Command {
 	var o manyOptions
 	var s settling
 	cmd := &cobra.Command{
-		Use:   "settle JOB... STEP --done|--skipped",
+		Use:   "settle JOB... STEP --done|--skipped|--not-done",
 		Short: "Say that you have dealt with a step, or its undo, yourself",
 		Long: `Say that you have dealt with a step, or with its undo, outside the job: the refund was made by bank transfer, the
 parcel went by courier. It counts as done, with an output, or as skipped, and the job goes on, if nothing else of it has
 failed. Who said so, when and why is shown with the step for ever. A step that is skipped and may have had an effect is
 undone when the job is.
 
+Of a step that failed and may have had an effect say --not-done when nothing of it stands: it did nothing, or you have
+taken it back. Then it is not undone, and may be tried again, also by another definition or with another input. The job
+stays where it is.
+
 An attempt that is out is ended first; while somebody holds it, this is refused with who does, and until when. So it is
 for a step while the job is being undone, for an undo while it is not, and for what is done or settled already.` + manyHelp,
 		Example: `  makegood settle order-17 charge --undo --done --reason 'refunded by bank transfer'
   makegood settle order-17 reserve --done --output '{"lot":7}' --reason 'booked by phone'
   makegood settle order-17 notify --skipped --reason 'the customer knows' --stack shop-prod
+  makegood settle order-17 charge --not-done --reason 'the bank knows of no payment'
   makegood settle --state Error --workflow order notify --skipped --reason 'the fair is over' --yes`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if s.output == "-" && args[0] == "-" {
@@ -86,7 +96,7 @@ for a step while the job is being undone, for an undo while it is not, and for w
 					named.Name = request
 					return c.Settle(ctx, id, at, named)
 				},
-				would: func(job makegood.Job) outcome { return wouldSettle(job, at) },
+				would: func(job makegood.Job) outcome { return wouldSettle(job, at, s.notDone) },
 				show:  func(job makegood.Job) string { return headline(job) + changes(job) },
 			})
 		},
@@ -105,7 +115,7 @@ for a step while the job is being undone, for an undo while it is not, and for w
 }
 
 // wouldSettle says what settling a step would do to a job, as far as a look shows it.
-func wouldSettle(job makegood.Job, at client.Place) outcome {
+func wouldSettle(job makegood.Job, at client.Place, notDone bool) outcome {
 	i := slices.IndexFunc(job.Steps, func(s makegood.JobStep) bool { return s.Name == at.Step })
 	if i < 0 {
 		return outcome{Outcome: refused, Reason: "it has no step " + at.Step}
@@ -117,7 +127,7 @@ func wouldSettle(job makegood.Job, at client.Place) outcome {
 			side = *undo
 		}
 	}
-	if side.State == makegood.Done || side.Settled != nil {
+	if side.State == makegood.Done || side.Settled != nil && !notDone {
 		return outcome{Outcome: refused, Reason: of + " is " + string(side.State) + " already"}
 	}
 	return outcome{Outcome: granted, Would: "settles " + of + ", which is " + string(side.State)}

@@ -129,7 +129,11 @@ func TestAStepIsCompletedInTheProcessAsOverHTTP(t *testing.T) {
 		}
 		say(d.byToken("no token").Complete(t.Context(), nil))
 		say(d.byToken(b.token(other)[:30]+b.token(other)[31:]).Complete(t.Context(), nil))
-		say(d.byToken(b.token(other)[:len(b.token(other))-2]+"AA").Complete(t.Context(), nil))
+		forged := b.token(other)[:len(b.token(other))-2] + "AA"
+		if forged == b.token(other) {
+			forged = forged[:len(forged)-2] + "BA"
+		}
+		say(d.byToken(forged).Complete(t.Context(), nil))
 	}
 	if got, want := strings.Join(said[1], "\n"), strings.Join(said[0], "\n"); got != want {
 		t.Errorf("over HTTP:\n%s\nin the process:\n%s", got, want)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -79,12 +80,6 @@ func (f Failure) error() *makegood.StepError {
 // keep is what early says where an answer is kept for a step that does not wait yet.
 const keep = "keep"
 
-// What a step is settled as.
-const (
-	asDone    = "done"
-	asSkipped = "skipped"
-)
-
 // completionRoutes are those of steps that wait or are settled: by their address for whoever operates the jobs, by their completion token
 // for whoever holds that.
 func completionRoutes() []route {
@@ -117,7 +112,7 @@ func completionRoutes() []route {
 		},
 		{
 			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*api).settleStep, body: StepSettlement{}, limit: maxBody,
-			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown. Its job goes on, if nothing else has failed. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. The same again is the same. The answer has no payloads.",
+			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step whose outcome is unknown: nothing of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if nothing else has failed; by notDone nothing goes on. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. The same again is the same. The answer has no payloads.",
 			answers: settled,
 		},
 		{
@@ -199,8 +194,8 @@ func (a *api) settleStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	if said.As != asDone && said.As != asSkipped {
-		return answer{}, bad("as is %.40q: want %s or %s", said.As, asDone, asSkipped)
+	if !slices.Contains(makegood.SettledAs(), makegood.StepState(said.As)) {
+		return answer{}, bad("as is %.40q: want one of %v", said.As, makegood.SettledAs())
 	}
 	at, err := a.address(r, client.Place{Undo: said.Undo, Round: said.Round}, "")
 	if err != nil {
@@ -209,7 +204,8 @@ func (a *api) settleStep(r *http.Request) (answer, error) {
 	if err := checkRequest(said.Request); err != nil {
 		return answer{}, err
 	}
-	settling := client.Settling{Skipped: said.As == asSkipped, Output: said.Output, Reason: said.Reason, Name: said.Request}
+	as := makegood.StepState(said.As)
+	settling := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Output: said.Output, Reason: said.Reason, Name: said.Request}
 	j, err := a.desk().Settle(r.Context(), at, settling)
 	if err != nil {
 		return answer{}, a.orDamaged(r, r.PathValue("id"), err)

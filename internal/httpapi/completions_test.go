@@ -112,7 +112,7 @@ func TestATokenThatIsMadeUpSaysNothingOfAnyJob(t *testing.T) {
 	if _, err := w.client.Completion(made("nobody", job.Place{Step: "sign", Round: 1})).Complete(t.Context(), nil); !errors.Is(err, client.ErrCompletionToken) {
 		t.Errorf("got %v, want ErrCompletionToken", err)
 	}
-	later := ask(t, http.MethodPost, w.url+"/api/completions/complete", `{"completion":"c2`+strings.TrimPrefix(genuine, "c1")+`"}`)
+	later := ask(t, http.MethodPost, w.url+"/api/completions/complete", `{"completion":"c3`+strings.TrimPrefix(genuine, "c1")+`"}`)
 	if later.status != http.StatusServiceUnavailable || later.header.Get("Retry-After") != "60" {
 		t.Errorf("a token of a later scheme: got %d %s, want to be asked to come again", later.status, later.body)
 	}
@@ -210,7 +210,10 @@ func TestAPersonSettlesAStep(t *testing.T) {
 	invalid, refused := new(client.InvalidError), new(client.RefusedError)
 	for what, s := range map[string]client.Settling{
 		"reason is missing":      {Skipped: true},
-		"that is skipped has":    {Skipped: true, Reason: "no", Output: []byte(`1`)},
+		"that is settled as":     {Skipped: true, Reason: "no", Output: []byte(`1`)},
+		"how it is known that":   {NotDone: true},
+		"as done has one":        {NotDone: true, Reason: "no", Output: []byte(`1`)},
+		"want one":               {NotDone: true, Skipped: true, Reason: "no"},
 		"the limit is 1024":      {Reason: strings.Repeat("x", makegood.MaxReasonBytes+1)},
 		"is not JSON as it must": {Output: []byte(`{"a":1,"a":2}`)},
 		"output has 262146":      {Output: []byte(`"` + strings.Repeat("x", makegood.MaxPayloadBytes) + `"`)},
@@ -218,6 +221,9 @@ func TestAPersonSettlesAStep(t *testing.T) {
 		if _, err := w.client.Settle(t.Context(), "o", at, s); !errors.As(err, &invalid) || !strings.Contains(invalid.Message, what) {
 			t.Errorf("%s: got %v", what, err)
 		}
+	}
+	if _, err := w.client.Settle(t.Context(), "o", client.Place{Step: "reserve", Undo: true}, client.Settling{NotDone: true, Reason: "no"}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "and not as not done") {
+		t.Errorf("an undo: got %v, want it refused", err)
 	}
 	if r := ask(t, "POST", w.url+"/api/jobs/o/steps/charge/settle", `{"as":"failed"}`); r.status != http.StatusBadRequest || !strings.Contains(r.problem(t).Error, "as is") {
 		t.Errorf("got %d %s, want what is wrong with as", r.status, r.body)

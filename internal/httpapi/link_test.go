@@ -259,7 +259,7 @@ func TestALinkThatLeadsToNoStep(t *testing.T) {
 	if large.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form that is too large: got %d, want 413", large.status)
 	}
-	if r := ask(t, http.MethodGet, w.url+httpapi.LinkPath("c2"+strings.TrimPrefix(token, "c1")), ""); r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" {
+	if r := ask(t, http.MethodGet, w.url+httpapi.LinkPath("c3"+strings.TrimPrefix(token, "c1")), ""); r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" {
 		t.Errorf("a token of a later scheme: got %d, want 503", r.status)
 	}
 	quiet := slog.New(slog.DiscardHandler)

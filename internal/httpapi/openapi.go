@@ -193,6 +193,9 @@ func (d drawing) structure(t reflect.Type) object {
 func (d drawing) fields(t reflect.Type, properties object) (required []string) {
 	for _, f := range fieldsOf(t) {
 		properties[f.name] = d.schema(f.kind)
+		if f.name == "as" {
+			properties[f.name] = object{"type": "string", "enum": makegood.SettledAs()}
+		}
 		if !f.optional {
 			required = append(required, f.name)
 		}

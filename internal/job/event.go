@@ -86,7 +86,7 @@ type Settled struct {
 	// Done: it counts as done, with Output. NotDone: nothing stands of what its attempts may have done. Else it is skipped.
 	Done, NotDone bool
 	Output        Payload
-	Reason string
+	Reason        string
 	// By is who says so, as whoever took the request knows; it is no part of the cause.
 	By string
 	// Request names the asking; empty: what is said does.

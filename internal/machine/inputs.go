@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -69,5 +68,5 @@ func (t *turn) giveInput(input job.Payload, reads []string) {
 
 // sameInput reports whether two inputs are the same: the key of one that is kept elsewhere is made of it.
 func sameInput(a, b job.Payload) bool {
-	return a.Ref == b.Ref && bytes.Equal(a.Inline, b.Inline)
+	return a.Ref == b.Ref && slices.Equal(a.Inline, b.Inline)
 }

@@ -110,7 +110,7 @@ func (t *turn) offersOf(at side, claim job.Claim) makegood.StepOffers {
 	return s
 }
 
-// notDoneOffer says whether a step can be settled as not done.
+// notDoneOffer is what would come of settling a step as not done.
 func (t *turn) notDoneOffer(at side) makegood.Offer {
 	why := t.notToTakeBack(at, job.Settled{})
 	if why == "" && !t.activity(at).Unknown {

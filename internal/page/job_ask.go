@@ -33,8 +33,8 @@ type asking struct {
 	// Effect is what it would do, Undoes and Keeps the steps that it would undo, or that cannot be.
 	Effect        string
 	Undoes, Keeps []string
-	// Done and Skipped: it can be settled as that.
-	Done, Skipped bool
+	// Done, Skipped and NotDone: it can be settled as that.
+	Done, Skipped, NotDone bool
 	// Plan is what a resubmit with Definition and Input would do; nil: nobody has asked yet.
 	Plan              *makegood.Plan
 	Definition, Input string
@@ -50,10 +50,14 @@ func (a asking) Back() string { return "jobs/" + a.Job.ID }
 
 // Planned says of a step what would become of it, in words.
 func (asking) Planned(s makegood.PlannedStep) string {
-	return map[makegood.StepFate]string{
+	says := map[makegood.StepFate]string{
 		makegood.StepStays: "stays as it is", makegood.StepAgain: "is tried again", makegood.StepAhead: "begins when it is its turn",
 		makegood.StepNew: "is new", makegood.StepGone: "is not there any more",
 	}[s.Fate]
+	for _, note := range s.Notes() {
+		says += "; " + note
+	}
+	return says
 }
 
 // ask loads the page on which a verb is asked for.
@@ -147,8 +151,9 @@ func stepAsking(a *asking, s seen) error {
 	if a.Ask == askSettle {
 		done, _ := o.Of(makegood.AskSettleDone)
 		skipped, _ := o.Of(makegood.AskSettleSkipped)
-		a.Done, a.Skipped = done.Granted(), skipped.Granted()
-		if !a.Done && !a.Skipped {
+		notDone, _ := o.Of(makegood.AskSettleNotDone)
+		a.Done, a.Skipped, a.NotDone = done.Granted(), skipped.Granted(), notDone.Granted()
+		if !a.Done && !a.Skipped && !a.NotDone {
 			a.Refused = oneOf(a.Refused, done.Reason)
 		}
 		return nil
@@ -268,8 +273,9 @@ func failureOf(r *http.Request) makegood.StepError {
 
 // settle says that a person has dealt with a step.
 func (p *Page) settle(ctx context.Context, r *http.Request, id string, at client.Place, output json.RawMessage) error {
-	s := client.Settling{Skipped: r.FormValue("as") == string(makegood.Skipped), Reason: r.FormValue("reason"), Name: r.FormValue("request")}
-	if !s.Skipped {
+	as := makegood.StepState(r.FormValue("as"))
+	s := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
+	if !s.Skipped && !s.NotDone {
 		s.Output = output
 	}
 	_, err := p.client.Settle(ctx, id, at, s)

@@ -286,11 +286,15 @@ func asksOf(s seen, o makegood.StepOffers) []askData {
 func settleOf(s seen, o makegood.StepOffers, label string) verb {
 	done, _ := o.Of(makegood.AskSettleDone)
 	skipped, _ := o.Of(makegood.AskSettleSkipped)
+	notDone, _ := o.Of(makegood.AskSettleNotDone)
 	v := verb{Label: label, ID: "settle-" + o.Step, Href: "jobs/" + s.job.ID + "/ask/settle?" + sideQuery(o.Step, o.Undo, s.job.Round), Says: "you dealt with it: it counts as done, or as skipped"}
 	if o.Undo {
 		v.ID += "-undo"
 	}
-	if !done.Granted() && !skipped.Granted() {
+	if notDone.Granted() {
+		v.Says += ", or nothing of it stands"
+	}
+	if !done.Granted() && !skipped.Granted() && !notDone.Granted() {
 		v.Refused, v.Says = true, done.Reason
 	}
 	return v

@@ -190,7 +190,13 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 	w.submit("t-2", `{"fail":"charge"}`, true)
 	plan := w.get("jobs/t-2/ask/resubmit")
 	plan.wants(t, "goes on from what failed", "is tried again", "stays as it is")
+	unsettled := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
+	unsettled.wants(t, "the outcome of step charge is unknown", "settle it as not done")
+	w.get("jobs/t-2/ask/settle?step=charge").wants(t, `value="notDone"`, "nothing of it stands")
+	settled := w.post("jobs/t-2/ask/settle", url.Values{"step": {"charge"}, "as": {"notDone"}, "reason": {"the bank knows of nothing"}})
+	settled.wants(t, "settled as notDone", "the bank knows of nothing")
 	changed := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
+	changed.wants(t, "asks for another thing under the same key", "is undone with the input that it had")
 	changed.wants(t, "with another input", "nothing has changed yet", `{&#34;fail&#34;:&#34;&#34;}`)
 	if j, err := w.Look(t.Context(), "t-2"); err != nil || j.ProcessState != makegood.Error {
 		t.Fatalf("after a plan the job is %s, %v, want it as it was", j.ProcessState, err)
