@@ -33,6 +33,8 @@ type Settling struct {
 	// NotDone: nothing stands of what the attempts of a step may have done. So it is not undone, and may be tried again, also as
 	// another step by another definition. An undo cannot be settled so.
 	NotDone bool
+	// Attempt, if it is not 0, must be the latest of the step, or of its undo: whoever looked at one settles no later one.
+	Attempt int
 	// Reason is why, at most makegood.MaxReasonBytes. Of what does not count as done it must be given.
 	Reason string
 	// Name is that of the asking, at most makegood.MaxRequestBytes of [A-Za-z0-9._:-]: the same name again is the same.
@@ -80,6 +82,7 @@ type saying struct {
 	Round      int             `json:"round,omitempty"`
 	Early      string          `json:"early,omitempty"`
 	As         string          `json:"as,omitempty"`
+	Attempt    int             `json:"attempt,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
 	Request    string          `json:"request,omitempty"`
 }
@@ -123,7 +126,7 @@ func (c *Client) Settle(ctx context.Context, id string, at Place, s Settling) (m
 	case s.NotDone:
 		as = makegood.NotDone
 	}
-	return c.say(ctx, "settle", id, at, saying{As: string(as), Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
+	return c.say(ctx, "settle", id, at, saying{As: string(as), Attempt: s.Attempt, Output: s.Output, Reason: s.Reason, Request: cmp.Or(s.Name, newRequest())}.at(at))
 }
 
 func (c *Client) say(ctx context.Context, verb, id string, at Place, body saying) (makegood.Job, error) {

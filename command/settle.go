@@ -17,7 +17,7 @@ import (
 type settling struct {
 	undo                   bool
 	done, skipped, notDone bool
-	round                  int
+	round, attempt         int
 	output, reason         string
 }
 
@@ -25,6 +25,7 @@ func (s *settling) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&s.undo, "undo", false, "the step's undo is meant")
 	flags.IntVar(&s.round, "round", 0, "refuse it in another round of the job than this `number`")
+	flags.IntVar(&s.attempt, "attempt", 0, "refuse it if another attempt than this `number` is the latest")
 	flags.BoolVar(&s.done, "done", false, "it was done, by somebody")
 	flags.BoolVar(&s.skipped, "skipped", false, "it is left out; needs a --reason")
 	flags.BoolVar(&s.notDone, "not-done", false, "nothing of it stands, and it is not to be undone; needs a --reason")
@@ -41,6 +42,8 @@ func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
 	switch {
 	case s.round < 0:
 		return client.Settling{}, fmt.Errorf("--round %d: want 1 or more", s.round)
+	case s.attempt < 0:
+		return client.Settling{}, fmt.Errorf("--attempt %d: want 1 or more", s.attempt)
 	case s.skipped && s.reason == "":
 		return client.Settling{}, errors.New("--skipped needs a --reason: it is kept with the step for ever")
 	case s.notDone && s.reason == "":
@@ -54,7 +57,7 @@ func (s *settling) read(cmd *cobra.Command) (client.Settling, error) {
 		}
 		output = value
 	}
-	return client.Settling{Skipped: s.skipped, NotDone: s.notDone, Output: output, Reason: s.reason}, nil
+	return client.Settling{Skipped: s.skipped, NotDone: s.notDone, Attempt: s.attempt, Output: output, Reason: s.reason}, nil
 }
 
 // newSettle makes the verb that says that a person has dealt with a step.
@@ -70,7 +73,7 @@ failed. Who said so, when and why is shown with the step for ever. A step that i
 undone when the job is.
 
 Of a step that failed and may have had an effect say --not-done when nothing of it stands: it did nothing, or you have
-taken it back. Then it is not undone, and may be tried again, also by another definition or with another input. The job
+taken it back. --attempt says which attempt you speak of. Then it is not undone, and may be tried again, also by another definition or with another input. The job
 stays where it is.
 
 An attempt that is out is ended first; while somebody holds it, this is refused with who does, and until when. So it is

@@ -58,7 +58,7 @@ func checkOutput(given json.RawMessage) (job.Payload, error) {
 
 // settled checks what a person says of a step that they have dealt with.
 func settled(p job.Place, s client.Settling) (job.Settled, error) {
-	e := job.Settled{Place: p, Done: !s.Skipped && !s.NotDone, NotDone: s.NotDone, Reason: s.Reason, Request: s.Name}
+	e := job.Settled{Place: p, Done: !s.Skipped && !s.NotDone, NotDone: s.NotDone, Attempt: s.Attempt, Reason: s.Reason, Request: s.Name}
 	output, err := checkOutput(s.Output)
 	e.Output = output
 	switch {
@@ -68,6 +68,8 @@ func settled(p job.Place, s client.Settling) (job.Settled, error) {
 		return e, invalid("the name %.140q of a request is none: want what an id may be", s.Name)
 	case len(s.Reason) > makegood.MaxReasonBytes:
 		return e, invalid("reason has %d bytes, the limit is %d", len(s.Reason), makegood.MaxReasonBytes)
+	case s.Attempt < 0:
+		return e, invalid("attempt is %d: want 1 or more, or 0 for whichever is the latest", s.Attempt)
 	case s.Skipped && s.NotDone:
 		return e, invalid("a step is settled as skipped or as not done, and not as both")
 	case s.Skipped && s.Reason == "":

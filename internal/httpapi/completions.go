@@ -44,6 +44,7 @@ type StepSettlement struct {
 	Reason  string          `json:"reason,omitempty"`
 	Undo    bool            `json:"undo,omitempty"`
 	Round   int             `json:"round,omitempty"`
+	Attempt int             `json:"attempt,omitempty"`
 	Request string          `json:"request,omitempty"`
 }
 
@@ -112,7 +113,7 @@ func completionRoutes() []route {
 		},
 		{
 			method: "POST", path: at + "settle", name: "settleStep", door: Operate, handle: (*api).settleStep, body: StepSettlement{}, limit: maxBody,
-			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step whose outcome is unknown: nothing of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if nothing else has failed; by notDone nothing goes on. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. The same again is the same. The answer has no payloads.",
+			summary: "Say that a person has dealt with a step, or its undo, outside the job. as: done, with an output; or skipped, for which a reason must be given, and a step of unknown outcome stays unknown; or notDone, of a step whose outcome is unknown: nothing of it stands, so it is not undone and may be tried again, also by another definition, and a reason must be given. Its job goes on, if nothing else has failed; by notDone nothing goes on. An attempt that is out is closed first; refused while somebody holds it (409, with who and until when), of a side that the job does not go, and of what is done or settled already. undo: its undo. round: refused in another round than this. attempt: refused if another than this is the latest. The same again is the same. The answer has no payloads.",
 			answers: settled,
 		},
 		{
@@ -205,7 +206,7 @@ func (a *api) settleStep(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	as := makegood.StepState(said.As)
-	settling := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Output: said.Output, Reason: said.Reason, Name: said.Request}
+	settling := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Attempt: said.Attempt, Output: said.Output, Reason: said.Reason, Name: said.Request}
 	j, err := a.desk().Settle(r.Context(), at, settling)
 	if err != nil {
 		return answer{}, a.orDamaged(r, r.PathValue("id"), err)

@@ -86,6 +86,8 @@ type Settled struct {
 	// Done: it counts as done, with Output. NotDone: nothing stands of what its attempts may have done. Else it is skipped.
 	Done, NotDone bool
 	Output        Payload
+	// Attempt, if it is not 0, must be the latest of the step, or of its undo: of a later one they do not speak.
+	Attempt int
 	Reason        string
 	// By is who says so, as whoever took the request knows; it is no part of the cause.
 	By string

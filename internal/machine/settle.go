@@ -51,53 +51,13 @@ func (t *turn) settleAs(e job.Settled) Verdict {
 	return Verdict{Kind: Applied}
 }
 
-// settleNotDone takes what a person says of a step whose outcome is unknown: nothing stands of what its attempts may have done,
-// since they did nothing, or somebody has undone it. Then it is not undone, and may be tried again, as another too. Nothing goes
-// on by that, and the step stays where it is.
-func (t *turn) settleNotDone(at side, e job.Settled) Verdict {
-	if why := t.notToTakeBack(at, e); why != "" {
-		return Verdict{Kind: Refused, Reason: why}
-	}
-	a := t.activity(at)
-	if !a.Unknown {
-		return Verdict{Kind: Duplicate, Reason: nothingStands(t.name(at))}
-	}
-	a.Unknown, a.Silent, a.Former = false, job.Claim{}, 0
-	by := clipBytes(e.By, makegood.MaxCompletedByBytes)
-	t.noteOf(at, job.Entry{Kind: makegood.EntrySettled, As: makegood.NotDone, By: by, Reason: makegood.Clip(e.Reason)})
-	t.job.RequestedBy = makegood.Clip(e.By)
-	return Verdict{Kind: Applied}
-}
-
-func nothingStands(step string) string {
-	return fmt.Sprintf("it is known of step %s that nothing of it stands", step)
-}
-
-// notToTakeBack says why a side cannot be settled as not done now; empty: it can.
-func (t *turn) notToTakeBack(at side, e job.Settled) string {
-	a, name := t.activity(at), named(t.name(at), at.undo)
-	switch {
-	case e.Round != 0 && e.Round != t.job.Round:
-		return fmt.Sprintf("it is of round %d, the job is in round %d", e.Round, t.job.Round)
-	case at.undo:
-		return name + " can be settled as done or as skipped, and not as not done"
-	case !t.forwards() || t.job.ProcessState.Finished():
-		return fmt.Sprintf("%s: the job is %s, and of it only undos can be settled", name, t.stands())
-	case a.State == job.Dispatched:
-		return fmt.Sprintf("attempt %d of %s is under way still; whether anything of it stands can be said when that has ended", a.Attempt, name)
-	case a.State == job.Done, a.State == job.Waiting:
-		return fmt.Sprintf("%s is %s", name, a.State)
-	default:
-		return ""
-	}
-}
-
 // notToSettle says why a side cannot be settled now; empty: it can.
 func (t *turn) notToSettle(at side, e job.Settled) string {
 	a, name := t.activity(at), named(t.name(at), at.undo)
+	if why := t.ofAnother(at, e); why != "" {
+		return why
+	}
 	switch {
-	case e.Round != 0 && e.Round != t.job.Round:
-		return fmt.Sprintf("it is of round %d, the job is in round %d", e.Round, t.job.Round)
 	case t.job.Settled(*a) != nil:
 		return t.wasSettled(at)
 	case a.State == job.Done:
@@ -119,6 +79,18 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	case a.State == job.Dispatched && t.shared(at):
 		return fmt.Sprintf("attempt %d of %s may be running, and nobody can be asked whether it is; without a reply it ends at %s",
 			a.Attempt, name, a.LookAt.UTC().Format(time.RFC3339))
+	default:
+		return ""
+	}
+}
+
+// ofAnother says which round or attempt a settlement is of, if that is not the latest.
+func (t *turn) ofAnother(at side, e job.Settled) string {
+	switch a := t.activity(at); {
+	case e.Round != 0 && e.Round != t.job.Round:
+		return fmt.Sprintf("it is of round %d, the job is in round %d", e.Round, t.job.Round)
+	case e.Attempt != 0 && e.Attempt != a.Attempt:
+		return fmt.Sprintf("it is of attempt %d, and the latest of %s is %d", e.Attempt, named(t.name(at), at.undo), a.Attempt)
 	default:
 		return ""
 	}

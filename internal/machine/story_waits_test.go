@@ -99,7 +99,7 @@ func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 		return job.Settled{
 			Place: job.Place{Step: a.words[1], Undo: a.has("undo"), Round: s.number(a.or("round", "0"))},
 			Done:  a.has("done"), NotDone: a.has("notDone"), Output: wire.Inline(json.RawMessage(a.or("output", "null"))),
-			Reason: a.or("reason", ""), By: a.or("by", ""), Request: a.or("request", ""),
+			Reason: a.or("reason", ""), By: a.or("by", ""), Request: a.or("request", ""), Attempt: s.number(a.or("attempt", "0")),
 		}, true
 	case "extend":
 		e := job.WaitExtended{Place: s.place(a)}

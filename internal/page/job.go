@@ -271,6 +271,10 @@ func boolRank(b bool) int {
 func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	is = stand{Step: step.Name}
 	mayBe := step.State == makegood.Failed && step.Error != nil && step.Error.Applied != makegood.AppliedNo || step.State == makegood.Withdrawn && step.StartedAt != nil
+	if o, known := s.offers.Step(step.Name, false); known {
+		unknown, _ := o.Of(makegood.AskSettleNotDone)
+		mayBe = mayBe || unknown.Granted()
+	}
 	switch {
 	case step.Undo != nil && step.Undo.State == makegood.Done:
 		is.Shape, is.Says, is.At = "undone", "undone", step.Undo.FinishedAt
@@ -283,7 +287,7 @@ func standOf(s seen, step makegood.JobStep) (is stand, any bool) {
 	case step.State == makegood.Done:
 		is.Shape, is.Says, is.Stands = "processed", "stands", true
 	case mayBe:
-		is.Shape, is.Says, is.Stands = "error", "may stand: nobody knows what its last attempt did", true
+		is.Shape, is.Says, is.Stands = "error", "may stand: nobody knows what its attempts did", true
 	default:
 		return is, false
 	}

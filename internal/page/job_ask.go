@@ -20,12 +20,14 @@ const askSettle = "settle"
 
 // asking is the page between a verb and its doing: what it would do, and what it takes to be asked for.
 type asking struct {
-	Job      makegood.Job
-	Ask      string
-	Head     string
-	Step     string
-	Undo     bool
-	Round    int
+	Job   makegood.Job
+	Ask   string
+	Head  string
+	Step  string
+	Undo  bool
+	Round int
+	// Attempt is the latest of the step.
+	Attempt  int
 	Question string
 	Choices  []string
 	// Refused is why it would be refused; empty: it would not.
@@ -90,6 +92,11 @@ func (p *Page) ask(r *http.Request) (any, error) {
 // askingOf is what there is to say of a verb before it is asked for.
 func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	a := asking{Job: s.job, Ask: ask, Step: step, Undo: undo, Round: s.job.Round, Request: rand.Text()}
+	for _, is := range s.job.Steps {
+		if is.Name == step {
+			a.Attempt = is.Attempt
+		}
+	}
 	if step != "" {
 		return a, stepAsking(&a, s)
 	}
@@ -272,12 +279,18 @@ func failureOf(r *http.Request) makegood.StepError {
 }
 
 // settle says that a person has dealt with a step.
-func (p *Page) settle(ctx context.Context, r *http.Request, id string, at client.Place, output json.RawMessage) error {
+func (p *Page) settle(ctx context.Context, r *http.Request, id string, at client.Place, output json.RawMessage) (err error) {
 	as := makegood.StepState(r.FormValue("as"))
 	s := client.Settling{Skipped: as == makegood.Skipped, NotDone: as == makegood.NotDone, Reason: r.FormValue("reason"), Name: r.FormValue("request")}
-	if !s.Skipped && !s.NotDone {
+	switch {
+	case s.NotDone:
+		// What was looked at is all that they speak of.
+		if s.Attempt, err = strconv.Atoi(r.FormValue("attempt")); err != nil {
+			return &client.InvalidError{Message: "attempt: want which attempt of the step you looked at"}
+		}
+	case !s.Skipped:
 		s.Output = output
 	}
-	_, err := p.client.Settle(ctx, id, at, s)
+	_, err = p.client.Settle(ctx, id, at, s)
 	return err
 }

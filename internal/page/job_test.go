@@ -193,7 +193,13 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 	unsettled := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
 	unsettled.wants(t, "the outcome of step charge is unknown", "settle it as not done")
 	w.get("jobs/t-2/ask/settle?step=charge").wants(t, `value="notDone"`, "nothing of it stands")
-	settled := w.post("jobs/t-2/ask/settle", url.Values{"step": {"charge"}, "as": {"notDone"}, "reason": {"the bank knows of nothing"}})
+	for _, attempt := range []string{"", "2"} {
+		got := w.post("jobs/t-2/ask/settle", url.Values{"step": {"charge"}, "as": {"notDone"}, "attempt": {attempt}, "reason": {"no"}})
+		if got.status != http.StatusBadRequest && got.status != http.StatusConflict {
+			t.Errorf("settled as not done, of attempt %q: got %d, want it refused", attempt, got.status)
+		}
+	}
+	settled := w.post("jobs/t-2/ask/settle", url.Values{"step": {"charge"}, "as": {"notDone"}, "attempt": {"1"}, "reason": {"the bank knows of nothing"}})
 	settled.wants(t, "settled as notDone", "the bank knows of nothing")
 	changed := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
 	changed.wants(t, "asks for another thing under the same key", "is undone with the input that it had")

@@ -372,6 +372,10 @@ func smallSettlements() []Config {
 			Name: "settled, and a new round", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Resubmit),
 			Settlements: []Settlement{{}}, Single: true,
 		},
+		{
+			Name: "settled as not done", Period: sweep, Workflow: shape{steps: 1, attempts: 1, stop: true}.workflow(), Verbs: verbs(makegood.Resubmit),
+			Unknown: true, Settlements: []Settlement{{NotDone: true, Attempt: 1}}, Single: true,
+		},
 	}
 }
 
@@ -380,6 +384,10 @@ func largeSettlements() []Config {
 		{
 			Name: "settled, two schedulers", Period: sweep, Workflow: shape{steps: 1, attempts: 2}.workflow(),
 			Fails: true, Settlements: []Settlement{{}},
+		},
+		{
+			Name: "settled as not done, resubmitted", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1, stop: true}.workflow(),
+			Verbs: verbs(makegood.Resubmit, makegood.Cancel), Unknown: true, Settlements: []Settlement{{NotDone: true, Attempt: 1}}, Single: true,
 		},
 		{
 			Name: "settled, undos that fail", Period: sweep, Workflow: shape{steps: 1, attempts: 1, undo: 1}.workflow(), Verbs: verbs(makegood.Cancel),

@@ -2,6 +2,7 @@ package modelcheck
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/makegood-dev/makegood"
 )
@@ -120,6 +121,13 @@ func (a *activity) backoff() when {
 	return a.due
 }
 
+// forgets reports whether the job takes a step, of which no attempt is out, for one that had no effect. It is asked where somebody
+// may say that nothing of a step stands.
+func (m *model) forgets(a *activity) bool {
+	says := slices.ContainsFunc(m.config.Settlements, func(is Settlement) bool { return is.NotDone })
+	return says && !a.unknown && a.state != stDispatched && a.state != stWaiting && a.state != stDone
+}
+
 // ledger: what the job says agrees with what the remote services did, by idempotency key.
 func (m *model) ledger(s *state) string {
 	j := &s.job
@@ -135,6 +143,8 @@ func (m *model) ledger(s *state) string {
 				return fmt.Sprintf("s%d stands in round %d, which is undone", i, round)
 			case stands && current && undone && st.undo.state != stIrreversible:
 				return fmt.Sprintf("s%d stands in an undone job that does not say so", i)
+			case stands && current && j.forwards() && m.forgets(&st.forward):
+				return fmt.Sprintf("s%d stands, and the job knows nothing of it", i)
 			case current && j.forwards() && ledger&ledgerUndone != 0:
 				return fmt.Sprintf("s%d is undone, and wanted done", i)
 			case current && j.forwards() && st.forward.state == stDone && ledger&(ledgerApplied|ledgerSettled) == 0:

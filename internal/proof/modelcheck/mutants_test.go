@@ -124,6 +124,8 @@ func mutants() []planted.Bug {
 		{"it is told twice of one round", expecting, "\tt.job.WarnAt = time.Time{}\n\twhy", "\twhy"},
 		{"what is late is not told", expecting, "&& !passed(t.job.WarnAt, t.now) {", "&& t.job.Round < 9 {"},
 		{"what is undone is late", "job/job.go", "goes && (j.Desired == makegood.Processed || j.AnotherRound)", "goes"},
+		{"nothing stands of an attempt that nobody spoke of", settle, "case e.Attempt != 0 && e.Attempt != a.Attempt:", "case e.Attempt > a.Attempt:"},
+		{"what does not stand is undone", "machine/notdone.go", "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
 		{"what is settled is settled again", settle, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
 	})
 }

@@ -13,8 +13,9 @@ import (
 type Settlement struct {
 	Step int
 	Undo bool
-	// Skip: it is left out. Else it counts as done.
-	Skip bool
+	// Skip: it is left out. NotDone: nothing of its Attempt stands, since they have taken it back. Else it counts as done.
+	Skip, NotDone bool
+	Attempt       int
 }
 
 func (is Settlement) String() string {
@@ -22,8 +23,11 @@ func (is Settlement) String() string {
 	if is.Undo {
 		what = "the undo of " + what
 	}
-	if is.Skip {
+	switch {
+	case is.Skip:
 		how = "skipped"
+	case is.NotDone:
+		how = "not done"
 	}
 	return what + " is settled as " + how
 }
@@ -32,16 +36,25 @@ func (is Settlement) String() string {
 // that nobody claimed, which costs a number each time that a Scheduler dies of it.
 func (m *model) settlements(s *state, i uint8) {
 	for k, is := range m.config.Settlements {
+		if is.NotDone && s.inFlight(is) {
+			continue // They look at the remote before they say so.
+		}
 		if out, _ := s.job.steps[is.Step].out(); out == nil || s.burnt(is.Step) < maxBurnt {
 			m.load(s, i, [maxFold]event{{kind: evSettle, n: uint8(k)}}, true)
 		}
 	}
 }
 
+// inFlight reports whether what a settlement speaks of may still have its effect.
+func (s *state) inFlight(is Settlement) bool {
+	life := s.runs[is.Step][is.Attempt] & runLife
+	return life >= runClaimed && life <= runHanded
+}
+
 // settling is the event of a settlement.
 func (m *model) settling(n uint8) job.Settled {
 	is := m.config.Settlements[n]
-	e := job.Settled{Place: job.Place{Step: stepName(is.Step), Round: 1, Undo: is.Undo}, Done: !is.Skip}
+	e := job.Settled{Place: job.Place{Step: stepName(is.Step), Round: 1, Undo: is.Undo}, Done: !is.Skip && !is.NotDone, NotDone: is.NotDone, Attempt: is.Attempt}
 	if e.Done {
 		output := json.RawMessage(fmt.Sprint(n))
 		e.Output = job.Payload{Inline: output, Bytes: len(output)}
@@ -84,6 +97,9 @@ func (m *model) compactSettled(i int, undo bool, is *job.Settlement) uint8 {
 func (m *model) noteSettled(s *state, before record) string {
 	for i := range m.w.Steps {
 		was, is := before.steps[i].sides(), s.job.steps[i].sides()
+		if broken := m.noteNotDone(s, i, before.round, was[0]); broken != "" {
+			return broken
+		}
 		for side, a := range is {
 			if a.settled == 0 || a.settled == was[side].settled {
 				continue
@@ -99,6 +115,20 @@ func (m *model) noteSettled(s *state, before record) string {
 			*ledger |= bit
 		}
 	}
+	return ""
+}
+
+// noteNotDone keeps in the ledger that a person took back what a step had done, and says what is wrong with that. Nothing else makes
+// the outcome of a step known in its round that stays where it is.
+func (m *model) noteNotDone(s *state, i int, round uint8, was *activity) string {
+	is := &s.job.steps[i].forward
+	if round != s.job.round || !was.unknown || is.unknown || is.state == stDone {
+		return ""
+	}
+	if s.works(i) {
+		return fmt.Sprintf("s%d is settled as not done, and an agent works on s%d", i, i)
+	}
+	s.remote[i][round] &^= ledgerApplied
 	return ""
 }
 

@@ -116,11 +116,17 @@ func bugs() []planted.Bug {
 func repairs() []planted.Bug {
 	const (
 		settle   = "machine/settle.go"
+		notDone  = "machine/notdone.go"
 		requests = "machine/requests.go"
 	)
 	return planted.Table([][4]string{
+		{"what does not stand is undone", notDone, "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
+		{"the success counts of an attempt of which nothing stands", notDone, "= false, job.Claim{}, 0", "= false, a.Silent, 0"},
+		{"nothing stands of what is under way", notDone, "\tcase a.State == job.Dispatched:\n", "\tcase a.Held():\n"},
+		{"nothing stands of what waits", notDone, "case a.State == job.Done, a.State == job.Waiting:", "case a.State == job.Done:"},
+		{"nothing stands of what is being undone", notDone, "!t.forwards() || t.job.ProcessState.Finished()", "t.job.ProcessState.Finished()"},
 		{"the same settlement again is refused", settle, "was != nil && was.Answer == e.Answer()", "was != nil && was.Answer == e.Answer() && e.Request == was.By"},
-		{"the request that settled a step is forgotten", settle, "\t\tt.remember(name)\n", "\t\t_ = name\n"},
+		{"the request that settled a step is forgotten", settle, "\t\tt.job.Requests = remember(t.job.Requests, name)\n", "\t\t_ = name\n"},
 		{"a settlement of another round counts", settle, "e.Round != 0 && e.Round != t.job.Round", "e.Round > t.job.Round"},
 		{"what is done is settled", settle, "\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
 		{"what cannot be undone is left out", settle, "a.State == job.Irreversible && !e.Done", "a.State == job.Irreversible && e.Round < 0"},

@@ -53,7 +53,9 @@ func (x *world) drawSettled() oracle.Settlement {
 		all = likely
 	}
 	s := rapid.SampledFrom(all).Draw(x.t, "settles")
-	s.Done = !oneIn(x.t, 2, "skipped")
+	if s.Done = !oneIn(x.t, 2, "skipped"); !s.Done {
+		s.NotDone = oneIn(x.t, 2, "not done")
+	}
 	s.Output = rapid.SampledFrom([]string{`"yes"`, `"no"`, `1`}).Draw(x.t, "output")
 	s.By = rapid.SampledFrom([]string{"", "anna"}).Draw(x.t, "by")
 	s.Reason = rapid.SampledFrom([]string{"", "by hand"}).Draw(x.t, "reason")
@@ -70,7 +72,7 @@ func (x *world) drawSettled() oracle.Settlement {
 // settle lets a person say that they have dealt with a step.
 func (x *world) settle() {
 	s := x.drawSettled()
-	e := job.Settled{Place: job.Place{Step: s.Step, Undo: s.Undo, Round: s.Round}, Done: s.Done, Reason: s.Reason, By: s.By, Request: s.Request}
+	e := job.Settled{Place: job.Place{Step: s.Step, Undo: s.Undo, Round: s.Round}, Done: s.Done, NotDone: s.NotDone, Reason: s.Reason, By: s.By, Request: s.Request}
 	if s.Done {
 		e.Output = job.Payload{Inline: json.RawMessage(s.Output), Bytes: len(s.Output)}
 	}

@@ -10,14 +10,14 @@ import (
 
 // What docs/repair.md says of a person who has dealt with a step, or with its undo.
 
-// Settlement is what such a person says: that it is done, with an output, or that it is left out.
+// Settlement is what such a person says: that it is done, with an output; that nothing of it stands; or that it is left out.
 type Settlement struct {
 	Step string
 	Undo bool
 	// Round is the round they mean; 0: whichever it is.
-	Round  int
-	Done   bool
-	Output string
+	Round         int
+	Done, NotDone bool
+	Output        string
 	// Request names the asking, By is who says it, and Reason why.
 	Request, By, Reason string
 }
@@ -62,6 +62,10 @@ func (j *Job) Settled(s Settlement, now time.Time, found ...Finding) Answer {
 	if s.Request != "" {
 		j.settlements = append(j.settlements, s.asking())
 	}
+	if s.NotDone {
+		side.Unknown, side.Silent = false, 0
+		return Granted
+	}
 	j.tell(func() {
 		for _, f := range found {
 			j.closedFor(side, f)
@@ -76,7 +80,11 @@ func (j *Job) Settled(s Settlement, now time.Time, found ...Finding) Answer {
 func (j *Job) settles(side *Side, s Settlement, found []Finding) Answer {
 	known := s.Request != "" && slices.Contains(j.settlements, s.asking())
 	switch {
-	case known, side.settled != nil && side.settled.same(s):
+	case known:
+		return So
+	case s.NotDone:
+		return j.takesBack(side, s)
+	case side.settled != nil && side.settled.same(s):
 		return So
 	case s.Round != 0 && s.Round != j.Round, side.settled != nil, side.Phase == Done:
 		return Refused
@@ -91,6 +99,18 @@ func (j *Job) settles(side *Side, s Settlement, found []Finding) Answer {
 		return Refused
 	case s.Done && side.approves() && !slices.Contains(choices, s.Output):
 		return Refused
+	}
+	return Granted
+}
+
+// takesBack says what somebody is answered who says that nothing stands of what a step may have done.
+func (j *Job) takesBack(side *Side, s Settlement) Answer {
+	over := side.Phase == Out || side.Phase == Waits || side.Phase == Done
+	switch {
+	case s.Round != 0 && s.Round != j.Round, s.Undo, !j.forwards(), j.State.Finished(), over:
+		return Refused
+	case !side.Unknown:
+		return So
 	}
 	return Granted
 }
