@@ -46,6 +46,19 @@ func TestACompletionTokenSaysWhatItIsFor(t *testing.T) {
 	}
 }
 
+// A token that the release before has made is good, of a step that is as it was, and is what this one makes: that release reads it.
+func TestACompletionTokenOfTheReleaseBeforeIsGood(t *testing.T) {
+	const before = "c1.dHJpcC0xAGNoYXJnZQAzAGZvcndhcmQ.NLT7lmYch5RArJbhU03zlg"
+	j := job.Job{ID: "trip-1", Round: 3, Secret: []byte("sixteen bytes ok"), Steps: []job.StepState{{Name: "charge"}}}
+	if got := machine.CompletionToken(j, "charge", false); got != before {
+		t.Errorf("got %s, want %s", got, before)
+	}
+	id, at, err := job.ReadCompletionToken(before)
+	if err != nil || id != "trip-1" || !machine.GenuineCompletion(j, at) {
+		t.Errorf("got %s, %+v, %v, want it genuine", id, at, err)
+	}
+}
+
 // The token of an attempt completes nothing, and a completion token replies to nothing: they are made apart.
 func TestTokensAreForOneThing(t *testing.T) {
 	j := job.Job{ID: "j", Round: 1, Secret: []byte("sixteen bytes ok")}
