@@ -68,8 +68,8 @@ func set(v reflect.Value, n *int) {
 		v.SetBool(true)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).Name == "Beside" {
-				continue // No job keeps it.
+			if name := v.Type().Field(i).Name; v.Type() == reflect.TypeFor[job.Claim]() && (name == "Beside" || name == "Bytes") {
+				continue // No job keeps them.
 			}
 			if set(v.Field(i), n); v.Type().Field(i).Name == "Kept" {
 				v.Field(i).SetString(unknown(500+*n%500, "kept"))
