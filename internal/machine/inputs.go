@@ -20,9 +20,7 @@ func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 	}
 	needed := false
 	for i, s := range t.job.Steps {
-		f := s.Forward
-		again := f.State == job.Failed || f.State == job.Backoff || f.State == job.NotStarted
-		if f.Unknown && again && t.forwards() && slices.Contains(reads, s.Name) {
+		if s.Forward.Unknown && t.asksWithInput(i, reads) {
 			return fmt.Sprintf("the outcome of step %s is unknown, and it would be asked again under the same key with another input; %s", s.Name, t.untilSettled())
 		}
 		needed = needed || t.sawInput(i)
@@ -31,6 +29,16 @@ func (t *turn) asksAgain(rule Rule, input *job.Payload, reads []string) string {
 		return fmt.Sprintf("it had %d other inputs in this round, with which something was done: that is the limit", makegood.MaxFormerInputs)
 	}
 	return ""
+}
+
+// asksWithInput reports whether a step of which no attempt is out is asked with the job's input when it is its turn.
+func (t *turn) asksWithInput(i int, reads []string) bool {
+	switch s := t.job.Steps[i]; s.Forward.State {
+	case job.Failed, job.Backoff, job.NotStarted:
+		return t.forwards() && slices.Contains(reads, s.Name)
+	default:
+		return false
+	}
 }
 
 // sawInput reports whether a step may have had an effect with the input that the job has, and with none before.
@@ -44,7 +52,8 @@ func (t *turn) formerly() int {
 	return slices.IndexFunc(t.job.Former, func(p job.Payload) bool { return sameInput(p, t.job.Input) })
 }
 
-// giveInput gives the job another input. Of a step that is asked with it, earlier completion tokens are of another question.
+// giveInput gives the job another input. Of a step that is asked with it, what was answered, and the tokens to answer with, are of
+// another question.
 func (t *turn) giveInput(input job.Payload, reads []string) {
 	if sameInput(input, t.job.Input) {
 		return
@@ -59,8 +68,11 @@ func (t *turn) giveInput(input job.Payload, reads []string) {
 			}
 			s.Forward.Former = was + 1
 		}
-		if !t.fixed(side{i, false}) && slices.Contains(reads, s.Name) {
+		if t.asksWithInput(i, reads) {
 			s.Forward.Generation = s.Attempt
+			if c := s.Forward.Completion; c != nil && !c.Early {
+				s.Forward.Completion = nil
+			}
 		}
 	}
 	t.job.Input = input

@@ -54,7 +54,7 @@ func (x *world) drawSettled() oracle.Settlement {
 	}
 	s := rapid.SampledFrom(all).Draw(x.t, "settles")
 	if s.Done = !oneIn(x.t, 2, "skipped"); !s.Done {
-		s.NotDone = oneIn(x.t, 2, "not done")
+		s.NotDone = oneIn(x.t, map[bool]int{false: 3, true: 12}[x.isOut(s)], "not done")
 	}
 	s.Output = rapid.SampledFrom([]string{`"yes"`, `"no"`, `1`}).Draw(x.t, "output")
 	s.By = rapid.SampledFrom([]string{"", "anna"}).Draw(x.t, "by")
@@ -67,6 +67,12 @@ func (x *world) drawSettled() oracle.Settlement {
 		s.Request = fmt.Sprint("s", x.settlements)
 	}
 	return s
+}
+
+// isOut reports whether an attempt of what a person speaks of is out.
+func (x *world) isOut(s oracle.Settlement) bool {
+	step, _ := x.job.Step(s.Step)
+	return s.Undo && step.Undo.State == job.Dispatched || !s.Undo && step.Forward.State == job.Dispatched
 }
 
 // settle lets a person say that they have dealt with a step.
