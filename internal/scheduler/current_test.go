@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/wire"
@@ -60,7 +61,7 @@ func TestWhatMustBeNewIsRead(t *testing.T) {
 	if _, _, err := w.s.SubmitCurrent(t.Context(), "one", scheduler.Submission{ID: "j"}); err != nil {
 		t.Errorf("got %v, want a job of the workflow that is known now", err)
 	}
-	w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no"}))
+	w.handle(w.failed("j", "first", w.claim("j", "first"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
 	better := w.define("name: one\nonFailure: stop\nsteps: [{name: first, agent: b}]")
 	j, verdict, err := w.s.Request(t.Context(), "j", job.Requested{Verb: "resubmit", Request: "r", Definition: job.CurrentDefinition})
 	if err != nil || j.Definition != better.Hash {

@@ -100,7 +100,7 @@ func mutants() []planted.Bug {
 		{"a heartbeat goes past the end that was set", may, "next.CompleteBy = earliest(next.CompleteBy, item.Ends)", "_ = earliest(next.CompleteBy, item.Ends)"},
 		{"Close writes over a newer attempt", may, "case item.Attempt > c.Attempt:", "case item.Attempt > c.Attempt+100:"},
 		{"Close ends a claim that holds", may, "case c.LockedBy == \"\" && !item.CompleteBy.After(c.Now):", "case c.LockedBy == \"\":"},
-		{"Close marks again", may, "case c.LockedBy == \"\" && !c.Ends.IsZero() && item.Ends.IsZero():", "case c.LockedBy == \"\" && !c.Ends.IsZero():"},
+		{"Close marks again", may, "&& !c.Ends.IsZero() && item.Ends.IsZero() &&", "&& !c.Ends.IsZero() &&"},
 		{"Close takes the failure of anybody", may, "case c.LockedBy != \"\" && c.LockedBy == item.LockedBy:", "case c.LockedBy != \"\":"},
 		{"what was replied is said to anybody", may, "i.Closed == job.FoundReplied && by != \"\" && by == i.LockedBy", "i.Closed == job.FoundReplied"},
 		{"an item that is gone means nobody", may, "Closed: job.FoundSilent, ExpiresAt: expiry(c.Now", "Closed: job.FoundNobody, ExpiresAt: expiry(c.Now"},
