@@ -88,7 +88,7 @@ type Settled struct {
 	Output        Payload
 	// Attempt, if it is not 0, must be the latest of the step, or of its undo: of a later one they do not speak.
 	Attempt int
-	Reason        string
+	Reason  string
 	// By is who says so, as whoever took the request knows; it is no part of the cause.
 	By string
 	// Request names the asking; empty: what is said does.
