@@ -49,6 +49,23 @@ var (
 	ErrClosed = embedded.ErrClosed
 )
 
+const (
+	// DefaultConcurrency is how many attempts of an agent run at once where Options.Concurrency does not name it.
+	DefaultConcurrency = embedded.DefaultConcurrency
+	// MaxConcurrency is how many may.
+	MaxConcurrency = embedded.MaxConcurrency
+)
+
+// Concurrency is how many attempts run at once in an engine; what is beyond that waits, unclaimed. Undos are counted by
+// themselves: beside as many steps there may run as many undos, so that no step keeps an undo waiting, however long it takes.
+// Agents outside take as many tasks as they say.
+type Concurrency struct {
+	// All is how many of all agents together, 1 to MaxConcurrency. Zero: as many as of each agent.
+	All int
+	// Agents is how many of an agent, by its name, 1 to MaxConcurrency. Of one that is not named: DefaultConcurrency.
+	Agents map[string]int
+}
+
 // Options say what an engine is made of. The zero value keeps nothing, knows no workflow, and has the built-in agent
 // http alone.
 type Options struct {
@@ -60,6 +77,8 @@ type Options struct {
 	Workflows fs.FS
 	// Agents do the steps, beside the built-in http.
 	Agents []agent.Handler
+	// Concurrency is how many attempts of Agents run at once. The zero value: DefaultConcurrency of each.
+	Concurrency Concurrency
 	// Secrets gives what ${ secret("name") } in a workflow asks for, just before an agent of Agents works: never stored, never
 	// logged. Nil: the variable MAKEGOOD_SECRET_NAME of the environment.
 	Secrets agent.Secrets
@@ -271,7 +290,8 @@ func (o Options) where() string {
 
 func (o Options) config(agents []agent.Handler, w *waiting) embedded.Config {
 	c := embedded.Config{
-		Dir: o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
+		Concurrency: embedded.Concurrency(o.Concurrency),
+		Dir:         o.Dir, Retention: o.Retention, Agents: agents, Secrets: o.Secrets, Logger: o.logger(), Saved: w.saved, Telemetry: o.Telemetry,
 		Changes: o.Changes, Live: o.LiveChanges,
 		Replies: slices.Sorted(maps.Keys(o.Listeners)), Listener: listeners(o.Listeners),
 		Link:  o.link(),

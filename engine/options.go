@@ -19,7 +19,7 @@ import (
 
 // check refuses what an engine could only stumble over later: all that is wrong, at once.
 func (o Options) check() error {
-	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL), checkAlerts(o))
+	return errors.Join(checkDir(o.Dir), checkWorkflows(o.Workflows), checkAgents(o.Agents), checkConcurrency(o), checkOutside(o), checkListeners(o), checkAsk(o), checkCompletionURL(o.CompletionURL), checkAlerts(o))
 }
 
 // checkCompletionURL refuses what no link can begin with.
@@ -71,6 +71,29 @@ func checkAgents(agents []agent.Handler) error {
 		return fmt.Errorf("Options.Agents: %w", err)
 	}
 	return nil
+}
+
+func checkConcurrency(o Options) error {
+	var wrong []error
+	if all := o.Concurrency.All; all < 0 || all > MaxConcurrency {
+		wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of all agents, want 1 to %d, or 0: as many as of each", all, MaxConcurrency))
+	}
+	if checkAgents(o.Agents) != nil {
+		return errors.Join(wrong...) // Not all of them have names.
+	}
+	here := []string{makegood.HTTPAgent}
+	for _, a := range o.Agents {
+		here = append(here, a.Name())
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Concurrency.Agents)) {
+		if n := o.Concurrency.Agents[name]; n < 1 || n > MaxConcurrency {
+			wrong = append(wrong, fmt.Errorf("Options.Concurrency: %d attempts of agent %q, want 1 to %d", n, name, MaxConcurrency))
+		}
+		if !slices.Contains(here, name) {
+			wrong = append(wrong, fmt.Errorf("Options.Concurrency: no agent %q is among Options.Agents; there are %s", name, strings.Join(here, ", ")))
+		}
+	}
+	return errors.Join(wrong...)
 }
 
 func checkOutside(o Options) error {

@@ -39,7 +39,11 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 			engine.Options{Alerts: engine.Alerts{Webhook: "https://hooks.example"}, AgentSilent: func(context.Context, string) error { return nil }},
 			"want one or the other",
 		},
-		"short retention": {engine.Options{Dir: t.TempDir(), Retention: 1}, "etention"},
+		"no concurrency":       {engine.Options{Agents: []agent.Handler{desk}, Concurrency: engine.Concurrency{Agents: map[string]int{"desk": 0}}}, `Options.Concurrency: 0 attempts of agent "desk", want 1 to 10000`},
+		"too much concurrency": {engine.Options{Concurrency: engine.Concurrency{All: 10_001}}, "Options.Concurrency: 10001 attempts of all agents, want 1 to 10000"},
+		"of no agent":          {engine.Options{Agents: []agent.Handler{desk}, Concurrency: engine.Concurrency{Agents: map[string]int{"dock": 3, "http": 3}}}, `Options.Concurrency: no agent "dock" is among Options.Agents; there are http, desk`},
+		"of a nil agent":       {engine.Options{Agents: []agent.Handler{(*agent.Agent)(nil)}, Concurrency: engine.Concurrency{All: -1, Agents: map[string]int{"dock": 3}}}, "Options.Concurrency: -1 attempts"},
+		"short retention":      {engine.Options{Dir: t.TempDir(), Retention: 1}, "etention"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eng, err := engine.Open(t.Context(), c.options)

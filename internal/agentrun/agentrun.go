@@ -159,6 +159,11 @@ func (b *batch) account(record events.SQSMessage) *spend.Account {
 func (b *batch) together(ctx context.Context, records []events.SQSMessage) (failed []string) {
 	with := company{beside: len(records) - 1 + b.config.Others}
 	return b.each(ctx, records, func(ctx context.Context, record events.SQSMessage, worker *worker) error {
+		free, err := b.slot(ctx)
+		if err != nil {
+			return err
+		}
+		defer free()
 		if err := b.config.Room.enter(ctx); err != nil {
 			return err
 		}
@@ -174,8 +179,26 @@ func (b *batch) counted(ctx context.Context, record events.SQSMessage, worker *w
 	return b.record(spend.With(ctx, account), record, worker, with)
 }
 
+// slot waits until one more task may run. An error is the cause of ctx's end.
+func (b *batch) slot(ctx context.Context) (free func(), err error) {
+	if b.config.Slots == nil {
+		return func() {}, nil
+	}
+	select {
+	case b.config.Slots <- struct{}{}:
+		return func() { <-b.config.Slots }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
 // alone does a record with nothing beside it.
 func (b *batch) alone(ctx context.Context, record events.SQSMessage, worker *worker) error {
+	free, err := b.slot(ctx)
+	if err != nil {
+		return err
+	}
+	defer free()
 	empty, open, err := b.config.Room.enterAlone(ctx)
 	if err != nil {
 		return err

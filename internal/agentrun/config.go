@@ -35,6 +35,8 @@ type Config struct {
 	Begun func(ctx context.Context, record events.SQSMessage, task makegood.Task)
 	// Others is how many tasks may be under way in this process beside those of a batch. Lambda gives it one batch at a time.
 	Others int
+	// Slots bounds, by what it holds, how many tasks run at once, for all Runners that share it. Nil: nothing does here.
+	Slots chan struct{}
 	// Room is where the tasks run, for several Runners of one process: one that runs alone has nothing of the others beside it
 	// either. Nil: a room of its own.
 	Room *Room

@@ -9,8 +9,8 @@ import (
 	"github.com/makegood-dev/makegood/client"
 )
 
-// lately is over how long what ended is counted.
-const lately = 5 * time.Minute
+// latelyFor is over how long what ended is counted.
+const latelyFor = 5 * time.Minute
 
 // Agents returns how the agents stand, but for what is paused: by their names, those here and those outside.
 func (e *Engine) Agents(ctx context.Context) ([]client.Agent, error) {
@@ -30,30 +30,41 @@ func (e *Engine) Agents(ctx context.Context) ([]client.Agent, error) {
 
 func (e *Engine) agent(ctx context.Context, name string, place client.AgentPlace) client.Agent {
 	a := client.Agent{Name: name, Place: place}
-	tasks := tasksPrefix + name
-	depth, err := e.queues.Depth(ctx, tasks)
-	if err != nil {
-		a.Problem = err.Error()
-		return a
-	}
-	a.Waiting = &depth.Waiting
-	if oldest, err := e.local.Oldest(tasks); err == nil && !oldest.IsZero() {
-		oldest = oldest.UTC()
-		a.OldestAt = &oldest
-	}
-	if runner := e.runners[name]; runner != nil {
-		a.InFlight = &depth.InFlight
-		ended, since := runner.Lately(e.countedSince())
-		a.Lately = &client.AgentLately{
-			Since: since.UTC(), Succeeded: int(ended.Succeeded), Failed: int(ended.Failed), Late: int(ended.Late), Waiting: int(ended.Waiting),
+	waiting, inFlight := 0, 0
+	for _, queue := range slices.Compact([]string{tasksPrefix + name, e.undosOf(name)}) {
+		depth, err := e.queues.Depth(ctx, queue)
+		if err != nil {
+			a.Problem = err.Error()
+			return a
 		}
+		waiting, inFlight = waiting+depth.Waiting, inFlight+depth.InFlight
+		if oldest, err := e.local.Oldest(queue); err == nil && !oldest.IsZero() && (a.OldestAt == nil || oldest.Before(*a.OldestAt)) {
+			oldest = oldest.UTC()
+			a.OldestAt = &oldest
+		}
+	}
+	a.Waiting = &waiting
+	if workers := e.workers[name]; workers != nil {
+		a.InFlight, a.Lately = &inFlight, lately(workers, e.countedSince())
 	}
 	return a
 }
 
+// lately returns how what an agent did has ended since a moment.
+func lately(workers []worker, moment time.Time) *client.AgentLately {
+	var all client.AgentLately
+	for _, w := range workers {
+		ended, since := w.Lately(moment)
+		all.Since = since.UTC()
+		all.Succeeded, all.Failed = all.Succeeded+int(ended.Succeeded), all.Failed+int(ended.Failed)
+		all.Late, all.Waiting = all.Late+int(ended.Late), all.Waiting+int(ended.Waiting)
+	}
+	return &all
+}
+
 // countedSince is from when on what ended is counted.
 func (e *Engine) countedSince() time.Time {
-	since := time.Now().Add(-lately)
+	since := time.Now().Add(-latelyFor)
 	if since.Before(e.opened) {
 		return e.opened
 	}

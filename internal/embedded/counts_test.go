@@ -123,9 +123,10 @@ func TestTheReferenceJobCostsExactlyWhatItMust(t *testing.T) {
 		if w.saves != 6 {
 			t.Errorf("Saved saw %d jobs, want the birth and one save a reply", w.saves)
 		}
-		// Nobody else writes, so each write is a group of its own; claims are not flushed.
-		if groups, durable, syncs := after.Groups-before.Groups, after.Durable-before.Durable, after.Syncs-before.Syncs; groups != 11 || durable != 6 || syncs != 6 {
-			t.Errorf("got %d groups, %d durable, %d flushes, want 11, 6, 6", groups, durable, syncs)
+		// Nobody else writes, so each write is a group of its own; claims are not flushed. One more keeps, once in the life of an
+		// engine, that something was done in it.
+		if groups, durable, syncs := after.Groups-before.Groups, after.Durable-before.Durable, after.Syncs-before.Syncs; groups != 12 || durable != 6 || syncs != 6 {
+			t.Errorf("got %d groups, %d durable, %d flushes, want 12, 6, 6", groups, durable, syncs)
 		}
 	})
 }

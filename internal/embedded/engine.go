@@ -21,7 +21,6 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentdoor"
-	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -42,12 +41,13 @@ import (
 	"github.com/makegood-dev/makegood/telemetry"
 )
 
-// The names of the queues. An agent's is tasks- and its name.
+// The names of the queues. An agent's are tasks- and undos-, and its name; of one outside the first, for both.
 const (
 	eventsQueue     = "events"
 	quarantineQueue = "quarantine"
 	deadQueue       = "dead-letters"
 	tasksPrefix     = "tasks-"
+	undosPrefix     = "undos-"
 )
 
 // DataFile is the name of the store in its folder.
@@ -57,8 +57,6 @@ const (
 	// defaultEventWorkers is how many batches of events are handled at once: enough that the writes
 	// of one group of them gather while another is being flushed.
 	defaultEventWorkers = 16
-	// defaultTaskWorkers is how many batches of tasks an agent works on at once, ten tasks each.
-	defaultTaskWorkers = 64
 	// tick is how often the Supervisor looks at what is overdue, woken or not; keys that are
 	// younger than that it has just told of, so nothing is found more than two ticks late.
 	tick = 500 * time.Millisecond
@@ -115,8 +113,10 @@ type Config struct {
 	Telemetry telemetry.Telemetry
 	// Logger hears of what goes wrong, the same once a minute (package quiet). Default: slog.Default().
 	Logger *slog.Logger
-	// EventWorkers and TaskWorkers are how many batches are handled at once, TaskWorkers per agent.
-	EventWorkers, TaskWorkers int
+	// EventWorkers is how many batches of events are handled at once. Default: 16.
+	EventWorkers int
+	// Concurrency is how many attempts run at once.
+	Concurrency Concurrency
 	// Visibility is that of the events queue: after that long an event that was received and not
 	// dealt with comes again. Default: 30s.
 	Visibility time.Duration
@@ -148,8 +148,9 @@ type Engine struct {
 	holds      *holds.Keeper
 	supervisor *supervisor.Supervisor
 	watch      *watch.Watch
-	runners    map[string]*agentrun.Runner
-	door       *agentdoor.Door
+	// workers are the two of each agent, by its name.
+	workers map[string][]worker
+	door    *agentdoor.Door
 	// hub and relay are there where somebody hears of every change.
 	hub   *changes.Hub
 	relay *changes.Relay
@@ -203,9 +204,6 @@ func (c Config) withDefaults() Config {
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
 	}
-	if c.TaskWorkers == 0 {
-		c.TaskWorkers = defaultTaskWorkers
-	}
 	if c.Visibility == 0 {
 		c.Visibility = localqueue.DefaultVisibility
 	}
@@ -240,11 +238,12 @@ func (e *Engine) openQueues() error {
 		{Name: eventsQueue, Visibility: e.config.Visibility, MaxReceives: maxReceives, DeadLetter: deadQueue},
 		{Name: deadQueue},
 	}
+	names := map[string]bool{}
 	for _, a := range e.config.Named() {
-		queues = append(queues, localqueue.Queue{
-			Name: tasksPrefix + a.Name(), Visibility: e.config.TaskVisibility,
-			MaxReceives: maxReceives, DeadLetter: deadQueue,
-		})
+		names[tasksPrefix+a.Name()], names[e.undosOf(a.Name())] = true, true
+	}
+	for name := range names {
+		queues = append(queues, localqueue.Queue{Name: name, Visibility: e.config.TaskVisibility, MaxReceives: maxReceives, DeadLetter: deadQueue})
 	}
 	local, err := localqueue.New(localqueue.Options{Queues: queues})
 	if err != nil {
@@ -275,6 +274,7 @@ func (e *Engine) wire(run sqlitestore.Incarnation) {
 		Notifier: e.config.Notifier, Listener: e.config.Listener, Events: eventsQueue, Quarantine: quarantineQueue,
 		Replies: e.config.Replies, Asker: e.config.Asker, Asked: e.config.Asked, Link: e.config.Link,
 		Tasks:    func(agent string) string { return tasksPrefix + agent },
+		Undos:    e.undosOf,
 		Instance: instance, Incarnation: run.Number, Stopped: stoppedRun(run), Saved: e.saved, Watch: e.watch, Logger: e.config.Logger,
 		Fire: func(ctx context.Context, name string, key time.Time) error { return e.timetable.Fire(ctx, name, key) },
 	})
@@ -286,15 +286,7 @@ func (e *Engine) wire(run sqlitestore.Incarnation) {
 		Index: e.store, Queue: e.queues, Events: eventsQueue, Grace: tick, Logger: e.config.Logger,
 		Auditor: e.auditor(), Strays: quiet.Loud(e.config.Logger),
 	})
-	e.runners = make(map[string]*agentrun.Runner)
-	room := new(agentrun.Room)
-	for _, a := range e.config.Agents {
-		e.runners[a.Name()] = agentrun.New(agentrun.Config{
-			Held:     held.Holds,
-			Handlers: []agent.Handler{a}, Claims: e.store, ClaimsIn: makegood.TaskClaim{File: e.config.path()}, Queue: e.queues,
-			Room: room, Others: 1, Tasks: tasksPrefix + a.Name(), Quarantine: quarantineQueue, Instance: instance, Secrets: e.config.Secrets, Large: e.large, Logger: e.config.Logger,
-		})
-	}
+	e.makeWorkers(instance, held)
 	e.door = e.config.door(e, held)
 }
 

@@ -71,7 +71,7 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const before, during = 120, 80
 		r := troupe{script: map[string]work{"charge": slowly(10 * time.Second)}}
-		c := embedded.Config{Dir: t.TempDir(), Agents: r.agents("hotels", "bank"), TaskWorkers: 1, Tick: 5 * time.Second}
+		c := embedded.Config{Dir: t.TempDir(), Agents: r.agents("hotels", "bank"), Concurrency: embedded.Concurrency{Agents: map[string]int{"hotels": 10, "bank": 10}}, Tick: 5 * time.Second}
 		w := open(t, c)
 		compiled := w.define(tripYAML)
 		for i := range before {
@@ -151,7 +151,7 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 func TestAShortPauseLosesNoTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := troupe{script: map[string]work{"charge": slowly(2 * time.Second)}}
-		w := open(t, embedded.Config{Agents: r.agents("hotels", "bank"), TaskWorkers: 1})
+		w := open(t, embedded.Config{Agents: r.agents("hotels", "bank"), Concurrency: embedded.Concurrency{Agents: map[string]int{"hotels": 10, "bank": 10}}})
 		w.patience = 5 * time.Minute
 		compiled := w.define(tripYAML)
 		for i := range 50 {

@@ -26,6 +26,17 @@ func (c Config) Named() []workflowfile.Named {
 	return all
 }
 
+// undosOf names the queue of the undos of an agent: of one here its own, of one outside that of all its tasks, of which it takes as
+// many as it has room for.
+func (e *Engine) undosOf(agent string) string {
+	for _, o := range e.config.Outside {
+		if o.Name == agent {
+			return tasksPrefix + agent
+		}
+	}
+	return undosPrefix + agent
+}
+
 func (c Config) door(e *Engine, held *holds.Reader) *agentdoor.Door {
 	d := agentdoor.Config{
 		Tokens: map[string]string{}, Tasks: func(agent string) string { return tasksPrefix + agent },

@@ -54,9 +54,11 @@ func (e *Engine) work(ctx context.Context) error {
 			cancel()
 		})
 	}
-	start("events", e.poller(eventsQueue, e.config.EventWorkers, e.scheduler.HandleSQS))
-	for name, r := range e.runners {
-		start("agent "+name, e.poller(tasksPrefix+name, e.config.TaskWorkers, r.HandleSQS))
+	start("events", e.poller(localqueue.Poller{Queue: eventsQueue, Concurrency: e.config.EventWorkers, Handler: e.scheduler.HandleSQS}))
+	for name, workers := range e.workers {
+		for _, w := range workers {
+			start("agent "+name, e.poller(localqueue.Poller{Queue: w.queue, Concurrency: w.most, Batch: 1, Handler: w.HandleSQS}))
+		}
 	}
 	start("recovery", e.recover)
 	start("supervisor", e.supervise)
@@ -76,11 +78,9 @@ func (e *Engine) work(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-func (e *Engine) poller(name string, workers int, h queue.Handler) func(context.Context) error {
-	return localqueue.Poller{
-		Receiver: e.queues, Queue: name, Concurrency: workers,
-		Handler: e.withBackoff(h, name), Logger: e.config.Logger,
-	}.Run
+func (e *Engine) poller(p localqueue.Poller) func(context.Context) error {
+	p.Receiver, p.Handler, p.Logger = e.queues, e.withBackoff(p.Handler, p.Queue), e.config.Logger
+	return p.Run
 }
 
 // recover touches every unfinished job, so that the attempts that an earlier incarnation dispatched

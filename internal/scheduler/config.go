@@ -40,10 +40,11 @@ type Config struct {
 	Asker notify.Asker
 	// Link makes the link of a completion token, under which a person can answer; nil: there is none.
 	Link func(completion string) string
-	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's.
-	Events     string
-	Quarantine string
-	Tasks      func(agent string) string
+	// Events is the queue that replies go to, Quarantine the one for poison, Tasks names an agent's. Undos names the one for undos;
+	// nil: they go where all tasks go.
+	Events       string
+	Quarantine   string
+	Tasks, Undos func(agent string) string
 	// Asked are the registered names of those whom a workflow may ask; Asker knows them.
 	Asked []string
 	// Replies are the registered names that a submission may give as replyTo.

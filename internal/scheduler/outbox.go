@@ -144,7 +144,11 @@ func (s *Scheduler) message(ctx context.Context, m moved, d job.Dispatch) (strin
 	if err != nil {
 		return "", queue.Message{}, queue.Refused("it has no form on the wire: %v", err)
 	}
-	return s.config.Tasks(t.Agent), queue.Message{Body: body, Group: crowd(m.job)}, nil
+	to := s.config.Tasks
+	if t.Undo != nil && s.config.Undos != nil {
+		to = s.config.Undos
+	}
+	return to(t.Agent), queue.Message{Body: body, Group: crowd(m.job)}, nil
 }
 
 // crowd names those whose tasks may crowd out others': the job's tenant, or its workflow where it has none. SQS's fair queues take

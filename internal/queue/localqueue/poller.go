@@ -1,6 +1,7 @@
 package localqueue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,13 +34,15 @@ type Poller struct {
 	// Concurrency is how many invocations of Handler there are at once, at most; at least 1. Nothing
 	// is received that could not be handled at once.
 	Concurrency int
-	Handler     queue.Handler
+	// Batch is how many records an invocation gets at most. Zero: makegood.MaxBatch.
+	Batch   int
+	Handler queue.Handler
 	// Logger hears of batches that failed as a whole and of a queue that fails. Default: slog.Default().
 	Logger *slog.Logger
 }
 
 // Run polls until ctx ends, and returns when every invocation has. Each gets what is there, 1 to
-// makegood.MaxBatch records: nothing waits for a batch to fill.
+// Batch records: nothing waits for a batch to fill.
 //
 // What an invocation succeeded with is deleted, also after ctx has ended. What it names in
 // BatchItemFailures stays, and comes back after the visibility timeout or whatever time the handler
@@ -89,7 +92,7 @@ func (p Poller) Run(ctx context.Context) error {
 
 // receive takes a batch. One that came in the moment in which ctx ended goes back at once.
 func (p Poller) receive(ctx context.Context) ([]events.SQSMessage, error) {
-	records, err := p.Receiver.Receive(ctx, p.Queue, makegood.MaxBatch)
+	records, err := p.Receiver.Receive(ctx, p.Queue, cmp.Or(p.Batch, makegood.MaxBatch))
 	if err != nil || ctx.Err() == nil || len(records) == 0 {
 		return records, err
 	}
