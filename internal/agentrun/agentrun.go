@@ -56,6 +56,7 @@ type Runner struct {
 	config   Config
 	handlers map[string]agent.Handler // by their names
 	stats    tally.Recent[Stats]
+	zombies  zombies
 }
 
 // New makes a Runner. It panics on a configuration that lacks what must be set, or has two agents of one name.

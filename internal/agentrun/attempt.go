@@ -287,6 +287,7 @@ func (a *attempt) work() (worked result, returned bool) {
 			told, stuck = nil, time.After(StopPatience)
 		case <-stuck:
 			patience.Stop()
+			a.zombies.add(fmt.Sprintf("agent %s, attempt %d of step %s of job %s", a.task.Agent, a.task.Attempt, a.task.Step, a.task.Job), a.lease.lastWord(), done)
 			return result{}, false
 		case <-patience.C:
 			// Look again: a heartbeat may have moved it.

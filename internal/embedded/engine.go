@@ -133,15 +133,15 @@ type Config struct {
 
 // Engine is a running Makegood. Make it with Open, let it Run, and Close it.
 type Engine struct {
-	config  Config
-	file    *sqlitestore.Store
-	store   store.Store
-	large   large
-	local   *localqueue.Queues
-	queues  Queues
-	alarm   *alarm
-	life    life
-	release func()
+	config Config
+	file   *sqlitestore.Store
+	store  store.Store
+	large  large
+	local  *localqueue.Queues
+	queues Queues
+	alarm  *alarm
+	life   life
+	lock   *sqlitestore.FolderLock
 
 	scheduler  *scheduler.Scheduler
 	timetable  *timetable.Timetable
@@ -171,7 +171,7 @@ func Open(ctx context.Context, c Config) (*Engine, error) {
 	if c.Retention != 0 && c.Retention < MinRetention {
 		return nil, fmt.Errorf("retention of %s: want at least %s, or none", c.Retention, MinRetention)
 	}
-	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), release: func() {}, opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
+	e := &Engine{config: c.withDefaults(), alarm: newAlarm(), opened: time.Now(), defined: map[string]string{}, agentsOf: map[string][]string{}}
 	if err := e.openStore(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -216,11 +216,11 @@ func (c Config) withDefaults() Config {
 func (e *Engine) openStore(ctx context.Context) error {
 	path := e.config.path()
 	if path != "" {
-		release, err := sqlitestore.Lock(e.config.Dir)
+		lock, err := sqlitestore.Lock(e.config.Dir)
 		if err != nil {
 			return err
 		}
-		e.release = release
+		e.lock = lock
 	}
 	file, err := sqlitestore.Open(ctx, sqlitestore.Options{Path: path, Logger: e.config.Logger})
 	if err != nil {
@@ -409,7 +409,8 @@ func (e *Engine) Each(ctx context.Context, f func(job.Job) error) error {
 	return e.file.Each(ctx, f)
 }
 
-// Close stops Run, waits until it has returned, closes the store and frees the folder.
+// Close stops Run, waits until it has returned, closes the store and frees the folder; where agents did not stop and were given
+// up, the folder is free when they have ended, or their attempts: another engine in this process would work beside them.
 func (e *Engine) Close() error { return e.end(e.noteStop) }
 
 // end is Close, with what is to be kept of the end.
@@ -419,7 +420,7 @@ func (e *Engine) end(note func()) error {
 	}
 	e.hub.Close()
 	e.life.close()
-	defer e.release()
+	defer e.unlock()
 	if e.file == nil {
 		return nil
 	}

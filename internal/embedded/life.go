@@ -3,6 +3,8 @@ package embedded
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -56,4 +58,36 @@ func (l *life) close() {
 		stop()
 		<-ended
 	}
+}
+
+// unlock frees the folder. Agents that were told to stop and did not are at work still, if this process is: until they have ended,
+// or nothing that they do counts any more, another engine would make successors, or undos, beside them.
+func (e *Engine) unlock() {
+	if e.lock == nil {
+		return
+	}
+	var zombies []string
+	for _, workers := range e.workers {
+		for _, w := range workers {
+			zombies = append(zombies, w.Zombies()...)
+		}
+	}
+	if len(zombies) == 0 {
+		e.lock.Release()
+		return
+	}
+	slices.Sort(zombies)
+	why := "it was closed, and waits for what did not stop: " + strings.Join(zombies, "; ")
+	if err := e.lock.Say(why); err != nil {
+		e.config.Logger.Warn("whoever finds the folder locked is not told why", "error", err)
+	}
+	e.config.Logger.Warn("the folder is not free yet, unless this process ends", "folder", e.config.Dir, "why", why)
+	go func() {
+		for _, workers := range e.workers {
+			for _, w := range workers {
+				w.AwaitZombies()
+			}
+		}
+		e.lock.Release()
+	}()
 }

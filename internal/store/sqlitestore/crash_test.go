@@ -121,9 +121,9 @@ func TestAKilledEngineLosesNothingThatItAnswered(t *testing.T) {
 
 func allThere(t *testing.T, dir string, answered []string) {
 	t.Helper()
-	release, err := sqlitestore.Lock(dir)
+	lock, err := sqlitestore.Lock(dir)
 	check(t, err)
-	defer release()
+	defer lock.Release()
 	start := time.Now()
 	s, err := sqlitestore.Open(t.Context(), sqlitestore.Options{Path: filepath.Join(dir, "jobs.db")})
 	check(t, err)
@@ -255,7 +255,7 @@ func fillDisk(t *testing.T, limit uint64) (undo func()) {
 
 func TestAFolderIsLockedByOneEngineWhichSaysWhoItIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
-	release, err := sqlitestore.Lock(dir)
+	lock, err := sqlitestore.Lock(dir)
 	check(t, err)
 	_, err = sqlitestore.Lock(dir)
 	host, _ := os.Hostname()
@@ -263,13 +263,34 @@ func TestAFolderIsLockedByOneEngineWhichSaysWhoItIs(t *testing.T) {
 	if !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), want) {
 		t.Fatalf("got %v, want %v which says %q", err, sqlitestore.ErrLocked, want)
 	}
-	release()
+	lock.Release()
 	next, err := sqlitestore.Lock(dir)
 	check(t, err)
 	// Released twice, the second time when it is another's already.
-	release()
+	lock.Release()
 	if _, err = sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), want) {
 		t.Fatalf("got %v, want %v which says %q", err, sqlitestore.ErrLocked, want)
 	}
-	next()
+	check(t, next.Say("it waits for the shop"))
+	if _, err = sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), "Z: it waits for the shop") {
+		t.Fatalf("got %v, want %v which says what it waits for", err, sqlitestore.ErrLocked)
+	}
+	next.Release()
+}
+
+// Whoever cleans up takes the file of the lock away while its engine runs: no other engine begins beside it.
+func TestAFolderStaysLockedWhenTheFileOfItsLockIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := sqlitestore.Lock(dir)
+	check(t, err)
+	check(t, os.Remove(filepath.Join(dir, "lock")))
+	for range 2 {
+		if _, err = sqlitestore.Lock(dir); !errors.Is(err, sqlitestore.ErrLocked) || !strings.Contains(err.Error(), "which somebody has removed") {
+			t.Fatalf("got %v, want %v, and that its file is gone", err, sqlitestore.ErrLocked)
+		}
+	}
+	lock.Release()
+	lock, err = sqlitestore.Lock(dir)
+	check(t, err)
+	lock.Release()
 }

@@ -3,6 +3,7 @@ package sqlitestore
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,53 +16,99 @@ import (
 // ErrLocked: another engine holds the folder.
 var ErrLocked = errors.New("another engine uses this folder")
 
+// lockFile is the name of the file that says who holds its folder. A release before locks it alone.
+const lockFile = "lock"
+
+// FolderLock holds a folder for one engine.
+type FolderLock struct {
+	path, who string
+	asked     chan struct{}
+	released  chan struct{}
+	once      sync.Once
+}
+
 // Lock holds a folder for one engine, and makes it, private, if there is none. When another holds it the error is
 // ErrLocked and says who: process, host, since when. The kernel gives the lock back when the process
-// ends, however it ends. release gives it back earlier; the file DIR/lock stays.
-func Lock(dir string) (release func(), err error) {
+// ends, however it ends; the file DIR/lock stays.
+func Lock(dir string) (*FolderLock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	path := filepath.Join(dir, "lock")
-	lock := flock.New(path, flock.SetPermissions(privateFile))
-	held, err := lock.TryLock()
+	path := filepath.Join(dir, lockFile)
+	locks, err := lockBoth(dir, path)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
-	}
-	if !held {
-		return nil, fmt.Errorf("lock %s: %w: %s", dir, ErrLocked, holder(path))
 	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
 	}
-	who := fmt.Sprintf("process %d on %s, since %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
-	// Written in place: another file under this name would not carry the lock.
-	if err := errors.Join(os.Chmod(path, privateFile), os.WriteFile(path, []byte(who), privateFile)); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), lock.Close())
+	l := &FolderLock{
+		path: path, who: fmt.Sprintf("process %d on %s, since %s", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339)),
+		asked: make(chan struct{}), released: make(chan struct{}),
 	}
-	return keep(lock, path), nil
-}
-
-// keep holds on to the lock until it is released. The goroutine is what holds it: a lock that nothing
-// refers to is closed by the garbage collector, with the engine still running.
-func keep(lock *flock.Flock, path string) (release func()) {
-	asked, done := make(chan struct{}), make(chan struct{})
+	if err := errors.Join(os.Chmod(path, privateFile), l.Say("")); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), unlock(locks))
+	}
+	// The goroutine is what holds the locks: one that nothing refers to is closed by the garbage collector, with the engine
+	// still running.
 	go func() {
-		defer close(done)
-		<-asked
+		defer close(l.released)
+		<-l.asked
 		// Nothing is lost when this fails: what the file says counts only while the lock is held.
 		_ = os.Truncate(path, 0)
-		_ = lock.Close()
+		_ = unlock(locks)
 	}()
-	return sync.OnceFunc(func() {
-		close(asked)
-		<-done
-	})
+	return l, nil
+}
+
+// lockBoth locks the folder itself and the file in it. The file can be removed, and another be made in its place that nobody has
+// locked; a folder that is in use stays what it is. Some file systems and Windows lock no folders: there the file has to do.
+func lockBoth(dir, path string) (locks []*flock.Flock, err error) {
+	folder, file := flock.New(dir, flock.SetFlag(os.O_RDONLY)), flock.New(path, flock.SetPermissions(privateFile))
+	held, err := folder.TryLock()
+	if err == nil && !held {
+		return nil, fmt.Errorf("%w: %s", ErrLocked, holder(path))
+	}
+	locks = append(locks, folder)
+	if held, err = file.TryLock(); err == nil && !held {
+		err = fmt.Errorf("%w: %s", ErrLocked, holder(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, unlock(locks))
+	}
+	return append(locks, file), nil
+}
+
+func unlock(locks []*flock.Flock) error {
+	var errs []error
+	for _, l := range locks {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Say has who is refused the folder hear more of who holds it.
+func (l *FolderLock) Say(more string) error {
+	text := l.who
+	if more != "" {
+		text += ": " + more
+	}
+	// Written in place: another file under this name would not carry the lock.
+	return os.WriteFile(l.path, []byte(text+"\n"), privateFile)
+}
+
+// Release gives the folder back. It may be called again.
+func (l *FolderLock) Release() {
+	l.once.Do(func() { close(l.asked) })
+	<-l.released
 }
 
 func holder(path string) string {
 	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "who it is was in " + path + ", which somebody has removed"
+	}
 	if who := strings.TrimSpace(string(text)); err == nil && who != "" {
 		return who
 	}
