@@ -25,6 +25,11 @@ func (e *Engine) Define(ctx context.Context, c *workflowfile.Compiled) error {
 	if err := e.timetable.MayAdopt(ctx, c.Workflow.Name, c.Schedules); err != nil {
 		return err
 	}
+	if mended, err := e.file.MendDefinition(ctx, c.Hash, c.Definition); err != nil {
+		return err
+	} else if mended {
+		e.config.Logger.WarnContext(ctx, "a definition that was damaged in the store is mended by the text that was given here", "workflow", c.Workflow.Name, "definition", c.Hash)
+	}
 	if err := e.store.PutDefinition(ctx, c.Workflow.Name, c.Hash, c.Definition); err != nil {
 		return err
 	}

@@ -12,15 +12,24 @@ const (
 	MinRetention = 24 * time.Hour
 	// expireEvery is how often the engine looks for jobs whose retention is over.
 	expireEvery = time.Minute
+	// filesEvery is how often the engine looks whether its files are still those that it has open.
+	filesEvery = time.Second
 )
 
 // watchStore ends the engine when its store can go on no more.
 func (e *Engine) watchStore(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-e.file.Lost():
-		return e.file.Failure()
+	ticker := time.NewTicker(filesEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.file.Lost():
+			return e.file.Failure()
+		case <-ticker.C:
+			// What it finds is the loss of the store, or a failure that the store deals with.
+			_ = e.file.CheckFiles(ctx)
+		}
 	}
 }
 

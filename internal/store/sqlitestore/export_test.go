@@ -151,3 +151,23 @@ func CheckReadable(path string, l Layout) error {
 	}
 	return errors.Join(l.readable(c), c.close())
 }
+
+// BreakCommit lets the store fail in the middle of a transaction, as a disk that is full for a moment does.
+func (s *Store) BreakCommit(t testing.TB) error {
+	t.Helper()
+	s.writing <- struct{}{}
+	defer func() { <-s.writing }()
+	for _, sql := range []string{"BEGIN IMMEDIATE", "UPDATE meta SET value = value + 1 WHERE key = 'healed'"} {
+		if _, err := s.conn.exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s.fail(errors.New("the disk is full"))
+}
+
+// TryToBegin has a group wait so often for the transaction of another program.
+func (s *Store) TryToBegin(tries int) {
+	s.writing <- struct{}{}
+	s.beginTries = tries
+	<-s.writing
+}

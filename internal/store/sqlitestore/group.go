@@ -7,6 +7,11 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const (
@@ -166,8 +171,8 @@ func (s *Store) commitGroup(batch []*write) error {
 	if err := s.failure(); err != nil {
 		return err
 	}
-	if _, err := s.conn.exec("BEGIN IMMEDIATE"); err != nil {
-		return fmt.Errorf("begin: %w", err)
+	if err := begin(s.conn, s.beginTries, &s.counts.busy); err != nil {
+		return err
 	}
 	g := &group{conn: s.conn, cache: s.cache, sweep: &s.sweep, items: make(map[string]*item, len(batch)), settled: make(chan struct{})}
 	for _, w := range batch {
@@ -186,6 +191,25 @@ func (s *Store) commitGroup(batch []*write) error {
 	return s.finish(g, len(batch))
 }
 
+// begin begins a transaction that writes. While another program has one it tries again, so many times in all; busy counts those in
+// vain.
+func begin(c *conn, tries int, busy *atomic.Int64) error {
+	for try := 1; ; try++ {
+		_, err := c.exec("BEGIN IMMEDIATE")
+		var said *sqlite.Error
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &said) || said.Code()&0xff != sqlite3.SQLITE_BUSY:
+			return fmt.Errorf("begin: %w", err)
+		}
+		busy.Add(1)
+		if try >= tries {
+			return fmt.Errorf("begin: another program has had a transaction in the file for %v: %w", time.Duration(tries)*busyWait, err)
+		}
+	}
+}
+
 func (s *Store) rollback(cause error) error {
 	if _, err := s.conn.exec("ROLLBACK"); err != nil {
 		return s.fail(fmt.Errorf("%w, and then: roll back: %w", cause, err))
@@ -199,7 +223,11 @@ func (s *Store) finish(g *group, writes int) error {
 		return s.fail(fmt.Errorf("commit %d writes: %w", writes, err))
 	}
 	if g.durable && s.log != nil {
-		if err := s.log.sync(); err != nil {
+		err := s.log.sync()
+		if errors.Is(err, errReplaced) {
+			err = s.rescue(err)
+		}
+		if err != nil {
 			return s.fail(fmt.Errorf("flush %d writes: %w", writes, err))
 		}
 		s.counts.syncs.Add(1)

@@ -56,7 +56,7 @@ func (s *Store) Failure() error { return s.failure() }
 // isFinal reports whether a store should not go on after an error: what was answered may not be on the
 // disk, or what is on it cannot be trusted, or the error is our own.
 func isFinal(err error) bool {
-	if errors.Is(err, errPanicked) || errors.Is(err, errFlush) {
+	if errors.Is(err, errPanicked) || errors.Is(err, errFlush) || errors.Is(err, errReplaced) {
 		return true
 	}
 	var said *sqlite.Error
@@ -108,6 +108,11 @@ func (s *Store) heal() {
 // settles what became of the commit that failed: what it left of itself in the log is written over, or was
 // committed and is flushed now. Its caller has the write lock.
 func (s *Store) reopen() error {
+	if s.log != nil {
+		if err := s.log.same(); errors.Is(err, errReplaced) {
+			return s.rescue(err)
+		}
+	}
 	err := s.conn.close()
 	if err != nil {
 		// It was to be given up in any case, with the transaction that it may be in.

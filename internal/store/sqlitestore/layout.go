@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 const (
@@ -72,7 +73,7 @@ func ourLayout() layout {
 // prepare makes the tables in a new file, brings an older one to this layout, and refuses what is not ours or cannot be
 // opened, in one transaction.
 func (l layout) prepare(c *conn, logger *slog.Logger) error {
-	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := begin(c, beginTries, new(atomic.Int64)); err != nil {
 		return err
 	}
 	from, err := l.bring(c)

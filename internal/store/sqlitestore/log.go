@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
@@ -17,32 +18,45 @@ type walLog struct {
 	path string
 	file *os.File
 	info fs.FileInfo
+	// main is the file that the log is of, as it was when it was opened.
+	mainPath string
+	main     fs.FileInfo
 	// syncFile flushes a file; a test makes it fail.
 	syncFile func(*os.File) error
 }
 
-// sync makes everything durable that was committed so far.
+// errReplaced: a file of the store is not at its path any more. SQLite puts no other in its place as long as a connection is
+// open, so it was somebody else; what is written to the one that is open is gone when it is closed.
+var errReplaced = errors.New("it was removed or replaced while it was in use")
+
+// sync makes everything durable that was committed so far. errReplaced: it is, and nobody will find it.
 func (l *walLog) sync() error {
-	// SQLite may have put another file in its place; flushing the old one would do nothing.
-	info, err := os.Stat(l.path)
-	if err != nil {
-		return err
-	}
-	if l.file == nil || !os.SameFile(info, l.info) {
-		if err := l.reopen(); err != nil {
+	if l.file == nil {
+		if err := l.open(); err != nil {
 			return err
 		}
 	}
 	if err := l.syncFile(l.file); err != nil {
 		return fmt.Errorf("%w: %w", errFlush, err)
 	}
+	return l.same()
+}
+
+// same fails with errReplaced unless the files at their paths are those that are open.
+func (l *walLog) same() error {
+	for path, opened := range map[string]fs.FileInfo{l.path: l.info, l.mainPath: l.main} {
+		is, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(is, opened) {
+			return fmt.Errorf("%s: %w", path, errReplaced)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-func (l *walLog) reopen() error {
-	if err := l.close(); err != nil {
-		return err
-	}
+func (l *walLog) open() error {
 	file, err := os.OpenFile(l.path, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -72,6 +86,50 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// rescue copies what the log has into the file, since the log will not be found again, and returns why it cannot go on. Who has the
+// write lock calls it, with the connection that still has the log open.
+func (s *Store) rescue(replaced error) error {
+	if s.conn == nil || s.conn.raw == nil {
+		return fmt.Errorf("%w, and no connection is left that has it open", replaced)
+	}
+	_, _ = s.conn.exec("ROLLBACK") // of a commit that has failed, if there is one
+	row := make([]driver.Value, 3)
+	for range rescueTries {
+		if _, err := s.conn.one(`PRAGMA wal_checkpoint(FULL)`, row); err != nil {
+			return fmt.Errorf("%w, and what it has cannot be copied: %w", replaced, err)
+		}
+		if busy := asInt(row[0]) != 0; !busy {
+			return fmt.Errorf("%w; what the log had was copied into %s", replaced, s.path)
+		}
+	}
+	return fmt.Errorf("%w, and a reader kept part of it from being copied", replaced)
+}
+
+// CheckFiles finds out whether the files are still those that were opened. If not, what the log has is copied, and the store is
+// lost: errors are those of Failure.
+func (s *Store) CheckFiles(ctx context.Context) error {
+	select {
+	case s.writing <- struct{}{}:
+		defer func() { <-s.writing }()
+	case <-s.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return s.checkFiles()
+}
+
+// checkFiles is CheckFiles for who has the write lock.
+func (s *Store) checkFiles() error {
+	if err := s.failure(); err != nil || s.log == nil {
+		return err
+	}
+	if err := s.log.same(); errors.Is(err, errReplaced) {
+		return s.fail(s.rescue(err))
+	}
+	return nil // What cannot be found out now is found out later.
 }
 
 // checkpointDue reports whether the log has become long.

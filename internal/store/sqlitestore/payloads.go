@@ -65,3 +65,22 @@ func (s *Store) PutDefinition(ctx context.Context, name, hash string, definition
 	}
 	return nil
 }
+
+// MendDefinition puts a definition in the place of what is stored under its hash, if that is something else, and reports whether it
+// was: then it was damaged, since a definition is named by its hash. It is durable.
+func (s *Store) MendDefinition(ctx context.Context, hash string, definition []byte) (mended bool, err error) {
+	err = s.submit(ctx, len(definition), func(g *group) (answer, err error) {
+		result, err := g.conn.exec(`UPDATE definitions SET body = ? WHERE hash = ? AND body <> ?`, definition, hash, definition)
+		if err != nil {
+			return nil, err
+		}
+		n, err := result.RowsAffected()
+		mended = n > 0
+		g.durable = g.durable || mended
+		return nil, err
+	})
+	if err != nil {
+		return false, fmt.Errorf("mend definition %s: %w", hash, err)
+	}
+	return mended, nil
+}

@@ -52,13 +52,18 @@ var (
 )
 
 const (
-	// busyWait is how long a writer waits for another process: a reader that holds up a checkpoint, or
-	// somebody who writes to the file by hand.
+	// busyWait is how long a writer waits for another process at a time: a reader that holds up a checkpoint, or
+	// somebody who writes to the file.
 	busyWait = 100 * time.Millisecond
+	// beginTries is how often it waits so for a transaction to begin: ten seconds. Programs have transactions of their own in
+	// the file (client/sqlitetx, agent/sqlitefence), which keep it as long as they take.
+	beginTries = 100
 	// checkpointPages is how much log is written before it is copied into the file: 8 MB.
 	checkpointPages = 2048
 	// defaultCacheSteps is about 30 MB of jobs.
 	defaultCacheSteps = 50_000
+	// rescueTries is how often a log that will not be found again is copied, each waiting for readers.
+	rescueTries = 20
 	// readers is how many goroutines may read the file at once; what was written last needs no reading.
 	readers = 2
 )
@@ -90,6 +95,8 @@ type Store struct {
 	syncing atomic.Pointer[group]
 	failed  atomic.Pointer[error]
 	counts  counts
+	// beginTries is the constant of the name, but in tests.
+	beginTries int
 	// logPages is how long the log is, checkpointAt how long it may become now, and logLimit how long
 	// when nothing is in the way. Only the writer uses them.
 	logPages, checkpointAt, logLimit int
@@ -106,16 +113,18 @@ type Store struct {
 type Stats struct {
 	// Groups is how many transactions were committed; Durable how many of them were flushed.
 	Groups, Durable int64
+	// Busy is how often a group waited busyWait in vain for the transaction of another program.
+	Busy int64
 	// Syncs is how many flushes of the log were made; those of SQLite's checkpoints are not among them.
 	Syncs, Checkpoints int64
 }
 
-type counts struct{ groups, durable, syncs, checkpoints atomic.Int64 }
+type counts struct{ groups, durable, busy, syncs, checkpoints atomic.Int64 }
 
 // Stats returns the counts so far.
 func (s *Store) Stats() Stats {
 	return Stats{
-		Groups: s.counts.groups.Load(), Durable: s.counts.durable.Load(),
+		Groups: s.counts.groups.Load(), Durable: s.counts.durable.Load(), Busy: s.counts.busy.Load(),
 		Syncs: s.counts.syncs.Load(), Checkpoints: s.counts.checkpoints.Load(),
 	}
 }
@@ -132,7 +141,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		steps = defaultCacheSteps
 	}
 	s := &Store{
-		cache: newCache(max(0, steps)), writing: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages,
+		cache: newCache(max(0, steps)), writing: make(chan struct{}, 1), checkpointAt: checkpointPages, logLimit: checkpointPages, beginTries: beginTries,
 		logger: options.Logger, closing: make(chan struct{}), lost: make(chan struct{}),
 	}
 	if s.logger == nil {
@@ -174,7 +183,10 @@ func (s *Store) open(path string, known layout) (err error) {
 		err = makePrivate(path)
 	}
 	if err == nil && s.temporary == "" {
-		s.log = &walLog{path: path + "-wal", syncFile: syncFile}
+		s.log = &walLog{path: path + "-wal", mainPath: path, syncFile: syncFile}
+		s.log.main, err = os.Stat(path)
+	}
+	if err == nil && s.log != nil {
 		// The name of a new file is durable with its folder; SQLite does that for the log only.
 		err = errors.Join(s.log.sync(), syncFolder(filepath.Dir(path)))
 	}
@@ -217,7 +229,11 @@ func (s *Store) Shut() error {
 	for s.commitWaiting() {
 	}
 	s.cache.clear()
-	err := s.Reader.Close()
+	var err error
+	if s.failure() == nil {
+		err = s.checkFiles()
+	}
+	err = errors.Join(err, s.Reader.Close())
 	// The last connection to close copies and flushes the log, and removes it.
 	err = errors.Join(err, s.conn.close(), s.log.close(), s.removeTemporary())
 	if err != nil {
