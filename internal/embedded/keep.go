@@ -18,7 +18,7 @@ const (
 
 // watchStore ends the engine when its store can go on no more.
 func (e *Engine) watchStore(ctx context.Context) error {
-	ticker := time.NewTicker(filesEvery)
+	ticker := time.NewTicker(max(e.config.Tick, filesEvery))
 	defer ticker.Stop()
 	for {
 		select {

@@ -113,7 +113,8 @@ func (s *Store) reopen() error {
 			return s.rescue(err)
 		}
 	}
-	err := s.conn.close()
+	// The last connection that has it open takes the log away, if all of it was copied: then there is another.
+	err := errors.Join(s.conn.close(), s.log.close())
 	if err != nil {
 		// It was to be given up in any case, with the transaction that it may be in.
 		s.logger.WarnContext(context.Background(), "a connection of the store was not closed", "error", err)

@@ -25,8 +25,8 @@ type walLog struct {
 	syncFile func(*os.File) error
 }
 
-// errReplaced: a file of the store is not at its path any more. SQLite puts no other in its place as long as a connection is
-// open, so it was somebody else; what is written to the one that is open is gone when it is closed.
+// errReplaced: a file of the store is not at its path any more. SQLite puts no other in its place as long as the connection that
+// writes is open, so it was somebody else; what is written to the one that is open is gone when it is closed.
 var errReplaced = errors.New("it was removed or replaced while it was in use")
 
 // sync makes everything durable that was committed so far. errReplaced: it is, and nobody will find it.
@@ -45,6 +45,9 @@ func (l *walLog) sync() error {
 // same fails with errReplaced unless the files at their paths are those that are open.
 func (l *walLog) same() error {
 	for path, opened := range map[string]fs.FileInfo{l.path: l.info, l.mainPath: l.main} {
+		if opened == nil {
+			continue // It is opened with the next flush.
+		}
 		is, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(is, opened) {
 			return fmt.Errorf("%s: %w", path, errReplaced)
@@ -69,13 +72,13 @@ func (l *walLog) open() error {
 	return nil
 }
 
-// close closes the file; there may be none.
+// close closes the file; there may be none. The next flush opens it anew, whatever is at its path.
 func (l *walLog) close() error {
 	if l == nil || l.file == nil {
 		return nil
 	}
 	err := l.file.Close()
-	l.file = nil
+	l.file, l.info = nil, nil
 	return err
 }
 
