@@ -185,6 +185,19 @@ func TestPatienceEndsAndContextsEnd(t *testing.T) {
 	}
 }
 
+// A minute, which is what an API says while its deployment rolls, is more than a call waits because it is asked to: it tries again
+// after its own pause, and meets a release that knows more.
+func TestACallDoesNotWaitAMinuteBecauseItIsAskedTo(t *testing.T) {
+	a := serve(t, answer{status: 503, header: "Retry-After: 60", body: `{"error":"a newer release wrote this"}`}, answer{status: 200, body: job("Pending")})
+	started := time.Now()
+	if _, err := newClient(t, a.URL).Look(t.Context(), "j"); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(started); took > 20*time.Second {
+		t.Errorf("it took %v, want its own pause", took)
+	}
+}
+
 func TestWatchGivesEachChangeAndWaitTheEnd(t *testing.T) {
 	answers := []answer{
 		{status: 200, body: job("Pending")},

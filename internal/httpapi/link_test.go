@@ -259,8 +259,8 @@ func TestALinkThatLeadsToNoStep(t *testing.T) {
 	if large.status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form that is too large: got %d, want 413", large.status)
 	}
-	if r := ask(t, http.MethodGet, w.url+httpapi.LinkPath("c3"+strings.TrimPrefix(token, "c1")), ""); r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") == "" {
-		t.Errorf("a token of a later scheme: got %d, want 503", r.status)
+	if r := ask(t, http.MethodGet, w.url+httpapi.LinkPath("c3"+strings.TrimPrefix(token, "c1")), ""); r.status != http.StatusServiceUnavailable || r.header.Get("Retry-After") != "60" {
+		t.Errorf("a token of a later scheme: got %d, Retry-After %s, want 503, 60", r.status, r.header.Get("Retry-After"))
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	for _, door := range []httpapi.Door{httpapi.Read, httpapi.Operate, httpapi.Submit, httpapi.Agents} {

@@ -2,12 +2,15 @@ package httpapi_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/agentdoor"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -43,5 +46,44 @@ func TestAJobOfANewerReleaseIsShownAndNotDecidedAbout(t *testing.T) {
 	want := "this job was written by a newer release of Makegood, and this one must not decide about it; ask again when the deployment is done"
 	if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "60" || p.Error != want || p.Job != "j" {
 		t.Errorf("undo: got %d, Retry-After %s, %+v, want 503, 60, %s", got.status, got.header.Get("Retry-After"), p, want)
+	}
+}
+
+// Definition is one that asks for more than this release knows.
+func (newerJobs) Definition(context.Context, string) ([]byte, error) {
+	return []byte(`{"name":"order","needs":99,"steps":[]}`), nil
+}
+
+// newerOutside is a door of agents to whose jobs a newer release wrote.
+type newerOutside struct{ httpapi.Outside }
+
+func (newerOutside) Allow(string, string) error { return nil }
+
+func (newerOutside) Reply(context.Context, string) (machine.Verdict, error) {
+	return machine.Verdict{}, store.ErrNewer
+}
+
+func (newerOutside) Heartbeat(context.Context, string, job.Reply, json.RawMessage) (agentdoor.Standing, error) {
+	return agentdoor.Standing{}, store.ErrNewer
+}
+
+// Whatever a newer release must decide about or show is there again when the deployment is done: whoever asks is told to come back
+// after a minute, which is more than clients wait by themselves.
+func TestWhatANewerReleaseMustDecideIsAskedForAgainInAMinute(t *testing.T) {
+	w := newWorld(t)
+	url := listen(t, httpapi.Config{
+		Backend: newerJobs{w.engine}, Outside: newerOutside{}, Host: "127.0.0.1", Logger: slog.New(slog.DiscardHandler),
+		Schedules: brokenSchedules(store.ErrNewer),
+	})
+	for what, c := range map[string]struct{ method, path, body string }{
+		"a reply":      {http.MethodPost, "/api/agents/crane/replies", `{}`},
+		"a heartbeat":  {http.MethodPost, "/api/agents/crane/heartbeats", `{"job":"j","step":"s","attempt":1,"token":"1.t","lockedBy":"outside:x"}`},
+		"a definition": {http.MethodGet, "/api/definitions/" + strings.Repeat("0", 32), ""},
+		"a schedule":   {http.MethodPost, "/api/schedules/nightly/pause", `{}`},
+	} {
+		got := ask(t, c.method, url+c.path, c.body)
+		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "60" || !strings.Contains(got.problem(t).Error, "newer release") {
+			t.Errorf("%s: got %d, Retry-After %q, %s, want 503 and 60", what, got.status, got.header.Get("Retry-After"), got.body)
+		}
 	}
 }
