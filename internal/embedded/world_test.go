@@ -23,6 +23,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
+	"github.com/makegood-dev/makegood/internal/store/sqlitestore"
 	"github.com/makegood-dev/makegood/internal/wire"
 	"github.com/makegood-dev/makegood/internal/workflowfile"
 )
@@ -51,6 +52,9 @@ func open(t testing.TB, c embedded.Config) *world {
 	}
 	c.Saved = w.saved
 	engine, err := embedded.Open(t.Context(), c)
+	for began := time.Now(); errors.Is(err, sqlitestore.ErrLocked) && time.Since(began) < w.patience; engine, err = embedded.Open(t.Context(), c) {
+		time.Sleep(time.Second) // An agent of the engine before may still be at work.
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
