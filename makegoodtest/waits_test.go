@@ -219,9 +219,10 @@ func TestAnApprovalWithEscalationSurvivesEveryCrash(t *testing.T) {
 			return nil
 		}
 		services.Check = func(job makegoodtest.Job) error {
-			want := "[clerk 1 clerk 2 clerk 3 boss 3]"
-			if got := fmt.Sprint(a.all); got != want {
-				return fmt.Errorf("asked %s, want %s", got, want)
+			// The third time both are asked at once, and which of them first is not promised.
+			first, second := "[clerk 1 clerk 2 clerk 3 boss 3]", "[clerk 1 clerk 2 boss 3 clerk 3]"
+			if got := fmt.Sprint(a.all); got != first && got != second {
+				return fmt.Errorf("asked %s, want %s or %s", got, first, second)
 			}
 			if job.ProcessState != makegood.Processed || len(job.Attempts) == 0 {
 				return fmt.Errorf("it is %s after %q, ok gave %s", job.ProcessState, job.Order(), job.Output("ok"))

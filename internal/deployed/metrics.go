@@ -34,6 +34,7 @@ const (
 const (
 	// Of the Scheduler: what became of events, and of jobs.
 	MetricApplied     = "Applied"     // events that changed their job
+	MetricReplies     = "Replies"     // applied events that are replies of agents
 	MetricDuplicates  = "Duplicates"  // events that were applied before
 	MetricStale       = "Stale"       // events that came too late to count
 	MetricRefused     = "Refused"     // requests that the table of verbs refuses
@@ -95,7 +96,7 @@ const (
 // Metrics are the names of all metrics.
 func Metrics() []string {
 	return []string{
-		MetricApplied, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
+		MetricApplied, MetricReplies, MetricDuplicates, MetricStale, MetricRefused, MetricUnknown, MetricConflicts, MetricClosed, MetricLies, MetricStood, MetricSaved, MetricTasks, MetricReminders,
 		MetricUnstarted, MetricUnpublished, MetricJobsInError, MetricAlerts, MetricFires, MetricFiresMissed, MetricFiresFailed, MetricClaimed, MetricClaimsLost, MetricWithdrawn, MetricSucceeded, MetricWaiting,
 		MetricFailed, MetricLate, MetricHeld, MetricSwept, MetricOverdue, MetricWoken, MetricAhead, MetricQueueDepthBrake, MetricAudited, MetricStray, MetricPoison, MetricLeft, MetricThrottles,
 		MetricQueueTime, MetricAttemptTime, MetricStepTime, MetricJobTime, MetricLateness, MetricSweepTime, MetricAttemptsSucceeded, MetricAttemptsFailed, MetricAttemptsSilent,
@@ -191,6 +192,7 @@ func (m *meter) grown() (all []emf.Metric) {
 func schedulerTotals(s scheduler.Stats) []total {
 	return []total{
 		{MetricApplied, s.Applied},
+		{MetricReplies, s.Replies},
 		{MetricDuplicates, s.Duplicate},
 		{MetricStale, s.Stale},
 		{MetricRefused, s.Refused},
