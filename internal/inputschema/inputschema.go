@@ -2,9 +2,9 @@
 // the schema and the input, and nothing of jobs.
 //
 // A schema is whole in itself: nothing is fetched, and a $ref leads to a place within it. What it may cost is bounded: how large
-// and how deep it is, how far a number may reach, how much is looked at of one input, and how many misfits are told. Patterns
-// are those of package regexp, whose cost grows with the text and no faster. No message repeats a value of the input, since
-// messages are logged and inputs are not.
+// and how deep it is, how far a number may reach, how much is looked at of one input, and how many misfits are told. Patterns are
+// those of package regexp: what one takes grows with the text and with its states, and counts as so many looks. No message repeats a
+// value of the input, since messages are logged and inputs are not.
 package inputschema
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// MaxLooks is how much is looked at of one input: each visit of a value by a schema counts, with its members or its length. An input
-// of makegood.MaxPayloadBytes takes half of it with a schema that looks at each value once.
+// MaxLooks is how much is looked at of one input: each visit of a value by a schema counts, with its members or its length, and each match
+// of a pattern. An input of makegood.MaxPayloadBytes takes half of it with a schema that looks at each value once.
 const MaxLooks = 500_000
 
 // Draft is the dialect that a schema may name as its $schema.
@@ -36,9 +36,11 @@ type Schema struct {
 	// Doubts are what is allowed in the schema, and probably not what was meant.
 	Doubts []Problem
 
-	mu       sync.Mutex // guards looks: one input is looked at at a time
-	looks    int
-	compiled *jsonschema.Schema
+	// counted is the schema as it is compiled for each checker, and patterns are its patterns, which all of them share.
+	counted  any
+	patterns sync.Map
+	// idle are checkers that nobody uses now.
+	idle sync.Pool
 }
 
 // Problem is something that is wrong with a schema.
@@ -75,9 +77,10 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	w := newWalk()
 	node, counted := w.schema("", root, 1)
 	w.refs()
-	s := &Schema{Root: node, Doubts: w.doubts}
+	s := &Schema{Root: node, Doubts: w.doubts, counted: counted}
 	if !w.far {
-		s.compiled, err = s.compile(counted)
+		first, err := s.checker()
+		s.idle.Put(first)
 		w.also(err)
 	}
 	if len(w.problems) > 0 {
@@ -86,44 +89,11 @@ func Compile(text json.RawMessage) (*Schema, error) {
 	return s, nil
 }
 
-// compile has the schema compiled, each part of which counts what it looks at.
-func (s *Schema) compile(counted any) (*jsonschema.Schema, error) {
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(nowhere{})
-	c.AssertFormat()
-	c.RegisterFormat(&jsonschema.Format{Name: counting, Validate: func(v any) error { s.look(v); return nil }})
-	if err := c.AddResource(resource, counted); err != nil {
-		return nil, err
-	}
-	return c.Compile(resource)
-}
-
 // nowhere loads nothing.
 type nowhere struct{}
 
 func (nowhere) Load(string) (any, error) {
 	return nil, errors.New("nothing is fetched: a schema is whole in itself")
-}
-
-// tooMuch is thrown where an input takes more than MaxLooks.
-type tooMuch struct{}
-
-// look counts a visit of a value.
-func (s *Schema) look(v any) {
-	const textOfOneLook = 64
-	s.looks++
-	switch v := v.(type) {
-	case map[string]any:
-		s.looks += len(v)
-	case []any:
-		s.looks += len(v)
-	case string:
-		s.looks += len(v) / textOfOneLook
-	}
-	if s.looks > MaxLooks {
-		panic(tooMuch{})
-	}
 }
 
 // Check returns where an input, which is JSON, does not fit: by place, at most makegood.MaxMisfits of them. None: it fits.
@@ -138,19 +108,21 @@ func (s *Schema) Check(input []byte) (misfits []makegood.Misfit) {
 	}); len(far) > 0 {
 		return sorted(far)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.looks = 0
+	c, err := s.begin()
+	if err != nil {
+		return []makegood.Misfit{{Why: "cannot be checked"}}
+	}
+	defer s.idle.Put(c)
 	defer func() {
 		switch r := recover(); r.(type) {
 		case nil:
 		case tooMuch:
-			misfits = []makegood.Misfit{{Why: fmt.Sprintf("takes more than %d looks to check, which is the limit: the schema refers to itself in too many ways, or the input is too large for it", MaxLooks)}}
+			misfits = []makegood.Misfit{{Why: fmt.Sprintf("takes more than %d looks to check, which is the limit: the schema refers to itself in too many ways, or the input is too large for it, or for its patterns", MaxLooks)}}
 		default:
 			panic(r)
 		}
 	}()
-	err = s.compiled.Validate(v)
+	err = c.check(v)
 	if err == nil {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
@@ -94,6 +95,8 @@ func TestASchemaThatIsWrongIsRefusedWithItsPlace(t *testing.T) {
 		{`{"required": "a"}`, "required: must be array, and is string"},
 		{`{"pattern": "("}`, "pattern: error parsing regexp: missing closing ): `(` (patterns are those of Go's package regexp)"},
 		{`{"pattern": "(?=a)"}`, "pattern: error parsing regexp: invalid or unsupported Perl syntax: `(?=` (patterns are those of Go's package regexp)"},
+		{`{"pattern": "` + strings.Repeat("x{1,1000}", 11) + `"}`, "pattern: a regular expression of more than 10000 states (patterns are those of Go's package regexp)"},
+		{`{"pattern": "` + strings.Repeat("x", 16<<10+1) + `"}`, "pattern: a regular expression of 16385 bytes, the limit is 16384 (patterns are those of Go's package regexp)"},
 		{`{"patternProperties": {"(": {}}}`, "patternProperties.(: error parsing regexp: missing closing ): `(` (patterns are those of Go's package regexp)"},
 		{`{"$ref": "https://example.com/order.json"}`, `$ref: "https://example.com/order.json" leads out of the schema, and nothing is fetched: copy it to $defs, and refer to it as #/$defs/NAME`},
 		{`{"$ref": "file:///etc/passwd"}`, `$ref: "file:///etc/passwd" leads out of the schema, and nothing is fetched: copy it to $defs, and refer to it as #/$defs/NAME`},
@@ -179,6 +182,69 @@ func TestTheFirstOfManyMisfitsAreTold(t *testing.T) {
 	got := s.Check([]byte(`{"b": [` + strings.Repeat("1,", 2*keptMisfits) + `1], "a": [1], "c": [1]}`))
 	if len(got) != makegood.MaxMisfits || got[0].At != "/a/0" || got[1].At != "/b/0" || got[2].At != "/b/1" {
 		t.Errorf("misfits %v", got)
+	}
+}
+
+// What a pattern takes grows with its states: one of a thousand took minutes for a text of 256 KB, and nobody else could submit meanwhile.
+func TestWhatAPatternTakesToMatchIsCounted(t *testing.T) {
+	long := strings.Repeat("x", makegood.MaxPayloadBytes-40)
+	text := func(s string) string { return `{"a": "` + s + `"}` }
+	names := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, `, "%0100d": 1`, i)
+		}
+		return `{"a": 1` + b.String() + `}`
+	}
+	const wide = `(x{0,500}y|x{0,500}z)`
+	for name, c := range map[string]struct {
+		schema, input string
+		fits          bool
+	}{
+		"a simple pattern, a long text":       {`{"properties": {"a": {"pattern": "^[a-z]+$"}}}`, text(long), true},
+		"a mail address, a long text":         {`{"properties": {"a": {"pattern": "^[^@ ]+@?[^@ ]+$"}}}`, text(long), true},
+		"a large pattern, a short text":       {`{"properties": {"a": {"pattern": "^.{1,1000}$"}}}`, text(strings.Repeat("x", 1000)), true},
+		"a large pattern, a long text":        {`{"properties": {"a": {"pattern": "` + wide + `|"}}}`, text(long), false},
+		"a large pattern, many names":         {`{"patternProperties": {"` + wide + `": {}}}`, names(2000), false},
+		"a large pattern, a few names":        {`{"patternProperties": {"` + wide + `": {}}}`, names(100), true},
+		"a large pattern for names":           {`{"propertyNames": {"pattern": "` + wide + `|"}}`, names(2000), false},
+		"a text that is to be a pattern":      {`{"properties": {"a": {"format": "regex"}}}`, text(`^[a-z]{1,100}\\pL$`), true},
+		"a long text that is to be a pattern": {`{"properties": {"a": {"format": "regex"}}}`, text(long), false},
+		"many texts that are to be patterns":  {`{"items": {"format": "regex"}}`, "[" + strings.Repeat(`"`+strings.Repeat("x", 100)+`",`, 1000) + `1]`, false},
+		"a few texts that are to be patterns": {`{"items": {"format": "regex"}}`, "[" + strings.Repeat(`"`+strings.Repeat("x", 100)+`",`, 100) + `1]`, true},
+	} {
+		got := compiled(t, c.schema).Check([]byte(c.input))
+		if c.fits != (len(got) == 0) || !c.fits && !strings.Contains(got[0].Why, "takes more than 500000 looks") {
+			t.Errorf("%s: misfits %v, want it to fit: %v", name, got, c.fits)
+		}
+	}
+	s := compiled(t, `{"properties": {"a": {"format": "regex"}}}`)
+	if got := lines(s.Check([]byte(text(strings.Repeat(`\\pL`, 100))))); got != "/a must be of the format regex" {
+		t.Errorf("a text that would be a larger pattern than one may be: %s", got)
+	}
+}
+
+// Nobody waits for who looks at another input.
+func TestInputsAreCheckedSideBySide(t *testing.T) {
+	s := compiled(t, `{"pattern": "^[a-z]+$", "maxLength": 5}`)
+	var checking sync.WaitGroup
+	for i := range 16 {
+		checking.Go(func() {
+			want := map[bool]string{true: "", false: "it has 6 characters, and must have at most 5"}[i%2 == 0]
+			for range 100 {
+				if got := lines(s.Check(fmt.Appendf(nil, "%q", strings.Repeat("x", 5+i%2)))); got != want {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+		})
+	}
+	checking.Wait()
+	first, err := s.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := s.begin(); err != nil || second == first {
+		t.Errorf("two at once got %p and %p, %v, want one each", first, second, err)
 	}
 }
 

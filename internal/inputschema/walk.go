@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/pattern"
 )
 
 // holding says what a keyword holds.
@@ -197,9 +198,13 @@ func (w *walk) value(n *Node, keyword, at string, value any) {
 	farNumbers(value, nil, func([]string) { w.far = true; w.problem(at, "%s", tooFar) })
 }
 
-// pattern refuses what package regexp does not read, with its words.
+// pattern refuses what is larger than a pattern may be, and what package regexp does not read, with its words.
 func (w *walk) pattern(at, text string) {
-	if _, err := regexp.Compile(text); err != nil {
+	_, err := pattern.Of(text)
+	if err == nil {
+		_, err = regexp.Compile(text)
+	}
+	if err != nil {
 		w.problem(at, "%v (patterns are those of Go's package regexp)", err)
 	}
 }

@@ -20,8 +20,11 @@ const (
 	deepArg
 	// pair: it may compare everything in its input with everything in its argument.
 	pair
-	// pattern: it matches a regular expression; gojq counts characters anew at each match.
-	pattern
+	// seek: it looks for its argument everywhere in its input.
+	seek
+	// matching: it matches a regular expression; gojq counts characters anew at each match. replacing puts texts where it matches.
+	matching
+	replacing
 	// split: it makes a list of a text, or other values.
 	split
 	// path: its argument is a path, and what it names may be made.
@@ -72,10 +75,10 @@ var builtins = map[string]care{
 	"max_by": deepArg, "min": deep, "min_by": deepArg, "sort": deep, "sort_by": deepArg, "tojson": deep,
 	"tostring": deep, "unique": deep, "unique_by": deepArg,
 
-	"contains": pair, "index": pair, "indices": pair, "inside": pair, "join": pair, "rindex": pair,
+	"contains": pair, "index": seek, "indices": seek, "inside": pair, "join": pair, "rindex": seek,
 
-	"capture": pattern, "gsub": pattern, "match": pattern, "scan": pattern, "split": pattern,
-	"splits": pattern, "sub": pattern, "test": pattern,
+	"capture": matching, "gsub": replacing, "match": matching, "scan": matching, "split": matching,
+	"splits": matching, "sub": replacing, "test": matching,
 
 	"getpath": path, "setpath": set, "nth": index, "transpose": deep,
 }

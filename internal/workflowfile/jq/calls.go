@@ -35,8 +35,12 @@ func (r *rewriter) builtin(t *gojq.Term, care care) {
 		r.deepArg(t, then)
 	case pair:
 		r.pair(t, then)
-	case pattern:
-		r.pattern(t, then)
+	case seek:
+		r.seek(t, then)
+	case matching:
+		r.matching(t, then)
+	case replacing:
+		r.replacing(t, then)
 	case picking, indexing, combining:
 		r.anew(t, then, care)
 	case path, set:
@@ -68,16 +72,59 @@ func (r *rewriter) deepArg(t, then *gojq.Term) {
 	around(t, lookDeep, then)
 }
 
-// pattern writes f(pattern) as . as $x | f(pattern | look($x)).
-func (r *rewriter) pattern(t, then *gojq.Term) {
-	r.patterns = true
+// seek writes f(arg) as arg as $x | _f_bounded($x), which is quick for texts.
+func (r *rewriter) seek(t, then *gojq.Term) {
 	f := then.Func
-	look := call(lookPattern, call(operand))
-	if f.Name == "test" {
-		look = call(lookPattern, call(operand), identity())
+	if len(f.Args) == 1 {
+		instead(t, bind(f.Args[0], operand, call(seekers[f.Name], call(operand))))
 	}
-	f.Args[0] = group(pipe(f.Args[0], look))
-	instead(t, bind(identity(), operand, &gojq.Query{Term: then}))
+}
+
+// matching writes f(pattern; flags) as pattern as $x | flags as $y | look($x; $y) | f($x; $y).
+func (r *rewriter) matching(t, then *gojq.Term) {
+	f := then.Func
+	look, known := lookMatching[f.Name]
+	if !known || len(f.Args) == 0 || len(f.Args) > 2 {
+		return
+	}
+	r.patterns = true
+	given := f.Args
+	f.Args = variables(len(given))
+	instead(t, bindAll(given, pipe(call(look, variables(2)...), &gojq.Query{Term: then})))
+}
+
+// replacing writes sub(pattern; text; flags) and gsub as jq defines them, but for the texts that they make: those are put together at
+// once, and counted before. A match is [OFFSET, LENGTH, [TEXT, ...]].
+func (r *rewriter) replacing(t, then *gojq.Term) {
+	f := then.Func
+	if len(f.Args) < 2 || len(f.Args) > 3 {
+		return
+	}
+	r.patterns = true
+	const replace = "_look_each($_pattern; $_flags) | . as $_text |" +
+		" [match($_pattern; $_flags) | [.offset, .length, [.captures | _captures | _f]]] | _replaced_bounded($_text) | .[]"
+	given, flags := []*gojq.Query{f.Args[0]}, &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeNull}}
+	if len(f.Args) == 3 {
+		flags = f.Args[2]
+	}
+	if f.Name == "gsub" {
+		g := &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Str: "g"}}}
+		flags = &gojq.Query{Left: group(flags), Op: gojq.OpAdd, Right: g}
+	}
+	instead(t, bindAll(append(given, flags), defined(replace, f.Args[1], identity())))
+}
+
+// bindAll makes first as $_pattern | second as $_flags | body; where there is no second, $_flags is null.
+func bindAll(values []*gojq.Query, body *gojq.Query) *gojq.Query {
+	if len(values) == 1 {
+		values = append(values, &gojq.Query{Term: &gojq.Term{Type: gojq.TermTypeNull}})
+	}
+	return bind(values[0], patternGiven, bind(values[1], flagsGiven, body))
+}
+
+// variables are $_pattern and $_flags, so many of them.
+func variables(n int) []*gojq.Query {
+	return []*gojq.Query{call(patternGiven), call(flagsGiven)}[:n]
 }
 
 // anew writes out what jq defines, where nobody could look at what is copied and gone through within.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/itchyny/gojq"
 )
@@ -20,23 +21,24 @@ const (
 	// element. What it refers to twice weighs twice.
 	maxWeight = 4 << 20
 	maxNested = 1000
-	// maxMatched is how many bytes a regular expression is matched against, and how many it may have;
-	// maxStates is how many states it may have, about one for each of its characters, repeated ones counted.
+	// maxMatched is how many bytes a regular expression is matched against. How large it may be itself says package pattern.
 	maxMatched = 16 << 10
-	maxStates  = 10_000
 	// maxIndex is the highest index of a list that may be made.
 	maxIndex = 1 << 18
 	// maxPairs is how many comparisons a function may make.
 	maxPairs = 1 << 26
 )
 
-// The functions that the rewriter puts in. Those that look and those that count give their input, or an
-// error when it is over a limit; the last three do what jq's own do.
+// The functions that the rewriter puts in. Those that look and those that count give their input, or an error when it is over a
+// limit; those that are bounded do what jq's own do.
 const (
 	lookShallow  = "_look_shallow"
 	lookSplit    = "_look_split"
 	lookDeep     = "_look_deep"
-	lookPattern  = "_look_pattern"
+	lookOnce     = "_look_once"
+	lookEach     = "_look_each"
+	lookAll      = "_look_all"
+	lookSlices   = "_look_slices"
 	lookIndex    = "_look_index"
 	lookPath     = "_look_path"
 	lookTable    = "_look_table"
@@ -50,6 +52,7 @@ const (
 	multiply     = "_multiply_bounded"
 	subtract     = "_subtract_bounded"
 	setPath      = "_setpath_bounded"
+	replaced     = "_replaced_bounded"
 )
 
 // limits makes the functions above known to the compiler.
@@ -58,23 +61,24 @@ func (m *meter) limits() ([]gojq.CompilerOption, error) {
 	if err != nil {
 		return nil, err
 	}
+	seeking, err := m.seeking()
+	if err != nil {
+		return nil, err
+	}
 	look := func(name string, check func(any) error) gojq.CompilerOption {
 		return gojq.WithFunction(name, 0, 0, func(v any, _ []any) any { return passed(v, check(v)) })
 	}
-	return append(operators,
+	return append(slices.Concat(operators, seeking, m.matchings()),
 		look(lookShallow, m.lookShallow),
 		look(lookSplit, m.lookSplit),
 		look(lookDeep, m.lookDeep),
-		look(lookIndex, indexed),
-		look(lookPath, pathed),
+		look(lookIndex, m.indexed),
+		look(lookPath, m.pathed),
 		look(lookTable, m.lookTable),
 		look(countText, m.textual),
 		look(countShallow, m.shallow),
 		look(countParts, m.parts),
 		look(countDeep, m.deep),
-		gojq.WithFunction(lookPattern, 1, 2, func(v any, args []any) any {
-			return passed(v, m.lookPattern(v, args[0], len(args) > 1))
-		}),
 		gojq.WithFunction(lookPair, 1, 1, func(v any, args []any) any { return passed(v, m.lookPair(v, args[0])) }),
 		gojq.WithFunction(copying, 0, 0, func(v any, _ []any) any { return &copies{v, map[uintptr]bool{}} }),
 		gojq.WithFunction(copied, 1, 1, func(v any, args []any) any {
@@ -104,6 +108,9 @@ func (m *meter) operators() ([]gojq.CompilerOption, error) {
 	}
 	set, err := native("$a | setpath($b; $c)")
 	if err != nil {
+		return nil, err
+	}
+	if m.plus, err = native("$a + $b"); err != nil {
 		return nil, err
 	}
 	return []gojq.CompilerOption{
@@ -245,14 +252,18 @@ func lighten(v any, left, depth int) int {
 	}
 }
 
-func indexed(v any) error {
+// indexed limits an index. A list as one names where that list is found in another, of any length.
+func (m *meter) indexed(v any) error {
+	if list, ok := v.([]any); ok {
+		return m.count(maxList * len(list))
+	}
 	if i, ok := gojq.ToInt(v); ok && i > maxIndex {
 		return fmt.Errorf("an index of %d, the limit is %d", i, maxIndex)
 	}
 	return nil
 }
 
-func pathed(v any) error {
+func (m *meter) pathed(v any) error {
 	path, ok := v.([]any)
 	if !ok {
 		return nil
@@ -261,7 +272,7 @@ func pathed(v any) error {
 		return fmt.Errorf("a path of %d parts, the limit is %d", len(path), maxNested)
 	}
 	for _, part := range path {
-		if err := indexed(part); err != nil {
+		if err := m.indexed(part); err != nil {
 			return err
 		}
 	}
@@ -303,7 +314,8 @@ func (m *meter) lookPair(a, b any) error {
 	if text, isText := b.(string); isText {
 		return m.count(x * len(text))
 	}
-	return m.count(x * y)
+	const comparison = 2 // takes as long as so many bytes do
+	return m.count(comparison * x * y)
 }
 
 // repeated limits a product: a text repeated, a number that grows.

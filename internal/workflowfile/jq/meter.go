@@ -24,10 +24,14 @@ type meter struct {
 	most int
 	err  error
 	done chan struct{}
+	// expressions are the regular expressions that it has come by.
+	expressions map[[2]string]expression
+	// plus is jq's own +.
+	plus func(a, b, c any) any
 }
 
 // reset begins to count for another evaluation.
-func (m *meter) reset(ctx context.Context) { *m = meter{Context: ctx, most: MaxBytes} }
+func (m *meter) reset(ctx context.Context) { *m = meter{Context: ctx, most: MaxBytes, plus: m.plus} }
 
 // Done is closed when an evaluation has had its steps or its bytes, or when its caller's context ended.
 func (m *meter) Done() <-chan struct{} {

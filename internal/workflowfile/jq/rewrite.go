@@ -2,6 +2,7 @@ package jq
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -167,8 +168,10 @@ func assigned(left *gojq.Query) *gojq.Query {
 
 // The variables that the rewriter binds. No expression can name them.
 const (
-	operand    = "$_operand"
-	copiesMade = "$_copies"
+	operand      = "$_operand"
+	copiesMade   = "$_copies"
+	patternGiven = "$_pattern"
+	flagsGiven   = "$_flags"
 )
 
 // bind makes value as NAME | body.
@@ -208,7 +211,7 @@ func (r *rewriter) term(t *gojq.Term) {
 		r.format(t)
 	case gojq.TermTypeString:
 		r.text(t.Str)
-		made(t, t.Str)
+		made(t)
 	case gojq.TermTypeRecurse:
 		before(t, countDeep, &gojq.Term{Type: gojq.TermTypeRecurse})
 	case gojq.TermTypeIf:
@@ -311,19 +314,32 @@ func (r *rewriter) text(e *gojq.String) {
 func (r *rewriter) format(t *gojq.Term) {
 	if t.Str != nil {
 		r.text(t.Str)
-		made(t, t.Str)
+		made(t)
 		return
 	}
 	around(t, lookDeep, &gojq.Term{Type: gojq.TermTypeFormat, Format: t.Format})
 }
 
-// made counts the text that t makes of the values in it.
-func made(t *gojq.Term, text *gojq.String) {
-	if text.Queries == nil {
+// atOnce is how many parts of a text are put together at once: gojq copies what it has of them at each.
+const atOnce = 4
+
+// made counts the text that t makes of the values in it. Many parts are put together as texts of a few of them, each of which is counted.
+func made(t *gojq.Term) {
+	parts := t.Str.Queries
+	if parts == nil {
 		return
 	}
 	suffixes := t.SuffixList
 	t.SuffixList = nil
+	for len(parts) > atOnce {
+		var texts []*gojq.Query
+		for some := range slices.Chunk(parts, atOnce) {
+			text := &gojq.Term{Type: t.Type, Format: t.Format, Str: &gojq.String{Queries: some}}
+			texts = append(texts, group(pipe(&gojq.Query{Term: text}, call(countShallow))))
+		}
+		// What is made of them now is a text of texts, whatever the format of those is.
+		parts, *t = texts, gojq.Term{Type: gojq.TermTypeString, Str: &gojq.String{Queries: texts}}
+	}
 	*t = countedTerm(t, countShallow)
 	t.SuffixList = suffixes
 }
