@@ -100,9 +100,11 @@ var arrows = []arrow{
 	// What is read from people.
 	// Of the http agent it needs the rules of its with, and nothing that sends.
 	// The JSON Schema of an input, and the only one who knows the library for it.
-	{"internal/inputschema", []string{"."}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
+	{"internal/inputschema", []string{".", "internal/pattern"}, []string{"github.com/santhosh-tekuri/jsonschema/v6"}},
 	{"internal/workflowfile", []string{".", "internal/canonical", "internal/inputschema", "internal/httpagent/httprules", "internal/schedule", "internal/workflowfile/jq"}, []string{"go.yaml.in/yaml/v3", "github.com/itchyny/gojq"}},
-	{"internal/workflowfile/*", []string{".", "internal/canonical"}, []string{"github.com/itchyny/gojq"}},
+	{"internal/workflowfile/*", []string{".", "internal/canonical", "internal/pattern"}, []string{"github.com/itchyny/gojq"}},
+	// How large a regular expression of somebody else's is: for those of schemas, and those of jq.
+	{"internal/pattern", nil, nil},
 	{"internal/batch/inputfile", []string{".", "internal/canonical", "internal/workflowfile", "internal/workflowfile/jq"}, []string{"github.com/itchyny/gojq"}},
 
 	// The three of the pattern. None knows an adapter; the Supervisor does not know the core.

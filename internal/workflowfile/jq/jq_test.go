@@ -59,7 +59,16 @@ func TestWhatLooksIsPutInDoesNotChangeWhatAnExpressionGives(t *testing.T) {
 		`[splits("a")?]`, `[1, 2, 3] | nth(1)`, `nth(1; 5, 6, 7)`, `[combinations] ? // 1`, `[[1, 2], [3]] | [combinations]`,
 		`isvalid(1)? // 1`, `(1, 2) as $x | $x`, `empty`, `1, 2`, `.a.s[1:3]`, `.[]`, `[.[] | type]`, `@json`, `.a | @json "v=\(.)"`,
 		`[1, 2] * 2`, `{} - 1`, `1 / 0`, `"a" - 1`, `null + 1`, `"x" * 0`, `"x" * -1`, `"x" * 0.5`, `[.[]?]`, `..`, `.a.b[1e0]`,
-		`limit(2; 1, 2, 3) as $x | $x`, `[.a.b[] as $x | $x] | length`, `walk(if type == "number" then . + 1 else . end) | .a.b[0]`,
+		`"añbñ€b" | [indices("ñ"), index("b"), rindex("b"), indices("€b"), index("c"), rindex("c"), indices("")]`, `"aaaa" | indices("aa")`,
+		`"" | [index(""), rindex(""), indices("x")]`, `[.a.b | index(1), rindex(2), indices([1, 2]), indices(9)]`, `null | [index("a"), indices(1)]`, `.a.b[[1, 2]]`,
+		`1 | indices("a")`, `"abc" | index("a", "c")`, `"a" | indices(1)`, `.a.s | [sub("(?<x>[A-Z])"; "<\(.x)>"), sub("(?<x>[A-Z])"; "<\(.x)>"; "g")]`,
+		`.a.s | [gsub("(?<x>l+)(?<y>o)?"; .y, "-")]`, `[.a.s | sub("(?<x>l)"; .x + "1", .x + "2", "3")]`, `.a.s | gsub("L"; "1"; "i")`, `.a.s | gsub("q"; "1")`, `"añaña" | gsub("ñ"; "€")`,
+		`"ñañ" | gsub(""; "-")`, `"ab" | gsub("b*"; "-")`, `"a\nb" | gsub("a.b"; "-"; "s")`, `"a\nb" | [match("a.b"; "s", "n", null).string]`, `.a.s | gsub("^."; "")`, `.a.s | gsub("\\bW"; "w")`,
+		`[.a.s | gsub("l", "o"; "0")]`, `.a.s | gsub("l"; 1)`, `.a.s | gsub("l"; null)`, `.a.s | gsub("l"; empty)`, `.a.s | gsub(1; "x")`, `.a.s | gsub("("; "x")`, `.a.s | gsub("l"; "x"; "q")`,
+		`.a.s | gsub("l"; "x"; 1)`, `1 | gsub("l"; "x")`, `.a.s | sub("l"; ["x"])`, `.a.s | [test("L"; "i"), test(["L", "i"]), test(["l"])]`, `[.a.s | match(["L", "gi"]).offset]`,
+		`.a.s | capture("(?<x>l+)")`, `[.a.s | capture("(?<x>l)"; "g")]`, `[.a.s | scan("(l)(.)")]`, `[.a.s | scan("L"; "i")]`, `.a.s | split("L"; "gi")`, `[.a.s | splits("L"; "i")]`,
+		`.a.s | test("l", "q")`, `[.a.s | test("l", "q")]`, `.a.s | test("x{1001}")`, `"\(1)\(2)\(3)\(4)\(5)\(6)\(7)"`, `["\(1, 2)\(3, 4)a\(5, 6)b\(7)\(8, 9)"]`, `@base64 "\(1)a\(2)b\(3)c\(.a.s)d\(5)e"`,
+		`@sh "\(1)a\("x")b\("y z")c\(4)"`, `"a\(1)b\(2)c\(3)d\(4)e\(5)"[2:5]`, `limit(2; 1, 2, 3) as $x | $x`, `[.a.b[] as $x | $x] | length`, `walk(if type == "number" then . + 1 else . end) | .a.b[0]`,
 	} {
 		want, wantErr := plain(source, input)
 		got, gotErr := run(source, input)
@@ -211,7 +220,7 @@ func TestHostileExpressionsEndSoonAndSmall(t *testing.T) {
 		`reduce range(60) as $i ([1]; [., .]) | error`, `reduce range(60) as $i ([1]; [., .]) | [.] | sort`, `reduce range(60) as $i ({a: 1}; {a: ., b: .}) | . * .`,
 		`reduce range(60) as $i ([1]; [., .]) | [..] | length`, `reduce range(60) as $i ([1]; [., .]) | [.] | unique_by(.)`,
 		`reduce range(60) as $i ([1]; [., .]) | @text "\(.)"`, `reduce range(60) as $i ([1]; [., .]) | IN(.)`, `reduce range(60) as $i ([1]; [., .]) | contains(.)`,
-		`setpath(.b; 1)`, `.a | [splits("")]`, `.a | gsub("x"; "y")`, `.a | [match("x"; "g")] | length`, `.b - .b`, `.b | indices([0, 0])`,
+		`setpath(.b; 1)`, `.a | [splits("")]`, `.a | gsub("x"; "y")`, `.a | [match("x"; "g")] | length`, `.a[:16000] as $t | .a | indices($t[:10000]) | length`, `.b - .b`, `.b | indices([0, 0])`,
 		`. as $r | .b | join($r.a)`, `.b | contains([1])`, `[.b, []] | transpose`, `[.b] + [range(9000) | []] | transpose`,
 		`reduce range(1e9) as $i ({}; .[$i | tostring] = $i)`, `.a * 1e6`, `[limit(1e9; repeat("x"))] | add`, `[.b, .b] | combinations`,
 		`. as $r | .a | index($r.a[1:100000])`, `.a | ascii_downcase | explode | implode | length`, `[.b[] | tostring] | join(",")`,

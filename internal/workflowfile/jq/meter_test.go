@@ -73,12 +73,57 @@ func TestWhatIsDoneWithoutEndEndsByCountAlone(t *testing.T) {
 	}
 }
 
+// What is one step of gojq's machine may compare and match for seconds: what it reads is counted, each time that it is read. An index of a
+// text took 9.8 s, and a pattern that fails late is tried anew at each character.
+func TestWhatIsFoundAndMatchedIsCountedByWhatIsRead(t *testing.T) {
+	input := large(t)
+	const more = fewer + 1 // ends the evaluation
+	for source, least := range map[string]int{
+		`.a | index("y")`:                                           100_000,
+		`.a as $a | .a | indices($a[:1000] + "y")`:                  100_000 * 1000 / 64,
+		`.a as $a | .a | rindex($a[:10000] + "y")`:                  more,
+		`.b as $b | .b[:1000] | indices($b[:1000])`:                 2 * 1000 * 1000,
+		`.b as $b | .b | .[$b[:1000]]`:                              more,
+		`.a[:1000] | test("y")`:                                     1000 * 16,
+		`.a[:1000] | test("x{0,500}y")`:                             1000 * 2 * 500,
+		`.a[:1000] | [scan("x")]`:                                   1000 * 1000 / 8,
+		`.a[:1000] | [splits("x")]`:                                 1000 * 1000 / 8,
+		`.a[:1000] | [match("x*y|x")]`:                              1000 * 16,
+		`.a[:1000] | [match("x*y|x"; "g")]`:                         more, // reads the rest of the text for each match
+		`.a[:1000] | gsub("x*y|x"; "z")`:                            more,
+		`.a[:1000] | [match(["x*y|x", "g"])]`:                       more,
+		`.a as $a | "x" | sub("x"; $a)`:                             100_000,
+		`"x" | test("x{1000}y{1000}")`:                              2000 * 256,
+		`.a as $a | "x" | try test($a[:16000]) catch 0`:             more,
+		`.a as $a | "x" | try test("(" + $a[:1000]) catch 0`:        1000 * 512,
+		`reduce range(3000) as $i (1; . * 10) | . % 7 | . + 1`:      3000 * 3000,
+		`.a as $a | "` + strings.Repeat(`\(1)`, 40) + `\($a)\($a)"`: 2 * 100_000,
+	} {
+		if _, _, bytes, err := measured(t, source, input); bytes < min(least, more) || bytes > 100*least || err != nil && least < more {
+			t.Errorf("%s counts for %d bytes (%v), want %d at least", source, bytes, err, least)
+		}
+	}
+}
+
+// A pattern is compiled once in an evaluation, and counts so.
+func TestAPatternIsCompiledOnceInAnEvaluation(t *testing.T) {
+	_, _, once, err := measured(t, `"x" | test("x{1000}")`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, often, err := measured(t, `reduce range(10) as $i (false; "x" | test("x{1000}"))`, nil); err != nil || often > 2*once {
+		t.Errorf("a pattern counts for %d bytes, and for %d where it is matched ten times (%v)", once, often, err)
+	}
+}
+
 // What is kept is made, and so counted.
 func TestAnEvaluationKeepsLittleMoreThanIsCounted(t *testing.T) {
 	input := large(t)
 	for _, each := range []string{
 		`.b + [1]`, `.c + {a: 1}`, `.c.k1 = 1`, `.b[0] = 1`, `.a + "x"`, `"x" * 500000`, `.a | explode`, `[.b[]]`, `.c | keys`, `.b | reverse`, `.a / "x"`,
 		`.b | tojson | fromjson`, `.c | to_entries`, `@json "\(.a)"`, `.b | sort`, `setpath(["b", 0]; 1)`, `.a | @base64`,
+		`.a[:16000] | gsub("x"; "y")`, `.a[:16000] | gsub("x"; $r.a)`, `.a[:16000] | gsub("(?<c>x)"; .c * 1000)`, `.a[:1000] | [match("((((x))))"; "g")]`,
+		`"` + strings.Repeat(`\(.a)`, 300) + `"`, `@base64 "` + strings.Repeat(`\(.a)`, 300) + `"`, `try test("\\pL" * 5000) catch 0`,
 	} {
 		runtime.GC()
 		var before, after runtime.MemStats
