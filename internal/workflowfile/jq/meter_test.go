@@ -122,8 +122,8 @@ func TestAnEvaluationKeepsLittleMoreThanIsCounted(t *testing.T) {
 	for _, each := range []string{
 		`.b + [1]`, `.c + {a: 1}`, `.c.k1 = 1`, `.b[0] = 1`, `.a + "x"`, `"x" * 500000`, `.a | explode`, `[.b[]]`, `.c | keys`, `.b | reverse`, `.a / "x"`,
 		`.b | tojson | fromjson`, `.c | to_entries`, `@json "\(.a)"`, `.b | sort`, `setpath(["b", 0]; 1)`, `.a | @base64`,
-		`.a[:16000] | gsub("x"; "y")`, `.a[:16000] | gsub("x"; $r.a)`, `.a[:16000] | gsub("(?<c>x)"; .c * 1000)`, `.a[:1000] | [match("((((x))))"; "g")]`,
-		`"` + strings.Repeat(`\(.a)`, 300) + `"`, `@base64 "` + strings.Repeat(`\(.a)`, 300) + `"`, `try test("\\pL" * 5000) catch 0`,
+		`.a[:4000] | gsub("x"; "0123456789" * 10)`, `.a[:4000] | gsub("(?<c>x)"; .c * 100)`, `.a[:1000] | [match("((((x))))"; "g")]`, `try test("\\pL" * 5000) catch 0`,
+		`.a[:1000] as $a | "` + strings.Repeat(`\($a)`, 1500) + `"`, `.a[:1000] as $a | @base64 "` + strings.Repeat(`\($a)`, 1500) + `"`,
 	} {
 		runtime.GC()
 		var before, after runtime.MemStats
