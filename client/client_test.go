@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -261,6 +262,49 @@ func TestAURLThatIsNoneIsRefused(t *testing.T) {
 	for _, url := range []string{"http://x", "https://x/behind/", "http://[::1]:4777"} {
 		if _, err := client.New(url); err != nil {
 			t.Errorf("%q: got %v", url, err)
+		}
+	}
+}
+
+// answering answers requests without a network, one after the other, and says when each came.
+type answering struct {
+	answers []answer
+	came    []time.Time
+}
+
+func (a *answering) RoundTrip(*http.Request) (*http.Response, error) {
+	next := a.answers[len(a.came)]
+	a.came = append(a.came, time.Now())
+	name, value, _ := strings.Cut(next.header, ": ")
+	return &http.Response{StatusCode: next.status, Header: http.Header{name: {value}}, Body: io.NopCloser(strings.NewReader(next.body))}, nil
+}
+
+// A server that asks for a while is left alone for it, up to half a minute. Where patience ends before (a release has to come first: 60), the caller
+// hears at once why.
+func TestWhatAnAnswerAsksForIsWaitedUpToHalfAMinute(t *testing.T) {
+	for asked, want := range map[string]time.Duration{
+		"1": time.Second, "7": 7 * time.Second, "30": 30 * time.Second, "31": 30 * time.Second, "60": 30 * time.Second, "9999999999999": 30 * time.Second,
+		"0": 0, "-7": 0, "soon": 0,
+	} {
+		for _, patience := range []time.Duration{client.DefaultPatience, time.Minute} {
+			t.Run(fmt.Sprint(asked, " ", patience), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					a := &answering{answers: []answer{{status: 503, header: "Retry-After: " + asked, body: `{"error":"busy"}`}, {status: 200, body: job("Pending")}}}
+					c := newClient(t, "http://127.0.0.1:1", client.WithHTTPClient(&http.Client{Transport: a}), client.WithPatience(patience))
+					begun := time.Now()
+					_, err := c.Look(t.Context(), "j")
+					took := time.Since(begun)
+					if want > patience {
+						if len(a.came) != 1 || took > 0 || !isUnreachable(err) || !strings.Contains(err.Error(), "busy") {
+							t.Errorf("got %v after %d requests and %v, want that it is busy, at once", err, len(a.came), took)
+						}
+						return
+					}
+					if err != nil || len(a.came) != 2 || want > 0 && took != want || want == 0 && took > 100*time.Millisecond {
+						t.Errorf("got %v after %d requests and %v, want an answer to the second, after %v (0: soon)", err, len(a.came), took, want)
+					}
+				})
+			})
 		}
 	}
 }
