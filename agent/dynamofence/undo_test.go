@@ -154,3 +154,25 @@ func TestAnUndoThatAnswersWaitIsRefused(t *testing.T) {
 	}
 	b.want(1)
 }
+
+// An action that waits for somebody returns Wait when its fence has returned: the effect stands while the step waits, each attempt after it waits,
+// too, and does nothing more, and its undo takes it back.
+func TestAnEffectStandsWhileItsStepWaits(t *testing.T) {
+	b := newBank(t)
+	ask := func(task makegood.Task) error {
+		if got, err := b.pay(task); err != nil || got.ID != "line-1" {
+			t.Errorf("attempt %d: got %v, %v, want the effect of the first", task.Attempt, got, err)
+		}
+		return agent.Wait(time.Now().Add(time.Duration(task.Attempt) * time.Hour))
+	}
+	for attempt := 1; attempt <= 2; attempt++ {
+		if _, waits := agent.Waits(ask(forward(attempt))); !waits {
+			t.Errorf("attempt %d does not wait", attempt)
+		}
+		b.want(1)
+	}
+	if err := b.refund(backward(3, makegood.OutcomeUnknown)); err != nil {
+		t.Error(err)
+	}
+	b.want(2)
+}

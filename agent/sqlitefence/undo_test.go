@@ -189,3 +189,25 @@ func TestTheMarkOfAnUndoIsKeptAsLongFromTheUndoOn(t *testing.T) {
 		}
 	}
 }
+
+// An action that waits for somebody returns Wait when its fence has returned: the effect stands while the step waits, each attempt after it waits,
+// too, and does nothing more, and its undo takes it back.
+func TestAnEffectStandsWhileItsStepWaits(t *testing.T) {
+	l := ownFile(t)
+	ask := func(task makegood.Task) error {
+		if got, err := l.pay(task); err != nil || got.Attempt != 1 {
+			t.Errorf("attempt %d: got %v, %v, want the effect of the first", task.Attempt, got, err)
+		}
+		return agent.Wait(time.Now().Add(time.Duration(task.Attempt) * time.Hour))
+	}
+	for attempt := 1; attempt <= 2; attempt++ {
+		if _, waits := agent.Waits(ask(forward(attempt))); !waits {
+			t.Errorf("attempt %d does not wait", attempt)
+		}
+		l.want(1, 5)
+	}
+	if err := l.refund(backward(3, makegood.OutcomeUnknown)); err != nil {
+		t.Error(err)
+	}
+	l.want(2, 0)
+}
