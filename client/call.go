@@ -20,8 +20,7 @@ import (
 const (
 	// maxProblem is how much of an answer that is no success is read.
 	maxProblem = 64 << 10
-	// maxPause is the longest that an answer may make a call wait before it is tried again, in seconds. Where patience ends before, the call
-	// ends at once.
+	// maxPause is the longest that an answer may make a call wait before it is tried again.
 	maxPause = 30
 )
 
@@ -151,8 +150,8 @@ func (c *Client) problemOf(answer *http.Response) error {
 		return backoff.Permanent(&RefusedError{Job: p.Job, Reason: p.Reason})
 	case status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout:
 		err := c.answered(status, p)
-		if seconds, convErr := strconv.Atoi(answer.Header.Get("Retry-After")); convErr == nil && seconds > 0 {
-			return errors.Join(err, backoff.RetryAfter(min(seconds, maxPause)))
+		if seconds, convErr := strconv.Atoi(answer.Header.Get("Retry-After")); convErr == nil && 0 < seconds && seconds <= maxPause {
+			return errors.Join(err, backoff.RetryAfter(seconds))
 		}
 		return err
 	case status >= http.StatusInternalServerError || status < http.StatusBadRequest:

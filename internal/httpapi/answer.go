@@ -18,8 +18,8 @@ import (
 const (
 	// retryAfter is how many seconds a caller is asked to wait when the store fails.
 	retryAfter = 1
-	// retryAfterDeployment is how many where a newer release must decide: more than a client waits by itself, so that its
-	// caller hears at once why.
+	// retryAfterDeployment is how many where a newer release must decide: more than our client waits because it is asked to. It tries again
+	// at its own pace, and its caller hears why when its patience ends.
 	retryAfterDeployment = 60
 )
 
