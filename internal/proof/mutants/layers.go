@@ -70,6 +70,8 @@ var proofs = map[string][]layer{
 	"internal/store/memstore":     {{"own tests", [][]string{tests("internal/store/memstore"), tests("internal/store/storetest")}}, {"tests above", [][]string{tests("internal/timetable"), tests("internal/holds")}}},
 	"internal/store/sqlitestore":  {{"own tests", [][]string{tests("internal/store/sqlitestore")}}, {"tests above", [][]string{embedded}}},
 	"internal/store/dynamostore":  {{"own tests", [][]string{tests("internal/store/dynamostore")}}},
+	"internal/agentdoor":          {{"own tests", [][]string{tests("internal/agentdoor")}}, {"tests above", [][]string{tests("internal/httpapi", "-run", "Agent|Attempt|Task|Payload")}}},
+	"onhttp":                      {{"own tests", [][]string{tests("onhttp")}}},
 	"internal/agentrun": {
 		{"own tests", [][]string{tests("internal/agentrun")}},
 		{"tests above", [][]string{embedded}},
