@@ -49,8 +49,8 @@ func TestAReplyIsAnsweredWithWhatCameOfIt(t *testing.T) {
 	})
 }
 
-// beat is a heartbeat of the crane's.
-func (w *world) beat(r job.Reply, progress string) (agentdoor.Standing, error) {
+// heartbeat is a heartbeat of the crane's.
+func (w *world) heartbeat(r job.Reply, progress string) (agentdoor.Standing, error) {
 	return w.Door.Heartbeat(w.t.Context(), "j", r, json.RawMessage(progress))
 }
 
@@ -60,26 +60,26 @@ func TestAHeartbeatOfTheHolderRenewsItsClaim(t *testing.T) {
 		given := w.takes("lift")
 		mine := by("lift", given.Claim.LockedBy)
 		time.Sleep(40 * time.Second)
-		stands, err := w.beat(mine, `"half"`)
+		stands, err := w.heartbeat(mine, `"half"`)
 		check(w.t, err)
 		w.wants("it is held", stands, agentdoor.Standing{Held: agentdoor.Mine, CompleteBy: given.Claim.CompleteBy.Add(40 * time.Second), Left: time.Minute})
 		w.wants("its progress", w.found("lift").Progress, job.Progress{Value: `"half"`, At: makegood.Instant(time.Now())})
 		time.Sleep(10 * time.Second)
-		_, err = w.beat(mine, "")
+		_, err = w.heartbeat(mine, "")
 		check(w.t, err)
 		w.wants("its progress, when it says none", w.found("lift").Progress.Value, `"half"`)
 		w.clock = -30 * time.Second
-		back, err := w.beat(mine, "")
+		back, err := w.heartbeat(mine, "")
 		check(w.t, err)
 		w.wants("a clock that was set back", back.CompleteBy, given.Claim.CompleteBy.Add(50*time.Second))
 		w.clock = 0
 		time.Sleep(59 * time.Second)
-		stands, err = w.beat(mine, "")
+		stands, err = w.heartbeat(mine, "")
 		check(w.t, err)
 		w.wants("just before its end", stands.Held, agentdoor.Mine)
 		time.Sleep(time.Minute)
 		w.closes("lift")
-		stands, err = w.beat(mine, "")
+		stands, err = w.heartbeat(mine, "")
 		check(w.t, err)
 		w.wants("after its end", stands, agentdoor.Standing{Held: agentdoor.Over})
 	})
@@ -113,22 +113,22 @@ func TestAHeartbeatOfAnybodyElseIsOver(t *testing.T) {
 		for what, r := range map[string]job.Reply{
 			"another holder": by("lift", mine+"x"), "no holder": by("lift", ""), "another token": forged, "another attempt": former,
 		} {
-			stands, err := w.beat(r, "")
+			stands, err := w.heartbeat(r, "")
 			check(w.t, err)
 			w.wants(what, stands, agentdoor.Standing{Held: agentdoor.Over})
 		}
 		w.takes("count", shared)
-		stands, err := w.beat(by("count", job.OutsideShared), "")
+		stands, err := w.heartbeat(by("count", job.OutsideShared), "")
 		check(w.t, err)
 		w.wants("a shared one", stands.Held, agentdoor.Over)
 		inside := job.Claim{Attempt: 3, LockedBy: "engine:1", StartedAt: time.Now(), CompleteBy: time.Now().Add(time.Hour)}
 		w.send(w.task("inner"))
 		check(w.t, w.claims.Claim(w.t.Context(), slot("inner"), inside, time.Now().Add(time.Hour)))
-		stands, err = w.beat(by("inner", "engine:1"), "")
+		stands, err = w.heartbeat(by("inner", "engine:1"), "")
 		check(w.t, err)
 		w.wants("one that the engine's own agent holds", stands.Held, agentdoor.Over)
 		w.taskErr = store.ErrNotFound
-		stands, err = w.beat(by("lift", mine), "")
+		stands, err = w.heartbeat(by("lift", mine), "")
 		check(w.t, err)
 		w.wants("a job that is gone", stands.Held, agentdoor.Over)
 	})
@@ -139,23 +139,23 @@ func TestAHeartbeatTellsWhatStandsAndNothingElse(t *testing.T) {
 	within(t, func(w *world) {
 		given := w.takes("lift")
 		mine := by("lift", given.Claim.LockedBy)
-		for what, at := range map[string]*error{"the job": &w.taskErr, "the claim": &w.lookErr, "the heartbeat": &w.beatErr} {
+		for what, at := range map[string]*error{"the job": &w.taskErr, "the claim": &w.lookErr, "the heartbeat": &w.heartbeatErr} {
 			*at = errDown
-			stands, err := w.beat(mine, "")
+			stands, err := w.heartbeat(mine, "")
 			w.is(what, err, errDown)
 			if stands.Held == agentdoor.Mine || !stands.CompleteBy.IsZero() {
 				w.t.Errorf("%s: got %v, want nothing that stands", what, stands)
 			}
 			*at = nil
 		}
-		w.beatErr = store.ErrTaken
-		stands, err := w.beat(mine, "")
+		w.heartbeatErr = store.ErrTaken
+		stands, err := w.heartbeat(mine, "")
 		check(w.t, err)
 		w.wants("taken meanwhile", stands, agentdoor.Standing{Held: agentdoor.Over})
-		w.beatErr = nil
+		w.heartbeatErr = nil
 		w.closes("lift")
 		time.Sleep(40 * time.Second)
-		stands, err = w.beat(mine, "")
+		stands, err = w.heartbeat(mine, "")
 		check(w.t, err)
 		w.wants("unwanted", stands, agentdoor.Standing{Held: agentdoor.Withdrawn, CompleteBy: given.Claim.CompleteBy, Left: 20 * time.Second})
 	})

@@ -151,7 +151,9 @@ func TestWhatIsPausedIsHeldAndNotGivenOut(t *testing.T) {
 	within(t, func(w *world) {
 		held, unknown := true, error(nil)
 		w.use(func(c *agentdoor.Config) {
-			c.Held = func(_ context.Context, agent, workflow string) (bool, error) { return held && agent == "crane" && workflow == "w", unknown }
+			c.Held = func(_ context.Context, agent, workflow string) (bool, error) {
+				return held && agent == "crane" && workflow == "w", unknown
+			}
 		})
 		w.send(w.task("lift"))
 		w.wants("paused", w.take(ask("")), []string{})
@@ -306,7 +308,9 @@ func TestTheSameRequestTwiceAtOnceIsGivenTheSame(t *testing.T) {
 	within(t, func(w *world) {
 		results := make(chan []string, 2)
 		for range 2 {
-			go func() { results <- w.take(agentdoor.Ask{Instance: "c-1", Max: 1, Wait: 10 * time.Second, Request: "r"}) }()
+			go func() {
+				results <- w.take(agentdoor.Ask{Instance: "c-1", Max: 1, Wait: 10 * time.Second, Request: "r"})
+			}()
 		}
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(w.t.Context())

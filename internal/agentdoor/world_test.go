@@ -47,9 +47,9 @@ type world struct {
 	out     map[string]makegood.Task
 	said    []string
 	verdict machine.Verdict
-	// replyErr, taskErr, claimErrs, lookErr, beatErr, receiveErr, deleteErr and returnErr are what the parts answer.
-	replyErr, taskErr, lookErr, beatErr, receiveErr, deleteErr, returnErr error
-	claimErrs                                                             []error
+	// replyErr, taskErr, claimErrs, lookErr, heartbeatErr, receiveErr, deleteErr and returnErr are what the parts answer.
+	replyErr, taskErr, lookErr, heartbeatErr, receiveErr, deleteErr, returnErr error
+	claimErrs                                                                  []error
 	// claiming, if set, is called before a claim is written; returned are the waits with which records were given back.
 	claiming func(ctx context.Context)
 	returned []time.Duration
@@ -242,8 +242,8 @@ func (w *world) Claim(ctx context.Context, slot store.Slot, claim job.Claim, unt
 }
 
 func (w *world) Heartbeat(ctx context.Context, slot store.Slot, claim job.Claim, until time.Time) (time.Time, error) {
-	if w.beatErr != nil {
-		return time.Time{}, w.beatErr
+	if w.heartbeatErr != nil {
+		return time.Time{}, w.heartbeatErr
 	}
 	return w.claims.Heartbeat(ctx, slot, claim, until)
 }
