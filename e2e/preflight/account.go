@@ -146,14 +146,15 @@ func stateOf(ctx context.Context, c *cloudformation.Client, name string) (status
 	if err != nil {
 		return "", nil, fmt.Errorf("state of stack %s: %w", name, err)
 	}
-	parameters = map[string]string{}
-	for _, s := range found.Stacks {
-		for _, p := range s.Parameters {
-			parameters[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
-		}
-		return s.StackStatus, parameters, nil
+	if len(found.Stacks) == 0 {
+		return "", nil, nil
 	}
-	return "", nil, nil
+	stack := found.Stacks[0]
+	parameters = map[string]string{}
+	for _, p := range stack.Parameters {
+		parameters[aws.ToString(p.ParameterKey)] = aws.ToString(p.ParameterValue)
+	}
+	return stack.StackStatus, parameters, nil
 }
 
 // finding is something that was found. One that refuses must be mended before a deployment can succeed.
