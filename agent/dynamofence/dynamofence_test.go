@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
@@ -272,10 +273,45 @@ func TestARefusalBehindALostAnswerIsNoProof(t *testing.T) {
 				t.Errorf("lost %v: got %+v, want applied %s", lost, f, want)
 			}
 		}
+		for _, fault := range []smithy.ErrorFault{smithy.FaultServer, smithy.FaultClient, smithy.FaultUnknown} {
+			b := newBank(t)
+			b.before = func(n int) error {
+				if n == 1 {
+					return &smithy.GenericAPIError{Code: "RequestTimeoutException", Fault: fault}
+				}
+				return because("ConditionalCheckFailed", "None", "None")
+			}
+			want := makegood.AppliedUnknown
+			if fault == smithy.FaultClient {
+				want = makegood.AppliedNo
+			}
+			if _, err := b.fence.Transact(in(forward(1)), []types.TransactWriteItem{line("a")}, nil); agent.Failure(err).Applied != want || len(b.asked) != 2 {
+				t.Errorf("by fault of %v: got %v after %d tries, want applied %s", fault, err, len(b.asked), want)
+			}
+		}
 		b := newBank(t)
 		b.before = func(int) error { return errLost }
 		if _, err := b.fence.Transact(in(forward(1)), nil, nil); !errors.Is(err, errLost) || agent.Failure(err).Applied != makegood.AppliedUnknown {
 			t.Errorf("got %v, want an outcome that is unknown", err)
+		}
+	})
+}
+
+// Where nothing was written for sure, nothing is read to find that out; and what was read wrongly is no answer.
+func TestWhatIsKnownIsNotLookedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBank(t)
+		b.before = func(int) error { return because("None", "TransactionConflict", "None") }
+		if _, err := b.pay(forward(1)); agent.Failure(err).Applied != makegood.AppliedNo || b.reads > 0 {
+			t.Errorf("got %v after %d reads, want that nothing was written, and none", err, b.reads)
+		}
+		b.before = func(int) error { return because("None") }
+		if _, err := b.pay(forward(1)); !errors.As(err, new(*types.TransactionCanceledException)) {
+			t.Errorf("a cancellation without reasons: got %v, want it", err)
+		}
+		b.unreadable = errLost
+		if _, ok, err := b.fence.Stored(in(forward(1))); ok || !errors.Is(err, errLost) {
+			t.Errorf("cannot be read: got %v, %v, want no effect, and why", ok, err)
 		}
 	})
 }
@@ -329,6 +365,14 @@ func TestWithoutAClaimItMustBeAskedFor(t *testing.T) {
 	if _, err := b.pay(task); !errors.Is(err, dynamofence.ErrTask) {
 		t.Errorf("got %v, want ErrTask", err)
 	}
+	back := backward(2, makegood.OutcomeUnknown)
+	back.Claim.Table = ""
+	unclaimed := func() error {
+		return dynamofence.Undo(in(back), b.fence, func(receipt) ([]types.TransactWriteItem, error) { return nil, nil })
+	}
+	if err := unclaimed(); !errors.Is(err, dynamofence.ErrTask) {
+		t.Errorf("an undo: got %v, want ErrTask", err)
+	}
 	fence, err := dynamofence.New(dynamofence.Config{Client: b.tables, Effects: "effects", Sort: "SK", Unclaimed: true})
 	if err != nil {
 		t.Fatal(err)
@@ -344,6 +388,9 @@ func TestWithoutAClaimItMustBeAskedFor(t *testing.T) {
 		t.Errorf("a check of no claim: got %v, want ErrTask", err)
 	}
 	b.want(1)
+	if err := unclaimed(); err != nil {
+		t.Errorf("an undo: got %v", err)
+	}
 }
 
 // Who makes the transaction alone reads what comes of it by the same rules.

@@ -31,6 +31,9 @@ type tables struct {
 	asked []string
 	// before and after say what befalls the n-th transaction: an error in place of it, or in place of its answer.
 	before, after func(n int) error
+	// reads is how many items were read, and unreadable what is answered in place of one.
+	reads      int
+	unreadable error
 }
 
 func newTables() *tables {
@@ -76,6 +79,9 @@ func (d *tables) GetItem(_ context.Context, in *dynamodb.GetItemInput, _ ...func
 	defer d.mu.Unlock()
 	if !aws.ToBool(in.ConsistentRead) {
 		return nil, errors.New("the read is not consistent")
+	}
+	if d.reads++; d.unreadable != nil {
+		return nil, d.unreadable
 	}
 	return &dynamodb.GetItemOutput{Item: d.items[at(in.TableName, in.Key)]}, nil
 }

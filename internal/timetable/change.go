@@ -67,11 +67,11 @@ func same(have store.Scheduled, s makegood.Schedule) (store.Scheduled, bool, err
 	return have, false, nil
 }
 
-// equal reports whether two schedules say the same. Their inputs are in canonical form.
+// equal reports whether two schedules of one name say the same. Their inputs are in canonical form.
 func equal(a, b makegood.Schedule) bool {
 	inputs := bytes.Equal(a.Input, b.Input)
 	a.Input, b.Input = nil, nil
-	return inputs && a.Name == b.Name && a.Workflow == b.Workflow && a.Cron == b.Cron && a.Every == b.Every && a.Zone == b.Zone &&
+	return inputs && a.Workflow == b.Workflow && a.Cron == b.Cron && a.Every == b.Every && a.Zone == b.Zone &&
 		a.Missed == b.Missed && a.AtMost == b.AtMost && a.Overlap == b.Overlap
 }
 

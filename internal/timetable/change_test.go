@@ -1,6 +1,7 @@
 package timetable_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -128,6 +129,15 @@ func TestAScheduleThatIsRemovedFiresNoMore(t *testing.T) {
 	if err := w.table.Remove(t.Context(), "tick", 0); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("again: got %v", err)
 	}
+	w.make(nil)
+	w.meanwhile = func() {
+		if err := w.store.RemoveSchedule(t.Context(), "tick", w.tick().Rev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.table.Remove(t.Context(), "tick", 0); err != nil {
+		t.Errorf("removed by somebody else meanwhile: got %v", err)
+	}
 }
 
 // A run by hand makes a job of its own, and moves nothing.
@@ -153,6 +163,15 @@ func TestARunByHandIsBesideTheFires(t *testing.T) {
 	}
 	if _, err := w.table.Run(t.Context(), "tock", "r1"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of what is not there: got %v", err)
+	}
+	w.broken = errors.New("broken")
+	if _, err := w.table.Run(t.Context(), "tick", "r2"); !errors.Is(err, w.broken) {
+		t.Errorf("got %v, want why there is no job", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.table.Run(ctx, "tick", "r3"); !errors.Is(err, context.Canceled) || errors.Is(err, scheduler.ErrInvalid) {
+		t.Errorf("cut off: got %v, want that, and nothing of the input", err)
 	}
 }
 

@@ -96,6 +96,7 @@ func TestWhatCameDueBeforeAChangeIsNotLost(t *testing.T) {
 		"other times, all left out":      {skip, nil, 5, 90 * time.Minute},
 		"other times and another input":  {func(s *makegood.Schedule) { times(s); input(s) }, []string{"50m0s 1"}, 4, 90 * time.Minute},
 		"a rate":                         {func(s *makegood.Schedule) { s.Cron, s.Every = "", makegood.Hour }, []string{"1h0m0s 0"}, 5, 2 * time.Hour},
+		"another zone alone":             {func(s *makegood.Schedule) { s.Zone = "Asia/Kathmandu" }, []string{"50m0s 0"}, 4, 65 * time.Minute},
 		"another zone, which is no hour": {func(s *makegood.Schedule) { s.Zone = "Asia/Kathmandu"; s.Cron = "0 * * * *" }, []string{"50m0s 0"}, 4, 75 * time.Minute},
 	} {
 		for _, by := range []string{"a file", "a person"} {
@@ -228,6 +229,35 @@ func TestSkippedFiresAreCountedOnce(t *testing.T) {
 	}
 	if got, want := w.table.Stats(), (timetable.Stats{Fired: 2, Missed: 2}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestWhatChangesLeaveOutIsAddedUp(t *testing.T) {
+	w := newWorld(t)
+	s := tick()
+	w.make(nil)
+	s.Missed = makegood.MissedSkip
+	want := int64(0)
+	for hour, cron := range []string{"*/7 * * * *", "*/9 * * * *", "*/11 * * * *"} {
+		w.now = start.Truncate(time.Hour).Add(time.Duration(hour+1) * time.Hour)
+		s.Cron = cron
+		if _, err := w.table.Change(t.Context(), s, 0, ""); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.table.Pause(t.Context(), "tick", ""); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(time.Minute)
+		if _, err := w.table.Resume(t.Context(), "tick", ""); err != nil {
+			t.Fatal(err)
+		}
+		skipped := w.tick().Skipped
+		if skipped <= want {
+			t.Errorf("change %d: got %d skipped, want more than %d", hour+1, skipped, want)
+		}
+		if want = skipped; w.table.Stats().Missed != want {
+			t.Errorf("change %d: got %+v, want %d missed", hour+1, w.table.Stats(), want)
+		}
 	}
 }
 

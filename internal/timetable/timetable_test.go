@@ -29,7 +29,9 @@ type world struct {
 	broken error
 	// crashed, if set, is what the next write of a schedule answers, which is not made.
 	crashed error
-	stored  []time.Time
+	// meanwhile, if set, is done once by somebody else before the next write or removal of a schedule.
+	meanwhile func()
+	stored    []time.Time
 
 	mu   sync.Mutex
 	now  time.Time
@@ -61,12 +63,25 @@ type crashing struct {
 	w *world
 }
 
+func (c crashing) RemoveSchedule(ctx context.Context, name string, rev int64) error {
+	c.w.others()
+	return c.Store.RemoveSchedule(ctx, name, rev)
+}
+
 func (c crashing) PutSchedule(ctx context.Context, s store.Scheduled) error {
+	c.w.others()
 	if err := c.w.crashed; err != nil {
 		c.w.crashed = nil
 		return err
 	}
 	return c.Store.PutSchedule(ctx, s)
+}
+
+func (w *world) others() {
+	if act := w.meanwhile; act != nil {
+		w.meanwhile = nil
+		act()
+	}
 }
 
 func (w *world) clock() time.Time {
@@ -362,5 +377,22 @@ func TestNoMoreIsMadeUpForThanTheLimit(t *testing.T) {
 	w.at(3 * time.Hour)
 	if s := w.tick(); len(w.jobs) != makegood.MaxMissed || !s.Next.After(w.now) || s.Skipped != 180-makegood.MaxMissed {
 		t.Errorf("got %d jobs, %d skipped, the next at %v", len(w.jobs), s.Skipped, s.Next)
+	}
+}
+
+// Who meets another's change while a fire is made reads the schedule anew, and moves it on.
+func TestAFireBesideAChangeIsMadeAndMovesTheKey(t *testing.T) {
+	w := newWorld(t)
+	w.make(nil)
+	w.meanwhile = func() {
+		s := w.tick()
+		s.ChangedBy = "another"
+		if err := w.store.PutSchedule(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.want("made", w.at(10*time.Minute), "10m0s")
+	if s := w.tick(); s.ChangedBy != "another" || !s.Key.Equal(start.Truncate(time.Hour).Add(20*time.Minute)) {
+		t.Errorf("got the key %v, changed by %q, want the next, and the change", s.Key, s.ChangedBy)
 	}
 }
