@@ -285,3 +285,18 @@ func TestWhatAFileCouldNotHaveIsSaidBeforehand(t *testing.T) {
 		t.Errorf("none: got %v", err)
 	}
 }
+
+func TestAnotherRateAloneMovesTheKey(t *testing.T) {
+	w := newWorld(t)
+	s := makegood.Schedule{Name: "tick", Workflow: "order", Every: makegood.Hour}
+	if _, _, err := w.table.Create(t.Context(), s, ""); err != nil {
+		t.Fatal(err)
+	}
+	s.Every = 10 * makegood.Minute
+	if _, err := w.table.Change(t.Context(), s, 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	if key := w.tick().Key; !key.Equal(start.Truncate(time.Hour).Add(10 * time.Minute)) {
+		t.Errorf("got the key %v, want it after ten minutes", key)
+	}
+}
