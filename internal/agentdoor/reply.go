@@ -71,12 +71,7 @@ func (d *Door) Heartbeat(ctx context.Context, id string, r job.Reply, progress j
 	if err != nil || !held {
 		return over, err
 	}
-	stored := claim.CompleteBy
-	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now)
-	if claim.CompleteBy.Before(stored) {
-		// The clock was set back.
-		claim.CompleteBy = stored
-	}
+	claim.CompleteBy = store.Lasting(task, claim.StartedAt, now) // Where the clock was set back, the store leaves it as it is.
 	if len(progress) > 0 {
 		claim.Progress = job.Progress{Value: string(progress), At: makegood.Instant(now)}
 	}

@@ -45,6 +45,9 @@ type Task struct {
 	Claim job.Claim
 	// expires is when silence becomes failure, on the monotonic clock.
 	expires time.Time
+	// job and reply name the attempt, as its answer will.
+	job   string
+	reply job.Reply
 }
 
 // Left is how long the task may still run and be replied to.
@@ -85,13 +88,9 @@ func (d *Door) Take(ctx context.Context, agent string, ask Ask) ([]Task, error) 
 // isOut reports whether the attempt of a task that was given is out still, as far as the job can be asked: somebody may have
 // answered it, and would be given it once more.
 func (d *Door) isOut(ctx context.Context, t Task) bool {
-	task, err := wire.DecodeTask(t.Body)
-	if err != nil {
-		return false
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWithin)
 	defer cancel()
-	_, out, err := d.taskOut(ctx, task.Job, job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token})
+	_, out, err := d.taskOut(ctx, t.job, t.reply)
 	return out || err != nil
 }
 
@@ -174,6 +173,8 @@ func (d *Door) claim(ctx context.Context, instance string, record events.SQSMess
 		Body:    record.Body,
 		Claim:   job.Claim{Attempt: task.Attempt, StartedAt: makegood.Instant(now), CompleteBy: makegood.Instant(now.Add(budget))},
 		expires: began.Add(budget),
+		job:     task.Job,
+		reply:   job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token},
 	}
 	if task.Shared && budget <= 0 {
 		return nil, nil
@@ -211,10 +212,10 @@ func (d *Door) letGo(ctx context.Context, task makegood.Task) (bool, error) {
 		return false, nil
 	}
 	reply := job.StepHeld{Reply: job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token}}
-	if _, err := d.config.Scheduler.Reply(ctx, task.Job, reply); err != nil && !errors.Is(err, store.ErrNotFound) {
-		return true, err
+	if _, err = d.config.Scheduler.Reply(ctx, task.Job, reply); errors.Is(err, store.ErrNotFound) {
+		return true, nil
 	}
-	return true, nil
+	return true, err
 }
 
 // giveBack returns records to their queue. One that could not be returned comes again by itself, later.

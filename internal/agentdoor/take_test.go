@@ -371,3 +371,65 @@ func TestAnErrorOfAJobThatCannotBeReadIsNotItsEnd(t *testing.T) {
 		w.wants("the job is gone", w.take(ask("r")), []string{})
 	})
 }
+
+// What is on its way to a request is not forgotten, however many come after it: asked for again, it is waited for.
+func TestARequestThatIsAboutToBeGivenSomethingIsNotForgotten(t *testing.T) {
+	within(t, func(w *world) {
+		begun, release := make(chan struct{}), make(chan struct{})
+		w.claiming = func(context.Context) {
+			w.claiming = nil
+			close(begun)
+			<-release
+		}
+		w.send(w.task("slow"))
+		results := make(chan []string, 2)
+		go func() { results <- w.take(ask("slow")) }()
+		<-begun
+		for i := range 1030 {
+			step := fmt.Sprint("s", i)
+			w.send(w.task(step, func(task *makegood.Task) { task.Timeout = makegood.Hour }))
+			w.wants("given", w.take(ask(step)), []string{step})
+		}
+		go func() {
+			results <- w.take(agentdoor.Ask{Instance: "c-1", Max: 10, Wait: 5 * time.Second, Request: "slow"})
+		}()
+		synctest.Wait()
+		close(release)
+		w.wants("the first", <-results, []string{"slow"})
+		w.wants("asked for again", <-results, []string{"slow"})
+		w.wants("one of the first after it", w.take(ask("s0")), []string{})
+	})
+}
+
+// Two who ask again for what was answered are one request still: who forgets it last forgets not what the first has begun.
+func TestTwoWhoAskAgainForWhatWasAnsweredAreOneRequest(t *testing.T) {
+	within(t, func(w *world) {
+		w.send(w.task("lift"))
+		w.wants("the first time", w.take(ask("r")), []string{"lift"})
+		w.taskErr = store.ErrNotFound // The job is over.
+		first, second := make(chan struct{}), make(chan struct{})
+		looks := 0
+		w.looking = func() {
+			w.mu.Lock()
+			looks++
+			mine := []chan struct{}{first, second}[min(looks, 2)-1]
+			w.mu.Unlock()
+			<-mine
+		}
+		results := make(chan []string, 2)
+		for range 2 {
+			go func() {
+				results <- w.take(agentdoor.Ask{Instance: "c-1", Max: 1, Wait: 5 * time.Second, Request: "r"})
+			}()
+		}
+		synctest.Wait()
+		close(first)
+		synctest.Wait()
+		close(second)
+		synctest.Wait()
+		w.taskErr = nil
+		w.send(w.task("turn"))
+		w.wants("one", <-results, []string{"turn"})
+		w.wants("the other", <-results, []string{"turn"})
+	})
+}

@@ -50,6 +50,8 @@ type world struct {
 	// replyErr, taskErr, claimErrs, lookErr, heartbeatErr, receiveErr, deleteErr and returnErr are what the parts answer.
 	replyErr, taskErr, lookErr, heartbeatErr, receiveErr, deleteErr, returnErr error
 	claimErrs                                                                  []error
+	// looking, if set, is called before it is said whether a task is out.
+	looking func()
 	// claiming, if set, is called before a claim is written; returned are the waits with which records were given back.
 	claiming func(ctx context.Context)
 	returned []time.Duration
@@ -262,6 +264,9 @@ func (w *world) Reply(_ context.Context, id string, reply job.Event) (machine.Ve
 }
 
 func (w *world) TaskOut(_ context.Context, id string, r job.Reply) (makegood.Task, bool, error) {
+	if w.looking != nil {
+		w.looking()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	task, is := w.out[r.Token]
