@@ -8,8 +8,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -84,6 +86,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"is not the URL of an engine":      func(o *Options) { o.URL = "http://" },
 		`"http://h?x" is not the URL`:      func(o *Options) { o.URL = "http://h?x" },
+		`"http://h#x" is not the URL`:      func(o *Options) { o.URL = "http://h#x" },
 		"concurrency 1001 is out of range": func(o *Options) { o.Concurrency = 1001 },
 		"concurrency -1 is out of range":   func(o *Options) { o.Concurrency = -1 },
 		"grace 720h0m1s is out of range":   func(o *Options) { o.Grace = MaxGrace + time.Second },
@@ -194,6 +197,39 @@ func TestAHeartbeatOfUnknownStandingIsAnError(t *testing.T) {
 	if left, err := d.heartbeat(t.Context(), taskOf("crane"), "outside:x", nil); err == nil || left != 0 {
 		t.Errorf("got %v, %v, want an error", left, err)
 	}
+}
+
+// A heartbeat says of which attempt it is, and by what it is held: an engine takes it for nobody else's.
+func TestAHeartbeatNamesItsAttempt(t *testing.T) {
+	var got agentdoor.Heartbeat
+	d := doorOf(t, func(w http.ResponseWriter, r *http.Request) {
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, `{"status": "held", "leftMs": 1000}`)
+	})
+	left, err := d.heartbeat(t.Context(), taskOf("crane"), "outside:x", json.RawMessage(`"half"`))
+	if err != nil || left != time.Second {
+		t.Errorf("got %v, %v, want a second", left, err)
+	}
+	want := agentdoor.Heartbeat{Job: "j", Step: "lift", Attempt: 1, Token: "1.t", LockedBy: "outside:x", Progress: json.RawMessage(`"half"`)}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("it said %+v, want %+v", got, want)
+	}
+}
+
+// A transfer that fails is tried again after waits that double, up to two seconds, eight times in all.
+func TestATransferThatFailsWaitsLongerEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, tries := time.Now(), 0
+		err := again(t.Context(), func() (bool, error) {
+			tries++
+			return true, io.ErrUnexpectedEOF
+		})
+		if took := time.Since(began); !errors.Is(err, io.ErrUnexpectedEOF) || tries != maxTransfers || took < 6*time.Second || took > 9*time.Second {
+			t.Errorf("got %v after %d tries and %v, want %v after %d tries and about 7 s", err, tries, took, io.ErrUnexpectedEOF, maxTransfers)
+		}
+	})
 }
 
 var _ agent.Handler = doing(nil)

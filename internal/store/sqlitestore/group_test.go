@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -344,6 +345,34 @@ func TestAStatementThatFailsUndoesItsGroupAndTheStoreGoesOn(t *testing.T) {
 	check(t, s.PutPayload(ctx, j.ID, "input", []byte(`1`)))
 	check(t, s.Save(ctx, store.Change{Job: j, Seen: j.CompleteBy}))
 	create(t, s, 2)
+}
+
+// Each kind of save says that its row could not be written, and leaves it as it was.
+func TestASaveWhoseRowCannotBeWrittenSaysSo(t *testing.T) {
+	s, path := openFile(t)
+	j := create(t, s, 1)
+	execSQL(t, path, `CREATE TRIGGER refused BEFORE UPDATE ON jobs BEGIN SELECT RAISE(ABORT, 'the row is refused'); END`)
+	moved, parked := j, j
+	moved.CompleteBy, parked.ProcessState = j.CompleteBy.Add(time.Minute), makegood.Error
+	for what, next := range map[string]job.Job{"nothing moves": j, "its key moves": moved, "its state moves": parked} {
+		if err := s.Save(t.Context(), store.Change{Job: next, Seen: j.CompleteBy}); err == nil || !strings.Contains(err.Error(), "the row is refused") {
+			t.Errorf("%s: got %v, want to hear that its row is refused", what, err)
+		}
+	}
+	execSQL(t, path, `DROP TRIGGER refused`)
+	same(t, "job", load(t, s, j.ID), j)
+}
+
+// A write that is larger than a group may be is a group of its own.
+func TestAWriteThatIsLargerThanAGroupIsMade(t *testing.T) {
+	s, _ := openFile(t)
+	large := make([]byte, 16<<20+1)
+	check(t, s.PutPayload(t.Context(), "order-000001", "input", large))
+	got, err := s.Payload(t.Context(), "order-000001", "input")
+	check(t, err)
+	if len(got) != len(large) {
+		t.Errorf("got %d bytes, want %d", len(got), len(large))
+	}
 }
 
 func TestAPanicInAWriteStopsTheStoreAndHangsNobody(t *testing.T) {

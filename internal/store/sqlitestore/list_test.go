@@ -46,6 +46,31 @@ func TestACursorThatNoPageGaveIsRefused(t *testing.T) {
 	}
 }
 
+// An audit goes on from a place that it gave, and from no other.
+func TestAnAuditRefusesAPlaceThatItNeverGave(t *testing.T) {
+	s := open(t, sqlitestore.Options{})
+	for _, cursor := range []string{"x", "-1", "0", "1.5", "99999999999999999999"} {
+		if _, _, err := s.AuditPage(t.Context(), cursor, 10); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("cursor %q: got %v, want %v", cursor, err, store.ErrNotFound)
+		}
+	}
+}
+
+// A list that wants some jobs, and to which no index leads, says that it looks at all; one that wants all does not.
+func TestAListThatLooksAtEveryJobSaysSo(t *testing.T) {
+	s := open(t, sqlitestore.Options{})
+	for name, test := range map[string]struct {
+		filter store.Filter
+		want   bool
+	}{
+		"all": {store.Filter{}, false}, "reason": {store.Filter{ReasonPrefix: "card"}, true}, "definition": {store.Filter{Definition: "0123"}, true},
+	} {
+		page, err := s.ListJobs(t.Context(), test.filter, "", 10)
+		check(t, err)
+		same(t, name, page.Scanned, test.want)
+	}
+}
+
 // No page reads the table, but one that nothing leads to, which says so; and none sorts what it has read.
 func TestListsThatHaveAnIndexUseIt(t *testing.T) {
 	s, _ := openFile(t)
