@@ -179,6 +179,24 @@ func TestAnUndoSeesAnEffectThatCameAtTheLastMoment(t *testing.T) {
 	}
 }
 
+// The undo of another attempt is written while this one is on its way.
+func TestAnEffectThatIsUndoneAtTheLastMomentIsUndoneOnce(t *testing.T) {
+	b := newBank(t)
+	if _, err := b.pay(forward(1)); err != nil {
+		t.Fatal(err)
+	}
+	b.before = func(n int) error {
+		if n == 2 {
+			b.items["effects effect#j/pay/1#b effect"]["State"] = text("undone")
+		}
+		return nil
+	}
+	if err := b.refund(backward(2, makegood.OutcomeDone)); err != nil {
+		t.Fatal(err)
+	}
+	b.want(1)
+}
+
 func TestAnUndoOfWhatIsNotHereSaysSo(t *testing.T) {
 	b := newBank(t)
 	if err := b.refund(backward(2, makegood.OutcomeDone)); !errors.Is(err, dynamofence.ErrMissing) {

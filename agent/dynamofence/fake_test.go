@@ -145,7 +145,7 @@ func (d *tables) refuses(it types.TransactWriteItem) types.CancellationReason {
 		holds = it.Put.ConditionExpression == nil || there == nil
 	case it.Update != nil:
 		there = d.items[at(it.Update.TableName, it.Update.Key)]
-		holds = asText(there["State"]) == asText(it.Update.ExpressionAttributeValues[":done"])
+		holds = it.Update.ConditionExpression == nil || asText(there["State"]) == asText(it.Update.ExpressionAttributeValues[":done"])
 	case it.ConditionCheck != nil:
 		there = d.items[at(it.ConditionCheck.TableName, it.ConditionCheck.Key)]
 		values := it.ConditionCheck.ExpressionAttributeValues

@@ -255,6 +255,10 @@ func TestWhatAFileCouldNotHaveIsSaidBeforehand(t *testing.T) {
 	w.make(nil)
 	broken, tock := tick(), tick()
 	broken.Name, broken.Cron, tock.Name = "broken", "@noon", "tock"
+	tock.Workflow = "" // as a file has it
+	if err := w.table.MayAdopt(t.Context(), "order", []makegood.Schedule{tock}); err != nil {
+		t.Errorf("one that a file may have: got %v", err)
+	}
 	err := w.table.MayAdopt(t.Context(), "order", []makegood.Schedule{tick(), broken, tock})
 	if !errors.Is(err, timetable.ErrExists) || !errors.Is(err, scheduler.ErrInvalid) || !strings.Contains(err.Error(), "@noon") {
 		t.Errorf("got %v, want both that are wrong", err)

@@ -29,6 +29,8 @@ type world struct {
 	broken error
 	// crashed, if set, is what the next write of a schedule answers, which is not made.
 	crashed error
+	// unreadable, if set, is what a look at a job answers.
+	unreadable error
 	// meanwhile, if set, is done once by somebody else before the next write or removal of a schedule.
 	meanwhile func()
 	stored    []time.Time
@@ -44,7 +46,7 @@ var start = time.Date(2026, 11, 22, 13, 0, 30, 0, time.UTC)
 func newWorld(t *testing.T) *world {
 	w := &world{T: t, store: memstore.New(), now: start}
 	w.table = timetable.New(timetable.Config{
-		Schedules: crashing{w.store, w}, Jobs: w.store, Submit: w.submit, Now: w.clock,
+		Schedules: crashing{w.store, w}, Jobs: crashing{w.store, w}, Submit: w.submit, Now: w.clock,
 		Stored: func(_ context.Context, _ string, key time.Time) { w.stored = append(w.stored, key) },
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		Knows: func(_ context.Context, workflow string) error {
@@ -57,10 +59,17 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// crashing is a store whose next write of a schedule may not be made.
+// crashing is a store whose next write of a schedule may not be made, and whose jobs may not be read.
 type crashing struct {
 	*memstore.Store
 	w *world
+}
+
+func (c crashing) Load(ctx context.Context, id string) (job.Job, error) {
+	if err := c.w.unreadable; err != nil {
+		return job.Job{}, err
+	}
+	return c.Store.Load(ctx, id)
 }
 
 func (c crashing) RemoveSchedule(ctx context.Context, name string, rev int64) error {
@@ -395,4 +404,18 @@ func TestAFireBesideAChangeIsMadeAndMovesTheKey(t *testing.T) {
 	if s := w.tick(); s.ChangedBy != "another" || !s.Key.Equal(start.Truncate(time.Hour).Add(20*time.Minute)) {
 		t.Errorf("got the key %v, changed by %q, want the next, and the change", s.Key, s.ChangedBy)
 	}
+}
+
+// Nothing is made beside a job of which nothing is known.
+func TestAFireWaitsWhereTheJobBeforeItCannotBeRead(t *testing.T) {
+	w := newWorld(t)
+	w.make(func(s *makegood.Schedule) { s.Overlap = makegood.OverlapSkip })
+	w.want("the first", w.at(10*time.Minute), "10m0s")
+	w.now, w.jobs, w.unreadable = w.now.Add(10*time.Minute), nil, errors.New("broken")
+	if err := w.table.Fire(t.Context(), "tick", w.tick().Key); !errors.Is(err, w.unreadable) || len(w.jobs) > 0 {
+		t.Errorf("got %v, and %v made, want none, and why", err, w.jobs)
+	}
+	w.unreadable = nil
+	w.ends()
+	w.want("then", w.at(21*time.Minute), "20m0s")
 }
