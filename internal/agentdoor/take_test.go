@@ -433,3 +433,17 @@ func TestTwoWhoAskAgainForWhatWasAnsweredAreOneRequest(t *testing.T) {
 		w.wants("the other", <-results, []string{"turn"})
 	})
 }
+
+// A request that was given nothing is forgotten at once, and pushes out none that was given something.
+func TestRequestsThatAreGivenNothingAreNotRemembered(t *testing.T) {
+	within(t, func(w *world) {
+		for _, step := range []string{"lift", "turn"} {
+			w.send(w.task(step, func(task *makegood.Task) { task.Timeout = makegood.Hour }))
+			w.wants("given", w.take(ask(step)), []string{step})
+			for i := range 1030 {
+				w.wants("nothing is there", w.take(ask(fmt.Sprint(step, i))), []string{})
+			}
+		}
+		w.wants("the first", w.take(ask("lift")), []string{"lift"})
+	})
+}
