@@ -316,15 +316,12 @@ func pythonAtQueue(t *testing.T) *exec.Cmd {
 // typescriptAtQueue has the kit in a folder beside which AWS's SDK is installed.
 func typescriptAtQueue(t *testing.T) *exec.Cmd {
 	t.Helper()
-	project := root(t, ".build", "kits", "queue")
-	modules := filepath.Join(project, "node_modules")
+	// A folder of its own: two sets of stand-ins are tested at once, and npm moves what the other's agent reads.
+	project := t.TempDir()
 	var kit struct{ DevDependencies map[string]string }
 	text, err := os.ReadFile(root(t, "kits", "typescript", "package.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &kit)
-	}
-	if err == nil {
-		err = os.MkdirAll(project, 0o755)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(project, "package.json"), []byte(`{"type": "module"}`), 0o600)
@@ -345,7 +342,7 @@ func typescriptAtQueue(t *testing.T) *exec.Cmd {
 	}
 	probe, err := os.ReadFile("agents/probe.mjs")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(filepath.Dir(modules), "probe.mjs"), probe, 0o600)
+		err = os.WriteFile(filepath.Join(project, "probe.mjs"), probe, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
