@@ -32,6 +32,10 @@ func TestRandomEvents(t *testing.T) {
 				x.expire()
 			case 2:
 				x.lie()
+			case 3, 4:
+				x.late()
+			case 5, 6, 7, 8, 9:
+				x.untilDue()
 			}
 			if rapid.Bool().Draw(t, "claim first") {
 				x.claim()
@@ -57,6 +61,9 @@ func TestAFencedReplyChangesNothing(t *testing.T) {
 		x.claim()
 		for _, which := range sorted(x.claimed) {
 			task := x.tasks[which]
+			if task.Shared {
+				continue // Nobody holds a claim of it.
+			}
 			mine := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
 			other := func(change func(*job.Reply)) job.Reply {
 				r := mine

@@ -22,7 +22,7 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 func (x *world) claim() {
 	var ids []string
 	for _, which := range sorted(x.tasks) {
-		if t := x.tasks[which]; !t.Shared && !x.dead[which] {
+		if t := x.tasks[which]; (!t.Shared || t.Agent == outside) && !x.dead[which] {
 			ids = append(ids, which)
 		}
 	}
@@ -33,12 +33,20 @@ func (x *world) claim() {
 
 func (x *world) claimOf(which string) {
 	task, ok := x.tasks[which]
-	if !ok || task.Shared || x.dead[which] {
+	if !ok || x.dead[which] {
+		return
+	}
+	if task.Shared {
+		x.giveAway(which)
 		return
 	}
 	name := task.Agent + "/" + task.Step
+	lockedBy := fmt.Sprintf("a:%d", len(x.claimed))
+	if task.Agent == outside {
+		lockedBy = job.OutsidePrefix + lockedBy
+	}
 	claim := job.Claim{
-		Attempt: task.Attempt, LockedBy: fmt.Sprintf("a:%d", len(x.claimed)), StartedAt: x.now, CompleteBy: store.Lasting(task, x.now, x.now),
+		Attempt: task.Attempt, LockedBy: lockedBy, StartedAt: x.now, CompleteBy: store.Lasting(task, x.now, x.now),
 	}
 	item, err := store.Claimed(x.items[name], claim, task.ClaimUntil)
 	if err != nil {
@@ -57,10 +65,25 @@ func (x *world) claimOf(which string) {
 		if task.Round != x.job.Round {
 			x.t.Fatalf("attempt %s of round %d was claimed in round %d", which, task.Round, x.job.Round)
 		}
-		x.maybe[task.Step] = x.maybe[task.Step] || !x.idle[which]
+		if !x.idle[which] {
+			x.appliesTask(which)
+		}
 		if s, _ := x.job.Step(task.Step); s.Undo.State == job.Done {
 			x.t.Fatalf("step %s was claimed forward after its undo", task.Step)
 		}
+	}
+}
+
+// giveAway gives the task of an attempt that nobody claims to an agent outside, as often as that asks for it. Its item says so.
+func (x *world) giveAway(which string) {
+	task := x.tasks[which]
+	if task.Agent != outside || !x.now.Before(task.CompleteBy) {
+		return
+	}
+	name := task.Agent + "/" + task.Step
+	claim := job.Claim{Attempt: task.Attempt, LockedBy: job.OutsideShared, StartedAt: x.now, CompleteBy: task.CompleteBy}
+	if item, err := store.Claimed(x.items[name], claim, task.ClaimUntil); err == nil {
+		x.items[name], x.claimed[which] = item, claim.LockedBy
 	}
 }
 
@@ -70,7 +93,7 @@ func (x *world) heartbeat() {
 	for _, name := range sorted(x.items) {
 		item := x.items[name]
 		task, ok := x.tasks[id(name[2:], item.Attempt)]
-		if !ok || item.Closed != "" || item.LockedBy == "liar" || !now.Before(item.CompleteBy) {
+		if !ok || task.Shared || item.Closed != "" || item.LockedBy == "liar" || !now.Before(item.CompleteBy) {
 			continue
 		}
 		claim := item.Claim
@@ -100,12 +123,15 @@ func (x *world) lie() {
 }
 
 // restart ends the process: with it go the tasks that were sent and the agents that run them, and perhaps the claims
-// that were not flushed.
+// that were not flushed. What was given to an agent outside goes on.
 func (x *world) restart() {
 	x.run++
 	lost := rapid.Bool().Draw(x.t, "power fails")
 	for _, which := range sorted(x.tasks) {
 		task := x.tasks[which]
+		if x.isOutside(task) {
+			continue
+		}
 		x.dead[which] = true
 		name := task.Agent + "/" + task.Step
 		if item := x.items[name]; lost && item.Attempt == task.Attempt && item.Closed == "" {
@@ -133,8 +159,13 @@ func (x *world) replyOf(which, says string) job.Event {
 	if said, ok := x.said[which]; ok {
 		// An agent says one thing of an attempt, however often it is delivered.
 		says = said
+	} else if says == saysDone && x.idle[which] && x.over[which] {
+		says = saysFailed // What has ended takes effect no more.
 	}
 	r := job.Reply{Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: x.claimed[which]}
+	if task.Shared {
+		r.LockedBy = ""
+	}
 	if !task.Shared && r.LockedBy == "" {
 		// Nobody works on it: so nobody has its token, but for who only read the queue of another.
 		r.Token = machine.Token(x.job, task.Step, task.Attempt+1)
@@ -144,7 +175,7 @@ func (x *world) replyOf(which, says string) job.Event {
 	switch says {
 	case saysDone:
 		if s, _ := x.job.Step(task.Step); s.Forward.Attempt == task.Attempt && x.claimed[which] != "" && task.Attempt > x.notDone[s.Name] {
-			x.maybe[task.Step] = true
+			x.appliesTask(which)
 		}
 		if x.idle[which] {
 			x.idle[which] = false
@@ -168,7 +199,7 @@ func (x *world) replyOf(which, says string) job.Event {
 func (x *world) noteShared() {
 	for i, s := range x.job.Steps {
 		if x.w.Steps[i].Shared && s.Forward.State == job.Dispatched {
-			x.maybe[s.Name] = true
+			x.appliesTask(id(s.Name, s.Forward.Attempt))
 		}
 	}
 }

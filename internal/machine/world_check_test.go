@@ -57,6 +57,12 @@ func (x *world) check(before job.Job) {
 			x.checkUndone(x.w.Steps[i], s)
 		}
 	}
+	switch j.ProcessState {
+	case makegood.Undone, makegood.Cancelled:
+		x.checkLedger(j)
+	case makegood.Processed:
+		x.checkProcessed()
+	}
 	if failures > j.FailureCount || failures < j.FailureCount && len(x.definitions) == 0 {
 		x.t.Fatalf("the job counts %d failures, its steps %d", j.FailureCount, failures)
 	}
@@ -92,6 +98,7 @@ func (x *world) checkOut(before job.Job, i int, undo bool, a job.Activity) {
 	}
 	if !known {
 		x.tasks[which] = machine.TaskOf(x.w, j, job.Dispatch{Step: def.Name, Attempt: a.Attempt, Undo: undo})
+		x.checkKeyOf(x.tasks[which], a)
 	}
 	if undo && def.CanUndo() {
 		// An undo has times of its own, which a redefined step may have left as they were.
@@ -262,16 +269,13 @@ func (x *world) checkUndone(def makegood.Step, s job.StepState) {
 		x.t.Fatalf("step %s still runs in an undone job", s.Name)
 	}
 	switch {
-	case !x.maybe[s.Name]:
+	case !x.mayStand(s.Name):
 	case x.job.Settled(s.Undo) != nil:
 		if s.Undo.State == job.Skipped && !strings.Contains(x.job.Reason, "not undone: ") {
 			x.t.Fatalf("step %s may have been done, its undo was left out, and the job does not say so: %s", s.Name, x.job.Reason)
 		}
-	case !def.CanUndo():
-		if s.Undo.State != job.Irreversible {
-			x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)
-		}
-	case !x.undone[s.Name]:
-		x.t.Fatalf("step %s may have had its effect, and was not undone (undo is %q)", s.Name, s.Undo.State)
+	case !def.CanUndo() && s.Undo.State != job.Irreversible:
+		x.t.Fatalf("step %s may have been done and cannot be undone, but its undo is %q", s.Name, s.Undo.State)
 	}
+	x.checkNamed(s)
 }

@@ -15,7 +15,7 @@ func (x *world) drawHold() {
 	if x.nested {
 		return
 	}
-	hold := job.Hold{Kind: makegood.HoldAgent, Name: rapid.SampledFrom([]string{"a", "b"}).Draw(x.t, "agent"), Since: x.now}
+	hold := job.Hold{Kind: makegood.HoldAgent, Name: rapid.SampledFrom([]string{"a", "b", outside}).Draw(x.t, "agent"), Since: x.now}
 	if rapid.IntRange(0, 3).Draw(x.t, "workflow") == 0 {
 		hold.Kind, hold.Name = makegood.HoldWorkflow, x.w.Name
 	}
@@ -39,6 +39,9 @@ func (x *world) letGo() (job.Event, bool) {
 	for _, s := range x.job.Steps {
 		for _, a := range []job.Activity{s.Forward, s.Undo} {
 			if a.State == job.Dispatched {
+				if which := id(s.Name, a.Attempt); x.tasks[which].Shared {
+					x.dead[which] = true // It does not run, and no claim would say so.
+				}
 				return job.StepHeld{Reply: job.Reply{Step: s.Name, Attempt: a.Attempt, Token: machine.Token(x.job, s.Name, a.Attempt)}}, true
 			}
 		}

@@ -3,6 +3,7 @@ package machine_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"pgregory.net/rapid"
@@ -10,6 +11,33 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 )
+
+// drawMending makes what leads to a job that is changed: a failure, a restart, a verb, and most often a resubmit.
+func (x *world) drawMending() (job.Event, bool) {
+	switch rapid.IntRange(0, 9).Draw(x.t, "mending") {
+	case 0, 1:
+		x.claim()
+		return x.reply(saysFailed)
+	case 2, 3:
+		x.claim()
+		return x.reply(saysDone)
+	case 6:
+		if rapid.Bool().Draw(x.t, "undone") {
+			x.requests++
+			return job.Requested{Verb: makegood.UndoJob, Request: fmt.Sprintf("r%d", x.requests)}, true
+		}
+		return x.drawOwn(), true
+	case 4:
+		return job.DeadlinePassed{Key: x.job.CompleteBy}, !x.job.CompleteBy.IsZero()
+	case 5:
+		return x.drawRequest(), true
+	default:
+		x.requests++
+		e := job.Requested{Verb: makegood.Resubmit, Request: fmt.Sprintf("r%d", x.requests)}
+		x.drawRedefinition(&e)
+		return e, true
+	}
+}
 
 // drawRequest asks for a verb.
 func (x *world) drawRequest() job.Event {
@@ -31,7 +59,8 @@ func (x *world) drawRequest() job.Event {
 // own, of which something was changed: whether it may be is the core's to say.
 func (x *world) drawRedefinition(e *job.Requested) {
 	if rapid.IntRange(0, 3).Draw(x.t, "input") == 0 {
-		e.Input = &job.Payload{Inline: []byte("2"), Bytes: 1}
+		input := strconv.Itoa(x.requests)
+		e.Input = &job.Payload{Inline: []byte(input), Bytes: len(input)}
 	}
 	if rapid.Bool().Draw(x.t, "same definition") {
 		return
@@ -77,7 +106,7 @@ func (x *world) noteNotDone(before job.Job, e job.Event) {
 	if now.State != was.State && x.job.Incarnation == before.Incarnation || now.Silent.Attempt != 0 {
 		x.t.Fatalf("step %s was settled as not done: it was %+v, and is %+v", said.Step, was, now)
 	}
-	delete(x.maybe, said.Step)
+	x.nothingStands(said.Step)
 	x.notDone[said.Step] = now.Attempt
 }
 
@@ -88,8 +117,10 @@ func (x *world) drawChange(s *makegood.Step) {
 		s.Timeout += makegood.Second
 	case 1:
 		if s.Agent == "a" {
-			s.Agent = "b"
+			s.Agent = rapid.SampledFrom([]string{"b", outside}).Draw(x.t, "another agent")
 		}
+	case 4:
+		s.Action = "another"
 	case 2:
 		if s.CanUndo() {
 			undo := *s.Undo
@@ -105,6 +136,13 @@ func (x *world) redefined(before, after job.Job) {
 	to := x.definitions[after.Definition]
 	old := x.w
 	x.w = to
+	for _, s := range before.Steps {
+		if _, stays := after.Step(s.Name); !stays {
+			// Should a step of this name come back, it is another.
+			delete(x.replay.sides, named(s.Name, false))
+			delete(x.replay.sides, named(s.Name, true))
+		}
+	}
 	if after.Round > before.Round {
 		return
 	}
@@ -112,7 +150,7 @@ func (x *world) redefined(before, after job.Job) {
 		at := slices.IndexFunc(to.Steps, func(d makegood.Step) bool { return d.Name == s.Name })
 		begun := s.Forward.State != job.NotStarted && s.Forward.State != job.Failed && s.Forward.State != job.Withdrawn
 		switch {
-		case at < 0 && (begun || x.maybe[s.Name]):
+		case at < 0 && (begun || x.mayStand(s.Name)):
 			x.t.Fatalf("step %s is gone, and was %+v", s.Name, s.Forward)
 		case at < 0:
 		case begun && (to.Steps[at].Agent != old.Steps[i].Agent || to.Steps[at].Timeout != old.Steps[i].Timeout):

@@ -35,11 +35,27 @@ type world struct {
 	// over are the attempts that were closed, or that ended in a save: nobody may claim them. dead went with the
 	// process that would have run them.
 	over, dead map[string]bool
-	// maybe are the steps of this round that may have had an effect, undone those whose undo was done.
-	maybe map[string]bool
+	// ledger is what the services may know, by key and by what they were asked for, accounts the same in its order. bodies are
+	// what attempts ask for, those of undos what is asked of their steps.
+	ledger   map[string]*account
+	accounts []*account
+	bodies   map[string]asked
+	applied  map[string]bool
+	// sawn are the inputs that the attempts of a step saw in a round. One that is not asked with the input may have seen several.
+	sawn map[string][]string
+	// tokens are the completion tokens that anybody was given, and what they are of.
+	tokens map[string]body
+	// keys are the idempotency keys, and what they are of, both ways.
+	keys  map[string]string
+	fence *fenced
+	// draining: the life comes to its end.
+	draining bool
+	// helped counts what an operator did about a job that waited for one.
+	helped int
+	// mending: people change what the job is made of more often than anything else happens.
+	mending bool
 	// notDone is the last attempt of a step of which somebody has said that nothing stands: they waited for it.
 	notDone map[string]int
-	undone  map[string]bool
 	skip    map[string]bool
 	bad     map[machine.Want]string
 	// idle are the attempts that had no effect; claimed says by whom each was claimed, said whether it succeeded.
@@ -60,8 +76,8 @@ type world struct {
 	replay    replay
 }
 
-func drawWorkflow(t *rapid.T) makegood.Workflow {
-	n := rapid.IntRange(1, 5).Draw(t, "steps")
+func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
+	n := rapid.IntRange(1, most).Draw(t, "steps")
 	w := makegood.Workflow{Name: "random"}
 	for i := range n {
 		s := makegood.Step{Name: fmt.Sprintf("s%d", i), Agent: "a", Needs: []string{}}
@@ -76,7 +92,8 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 			s.Heartbeat = heartbeat
 		}
 		s.Retry.Attempts = rapid.IntRange(1, 3).Draw(t, "attempts")
-		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 5).Draw(t, "shared") == 0
+		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 3).Draw(t, "shared") == 0
+		s.Repeat = drawRepeat(t)
 		switch rapid.IntRange(0, 3).Draw(t, "undo") {
 		case 0, 1:
 			s.Undo = &makegood.Undo{Action: "u"}
@@ -107,12 +124,17 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 }
 
 func newWorld(t *rapid.T) *world {
+	mending, most := rapid.Bool().Draw(t, "mending"), 5
+	if mending {
+		most = 2
+	}
 	x := &world{
-		t: t, w: drawWorkflow(t), now: time.UnixMilli(1_000_000).UTC(),
+		t: t, w: drawWorkflow(t, most), mending: mending, now: time.UnixMilli(1_000_000).UTC(),
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, over: map[string]bool{}, dead: map[string]bool{},
 		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
-		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{},
+		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{}, ledger: map[string]*account{}, bodies: map[string]asked{}, applied: map[string]bool{}, tokens: map[string]body{}, keys: map[string]string{}, sawn: map[string][]string{}, notDone: map[string]int{},
 	}
+	x.fence = drawFence(t, x.w)
 	x.first = x.w
 	x.publishes = rapid.Bool().Draw(t, "publishes")
 	x.period = time.Duration(rapid.IntRange(0, 1).Draw(t, "period")) * time.Minute
@@ -127,7 +149,6 @@ func newWorld(t *rapid.T) *world {
 			}
 		}
 	}
-	x.newRound()
 	facts := x.facts(nil)
 	submission := machine.Submission{ID: "j", Definition: "d", Later: rapid.IntRange(0, 4).Draw(t, "later") == 0}
 	if rapid.IntRange(0, 3).Draw(t, "listens") == 0 {
@@ -146,13 +167,10 @@ func newWorld(t *rapid.T) *world {
 		x.job = j
 		break
 	}
+	x.noteBodies()
 	x.noteShared()
 	x.check(job.Job{})
 	return x
-}
-
-func (x *world) newRound() {
-	x.maybe, x.undone, x.notDone = map[string]bool{}, map[string]bool{}, map[string]int{}
 }
 
 func (x *world) facts(found map[machine.Ask]job.Found) machine.Facts {
@@ -172,6 +190,10 @@ func (x *world) values(of makegood.Workflow, facts *machine.Facts, wants []machi
 			x.t.Fatalf("fact %v was wanted twice", w)
 		}
 		values[w] = machine.Fact{Run: w.Undo || !x.skip[w.Step], Err: x.bad[w]}
+		if w.Ready {
+			values[w] = x.ready()
+			continue
+		}
 		if makegood.WaitsByItself(machine.AgentOf(of, w.Step, w.Undo)) {
 			values[w] = x.untilOf(values[w])
 		}
@@ -330,6 +352,7 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 	held := x.known()
 	j, changed := loaded, false
 	var kind machine.Kind
+	prior := loaded // before the last event
 	for _, e := range events {
 		x.held = held // Another decision may have come between, and knew otherwise.
 		next, v, ok := x.decide(j, e, x.facts(found))
@@ -338,7 +361,7 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 		}
 		kind = v.Kind
 		if v.Kind == machine.Applied {
-			j, changed = next, true
+			prior, j, changed = j, next, true
 		} else if !reflect.DeepEqual(next, j) {
 			x.t.Fatalf("a %s %T changed the job", v.Kind, e)
 		}
@@ -349,7 +372,10 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 			return "", false
 		}
 		x.held = held
-		x.save(j, e, found)
+		before := x.job
+		if x.save(prior, j, e); kind == machine.Applied {
+			x.checkOnce(before, e, found)
+		}
 	}
 	for _, e := range events {
 		x.carryOut(e)
@@ -357,27 +383,27 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 	return kind, true
 }
 
-func (x *world) save(j job.Job, e job.Event, found map[machine.Ask]job.Found) {
+func (x *world) save(prior, j job.Job, e job.Event) {
 	stored := x.job
-	if j.Definition != stored.Definition {
-		x.redefined(stored, j)
+	if prior.Definition != j.Definition {
+		x.redefined(prior, j)
 	}
 	x.job = j.Clone()
 	x.job.Rev = stored.Rev + 1
 	if x.job.Round > stored.Round {
-		x.newRound()
+		x.takesBack(stored, prior)
+		x.checkLedger(prior)
 	}
-	for _, s := range x.job.Steps {
-		// That it is done for a reason is held by checkDone.
-		x.undone[s.Name] = s.Undo.State == job.Done
-	}
+	x.noteBodies()
 	x.noteShared()
 	x.noteOutside(stored, e)
 	x.noteNotDone(stored, e)
+	x.takesBack(stored, x.job) // That an undo is done for a reason is held by checkDone.
 	x.check(stored)
+	x.checkUndoBegins(stored)
 	x.checkHeld(stored)
 	x.checkWaits(stored, e)
-	x.checkOnce(stored, e, found)
+	x.checkToken(e)
 }
 
 // carryOut notes the closings that an event makes due, and holds Pending to what the job says. Tasks are sent when
@@ -427,6 +453,9 @@ func (x *world) close() {
 }
 
 func (x *world) drawEvent() (job.Event, bool) {
+	if x.mending && rapid.Bool().Draw(x.t, "mends") {
+		return x.drawMending()
+	}
 	switch rapid.IntRange(0, 24).Draw(x.t, "event") {
 	case 21, 22:
 		x.drawHold()

@@ -27,12 +27,17 @@ const choicesOf = `{"choices":["yes","no"]}`
 func drawWaits(t *rapid.T, s *makegood.Step) {
 	s.Agent = drawAgent(t)
 	if makegood.WaitsByItself(s.Agent) {
-		s.Shared = false
+		s.Shared, s.Repeat = false, nil
 	}
-	s.With = json.RawMessage(choicesOf)
+	if makegood.WaitsByItself(s.Agent) || rapid.Bool().Draw(t, "with") {
+		s.With = json.RawMessage(choicesOf)
+	}
 	s.Waiting = drawRules(t)
 	if s.CanUndo() {
 		s.Undo.Agent, s.Undo.Waiting = drawAgent(t), drawRules(t)
+		if makegood.WaitsByItself(s.Undo.Agent) {
+			s.Undo.With = json.RawMessage(choicesOf)
+		}
 	}
 }
 
@@ -42,6 +47,8 @@ func drawAgent(t *rapid.T) string {
 		return makegood.AgentWait
 	case 1:
 		return makegood.AgentApproval
+	case 2, 3:
+		return outside
 	default:
 		return "a"
 	}
@@ -69,6 +76,14 @@ func drawRules(t *rapid.T) *makegood.WaitRules {
 		r.OnTimeout = &makegood.OnTimeout{Output: json.RawMessage(rapid.SampledFrom([]string{`null`, `"late"`}).Draw(t, "output"))}
 	}
 	return r
+}
+
+// drawRepeat lets some steps be repeated until they are ready.
+func drawRepeat(t *rapid.T) *makegood.Repeat {
+	if rapid.IntRange(0, 2).Draw(t, "repeat") > 0 {
+		return nil
+	}
+	return &makegood.Repeat{Until: "${ .output }", Every: drawSeconds(t, "every"), For: drawSeconds(t, "for"), Attempts: rapid.IntRange(1, 4).Draw(t, "repeats")}
 }
 
 func drawSeconds(t *rapid.T, what string) makegood.Duration {
@@ -106,6 +121,10 @@ func activityOf(j job.Job, step string, undo bool) job.Activity {
 // drawPlace names a side of a step, most often one that is under way, as whoever holds its token knows it, or by its
 // address. A token may be forged, or be of another round.
 func (x *world) drawPlace() (p job.Place, ok bool) {
+	if len(x.tokens) > 0 && rapid.IntRange(0, 5).Draw(x.t, "old token") == 0 {
+		_, p, err := job.ReadCompletionToken(rapid.SampledFrom(sorted(x.tokens)).Draw(x.t, "token"))
+		return p, err == nil
+	}
 	var all, likely []job.Place
 	for _, s := range x.job.Steps {
 		for _, undo := range []bool{false, true} {
@@ -255,16 +274,21 @@ func (x *world) noteOutside(before job.Job, e job.Event) {
 		}
 		byItself := makegood.WaitsByItself(x.def(s.Name).Agent)
 		ended := was.State == job.Waiting && (is.State != job.Waiting || is.Attempt != was.Attempt)
+		done := is.State == job.Done && was.State != job.Done
 		failed, isAnswer := e.(job.StepCompleted)
 		harmless := isAnswer && failed.Error != nil && failed.Error.Applied == makegood.AppliedNo
 		switch {
 		case byItself:
 			// Only what has an undo of its own is undone: it did nothing.
-			if is.State == job.Done && x.def(s.Name).CanUndo() {
-				x.maybe[s.Name] = true
+			if done && x.def(s.Name).CanUndo() {
+				x.appliesOutside(s.Name, is.Attempt)
 			}
-		case is.State == job.Done, ended && !harmless:
-			x.maybe[s.Name] = true
+		case ended && !(harmless && !done):
+			x.appliesOutside(s.Name, was.Attempt)
+		case done && was.State == job.Dispatched && is.Completion != nil:
+			x.appliesOutside(s.Name, is.Attempt)
+		case done && (is.Completion != nil || settled):
+			x.appliesOutside(s.Name, 0)
 		}
 	}
 }
