@@ -166,7 +166,8 @@ seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each o
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m $$(grep -rlE 'seed\.(Of|Check)\(t' --include='*_test.go' agent internal | xargs -n1 dirname | sort -u | grep -v proof/seed | sed 's|^|./|')
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./internal/proof/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
-planted: ## Plant bugs in the shipped code, and see that oracle, simulation and model check find them; takes minutes
+planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes
+	@PLANTED=1 go test ./internal/machine -count=1 -timeout 30m -v -run Planted
 	@PLANTED=1 go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
 	@PLANTED=1 go test ./internal/proof/sim -count=1 -timeout 30m -v -run Planted
 	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 30m -v -run Planted

@@ -132,7 +132,9 @@ func newWorld(t *rapid.T) *world {
 		t: t, w: drawWorkflow(t, most), mending: mending, now: time.UnixMilli(1_000_000).UTC(),
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{}, over: map[string]bool{}, dead: map[string]bool{},
 		skip: map[string]bool{}, bad: map[machine.Want]string{}, claimed: map[string]string{}, idle: map[string]bool{}, said: map[string]string{},
-		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{}, ledger: map[string]*account{}, bodies: map[string]asked{}, applied: map[string]bool{}, tokens: map[string]body{}, keys: map[string]string{}, sawn: map[string][]string{}, notDone: map[string]int{},
+		harmless: map[string]bool{}, definitions: map[string]makegood.Workflow{}, ledger: map[string]*account{},
+		bodies: map[string]asked{}, applied: map[string]bool{}, tokens: map[string]body{}, keys: map[string]string{},
+		sawn: map[string][]string{}, notDone: map[string]int{},
 	}
 	x.fence = drawFence(t, x.w)
 	x.first = x.w
