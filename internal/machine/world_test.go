@@ -76,53 +76,6 @@ type world struct {
 	replay    replay
 }
 
-func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
-	n := rapid.IntRange(1, most).Draw(t, "steps")
-	w := makegood.Workflow{Name: "random"}
-	for i := range n {
-		s := makegood.Step{Name: fmt.Sprintf("s%d", i), Agent: "a", Needs: []string{}}
-		for j := range i {
-			if rapid.Bool().Draw(t, "need") {
-				s.Needs = append(s.Needs, fmt.Sprintf("s%d", j))
-			}
-		}
-		s.StartBy = makegood.Duration(rapid.IntRange(1, 40).Draw(t, "startBy")) * makegood.Second
-		s.Timeout = makegood.Duration(rapid.IntRange(1, 40).Draw(t, "timeout")) * makegood.Second
-		if heartbeat := makegood.Duration(rapid.IntRange(1, 40).Draw(t, "heartbeat")) * makegood.Second; heartbeat < s.Timeout {
-			s.Heartbeat = heartbeat
-		}
-		s.Retry.Attempts = rapid.IntRange(1, 3).Draw(t, "attempts")
-		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 3).Draw(t, "shared") == 0
-		s.Repeat = drawRepeat(t)
-		switch rapid.IntRange(0, 3).Draw(t, "undo") {
-		case 0, 1:
-			s.Undo = &makegood.Undo{Action: "u"}
-		case 2:
-			s.Undo = &makegood.Undo{None: true}
-		}
-		drawWaits(t, &s)
-		w.Steps = append(w.Steps, s)
-	}
-	if rapid.IntRange(0, 3).Draw(t, "jobTimeout") == 0 {
-		w.Timeout = makegood.Duration(rapid.IntRange(5, 100).Draw(t, "timeout")) * makegood.Second
-	}
-	if rapid.IntRange(0, 2).Draw(t, "expected") == 0 {
-		w.Expect = makegood.Duration(rapid.IntRange(1, 100).Draw(t, "expect")) * makegood.Second
-	}
-	switch rapid.IntRange(0, 4).Draw(t, "onFailure") {
-	case 0:
-		w.OnFailure.Action = makegood.FailureStop
-	case 1:
-		w.OnFailure = makegood.OnFailure{Action: makegood.FailureWait, Wait: 20 * makegood.Second}
-	case 2:
-		if w.HasUndo() {
-			wait := makegood.Duration(rapid.IntRange(1, 60).Draw(t, "wait")) * makegood.Second
-			w.OnFailure = makegood.OnFailure{Action: makegood.FailureRestart, Rounds: rapid.IntRange(2, 4).Draw(t, "rounds"), Wait: wait}
-		}
-	}
-	return w.WithDefaults()
-}
-
 func newWorld(t *rapid.T) *world {
 	mending, most := rapid.Bool().Draw(t, "mending"), 5
 	if mending {
