@@ -12,6 +12,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
@@ -27,6 +28,8 @@ type golden struct {
 	// cancel: the submitter cancels the job while its charge is under way.
 	cancel bool
 	want   makegood.ProcessState
+	// seen, if set, notes what is played.
+	seen *layers.Seen
 }
 
 const (
@@ -136,7 +139,10 @@ func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 	if raced {
 		kinds = kinds[3:] // The detector takes ten times as long, and would see the same goroutines again.
 	}
+	var seen layers.Seen
+	seen.Played(layers.Deaths)
 	for name, g := range goldens() {
+		g.seen = &seen
 		t.Run(name, func(t *testing.T) {
 			// How events are folded is not the same every time, so the calls are counted more than once.
 			calls := map[string]int{}
@@ -157,6 +163,9 @@ func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 					runs, count(calls), fell)
 			}
 		})
+	}
+	if !raced {
+		seen.Column(t, "crashes")
 	}
 }
 

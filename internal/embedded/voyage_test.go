@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
@@ -62,6 +63,9 @@ type voyage struct {
 	heard  map[int]makegood.ProcessState
 	// last is the job at the end, and callsAtEnd the calls until then.
 	last       job.Job
+	// workflow is the job's, and saved the job as it was last saved.
+	workflow makegood.Workflow
+	saved    job.Job
 	callsAtEnd map[string]int
 
 	charging chan struct{}
@@ -148,10 +152,21 @@ func (v *voyage) suffer(name string, execute func() error) error {
 	return err
 }
 
+// notes says what a save shows.
+func (v *voyage) notes(j job.Job) {
+	if v.seen == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seen.Moved(layers.Move{Workflow: v.workflow, Before: v.saved, After: j})
+	v.saved = j
+}
+
 func (v *voyage) config() embedded.Config {
 	c := embedded.Config{
 		Dir: v.dir, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Notifier: v, Listener: v, Replies: []string{"shop"},
-		Visibility: visibility,
+		Visibility: visibility, Saved: v.notes,
 		WrapStore: func(inner store.Store) store.Store {
 			v.inner = inner
 			s := faultstore.New(inner, func(c faultstore.Call) faultstore.Fault {
@@ -278,6 +293,7 @@ func (v *voyage) sail(t *testing.T, engine *embedded.Engine) (ended bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	v.workflow = c.Workflow
 	if !v.insist(func() error { return engine.Define(t.Context(), c) }) {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/proof/seed"
 )
 
@@ -21,8 +22,11 @@ import (
 // is opened twice, or claimed after it ended, none that was claimed is closed as never claimed, no true claim is
 // overruled, finished jobs have nothing out, every possible effect is undone in an undone job, and every job ends.
 func TestRandomEvents(t *testing.T) {
+	var seen layers.Seen
 	seed.Check(t, func(t *rapid.T) {
 		x := newWorld(t)
+		x.seen = &seen
+		seen.Moved(layers.Move{Workflow: x.w, After: x.job})
 		for range rapid.IntRange(0, 60).Draw(t, "events") {
 			x.now = x.now.Add(time.Duration(rapid.IntRange(0, 15000).Draw(t, "ms")) * time.Millisecond)
 			switch rapid.IntRange(0, 60).Draw(t, "meanwhile") {
@@ -30,8 +34,10 @@ func TestRandomEvents(t *testing.T) {
 				x.now = x.now.Add(makegood.MaxClaimDelay)
 			case 1:
 				x.expire()
+				seen.Played(layers.Zombies)
 			case 2:
 				x.lie()
+				seen.Played(layers.Strangers)
 			case 3, 4:
 				x.late()
 			case 5, 6, 7, 8, 9:
@@ -51,6 +57,9 @@ func TestRandomEvents(t *testing.T) {
 		}
 		x.drain()
 	})
+	if seed.Usual() {
+		seen.Column(t, "random world")
+	}
 }
 
 // A reply that names another attempt, carries another token, or fails for another claim than the one held, changes

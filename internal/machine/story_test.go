@@ -15,6 +15,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -27,6 +28,8 @@ func TestStories(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no stories: %v", err)
 	}
+	var seen layers.Seen
+	told := 0
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			text, err := os.ReadFile(file)
@@ -36,7 +39,8 @@ func TestStories(t *testing.T) {
 			if !strings.HasPrefix(string(text), "# ") {
 				t.Fatalf("%s does not open with what it tells", file)
 			}
-			got := play(t, string(text))
+			got := play(t, string(text), &seen)
+			told++
 			if *rewrite {
 				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -48,12 +52,15 @@ func TestStories(t *testing.T) {
 			}
 		})
 	}
+	if told == len(files) {
+		seen.Column(t, "stories")
+	}
 }
 
 // play runs a story and writes it again, with what was decided.
-func play(t *testing.T, text string) string {
+func play(t *testing.T, text string, seen *layers.Seen) string {
 	s := &story{
-		t: t, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
+		t: t, seen: seen, start: time.UnixMilli(0).UTC(), facts: map[machine.Want]machine.Fact{}, definitions: map[string]makegood.Workflow{},
 		items: map[string]store.ClaimItem{}, tasks: map[string]makegood.Task{},
 	}
 	s.now = s.start
@@ -89,6 +96,7 @@ func play(t *testing.T, text string) string {
 // story is a job on its way, the claim items of its steps, and what was last said of it.
 type story struct {
 	t          *testing.T
+	seen       *layers.Seen
 	w          makegood.Workflow
 	job        job.Job
 	start, now time.Time
@@ -386,6 +394,7 @@ func (s *story) submit(a args) string {
 	j, v := machine.Submit(s.w, submission, s.known(), s.now)
 	j.Rev = 1
 	s.job, s.last = j, job.Submitted{}
+	s.seen.Moved(layers.Move{Workflow: s.w, After: j})
 	s.entries = v.Entries
 	return fmt.Sprintf("%s\n", v.Kind) + s.history() + s.show() + s.commands(s.last)
 }
@@ -418,10 +427,12 @@ func (s *story) apply(e job.Event) string {
 	}
 	if v.Kind == machine.Applied {
 		next.Rev++
+		before := s.job
 		if next.Definition != s.job.Definition {
 			s.w = s.definitions[next.Definition].WithDefaults()
 		}
 		s.job = next
+		s.seen.Moved(layers.Move{Workflow: s.w, Before: before, After: next, Event: e})
 	}
 	s.entries = v.Entries
 	return out + "\n" + strings.Join(s.answers, "") + s.history()

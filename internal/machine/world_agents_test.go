@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -130,12 +131,14 @@ func (x *world) restart() {
 	for _, which := range sorted(x.tasks) {
 		task := x.tasks[which]
 		if x.isOutside(task) {
+			x.seen.Played(layers.Outside)
 			continue
 		}
 		x.dead[which] = true
 		name := task.Agent + "/" + task.Step
 		if item := x.items[name]; lost && item.Attempt == task.Attempt && item.Closed == "" {
 			delete(x.items, name)
+			x.seen.Played(layers.PowerLost)
 		}
 	}
 }

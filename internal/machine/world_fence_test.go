@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/agent/sqlitefence"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 )
 
 // fenced is a step whose effects are in a database of the agent's own, behind the shipped fence.
@@ -81,6 +82,7 @@ func (f *fenced) undo(x *world, task makegood.Task) {
 	if err != nil && !errors.Is(err, sqlitefence.ErrMissing) {
 		x.t.Fatalf("the undo of step %s behind a fence: %v", task.Step, err)
 	}
+	x.seen.Played(layers.Fence)
 	f.undone[task.Undo.ForwardKey] = true
 	f.check(x, task.Undo.ForwardKey)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -52,6 +53,8 @@ type world struct {
 	draining bool
 	// helped counts what an operator did about a job that waited for one.
 	helped int
+	// seen notes what is played; nil: nobody asks.
+	seen *layers.Seen
 	// mending: people change what the job is made of more often than anything else happens.
 	mending bool
 	// notDone is the last attempt of a step of which somebody has said that nothing stands: they waited for it.
@@ -303,6 +306,7 @@ func (x *world) try(loaded job.Job, e job.Event, found map[machine.Ask]job.Found
 	events := []job.Event{e}
 	if loaded.Incarnation < x.run && !loaded.ProcessState.Finished() {
 		events = []job.Event{job.Interrupted{Incarnation: x.run}, e}
+		x.seen.Played(layers.Batches)
 	}
 	held := x.known()
 	j, changed := loaded, false
@@ -359,6 +363,7 @@ func (x *world) save(prior, j job.Job, e job.Event) {
 	x.checkHeld(stored)
 	x.checkWaits(stored, e)
 	x.checkToken(e)
+	x.seen.Moved(layers.Move{Workflow: x.w, Before: stored, After: x.job, Event: e})
 }
 
 // carryOut notes the closings that an event makes due, and holds Pending to what the job says. Tasks are sent when
@@ -435,6 +440,7 @@ func (x *world) drawEvent() (job.Event, bool) {
 		if len(x.events) == 0 {
 			return nil, false
 		}
+		x.seen.Played(layers.Doubled)
 		return rapid.SampledFrom(x.events).Draw(x.t, "again"), true
 	case 7:
 		return x.drawOwn(), true

@@ -14,12 +14,26 @@ const page = "docs/proof.md"
 // Says fails the test unless a line of the page begins so. Commas do not count: figures have them there.
 func Says(t *testing.T, want string) {
 	t.Helper()
+	if !strings.Contains("\n"+without(Page(t)), "\n"+without(want)) {
+		t.Errorf("docs/proof.md has no line that begins with %q", want)
+	}
+}
+
+// Page returns the text of the page.
+func Page(t *testing.T) string {
+	t.Helper()
 	text, err := os.ReadFile(filepath.Join(module(t), page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains("\n"+without(string(text)), "\n"+without(want)) {
-		t.Errorf("docs/proof.md has no line that begins with %q", want)
+	return string(text)
+}
+
+// Write puts another text in its place.
+func Write(t *testing.T, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(module(t), page), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

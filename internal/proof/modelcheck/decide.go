@@ -7,6 +7,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/store"
 )
 
@@ -115,6 +116,9 @@ func (m *model) apply(j job.Job, e job.Event, facts machine.Facts) (job.Job, mac
 	for {
 		next, v := machine.Apply(m.w, j, e, facts, base)
 		if v.Kind != machine.Wanting || len(v.Asks) > 0 {
+			if v.Kind == machine.Applied {
+				m.played.Moved(layers.Move{Workflow: m.w, Before: j, After: next, Event: e})
+			}
 			return next, v
 		}
 		for _, want := range v.Wants {

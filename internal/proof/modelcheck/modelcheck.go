@@ -17,6 +17,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 )
 
 // Config is a small job, and what may happen to it.
@@ -66,6 +67,8 @@ type Result struct {
 	Violation string
 	Trace     []string
 	Took      time.Duration
+	// Seen is what was played.
+	Seen *layers.Seen
 }
 
 // model is a check under way.
@@ -78,6 +81,7 @@ type model struct {
 	requests      [8]string // by what names a job remembers requests
 	saveConflicts [2]bool
 	founds        []found
+	played        layers.Seen
 
 	seeds   [2]maphash.Seed
 	seen    map[[2]uint64]uint32
@@ -101,7 +105,7 @@ func Check(c Config, limit int) Result {
 	start := time.Now()
 	m := newModel(c)
 	r := m.search(limit)
-	r.Took = time.Since(start)
+	r.Took, r.Seen = time.Since(start), &m.played
 	return r
 }
 

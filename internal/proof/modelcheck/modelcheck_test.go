@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood/internal/proof"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 )
 
 // limit is how many states a configuration may have, so that a mistake in one does not eat the machine.
@@ -58,11 +59,16 @@ func TestThePageSaysWhatWasCounted(t *testing.T) {
 	if len(done) == 0 {
 		check(t, Small()[0])
 	}
+	var seen layers.Seen
 	states, edges := 0, 0
 	for _, d := range done {
 		allDown := map[bool]string{true: "yes"}[d.Wipe]
 		proof.Says(t, fmt.Sprintf("| %s | %s | %d | %d | %d |", d.Name, allDown, d.States, d.Edges, d.Depth))
 		states, edges = states+d.States, edges+d.Edges
+		seen.Add(d.Seen)
+	}
+	if len(done) >= len(Small()) {
+		seen.Column(t, "model check")
 	}
 	if len(done) == len(Small())+len(Large()) {
 		proof.Says(t, fmt.Sprintf("%d states and %d edges in ", states, edges))

@@ -13,6 +13,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/proof/seed"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -34,8 +35,9 @@ func TestMain(m *testing.M) {
 // Whatever a workflow says, and however its steps go, the core makes of the job what a naive reading of the docs makes
 // of it, at every moment.
 func TestAJobIsWhatTheDocsSay(t *testing.T) {
+	played.tests++
 	seed.Check(t, func(t *rapid.T) {
-		x := newWorld(t)
+		x := newWorld(t, &played.seen)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
 			x.happen()
 		}
@@ -44,8 +46,9 @@ func TestAJobIsWhatTheDocsSay(t *testing.T) {
 
 // And so it does when people settle steps by hand, and edit the job's timeout.
 func TestARepairedJobIsWhatTheDocsSay(t *testing.T) {
+	played.tests++
 	seed.Check(t, func(t *rapid.T) {
-		x := newWorld(t)
+		x := newWorld(t, &played.seen)
 		for range rapid.IntRange(0, 40).Draw(t, "events") {
 			if oneIn(t, 6, "repair") {
 				x.repair()
@@ -54,6 +57,18 @@ func TestARepairedJobIsWhatTheDocsSay(t *testing.T) {
 			x.happen()
 		}
 	})
+}
+
+// played is what the tests of this run have played. It is compared with the page when all of them have.
+var played struct {
+	seen  layers.Seen
+	tests int
+}
+
+func TestThePageSaysWhatTheOraclePlays(t *testing.T) {
+	if played.tests == 2 && seed.Usual() {
+		played.seen.Column(t, "oracle")
+	}
 }
 
 // happen lets something happen.

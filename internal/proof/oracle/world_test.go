@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/store"
 )
@@ -39,6 +40,7 @@ type world struct {
 	// silent are the attempts that fell silent.
 	silent []string
 	trail  []moment
+	seen   *layers.Seen
 	told   told
 }
 
@@ -161,9 +163,9 @@ func isChain(w makegood.Workflow) bool {
 	return true
 }
 
-func newWorld(t *rapid.T) *world {
+func newWorld(t *rapid.T, seen *layers.Seen) *world {
 	x := &world{
-		t: t, w: drawWorkflow(t), now: epoch, items: map[string]store.ClaimItem{},
+		t: t, seen: seen, w: drawWorkflow(t), now: epoch, items: map[string]store.ClaimItem{},
 		tasks: map[string]makegood.Task{}, over: map[string]bool{}, refuses: map[string]bool{},
 		order: oracle.Order{
 			Listens: oneIn(t, 2, "listens"), Skips: map[string]bool{}, Broken: map[string]bool{}, BrokenUndo: map[string]bool{}, ReadyAfter: map[string]int{},
@@ -200,6 +202,7 @@ func (x *world) submit() {
 		}
 		x.values(facts, v)
 	}
+	x.seen.Moved(layers.Move{Workflow: x.w, After: x.job})
 	x.want = oracle.Submitted(x.w, x.order, x.now)
 	if s.Later {
 		x.decide(job.Submitted{})
@@ -239,6 +242,7 @@ func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) 
 	for range 100 {
 		j, verdict := machine.Apply(x.w, x.job, e, facts, x.now)
 		if verdict.Kind == machine.Applied {
+			x.seen.Moved(layers.Move{Workflow: x.w, Before: x.job, After: j, Event: e})
 			x.job = j
 			x.told.noted = append(x.told.noted, verdict.Entries...)
 		}

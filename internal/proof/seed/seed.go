@@ -51,6 +51,11 @@ func of(test, asked string) (uint64, error) {
 	}
 }
 
+// Usual reports whether tests draw what they do in every run, so that what they play can be compared with what is written of it.
+func Usual() bool {
+	return os.Getenv(Variable) == "" && flag.Lookup("rapid.seed").Value.String() == "0"
+}
+
 // Check is rapid.Check with the seed of the test; the flag -rapid.seed, which rapid names when a property fails, goes before
 // it. That flag is the process's: a test that checks a property must not be parallel.
 func Check(t *testing.T, property func(*rapid.T)) {

@@ -44,6 +44,7 @@ func (w *world) wrote(before, after job.Job) {
 	c.ledger()
 	c.releases()
 	c.referee(c.after.ID).Saved(c.after, time.Now())
+	c.plays()
 }
 
 // referee returns who judges the policy of a job: the oracle of what its workflow promises. w.mu is held.
@@ -367,6 +368,7 @@ func (w *world) finish() Result {
 	w.allHeard(jobs)
 	r := w.result
 	r.Waits, r.Words = len(w.handed), len(w.words)
+	w.playedFaults()
 	r.Events, r.Hash, r.Faults, r.Ends, r.struck = w.events, w.hash, w.faults.counts, ends, w.faults.struck
 	if len(r.Violations) > 0 {
 		r.story = w.story()

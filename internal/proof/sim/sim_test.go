@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 )
 
 // inTest is how many seeds every test run plays; make sim plays as many as it is told to.
@@ -30,6 +31,7 @@ type sum struct {
 	ends       map[makegood.ProcessState]int
 	violations int
 	failed     []uint64
+	seen       layers.Seen
 }
 
 func newSum() *sum { return &sum{faults: map[Kind]int{}, ends: map[makegood.ProcessState]int{}} }
@@ -72,7 +74,7 @@ func play(t *testing.T, first, seeds uint64, workers int, seen func(*sum)) *sum 
 	for range workers {
 		wg.Go(func() {
 			for seed, more := take(); more; seed, more = take() {
-				s.add(seed, run(t, Options{Seed: seed}))
+				s.add(seed, run(t, Options{Seed: seed, Seen: &s.seen}))
 				seen(s)
 			}
 		})
@@ -114,6 +116,9 @@ func TestWhateverGoesWrongEveryJobEnds(t *testing.T) {
 		if s.ends[state] < 50 {
 			t.Errorf("got %d jobs %s in %d seeds, want many", s.ends[state], state, s.seeds)
 		}
+	}
+	if !raced {
+		s.seen.Column(t, "simulation")
 	}
 	t.Logf("%d seeds, %d events, ends %v, faults %v", s.seeds, s.events, s.ends, slices.Sorted(maps.Keys(s.faults)))
 }

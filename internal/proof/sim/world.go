@@ -28,6 +28,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
@@ -67,6 +68,8 @@ type Options struct {
 	Waits bool
 	// Changes lets somebody hear of every change.
 	Changes bool
+	// Seen, if set, notes what is played.
+	Seen *layers.Seen
 
 	// What follows makes a run smaller, to find what a violation needs.
 	off            map[Kind]bool
@@ -102,6 +105,7 @@ type Result struct {
 type world struct {
 	chance chance
 	faults *faults
+	layer  *layers.Seen
 	store  *Store
 	queues map[string]*simQueue
 	load   workload
@@ -183,7 +187,7 @@ func Run(o Options) Result {
 	c := chance{seed: o.Seed}
 	embedded := oneIn(c.of("embedded"), 5)
 	w := &world{
-		chance: c, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
+		chance: c, layer: o.Seen, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
 		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
