@@ -18,9 +18,9 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/embedded"
 	"github.com/makegood-dev/makegood/internal/job"
-	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/queue/faultqueue"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
@@ -62,10 +62,10 @@ type voyage struct {
 	again  []string
 	heard  map[int]makegood.ProcessState
 	// last is the job at the end, and callsAtEnd the calls until then.
-	last       job.Job
+	last job.Job
 	// workflow is the job's, and saved the job as it was last saved.
-	workflow makegood.Workflow
-	saved    job.Job
+	workflow   makegood.Workflow
+	saved      job.Job
 	callsAtEnd map[string]int
 
 	charging chan struct{}

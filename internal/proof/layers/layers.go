@@ -9,7 +9,6 @@ package layers
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
@@ -191,9 +190,4 @@ func turned(action makegood.FailureAction) func(Move) bool {
 		back := m.After.Desired != makegood.Processed && m.Before.Desired == makegood.Processed
 		return m.born() && !asked && m.Workflow.OnFailure.Action == action && (stopped || back)
 	}
-}
-
-// since reports whether a time of the job came to be set by a move.
-func since(at func(job.Job) time.Time) func(Move) bool {
-	return func(m Move) bool { return !at(m.After).IsZero() && at(m.Before).IsZero() }
 }

@@ -22,8 +22,17 @@ var plain = []string{
 func TestEveryFieldEventAndVerbHasARow(t *testing.T) {
 	var all []string
 	for _, part := range []any{
-		makegood.Workflow{}, makegood.Step{}, makegood.Undo{}, makegood.Retry{}, makegood.Repeat{}, makegood.ErrorRoute{}, makegood.OnFailure{},
-		makegood.WaitRules{}, makegood.Escalate{}, makegood.OnTimeout{}, makegood.Schedule{},
+		makegood.Workflow{},
+		makegood.Step{},
+		makegood.Undo{},
+		makegood.Retry{},
+		makegood.Repeat{},
+		makegood.ErrorRoute{},
+		makegood.OnFailure{},
+		makegood.WaitRules{},
+		makegood.Escalate{},
+		makegood.OnTimeout{},
+		makegood.Schedule{},
 	} {
 		of := reflect.TypeOf(part)
 		for i := range of.NumField() {
