@@ -23,6 +23,7 @@ func bugs() []planted.Bug {
 		{"an undo is made of the input that the job has now", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former < 0 {"},
 		{"a step of unknown outcome is asked again with another input", inputs, "if s.Forward.Unknown && t.asksWithInput(i, reads) {", "if s.Forward.Unknown && !t.asksWithInput(i, reads) {"},
 		{"the input that a step saw is kept of those that are done alone", inputs, "(f.State == job.Done || f.Unknown)", "f.State == job.Done"},
+		{"a restart takes an attempt outside for dead", "machine/deadlines.go", "found.Claim.Outside() {\n", "found.Claim.Outside() && !t.shared(at) {\n"},
 		{"an undo is told of one repetition", "machine/task.go", "Repeats: j.Steps[i].Forward.Repeats,", ""},
 		{"a fence undoes the first effect alone", "fenced/fenced.go", "keys: task.Undo.Keys()", "keys: []string{task.Undo.ForwardKey}"},
 		{"a repetition has the key of the first", "machine/task.go", "Key: forward + repetition(*a),", "Key: forward,"},

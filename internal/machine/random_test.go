@@ -1,6 +1,8 @@
 package machine_test
 
 import (
+	"flag"
+	"os"
 	"reflect"
 	"testing"
 	"time"
@@ -138,4 +140,13 @@ func TestAJobIsNotBornWithoutASecret(t *testing.T) {
 	}()
 	facts := machine.Facts{Values: map[machine.Want]machine.Fact{{Step: "s"}: {Run: true}}}
 	machine.Submit(w, machine.Submission{ID: "j"}, facts, time.UnixMilli(0))
+}
+
+// TestMain runs the random tests longer than rapid does by itself; -rapid.checks says otherwise.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", "2000"); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	os.Exit(m.Run())
 }

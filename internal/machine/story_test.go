@@ -495,12 +495,3 @@ func (s *story) commands(events ...job.Event) string {
 	}
 	return out.String()
 }
-
-// TestMain runs the random tests longer than rapid does by itself; -rapid.checks says otherwise.
-func TestMain(m *testing.M) {
-	if err := flag.Set("rapid.checks", "2000"); err != nil {
-		panic(err)
-	}
-	flag.Parse()
-	os.Exit(m.Run())
-}

@@ -220,3 +220,23 @@ func (x *world) closeAll() (progress bool) {
 	}
 	return progress
 }
+
+// drawBeside lets something happen while an attempt outside that nobody claims may run: its engine dies, or its job turns back.
+func (x *world) drawBeside() (e job.Event, ok bool) {
+	for _, s := range x.job.Steps {
+		which := id(s.Name, s.Forward.Attempt)
+		task := x.tasks[which]
+		out := s.Forward.State == job.Dispatched && task.Shared && task.Agent == outside && x.now.Before(task.CompleteBy)
+		if !out || rapid.Bool().Draw(x.t, "something else") {
+			continue
+		}
+		x.giveAway(which)
+		if !x.nested && rapid.Bool().Draw(x.t, "the engine dies") {
+			x.restart()
+			return job.Interrupted{Incarnation: x.run}, true
+		}
+		x.requests++
+		return job.Requested{Verb: makegood.Cancel, Request: fmt.Sprintf("r%d", x.requests)}, true
+	}
+	return nil, false
+}

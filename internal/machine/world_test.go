@@ -413,6 +413,9 @@ func (x *world) close() {
 }
 
 func (x *world) drawEvent() (job.Event, bool) {
+	if e, ok := x.drawBeside(); ok {
+		return e, true
+	}
 	if x.mending && rapid.Bool().Draw(x.t, "mends") {
 		return x.drawMending()
 	}

@@ -186,8 +186,10 @@ var arrows = []arrow{
 	{"internal/page", []string{".", "client", "internal/filter", "internal/graph", "internal/inputschema", "internal/origin", "internal/plain", "internal/repair", "internal/timeline", "internal/workflowfile"}, nil},
 	{"internal/proof/sim", []string{"*"}, []string{lambdaEvents, rapid, "google.golang.org/protobuf/encoding/protowire"}},
 	// Runs what is shipped, and the contract of the store in its own words: no adapter.
-	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/store"}, nil},
+	{"internal/proof/modelcheck", []string{".", "internal/job", "internal/machine", "internal/proof/layers", "internal/store"}, nil},
 	// Wrong versions of the others, for the tests of the two above.
+	// What a layer of proof plays is read from the jobs that it has.
+	{"internal/proof/layers", []string{".", "internal/job", "internal/proof"}, nil},
 	{"internal/proof/planted", []string{"internal/proof"}, nil},
 	{"internal/proof", nil, nil},
 	{"internal/proof/seed", nil, []string{rapid}},
