@@ -61,11 +61,13 @@ func TestThePageSaysWhatWasCounted(t *testing.T) {
 	}
 	var seen layers.Seen
 	states, edges := 0, 0
-	for _, d := range done {
+	for i, d := range done {
 		allDown := map[bool]string{true: "yes"}[d.Wipe]
 		proof.Says(t, fmt.Sprintf("| %s | %s | %d | %d | %d |", d.Name, allDown, d.States, d.Edges, d.Depth))
 		states, edges = states+d.States, edges+d.Edges
-		seen.Add(d.Seen)
+		if i < len(Small()) {
+			seen.Add(d.Seen)
+		}
 	}
 	if len(done) >= len(Small()) {
 		seen.Column(t, "model check")
