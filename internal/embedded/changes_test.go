@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,12 +16,13 @@ import (
 func TestAFunctionForChangesThatHangsStopsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r troupe
-		free, told, calls := make(chan struct{}), make(chan makegood.Changes, 10), 0
+		free, told := make(chan struct{}), make(chan makegood.Changes, 10)
+		var calls atomic.Int64
 		defer close(free)
 		w := open(t, embedded.Config{
 			Agents: r.agents("a"),
 			Changes: func(_ context.Context, run makegood.Changes) error {
-				if calls++; calls == 1 || run.Job == "last" {
+				if calls.Add(1) == 1 || run.Job == "last" {
 					<-free
 				}
 				told <- run

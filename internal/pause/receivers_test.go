@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -100,18 +101,18 @@ func TestWhoHangsIsTriedAgainAfterARest(t *testing.T) {
 		for range pause.MaxHanging {
 			_ = w.call("shop", w.hang)
 		}
-		called := 0
-		hang := func() error { called++; return w.hang() }
+		var called atomic.Int64
+		hang := func() error { called.Add(1); return w.hang() }
 		rests := []time.Duration{1, 2, 4, 8, 16, 32, 60, 60}
 		for i, rest := range rests {
 			time.Sleep(rest*time.Minute - time.Second)
-			if _ = w.call("shop", hang); called != i {
-				t.Fatalf("called %d times, want %d: %v are not over", called, i, rest*time.Minute)
+			if _ = w.call("shop", hang); called.Load() != int64(i) {
+				t.Fatalf("called %d times, want %d: %v are not over", called.Load(), i, rest*time.Minute)
 			}
 			time.Sleep(time.Second)
 			go func() { time.Sleep(time.Second); _ = w.call("shop", hang) }() // beside the one that tries
-			if _ = w.call("shop", hang); called != i+1 {
-				t.Fatalf("called %d times after the rest, want %d", called, i+1)
+			if _ = w.call("shop", hang); called.Load() != int64(i+1) {
+				t.Fatalf("called %d times after the rest, want %d", called.Load(), i+1)
 			}
 		}
 		time.Sleep(time.Hour)
