@@ -10,7 +10,7 @@ functions := scheduler agent supervisor door
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help build functions have-sam demo repair-demo ledger-demo money-demo test test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
+.PHONY: help build functions have-sam demo repair-demo ledger-demo travel-demo money-demo test whole test-aws cost e2e browser page-soak page-million collector screenshots kits upgrade-test release site template-check preflight deploy undeploy aws-verify aws-rehearse localstack-up localstack-test localstack-down sam-local import-survey import-reference modelcheck sim planted mutants fuzz seek due race check vet lint format tidy generated fmt generate clean
 
 help: ## Print this
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,11 +35,19 @@ repair-demo: ## Repair ORDERS=10000 jobs with a wrong definition by two commands
 ledger-demo: ## Kill a process that writes a ledger KILLS=1000 times, wake attempts that were given up, and compare the ledger with the jobs
 	@go run ./examples/ledger -kills $(or $(KILLS),1000)
 
+travel-demo: ## Book BOOKINGS=300 trips through OUTAGE=30s of three services, kill the engine in the middle, and compare the ledger
+	@go run ./examples/travel -bookings $(or $(BOOKINGS),300) -outage $(or $(OUTAGE),30s)
+
 money-demo: ## Run jobs through the functions on a stand-in, and show what they have cost; needs Python and Linux
 	@go run ./e2e/aws -stand-in go run ./examples/money
 
-test: ## Run all tests and count them
-	@$(count) ./...
+test: ## Run the tests of every package and count them, with a tenth of the random cases and no building of whole programs
+	@$(count) -short ./...
+
+# The packages whose tests have more to do in a whole run, and no others: make test has run the rest.
+whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases
+	@$(count) $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|planted\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
+		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}')
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
@@ -51,7 +59,7 @@ localstack-test := go test -tags localstack -count=1 -v -timeout 15m ./localstac
 
 e2e: ## Deploy with sam to MiniStack, and send orders through the functions there, and through agents in Python and TypeScript; drive the page in Chromium; needs Python, Node and Chromium
 	@go run ./e2e/aws -deploy go test -tags sam -count=1 -v -timeout 20m ./e2e/sam
-	@go test -tags kits -count=1 -v -timeout 15m -run Orders ./e2e/kits
+	@go test -tags kits -count=1 -v -timeout 15m -run 'Orders|Night' ./e2e/kits
 	@go run ./examples/repair -orders 500
 	@SHOP=http://127.0.0.1:4798 go run ./e2e/aws -deploy sh -c 'localstack/deploy.sh && $(localstack-test)'
 	@$(MAKE) --no-print-directory browser
@@ -143,7 +151,7 @@ import-reference: ## Write down what the machines of internal/asl/testdata do in
 	@AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test .build/moto/bin/python internal/asl/reference.py internal/asl/testdata/machines
 
 modelcheck: ## Check every state of small jobs, and that planted bugs are found; takes minutes
-	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 30m -v -run 'Models|ThePage|Planted'
+	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 60m -v -run 'Models|ThePage|Planted'
 
 # The simulation needs virtual time, which only a test has; so its test is built and run as a command.
 sim: ## Simulate jobs under faults: SEEDS=10000, or SEED=42 TRACE=1; the last line is JSON
@@ -167,10 +175,10 @@ seek: ## Play the random tests with fresh seeds, TIMES=1; RAPID=1000 jobs each o
 	@MAKEGOOD_SEED=$(or $(SEED),random) go test -count=$(or $(TIMES),1) -timeout 60m ./internal/machine ./internal/proof/oracle -run 'Random|Fenced|Kept|TheDocsSay' -rapid.checks=$(or $(RAPID),1000)
 
 planted: ## Plant bugs in the shipped code, and see that the random world, oracle, simulation and model check find them; takes minutes
-	@PLANTED=1 go test ./internal/machine -count=1 -timeout 30m -v -run Planted
-	@PLANTED=1 go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
-	@PLANTED=1 go test ./internal/proof/sim -count=1 -timeout 30m -v -run Planted
-	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 30m -v -run Planted
+	@PLANTED=$(or $(PLANTED),1) go test ./internal/machine -count=1 -timeout 30m -v -run Planted
+	@PLANTED=$(or $(PLANTED),1) go test ./internal/proof/oracle -count=1 -timeout 30m -v -run Planted
+	@PLANTED=$(or $(PLANTED),1) go test ./internal/proof/sim -count=1 -timeout 30m -v -run Planted
+	@MODELCHECK=1 go test ./internal/proof/modelcheck -count=1 -timeout 60m -v -run Planted
 
 mutants: ## Make SAMPLE=200 wrong versions of the code that decides (SEED=1, PACKAGE, ONLY, EVERY=1, JSON=1), and see what finds them
 	@go run ./internal/proof/mutants -sample $(or $(SAMPLE),200) -seed $(or $(SEED),1) $(if $(PACKAGE),-packages $(PACKAGE)) \
@@ -187,13 +195,13 @@ race: export CGO_ENABLED := 1
 race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|e2e/template)$$'); \
+		$(count) -race -short -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|e2e/template)$$'); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \
 	fi
 
-check: vet lint format tidy generated test race ## All that must hold before a commit
+check: vet lint format tidy generated test whole race ## All that must hold before a commit
 
 vet:
 	go vet ./...

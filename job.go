@@ -91,9 +91,11 @@ type Activity struct {
 	LockedBy   *string    `json:"lockedBy"`
 	CompleteBy *time.Time `json:"completeBy"`
 	// CompletedBy is who completed it from outside, as whoever took that knows; nil: nobody, or nobody who is known.
-	CompletedBy *string    `json:"completedBy"`
-	StartedAt   *time.Time `json:"startedAt"`
-	FinishedAt  *time.Time `json:"finishedAt"`
+	CompletedBy *string `json:"completedBy"`
+	// CompletedWhy is what they said of it; nil: nothing.
+	CompletedWhy *string    `json:"completedWhy"`
+	StartedAt    *time.Time `json:"startedAt"`
+	FinishedAt   *time.Time `json:"finishedAt"`
 	// SentAt is when the latest attempt was last sent to its agent, or when the step began to wait. LastStartedAt is when the last
 	// attempt was claimed of which that is known; StartedAt is that of the first. NextAt is when the next is made; nil: none is to be.
 	SentAt        *time.Time `json:"sentAt"`
@@ -143,10 +145,15 @@ type StepError struct {
 
 // The kinds of error that the engine gives itself. Agents may give them, too.
 const (
+	// KindAnswer: a person gave an approval an answer of which its onAnswer says fail or stop.
+	KindAnswer = "answer"
 	// KindTimeout: nothing was said by CompleteBy, or the agent ran out of time.
 	KindTimeout = "timeout"
-	// KindExpression: an expression of the step gave no value.
+	// KindExpression: an expression of the step gave no value. See OwnMistake.
 	KindExpression = "expression"
+	// KindPanic: the agent's program, written in Go, has panicked. An agent in another language may give it for an exception that is
+	// a mistake in its program. See OwnMistake.
+	KindPanic = "panic"
 	// KindNotReady: a step was repeated, and was not ready in time.
 	KindNotReady = "not_ready"
 	// KindDispatch: the task could not be sent, and never can be.

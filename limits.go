@@ -14,6 +14,10 @@ const (
 	MaxSteps = 200
 	// MaxAttempts is how many attempts a step, or its undo, may be granted at a time.
 	MaxAttempts = 100
+	// MaxRetryFor is the longest Retry.For. At RetryPaces times Retry.Max it takes some 60 attempts, with full jitter, so MaxAttempts
+	// suffice; a longer one is refused unless it says how many attempts.
+	MaxRetryFor = 7 * 24 * time.Hour
+	RetryPaces  = 30
 	// MaxRounds is how many rounds a job may make by itself (onFailure: restart), the first one counted too.
 	MaxRounds = 100
 	// MaxRoutes is how many routes the onError of a step may have.
@@ -116,6 +120,16 @@ const (
 	// MaxProgressBytes is how large the progress may be that an agent reports, as JSON: its claim item stays within 1 KB, and
 	// a heartbeat one write unit.
 	MaxProgressBytes = 512
+	// LateGrace is how long the key of a job (CompleteBy) may have passed before the job is called late: the Supervisor looks twice a
+	// second embedded, and once a minute on AWS, so a key that has just passed is a job in good health.
+	LateGrace = 2 * time.Minute
+	// MaxSentInputBytes is how large an input may be, in bytes, that stands among those of all steps of a job (SentInputs), and
+	// MaxSentInputs is how many of them an answer has. What is beyond that is given by its step alone.
+	MaxSentInputBytes = 4 << 10
+	MaxSentInputs     = 200
+	// AbsentAfter is the time without a request for tasks after which an agent outside counts as absent. A request that waits for a
+	// task (up to MaxTaskWait) is one.
+	AbsentAfter = 30 * time.Second
 	// MaxClaimAhead is how much further ahead than its step allows a claim may be before it is a lie.
 	MaxClaimAhead = time.Hour
 	// CloseAgain is when a closing that was not answered is asked for again.
@@ -133,6 +147,8 @@ const (
 	MaxQuestionBytes = 4 << 10
 	// MaxCompletionTokenBytes is how long a completion token can be.
 	MaxCompletionTokenBytes = 512
+	// MaxAnswererBytes is how long the name may be that whoever holds a completion token gives as theirs.
+	MaxAnswererBytes = 80
 	// MaxCompletedByBytes is how much is kept of who completed a step.
 	MaxCompletedByBytes = 100
 
@@ -216,13 +232,17 @@ const (
 
 // The values that a workflow gets where it says nothing.
 const (
-	DefaultStartBy  = 10 * Minute
-	DefaultTimeout  = 30 * Second
-	DefaultAttempts = 5
-	DefaultBackoff  = 1 * Second
-	DefaultMax      = 1 * Minute
-	DefaultEvery    = 10 * Second
-	DefaultFor      = 1 * Hour
+	DefaultStartBy = 10 * Minute
+	DefaultTimeout = 30 * Second
+	DefaultBackoff = 1 * Second
+	DefaultMax     = 1 * Minute
+	DefaultEvery   = 10 * Second
+	DefaultFor     = 1 * Hour
+
+	// DefaultRetryFor is how long a step is tried again that does not say how often or how long, and DefaultUndoRetryFor its undo:
+	// longer than an ordinary outage of the service that it asks.
+	DefaultRetryFor     = 15 * Minute
+	DefaultUndoRetryFor = 1 * Hour
 	// DefaultApproval is how long an approval waits for its answer.
 	DefaultApproval = 7 * 24 * Hour
 	// DefaultRestartWait is how long a job that was undone waits before its next round (onFailure: restart).

@@ -10,7 +10,8 @@ type Plan struct {
 	To   string `json:"to"`
 	// Input: it would have another input.
 	Input bool `json:"input"`
-	// Effect is what the resubmit does: "goes on from what failed", or "starts again in a new round".
+	// Effect is what the resubmit does, with the direction: "goes on from what failed, forwards", "goes on undoing, from what failed, and
+	// will end Undone" (or Cancelled; or "and then begins another round"), or "starts again in a new round".
 	Effect string `json:"effect"`
 	// Existed: this very request was granted before, and would do nothing.
 	Existed bool `json:"existed"`

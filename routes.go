@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// OnlyOnError is a step's Only: it begins when the onError of another step goes to it, and is skipped when all that
-// may go to it have ended and none did.
+// OnlyOnError is a step's Only: it begins when the onError or the onAnswer of another step goes to it, and is skipped when
+// all that may go to it have ended and none did.
 const OnlyOnError = "onError"
 
 // AnyKind is the Kind of a route for every error.
@@ -33,18 +33,64 @@ type ErrorDo struct {
 	Step string
 }
 
-// RouteAction is one of fail, skip, retry and goto.
+// RouteAction is one of fail, stop, skip, retry and goto.
 type RouteAction string
 
 // The ways to go on from an error.
 const (
-	RouteFail  RouteAction = "fail"  // give the step up at once, as if there were no route
+	RouteFail  RouteAction = "fail"  // give the step up at once, and go on as onFailure says
+	RouteStop  RouteAction = "stop"  // when the step is given up, put the job in Error, before a person, whatever onFailure says
 	RouteSkip  RouteAction = "skip"  // when the step is given up, pass it by, with an output
 	RouteRetry RouteAction = "retry" // try again, also after an error that is final
 	RouteGoto  RouteAction = "goto"  // when the step is given up, pass it by, and go to another
 )
 
-// String writes d as a workflow file does: fail, skip, retry, goto STEP.
+// AnswerDo is what follows from an answer to an approval.
+type AnswerDo struct {
+	Action AnswerAction
+	// Step is where AnswerGoto goes.
+	Step string
+}
+
+// AnswerAction is one of undo, stop, fail and goto.
+type AnswerAction string
+
+// The ways to go on from an answer. An answer of which a workflow says nothing is the step's output, and the job goes on.
+const (
+	AnswerUndo AnswerAction = "undo" // undo what was done, whatever the workflow's OnFailure says
+	AnswerStop AnswerAction = "stop" // Error, and an operator is told; resubmitted, it is asked again
+	AnswerFail AnswerAction = "fail" // as if the step had failed for good, with an error of KindAnswer
+	AnswerGoto AnswerAction = "goto" // pass the step by, and go to another
+)
+
+// String writes d as a workflow file does: undo, stop, fail, goto STEP.
+func (d AnswerDo) String() string {
+	if d.Action == AnswerGoto {
+		return string(d.Action) + " " + d.Step
+	}
+	return string(d.Action)
+}
+
+// MarshalText writes d as a workflow file does.
+func (d AnswerDo) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads undo, stop, fail, and goto with a step.
+func (d *AnswerDo) UnmarshalText(text []byte) error {
+	word, rest, _ := strings.Cut(string(text), " ")
+	rest = strings.TrimSpace(rest)
+	switch action := AnswerAction(word); {
+	case (action == AnswerUndo || action == AnswerStop || action == AnswerFail) && rest == "":
+		*d = AnswerDo{Action: action}
+		return nil
+	case action == AnswerGoto && rest != "":
+		*d = AnswerDo{Action: action, Step: rest}
+		return nil
+	default:
+		return fmt.Errorf("%q is not one of undo, stop, fail and goto STEP", text)
+	}
+}
+
+// String writes d as a workflow file does: fail, stop, skip, retry, goto STEP.
 func (d ErrorDo) String() string {
 	if d.Action == RouteGoto {
 		return string(d.Action) + " " + d.Step
@@ -55,27 +101,35 @@ func (d ErrorDo) String() string {
 // MarshalText writes d as a workflow file does.
 func (d ErrorDo) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads fail, skip, retry, and goto with a step.
+// UnmarshalText reads fail, stop, skip, retry, and goto with a step.
 func (d *ErrorDo) UnmarshalText(text []byte) error {
 	word, rest, _ := strings.Cut(string(text), " ")
 	rest = strings.TrimSpace(rest)
 	switch action := RouteAction(word); {
-	case (action == RouteFail || action == RouteSkip || action == RouteRetry) && rest == "":
+	case (action == RouteFail || action == RouteStop || action == RouteSkip || action == RouteRetry) && rest == "":
 		*d = ErrorDo{Action: action}
 		return nil
 	case action == RouteGoto && rest != "":
 		*d = ErrorDo{Action: action, Step: rest}
 		return nil
 	default:
-		return fmt.Errorf("%q is not one of fail, skip, retry and goto STEP", text)
+		return fmt.Errorf("%q is not one of fail, stop, skip, retry and goto STEP", text)
 	}
 }
 
 // isFor reports whether a route is for errors of a kind.
 func (r ErrorRoute) isFor(kind string) bool { return r.Kind == AnyKind || r.Kind == kind && kind != "" }
 
+// ownMistake is the route of errors that are a mistake of whoever wrote the workflow or the agent, and say nothing of what was
+// asked for: what went well before is not undone for them.
+var ownMistake = ErrorRoute{Do: ErrorDo{Action: RouteStop}}
+
+// OwnMistake reports whether an error of a kind is a mistake of whoever wrote the workflow or the agent: KindExpression and
+// KindPanic. A job whose step is given up for one stops, where no route of the step is for it.
+func OwnMistake(kind string) bool { return kind == KindExpression || kind == KindPanic }
+
 // Routes returns what follows from an error of a kind: the route that says how the step is tried again, and the one that
-// says what follows when it is given up. Nil: none does.
+// says what follows when it is given up. Nil: none does, and onFailure says so.
 func (s Step) Routes(kind string) (again, then *ErrorRoute) {
 	for i := range s.OnError {
 		r := &s.OnError[i]
@@ -86,6 +140,10 @@ func (s Step) Routes(kind string) (again, then *ErrorRoute) {
 		case again == nil:
 			again = r
 		}
+	}
+	if OwnMistake(kind) {
+		stop := ownMistake
+		return again, &stop
 	}
 	return again, nil
 }
@@ -105,6 +163,12 @@ func (w Workflow) Before(s Step) []string {
 }
 
 func (s Step) goesTo(name string) bool {
+	// One suffices, in any order.
+	for _, do := range s.OnAnswer {
+		if do.Action == AnswerGoto && do.Step == name {
+			return true
+		}
+	}
 	for _, r := range s.OnError {
 		if r.Do.Action == RouteGoto && r.Do.Step == name {
 			return true

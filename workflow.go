@@ -43,7 +43,7 @@ type Step struct {
 	// Any: one of Needs suffices, the first that is done. The others go on, and end before the job does. Where none is done
 	// when all have ended, the step is skipped.
 	Any bool `json:"any,omitempty"`
-	// Only says how else a step begins than by what it needs: OnlyOnError, when the onError of another goes to it. Empty: by
+	// Only says how else a step begins than by what it needs: OnlyOnError, when another goes to it. Empty: by
 	// what it needs.
 	Only string `json:"only,omitempty"`
 	// When is an expression "${ ... }" that gives true or false; false skips the step. Empty: always.
@@ -67,6 +67,9 @@ type Step struct {
 	// OnError says what follows from errors of the step, not of its undo, by their kind; at most MaxRoutes. What none of
 	// them is for ends as the workflow's OnFailure says.
 	OnError []ErrorRoute `json:"onError,omitempty"`
+	// OnAnswer says what follows from answers of an approval, by the answer, each one of its choices. Of an answer that it leaves
+	// out nothing follows but that the job goes on.
+	OnAnswer map[string]AnswerDo `json:"onAnswer,omitempty"`
 	// Repeat, if set, does the step again until it is ready.
 	Repeat *Repeat `json:"repeat,omitempty"`
 	// Undo is the step's compensation. Nil: the step says nothing of it.
@@ -129,13 +132,19 @@ type Undo struct {
 }
 
 // Retry is exponential backoff with full jitter: the n-th retry comes after a random part of
-// min(Max, Backoff * 2^(n-1)).
+// min(Max, Backoff * 2^(n-1)). It ends by whichever comes first, Attempts or For. One that says neither has DefaultRetryFor, or
+// DefaultUndoRetryFor for an undo whose step says neither, too; less where a short Max would take more than MaxAttempts.
 type Retry struct {
-	// Attempts counts the first one too; 1 to MaxAttempts. Default: 5.
+	// Attempts counts the first one too; 1 to MaxAttempts. Default: MaxAttempts where For is given, too.
 	Attempts int `json:"attempts"`
+	// For is how long after the first failure another attempt is made; the last comes when it is over, so an outage that is
+	// shorter is outlived. Time in which nothing could be tried is left out: a pause, an engine that was down, a task that
+	// nobody took. At most MaxRetryFor. Zero: as long as there are attempts, where Attempts is given.
+	For Duration `json:"for,omitzero"`
 	// Backoff is the longest wait before the first retry. Default: 1s.
 	Backoff Duration `json:"backoff"`
-	// Max is the longest wait before any retry; a remote's Retry-After is kept to up to it. Default: 1m.
+	// Max is the longest wait before any retry; a remote's Retry-After is kept to up to it. Default: 1m, or a thirtieth of For
+	// where that is more.
 	Max Duration `json:"max"`
 }
 
@@ -263,11 +272,14 @@ func (s Step) withDefaults() Step {
 	s.Action = or(s.Action, s.Name)
 	s.StartBy = or(s.StartBy, DefaultStartBy)
 	s.Timeout = or(s.Timeout, defaultTimeout(s.Heartbeat))
-	attempts := DefaultAttempts
+	standard, undoing := Retry{For: DefaultRetryFor}, Retry{For: DefaultUndoRetryFor}
 	if WaitsByItself(s.Agent) {
-		attempts = 1 // Who did not answer is not asked again, unless the workflow says so.
+		standard = Retry{Attempts: 1} // Who did not answer is not asked again, unless the workflow says so.
 	}
-	s.Retry = s.Retry.or(Retry{attempts, DefaultBackoff, DefaultMax})
+	if s.Retry.bounded() {
+		undoing = s.Retry
+	}
+	s.Retry = s.Retry.or(standard)
 	s.OnError = append([]ErrorRoute(nil), s.OnError...)
 	for i := range s.OnError {
 		if r := &s.OnError[i]; r.Do.Action == RouteRetry {
@@ -291,7 +303,8 @@ func (s Step) withDefaults() Step {
 		u.Timeout, u.Heartbeat = s.Timeout, s.Heartbeat
 	}
 	u.Timeout = or(u.Timeout, defaultTimeout(u.Heartbeat))
-	u.Retry = u.Retry.or(s.Retry)
+	undoing.Backoff, undoing.Max = s.Retry.Backoff, max(s.Retry.Max, undoing.For/RetryPaces)
+	u.Retry = u.Retry.or(undoing)
 	s.Undo = &u
 	return s
 }
@@ -304,12 +317,37 @@ func defaultTimeout(heartbeat Duration) Duration {
 	return DefaultTimeout
 }
 
+// String says it in words: "for 15m, from 1s up to 1m".
+func (r Retry) String() string {
+	ends := fmt.Sprintf("%d attempts", r.Attempts)
+	if r.For > 0 {
+		ends = "for " + r.For.String()
+		if r.Attempts < MaxAttempts {
+			ends += fmt.Sprintf(", %d attempts", r.Attempts)
+		}
+	}
+	return fmt.Sprintf("%s, from %s up to %s", ends, r.Backoff, r.Max)
+}
+
+// bounded reports whether it says when it ends.
+func (r Retry) bounded() bool { return r.Attempts != 0 || r.For != 0 }
+
+// or fills in what is left out: when it ends is one thing, said here or there.
 func (r Retry) or(rest Retry) Retry {
-	r.Attempts = or(r.Attempts, rest.Attempts)
-	r.Backoff = or(r.Backoff, rest.Backoff)
+	var pace Duration
+	if r.bounded() {
+		pace = r.For / RetryPaces
+	} else {
+		r.Attempts, r.For = rest.Attempts, rest.For
+		if r.Max > 0 {
+			r.For = min(r.For, r.Max*RetryPaces)
+		}
+	}
+	r.Attempts = or(r.Attempts, MaxAttempts)
+	r.Backoff = or(or(r.Backoff, rest.Backoff), DefaultBackoff)
 	if r.Max == 0 {
-		// A backoff above the default maximum raises it: "backoff: 5m" alone is not a mistake.
-		r.Max = max(rest.Max, r.Backoff)
+		// A backoff above the default maximum raises it: "backoff: 5m" alone is not a mistake. Neither is "for: 1d".
+		r.Max = max(or(rest.Max, DefaultMax), r.Backoff, pace)
 	}
 	return r
 }

@@ -37,10 +37,34 @@ type Agent struct {
 	// Lately is how its attempts ended in the last minutes; null: not known, which is so of agents outside and on a stack,
 	// where the metrics say it.
 	Lately *AgentLately `json:"lately"`
+	// Polls is how an agent outside comes for its tasks; null: it is here, or on a stack.
+	Polls *AgentPolls `json:"polls"`
 	// Hold says since when it is paused as a whole, by whom and why, or how far its release is; null: it is not paused.
 	Hold *makegood.Hold `json:"hold"`
 	// Problem is why its queue could not be asked; empty: it could.
 	Problem string `json:"problem"`
+}
+
+// AgentPolls is how an agent outside comes for its tasks, as the engine's process remembers it.
+type AgentPolls struct {
+	// Waiting is how many requests wait for tasks now, and Instances how many processes have asked within makegood.AbsentAfter.
+	Waiting   int `json:"waiting"`
+	Instances int `json:"instances"`
+	// LastAt is when the last request came, or stopped waiting; null: none came since Since, when the engine began.
+	LastAt *time.Time `json:"lastAt"`
+	Since  time.Time  `json:"since"`
+}
+
+// Absent reports whether an agent outside has stopped asking for tasks for makegood.AbsentAfter, and the time of its last request.
+func (a Agent) Absent(now time.Time) (since time.Time, absent bool) {
+	if a.Polls == nil || a.Polls.Waiting > 0 {
+		return time.Time{}, false
+	}
+	since = a.Polls.Since
+	if a.Polls.LastAt != nil {
+		since = *a.Polls.LastAt
+	}
+	return since, now.Sub(since) > makegood.AbsentAfter
 }
 
 // AgentLately counts attempts that ended.

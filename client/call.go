@@ -114,7 +114,12 @@ func (c *Client) try(ctx context.Context, method, target string, body []byte, ou
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusCreated {
-		if err := json.NewDecoder(answer.Body).Decode(out); err != nil {
+		err := json.NewDecoder(answer.Body).Decode(out)
+		if _, noJSON := errors.AsType[*json.SyntaxError](err); noJSON && method == http.MethodGet {
+			// Of a request that changes something it is not known what became of it, whatever answered.
+			return 0, backoff.Permanent(&InvalidError{Message: fmt.Sprintf("%s answers, and is no Makegood API: its answer is no JSON; an API that is mounted under a path has it in its address: %[1]s/makegood, for example", c.base)})
+		}
+		if err != nil {
 			return 0, c.unreachable(fmt.Errorf("read the answer: %w", err))
 		}
 		return answer.StatusCode, nil

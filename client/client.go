@@ -45,6 +45,7 @@ type Client struct {
 	// away makes the requests of payloads that go to a store and not to the API: it has no credential of anybody.
 	away     *http.Client
 	patience time.Duration
+	token    string
 }
 
 // Option changes a Client that New makes.
@@ -55,6 +56,9 @@ func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h
 
 // WithPatience sets how long a call is tried again while the API cannot be reached; 0: not at all.
 func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+
+// WithToken makes the Client show a token with each request to the API, as `makegood serve` wants one. It goes to the API alone.
+func WithToken(token string) Option { return func(c *Client) { c.token = token } }
 
 // New makes a client of the API at baseURL, such as http://127.0.0.1:4777. It reaches out to nobody;
 // the error is that of a URL that is none.
@@ -67,7 +71,28 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	for _, o := range options {
 		o(c)
 	}
+	if c.token != "" {
+		showing := *c.http
+		showing.Transport = bearer{token: c.token, next: c.http.Transport}
+		c.http = &showing
+	}
 	return c, nil
+}
+
+// bearer shows a token with each request.
+type bearer struct {
+	token string
+	next  http.RoundTripper
+}
+
+// RoundTrip is one request.
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+b.token)
+	if b.next == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return b.next.RoundTrip(r)
 }
 
 // newHTTP follows no redirect: the API has none, and whoever answers with one is somebody else.
@@ -284,6 +309,20 @@ func (c *Client) Offers(ctx context.Context, id string) (offers makegood.Offers,
 		return makegood.Offers{}, fmt.Errorf("verbs of job %s: %w", id, err)
 	}
 	return offers, nil
+}
+
+// SentInputs says what the steps of a job and their undos were asked: the inputs of their latest attempts, with marks in the place of
+// secrets. step names one, whose input is given whole; empty: all, those above makegood.MaxSentInputBytes without their values. Nothing is
+// changed. Errors: ErrNotFound, *InvalidError, *UnreachableError.
+func (c *Client) SentInputs(ctx context.Context, id, step string) (all makegood.SentInputs, err error) {
+	query := url.Values{}
+	if step != "" {
+		query.Set("step", step)
+	}
+	if _, err := c.call(ctx, http.MethodGet, pathOf(id)+"/inputs", query, nil, &all); err != nil {
+		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, err)
+	}
+	return all, nil
 }
 
 func (c *Client) ask(ctx context.Context, id string, verb makegood.Verb, body asking) (makegood.Job, error) {

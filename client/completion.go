@@ -23,6 +23,8 @@ type Place struct {
 	Round int
 	// Early: an answer that comes before the step waits is kept for when it does. Else it is refused.
 	Early bool
+	// Why is the reason that a person gives for an answer: at most makegood.MaxReasonBytes. A workflow may require it.
+	Why string
 }
 
 // Settling is what a person says of a step, or of its undo, that they have dealt with outside the job.
@@ -81,6 +83,7 @@ type saying struct {
 	Undo       bool            `json:"undo,omitempty"`
 	Round      int             `json:"round,omitempty"`
 	Early      string          `json:"early,omitempty"`
+	Why        string          `json:"why,omitempty"`
 	As         string          `json:"as,omitempty"`
 	Attempt    int             `json:"attempt,omitempty"`
 	Reason     string          `json:"reason,omitempty"`
@@ -88,7 +91,7 @@ type saying struct {
 }
 
 func (s saying) at(p Place) saying {
-	s.Undo, s.Round = p.Undo, p.Round
+	s.Undo, s.Round, s.Why = p.Undo, p.Round, p.Why
 	if p.Early {
 		s.Early = "keep"
 	}
@@ -110,13 +113,13 @@ func (c *Client) Fail(ctx context.Context, id string, at Place, why makegood.Ste
 
 // Heartbeat is what Jobs says.
 func (c *Client) Heartbeat(ctx context.Context, id string, at Place, until time.Time) (makegood.Job, error) {
-	at.Early = false // There is nothing to keep.
+	at.Early, at.Why = false, "" // There is nothing to keep.
 	return c.say(ctx, "heartbeat", id, at, saying{Deadline: until}.at(at))
 }
 
 // Settle is what Jobs says.
 func (c *Client) Settle(ctx context.Context, id string, at Place, s Settling) (makegood.Job, error) {
-	at.Early = false // There is nothing to keep.
+	at.Early, at.Why = false, "" // There is nothing to keep.
 	as := makegood.Done
 	switch {
 	case s.Skipped && s.NotDone:

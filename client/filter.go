@@ -11,9 +11,12 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
+// Waiting is a State of a Filter, and of no job: the job has not ended or stopped, and an approval of it waits for an answer.
+const Waiting makegood.ProcessState = "waiting"
+
 // Filter narrows a list: a job must be all that it says. Empty fields match everything.
 type Filter struct {
-	// State is the ProcessState, Workflow the name of the workflow, Definition the hash of the definition that the job keeps.
+	// State is the ProcessState, or Waiting; Workflow the name of the workflow, Definition the hash of the definition that the job keeps.
 	State      makegood.ProcessState
 	Workflow   string
 	Definition string
@@ -28,9 +31,13 @@ type Filter struct {
 	// ReasonPrefix begins the job's Reason. ReasonKind is the kind of the error by which the step failed at which a job in
 	// Error has stopped (makegood.StepError.Kind).
 	ReasonPrefix, ReasonKind string
+	// IDPrefix begins the job's id.
+	IDPrefix string
+	// Words are all in the job's Reason, in any case and order; spaces part them. At most makegood.MaxReasonBytes bytes.
+	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and the Supervisor should have looked at it (CompleteBy), or, while it goes forward and is not
+	// Late: it is unfinished, and the Supervisor should have looked at it (CompleteBy) makegood.LateGrace ago, or, while it goes forward and is not
 	// paused, its own timeout has passed, or the time by which its workflow expects it (makegood.Job.ExpectBy). LateWithin: the
 	// timeout or that time passes within this time, or has passed. DueWithin: something of it begins or is due within this time.
 	Late                  bool
@@ -57,6 +64,8 @@ func (f Filter) Values() url.Values {
 	set("agent", f.Agent)
 	set("reason-prefix", f.ReasonPrefix)
 	set("reason-kind", f.ReasonKind)
+	set("id-prefix", f.IDPrefix)
+	set("words", f.Words)
 	set("since", instant(f.Since))
 	set("until", instant(f.Until))
 	set("late", flag(f.Late))
@@ -103,6 +112,7 @@ func (f *Filter) set(name, value string) (err error) {
 	texts := map[string]*string{
 		"workflow": &f.Workflow, "definition": &f.Definition, "tenant": &f.Tenant, "step": &f.Step, "agent": &f.Agent,
 		"reason-prefix": &f.ReasonPrefix, "reason-kind": &f.ReasonKind,
+		"id-prefix": &f.IDPrefix, "words": &f.Words,
 	}
 	if into, is := texts[name]; is {
 		*into = value
@@ -178,8 +188,8 @@ func (f Filter) Check() error {
 
 // wrong says what is wrong with a filter; empty: nothing.
 func (f Filter) wrong() string {
-	if f.State != "" && !slices.Contains(makegood.ProcessStates(), f.State) {
-		return fmt.Sprintf("there is no state %.40q; there are %v", f.State, makegood.ProcessStates())
+	if f.State != "" && f.State != Waiting && !slices.Contains(makegood.ProcessStates(), f.State) {
+		return fmt.Sprintf("there is no state %.40q; there are %v and %s", f.State, makegood.ProcessStates(), Waiting)
 	}
 	for _, name := range []struct {
 		of   makegood.NameOf
@@ -198,6 +208,9 @@ func (f Filter) wrong() string {
 	if err := makegood.CheckLabels(f.Labels); err != nil {
 		return err.Error()
 	}
+	if err := makegood.CheckJobID(f.IDPrefix + "0"); err != nil && f.IDPrefix != "" {
+		return fmt.Sprintf("id-prefix: %.40q begins no job's id: want [A-Za-z0-9._:-]{1,%d}", f.IDPrefix, makegood.MaxJobIDBytes-1)
+	}
 	return f.contradicts()
 }
 
@@ -215,6 +228,8 @@ func (f Filter) contradicts() string {
 		return "late-within and due-within: want more than nothing"
 	case len(f.ReasonPrefix) > makegood.MaxReasonBytes:
 		return fmt.Sprintf("reason-prefix has %d bytes, the limit is %d", len(f.ReasonPrefix), makegood.MaxReasonBytes)
+	case len(f.Words) > makegood.MaxReasonBytes:
+		return fmt.Sprintf("words has %d bytes, the limit is %d", len(f.Words), makegood.MaxReasonBytes)
 	case !f.Since.IsZero() && !f.Until.IsZero() && !f.Since.Before(f.Until):
 		return "since: no job was created then or later, and before until"
 	}

@@ -1,3 +1,5 @@
+//go:build !makegood_local
+
 package command
 
 import (

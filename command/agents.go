@@ -21,7 +21,8 @@ func newAgents() *cobra.Command {
 		Use:   "agents",
 		Short: "Show how the agents stand",
 		Long: `Show how the agents stand: how many tasks wait for each, for how long, how many it has taken and not ended, how its
-attempts ended in the last minutes, whether it is paused, and which workflows ask it for something.
+attempts ended in the last minutes, whether it is paused, and which workflows ask it for something. Of an agent outside it says
+how many processes have asked for its tasks in the last 30 s, and, where none has, for how long nobody does.
 
 A dash stands for what is not known: of a stack SQS says about how many tasks there are, and the metrics say the rest; what
 an agent outside has taken is in its own process.
@@ -53,7 +54,7 @@ Exit status: 0; 1 bad usage, no such stack; 3 the API or AWS cannot be reached.`
 
 func printAgents(w io.Writer, all []client.Agent, now time.Time) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "AGENT\tWAITING\tOLDEST\tIN FLIGHT\tENDED\tFAILED\tSTATE\tWORKFLOWS")
+	fmt.Fprintln(t, "AGENT\tWAITING\tOLDEST\tIN FLIGHT\tENDED\tFAILED\tASK\tSTATE\tWORKFLOWS")
 	for _, a := range all {
 		ended, bad := "-", "-"
 		if a.Lately != nil {
@@ -64,7 +65,7 @@ func printAgents(w io.Writer, all []client.Agent, now time.Time) {
 		if a.OldestAt != nil {
 			oldest = now.Sub(*a.OldestAt).Round(time.Second).String()
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, stateOf(a), orDash(strings.Join(a.Workflows, " ")))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", a.Name, known(a.Waiting), oldest, known(a.InFlight), ended, bad, pollsOf(a), stateOf(a, now), orDash(strings.Join(a.Workflows, " ")))
 	}
 	_ = t.Flush() // A terminal that is gone has nobody to tell.
 }
@@ -77,10 +78,21 @@ func known(n *int) string {
 	return strconv.Itoa(*n)
 }
 
-func stateOf(a client.Agent) string {
+// pollsOf is how many processes come for the tasks of an agent outside.
+func pollsOf(a client.Agent) string {
+	if a.Polls == nil {
+		return "-"
+	}
+	return strconv.Itoa(a.Polls.Instances)
+}
+
+func stateOf(a client.Agent, now time.Time) string {
+	since, absent := a.Absent(now)
 	switch {
 	case a.Problem != "":
 		return "cannot be asked: " + plain.Line(a.Problem)
+	case a.Hold == nil && absent:
+		return fmt.Sprintf("nobody asks for its tasks, for %s", now.Sub(since).Round(time.Second))
 	case a.Hold == nil:
 		return "works"
 	case a.Hold.ReleasedAt != nil:

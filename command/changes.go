@@ -92,7 +92,7 @@ func changeLine(id string, c makegood.Change) string {
 
 // newChanges makes the verb that follows what changes.
 func newChanges() *cobra.Command {
-	var addr, job, workflow string
+	var job, workflow string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "changes",
@@ -107,11 +107,11 @@ Exit status: 0 it was interrupted; 1 bad usage, or changes are not kept there; 3
   makegood changes --workflow order`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return followChanges(cmd, addr, url.Values{"job": {job}, "workflow": {workflow}}, asJSON)
+			return followChanges(cmd, address(cmd), url.Values{"job": {job}, "workflow": {workflow}}, asJSON)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&addr, "addr", defaultAddr, "`address` of a running makegood dev, HOST:PORT or a URL")
+	addrFlag(cmd)
 	flags.StringVar(&job, "job", "", "`id` of the one job to follow")
 	flags.StringVar(&workflow, "workflow", "", "`name` of the one workflow to follow")
 	flags.BoolVar(&asJSON, "json", false, "print a JSON object for each")

@@ -174,15 +174,7 @@ func showErrors(cmd *cobra.Command, o errorsOptions) error {
 
 // waiting returns the groups of those in Error, and of paused ones behind them.
 func (o *errorsOptions) waiting(cmd *cobra.Command, inError, paused client.Groups) []waiting {
-	where := ""
-	switch {
-	case o.data != "":
-		where = " --data " + o.data
-	case o.stackName(cmd) != "":
-		where = " --stack " + o.stackName(cmd)
-	case cmd.Flags().Changed("addr"):
-		where = " --addr " + o.addr
-	}
+	at := where(cmd)
 	groups := []waiting{}
 	for _, g := range inError.Groups {
 		w := waiting{State: "Error", Workflow: g.Values[0], Step: g.Values[1], Kind: g.Values[2], Jobs: g.Jobs, Since: g.Since, Example: g.Example}
@@ -192,13 +184,13 @@ func (o *errorsOptions) waiting(cmd *cobra.Command, inError, paused client.Group
 				w.Command += " --" + flag[0] + " " + flag[1]
 			}
 		}
-		w.Command += where
+		w.Command += at
 		groups = append(groups, w)
 	}
 	for _, g := range paused.Groups {
 		groups = append(groups, waiting{
 			State: "paused", Workflow: g.Values[0], Jobs: g.Jobs, Since: g.Since, Example: g.Example,
-			Command: fmt.Sprintf("%s list --paused --workflow %s%s", cmd.Root().Name(), g.Values[0], where),
+			Command: fmt.Sprintf("%s list --paused --workflow %s%s", cmd.Root().Name(), g.Values[0], at),
 		})
 	}
 	return groups

@@ -41,13 +41,15 @@ const defaultAddr = "127.0.0.1:4777"
 type devOptions struct {
 	data, addr, workflows string
 	replies               []string
-	outside               []string
+	outside, concurrency  []string
 	alert                 string
 	changes               string
 	publicURL             string
 	retention             retention
 	verbose               bool
 	sampleOptions
+	// production is what serve has beside; nil: this is dev.
+	production *production
 }
 
 // newDev makes the verb that serves an engine.
@@ -77,30 +79,38 @@ Exit status: 0 it was stopped; 1 bad usage, or a workflow file is wrong, nothing
   makegood dev --data ./data
   makegood dev --workflows ./workflows --addr 127.0.0.1:4777
   makegood dev --outside payments --outside shipping=./shipping.token
+  makegood dev --concurrency http=8
   makegood dev --reply shop=http://127.0.0.1:4790/told --alert https://hooks.example/on-call`,
 		Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error { return devOrSample(cmd, o, linked, agents) },
 	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
+	addSample(cmd, &o.sampleOptions)
+	completeFolder(cmd, "data")
+	return cmd
+}
+
+// flags are those that dev and serve have in common.
+func (o *devOptions) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.data, "data", "", "`folder` that keeps everything; without it nothing is kept")
 	addRetention(cmd, &o.retention, devRetention)
 	flags.StringVar(&o.addr, "addr", defaultAddr, "`address` to listen on; port 0 takes a free one")
 	flags.StringVar(&o.workflows, "workflows", "workflows", "`folder` whose *.yaml and *.yml files, also in folders below, are served; where there is none of that name, those that are linked")
 	flags.StringArrayVar(&o.outside, "outside", nil, "`NAME` of an agent that runs in other processes, which come to the API for its tasks; NAME=FILE: they must show the token that is in the file. A linked agent of that name does nothing then; may be repeated")
+	addConcurrency(cmd, &o.concurrency)
 	flags.StringArrayVar(&o.replies, "reply", nil, "register a name that jobs may give as replyTo: `NAME=URL`; the job's announcements are posted there; may be repeated")
 	flags.StringVar(&o.publicURL, "public-url", "", "`URL` under which those reach this process who are asked to complete a step; it begins their links. Default: http:// and --addr")
 	flags.StringVar(&o.alert, "alert", "", "`URL` that is told, by a POST as Slack takes it, of jobs that came into Error, once a day while they stay there, of jobs that will be late, and of an agent that claims nothing")
 	flags.StringVar(&o.changes, "changes", "", "publish every change of every job and of its steps: a `URL` to which they are posted, stderr, or live, for the command changes alone, which goes with each of them")
 	flags.BoolVar(&o.verbose, "verbose", false, "log every decision to standard error")
-	addSample(cmd, &o.sampleOptions)
-	completeFolder(cmd, "data")
 	completeFolder(cmd, "workflows")
-	return cmd
 }
 
 // dev serves until it is told to stop.
 func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler) (err error) {
 	outside, agents, outsideErr := parseOutside(o.outside, agents)
+	concurrency, concurrencyErr := parseConcurrency(o.concurrency, agents, outside)
 	named := embedded.Config{Agents: agents, Outside: outside}.Named()
 	reload := &reloader{folder: o.workflows, agents: named, stdout: cmd.OutOrStdout(), stderr: cmd.ErrOrStderr(), current: map[string]loaded{}}
 	reload.read = lookOf(o.workflows)
@@ -108,13 +118,14 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	replies, replyErr := parseReplies(o.replies)
 	alertErr := errors.Join(checkAlert(o.alert), checkChanges(o.changes), o.checkPublicURL())
 	host, addrErr := o.host()
-	if err := errors.Join(err, outsideErr, replyErr, alertErr, addrErr); err != nil {
+	guard, guardErr := o.production.open(o, host, outside)
+	if err := errors.Join(err, outsideErr, concurrencyErr, replyErr, alertErr, addrErr, guardErr); err != nil {
 		return exit(codeUsage, err)
 	}
 	for _, f := range files {
 		warn(cmd.ErrOrStderr(), f.Compiled)
 	}
-	logger := newLogger(cmd.ErrOrStderr(), slog.LevelWarn, o.verbose)
+	logger := o.production.logger(cmd.ErrOrStderr(), o.verbose)
 	slog.SetDefault(logger)
 	requests, exported, letGo, err := outward(cmd.Context(), logger)
 	if err != nil {
@@ -123,7 +134,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	defer letGo()
 	links := o.publicURL
 	config := o.config(replies, func() string { return links })
-	config.Agents, config.Outside = append([]agent.Handler{requests}, agents...), outside
+	config.Agents, config.Outside, config.Concurrency = append([]agent.Handler{requests}, agents...), outside, concurrency
 	config.Logger, config.Telemetry = logger, exported.Telemetry()
 	config.Changes, config.Live = changesSink(o.changes, cmd.ErrOrStderr()), o.changes != ""
 	config.Notifier = newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) })
@@ -137,17 +148,16 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		return exit(codeUsage, err)
 	}
 	if links == "" {
-		links = "http://" + reachable(listener.Addr())
+		links = o.production.scheme() + "://" + reachable(listener.Addr())
 	}
-	if !isLoopback(listener.Addr()) {
-		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", listener.Addr().String())
-	}
+	o.warnOpen(listener.Addr(), guard != nil, logger)
 	printServed(cmd.OutOrStdout(), listener.Addr().String(), o, files, from != o.workflows)
 	if o.open {
 		showPage(cmd, "http://"+reachable(listener.Addr())+o.firstView())
 	}
-	api := httpapi.New(httpapi.Config{Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Changes: engine.Hub(), Totals: engine, Agents: engine, Large: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
-	shown, err := newPage(api, o, host, listener.Addr().String(), logger)
+	visitors := visitorsOf(guard)
+	api := httpapi.New(httpapi.Config{Caller: visitors.caller(), Ready: engine.Ready, Backend: engine, Schedules: engine.Timetable(), Quarantine: engine.Quarantine(), Holds: engine.Holds(), Changes: engine.Hub(), Totals: engine, Agents: engine, Large: engine, Host: host, Names: o.names(), Logger: logger, Unknown: localUser(), Outside: engine.Door(), Scrape: exported.Telemetry().Scrape})
+	shown, err := newPage(api, o, visitors, host, listener.Addr().String(), logger)
 	if err != nil {
 		return exit(codeFailed, err)
 	}
@@ -162,7 +172,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		// Streams would keep the server from ending.
 		defer context.AfterFunc(ctx, shown.Close)()
 		defer context.AfterFunc(ctx, engine.Hub().Close)()
-		return httpapi.Serve(ctx, listener, shown, logger)
+		return httpapi.Serve(ctx, o.production.encrypted(listener, logger), guard.before(shown, logger), logger)
 	}); err != nil {
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
@@ -182,21 +192,21 @@ func (o devOptions) where(url string) notify.Where {
 }
 
 // newPage returns the page, with the API beside it.
-func newPage(api http.Handler, o devOptions, host, addr string, logger *slog.Logger) (*page.Page, error) {
+func newPage(api http.Handler, o devOptions, v visitors, host, addr string, logger *slog.Logger) (*page.Page, error) {
 	within, err := page.Within(api)
 	if err != nil {
 		return nil, err
 	}
-	where, repairs := o.where("").Name, repair.New(within, logger)
+	where, repairs := o.where("http://"+addr), repair.New(within, logger)
 	if o.data != "" {
 		if repairs, err = repair.Open(within, filepath.Join(o.data, repair.Folder), logger); err != nil {
 			return nil, err
 		}
 	}
 	if o.running != nil {
-		where = "the sample, on this machine"
+		where.Name = "the sample, on this machine"
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, API: api, Where: where, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, Visitor: v.page(), Caller: v.own(), API: api, Where: where.Name, Flags: where.Flags, Tour: o.tour(addr), Host: host, Names: o.names(), Logger: logger}), nil
 }
 
 // host is that of --addr.
@@ -345,6 +355,17 @@ func loadWorkflows(cmd *cobra.Command, folder string, linked fs.FS, agents []wor
 	return files, folder, err
 }
 
+// warnOpen warns about an address that other machines reach.
+func (o devOptions) warnOpen(a net.Addr, guarded bool, logger *slog.Logger) {
+	switch {
+	case isLoopback(a):
+	case !guarded:
+		logger.Warn("the API asks nobody who they are, and is open to whoever reaches this address", "addr", a.String())
+	case o.production.scheme() == "http" && !strings.HasPrefix(o.publicURL, "https:"):
+		logger.Warn("tokens come to this address in the clear: want --tls-cert and --tls-key, or a proxy with TLS before it and --public-url https://...", "addr", a.String())
+	}
+}
+
 func isLoopback(a net.Addr) bool {
 	address, err := netip.ParseAddrPort(a.String())
 	return err == nil && address.Addr().IsLoopback()
@@ -353,7 +374,7 @@ func isLoopback(a net.Addr) bool {
 // printServed says what is served where. Of files that are linked it says that they are not read again.
 func printServed(w io.Writer, addr string, o devOptions, files []workflowfile.File, linked bool) {
 	var text strings.Builder
-	fmt.Fprintf(&text, "makegood serves http://%s\n", addr)
+	fmt.Fprintf(&text, "makegood serves %s://%s\n", o.production.scheme(), addr)
 	for _, f := range files {
 		fmt.Fprintf(&text, "  workflow %s, %s, from %s\n", f.Compiled.Workflow.Name, count(len(f.Compiled.Workflow.Steps), "step"), f.Name)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/filter"
 )
@@ -71,13 +70,13 @@ func (f *filterFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
-// read returns what the flags say. A time that is said as so long ago is counted from now, once, so that all pages of a
-// list are of one list.
-func (f *filterFlags) read() (client.Filter, error) {
+// read returns the filter of the flags and of the words typed as NAME:VALUE. It turns an age into an absolute time once, so that
+// all pages of a list use the same time.
+func (f *filterFlags) read(typed ...filter.Word) (client.Filter, error) {
 	values, now := url.Values{"label": f.labels}, time.Now()
 	for _, p := range filter.Parameters() {
 		if text := f.texts[p.Name]; text != nil && *text != "" {
-			value := readAs(p, *text, now)
+			value := p.Read(*text, now)
 			if _, err := time.Parse(time.RFC3339, value); err != nil && p.Kind == filter.Time {
 				return client.Filter{}, fmt.Errorf("--%s %.40q: want so long ago, such as 2h or 7d, or a time as in RFC 3339, such as 2026-01-31T09:00:00Z", f.flag(p), value)
 			}
@@ -90,24 +89,15 @@ func (f *filterFlags) read() (client.Filter, error) {
 			values.Set(p.Name, "true")
 		}
 	}
+	for _, word := range typed {
+		if word.Kind != filter.Label {
+			values.Del(word.Name)
+		}
+		values.Add(word.Name, word.Read(word.Text, now))
+	}
 	found, err := client.ReadFilter(values)
 	if invalid, is := errors.AsType[*client.InvalidError](err); is {
 		return found, errors.New(invalid.Message)
 	}
 	return found, err
-}
-
-// readAs returns a value as the table has it: a state in its own case, and a time that is so long ago as a time.
-func readAs(p filter.Parameter, text string, now time.Time) string {
-	if p.Kind == filter.Time {
-		if ago, err := makegood.ParseDuration(text); err == nil {
-			return makegood.Instant(now.Add(-ago.Std())).Format(time.RFC3339Nano)
-		}
-	}
-	for _, value := range p.Values {
-		if strings.EqualFold(text, value) {
-			return value
-		}
-	}
-	return text
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,13 +98,15 @@ func TestChangesOfNobodySayWhatToDo(t *testing.T) {
 // A filter that can match nothing is refused, with what is wrong.
 func TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 	for want, args := range map[string][]string{
-		"want one of [Pending":           {"--state", "done"},
-		`cannot be the name of a tenant`: {"--tenant", "a b"},
-		"want NAME=VALUE":                {"--label", "region"},
-		"cannot be both":                 {"--label", "a=1", "--label", "a=2"},
-		"the label a has no value":       {"--label", "a="},
-		"is at its end: it is not late":  {"--state", "Processed", "--late"},
-		"only a job in Error has one":    {"--state", "Pending", "--reason-kind", "timeout"},
+		"unknown flag: --stat: did you mean --state?": {"--stat", "Error"},
+		"begins no job's id":                          {"--id-prefix", "a/b"},
+		"want one of [Pending":                        {"--state", "done"},
+		`cannot be the name of a tenant`:              {"--tenant", "a b"},
+		"want NAME=VALUE":                             {"--label", "region"},
+		"cannot be both":                              {"--label", "a=1", "--label", "a=2"},
+		"the label a has no value":                    {"--label", "a="},
+		"is at its end: it is not late":               {"--state", "Processed", "--late"},
+		"only a job in Error has one":                 {"--state", "Pending", "--reason-kind", "timeout"},
 		"--since \"soon\": want so long ago, such as 2h or 7d, or a time": {"--since", "soon"},
 		"--until \"7x\": want so long ago":                                {"--until", "7x"},
 		"late-within: \"-1h\"":                                            {"--late-within", "-1h"},
@@ -116,10 +119,43 @@ func TestAFilterThatCanMatchNothingIsRefused(t *testing.T) {
 	wants(t, codeUsage, "--label \"x\": want NAME=VALUE", "submit", "order", "--label", "x")
 }
 
+// A search finds ids by their beginning and reasons by their words, and shows nothing that it did not find.
+func TestASearchFindsIDsByTheirBeginningAndReasonsByWords(t *testing.T) {
+	url := thrifty(t)
+	for id, input := range map[string]string{"o-1": `{"total":1}`, "o-12": `{"total":9000}`, "p-1": `{"total":9000}`} {
+		ask(t, "submit", "order", "--id", id, "--input", input, "--wait", "--addr", url)
+	}
+	for search, want := range map[string][]string{
+		"o-1":                          {"o-1", "o-12"},
+		"o-12":                         {"o-12"},
+		"id:o- state:error":            {"o-12"},
+		"DEAR":                         {"o-12", "p-1"},
+		"dear too workflow:order":      {"o-12", "p-1"},
+		"dear --id-prefix p":           {"p-1"},
+		"--words dear --id-prefix o-1": {"o-12"},
+		"o-2":                          nil,
+		"nothing-of-this":              nil,
+	} {
+		code, stdout, stderr := ask(t, append(append([]string{"search"}, strings.Fields(search)...), "--addr", url)...)
+		var got []string
+		for line := range strings.Lines(stdout) {
+			if id := strings.Fields(line)[0]; strings.Contains(id, "-") {
+				got = append(got, id)
+			}
+		}
+		slices.Sort(got)
+		if code != 0 || !slices.Equal(got, want) {
+			t.Errorf("search %s: got %d, %v, want %v; %s", search, code, got, want, stderr)
+		}
+	}
+	wants(t, codeUsage, `unknown filter "stat": did you mean "state"?`, "list", "stat:Error", "--addr", url)
+	wants(t, 0, "no id begins with dear: searched in reasons", "list", "dear", "--addr", url)
+}
+
 // runs lets an engine run, serves its API until the test ends, and then closes it.
 func runs(t *testing.T, engine *embedded.Engine) (url string) {
 	t.Helper()
-	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine}))
+	server := httptest.NewServer(httpapi.New(httpapi.Config{Backend: engine, Agents: engine, Holds: engine.Holds()}))
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- engine.Run(ctx) }()

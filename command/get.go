@@ -37,6 +37,9 @@ from the folder that --data names, whether an engine runs on it or not. Its hist
 what did not simply go well (attempts that failed, fell silent, or were given up; that it turned round or
 stopped, and why) and what somebody asked for, with who asked; of one that goes well there is none.
 
+What each step was asked is shown where it can be evaluated (not of a folder): with "[secret NAME]" in the place of a
+secret, and said to be "now" where something that it reads has changed since it was sent.
+
 Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be reached.`,
 		Example: `  makegood get order-17
   makegood get order-17 --json | jq .processState
@@ -53,10 +56,17 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 			if err != nil {
 				return err
 			}
+			sent := sentInputs(cmd, jobs, job)
 			if o.json {
-				return printJSON(cmd.OutOrStdout(), job)
+				return printJSON(cmd.OutOrStdout(), struct {
+					makegood.Job
+					Sent []makegood.SentInput `json:"sent,omitempty"`
+				}{job, sent})
 			}
 			printJob(cmd.OutOrStdout(), job)
+			for _, line := range sentLines(sent) {
+				fmt.Fprintln(cmd.OutOrStdout(), line)
+			}
 			for _, line := range questions(cmd, jobs, job) {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
@@ -91,8 +101,8 @@ type offering interface {
 	Offers(ctx context.Context, id string) (makegood.Offers, error)
 }
 
-// questions are those of the job's approvals that wait, with the command that answers. They are beside the job, and it costs a
-// request to ask for them: where they cannot be had, get shows what it has.
+// questions are those of the job's approvals that wait, with the command that answers. They take a request
+// of their own; when it fails, get shows the job without them.
 func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string {
 	from, known := jobs.(offering)
 	if !known || !slices.ContainsFunc(job.Steps, func(s makegood.JobStep) bool { return waits(s.Activity) || s.Undo != nil && waits(*s.Undo) }) {
@@ -112,7 +122,7 @@ func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string 
 			undo = " --undo"
 		}
 		lines = append(lines, fmt.Sprintf("  %s asks  %s", s.Step, plain.Line(s.Question)),
-			fmt.Sprintf("    makegood complete %s %s%s --output %s   one of %s", job.ID, s.Step, undo, quotedJSON(s.Choices[0]), strings.Join(s.Choices, ", ")))
+			fmt.Sprintf("    %s complete %s %s%s --output %s%s   one of %s", cmd.Root().Name(), job.ID, s.Step, undo, quotedJSON(s.Choices[0]), where(cmd), strings.Join(s.Choices, ", ")))
 	}
 	return lines
 }
@@ -258,6 +268,9 @@ func activityText(a makegood.Activity) string {
 	}
 	if a.CompletedBy != nil {
 		text += ", completed by " + plain.Line(*a.CompletedBy)
+	}
+	if a.CompletedWhy != nil {
+		text += " (" + plain.Line(*a.CompletedWhy) + ")"
 	}
 	if a.Settled != nil {
 		text += settledText(*a.Settled)

@@ -101,9 +101,6 @@ func askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, na
 // remoteOf reads where the API is from the flags of a verb that has them.
 func remoteOf(cmd *cobra.Command) (o remote, err error) {
 	flags := cmd.Flags()
-	if o.addr, err = flags.GetString("addr"); err != nil {
-		return o, err
-	}
 	if o.stack, err = flags.GetString("stack"); err != nil {
 		return o, err
 	}

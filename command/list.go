@@ -5,11 +5,14 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/filter"
 )
 
 type listOptions struct {
@@ -25,11 +28,16 @@ type listOptions struct {
 func newList() *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List jobs",
+		Use:     "list [WORD...]",
+		Aliases: []string{"search"},
+		Short:   "List jobs, or search for them",
 		Long: `List jobs, the newest first: from the process at --addr, from a deployed stack, or from the folder that
 --data names. A job must be all that the filters say. Where there are more than --limit, it says so, and in JSON
 as "more".
+
+Words are what the page's search box takes: NAME:VALUE is the filter of that name, such as state:Error. Another word
+is the beginning of an id; several, or one with which no id begins, are words that the job's reason must have, all of
+them, in any case. What was searched stands on standard error.
 
 Of a stack, jobs in Error and paused ones are found by an index, the newest first, and other unfinished
 jobs, and those of which something is late or due, by another, in no order. Any other list reads the table
@@ -40,12 +48,13 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 		Example: `  makegood list
   makegood list --state Error --workflow order
   makegood list --state Error --step charge --reason-kind timeout --since 24h
+  makegood list o-17
+  makegood search card declined workflow:order since:24h
   makegood list --tenant acme --label region=eu --late-within 1h
   makegood list --all --json | jq -r '.jobs[].id'
   makegood list --stack shop-prod --state Error
   makegood list --stack shop-prod --paused`,
-		Args: none,
-		RunE: func(cmd *cobra.Command, _ []string) error { return list(cmd, o) },
+		RunE: func(cmd *cobra.Command, args []string) error { return list(cmd, o, args) },
 	}
 	o.flags(cmd)
 	dataFlag(cmd, &o.data)
@@ -57,10 +66,17 @@ Exit status: 0; 1 bad usage, or no such stack; 3 the API or AWS cannot be reache
 	return cmd
 }
 
-func list(cmd *cobra.Command, o listOptions) error {
-	filter, err := o.found.read()
+func list(cmd *cobra.Command, o listOptions, args []string) error {
+	typed, free, err := filter.Split(strings.Join(args, " "))
 	if err != nil {
 		return exit(codeUsage, err)
+	}
+	wanted, err := o.found.read(typed...)
+	if err != nil {
+		return exit(codeUsage, err)
+	}
+	if len(free) > 0 && o.data == "" && o.stackName(cmd) != "" {
+		return exit(codeUsage, fmt.Errorf("no index of a stack leads to %q: --id-prefix and --words read its whole table", strings.Join(free, " ")))
 	}
 	if o.limit < 1 {
 		return exit(codeUsage, fmt.Errorf("--limit %d: want at least 1", o.limit))
@@ -72,19 +88,19 @@ func list(cmd *cobra.Command, o listOptions) error {
 	defer closeJobs()
 	if o.all {
 		o.limit = math.MaxInt
-		err = o.mayScan(cmd, o.data, filter, o.scan)
-	} else if o.readsAll(cmd, o.data, filter) {
+		err = o.mayScan(cmd, o.data, wanted, o.scan)
+	} else if o.readsAll(cmd, o.data, wanted) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "this list reads the whole table, page by page; --state Error and --paused do not")
 	}
 	if err != nil {
 		return err
 	}
-	found, more, scan, err := readList(cmd, jobs, filter, o.limit)
+	found, more, scan, err := search(cmd, jobs, wanted, free, o.limit)
 	if err != nil {
 		return failed(cmd, err)
 	}
-	if len(found) == 0 && filter.Workflow != "" {
-		if err := checkKnown(cmd, o, filter.Workflow, jobs); err != nil {
+	if len(found) == 0 && wanted.Workflow != "" {
+		if err := checkKnown(cmd, o, wanted.Workflow, jobs); err != nil {
 			return err
 		}
 	}
@@ -100,6 +116,25 @@ func list(cmd *cobra.Command, o listOptions) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%d shown, and there are more: --all shows them all, --limit so many\n", len(found))
 	}
 	return nil
+}
+
+// search reads a list as readList does, narrowed by free words: by one to the ids that begin with it, by several, or where
+// no id does, to the reasons that have them all.
+func search(cmd *cobra.Command, jobs client.Jobs, wanted client.Filter, free []string, limit int) (found []client.Listed, more, scanned bool, err error) {
+	if len(free) == 0 {
+		return readList(cmd, jobs, wanted, limit)
+	}
+	if len(free) == 1 && wanted.IDPrefix == "" && makegood.CheckJobID(free[0]) == nil {
+		byID := wanted
+		byID.IDPrefix = free[0]
+		found, more, scanned, err = readList(cmd, jobs, byID, limit)
+		if err != nil || len(found) > 0 {
+			return found, more, scanned, err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "no id begins with %s: searched in reasons\n", free[0])
+	}
+	wanted.Words = strings.TrimSpace(wanted.Words + " " + strings.Join(free, " "))
+	return readList(cmd, jobs, wanted, limit)
 }
 
 // scanFlag adds --scan.

@@ -19,8 +19,10 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/nearest"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
@@ -77,10 +79,14 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newRun(agents),
 		newValidate(agents),
 		newDev(files, agents),
+		newServe(files, agents),
+		newBackup(),
+		newRestore(),
 		newPublish(agents),
 		newSubmit(),
 		newGet(),
@@ -125,10 +131,22 @@ func rename(root *cobra.Command, name string) {
 	for _, verb := range append(root.Commands(), root) {
 		verb.Example = strings.ReplaceAll(verb.Example, "makegood ", name+" ")
 		verb.Short, verb.Long = renamed.Replace(verb.Short), renamed.Replace(verb.Long)
-		if addr := verb.Flags().Lookup("addr"); addr != nil {
-			addr.Usage = renamed.Replace(addr.Usage)
-		}
+		verb.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = renamed.Replace(f.Usage) })
 	}
+}
+
+// flagError names the nearest flag of the verb where one was given that it does not have.
+func flagError(cmd *cobra.Command, err error) error {
+	unknown, is := errors.AsType[*pflag.NotExistError](err)
+	if !is {
+		return err
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	if meant := nearest.Name(unknown.GetSpecifiedName(), names); meant != "" {
+		return fmt.Errorf("%w: did you mean --%s?", err, meant)
+	}
+	return err
 }
 
 // execute runs a command and returns its exit code. What went wrong is printed to stderr.

@@ -51,6 +51,8 @@ type asked struct {
 	would func(job makegood.Job) outcome
 	// byState: would looks at nothing but the state, which a list says, too.
 	byState bool
+	// ofJob is the request whose result a dry run asks of each job. Empty: the state of the job alone decides.
+	ofJob string
 	// show is the line that is printed of one job.
 	show func(job makegood.Job) string
 	// plan says what it would do to one job, where looking at it does not; nil: would says it.
@@ -222,6 +224,9 @@ func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 
 // foresee says what a verb would do to a job, which is looked at only where what a list has said is not enough.
 func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome {
+	if a.ofJob != "" {
+		return offered(ctx, c, t.id, a.ofJob)
+	}
 	job := makegood.Job{ID: t.id, ProcessState: t.state}
 	if t.state == "" || !a.byState {
 		var err error
@@ -232,6 +237,23 @@ func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome 
 	o := a.would(job)
 	o.Job, o.State = t.id, job.ProcessState
 	return o
+}
+
+// offered says what would come of asking a job for something, which rests on more than its state.
+func offered(ctx context.Context, c *client.Client, id, ask string) outcome {
+	offers, err := c.Offers(ctx, id)
+	if err != nil {
+		return outcomeOf(id, makegood.Job{}, err)
+	}
+	o, there := offers.Of(ask)
+	foreseen := outcome{Job: id, State: offers.ProcessState, Outcome: granted, Would: o.Effect}
+	switch {
+	case !there || o.Effect == makegood.OfferRefused:
+		foreseen.Outcome, foreseen.Would, foreseen.Reason = refused, "", o.Reason
+	case o.Effect == makegood.OfferAlready:
+		foreseen.Outcome, foreseen.Would = duplicate, ""
+	}
+	return foreseen
 }
 
 // wouldBe says what the table of verbs has for a job.

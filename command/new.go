@@ -17,7 +17,10 @@ import (
 	"github.com/makegood-dev/makegood/internal/scaffold"
 )
 
-type newOptions struct{ module, dir, replace string }
+type newOptions struct {
+	module, dir, replace string
+	local                bool
+}
 
 // newNew makes the verb that writes a project.
 func newNew() *cobra.Command {
@@ -30,6 +33,9 @@ engine at each of its calls, a command with the agents in it, the mains of the L
 Makefile and a README. All of it is yours to change; makegood template --check says later what a newer version
 wants of the template.
 
+With --local it is for a process of its own, outside AWS: there are no functions, no template and no deployment, and its command
+is built without what runs agents of a stack.
+
 NAME is that of the Go package, of the command and of the stacks: lower-case letters and digits. No file that is
 there is overwritten. In the end it runs go mod tidy in the project, which may have to download modules.
 
@@ -37,7 +43,8 @@ Exit status: 0 it is written; 1 bad usage, or something is in the way, and nothi
 written whole, or go mod tidy failed.`,
 		Example: `  makegood new trips
   makegood new trips --module example.com/team/trips --dir ~/src/trips
-  makegood new trips --replace ~/src/makegood`,
+  makegood new trips --replace ~/src/makegood
+  makegood new trips --local`,
 		Args: one("NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writeProject(cmd.Context(), cmd.OutOrStdout(), args[0], o)
@@ -47,13 +54,14 @@ written whole, or go mod tidy failed.`,
 	flags.StringVar(&o.module, "module", "", "`path` of the Go module (default: example.com/NAME)")
 	flags.StringVar(&o.dir, "dir", "", "`folder` to write into (default: NAME)")
 	flags.StringVar(&o.replace, "replace", "", "`folder` of a checkout of Makegood that the project uses in place of a published version")
+	flags.BoolVar(&o.local, "local", false, "leave AWS out")
 	completeFolder(cmd, "dir")
 	completeFolder(cmd, "replace")
 	return cmd
 }
 
 func writeProject(ctx context.Context, stdout io.Writer, name string, o newOptions) error {
-	folder, err := writeAround(ctx, stdout, scaffold.Project{Name: name}, nil, o)
+	folder, err := writeAround(ctx, stdout, scaffold.Project{Name: name, Local: o.local}, nil, o)
 	if err != nil {
 		return err
 	}

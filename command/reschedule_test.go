@@ -24,7 +24,7 @@ func TestAStartIsMoved(t *testing.T) {
 		{"reschedule later", codeUsage, "--at is missing"},
 		{"reschedule --at " + at(time.Hour), codeUsage, "ID"},
 		{"reschedule later --at " + at(9000*time.Hour), codeUsage, "the limit is 8760h0m0s"},
-		{"reschedule nobody --at " + at(time.Hour), codeUsage, "`makegood list` shows what there is"},
+		{"reschedule nobody --at " + at(time.Hour), codeUsage, "`makegood list --addr "},
 		{"reschedule later --at " + at(-time.Hour), 0, "later  x  Pending"},
 		{"reschedule later --at " + at(time.Hour), codeUsage, "it has started"},
 	} {

@@ -48,6 +48,7 @@ would become of each step. Of the filters of list, --definition is called --from
 				r.Name = request
 				return c.Request(ctx, id, r)
 			})
+			asks.ofJob = string(makegood.Resubmit) // The direction in which it goes on is none of its state.
 			if r.Definition != "" || r.Input != nil {
 				asks.plan = func(ctx context.Context, c *client.Client, id, request string) (makegood.Plan, error) {
 					r := r

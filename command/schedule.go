@@ -53,7 +53,7 @@ not known what became of the request: make it again.`
 // failedSchedule returns the exit code of an error about a schedule.
 func failedSchedule(cmd *cobra.Command, err error) error {
 	if errors.Is(err, client.ErrNoSchedule) {
-		return exit(codeUsage, fmt.Errorf("%w; `%s schedule list` shows what there is", err, cmd.Root().Name()))
+		return exit(codeUsage, fmt.Errorf("%w; `%s schedule list%s` shows what there is", err, cmd.Root().Name(), where(cmd)))
 	}
 	return failed(cmd, err)
 }

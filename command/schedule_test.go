@@ -57,7 +57,7 @@ func TestASchedulesVerbs(t *testing.T) {
 		{"run nightly", 0, "nightly:run:"},
 		{"get weekly", 0, "from the file of workflow x: change it there"},
 		{"rm nightly", 0, "schedule nightly is gone"},
-		{"rm nightly", codeUsage, "there is no such schedule; `makegood schedule list` shows what there is"},
+		{"rm nightly", codeUsage, "there is no such schedule; `makegood schedule list --addr"},
 		{"get nightly", codeUsage, "there is no such schedule"},
 		{"next nightly", codeUsage, "there is no such schedule"},
 		{"next weekly --count 0", codeUsage, `count is "0": want 1 to 200`},

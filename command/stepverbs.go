@@ -167,7 +167,7 @@ func newComplete() *cobra.Command {
 the same again is the same, and another one is refused with what stands. Whoever holds the completion token of the step
 needs neither JOB nor STEP.` + sayingStatus,
 		Example: `  makegood complete order-17 charge --output '{"charge":"c-1"}'
-  makegood complete order-17 approve --output '"approve"'
+  makegood complete order-17 approve --output '"reject"' --why 'too dear'
   makegood complete order-17 charge --output @charge.json --stack shop-prod
   MAKEGOOD_COMPLETION=c1... makegood complete --token - --output '"approve"'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -190,6 +190,7 @@ needs neither JOB nor STEP.` + sayingStatus,
 	}
 	o.addFlags(cmd)
 	o.addEarly(cmd)
+	cmd.Flags().StringVar(&o.at.Why, "why", "", "what is said of the answer beside it, a `text`; some approvals want it. Not with --token")
 	cmd.Flags().StringVar(&output, "output", "null", "what the step gave: `JSON`, @FILE, or - for standard input")
 	return cmd
 }

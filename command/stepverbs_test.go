@@ -62,7 +62,7 @@ func TestAStepIsCompletedFromATerminal(t *testing.T) {
 	_, url := waitingFor(t, "a", "b", "c")
 	at := func(args ...string) []string { return append(args, "--addr", url) }
 	wants(t, 0, "approve  waiting, attempt 1, until 20", at("get", "a")...)
-	wants(t, 0, "  approve asks  Is it so?\n    makegood complete a approve --output '\"approve\"'   one of approve, reject", at("get", "a")...)
+	wants(t, 0, "  approve asks  Is it so?\n    makegood complete a approve --output '\"approve\"' --addr "+url+"   one of approve, reject", at("get", "a")...)
 	wants(t, 0, "approve", "__complete", "complete", "--addr", url, "a", "")
 	wants(t, 0, "approve waiting until 2", at("heartbeat", "a", "approve", "--for", "72h")...)
 	wants(t, codeUsage, "refused: step approve takes one of these answers, a text: \"approve\", \"reject\"", at("complete", "a", "approve", "--output", `"perhaps"`)...)
@@ -124,7 +124,9 @@ func TestDevServesTheLinksOfThoseWhoAreAsked(t *testing.T) {
 	}
 	for _, give := range []func() (*http.Response, error){
 		func() (*http.Response, error) { return http.Get(link) },
-		func() (*http.Response, error) { return http.PostForm(link, url.Values{"answer": {"approve"}}) },
+		func() (*http.Response, error) {
+			return http.PostForm(link, url.Values{"answer": {"approve"}, "name": {"anna"}})
+		},
 	} {
 		answer, err := give()
 		must(t, err)
@@ -133,7 +135,7 @@ func TestDevServesTheLinksOfThoseWhoAreAsked(t *testing.T) {
 			t.Errorf("got %s, want the page", answer.Status)
 		}
 	}
-	wants(t, 0, "completed by completion token", "get", "x-1", "--addr", s.url)
+	wants(t, 0, "completed by anna (completion token)", "get", "x-1", "--addr", s.url)
 	wants(t, codeUsage, "--public-url shop: want a URL", "dev", "--public-url", "shop")
 }
 

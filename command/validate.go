@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,13 +24,15 @@ func newValidate(agents []agent.Handler) *cobra.Command {
 		Long: `Check workflow files, expressions included, and print everything that is wrong, or
 probably not what was meant: that is a warning, and changes nothing.
 Of the agents that are linked into this command, and http, it knows the names and the actions;
-of those that run elsewhere, and --outside names, only the names.
+of those that run elsewhere, and --outside names, only the names. With --addr, or MAKEGOOD_ADDR, the agents of the engine
+there are known, too, by their names.
 A file of the name - is standard input.
 
-Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
+Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API at --addr cannot be reached.`,
 		Example: `  makegood validate workflows/order/order.yaml
   makegood validate --json *.yaml
   makegood validate --outside payments --outside shipping order.yaml
+  makegood validate --addr 127.0.0.1:4777 order.yaml
   makegood validate - < order.yaml`,
 		Args: some("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -38,6 +41,11 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 				return exit(codeUsage, err)
 			}
 			v := validator{stdin: cmd.InOrStdin(), agents: embedded.Config{Agents: here, Outside: elsewhere}.Named()}
+			if cmd.Flags().Changed("addr") || os.Getenv(addrVariable) != "" {
+				if err := v.ask(cmd); err != nil {
+					return err
+				}
+			}
 			var report validation
 			for _, file := range args {
 				report.Files = append(report.Files, v.file(file))
@@ -48,6 +56,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read.`,
 			return report.print(cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	addrFlag(cmd)
 	cmd.Flags().StringArrayVar(&outside, "outside", nil, "`NAME` of an agent that runs in other processes, as dev --outside has it; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
 	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
@@ -81,6 +90,24 @@ type problem struct {
 type validator struct {
 	stdin  io.Reader
 	agents []workflowfile.Named
+}
+
+// ask adds the agents of the engine at --addr. The API gives their names alone.
+func (v *validator) ask(cmd *cobra.Command) error {
+	c, err := new(remote).client(cmd)
+	if err != nil {
+		return err
+	}
+	there, err := c.ListAgents(cmd.Context())
+	if err != nil {
+		return failed(cmd, err)
+	}
+	for _, a := range there {
+		if !slices.ContainsFunc(v.agents, func(known workflowfile.Named) bool { return known.Name() == a.Name }) {
+			v.agents = append(v.agents, workflowfile.Anything(a.Name))
+		}
+	}
+	return nil
 }
 
 func (v validator) file(name string) validated {

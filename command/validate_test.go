@@ -145,7 +145,7 @@ func TestBadUsageEndsWithCodeOneAndAHint(t *testing.T) {
 		{"publish", "publish needs a FILE\nmakegood publish --help says how it is used\n"},
 		{"get", "get needs an ID\nmakegood get --help says how it is used\n"},
 		{"submit a b", "submit takes one WORKFLOW, got 2: a b\nmakegood submit --help says how it is used\n"},
-		{"list a", "list takes flags only, got a\nmakegood list --help says how it is used\n"},
+		{"count a", "count takes flags only, got a\nmakegood count --help says how it is used\n"},
 		{"nosuch", "unknown command \"nosuch\" for \"makegood\"\nmakegood --help says how it is used\n"},
 	} {
 		code, _, stderr := command(t, "", strings.Fields(c.args)...)

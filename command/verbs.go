@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -27,13 +28,15 @@ const patience = 2 * time.Second
 
 // remote is where a verb finds its API.
 type remote struct {
-	addr, stack string
-	json        bool
-	who         string
+	stack     string
+	json      bool
+	who       string
+	tokenFile string
 }
 
 func (o *remote) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.addr, "addr", defaultAddr, "`address` of a running makegood dev, HOST:PORT or a URL")
+	addrFlag(cmd)
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "`file` with the token to show to a makegood serve at --addr; also the token itself in "+loginVariable)
 	cmd.Flags().StringVar(&o.stack, "stack", "", "`name` of a deployed stack to ask instead; also "+stack.Variable)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON on standard output")
 	cmd.MarkFlagsMutuallyExclusive("addr", "stack")
@@ -68,25 +71,49 @@ func (o *remote) stackName(cmd *cobra.Command) string {
 }
 
 func (o *remote) client(cmd *cobra.Command) (*client.Client, error) {
-	if name := o.stackName(cmd); name != "" {
+	hasStack := cmd.Flags().Lookup("stack") != nil
+	if hasStack && os.Getenv(addrVariable) != "" && os.Getenv(stack.Variable) != "" && o.stack == "" && !cmd.Flags().Changed("addr") {
+		return nil, exit(codeUsage, fmt.Errorf("both %s and %s are set: unset one of them, or say --addr or --stack", addrVariable, stack.Variable))
+	}
+	if name := o.stackName(cmd); name != "" && hasStack {
 		c, err := stack.Open(cmd.Context(), name, os.Getenv)
 		return c, failed(cmd, err)
 	}
-	base := o.addr
+	base := address(cmd)
 	if !strings.Contains(base, "://") {
 		base = "http://" + base
 	}
-	c, err := client.New(base, client.WithPatience(patience))
+	token, err := o.token()
+	if err != nil {
+		return nil, exit(codeUsage, err)
+	}
+	c, err := client.New(base, client.WithPatience(patience), client.WithToken(token))
 	if err != nil {
 		return nil, exit(codeUsage, fmt.Errorf("--addr: %w", err))
 	}
 	return c, nil
 }
 
+// loginVariable has the token that is shown where --token-file names none.
+const loginVariable = "MAKEGOOD_TOKEN"
+
+// token returns the token for the API; empty: none.
+func (o *remote) token() (string, error) {
+	if o.tokenFile == "" {
+		return strings.TrimSpace(os.Getenv(loginVariable)), nil
+	}
+	token, err := readToken(o.tokenFile)
+	if err != nil {
+		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	return token, nil
+}
+
 // failed returns the exit code of an error of the client, and says what to do next.
 func failed(cmd *cobra.Command, err error) error {
 	var unreachable *client.UnreachableError
 	var mismatch *client.MismatchError
+	var invalid *client.InvalidError
 	var coded *exitError
 	var deployed *stack.Error
 	switch {
@@ -105,11 +132,13 @@ func failed(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unreachable) && strings.HasSuffix(unreachable.URL, doors.HostSuffix):
 		return exit(codeFailed, fmt.Errorf("%w\nit is not known what became of the request; it may be made again without harm", err))
 	case errors.As(err, &unreachable):
-		return exit(codeFailed, fmt.Errorf("%w\nis `%s dev` running? --addr names it", err, cmd.Root().Name()))
+		return exit(codeFailed, fmt.Errorf("%w\nis `%s dev` running? --addr names it, or %s", err, cmd.Root().Name(), addrVariable))
+	case errors.As(err, &invalid) && invalid.Status == http.StatusUnauthorized:
+		return exit(codeUsage, fmt.Errorf("%w\n--token-file or %s has the token that whoever runs the server made for you", err, loginVariable))
 	case errors.As(err, &mismatch):
 		return exit(codeUsage, fmt.Errorf("%w; give it another --id", err))
 	case errors.Is(err, client.ErrNotFound):
-		return exit(codeUsage, fmt.Errorf("%w; `%s list` shows what there is", err, cmd.Root().Name()))
+		return exit(codeUsage, fmt.Errorf("%w; `%s list%s` shows what there is", err, cmd.Root().Name(), where(cmd)))
 	default:
 		return exit(codeUsage, err)
 	}

@@ -206,7 +206,7 @@ func TestTheVerbsOverASubmittedJob(t *testing.T) {
 		{"", "submit order --input {", 1, "", "--input is not JSON"},
 		{"", "submit order --start-at tomorrow", 1, "", "--at tomorrow: want a time as in RFC 3339"},
 		{"", "get o-1", 0, "  charge   done, attempt 1\n", ""},
-		{"", "get o-2", 1, "", "there is no such job; `makegood list` shows what there is"},
+		{"", "get o-2", 1, "", "there is no such job; `makegood list"},
 		{"", "list --state Processed --workflow order", 0, "o-1  order     Processed  0", ""},
 		{"", "list --state Error", 0, "no jobs\n", ""},
 		{"", "list --state Broken", 1, "", "--state Broken: want one of"},
@@ -235,7 +235,9 @@ func TestTheVerbsOverASubmittedJob(t *testing.T) {
 	if err := json.Unmarshal([]byte(fromServer), &job); err != nil || job.Round != 2 || string(job.Input) != `{"customer":"c-1","id":"o-1","total":9.5}` {
 		t.Errorf("get --json: got %s, %v, want the job in its second round, with its input", fromServer, err)
 	}
-	if fromFolder != fromServer {
+	// A folder that is only read evaluates nothing, so that it has no word of what a step was asked.
+	stored, _, asked := strings.Cut(fromServer, `,"sent":[`)
+	if !asked || strings.TrimSpace(fromFolder) != stored+"}" {
 		t.Errorf("get --json from the folder and from the server:\n%s%s", fromFolder, fromServer)
 	}
 	if _, folderList, _ := runProgram(t, "", "list", "--json", "--data", data); folderList != list || !strings.Contains(list, `"id":"o-1"`) {

@@ -1,5 +1,3 @@
-// Package e2e runs the makegood command as a user does: the real program, as a process, against real
-// HTTP servers, and kills it.
 package e2e
 
 import (
@@ -7,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -31,6 +30,11 @@ var program string
 func TestMain(m *testing.M) { os.Exit(build(m)) }
 
 func build(m *testing.M) int {
+	flag.Parse()
+	if testing.Short() {
+		fmt.Println("not in a short run: it builds whole programs (make whole)")
+		return 0
+	}
 	dir, err := os.MkdirTemp("", "makegood-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

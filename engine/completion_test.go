@@ -213,11 +213,11 @@ func TestAnApprovalByLink(t *testing.T) {
 		}
 	}
 	want(first, nil, http.StatusOK, "Sign &lt;b&gt;it&lt;/b&gt;?")
-	approve, reject := url.Values{"answer": {"approve"}, "request": {"r"}}, url.Values{"answer": {"reject"}, "request": {"r"}}
+	approve, reject := url.Values{"answer": {"approve"}, "name": {"anna"}, "request": {"r"}}, url.Values{"answer": {"reject"}, "name": {"anna"}, "request": {"r"}}
 	want(first, approve, http.StatusOK, "Your answer is stored")
 	want(first, approve, http.StatusOK, "Your answer is stored")
 	want(first, reject, http.StatusConflict, "answered with <strong>approve</strong>")
-	if j, err := r.Wait(t.Context(), "first"); err != nil || j.ProcessState != makegood.Processed || !strings.HasPrefix(string(j.Steps[0].Output), `{"answer":"approve","by":"completion token","at":"`) {
+	if j, err := r.Wait(t.Context(), "first"); err != nil || j.ProcessState != makegood.Processed || !strings.HasPrefix(string(j.Steps[0].Output), `{"answer":"approve","by":"anna (completion token)","at":"`) {
 		t.Errorf("got %+v, %v, want it approved", j, err)
 	}
 	if _, err := r.Ask(t.Context(), "late", makegood.Cancel, ""); err != nil {

@@ -13,7 +13,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -256,13 +255,7 @@ func (o Options) caller() func(*http.Request) string {
 	if o.Caller == nil {
 		return nil
 	}
-	return func(r *http.Request) string {
-		outer, inside := page.Incoming(r)
-		if inside && outer == nil {
-			return cmp.Or(r.Header.Get(client.WhoHeader), httpapi.Local)
-		}
-		return o.Caller(cmp.Or(outer, r))
-	}
+	return page.Callers(o.Caller, httpapi.Local)
 }
 
 // page returns the page, with the API beside it.
@@ -277,7 +270,7 @@ func (o Options) page(api http.Handler) (*page.Page, error) {
 			return nil, err
 		}
 	}
-	return page.New(page.Config{Client: within, Repairs: repairs, Caller: o.Caller, API: api, Where: o.where(), Names: o.hosts(), Logger: o.logger()}), nil
+	return page.New(page.Config{Client: within, Repairs: repairs, Caller: o.Caller, API: api, Where: o.where(), Flags: o.flags(), Names: o.hosts(), Logger: o.logger()}), nil
 }
 
 // where says in words where the jobs are.

@@ -244,7 +244,7 @@ func invalidLists(t *testing.T, jobs client.Jobs) {
 		filter       client.Filter
 		cursor, want string
 	}{
-		{client.Filter{State: "foo"}, "", `list jobs: there is no state "foo"; there are [Pending Processing Processed Error Undoing Undone Cancelled]`},
+		{client.Filter{State: "foo"}, "", `list jobs: there is no state "foo"; there are [Pending Processing Processed Error Undoing Undone Cancelled] and waiting`},
 		{client.Filter{State: makegood.Error, Paused: true}, "", "list jobs: paused: want true, and no state beside it"},
 		{client.Filter{}, "garbage", `list jobs: the cursor "garbage" is of no page of this list`},
 	} {

@@ -168,6 +168,16 @@ func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error)
 	return offers, nil
 }
 
+// SentInputs says what the steps of a job and their undos were asked, as client.Client.SentInputs does. Nothing is changed. Errors:
+// client.ErrNotFound.
+func (e *Engine) SentInputs(ctx context.Context, id, step string) (makegood.SentInputs, error) {
+	all, err := view.SentInputs(ctx, e.inner, id, step)
+	if err != nil {
+		return makegood.SentInputs{}, fmt.Errorf("inputs of job %s: %w", id, plain(id, err))
+	}
+	return all, nil
+}
+
 // wrongRequest says what is wrong with a request; empty: nothing.
 func wrongRequest(r client.Request) string {
 	switch {

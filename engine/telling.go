@@ -33,12 +33,18 @@ func checkAlerts(o Options) error {
 	return nil
 }
 
+// flags have the command ask this engine; empty: where it is reached is not known.
+func (o Options) flags() string {
+	if o.Alerts.PageURL == "" {
+		return ""
+	}
+	return "--addr " + strings.TrimSuffix(o.Alerts.PageURL, "/")
+}
+
 // alerts tells the webhook and, without the reasons of jobs, the log.
 func (o Options) alerts() notify.Notifier {
 	where := notify.Where{Name: o.where(), Page: strings.TrimSuffix(o.Alerts.PageURL, "/"), Runbook: o.Alerts.RunbookURL}
-	if where.Page != "" {
-		where.Flags = "--addr " + where.Page
-	}
+	where.Flags = o.flags()
 	to := []notify.Alerter{notify.AlertLog{Logger: o.logger()}, webhook.Webhook{URL: o.Alerts.Webhook}}
 	return notify.All(groupnotify.New(groupnotify.Config{To: to, Places: groupnotify.NewPlaces(), Where: func() notify.Where { return where }}))
 }

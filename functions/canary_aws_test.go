@@ -83,6 +83,7 @@ func TestNoLogShowsAPayload(t *testing.T) {
 		}
 		ends[id] = makegood.Undone
 	}
+	ends["secret-2"] = makegood.Error // Its expression fails, which is a mistake of the workflow.
 	for id, want := range ends {
 		if job := w.end(t, id); job.ProcessState != want || job.Reason == "" {
 			t.Errorf("%s: got %s (%s), want %s and a reason", id, job.ProcessState, job.Reason, want)

@@ -111,7 +111,7 @@ func TestAnApprovalByLinkAndACompletionByMessage(t *testing.T) {
 	}
 	answer := func(with string) (int, string) {
 		return visit(t, func(link string) (*http.Response, error) {
-			return http.PostForm(link, url.Values{"answer": {with}, "request": {"r"}})
+			return http.PostForm(link, url.Values{"answer": {with}, "name": {"anna"}, "request": {"r"}})
 		}, question.Link)
 	}
 	for range 2 {

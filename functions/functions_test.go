@@ -1,7 +1,5 @@
 //go:build linux
 
-// Package functions_test runs the Lambda functions as Lambda does: as processes that ask the Runtime
-// API for events.
 package functions_test
 
 import (
@@ -100,6 +98,9 @@ func saved(t *testing.T, name string) []byte {
 }
 
 func TestAFunctionWithoutConfigurationNamesAllThatIsMissingAndEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	for function, names := range map[string][]string{
 		"scheduler":  {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME", "MAKEGOOD_TABLE", "MAKEGOOD_INDEX", "MAKEGOOD_QUEUES", "MAKEGOOD_QUEUE_PREFIX"},
 		"agent":      {"AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME", "MAKEGOOD_TABLE", "MAKEGOOD_INDEX", "MAKEGOOD_QUEUES", "MAKEGOOD_QUEUE_PREFIX", "MAKEGOOD_AGENT"},
@@ -127,6 +128,9 @@ func TestAFunctionWithoutConfigurationNamesAllThatIsMissingAndEnds(t *testing.T)
 // A batch of nothing but poison needs no store: each record goes into quarantine, and none is left to
 // be delivered again. The list of those is empty, and not null.
 func TestPoisonGoesIntoQuarantineAndTheAnswerHasAList(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	var mu sync.Mutex
 	var quarantined []string
 	sqs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -142,6 +142,9 @@ func poisonous(t *testing.T) []byte {
 
 // One line an invocation says what it did, and no line of the log shows what messages held.
 func TestAnInvocationWritesItsMetricsAndNoPayloads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	for function, agent := range map[string]string{"scheduler": "", "agent": "inventory"} {
 		l := start(t, build(t, function), environment(refusing(t).URL, "MAKEGOOD_AGENT=inventory", "MAKEGOOD_STACK=prod")...)
 		for range 2 {

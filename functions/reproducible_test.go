@@ -13,6 +13,9 @@ import (
 
 // The same source gives the same file in every folder, so that anybody can tell what is deployed.
 func TestABootstrapIsTheSameWhereverItIsBuilt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	var hashes [2][sha256.Size]byte
 	for i := range hashes {
 		folder := filepath.Join(t.TempDir(), "a-folder-of-its-own")

@@ -150,6 +150,9 @@ func TestAStepOfSixHoursSurvivesAKillInTheMiddle(t *testing.T) {
 
 // The same in minutes for hours: killed before and after every call, every call failed; every heartbeat, every look.
 func TestALongStepSurvivesEveryKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it tries every call: make whole")
+	}
 	c := voyage(t, time.Minute)
 	c.YAML = []byte(strings.NewReplacer("12h", "12m", "10m", "1m").Replace(string(c.YAML)))
 	c.Within = time.Hour

@@ -21,6 +21,9 @@ steps:
 // Wherever the engine dies, or a call fails: what was activated in a round that failed is deactivated before the next one
 // begins, once, and the second round stands.
 func TestRoundsThatBeginByThemselvesSurviveEveryCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it tries every call: make whole")
+	}
 	CrashEverywhere(t, Case{
 		YAML: []byte(subscription),
 		Services: func() Services {

@@ -37,10 +37,10 @@ func page(t *testing.T, name string) []byte {
 	return nil
 }
 
-// crashEverywhere is makegoodtest.CrashEverywhere; under the race detector, where a thousand runs of days take too long, one run.
+// crashEverywhere is makegoodtest.CrashEverywhere; in a short run, where a thousand runs of days take too long, one run.
 func crashEverywhere(t *testing.T, c makegoodtest.Case) {
 	t.Helper()
-	if raced {
+	if testing.Short() {
 		makegoodtest.Run(t, c)
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/queue"
+	heldback "github.com/makegood-dev/makegood/internal/quiet"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -25,6 +26,8 @@ import (
 const (
 	// answerWithin is how long an answer may take, beside what the engine was asked to wait.
 	answerWithin = 30 * time.Second
+	// shortAnswer is how long that of a heartbeat may take at least; a quarter of the step's silence, where that is longer.
+	shortAnswer = time.Second
 	// maxAnswer is how much of an answer is read: a batch of messages, and what stands around each.
 	maxAnswer = makegood.MaxBatch * (makegood.MaxMessageBytes + 1<<10)
 	// maxProblem is how much is read of one that says what is wrong.
@@ -49,7 +52,8 @@ func newDoor(o Options) (*door, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = o.Concurrency + 1
 	return &door{
-		base: base, agent: o.Agent.Name(), token: o.Token, instance: o.Instance, logger: o.Logger,
+		base: base, agent: o.Agent.Name(), token: o.Token, instance: o.Instance,
+		logger: slog.New(heldback.New(o.Logger.Handler(), time.Now)),
 		// No redirect is followed: the API has none, and the token is for nobody else.
 		http: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}, nil
@@ -104,16 +108,16 @@ func (d *door) held(g agentdoor.TaskGiven, expires time.Time) (agentrun.Held, er
 	}, err
 }
 
-// heartbeat is what agentrun.Held wants of one.
+// heartbeat is what agentrun.Held wants of one. One that hangs leaves time for others.
 func (d *door) heartbeat(ctx context.Context, task makegood.Task, lockedBy string, progress json.RawMessage) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, min(answerWithin, task.Silence().Std()))
+	within, cancel := context.WithTimeout(ctx, min(answerWithin, max(shortAnswer, task.Silence().Std()/4)))
 	defer cancel()
 	var taken agentdoor.HeartbeatTaken
-	err := d.post(ctx, "heartbeats", agentdoor.Heartbeat{
+	err := d.post(within, "heartbeats", agentdoor.Heartbeat{
 		Job: task.Job, Step: task.Step, Attempt: task.Attempt, Token: task.Token, LockedBy: lockedBy, Progress: progress,
 	}, &taken)
 	if err != nil {
-		return 0, err
+		return 0, d.unanswered(ctx, "a heartbeat", err)
 	}
 	left := millis(taken.LeftMs)
 	switch agentdoor.Held(taken.Status) {
@@ -130,11 +134,22 @@ func (d *door) heartbeat(ctx context.Context, task makegood.Task, lockedBy strin
 
 // reply tells an outcome. That it changes nothing is no error: there is nothing to do about it.
 func (d *door) reply(ctx context.Context, body string) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	within, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	err := d.post(ctx, "replies", json.RawMessage(body), new(agentdoor.ReplyTaken))
+	if err := d.post(within, "replies", json.RawMessage(body), new(agentdoor.ReplyTaken)); err != nil {
+		return d.unanswered(ctx, "a reply", err)
+	}
+	return nil
+}
+
+// unanswered returns a refusal of what can never be taken. Any other error it returns as it is, for it is asked again, and logs it:
+// a short outage is one line, and a long one a line a minute.
+func (d *door) unanswered(ctx context.Context, what string, err error) error {
 	if wrong := new(problem); errors.As(err, &wrong) && (wrong.status == http.StatusBadRequest || wrong.status == http.StatusRequestEntityTooLarge) {
 		return queue.Refused("%s", wrong.text)
+	}
+	if ctx.Err() == nil {
+		d.logger.WarnContext(ctx, "no answer, asked again", "agent", d.agent, "to", what, "error", err)
 	}
 	return err
 }

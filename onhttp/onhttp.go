@@ -10,8 +10,8 @@
 // # When something dies
 //
 // The engine claims an attempt before it gives its task out, so when this process dies the claim's CompleteBy passes, and the
-// job makes the next attempt. When the engine dies, or the connection breaks, the work goes on, and what is to be said of it is
-// said again for as long as it may be. An answer that was lost is asked for again, under the same name. A payload is read on where
+// job makes the next attempt. When the engine dies, or the connection breaks, the work goes on, and heartbeats and replies are
+// said again for as long as the attempt has time: an engine that is started again costs none. An answer that was lost is asked for again, under the same name. A payload is read on where
 // its download broke off, and sent again where what it is written from can be read again.
 //
 // The package decides nothing about jobs, and compares no two clocks: what the engine says of time is counted on the
@@ -36,7 +36,7 @@ import (
 
 const (
 	// DefaultConcurrency is how many attempts run at once where the options say nothing.
-	DefaultConcurrency = 10
+	DefaultConcurrency = 64
 	// MaxConcurrency is how many may.
 	MaxConcurrency = 1000
 	// DefaultGrace is how long work may go on after the process was asked to stop, where the options say nothing.
@@ -102,8 +102,9 @@ func (o Options) complete() (Options, error) {
 
 // Run takes tasks of an agent until ctx ends. Then it takes no more but what was on its way, lets what runs go on for Grace,
 // and returns nil; or tells what still runs to stop, and returns ErrCutOff. An error that is ErrOptions means that nothing was
-// begun. While it runs, what the engine refuses, or does not answer, is asked again, at most every 5 seconds, and logged: also
-// that it knows no such agent, or wants another token.
+// begun. While it runs, what the engine refuses, or does not answer, is asked again, at most every 5 seconds, and logged once, then once a
+// minute: also that it knows no such agent, or wants another token. Heartbeats and replies are said again for as long as
+// their attempt has time.
 func Run(ctx context.Context, o Options) error {
 	o, err := o.complete()
 	if err != nil {

@@ -126,7 +126,6 @@ func (p payloads) Open(ctx context.Context, job string, ref makegood.Payload, of
 	if err := payload.CheckRange(ref, offset, n); err != nil {
 		return nil, agent.Final(err)
 	}
-	whole := offset == 0 && (n < 0 || n == ref.Bytes)
 	if n < 0 {
 		n = ref.Bytes - offset
 	}
@@ -138,7 +137,7 @@ func (p payloads) Open(ctx context.Context, job string, ref makegood.Payload, of
 	if err != nil {
 		return nil, fmt.Errorf("open a payload of job %s: %w", job, inTime(ctx, err))
 	}
-	if whole {
+	if n == ref.Bytes {
 		r = payload.Checked(ref, r)
 	}
 	return r, nil

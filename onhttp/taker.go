@@ -93,8 +93,7 @@ func (t *taker) reserve(ctx context.Context) int {
 	case t.slots <- struct{}{}:
 	}
 	if ctx.Err() != nil {
-		<-t.slots
-		return 0
+		return 0 // the slot stays taken: no other is asked for
 	}
 	for n := 1; n < makegood.MaxBatch; n++ {
 		select {
@@ -116,8 +115,8 @@ func (t *taker) ask(ctx, work context.Context, most int) []agentrun.Held {
 			return taken
 		}
 		if ctx.Err() == nil {
-			t.options.Logger.WarnContext(ctx, "no tasks can be taken, and it is tried again", "agent", t.options.Agent.Name(), "pause", wait, "error", err)
-			_ = pause.For(ctx, wait/2+mathrand.N(wait/2)) // the loop asks whether ctx has ended
+			_ = t.door.unanswered(ctx, "a request for tasks", err) // whatever it is, it is asked again
+			_ = pause.For(ctx, wait/2+mathrand.N(wait/2))          // the loop asks whether ctx has ended
 		}
 	}
 	last, cancel := context.WithTimeout(work, lastWithin)

@@ -33,7 +33,7 @@ import (
 
 const (
 	// DefaultConcurrency is how many attempts run at once where the options say nothing.
-	DefaultConcurrency = 10
+	DefaultConcurrency = 64
 	// MaxConcurrency is how many may.
 	MaxConcurrency = 1000
 	// DefaultGrace is how long work may go on after the process was asked to stop, where the options say nothing.

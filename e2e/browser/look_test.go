@@ -114,7 +114,7 @@ const tooWide = `(() => {
 	const root = document.documentElement, has = root.clientWidth;
 	if (root.scrollWidth <= has) return "";
 	for (const e of document.body.querySelectorAll("*"))
-		if (e.getBoundingClientRect().right > has + 1 && !e.closest("svg svg, [hidden]")) return e.outerHTML.slice(0, 200);
+		if (e.getBoundingClientRect().right > has + 1 && !e.closest("svg svg, [hidden], nav, .scroll")) return e.outerHTML.slice(0, 200);
 	return root.scrollWidth + " px of " + has;
 })()`
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/makegood-dev/makegood"
@@ -91,7 +92,7 @@ func cast(t *testing.T, dir, addr, shop string) []*actor {
 	yaml = replace(t, yaml, "    undo:\n      with:\n        url: http://127.0.0.1:4790/payments/refund\n        body: {order: \"${ .input.id }\", amount: \"${ .input.total }\"}\n", "    undo: {action: refund}\n")
 	yaml = bytes.ReplaceAll(yaml, []byte("attempts: 8"), []byte("attempts: 20"))
 	put(t, filepath.Join(dir, "workflows", "order.yaml"), string(yaml))
-	shipping := compiled(t, dir)
+	shipping := compiled(t, dir, root(t, "examples", "orders", "shipping.ts"))
 	env := []string{"MAKEGOOD_URL=http://" + addr, "MAKEGOOD_SHOP=" + shop}
 	run := func(cmd func() *exec.Cmd) func() *process {
 		return func() *process { return begin(t, cmd(), env...) }
@@ -109,20 +110,21 @@ func cast(t *testing.T, dir, addr, shop string) []*actor {
 	}
 }
 
-// compiled makes JavaScript of the agent in TypeScript, in a project that has the kit installed, and returns its file.
-func compiled(t *testing.T, dir string) string {
+// compiled makes JavaScript of an agent in TypeScript, in a project that has the kit installed, and returns its file.
+func compiled(t *testing.T, dir, source string) string {
 	t.Helper()
 	npm, tools := need(t, "npm"), built(t, "tsc")
 	put(t, filepath.Join(tools, "package.json"), `{"private": true, "devDependencies": `+devDependencies(t)+`}`)
 	command(t, tools, npm, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
-	project := filepath.Join(dir, "shipping")
+	name := strings.TrimSuffix(filepath.Base(source), ".ts")
+	project := filepath.Join(dir, name)
 	put(t, filepath.Join(project, "package.json"), `{"type": "module"}`)
-	put(t, filepath.Join(project, "shipping.ts"), read(t, root(t, "examples", "orders", "shipping.ts")))
+	put(t, filepath.Join(project, name+".ts"), read(t, source))
 	command(t, project, npm, "install", "--no-audit", "--no-fund", root(t, "kits", "typescript"))
 	modules := filepath.Join(tools, "node_modules")
 	command(t, project, filepath.Join(modules, ".bin", "tsc"), "--strict", "--target", "es2022", "--module", "nodenext",
-		"--typeRoots", filepath.Join(modules, "@types"), "--types", "node", "shipping.ts")
-	return filepath.Join(project, "shipping.js")
+		"--typeRoots", filepath.Join(modules, "@types"), "--types", "node", name+".ts")
+	return filepath.Join(project, name+".js")
 }
 
 // devDependencies are the compiler and the types that the kit is made with.

@@ -3,6 +3,7 @@
 package kits_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,6 +32,14 @@ func TestAllKitsBehaveTheSame(t *testing.T) {
 		t.Run(l.name+" takes no more than it can", func(t *testing.T) {
 			t.Parallel()
 			crowded(t, l)
+		})
+		t.Run(l.name+" says little of a short outage", func(t *testing.T) {
+			t.Parallel()
+			quiet(t, l)
+		})
+		t.Run(l.name+" takes 64 where nothing is said", func(t *testing.T) {
+			t.Parallel()
+			unlimited(t, l)
 		})
 	}
 }
@@ -161,10 +170,40 @@ var behaviours = []behaviour{
 		wants(t, len(e.heartbeats["g1"]), 1)
 		wants(t, e.heartbeats["g1"][0]["progress"], message{"page": 3.0})
 	}},
-	{"a heartbeat that fails changes nothing, and the next may do", func(t *testing.T, e *engine) {
-		e.happen(func() { e.answers["h2"] = []string{"error", "held", "error"} })
-		e.give(task("h2", "heartbeat", message{"times": 3, "ms": 300}, message{"timeoutMs": 4000}))
-		wants(t, e.answer("h2")["output"], message{"failed": 2.0})
+	{"a heartbeat that nobody answers is said again until it is taken", func(t *testing.T, e *engine) {
+		e.happen(func() { e.answers["h2"] = []string{"error", "cut", "error", "held", "error"} })
+		e.give(task("h2", "heartbeat", message{"times": 2, "ms": 300}, message{"timeoutMs": 20_000}))
+		wants(t, e.answer("h2")["output"], message{"failed": 0.0})
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if n := len(e.heartbeats["h2"]); n < 6 {
+			t.Errorf("got %d heartbeats, want two that are taken, and four that are not", n)
+		}
+	}},
+	{"a heartbeat that nobody answers in time ends the work", func(t *testing.T, e *engine) {
+		e.happen(func() { e.answers["h6"] = slices.Repeat([]string{"error"}, 1000) })
+		e.give(task("h6", "heartbeat", message{"times": 1, "ms": 1}, message{"timeoutMs": 8000}))
+		failed(t, e.answer("h6"), true, "unknown", 0, "out of time")
+	}},
+	{"work that blocks is kept alive", func(t *testing.T, e *engine) {
+		e.happen(func() { e.answers["b1"], e.answers["b2"] = []string{"error", "cut"}, []string{"held", "withdrawn"} })
+		e.give(task("b1", "block", message{"ms": 7000}, message{"timeoutMs": 4000}), task("b2", "block", message{"ms": 5000}, message{"timeoutMs": 3000}))
+		wants(t, e.answer("b1")["output"], "blocked")
+		wants(t, e.answer("b2")["output"], "blocked")
+		e.mu.Lock()
+		n := len(e.heartbeats["b1"])
+		e.mu.Unlock()
+		if n < 4 {
+			t.Errorf("got %d heartbeats in seven seconds, of work that may be silent for four, want a third of that between two", n)
+		}
+		// It is kept alive no longer than it blocks.
+		e.give(task("b1-witness", "sleep", message{"ms": slept}))
+		e.answer("b1-witness")
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if len(e.heartbeats["b1"]) > n+1 {
+			t.Errorf("got %d heartbeats after it had ended", len(e.heartbeats["b1"])-n)
+		}
 	}},
 	{"where a step heartbeats, most of them are not sent", func(t *testing.T, e *engine) {
 		e.give(task("h3", "heartbeat", message{"times": 50, "ms": 10}, message{"timeoutMs": 20_000, "totalMs": 60_000}))
@@ -322,5 +361,36 @@ func crowded(t *testing.T, l language) {
 		if a.Max > 2 {
 			t.Errorf("it asked for %d tasks, and can run 2", a.Max)
 		}
+	}
+}
+
+// unlimited: an agent of which nothing is said runs 64 attempts at once, as an engine does, and asks for no more.
+func unlimited(t *testing.T, l language) {
+	e := newEngine(t)
+	l.run(t, "MAKEGOOD_URL="+e.server.URL, "CONCURRENCY=0")
+	for i := range 70 {
+		e.give(task(fmt.Sprint("u", i), "sleep", message{"ms": 10_000}))
+	}
+	e.until("it has 64, and asks for none", func() bool { return len(e.waiting) == 6 && e.polling == 0 })
+	wants(t, e.answer("u0")["output"], "slept")
+	e.until("the rest is taken when there is room", func() bool { return len(e.waiting) == 0 })
+}
+
+// quiet: an agent says that it is ready, and of a short outage one thing, whatever it was that nobody answered.
+func quiet(t *testing.T, l language) {
+	e := newEngine(t)
+	e.asked = []fault{{status: http.StatusServiceUnavailable}, {cut: true}, {status: http.StatusServiceUnavailable}}
+	e.answers["o1"] = []string{"error", "cut", "error"}
+	e.replies["o1"] = []fault{{status: http.StatusServiceUnavailable}, {cut: true}, {status: http.StatusServiceUnavailable}}
+	p := l.run(t, "MAKEGOOD_URL="+e.server.URL)
+	e.give(task("o1", "heartbeat", message{"times": 3, "ms": 100}))
+	wants(t, e.answer("o1")["output"], message{"failed": 0.0})
+	said := strings.Split(strings.TrimSpace(p.output.String()), "\n")
+	ready := "makegood-agent: ready: agent probe, up to 50 attempts at once"
+	if l.name == "go" {
+		ready = "taking tasks"
+	}
+	if len(said) != 2 || !strings.Contains(said[0], ready) || !strings.Contains(said[1], "no answer") {
+		t.Errorf("it said %q, want that it is ready, and one line of all that was not answered", said)
 	}
 }

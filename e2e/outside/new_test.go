@@ -1,7 +1,3 @@
-//go:build !race
-
-// What is tested here runs in other processes, of which the race detector sees nothing.
-
 package outside
 
 import (
@@ -31,6 +27,23 @@ func TestAProjectWorksAsItIsWritten(t *testing.T) {
 	m.wants(m.does("bin/trips", "--version"), "trips version ")
 	m.readAgain()
 	m.anAgentMore()
+}
+
+// A project without AWS works as it is written, and its command serves.
+func TestALocalProjectWorksAsItIsWritten(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "makegood")
+	root := module{t, checkout(t)}
+	root.does("go", "build", "-tags", "makegood_local", "-o", binary, "./cmd/makegood")
+	m := module{t, filepath.Join(t.TempDir(), "src")}
+	root.wants(root.does(binary, "new", "trips", "--local", "--replace", ".", "--dir", m.folder), "make test\n")
+	m.wants(m.does("make", "test"), "ok  \texample.com/trips")
+	m.wants(m.does("make", "demo"), "4 jobs", "Processed       2", "Undone          2")
+	m.wants(m.does("make", "check"), "workflows/trip.yaml: ok, workflow trip, 3 steps")
+	out, code := m.says("sh", "-c", "bin/trips agent flights --stack x 2>&1")
+	if code != 1 {
+		t.Errorf("agent: got %d, %s", code, out)
+	}
+	m.wants(out, "built with the tag makegood_local")
 }
 
 // anAgentMore types what the README says, the template last.

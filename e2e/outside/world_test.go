@@ -1,7 +1,3 @@
-//go:build !race
-
-// What is tested here runs in other processes, of which the race detector sees nothing.
-
 package outside
 
 import (
@@ -19,9 +15,12 @@ type module struct {
 	folder string
 }
 
-// checkout is the root of this repository.
+// checkout is the root of this repository. A short run ends here: what follows builds whole programs.
 func checkout(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

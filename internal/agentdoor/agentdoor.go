@@ -85,6 +85,7 @@ type Door struct {
 	agents map[string]*outside
 	closed chan struct{}
 	once   sync.Once
+	opened time.Time
 }
 
 // outside is an agent that runs in other processes.
@@ -95,6 +96,7 @@ type outside struct {
 	// uploads has room for as many payloads as may be written at once.
 	uploads chan struct{}
 	recent  recent
+	seen    seen
 }
 
 // New makes a Door.
@@ -108,11 +110,11 @@ func New(c Config) *Door {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	d := &Door{config: c, agents: map[string]*outside{}, closed: make(chan struct{})}
+	d := &Door{config: c, agents: map[string]*outside{}, closed: make(chan struct{}), opened: time.Now()}
 	for _, name := range c.Agents {
 		d.agents[name] = &outside{
 			name: name, token: c.Tokens[name], polls: make(chan struct{}, makegood.MaxTaskPolls),
-			uploads: make(chan struct{}, makegood.MaxUploads), recent: newRecent(),
+			uploads: make(chan struct{}, makegood.MaxUploads), recent: newRecent(), seen: seen{by: map[string]time.Time{}},
 		}
 	}
 	return d

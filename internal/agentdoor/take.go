@@ -67,6 +67,8 @@ func (d *Door) Take(ctx context.Context, agent string, ask Ask) ([]Task, error) 
 	default:
 		return nil, ErrBusy
 	}
+	a.seen.asks(ask.Instance)
+	defer func() { a.seen.asks(ask.Instance) }() // One that waited is there until it has stopped waiting.
 	ctx, cancel := context.WithTimeout(ctx, max(ask.Wait, shortestWait))
 	defer cancel()
 	stop := make(chan struct{})

@@ -78,7 +78,7 @@ func TestAFailureIsRepliedWithWhatIsKnownOfIt(t *testing.T) {
 		{"final", fails(agent.Final(agent.NotApplied(errors.New("no such thing")))), job.StepError{Message: "no such thing", Applied: makegood.AppliedNo}},
 		{"wait", fails(agent.RetryAfter(time.Minute, errors.New("busy"))), job.StepError{Message: "busy", Retryable: true, Applied: makegood.AppliedUnknown, RetryAfter: makegood.Minute}},
 		{"control characters", fails(errors.New("\x00\x1b\uFFFE")), job.StepError{Message: "\x00\x1b\uFFFD", Retryable: true, Applied: makegood.AppliedUnknown}},
-		{"panic", func(context.Context, makegood.Task) (json.RawMessage, error) { panic("boom") }, job.StepError{Message: "panic: boom", Retryable: true, Applied: makegood.AppliedUnknown}},
+		{"panic", func(context.Context, makegood.Task) (json.RawMessage, error) { panic("boom") }, job.StepError{Message: "panic: boom (at agentrun/agentrun_test.go:81)", Retryable: true, Kind: makegood.KindPanic, Applied: makegood.AppliedUnknown}},
 		{"exit", func(context.Context, makegood.Task) (json.RawMessage, error) { runtime.Goexit(); return nil, nil }, job.StepError{Message: "the agent ended its goroutine", Retryable: true, Applied: makegood.AppliedUnknown}},
 		{"output that is no JSON", gives(`{"a":`), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},
 		{"output that is no UTF-8", gives("\"\xff\""), job.StepError{Message: "the output is not JSON in UTF-8", Applied: makegood.AppliedUnknown}},

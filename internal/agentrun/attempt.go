@@ -303,7 +303,7 @@ func (a *attempt) call() (worked result) {
 	var hider secret.Hider
 	defer func() {
 		if value := recover(); value != nil {
-			worked = result{err: fmt.Errorf("panic: %v", value)}
+			worked = result{err: panicked(value)}
 			a.note(slog.LevelError, "the agent panicked", "panicked", "stack", string(debug.Stack()))
 		}
 		// What an agent says of its secrets is neither told nor kept.
@@ -429,7 +429,7 @@ func (a *attempt) count(event job.Event) {
 	case job.StepFailed:
 		a.tell(func(t *Stats) { t.Failed++ })
 		// The message may quote a payload; the job keeps it, the log does not.
-		a.note(slog.LevelInfo, "told a failure", "failed",
+		a.note(slog.LevelDebug, "told a failure", "failed",
 			"retryable", event.Error.Retryable, "applied", event.Error.Applied)
 	default:
 		panic(fmt.Sprintf("agentrun: an agent does not reply with %T", event))

@@ -3,11 +3,16 @@ package agentrun
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/payload"
+	"github.com/makegood-dev/makegood/internal/queue"
+	"github.com/makegood-dev/makegood/internal/store"
 )
 
 // Held is a task whose attempt was claimed for this process by somebody else, who keeps the claim. Everything must be set,
@@ -18,7 +23,8 @@ type Held struct {
 	// Expires is when silence becomes failure, by this process's monotonic clock.
 	Expires time.Time
 	// Heartbeat moves the claim's CompleteBy, keeps progress if there is any, and returns how long after the call silence
-	// becomes failure now. Errors are those of store.Claims.Heartbeat, and what is said there of CompleteBy holds.
+	// becomes failure now. Errors are those of store.Claims.Heartbeat, and what is said there of CompleteBy holds; after any
+	// other, but a refusal (queue.RefusedError), it is called again as long as the attempt has time.
 	Heartbeat func(ctx context.Context, progress json.RawMessage) (left time.Duration, err error)
 	// Reply tells the outcome, as the message that would go to a queue. It may be told again. Errors are those of
 	// queue.Sender.
@@ -26,6 +32,12 @@ type Held struct {
 	// Large is where the attempt writes and reads large payloads. Nil: it cannot.
 	Large payload.Bytes
 }
+
+// minPause and maxPause bound the wait between two tries of a heartbeat that was not answered.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 2 * time.Second
+)
 
 // Do does a task that is claimed already, and tells its outcome, under the same rules as HandleSQS. It works until ctx
 // ends, and a reply may be told after that. An error means that nothing was told, and the attempt ends at its CompleteBy.
@@ -50,12 +62,30 @@ func newHeldLease(ctx context.Context, now func() time.Time, h Held) *lease {
 		now: now, task: h.Task, margin: min(maxMargin, silence/10), claim: h.Claim,
 		completeBy: makegood.Instant(now().Add(time.Until(h.Expires))), expires: h.Expires, extended: h.Expires.Add(-silence),
 	}
-	l.move = func(ctx context.Context, began time.Time) (completeBy, expires time.Time, err error) {
-		wall := now()
-		left, err := h.Heartbeat(ctx, json.RawMessage(l.progress.Value))
+	l.move = func(ctx context.Context, _ time.Time) (completeBy, expires time.Time, err error) {
+		left, began, err := l.say(ctx, h.Heartbeat)
 		expires = earlier(began.Add(left), l.lapses)
-		return makegood.Instant(wall.Add(expires.Sub(began))), expires, err
+		return makegood.Instant(now().Add(time.Until(expires))), expires, err
 	}
 	l.start(ctx)
 	return l
+}
+
+// say says a heartbeat until the keeper of the claim answers, ctx ends, or the work must stop: a keeper that is started again
+// costs no attempt. It returns when the try began that was answered. l.heartbeat is held.
+func (l *lease) say(ctx context.Context, heartbeat func(context.Context, json.RawMessage) (time.Duration, error)) (left time.Duration, began time.Time, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.Context, cancel)()
+	pauses := &scattered{of: l.claim.LockedBy, BackOff: &backoff.ExponentialBackOff{InitialInterval: minPause, Multiplier: 2, MaxInterval: maxPause}}
+	_, err = backoff.Retry(ctx, func() (struct{}, error) {
+		var err error
+		began = time.Now()
+		left, err = heartbeat(ctx, json.RawMessage(l.progress.Value))
+		if errors.Is(err, store.ErrTaken) || errors.Is(err, store.ErrWithdrawn) || errors.As(err, new(*queue.RefusedError)) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithBackOff(pauses))
+	return left, began, err
 }

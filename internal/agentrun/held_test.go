@@ -12,6 +12,7 @@ import (
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
 	"github.com/makegood-dev/makegood/internal/job"
+	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/wire"
 )
@@ -117,6 +118,82 @@ func TestAHeartbeatIsKeptWhereTheClaimIs(t *testing.T) {
 			t.Errorf("got %v, %v, heartbeats %q, want three and the end", err, ended, h.progress)
 		}
 	})
+}
+
+// The engine is started again, three times for 15 s each: heartbeats are said again until it answers, and the answer is told
+// when it is back. An agent that heartbeats does not notice, nor does one that is kept alive.
+func TestAKeeperThatIsStartedAgainCostsNoAttempt(t *testing.T) {
+	for name, does := range map[string]func(context.Context) error{
+		"heartbeats": func(ctx context.Context) error {
+			for range 100 {
+				time.Sleep(time.Second)
+				if err := agent.Heartbeat(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"kept alive": func(ctx context.Context) error {
+			defer agent.KeepAlive(ctx)()
+			time.Sleep(100 * time.Second)
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHeld(t, func(task *makegood.Task) { task.Timeout, task.Heartbeat = makegood.Hour, 30*makegood.Second })
+				began, tries := time.Now(), 0
+				away := func() bool { return time.Since(began)%(40*time.Second) > 25*time.Second }
+				h.Heartbeat = func(context.Context, json.RawMessage) (time.Duration, error) {
+					if tries++; away() {
+						return 0, errDown
+					}
+					return 30 * time.Second, nil
+				}
+				reply := h.Reply
+				h.Reply = func(ctx context.Context, body string) error {
+					if away() {
+						return errDown
+					}
+					return reply(ctx, body)
+				}
+				err := h.does(func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) { return nil, does(ctx) })
+				if err != nil || len(h.said) != 1 {
+					t.Fatalf("got %v, %v, want one reply", h.said, err)
+				}
+				if _, ok := h.said[0].(job.StepSucceeded); !ok || tries > 60 {
+					t.Errorf("got %+v after %d heartbeats, want a success", h.said[0], tries)
+				}
+			})
+		})
+	}
+}
+
+// The engine stays away: the work is told to stop when its time is up, and a heartbeat that is refused for good is not said again.
+func TestAHeartbeatIsSaidAgainOnlyWhileThereIsTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer error
+		over   bool
+		took   time.Duration
+	}{"away": {errDown, true, 9 * time.Second}, "refused": {queue.Refused("no such thing"), false, 0}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHeld(t)
+				h.Heartbeat = func(context.Context, json.RawMessage) (time.Duration, error) { return 0, c.answer }
+				began := time.Now()
+				err := h.does(func(ctx context.Context, _ makegood.Task) (json.RawMessage, error) {
+					err := agent.Heartbeat(ctx)
+					if took := time.Since(began); err == nil || errors.Is(err, agent.ErrOver) != c.over || took != c.took {
+						t.Errorf("got %v after %v, want %v after %v", err, took, c.answer, c.took)
+					}
+					return nil, err
+				})
+				if err != nil || len(h.said) != 1 {
+					t.Errorf("got %v, %v, want a failure that is told", h.said, err)
+				}
+			})
+		})
+	}
 }
 
 // Who is told that the attempt is another's says nothing; who is told that nobody wants the result may.

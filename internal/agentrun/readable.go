@@ -18,7 +18,7 @@ func readable(err error, hider secret.Hider) (plain error) {
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			plain = hider.Error(fmt.Errorf("panic: the agent's error, a %T, cannot be read: %v", err, value))
+			plain = agent.Kind(makegood.KindPanic, hider.Error(fmt.Errorf("panic: the agent's error, a %T, cannot be read: %v%s", err, value, panickedAt())))
 		}
 	}()
 	if deadline, waits := agent.Waits(err); waits {

@@ -20,13 +20,22 @@ type Answer struct {
 	Error  *makegood.StepError
 	// Request names the asking: the same one again is the same. Empty: what is answered does.
 	Request string
+	// By is who says so where the door knows nobody, at most makegood.MaxAnswererBytes in one line. Why is what is said of it, at
+	// most makegood.MaxReasonBytes.
+	By, Why string
 }
 
 // event checks an answer, and returns what is told to the Scheduler.
 func (a Answer) event(p job.Place, by string) (job.StepCompleted, error) {
-	e := job.StepCompleted{Place: p, Request: a.Request, By: by}
+	e := job.StepCompleted{Place: p, Request: a.Request, By: by, Why: a.Why}
 	if len(a.Request) > makegood.MaxRequestBytes {
 		return e, invalid("request has %d bytes, the limit is %d", len(a.Request), makegood.MaxRequestBytes)
+	}
+	switch {
+	case len(a.By) > makegood.MaxAnswererBytes || makegood.CheckWho(a.By) != nil:
+		return e, invalid("by: want a name of at most %d bytes in one line", makegood.MaxAnswererBytes)
+	case len(a.Why) > makegood.MaxReasonBytes:
+		return e, invalid("why has %d bytes, the limit is %d", len(a.Why), makegood.MaxReasonBytes)
 	}
 	if a.Error != nil {
 		failure, err := failure(*a.Error)

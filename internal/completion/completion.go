@@ -56,6 +56,7 @@ func (d Desk) Complete(ctx context.Context, at Address, a Answer) (makegood.Job,
 	if err != nil {
 		return makegood.Job{}, err
 	}
+	a.Why = at.Why
 	e, err := a.event(p, at.By)
 	if err != nil {
 		return makegood.Job{}, err
@@ -122,7 +123,11 @@ func (d Desk) CompleteByToken(ctx context.Context, token string, a Answer) (clie
 	if err != nil {
 		return client.Standing{}, err
 	}
-	e, err := a.event(p, wire.ByToken)
+	by := wire.ByToken
+	if a.By != "" {
+		by = a.By + " (" + wire.ByToken + ")" // So they say; nobody knows them.
+	}
+	e, err := a.event(p, by)
 	if err != nil {
 		return client.Standing{}, err
 	}
@@ -130,7 +135,7 @@ func (d Desk) CompleteByToken(ctx context.Context, token string, a Answer) (clie
 	if err != nil {
 		return client.Standing{}, err
 	}
-	d.log(ctx, "completion", j.ID, verdict, p, wire.ByToken)
+	d.log(ctx, "completion", j.ID, verdict, p, by)
 	return standing(after, p, verdict)
 }
 

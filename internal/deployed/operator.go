@@ -122,6 +122,11 @@ func (o *operator) Offers(ctx context.Context, id string) (makegood.Offers, erro
 	return o.scheduler.Offers(ctx, id)
 }
 
+// SentInputs evaluates what the attempts of a job were asked; see scheduler.SentInputs.
+func (o *operator) SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error) {
+	return o.scheduler.SentInputs(ctx, id, step, changed)
+}
+
 // Settle takes that a person has dealt with a step; see httpapi.Backend.
 func (o *operator) Settle(ctx context.Context, id string, e job.Settled) (job.Job, machine.Verdict, error) {
 	return o.scheduler.Settle(ctx, id, e)

@@ -47,6 +47,13 @@ func (e *Engine) agent(ctx context.Context, name string, place client.AgentPlace
 	if workers := e.workers[name]; workers != nil {
 		a.InFlight, a.Lately = &inFlight, lately(workers, e.countedSince())
 	}
+	if polls, outside := e.door.Polls(name); outside {
+		a.Polls = &client.AgentPolls{Waiting: polls.Waiting, Instances: polls.Instances, Since: polls.Since.UTC()}
+		if !polls.LastAt.IsZero() {
+			last := polls.LastAt.UTC()
+			a.Polls.LastAt = &last
+		}
+	}
 	return a
 }
 

@@ -136,8 +136,8 @@ func count(calls map[string]int) (n int) {
 // is made twice, nothing that is finished is done again, and who listens hears of it.
 func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 	kinds := []effect{failBefore, failAfter, crashBefore, crashAfter}
-	if raced {
-		kinds = kinds[3:] // The detector takes ten times as long, and would see the same goroutines again.
+	if testing.Short() {
+		kinds = kinds[3:] // A short run, and the race detector, see the same goroutines again.
 	}
 	var seen layers.Seen
 	seen.Played(layers.Deaths)
@@ -164,7 +164,7 @@ func TestTheJobEndsAsItShouldWhicheverCallFailsOrIsTheLast(t *testing.T) {
 			}
 		})
 	}
-	if !raced {
+	if !testing.Short() {
 		seen.Column(t, "crashes")
 	}
 }
@@ -175,7 +175,7 @@ func TestTheSmallestJobEndsAsItShouldWhicheverTwoCallsFailOrAreTheLast(t *testin
 	t.Parallel()
 	g := golden{yaml: oneYAML, input: `{}`, want: makegood.Processed}
 	kinds := []effect{failAfter, crashBefore, crashAfter}
-	if raced {
+	if testing.Short() {
 		kinds = kinds[2:]
 	}
 	_, calls := suffering(t, g)

@@ -149,11 +149,19 @@ func TestAFireThatWaitsComesAfterTheEndOfTheOneBefore(t *testing.T) {
 	})
 }
 
+// hoursOf is how many of so many hours of virtual time are played.
+func hoursOf(hours int) int {
+	if testing.Short() {
+		return 1
+	}
+	return hours
+}
+
 // dueItems is how many jobs are due in the tests below; DUE says another number.
 func dueItems(t *testing.T, usual int) int {
 	text, said := os.LookupEnv("DUE")
 	switch {
-	case !said && raced:
+	case !said && testing.Short():
 		return usual / 10 // The same goroutines meet.
 	case !said:
 		return usual

@@ -26,6 +26,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/machine"
 	"github.com/makegood-dev/makegood/internal/notify"
+	"github.com/makegood-dev/makegood/internal/payload/filepayload"
 	"github.com/makegood-dev/makegood/internal/queue"
 	"github.com/makegood-dev/makegood/internal/queue/localqueue"
 	"github.com/makegood-dev/makegood/internal/quiet"
@@ -52,6 +53,15 @@ const (
 
 // DataFile is the name of the store in its folder.
 const DataFile = "makegood.db"
+
+// LockFile is the name of the file beside it that says who holds the folder.
+const LockFile = sqlitestore.LockFile
+
+// Beside are the folders that may stand beside the store, and belong to it.
+func Beside() []string { return []string{filepayload.Folder, repairsFolder} }
+
+// repairsFolder is that of internal/repair, which is above this package.
+const repairsFolder = "repairs"
 
 const (
 	// defaultEventWorkers is how many batches of events are handled at once: enough that the writes
@@ -357,6 +367,11 @@ func (e *Engine) Plan(ctx context.Context, id string, r job.Requested) (makegood
 // Offers says what may be asked of a job; see scheduler.Offers.
 func (e *Engine) Offers(ctx context.Context, id string) (makegood.Offers, error) {
 	return e.scheduler.Offers(ctx, id)
+}
+
+// SentInputs evaluates what the attempts of a job were asked; see scheduler.SentInputs.
+func (e *Engine) SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error) {
+	return e.scheduler.SentInputs(ctx, id, step, changed)
 }
 
 // Definition reads a definition by its hash, also one of an earlier engine on the same folder. store.ErrNotFound.

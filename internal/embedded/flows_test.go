@@ -157,8 +157,8 @@ steps:
   - {name: first, agent: a, undo: {action: takeback}}
   - {name: second, agent: a, with: {n: "${ .steps.first.output + 1 }"}}
 `), "j", `{}`)
-	j := w.ends("j", makegood.Undone)
-	if got, want := r.order(), "first takeback"; got != want {
+	j := w.ends("j", makegood.Error)
+	if got, want := r.order(), "first"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
 	if !strings.Contains(j.Reason, "step second failed: ") || !strings.Contains(j.Reason, "cannot add") {
@@ -239,8 +239,8 @@ steps:
   - {name: half, agent: a, undo: {action: back, with: {}}}
   - {name: whole, agent: a, with: {one: "${ .steps.half.output }", two: "${ .steps.half.output }"}, undo: {action: never}}
 `), "j", `{}`)
-	j := w.ends("j", makegood.Undone)
-	if got, want := r.order(), "half back"; got != want {
+	j := w.ends("j", makegood.Error)
+	if got, want := r.order(), "half"; got != want {
 		t.Errorf("got the actions %s, want %s", got, want)
 	}
 	if !strings.Contains(j.Reason, "step whole failed: ") || !strings.Contains(j.Reason, "262144 bytes") {

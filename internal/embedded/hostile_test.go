@@ -64,7 +64,7 @@ func TestEveryJobEndsAsItShouldOnHostileQueues(t *testing.T) {
 		{"some steps and undos are refused", 1000, nil, refusals},
 		{"the store fails too", 300, flaky, refusals},
 	} {
-		if raced {
+		if testing.Short() {
 			test.jobs /= 5
 		}
 		t.Run(test.name, func(t *testing.T) {

@@ -1,11 +1,16 @@
-// Package filter is the table of what jobs can be found by: the parameters of the API's lists and the flags of the command
-// are made of it, so that both doors take the same. What each means says store.Filter; this package finds nothing.
+// Package filter is the table of what jobs can be found by: the parameters of the API's lists, the flags of the command, and
+// the words of both search boxes are made of it. store.Filter says what each means; this package finds nothing.
 package filter
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/nearest"
 )
 
 // Kind is how the value of a parameter is written.
@@ -33,14 +38,76 @@ type Parameter struct {
 	Values []string
 }
 
+// Read returns a value as the table has it: a value of Values in its own case, and a time that is written as so long ago as
+// that time before now, in RFC 3339. Any other text stays as it is, for client.ReadFilter to refuse.
+func (p Parameter) Read(text string, now time.Time) string {
+	if p.Kind == Time {
+		if ago, err := makegood.ParseDuration(text); err == nil {
+			return makegood.Instant(now.Add(-ago.Std())).Format(time.RFC3339Nano)
+		}
+	}
+	if i := slices.IndexFunc(p.Values, func(known string) bool { return strings.EqualFold(known, text) }); i >= 0 {
+		return p.Values[i]
+	}
+	return text
+}
+
+// Word is a filter as a person types it: NAME:VALUE.
+type Word struct {
+	Parameter
+	// Text is the value, as it was typed.
+	Text string
+}
+
+// short are the names that a person may type instead of longer ones.
+var short = map[string]string{"id": "id-prefix", "reason": "reason-prefix"}
+
+// Split parts what a person typed into filters, NAME:VALUE, and free words. An error names a filter that is not known, and
+// the known one that is nearest.
+func Split(text string) (filters []Word, free []string, err error) {
+	for word := range strings.FieldsSeq(text) {
+		name, value, isFilter := strings.Cut(word, ":")
+		if !isFilter {
+			free = append(free, word)
+			continue
+		}
+		p, err := Named(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		filters = append(filters, Word{p, value})
+	}
+	return filters, free, nil
+}
+
+// Named returns the parameter of a name, which may be a short one. The error names the nearest where there is none.
+func Named(name string) (Parameter, error) {
+	whole, is := short[name]
+	if !is {
+		whole = name
+	}
+	names := slices.Sorted(maps.Keys(short))
+	for _, p := range Parameters() {
+		if p.Name == whole {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	if meant := nearest.Name(name, names); meant != "" {
+		return Parameter{}, fmt.Errorf("unknown filter %.40q: did you mean %q?", name, meant)
+	}
+	return Parameter{}, fmt.Errorf("unknown filter %.40q: known are %s", name, strings.Join(names, ", "))
+}
+
 // Parameters returns all that jobs can be found by.
 func Parameters() []Parameter {
 	var states []string
 	for _, s := range makegood.ProcessStates() {
 		states = append(states, string(s))
 	}
+	states = append(states, "waiting") // client.Waiting
 	return []Parameter{
-		{Name: "state", Value: "state", Says: "only jobs in this state", Values: states},
+		{Name: "state", Value: "state", Says: "only jobs in this state; waiting: those that wait for a person's answer", Values: states},
 		{Name: "workflow", Value: "workflow", Says: "only jobs of this workflow"},
 		{Name: "definition", Value: "hash", Says: "only jobs that keep the definition of this hash"},
 		{Name: "paused", Kind: Switch, Says: "only paused jobs, and with no state"},
@@ -50,9 +117,11 @@ func Parameters() []Parameter {
 		{Name: "agent", Value: "agent", Says: "only jobs that stand at a step, or the undo of one, of this agent"},
 		{Name: "reason-prefix", Value: "prefix", Says: "only jobs whose reason begins with this prefix"},
 		{Name: "reason-kind", Value: "kind", Says: "only jobs in Error at a step that failed with an error of this kind, such as timeout"},
+		{Name: "id-prefix", Value: "prefix", Says: "only jobs whose id begins with this prefix"},
+		{Name: "words", Value: "words", Says: "only jobs whose reason has all of these words, in any case and order"},
 		{Name: "since", Kind: Time, Value: "time", Says: "only jobs that were created then or later"},
 		{Name: "until", Kind: Time, Value: "time", Says: "only jobs that were created before that"},
-		{Name: "late", Kind: Switch, Says: "only unfinished jobs of which something is overdue: the Supervisor should have looked, or their own timeout, or the time by which they are expected, has passed"},
+		{Name: "late", Kind: Switch, Says: "only unfinished jobs of which something is overdue: the Supervisor should have looked two minutes ago, or their own timeout, or the time by which they are expected, has passed"},
 		{Name: "late-within", Kind: Duration, Value: "duration", Says: "only jobs whose own timeout, or the time by which they are expected, passes within this time, or has passed"},
 		{Name: "due-within", Kind: Duration, Value: "duration", Says: "only unfinished jobs of which something begins or is due within this time"},
 	}

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -8,7 +10,7 @@ import (
 )
 
 // OfWorkflow returns the steps of a workflow and what leads to each, as Layout takes them: all Idle, with the agent below the name,
-// and a step that only an error leads to with a way that is Off. The ID of a node is the step's name.
+// and a step that only an error or an answer leads to with a way that is Off. The ID of a node is the step's name.
 func OfWorkflow(w makegood.Workflow) ([]Node, []Edge) {
 	var nodes []Node
 	var edges []Edge
@@ -30,6 +32,11 @@ func whoDoes(s makegood.Step) string {
 	text := s.Agent
 	if s.Action != "" && s.Action != s.Name && s.Action != s.Agent {
 		text += " " + s.Action
+	}
+	for _, answer := range slices.Sorted(maps.Keys(s.OnAnswer)) {
+		if do := s.OnAnswer[answer]; do.Action != makegood.AnswerGoto { // That is a way of its own.
+			text += " · " + answer + ": " + do.String()
+		}
 	}
 	if s.CanUndo() {
 		text += " · undo"

@@ -94,7 +94,9 @@ func TestBodiesAreReadStrictly(t *testing.T) {
 		}
 	}
 	for query, want := range map[string]string{
-		"?states=Error": `there is no parameter "states"; there are limit, cursor, detail, state, workflow, definition, paused, tenant, label, step, agent, reason-prefix, reason-kind, since, until, late, late-within, due-within`, "?state=error": `there is no state "error"`,
+		"?states=Error": `unknown parameter "states": did you mean "state"?`, "?stat=Error": `unknown parameter "stat": did you mean "state"?`,
+		"?colour=red":    `unknown parameter "colour"; there are limit, cursor, detail, state, workflow, definition, paused, tenant, label, step, agent, reason-prefix, reason-kind, id-prefix, words, since, until, late, late-within, due-within`,
+		"?id-prefix=a/b": `id-prefix: "a/b" begins no job's id`, "?state=error": `there is no state "error"`,
 		"?paused=no": "want true", "?paused=true&state=Error": "no state beside it",
 		"?limit=0": "want 1 to 200", "?limit=201": "want 1 to 200", "?limit=ten": "want 1 to 200", "?limit=1&limit=2": "limit is there twice",
 		"?cursor=x": "is of no page of this list", "?state=Error&cursor=5": "is of no page of this list", "?a=%zz": "the query cannot be read",

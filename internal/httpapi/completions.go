@@ -18,6 +18,7 @@ type StepCompletion struct {
 	Undo    bool            `json:"undo,omitempty"`
 	Round   int             `json:"round,omitempty"`
 	Early   string          `json:"early,omitempty"`
+	Why     string          `json:"why,omitempty"`
 	Request string          `json:"request,omitempty"`
 }
 
@@ -53,6 +54,8 @@ type (
 	TokenCompletion struct {
 		Completion string          `json:"completion"`
 		Output     json.RawMessage `json:"output,omitempty"`
+		By         string          `json:"by,omitempty"`
+		Why        string          `json:"why,omitempty"`
 		Request    string          `json:"request,omitempty"`
 	}
 	TokenFailure struct {
@@ -94,7 +97,7 @@ func completionRoutes() []route {
 		return posted(map[int]any{http.StatusOK: client.Standing{}, http.StatusNotFound: Problem{}})
 	}
 	const at = "/api/jobs/{id}/steps/{step}/"
-	const address = " undo: its undo. round: refused in another round than this; without it, the round that the job is in. early: keep, an answer that comes before the step waits is kept for when it does; else it is refused."
+	const address = " why: what is said of it beside, which some approvals want. undo: its undo. round: refused in another round than this; without it, the round that the job is in. early: keep, an answer that comes before the step waits is kept for when it does; else it is refused."
 	const token = " Whoever holds the completion token may do nothing else, and is told nothing else of the job. 404: no job that is here has made this token."
 	const once = " The same again is the same, under the same request at any rate; another answer is refused (409, with the reason)."
 	return []route{
@@ -156,7 +159,7 @@ func (a *api) completeStep(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
+	return a.endStep(r, client.Place{Undo: said.Undo, Round: said.Round, Why: said.Why}, said.Early, completion.Answer{Output: said.Output, Request: said.Request})
 }
 
 func (a *api) failStep(r *http.Request) (answer, error) {
@@ -229,7 +232,7 @@ func (a *api) completeByToken(r *http.Request) (answer, error) {
 	if err := decode(r, &said); err != nil {
 		return answer{}, err
 	}
-	return a.endByToken(r, said.Completion, completion.Answer{Output: said.Output, Request: said.Request})
+	return a.endByToken(r, said.Completion, completion.Answer{Output: said.Output, By: said.By, Why: said.Why, Request: said.Request})
 }
 
 func (a *api) failByToken(r *http.Request) (answer, error) {

@@ -173,7 +173,7 @@ func TestWhatIsSaidOfAStepIsReadStrictly(t *testing.T) {
 		{"complete", `{"output":"yes","early":"please"}`, `early is "please": want keep, or nothing`},
 		{"complete", `{"output":"yes","round":-1}`, "round is -1: want 1 or more"},
 		{"complete", `{"output":"yes","request":"a b"}`, "request: want"},
-		{"complete", `{"output":"yes","by":"me"}`, `there is no field "by"; there are output, undo, round, early, request`},
+		{"complete", `{"output":"yes","by":"me"}`, `there is no field "by"; there are output, undo, round, early, why, request`},
 		{"fail", `{}`, "error.message is missing"},
 		{"fail", `{"error":"x"}`, "error must be one JSON object"},
 		{"fail", `{"error":{"message":"m","why":1}}`, `there is no field "error.why"; there are message, kind, retryable, applied`},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood/internal/canonical"
+	"github.com/makegood-dev/makegood/internal/nearest"
 )
 
 // decode reads the body of a request into the struct that into points to, strictly: one object, no
@@ -112,7 +113,10 @@ func query(r *http.Request, allowed ...string) (url.Values, error) {
 	}
 	for name, given := range values {
 		if !slices.Contains(allowed, name) {
-			return nil, bad("there is no parameter %.40q; there are %s", name, strings.Join(allowed, ", "))
+			if meant := nearest.Name(name, allowed); meant != "" {
+				return nil, bad("unknown parameter %.40q: did you mean %q?", name, meant)
+			}
+			return nil, bad("unknown parameter %.40q; there are %s", name, strings.Join(allowed, ", "))
 		}
 		if len(given) > 1 && name != "label" {
 			return nil, bad("the parameter %s is there twice", name)

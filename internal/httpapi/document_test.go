@@ -158,6 +158,10 @@ func (b broken) Offers(context.Context, string) (makegood.Offers, error) {
 	return makegood.Offers{}, b.err
 }
 
+func (b broken) SentInputs(context.Context, string, string, []time.Time) (makegood.SentInputs, error) {
+	return makegood.SentInputs{}, b.err
+}
+
 func (b broken) Settle(context.Context, string, job.Settled) (job.Job, machine.Verdict, error) {
 	return job.Job{}, machine.Verdict{}, b.err
 }

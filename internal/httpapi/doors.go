@@ -29,6 +29,23 @@ const (
 // Doors are those of a deployed stack.
 func Doors() []Door { return []Door{Submit, Read, Operate} }
 
+// Patterns are those of http.ServeMux, a method and a path, of the routes of a door; of Complete with the page of a link.
+func Patterns(door Door) []string {
+	var all []string
+	for _, r := range routes() {
+		if r.door == door {
+			all = append(all, r.method+" "+r.path)
+		}
+	}
+	if door == Complete {
+		all = append(all, "GET "+linkPattern, "POST "+linkPattern)
+	}
+	return all
+}
+
+// HealthPatterns are those of health and readiness, which say nothing that is secret.
+func HealthPatterns() []string { return []string{"GET " + healthPath, "GET " + readyPath} }
+
 // Local is who makes a request where nobody can know better.
 const Local = "local"
 

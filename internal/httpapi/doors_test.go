@@ -31,6 +31,7 @@ func TestADoorRefusesWhatBelongsToAnother(t *testing.T) {
 	}
 	belongs["POST /api/jobs/there/steps/charge/settle"], belongs["POST /api/jobs/there/plan"] = httpapi.Operate, httpapi.Operate
 	belongs["GET /api/jobs/there/verbs"] = httpapi.Read
+	belongs["GET /api/jobs/there/inputs"] = httpapi.Read
 	belongs["POST /api/jobs/there/payloads"], belongs["PUT /api/jobs/there/payloads"] = httpapi.Submit, httpapi.Submit
 	belongs["GET /api/jobs/there/payloads/0?bytes=1"] = httpapi.Read
 	belongs["GET /api/definitions/0"] = httpapi.Read

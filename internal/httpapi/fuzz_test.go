@@ -23,7 +23,7 @@ func FuzzAPI(f *testing.F) {
 	for _, verb := range []string{"complete", "fail", "heartbeat"} {
 		endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/"+verb, "POST /api/completions/"+verb)
 	}
-	endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/settle", "POST /api/jobs/ID/plan", "GET /api/jobs/ID/verbs", "POST /api/jobs/ID/payloads", "GET /api/jobs/ID/payloads/0")
+	endpoints = append(endpoints, "POST /api/jobs/ID/steps/reserve/settle", "POST /api/jobs/ID/plan", "GET /api/jobs/ID/verbs", "GET /api/jobs/ID/inputs", "POST /api/jobs/ID/payloads", "GET /api/jobs/ID/payloads/0")
 	for _, verb := range makegood.Verbs() {
 		endpoints = append(endpoints, "POST /api/jobs/ID/"+string(verb))
 	}

@@ -79,6 +79,8 @@ type Backend interface {
 	Plan(ctx context.Context, id string, r job.Requested) (makegood.Plan, machine.Verdict, error)
 	// Offers says what may be asked of a job as it stands, and changes nothing.
 	Offers(ctx context.Context, id string) (makegood.Offers, error)
+	// SentInputs evaluates what the attempts of a job were asked, where changed are the times at which it got another definition or input.
+	SentInputs(ctx context.Context, id, step string, changed []time.Time) (makegood.SentInputs, error)
 	// Complete takes an answer from outside to a step that waits, and Extend has one wait longer; both answer after that is
 	// stored.
 	completion.Backend
@@ -128,6 +130,8 @@ type Config struct {
 	Changes *changes.Hub
 	// Agents knows how agents stand; nil: that is not known here.
 	Agents Standings
+	// Ready says why this process cannot work on jobs now, such as a store that cannot be written; nil: there is no /readyz here.
+	Ready func(ctx context.Context) error
 	// Quarantine is what an engine in this process has in quarantine; nil: that is not here.
 	Quarantine Quarantine
 	// Host is the host that it was told to listen on, as in --addr. Loopback is always allowed in the
@@ -191,6 +195,9 @@ func New(c Config) http.Handler {
 	}
 	if c.Scrape != nil && c.Door == "" {
 		mux.Handle("GET /metrics", c.Scrape)
+	}
+	if c.Ready != nil && c.Door == "" {
+		mux.HandleFunc("GET "+readyPath, a.serveReady(&readiness{look: c.Ready, now: c.Now}))
 	}
 	if c.Door == "" {
 		mux.HandleFunc("GET "+changesPath, a.follow)

@@ -57,7 +57,7 @@ type linkPage struct {
 	Said  string
 	Wrong bool
 	// Output and Reason are what was filled in before.
-	Output, Reason string
+	Output, Reason, Name, Why string
 	// Request names the answer: a button that is pressed twice is one.
 	Request string
 	Style   template.CSS
@@ -124,7 +124,7 @@ func (a *api) answerLink(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		problem := a.linkProblem(r, err)
-		a.showStep(w, r, problem.status, linkPage{Said: problem.body.Error, Wrong: true, Output: r.PostForm.Get("output"), Reason: r.PostForm.Get("reason")})
+		a.showStep(w, r, problem.status, linkPage{Said: problem.body.Error, Wrong: true, Output: r.PostForm.Get("output"), Reason: r.PostForm.Get("reason"), Name: r.PostForm.Get("name"), Why: r.PostForm.Get("why")})
 		return
 	}
 	a.showStep(w, r, http.StatusOK, linkPage{Said: "Your answer is stored. Thank you."})
@@ -146,7 +146,10 @@ func readForm(r *http.Request) (said completion.Answer, err error) {
 	if err := checkRequest(name); err != nil {
 		return said, err
 	}
+	said.By, said.Why = strings.TrimSpace(form.Get("name")), strings.TrimSpace(form.Get("why"))
 	switch does := form.Get("do"); {
+	case form.Has("answer") && said.By == "":
+		return said, bad("say who you are: your name is kept with your answer")
 	case form.Has("answer"):
 		if said.Output, err = json.Marshal(form.Get("answer")); err != nil {
 			return said, bad("answer: %v", err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/httpapi"
 )
 
@@ -132,15 +133,26 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 	if j, err := w.client.Get(t.Context(), "contract-7"); err != nil || j.Steps[0].State != makegood.Waiting {
 		t.Errorf("got %s, %v, want it to wait: it was only looked at", j.Steps[0].State, err)
 	}
-	if p := w.press(path, shown, "answer=perhaps"); p.status != http.StatusConflict || !strings.Contains(p.text, `one of these answers, a text: "yes", "no"`) || len(p.buttons) != 2 {
+	if p := w.press(path, shown, "answer=yes", "name= "); p.status != http.StatusBadRequest || !strings.Contains(p.text, "say who you are") || len(p.buttons) != 2 {
+		t.Errorf("an answer of nobody: got %d %s, want it refused, and the form again", p.status, p.text)
+	}
+	var asks []string
+	for l, err := range w.client.List(t.Context(), client.Filter{State: client.Waiting}) {
+		check(t, err)
+		asks = append(asks, l.ID)
+	}
+	if !slices.Equal(asks, []string{"contract-7"}) {
+		t.Errorf("got %q, want the one job that waits for an answer", asks)
+	}
+	if p := w.press(path, shown, "answer=perhaps", "name=anna", "why=fine"); p.status != http.StatusConflict || !strings.Contains(p.text, `one of these answers, a text: "yes", "no"`) || len(p.buttons) != 2 {
 		t.Errorf("an answer that is none: got %d %s, want it refused, and the form again", p.status, p.text)
 	}
 	for range 2 {
-		if p := w.press(path, shown, "answer=yes"); p.status != http.StatusOK || !strings.Contains(p.text, "Your answer is stored") || !strings.Contains(p.text, "It was answered with yes on ") || p.buttons != nil {
+		if p := w.press(path, shown, "answer=yes", "name=anna", "why=fine"); p.status != http.StatusOK || !strings.Contains(p.text, "Your answer is stored") || !strings.Contains(p.text, "It was answered with yes on ") || p.buttons != nil {
 			t.Errorf("got %d %s %q, want the answer taken, and no form", p.status, p.text, p.buttons)
 		}
 	}
-	p := w.press(path, shown, "answer=no")
+	p := w.press(path, shown, "answer=no", "name=anna", "why=fine")
 	if p.status != http.StatusConflict || !strings.Contains(p.text, "was not taken") || !strings.Contains(p.text, "It was answered with yes on ") {
 		t.Errorf("another answer: got %d %s, want what stands", p.status, p.text)
 	}
@@ -148,8 +160,8 @@ func TestALinkShowsOnGetAndAnswersOnPost(t *testing.T) {
 		t.Errorf("opened later: got %d %s, want what stands", p.status, p.text)
 	}
 	j := w.until("contract-7", in(makegood.Processed))
-	if s := j.Steps[0]; s.CompletedBy == nil || *s.CompletedBy != "completion token" {
-		t.Errorf("completed by %v, want completion token", s.CompletedBy)
+	if s := j.Steps[0]; s.CompletedBy == nil || *s.CompletedBy != "anna (completion token)" || s.CompletedWhy == nil || *s.CompletedWhy != "fine" {
+		t.Errorf("completed by %v, why %v, want who said so, and why", s.CompletedBy, s.CompletedWhy)
 	}
 }
 
@@ -242,7 +254,7 @@ func TestALinkThatLeadsToNoStep(t *testing.T) {
 		if p.status != http.StatusNotFound || !strings.Contains(p.text, "This link leads to no step") || p.buttons != nil {
 			t.Errorf("%.40s: got %d %s, want 404", made, p.status, p.text)
 		}
-		texts = append(texts, p.text, w.press(httpapi.LinkPath(made), p, "answer=yes").text)
+		texts = append(texts, p.text, w.press(httpapi.LinkPath(made), p, "answer=yes", "name=anna").text)
 	}
 	if slices.ContainsFunc(texts, func(text string) bool { return text != texts[0] }) {
 		t.Errorf("got %q, want one page for all", texts)
@@ -292,7 +304,7 @@ func TestALateLinkSaysWhy(t *testing.T) {
 	_, err := w.client.Cancel(t.Context(), "late", "")
 	check(t, err)
 	w.until("late", in(makegood.Cancelled))
-	if p := w.press(path, shown, "answer=yes"); p.status != http.StatusConflict || !strings.Contains(p.text, "was not taken: the job is Cancelled") {
+	if p := w.press(path, shown, "answer=yes", "name=anna", "why=fine"); p.status != http.StatusConflict || !strings.Contains(p.text, "was not taken: the job is Cancelled") {
 		t.Errorf("got %d %s, want why", p.status, p.text)
 	}
 	w.submit("sign", "again", `{}`)

@@ -50,7 +50,7 @@ func TestWhatIsOfferedIsWhatAskingBrings(t *testing.T) {
 
 	offers, err = w.client.Offers(t.Context(), "failed")
 	check(t, err)
-	if resubmit, _ := offers.Of(string(makegood.Resubmit)); resubmit.Effect != "goes on from what failed" {
+	if resubmit, _ := offers.Of(string(makegood.Resubmit)); resubmit.Effect != "goes on from what failed, forwards" {
 		t.Errorf("a job in Error: got %+v, want what the table of verbs says", resubmit)
 	}
 	reserve, _ = offers.Step("reserve", false)
@@ -100,6 +100,11 @@ func offering() []conversation {
 	return []conversation{
 		{"GET", "/api/totals", "/api/totals", "", "", 200},
 		{"GET", route, "/api/jobs/failed/verbs", "", "", 200},
+		{"GET", "/api/jobs/{id}/inputs", "/api/jobs/failed/inputs", "", "", 200},
+		{"GET", "/api/jobs/{id}/inputs", "/api/jobs/failed/inputs?step=reserve", "", "", 200},
+		{"GET", "/api/jobs/{id}/inputs", "/api/jobs/failed/inputs?step=nothing", "", "", 404},
+		{"GET", "/api/jobs/{id}/inputs", "/api/jobs/failed/inputs?step=No%20step", "", "", 400},
+		{"GET", "/api/jobs/{id}/inputs", "/api/jobs/nobody/inputs", "", "", 404},
 		{"GET", route, "/api/jobs/held/verbs", "", "", 200},
 		{"GET", route, "/api/jobs/done/verbs?of=all", "", "", 400},
 		{"GET", route, "/api/jobs/nobody/verbs", "", "", 404},

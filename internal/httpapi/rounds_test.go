@@ -77,6 +77,10 @@ type outcome struct {
 // the job says.
 func TestCancelAgainstCompletionAgainstResubmitHasOneWinner(t *testing.T) {
 	seed := seed.Of(t)
+	rounds := 10_000
+	if testing.Short() {
+		rounds = 1_000
+	}
 	r := newRing(t)
 	var mu sync.Mutex
 	counts := map[string]int{}

@@ -190,8 +190,8 @@ func routes() []route {
 			answers: everywhere(map[int]any{http.StatusOK: json.RawMessage{}}),
 		},
 		{
-			method: "GET", path: "/healthz", name: "health", door: Read, handle: (*api).health,
-			summary: "Whether the store can be read.",
+			method: "GET", path: healthPath, name: "health", door: Read, handle: (*api).health,
+			summary: "Whether the process lives; where there is no /readyz beside it, whether the store can be read.",
 			answers: everywhere(map[int]any{http.StatusOK: Health{}}),
 		},
 	}
@@ -205,7 +205,7 @@ func routes() []route {
 	all = append(all, agentRoutes()...)
 	all = append(all, agentPayloadRoutes()...)
 	all = append(all, completionRoutes()...)
-	all = append(all, planRoute(), offersRoute(), definitionRoute())
+	all = append(all, planRoute(), offersRoute(), sentRoute(), definitionRoute())
 	return append(all, verbRoutes()...)
 }
 
@@ -401,11 +401,3 @@ func (a *api) workflows(r *http.Request) (answer, error) {
 }
 
 func (a *api) openapi(*http.Request) (answer, error) { return ok(a.document) }
-
-// health reads one job of a list.
-func (a *api) health(r *http.Request) (answer, error) {
-	if _, err := a.Backend.ListJobs(r.Context(), store.Filter{}, "", 1); err != nil {
-		return answer{}, err
-	}
-	return ok(Health{Status: "ok"})
-}

@@ -67,8 +67,8 @@ type StepCompleted struct {
 	Error  *StepError
 	// Request names the asking; empty: its content does.
 	Request string
-	// By is who asks, as whoever took the request knows.
-	By string
+	// By is who asks, as whoever took the request knows. Why is what they say of it, no part of the cause; at most MaxReasonBytes.
+	By, Why string
 	// Early: a step that does not wait yet takes it when it does. Of one named by its address only.
 	Early bool
 }

@@ -124,8 +124,7 @@ type Job struct {
 	// Spent is what AWS counts for the job, as far as its saves know; zero: nothing was counted. Nothing rests on it.
 	Spent Spent `json:"spent,omitzero"`
 
-	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about this one. A release
-	// that knows less shows it, and leaves it to one that knows enough.
+	// Needs is the lowest level of the stored job (internal/store/jobformat) that may decide about it; a lower one leaves it alone.
 	Needs int `json:"needs,omitempty"`
 	// Kept is what a later release has stored here and this one does not know, encoded. Nothing reads it, and whoever
 	// writes the job back writes it, too. The parts of a job have theirs. It is text so that values can be compared.
@@ -280,6 +279,8 @@ type Activity struct {
 	// Tries is how many attempts were made of those granted; a resubmit grants afresh.
 	Tries        int `json:"tries,omitempty"`
 	FailureCount int `json:"failureCount,omitempty"`
+	// FailingSince: when the first of those granted failed, moved on by the time in which nothing was tried (Retry.For).
+	FailingSince time.Time `json:"failingSince,omitzero"`
 	// Interruptions counts claimed attempts over which the embedded engine died: the first few, and of the later ones those that
 	// ran alone in it.
 	Interruptions int `json:"interruptions,omitempty"`
@@ -301,9 +302,8 @@ type Activity struct {
 	// Silent is the claim of the last started attempt that ended in silence: its late success is still taken while
 	// the latest can be closed.
 	Silent Claim `json:"silent,omitzero"`
-	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process. That one was
-	// not counted, and whoever runs the next ones runs nothing beside them: what kills its process again, harms nobody else. Or
-	// the embedded engine has died over a few of its attempts.
+	// Alone: an attempt since the last that was replied to ended in silence with others beside it in its process, uncounted, and the
+	// next ones run with nothing beside them. Or the embedded engine has died over a few of its attempts.
 	Alone bool `json:"alone,omitempty"`
 	// By is the step that a step with any needs began by: of those that it needs it sees the output of this one alone.
 	By string `json:"by,omitempty"`
@@ -313,7 +313,7 @@ type Activity struct {
 	// Former is the number, from 1, of the one of Job.Former that its attempts saw; zero: the input that the job has. Only a
 	// step that may have to be undone has one.
 	Former int `json:"former,omitempty"`
-	// WentTo is the step that its onError went to; the step itself is Skipped.
+	// WentTo is the step that its onError or its onAnswer went to; the step itself is Skipped.
 	WentTo string `json:"wentTo,omitempty"`
 	// Repeats counts the successes after which the step was not ready, RepeatTries those of them since repetitions were
 	// granted afresh. RepeatSince is when the first attempt since then was made.
@@ -375,8 +375,9 @@ type Completion struct {
 	// Answer names what was answered, Request the asking: the same one again is the same.
 	Answer  string `json:"answer"`
 	Request string `json:"request,omitempty"`
-	// By is who completed it, as whoever took the request knows; at most MaxCompletedByBytes.
-	By string `json:"by,omitempty"`
+	// By is who completed it, as whoever took the request knows, at most MaxCompletedByBytes; Why is why, at most MaxReasonBytes.
+	By  string `json:"by,omitempty"`
+	Why string `json:"why,omitempty"`
 	// Held: it is taken when the attempt that is out has ended. Early: it is taken when the activity begins to wait.
 	Held  bool `json:"held,omitempty"`
 	Early bool `json:"early,omitempty"`
@@ -392,7 +393,7 @@ func (a Activity) Held() bool { return a.Completion != nil && a.Completion.Held 
 
 // Taken is what is remembered of a completion when it was taken.
 func (c Completion) Taken() *Completion {
-	return &Completion{Answer: c.Answer, Request: c.Request, By: c.By, Kept: c.Kept}
+	return &Completion{Answer: c.Answer, Request: c.Request, By: c.By, Why: c.Why, Kept: c.Kept}
 }
 
 // Opened is when the latest attempt was made.

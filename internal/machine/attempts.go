@@ -23,6 +23,7 @@ func (t *turn) openAttempt(at side) {
 		return
 	}
 	t.repeats(at)
+	leaveOut(a, t.now)
 	a.State = job.Dispatched
 	a.At, a.Resent, a.Cause = t.now, 0, t.cause
 	a.LookAt = t.nextLook(at)
@@ -83,7 +84,7 @@ func (t *turn) done(at side, output job.Payload) {
 	a := t.activity(at)
 	t.rest(a, job.Done)
 	a.FinishedAt = t.now
-	a.Output, a.Error = output, nil
+	a.Output, a.Error, a.FailingSince = output, nil, time.Time{}
 	a.Silent, a.Cause = job.Claim{}, ""
 	a.Alone = false
 	if a.Completion != nil && a.Completion.Early {
@@ -256,18 +257,19 @@ func (t *turn) attemptFailed(at side, ended job.Entry) {
 		return
 	}
 	t.countFailure(at, ended)
+	leaveOut(a, earlier(ended.StartedAt, t.now))
 	wanted := t.wanted(at)
 	retry, retryable := t.again(at, failure)
 	switch {
-	case wanted && retryable && a.Tries < retry.Attempts:
+	case wanted && retryable && t.mayTryAgain(a, retry):
 		t.rest(a, job.Backoff)
 		a.Cause = t.cause
-		a.At = t.now.Add(t.delay(at.step, a.Tries, a.Attempt, retry, failure.RetryAfter))
+		a.At = t.nextTry(at, retry, failure.RetryAfter)
 		if !a.At.After(t.now) && t.active() && !t.job.Paused() {
 			t.openAttempt(at)
 		}
 	case retryable && wanted && retry.Attempts > 1:
-		t.giveUp(at, fmt.Sprintf("%s (attempt %d of %d)", failure.Message, a.Tries, retry.Attempts))
+		t.giveUp(at, fmt.Sprintf("%s (%s)", failure.Message, t.tried(a, retry)))
 	default:
 		t.giveUp(at, failure.Message)
 	}
@@ -300,6 +302,10 @@ func (t *turn) giveUp(at side, why string) {
 		return
 	}
 	reason := fmt.Sprintf("step %s failed: %s", t.name(at), why)
+	if t.stopsFor(at) {
+		t.stop(reason)
+		return
+	}
 	switch t.w.OnFailure.Action {
 	case makegood.FailureUndo:
 		t.turnRound(makegood.Undone, reason)
@@ -319,11 +325,42 @@ func (t *turn) giveUp(at side, why string) {
 	}
 }
 
-// delay is exponential backoff with full jitter, or what the remote asked for if that is longer.
-func (t *turn) delay(step, tries, attempt int, retry makegood.Retry, after makegood.Duration) time.Duration {
-	ms := uint64(doubled(retry.Backoff, tries-1, retry.Max) / makegood.Millisecond)
-	jittered := makegood.Duration(mix(t.facts.Random, uint64(step)<<32|uint64(attempt))%(ms+1)) * makegood.Millisecond
-	return max(jittered, min(after, retry.Max)).Std()
+// mayTryAgain reports whether an activity whose attempt has just failed has another one: of its attempts one is left, and
+// its time is not over. A failure that is not counted (spare) does not begin that time.
+func (t *turn) mayTryAgain(a *job.Activity, retry makegood.Retry) bool {
+	if retry.For > 0 && a.FailingSince.IsZero() && a.Tries > 0 {
+		a.FailingSince = t.now
+	}
+	return a.Tries < retry.Attempts && (a.FailingSince.IsZero() || retry.For == 0 || t.now.Before(a.FailingSince.Add(retry.For.Std())))
+}
+
+// nextTry is when the next attempt is due: after exponential backoff with full jitter, or what the remote asked for if that is
+// longer. The last of those that are bounded in time comes when the time is over: a shorter outage is outlived.
+func (t *turn) nextTry(at side, retry makegood.Retry, after makegood.Duration) time.Time {
+	a := t.activity(at)
+	ms := uint64(doubled(retry.Backoff, a.Tries-1, retry.Max) / makegood.Millisecond)
+	jittered := makegood.Duration(mix(t.facts.Random, uint64(at.step)<<32|uint64(a.Attempt))%(ms+1)) * makegood.Millisecond
+	next := t.now.Add(jittered.Std())
+	if retry.For > 0 && !a.FailingSince.IsZero() {
+		next = earlier(next, a.FailingSince.Add(retry.For.Std()))
+	}
+	return later(next, t.now.Add(min(after, retry.Max).Std()))
+}
+
+// tried says how far an activity got that is given up.
+func (t *turn) tried(a *job.Activity, retry makegood.Retry) string {
+	if a.Tries >= retry.Attempts {
+		return fmt.Sprintf("attempt %d of %d", a.Tries, retry.Attempts)
+	}
+	return fmt.Sprintf("attempt %d, tried again for %s", a.Tries, retry.For)
+}
+
+// leaveOut leaves the time from when the latest attempt was due, or sent, out of the time for which it is tried again:
+// nothing was tried until then.
+func leaveOut(a *job.Activity, until time.Time) {
+	if !a.FailingSince.IsZero() && passed(a.At, until) {
+		a.FailingSince = a.FailingSince.Add(until.Sub(a.At))
+	}
 }
 
 // doubled is a time doubled so many times, but not beyond what is the longest.

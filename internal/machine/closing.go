@@ -98,6 +98,7 @@ func (t *turn) unclaimed(at side) {
 	if passed(t.startBy(at), t.now) {
 		a.OpenedAt = a.Opened()
 		a.Resent++
+		leaveOut(a, t.now)
 		a.At, a.Cause, a.LookAt = t.now, t.cause, time.Time{}
 	}
 	a.LookAt = t.nextLook(at)

@@ -86,7 +86,7 @@ func GenuineCompletion(j job.Job, p job.Place) bool {
 // none of those out. A release of before kept both as one.
 func (t *turn) completed(e job.StepCompleted) Verdict {
 	name := job.ShortHash(e.Cause())
-	isFailure := e.Error != nil && e.Request != ""
+	isFailure := e.Request != "" && (e.Error != nil || t.failsBy(e))
 	known := slices.Contains(t.job.Answers, name) || slices.Contains(t.job.Requests, name)
 	if isFailure && known && (e.Token == "" || GenuineCompletion(*t.job, e.Place)) {
 		return Verdict{Kind: Duplicate, Reason: "this answer was given before"}
@@ -111,7 +111,7 @@ func (t *turn) answered(e job.StepCompleted) Verdict {
 	if why := cmp.Or(t.closedTo(at, e), wrong); why != "" {
 		return Verdict{Kind: Refused, Reason: why}
 	}
-	t.noteOf(at, job.Entry{Kind: makegood.EntryCompleted, By: c.By, Error: c.Error})
+	t.noteOf(at, job.Entry{Kind: makegood.EntryCompleted, By: c.By, Reason: c.Why, Error: c.Error})
 	if e.Token == "" && a.State != job.Waiting {
 		c.Early = true
 		a.Completion = &c
@@ -137,8 +137,11 @@ func isSame(a *job.Activity, c job.Completion) bool {
 		return false
 	case c.Request != "" && last.Request == c.Request:
 		return true
+	case last.Answer != c.Answer:
+		return false
 	default:
-		return last.Answer == c.Answer && (a.State == job.Done || a.State == job.Failed || last.Held || last.Early)
+		refused := a.State == job.Backoff && a.Error != nil && a.Error.Kind == makegood.KindAnswer
+		return a.State == job.Done || a.State == job.Failed || refused || a.WentTo != "" || last.Held || last.Early
 	}
 }
 
@@ -162,6 +165,16 @@ func Choices(w makegood.Workflow, step string, undo bool) []string {
 	return nil
 }
 
+// WhyFor are those of the choices of a step, or of its undo, that must say why.
+func WhyFor(w makegood.Workflow, step string, undo bool) []string {
+	for _, s := range w.Steps {
+		if s.Name == step {
+			return whyFor(s, undo)
+		}
+	}
+	return nil
+}
+
 // closedTo says why a step takes no answer now; empty: it does.
 func (t *turn) closedTo(at side, e job.StepCompleted) string {
 	a, name := t.activity(at), named(t.name(at), at.undo)
@@ -174,6 +187,8 @@ func (t *turn) closedTo(at side, e job.StepCompleted) string {
 		return fmt.Sprintf("%s was completed%s at %s with another answer", name, by(a, e), a.FinishedAt.UTC().Format(time.RFC3339))
 	case a.State == job.Done:
 		return fmt.Sprintf("%s is done", name)
+	case a.WentTo != "" && a.Completion != nil:
+		return fmt.Sprintf("%s was completed%s at %s, and the job went to %s", name, by(a, e), a.FinishedAt.UTC().Format(time.RFC3339), a.WentTo)
 	case t.job.ProcessState.Finished():
 		return fmt.Sprintf("the job is %s", t.job.ProcessState)
 	case at.undo == t.forwards():
@@ -216,7 +231,7 @@ func named(step string, undo bool) string {
 
 // completionOf is what is kept of an answer. An approval takes one of its choices.
 func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, refused string) {
-	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, makegood.MaxCompletedByBytes), Output: e.Output, Error: e.Error}
+	c = job.Completion{Answer: e.Answer(), By: clipBytes(e.By, makegood.MaxCompletedByBytes), Why: makegood.Clip(e.Why), Output: e.Output, Error: e.Error}
 	if e.Request != "" {
 		c.Request = e.Asking()
 	}
@@ -234,14 +249,17 @@ func (t *turn) completionOf(at side, e job.StepCompleted) (c job.Completion, ref
 	if !ok || !slices.Contains(allowed, answer) {
 		return c, t.takes(at, allowed)
 	}
+	if c.Why == "" && slices.Contains(whyFor(t.w.Steps[at.step], at.undo), answer) {
+		return c, fmt.Sprintf("%s wants to know why, for the answer %q: say it", named(t.name(at), at.undo), answer)
+	}
 	c.Answer = job.ShortHash("approval\n" + answer)
-	c.Output = t.approved(answer, c.By)
+	c.Output = t.approved(answer, c.By, c.Why)
 	return c, ""
 }
 
 // approved is the output of an approval that somebody answers now.
-func (t *turn) approved(answer, by string) job.Payload {
-	output, err := json.Marshal(approval{answer, by, t.now.UTC().Format(time.RFC3339)})
+func (t *turn) approved(answer, by, why string) job.Payload {
+	output, err := json.Marshal(approval{answer, by, t.now.UTC().Format(time.RFC3339), why})
 	if err != nil {
 		panic(fmt.Sprintf("machine: an approval that is no JSON: %v", err))
 	}
@@ -262,6 +280,7 @@ type approval struct {
 	Answer string `json:"answer"`
 	By     string `json:"by"`
 	At     string `json:"at"`
+	Why    string `json:"why,omitempty"`
 }
 
 // answerIn reads the answer to an approval: a string, or an object with one.
@@ -346,7 +365,7 @@ func (t *turn) take(at side, c job.Completion) {
 		t.attemptFailed(at, job.Entry{Kind: makegood.EntryFailed, By: c.By, Error: c.Error})
 		return
 	}
-	t.done(at, c.Output)
+	t.answeredWith(at, c.Output, a.Completion)
 }
 
 // extended moves the deadline of a wait. It is never moved back.

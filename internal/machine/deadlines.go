@@ -126,9 +126,27 @@ func (t *turn) silence(at side, claim job.Claim, why string) {
 		// What an embedded engine takes with it when it dies is interrupted: no silence is its doing.
 		spared = spare(t.activity(at), claim)
 	}
+	due := claim.CompleteBy
+	if t.shared(at) {
+		due = t.activity(at).LookAt
+	}
 	entry := t.fellSilent(at, claim, why)
 	entry.Reason = spared
+	t.seenLate(at, due, entry.StartedAt)
 	t.attemptFailed(at, entry)
+}
+
+// seenLate leaves the time between the end of a silent attempt and its discovery out of the time for which its step is tried
+// again: this delay depends on the load of the sweeps, and not on the remote service. A claim cannot name
+// an end before its own start, so that the time moves on by no more than has passed.
+func (t *turn) seenLate(at side, due, startedAt time.Time) {
+	a := t.activity(at)
+	if a.FailingSince.IsZero() || due.IsZero() {
+		return
+	}
+	if due = later(later(due, startedAt), a.At); due.Before(t.now) {
+		a.FailingSince = a.FailingSince.Add(t.now.Sub(due))
+	}
 }
 
 // fellSilent keeps the claim of an attempt that did not reply in time, and returns what the history says of it.

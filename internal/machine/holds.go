@@ -211,6 +211,7 @@ func (t *turn) sendAgain(at side) {
 	t.job.Transitions++
 	a := t.activity(at)
 	a.OpenedAt = a.Opened()
+	leaveOut(a, t.now)
 	a.At, a.Cause, a.LookAt = t.now, t.cause, time.Time{}
 	a.LookAt = t.nextLook(at)
 }

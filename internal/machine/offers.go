@@ -29,7 +29,7 @@ func Offers(w makegood.Workflow, j job.Job, held map[string]job.Claim, facts Fac
 	offers := makegood.Offers{Job: j.ID, ProcessState: j.ProcessState, Round: j.Round, Steps: []makegood.StepOffers{}}
 	for _, verb := range makegood.Verbs() {
 		_, v := Apply(w, j, sample(verb, j, now), facts, now)
-		offers.Verbs = append(offers.Verbs, offer(string(verb), string(RuleFor(verb, j.ProcessState).Effect), v))
+		offers.Verbs = append(offers.Verbs, offer(string(verb), onItsWay(RuleFor(verb, j.ProcessState).Effect, j), v))
 	}
 	_, v := Apply(w, j, job.DeadlinePassed{}, facts, now)
 	if v.Kind == Stale {

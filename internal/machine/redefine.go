@@ -31,7 +31,7 @@ func Plan(w makegood.Workflow, j job.Job, e job.Requested, facts Facts) (makegoo
 	t := newTurn(w, &next, facts, e.Cause(), j.CreatedAt)
 	plan := makegood.Plan{Job: j.ID, Workflow: j.Workflow, From: j.Definition, To: j.Definition, Input: e.Input != nil}
 	rule := RuleFor(e.Verb, j.ProcessState)
-	plan.Effect = string(rule.Effect)
+	plan.Effect = onItsWay(rule.Effect, j)
 	switch {
 	case e.Verb != makegood.Resubmit:
 		return plan, Verdict{Kind: Refused, Reason: fmt.Sprintf("there is no plan of %s", e.Verb)}

@@ -47,7 +47,7 @@ func (t *turn) repeat(at side, repeat makegood.Repeat) {
 	}
 	t.rest(a, job.Backoff)
 	a.At, a.Cause = next, t.cause
-	a.Tries, a.Unknown, a.Error = 0, true, nil
+	a.Tries, a.FailingSince, a.Unknown, a.Error = 0, time.Time{}, true, nil
 	a.Alone = false
 	a.Silent, a.Output = job.Claim{}, job.Payload{}
 	// It has a limit of its own, and takes its time.
@@ -64,7 +64,7 @@ func (t *turn) notReady(at side, why job.StepError) {
 
 // grant gives an activity fresh attempts, and a step that is repeated its whole time. The keys of its repetitions go on.
 func grant(a *job.Activity) {
-	a.Tries, a.RepeatTries, a.RepeatSince = 0, 0, time.Time{}
+	a.Tries, a.FailingSince, a.RepeatTries, a.RepeatSince = 0, time.Time{}, 0, time.Time{}
 }
 
 // repeats notes when the first attempt of a step was made that is repeated.

@@ -34,6 +34,21 @@ type Rule struct {
 	Reason string // why it is refused
 }
 
+// onItsWay is the effect of a verb on a job as it stands. One that goes on from what failed says in which direction: a job whose undo
+// stopped goes on undoing, which surprises a person who has mended the failure that came first.
+func onItsWay(effect Effect, j job.Job) string {
+	switch {
+	case effect != GoesOn:
+		return string(effect)
+	case j.Desired == makegood.Processed:
+		return string(GoesOn) + ", forwards"
+	case j.AnotherRound:
+		return "goes on undoing, from what failed, and then begins another round"
+	default:
+		return "goes on undoing, from what failed, and will end " + string(j.Desired)
+	}
+}
+
 // verbs says what each verb does in each ProcessState. docs/states.md is generated from it.
 var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 	makegood.Cancel: {

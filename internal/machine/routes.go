@@ -30,7 +30,7 @@ func (t *turn) passBy(at side) bool {
 		return false
 	}
 	_, route := t.w.Steps[at.step].Routes(a.Error.Kind)
-	if route == nil || route.Do.Action == makegood.RouteFail {
+	if route == nil || route.Do.Action != makegood.RouteSkip && route.Do.Action != makegood.RouteGoto {
 		return false
 	}
 	t.rest(a, job.Skipped)
@@ -43,6 +43,17 @@ func (t *turn) passBy(at side) bool {
 		t.leaveOut(at.step)
 	}
 	return true
+}
+
+// stopsFor reports whether the job stops when a step is given up, whatever its onFailure says: its onError says so, or the error
+// is a mistake of our own, and no route of the step names its kind.
+func (t *turn) stopsFor(at side) bool {
+	a := t.activity(at)
+	if a.Error == nil {
+		return false
+	}
+	_, route := t.w.Steps[at.step].Routes(a.Error.Kind)
+	return route != nil && route.Do.Action == makegood.RouteStop
 }
 
 // leaveOut skips what follows a step that went elsewhere, but for where it went and what follows that. Steps that begin by

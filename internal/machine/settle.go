@@ -60,6 +60,8 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	switch {
 	case t.job.Settled(*a) != nil:
 		return t.wasSettled(at)
+	case !at.undo && t.undoStopped(at.step):
+		return fmt.Sprintf("%s: the job is %s, and its undo stopped: add --undo (undo: true) to settle that", name, t.stands())
 	case a.State == job.Done:
 		return name + " is done"
 	case a.State == job.Irreversible && !e.Done:
@@ -82,6 +84,11 @@ func (t *turn) notToSettle(at side, e job.Settled) string {
 	default:
 		return ""
 	}
+}
+
+// undoStopped reports whether the job is in Error because the undo of this step failed.
+func (t *turn) undoStopped(step int) bool {
+	return t.job.ProcessState == makegood.Error && !t.forwards() && t.job.Steps[step].Undo.State == job.Failed
 }
 
 // ofAnother says which round or attempt a settlement is of, if that is not the latest.
@@ -145,7 +152,10 @@ func (t *turn) settledOutput(at side, e job.Settled) (output job.Payload, refuse
 	if !ok || !slices.Contains(allowed, answer) {
 		return e.Output, t.takes(at, allowed)
 	}
-	return t.approved(answer, clipBytes(e.By, makegood.MaxCompletedByBytes)), ""
+	if do, says := t.w.Steps[at.step].OnAnswer[answer]; says && !at.undo {
+		return e.Output, fmt.Sprintf("onAnswer of step %s says %s of %q: answer it while it waits, or settle it with an answer that lets the job go on", t.name(at), do, answer)
+	}
+	return t.approved(answer, clipBytes(e.By, makegood.MaxCompletedByBytes), ""), ""
 }
 
 // settleOpen settles a side of which an attempt is out, if that can be closed.

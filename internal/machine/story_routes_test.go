@@ -29,6 +29,26 @@ func (s *story) routes(a args) []makegood.ErrorRoute {
 	return all
 }
 
+// onAnswer reads onAnswer=ANSWER:DO;...
+func (s *story) onAnswer(a args) map[string]makegood.AnswerDo {
+	all := map[string]makegood.AnswerDo{}
+	for said := range strings.SplitSeq(a.or("onAnswer", ""), ";") {
+		if said == "" {
+			continue
+		}
+		answer, text, _ := strings.Cut(said, ":")
+		var do makegood.AnswerDo
+		if err := do.UnmarshalText([]byte(text)); err != nil {
+			s.t.Fatal(err)
+		}
+		all[answer] = do
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
 // repeat reads repeat=EVERY,FOR[,ATTEMPTS].
 func (s *story) repeat(a args) *makegood.Repeat {
 	said, ok := a.values["repeat"]

@@ -163,6 +163,9 @@ func (s *story) past(a job.Activity) string {
 		if c.By != "" {
 			line += " by " + c.By
 		}
+		if c.Why != "" {
+			line += " (" + c.Why + ")"
+		}
 		if c.Held {
 			line += ", taken when #" + strconv.Itoa(a.Attempt) + " has ended"
 		}

@@ -271,6 +271,7 @@ func (s *story) step(a args) makegood.Step {
 		StartBy: s.duration(a.or("startBy", "10m")), Timeout: s.duration(a.or("timeout", "30s")), Heartbeat: s.duration(a.or("heartbeat", "0s")),
 		Retry: makegood.Retry{
 			Attempts: s.number(a.or("attempts", "5")), Backoff: s.duration(a.or("backoff", "0s")), Max: s.duration(a.or("max", "0s")),
+			For: s.duration(a.or("for", "0s")),
 		},
 	}
 	if needs, ok := a.values["needs"]; ok {
@@ -287,14 +288,14 @@ func (s *story) step(a args) makegood.Step {
 	if a.has("only") {
 		step.Only = makegood.OnlyOnError
 	}
-	step.OnError, step.Repeat = s.routes(a), s.repeat(a)
+	step.OnError, step.OnAnswer, step.Repeat = s.routes(a), s.onAnswer(a), s.repeat(a)
 	step.Waiting = s.rules(a, "")
 	if choices, ok := a.values["choices"]; ok {
-		step.With = jsonOf(s.t, map[string]any{"choices": strings.Split(choices, ",")})
+		step.With = jsonOf(s.t, map[string]any{"choices": strings.Split(choices, ","), "why": strings.Split(a.or("why", ""), ",")})
 	}
 	switch {
 	case a.has("undo"):
-		step.Undo = &makegood.Undo{Agent: a.or("undoAgent", ""), Action: "undo_" + step.Name, Retry: makegood.Retry{Attempts: s.number(a.or("undoAttempts", "5"))}}
+		step.Undo = &makegood.Undo{Agent: a.or("undoAgent", ""), Action: "undo_" + step.Name, Retry: makegood.Retry{Attempts: s.number(a.or("undoAttempts", "5")), For: s.duration(a.or("undoFor", "0s"))}}
 		step.Undo.Waiting = s.rules(a, "undo")
 	case a.or("undo", "") == "none":
 		step.Undo = &makegood.Undo{None: true}

@@ -89,7 +89,7 @@ func (s *story) waits(verb string, a args) (e job.Event, ok bool) {
 	case "complete":
 		return job.StepCompleted{
 			Place: s.place(a), Output: wire.Inline(json.RawMessage(a.or("output", "null"))),
-			Request: a.or("request", ""), By: a.or("by", ""), Early: a.has("early"),
+			Request: a.or("request", ""), By: a.or("by", ""), Why: a.or("why", ""), Early: a.has("early"),
 		}, true
 	case "give":
 		return job.StepCompleted{Place: s.place(a), Request: a.or("request", ""), Early: a.has("early"), Error: &job.StepError{

@@ -117,7 +117,7 @@ func (t *turn) waitOver(at side) {
 			t.done(at, job.Payload{})
 			return
 		}
-		t.done(at, job.Payload{Inline: output, Bytes: len(output)})
+		t.answeredWith(at, job.Payload{Inline: output, Bytes: len(output)}, nil)
 	default:
 		failure := job.StepError{
 			Message:   "nobody completed it by " + a.Wait.Deadline.UTC().Format(time.RFC3339),
@@ -350,19 +350,36 @@ func (t *turn) planIf(v Verdict, at side) *makegood.WaitRules {
 }
 
 // choices are the answers that an approval takes; none for another agent.
-func choices(s makegood.Step, undo bool) []string {
+func choices(s makegood.Step, undo bool) []string { return asksOf(s, undo).Choices }
+
+// whyFor are the answers for which an approval wants to know why: those that its with lists, or all of them.
+func whyFor(s makegood.Step, undo bool) []string {
+	says := asksOf(s, undo)
+	var some []string
+	if json.Unmarshal(says.Why, &some) == nil {
+		return some
+	}
+	return says.Choices
+}
+
+// asks holds the fields of an approval's with that are not evaluated.
+type asks struct {
+	Choices []string        `json:"choices"`
+	Why     json.RawMessage `json:"why"`
+}
+
+// asksOf returns the fields of an approval's with; they are empty for another agent.
+func asksOf(s makegood.Step, undo bool) asks {
 	with := s.With
 	if undo {
 		with = s.Undo.With
 	}
 	if agentOf(s, undo) != makegood.AgentApproval {
-		return nil
+		return asks{Why: json.RawMessage("[]")}
 	}
-	var says struct {
-		Choices []string `json:"choices"`
-	}
+	says := asks{Why: json.RawMessage("[]")}
 	if err := json.Unmarshal(with, &says); err != nil {
 		panic(fmt.Sprintf("machine: the approval of step %s was not checked: %v", s.Name, err))
 	}
-	return says.Choices
+	return says
 }

@@ -25,6 +25,9 @@ func drawWorkflow(t *rapid.T, most int) makegood.Workflow {
 			s.Heartbeat = heartbeat
 		}
 		s.Retry.Attempts = rapid.IntRange(1, 3).Draw(t, "attempts")
+		if rapid.Bool().Draw(t, "forATime") {
+			s.Retry.Attempts, s.Retry.For = makegood.MaxAttempts, makegood.Duration(rapid.IntRange(1, 40).Draw(t, "for"))*makegood.Second
+		}
 		s.Shared = s.Heartbeat == 0 && rapid.IntRange(0, 3).Draw(t, "shared") == 0
 		s.Repeat = drawRepeat(t)
 		switch rapid.IntRange(0, 3).Draw(t, "undo") {

@@ -32,6 +32,11 @@ func drawWaits(t *rapid.T, s *makegood.Step) {
 	if makegood.WaitsByItself(s.Agent) || rapid.Bool().Draw(t, "with") {
 		s.With = json.RawMessage(choicesOf)
 	}
+	if s.Agent == makegood.AgentApproval && rapid.Bool().Draw(t, "onAnswer") {
+		s.OnAnswer = map[string]makegood.AnswerDo{"no": {Action: rapid.SampledFrom([]makegood.AnswerAction{
+			makegood.AnswerUndo, makegood.AnswerStop, makegood.AnswerFail,
+		}).Draw(t, "answer")}}
+	}
 	s.Waiting = drawRules(t)
 	if s.CanUndo() {
 		s.Undo.Agent, s.Undo.Waiting = drawAgent(t), drawRules(t)
@@ -73,7 +78,7 @@ func drawRules(t *rapid.T) *makegood.WaitRules {
 		r.Escalate = &makegood.Escalate{After: drawSeconds(t, "escalate"), Ask: []string{"boss"}}
 	}
 	if rapid.IntRange(0, 3).Draw(t, "onTimeout") == 0 {
-		r.OnTimeout = &makegood.OnTimeout{Output: json.RawMessage(rapid.SampledFrom([]string{`null`, `"late"`}).Draw(t, "output"))}
+		r.OnTimeout = &makegood.OnTimeout{Output: json.RawMessage(rapid.SampledFrom([]string{`null`, `"late"`, `"no"`}).Draw(t, "output"))}
 	}
 	return r
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -57,6 +58,8 @@ func (a agentRow) Mark() mark {
 		return mark{Name: "going on", Shape: "processing"}
 	case a.trouble() != "":
 		return mark{Name: "in trouble", Shape: "error"}
+	case a.absent() != "":
+		return mark{Name: "absent", Shape: "idle"}
 	}
 	return mark{Name: "works", Shape: "processed"}
 }
@@ -69,22 +72,45 @@ func (a agentRow) trouble() string {
 	switch {
 	case a.Problem != "":
 		return "its queue cannot be asked: " + a.Problem
+	case a.absent() != "" && a.Waiting != nil && *a.Waiting > 0:
+		return a.absent()
 	case a.Old() && a.InFlight != nil && *a.InFlight == 0:
 		return "its tasks wait and it takes none"
 	case a.Old():
 		return "its tasks wait long"
 	case a.Ended() >= fewEnded && a.share() >= badShare:
 		return "much of what it does fails"
-	case a.Waiting != nil && *a.Waiting > 0 && a.Place == client.AgentOutside && a.Old():
-		return "nobody comes for its tasks"
 	}
 	return ""
+}
+
+// absent describes since when an agent outside has not asked for tasks; empty: it asks, or is not outside.
+func (a agentRow) absent() string {
+	since, absent := a.Absent(a.Now)
+	switch {
+	case !absent:
+		return ""
+	case a.Polls.LastAt == nil:
+		return "nobody asks for its tasks; nobody has since the engine began at " + moment(since)
+	}
+	return "nobody asks for its tasks; somebody did last at " + moment(since)
+}
+
+// comes describes the requests for tasks of an agent outside; empty: it is not outside, or has made none.
+func (a agentRow) comes() string {
+	if a.Polls == nil || a.Polls.LastAt == nil {
+		return ""
+	}
+	if a.Polls.Waiting > 0 {
+		return fmt.Sprintf("outside: %s, %s waiting now", many(a.Polls.Instances, "process"), many(a.Polls.Waiting, "request"))
+	}
+	return fmt.Sprintf("outside: %s, last asked at %s", many(a.Polls.Instances, "process"), moment(a.Polls.LastAt))
 }
 
 // Says is why it stands as it does.
 func (a agentRow) Says() string {
 	if a.Hold == nil {
-		return a.trouble()
+		return cmp.Or(a.trouble(), a.absent(), a.comes())
 	}
 	if !a.Paused() {
 		return "resumed: " + many(a.Hold.Resumed, "job") + " told to go on, " + jobsStill(*a.Hold)
@@ -174,6 +200,25 @@ func (p *Page) agents(r *http.Request) (any, error) {
 	}
 	slices.SortStableFunc(d.Agents, func(a, b agentRow) int { return cmp.Compare(a.rank(), b.rank()) })
 	return d, nil
+}
+
+// absentAgents says of which agents outside nobody asks for the tasks, where a task of a job waits for one. On a stack there are none.
+func (p *Page) absentAgents(ctx context.Context, j makegood.Job, now time.Time) map[string]string {
+	sent := slices.ContainsFunc(activitiesOf(j), func(a activity) bool { return a.State == makegood.Dispatched })
+	if p.Scans || !sent {
+		return nil
+	}
+	all, err := p.client.ListAgents(ctx)
+	if err != nil {
+		return nil // It is said beside the job, and the job is shown without it.
+	}
+	absent := map[string]string{}
+	for _, a := range all {
+		if says := (agentRow{Agent: a, Now: now}).absent(); says != "" {
+			absent[a.Name] = says
+		}
+	}
+	return absent
 }
 
 func (p *Page) workflowNames(ctx context.Context) (names []string, err error) {

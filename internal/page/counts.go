@@ -41,9 +41,11 @@ type stateCount struct {
 
 // tally is what is counted beside, now and then: in a file of a million jobs it takes longer than a view may.
 type tally struct {
-	// Errors wait for a person, the first since Oldest; Late are late, and Soon will be within the hour.
-	Errors, Late, Soon int
-	Oldest             *time.Time
+	// Errors wait for a person, the first since Oldest; Late are late.
+	Errors, Late int
+	// Questions are the jobs that wait for an answer.
+	Questions int
+	Oldest    *time.Time
 	// by are the jobs by state; ended: those that have ended are among them.
 	by    map[makegood.ProcessState]int
 	ended bool
@@ -65,10 +67,13 @@ func (p *Page) counts(ctx context.Context, shown client.Filter) counts {
 // waiting returns how many jobs wait for a person. Where counting is paid for, it is what a view that counts found last.
 func (p *Page) waiting(ctx context.Context) int {
 	if p.Scans {
-		return p.recount.known().Errors
+		return p.recount.known().persons()
 	}
-	return p.recount.latest(ctx, p).Errors
+	return p.recount.latest(ctx, p).persons()
 }
+
+// persons is how many jobs wait for a person: they have stopped, or ask.
+func (t tally) persons() int { return t.Errors + t.Questions }
 
 // recount counts: one at a time, and no more often than is cheap.
 type recount struct {
@@ -133,15 +138,16 @@ func (p *Page) tallied(ctx context.Context) (t tally, err error) {
 	if err := p.byState(ctx, &t); err != nil {
 		return t, err
 	}
+	asked, err := count(client.Filter{State: client.Waiting})
+	if err != nil {
+		return t, err
+	}
+	t.Questions = asked.Jobs
 	late, err := count(client.Filter{Late: true})
 	if err != nil {
 		return t, err
 	}
-	coming, err := count(client.Filter{LateWithin: soon})
-	if err != nil {
-		return t, err
-	}
-	t.Errors, t.Late, t.Soon = t.by[makegood.Error], late.Jobs, max(coming.Jobs-late.Jobs, 0)
+	t.Errors, t.Late = t.by[makegood.Error], late.Jobs
 	if t.Errors == 0 {
 		return t, nil
 	}

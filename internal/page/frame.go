@@ -29,6 +29,7 @@ type frame struct {
 	// Title is that of the window, Where what is shown and acted upon.
 	Title, Where string
 	Navigation   []link
+	Visitor      Visitor
 	// Waiting is how many jobs wait for a person, as far as that is known.
 	Waiting int
 	// Path is that of the view, with its query: what live updates are asked for with. Regions: there are any.
@@ -44,7 +45,7 @@ type frame struct {
 // frame puts around what a view shows what all have.
 func (p *Page) frame(r *http.Request, v view, data any) *frame {
 	f := &frame{
-		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav), Waiting: p.waiting(r.Context()),
+		Root: rootOf(r.URL.Path), Title: v.title, Where: p.Where, Navigation: navigationOf(v.nav), Visitor: p.Visitor(r), Waiting: p.waiting(r.Context()),
 		Path: r.URL.RequestURI(), Regions: len(v.regions) > 0 && r.Method == http.MethodGet,
 		Style: p.assets["page.css"].versioned(), Script: p.assets["page.js"].versioned(), Icon: p.assets["icon.svg"].versioned(),
 		Now: p.Now().UTC(), View: data,

@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -14,7 +13,6 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
-	"github.com/makegood-dev/makegood/internal/repair"
 )
 
 const (
@@ -29,7 +27,7 @@ const (
 
 func inboxViews() []view {
 	return []view{
-		{pattern: "GET /errors", nav: "Errors", title: "Waits for a person", template: "errors.html", load: (*Page).inbox, regions: []string{"inbox-lead", "groups", "repairs"}},
+		{pattern: "GET /errors", nav: "Errors", title: "Waits for a person", template: "errors.html", load: (*Page).inbox, regions: []string{"inbox-lead", "questions", "groups", "repairs"}},
 		{pattern: "GET /repair", nav: "Errors", title: "Dry run", template: "repair.html", load: (*Page).dryRun},
 		{pattern: "POST /repairs", load: (*Page).beginRepair},
 		{pattern: "GET /repairs/{name}", nav: "Errors", title: "Repair", template: "progress.html", load: (*Page).repairing, regions: []string{"progress"}},
@@ -40,6 +38,8 @@ func inboxViews() []view {
 // inboxData is what waits for a person.
 type inboxData struct {
 	Groups []inboxGroup
+	// Asked are the questions that wait for an answer, by workflow and step.
+	Asked []askedGroup
 	// Jobs is how many wait, Shown how many of their groups are shown.
 	Jobs, Found int
 	Oldest      *time.Time
@@ -105,11 +105,11 @@ func (g inboxGroup) Advice() string {
 	case g.Undo && g.Final:
 		return "Refused for good: trying again gives the same answer. When somebody has dealt with it, settle the undo."
 	case g.Undo:
-		return "It cannot be undone by itself. Try again when the cause is mended, or settle the undo when somebody has dealt with it."
+		return "It cannot be undone by itself. Resubmitted when the cause is mended, it goes on undoing; or settle the undo when somebody has dealt with it."
 	case g.Final:
 		return "Refused for good: trying again gives the same answer. Mend the cause first, or settle the step."
 	}
-	return "Its attempts are used up. Resubmitted, it goes on from what failed, under the same idempotency key."
+	return "Its attempts are used up. Resubmitted, it goes on from what failed, forwards, under the same idempotency key."
 }
 
 // Settles reports whether settling is what is proposed.
@@ -180,6 +180,9 @@ func (p *Page) inbox(r *http.Request) (any, error) {
 		if group.has(d.Words) {
 			d.Groups = append(d.Groups, group)
 		}
+	}
+	if d.Asked, err = p.asked(r.Context(), d.Words); err != nil {
+		return nil, err
 	}
 	d.Found = len(d.Groups)
 	sortGroups(d.Groups, d.By)
@@ -327,128 +330,4 @@ func (p *Page) aside(ctx context.Context) (aside, error) {
 	}
 	const shown = 5
 	return aside{Messages: page.Messages[:min(len(page.Messages), shown)], More: len(page.Messages) > shown || page.Cursor != ""}, nil
-}
-
-// choice is which jobs are meant, and what is to be done to them: what the address of a dry run says.
-type choice struct {
-	// Ask is a verb, or makegood.AskSettleDone or AskSettleSkipped of Step or its Undo.
-	Ask    string
-	Filter client.Filter
-	// NoStep and NoKind leave out the jobs that stand at a step, or whose error has a kind.
-	NoStep, NoKind bool
-	Step           string
-	Undo           bool
-	// Current: by the definition that is current.
-	Current bool
-}
-
-// bulkAsks are what may be asked of many jobs here, and what each is called.
-var bulkAsks = []order{
-	{string(makegood.Resubmit), "Resubmit"},
-	{string(makegood.Cancel), "Cancel"},
-	{string(makegood.UndoJob), "Undo"},
-	{makegood.AskSettleDone, "Settle as done"},
-	{makegood.AskSettleSkipped, "Settle as skipped"},
-}
-
-// Verb is what it is called.
-func (c choice) Verb() string {
-	for _, a := range bulkAsks {
-		if a.Value == c.Ask {
-			return a.Says
-		}
-	}
-	return c.Ask
-}
-
-// Settles reports whether a step is settled.
-func (c choice) Settles() bool {
-	return c.Ask == makegood.AskSettleDone || c.Ask == makegood.AskSettleSkipped
-}
-
-// filter is the query of the list of these jobs.
-func (c choice) filter() url.Values { return c.Filter.Values() }
-
-// query is that of the dry run.
-func (c choice) query() url.Values {
-	q := c.filter()
-	q.Set("ask", c.Ask)
-	for name, on := range map[string]bool{"no-step": c.NoStep, "no-kind": c.NoKind, "undo": c.Undo, "current": c.Current} {
-		if on {
-			q.Set(name, "true")
-		}
-	}
-	if c.Settles() {
-		q.Set("at", c.Step)
-	}
-	return q
-}
-
-// Says is what it is about, in a few words: as inboxGroup.What says it.
-func (c choice) Says() string {
-	return inboxGroup{Workflow: cmp.Or(c.Filter.Workflow, "all workflows"), Step: c.Filter.Step, Kind: c.Filter.ReasonKind, Undo: c.Undo}.What()
-}
-
-// Fields are the hidden fields of the form that does it.
-func (c choice) Fields() []order {
-	var fields []order
-	for name, values := range c.query() {
-		if name == "ask" || name == "current" {
-			continue
-		}
-		for _, v := range values {
-			fields = append(fields, order{name, v})
-		}
-	}
-	slices.SortFunc(fields, func(a, b order) int { return strings.Compare(a.Value, b.Value) })
-	return fields
-}
-
-// readChoice reads which jobs are meant, of a query or a form.
-func readChoice(values url.Values) (c choice, err error) {
-	c = choice{
-		Ask: values.Get("ask"), NoStep: values.Has("no-step"), NoKind: values.Has("no-kind"), Step: values.Get("at"), Undo: values.Has("undo"),
-		Current: values.Has("current"),
-	}
-	if !slices.ContainsFunc(bulkAsks, func(a order) bool { return a.Value == c.Ask }) {
-		return c, &client.InvalidError{Message: fmt.Sprintf("%.40q cannot be asked of many jobs here", c.Ask)}
-	}
-	if c.Settles() && makegood.StepName.Check(c.Step) != nil {
-		return c, &client.InvalidError{Message: fmt.Sprintf("at: %.80q is no step that could be settled", c.Step)}
-	}
-	if c.Current && c.Ask != string(makegood.Resubmit) {
-		return c, &client.InvalidError{Message: "only a resubmit moves a job to the current definition"}
-	}
-	found := url.Values{}
-	for name := range c.Filter.Values() {
-		found.Del(name)
-	}
-	for name, v := range values {
-		if _, is := parameterOf(name); is && name != "reason" && v[0] != "" {
-			found[name] = v
-		}
-	}
-	if len(found) == 0 {
-		return c, &client.InvalidError{Message: "no filter says which jobs are meant"}
-	}
-	c.Filter, err = client.ReadFilter(found)
-	return c, err
-}
-
-// jobs finds those that are meant, and that had stopped by a moment: what came later nobody has seen. More: there are more than one
-// repair takes.
-func (c choice) jobs(ctx context.Context, jobs client.Jobs, seen time.Time) (found []client.Listed, more bool, err error) {
-	for l, err := range jobs.List(ctx, c.Filter) {
-		if err != nil {
-			return nil, false, err
-		}
-		if c.NoStep && len(l.Steps) > 0 || c.NoKind && l.Kind != "" || l.StoppedAt != nil && l.StoppedAt.After(seen) {
-			continue
-		}
-		if len(found) == repair.MaxJobs {
-			return found, true, nil
-		}
-		found = append(found, l)
-	}
-	return found, false, nil
 }

@@ -139,7 +139,7 @@ func TestADryRunNamesRefusals(t *testing.T) {
 	w.submit("bad", `{"fail":"charge"}`, true)
 	w.get("repair?ask=resubmit&workflow=trip").wants(t, "Resubmit 2 jobs?", "refused", "good", "bad")
 	for _, path := range []string{
-		"repair?ask=resubmit", "repair?ask=pause&workflow=trip", "repair?ask=resubmit&state=Nothing", "repair?ask=settle+done&workflow=trip",
+		"repair?ask=resubmit", "repair?ask=reschedule&workflow=trip", "repair?ask=resubmit&state=Nothing", "repair?ask=settle+done&workflow=trip",
 		"repair?ask=cancel&workflow=trip&current=true",
 	} {
 		if got := w.get(path); got.status != http.StatusBadRequest {

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -17,6 +18,8 @@ import (
 const (
 	// historyPage is how many entries of a history are shown at a time.
 	historyPage = 30
+	// maxWell is how many of the things that simply went well stand between them.
+	maxWell = 40
 	// settles is how many steps may be proposed to be settled beside the verbs of the job; of all others that is asked in their place.
 	settles = 3
 )
@@ -24,7 +27,7 @@ const (
 func jobViews() []view {
 	return []view{
 		{pattern: "GET /jobs/{id}", nav: "Jobs", template: "job.html", load: (*Page).job, regions: []string{
-			"job-head", "job-why", "job-facts", "job-graph", "job-time", "job-steps", "job-history",
+			"job-head", "job-questions", "job-why", "job-facts", "job-graph", "job-time", "job-steps", "job-history",
 		}},
 		{pattern: "GET /jobs/{id}/payload", nav: "Jobs", template: "payload.html", load: (*Page).payload},
 		{pattern: "GET /jobs/{id}/ask/{ask}", nav: "Jobs", template: "ask.html", load: (*Page).ask},
@@ -36,10 +39,12 @@ func jobViews() []view {
 type jobData struct {
 	Job makegood.Job
 	mark
-	Why    why
-	Stands []stand
-	Verbs  []verb
-	Facts  facts
+	Why why
+	// Questions stand first.
+	Questions []question
+	Stands    []stand
+	Verbs     []verb
+	Facts     facts
 	// Input: it is small, and shown; else it is a click away. Payloads are the large ones that it refers to.
 	Input    bool
 	Payloads []payloadLink
@@ -47,6 +52,8 @@ type jobData struct {
 	Time     timeData
 	Steps    []stepData
 	History  historyData
+	// SentAside: what its steps were asked is a click away.
+	SentAside bool
 	// Unknown is why it is not known what may be asked; empty: it is.
 	Unknown string
 }
@@ -63,6 +70,10 @@ type seen struct {
 	workflow *makegood.Workflow
 	current  string
 	now      time.Time
+	// sent are what its steps were asked, as far as that was asked for.
+	sent []makegood.SentInput
+	// absent says of agents outside that nobody asks for their tasks, by their names.
+	absent map[string]string
 	// nodes are its steps as they look, by their names; order and edges are what is drawn.
 	nodes map[string]graph.Node
 	order []graph.Node
@@ -92,7 +103,12 @@ func (p *Page) job(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := jobData{Job: s.job, Why: whyOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
+	if !p.Scans { // Of a stack it would be paid for with each look; its JSON is a click away.
+		if all, err := p.client.SentInputs(r.Context(), s.job.ID, ""); err == nil {
+			s.sent = all.Inputs
+		} // What cannot be evaluated leaves the job as it is shown.
+	}
+	d := jobData{Job: s.job, SentAside: p.Scans, Why: whyOf(s), Questions: questionsOf(s), Stands: standsOf(s), Verbs: verbsOf(s), Unknown: unknown, Input: given(s.job.Input), Payloads: payloadsIn(s.job.ID, s.job.Input)}
 	d.mark = markOf(s.job.ProcessState, s.job.Paused, waits(s.job))
 	d.Graph = graphOf(s)
 	whole := r.FormValue("scale") == "true"
@@ -101,6 +117,7 @@ func (p *Page) job(r *http.Request) (any, error) {
 	d.Time.Whole = whole
 	d.Steps = stepsOf(s, line)
 	d.Facts = factsOf(s, line)
+	d.Facts.Commands = commandsOf(s, p.Flags)
 	d.History, err = historyOf(s.job, r.FormValue("before"))
 	return d, err
 }
@@ -132,6 +149,7 @@ func (p *Page) see(r *http.Request) (s seen, unknown string, err error) {
 		}
 	}
 	s.look()
+	s.absent = p.absentAgents(ctx, s.job, s.now)
 	return s, unknown, nil
 }
 
@@ -213,12 +231,11 @@ func factsOf(s seen, line timeline) facts {
 	if s.job.Spent != nil {
 		f.Cost = costOf(*s.job.Spent)
 	}
-	f.Commands = commandsOf(s)
 	return f
 }
 
 // commandsOf are the commands that show and do what stands here.
-func commandsOf(s seen) []string {
+func commandsOf(s seen, flags string) []string {
 	all := []string{"makegood get " + s.job.ID, "makegood watch " + s.job.ID}
 	for _, o := range s.offers.Verbs {
 		switch verb := makegood.Verb(o.Ask); {
@@ -230,6 +247,9 @@ func commandsOf(s seen) []string {
 		default:
 			all = append(all, "makegood "+o.Ask+" "+s.job.ID)
 		}
+	}
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i] + " " + flags)
 	}
 	return all
 }

@@ -74,6 +74,11 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	}
 	a.Refused = oneOf(a.Refused, unknown)
 	a.Definition, a.Input = r.FormValue("definition"), strings.TrimSpace(r.FormValue("input"))
+	if r.FormValue("edit") == "true" && a.Input == "" && a.Refused == "" {
+		if a.Input, err = p.inputToEdit(r.Context(), s.job); err != nil {
+			return nil, err
+		}
+	}
 	if a.Ask != string(makegood.Resubmit) || a.Refused != "" {
 		return a, nil
 	}
@@ -87,6 +92,15 @@ func (p *Page) ask(r *http.Request) (any, error) {
 	}
 	a.Plan = &plan
 	return a, nil
+}
+
+// inputToEdit is the input of a job as it stands in a form: laid out, and whole.
+func (p *Page) inputToEdit(ctx context.Context, j makegood.Job) (string, error) {
+	if given(j.Input) || j.InputBytes == 0 {
+		return pretty(j.Input), nil
+	}
+	whole, err := p.client.Get(ctx, j.ID)
+	return pretty(whole.Input), err
 }
 
 // askingOf is what there is to say of a verb before it is asked for.
@@ -246,7 +260,7 @@ func (p *Page) askForStep(r *http.Request, id, ask string) error {
 	if err != nil {
 		return &problem{status: http.StatusBadRequest, Head: "That is no round", Text: fmt.Sprintf("round is %.40q: want a number.", r.FormValue("round"))}
 	}
-	at := client.Place{Step: r.FormValue("step"), Undo: r.FormValue("undo") == "true", Round: round}
+	at := client.Place{Step: r.FormValue("step"), Undo: r.FormValue("undo") == "true", Round: round, Why: strings.TrimSpace(r.FormValue("why"))}
 	output, err := jsonOf(r, "output")
 	if err != nil {
 		return err

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,11 +18,14 @@ type historyData struct {
 	// Older is the number before which the next page begins; 0: there is none. Newer: there is a page before this one.
 	Older int
 	Newer bool
+	// Folded is how many of what went well are not among the entries.
+	Folded int
 }
 
-// entryData is an entry, or, with N 0, a gap.
+// entryData is an entry, or, with N 0, a gap, or, with Well, what simply went well: no history keeps that, the steps say it.
 type entryData struct {
 	N                  int
+	Well               bool
 	At                 time.Time
 	Shape, Head, Small string
 }
@@ -51,11 +56,71 @@ func historyOf(j makegood.Job, before string) (historyData, error) {
 		}
 		if len(d.Entries) >= historyPage {
 			d.Older = e.N + 1
-			return d, nil
+			return d.withWell(j, limit), nil
 		}
 		d.Entries = append(d.Entries, entryOf(e))
 	}
-	return d, nil
+	return d.withWell(j, limit), nil
+}
+
+// withWell adds what went well between the entries of a page that ends before the entry limit.
+func (d historyData) withWell(j makegood.Job, limit int) historyData {
+	var from, until time.Time
+	if d.Older > 0 {
+		from = d.Entries[len(d.Entries)-1].At
+	}
+	for _, e := range j.History {
+		if e.N == limit {
+			until = e.At
+		}
+	}
+	well := slices.DeleteFunc(wellOf(j), func(e entryData) bool {
+		return e.At.Before(from) || !until.IsZero() && !e.At.Before(until)
+	})
+	// The newest are listed, and the birth of the job: it says where all began.
+	if d.Folded = max(0, len(well)-maxWell); d.Folded > 0 {
+		well = append(well[:maxWell-1], well[len(well)-1])
+	}
+	for _, e := range well {
+		at := slices.IndexFunc(d.Entries, func(kept entryData) bool { return !kept.At.IsZero() && kept.At.Before(e.At) })
+		if at < 0 {
+			at = len(d.Entries)
+		}
+		d.Entries = slices.Insert(d.Entries, at, e)
+	}
+	return d
+}
+
+// wellOf is what simply went well of a job, the newest first, as its steps have it: a history keeps none of that.
+func wellOf(j makegood.Job) []entryData {
+	all := []entryData{{Well: true, At: j.CreatedAt, Shape: "pending", Head: "Submitted"}}
+	for _, s := range j.Steps {
+		all = append(all, wellOfSide(s.Name, "processed", "done", s.Activity)...)
+		if s.Undo != nil {
+			all = append(all, wellOfSide(s.Name, "undone", "undone", *s.Undo)...)
+		}
+	}
+	if j.FinishedAt != nil {
+		all = append(all, entryData{Well: true, At: *j.FinishedAt, Shape: lower(j.ProcessState), Head: "Ended: " + string(j.ProcessState)})
+	}
+	slices.SortStableFunc(all, func(a, b entryData) int { return a.At.Compare(b.At) })
+	slices.Reverse(all)
+	return all
+}
+
+// wellOfSide is the end of a step, or of its undo, that nobody had to settle, and the start of one that is at work.
+func wellOfSide(step, shape, word string, a makegood.Activity) []entryData {
+	switch {
+	case a.State == makegood.Done && a.FinishedAt != nil && a.Settled == nil && a.CompletedBy == nil:
+		e := entryData{Well: true, At: *a.FinishedAt, Shape: shape, Head: step + ": " + word}
+		if from := cmp.Or(a.LastStartedAt, a.StartedAt); from != nil {
+			e.Small = fmt.Sprintf("attempt %d, took %s", a.Attempt, span(a.FinishedAt.Sub(*from)))
+		}
+		return []entryData{e}
+	case a.State == makegood.Claimed && a.LastStartedAt != nil:
+		return []entryData{{Well: true, At: *a.LastStartedAt, Shape: "processing", Head: fmt.Sprintf("%s: attempt %d began", step, a.Attempt)}}
+	}
+	return nil
 }
 
 func entryOf(e makegood.Entry) entryData {

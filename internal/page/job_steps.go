@@ -27,6 +27,8 @@ type stepData struct {
 	Agent, Action, UndoneBy, With string
 	// Key is its idempotency key in this round.
 	Key string
+	// Inputs are the evaluated inputs of the step and its undo.
+	Inputs []outputData
 	// Outputs are what it and its undo gave, and Errors why their last attempts failed.
 	Outputs []outputData
 	Errors  []errorData
@@ -36,6 +38,8 @@ type stepData struct {
 // outputData is something that was given, or leads to it.
 type outputData struct {
 	Title, Value, Href, Size string
+	// Says is what there is to say of it beside its size.
+	Says string
 	// Payloads are the large ones that it refers to.
 	Payloads []payloadLink
 }
@@ -104,6 +108,11 @@ func stepDataOf(s seen, step makegood.JobStep, row line.Row) stepData {
 			d.UndoneBy = "none"
 		}
 	}
+	for _, in := range s.sent {
+		if in.Step == step.Name {
+			d.Inputs = append(d.Inputs, inputSent(s.job.ID, in))
+		}
+	}
 	d.Outputs = append(d.Outputs, outputOf(s.job.ID, "Output", step.Name, step.Activity, false)...)
 	if step.Error != nil {
 		d.Errors = append(d.Errors, errorData{"Error", *step.Error})
@@ -132,6 +141,24 @@ func outputOf(id, title, step string, a makegood.Activity, undo bool) []outputDa
 		o.Value, o.Href = "", "jobs/"+id+"/payload?"+sideQuery(step, undo, 0)
 	}
 	return []outputData{o}
+}
+
+// inputSent shows the evaluated input of a side, or a link to a large one, and whether the attempt got the same.
+func inputSent(id string, in makegood.SentInput) outputData {
+	o := outputData{Title: "Asked with", Size: bytesOf(in.Bytes), Value: pretty(in.Value), Says: "as it was sent"}
+	if in.Undo {
+		o.Title = "Its undo asked with"
+	}
+	switch {
+	case in.Problem != "":
+		o.Value, o.Size, o.Says = in.Problem, "not known", "it cannot be evaluated now"
+	case !in.AsSent:
+		o.Says = "as it would be asked now: " + in.Changed
+	}
+	if in.Problem == "" && !given(in.Value) && in.Bytes > len("null") {
+		o.Value, o.Href = "", "jobs/"+id+"/payload?asked=true&"+sideQuery(in.Step, in.Undo, 0)
+	}
+	return o
 }
 
 // given reports whether a payload is there: JSON has null for one that is not.
@@ -166,20 +193,41 @@ func saysOf(s seen, step makegood.JobStep, row line.Row) string {
 	switch {
 	case step.Settled != nil && !undo, undo && a.Settled != nil:
 		return "settled by hand: " + oneOf(a.Settled.Reason, "no reason was given")
+	case underWayNow(a):
+		return strings.TrimPrefix(does(s, step, a), "step "+step.Name+" ") + reported(s, a) + lastTime(a)
 	case a.Error != nil && a.State != makegood.Done:
 		return cut(a.Error.Message, 160)
 	case a.State == makegood.Done && undo:
-		return fmt.Sprintf("done %s, undone %s", clock(step.FinishedAt, s.now), clock(a.FinishedAt, s.now))
+		return fmt.Sprintf("done %s, undone %s", moment(step.FinishedAt), moment(a.FinishedAt))
 	case a.State == makegood.Done:
-		return strings.TrimSpace(fmt.Sprintf("done %s %s", clock(a.FinishedAt, s.now), deref(prefixed("by ", a.CompletedBy))))
+		return strings.TrimSpace(fmt.Sprintf("done %s %s", moment(a.FinishedAt), deref(prefixed("by ", a.CompletedBy))) + deref(prefixed(": ", a.CompletedWhy)))
 	case a.State == makegood.Irreversible:
 		return "done, and cannot be undone"
-	case a.State == makegood.Waiting, a.State == makegood.Claimed, a.State == makegood.Dispatched, a.State == makegood.Backoff:
-		return does(s, step, a)
 	case a.State == makegood.NotStarted:
 		return notReached(s, step.Name)
 	}
 	return ""
+}
+
+// underWayNow reports whether an attempt is sent, at work, awaited or to follow.
+func underWayNow(a makegood.Activity) bool {
+	return slices.Contains([]makegood.StepState{makegood.Dispatched, makegood.Claimed, makegood.Waiting, makegood.Backoff}, a.State)
+}
+
+// reported is the latest progress report of a running attempt, with its time; empty: none.
+func reported(s seen, a makegood.Activity) string {
+	if a.State != makegood.Claimed || a.Progress == nil {
+		return ""
+	}
+	return fmt.Sprintf("; at %s it reported %s", moment(a.Progress.At), cut(string(a.Progress.Value), 160))
+}
+
+// lastTime is why the attempt before failed; empty: none did.
+func lastTime(a makegood.Activity) string {
+	if a.Error == nil {
+		return ""
+	}
+	return "; the attempt before failed: " + cut(a.Error.Message, 160)
 }
 
 func prefixed(with string, text *string) *string {

@@ -100,7 +100,7 @@ func TestAJobSaysFirstWhyItStandsHere(t *testing.T) {
 	w := newWorld(t)
 	w.submit("t-2", `{"fail":"charge"}`, true)
 	page := w.get("jobs/t-2")
-	page.wants(t, "It waits for a person: charge was refused for good.", "the card was declined", "<b>reserve</b> stands", "goes on from what failed",
+	page.wants(t, "It waits for a person: charge was refused for good.", "the card was declined", "<b>reserve</b> stands", "goes on from what failed, forwards",
 		`class="graph"`, `id="step-charge"`, "Settle charge…", "makegood resubmit t-2")
 	page.sound(t)
 	if why, facts := strings.Index(page.text, "It waits for a person"), strings.Index(page.text, `id="job-time"`); why > facts {
@@ -135,7 +135,7 @@ func TestEveryJobHasItsView(t *testing.T) {
 		"held":   {"Step reserve is at work, attempt 1", "in the queue"},
 		"waits":  {"Step sign waits to be completed", "Does waits sail?", `value="stay"`},
 		"undone": {"What it had done is undone.", "book undone", "Turned round: wanted Undone", "not reached: it comes after sail"},
-		"stuck":  {"the undo of book was refused for good", "<b>book</b> stands: its undo was given up", "Settle undo of book…", "no wind", "wanted: Cancelled"},
+		"stuck":  {"the undo of book was refused for good", "<b>book</b> stands: its undo was given up", "Settle undo of book…", "no wind", "wanted: Cancelled", "goes on undoing, from what failed, and will end Cancelled"},
 	} {
 		t.Run(id, func(t *testing.T) {
 			page := w.get("jobs/" + id)
@@ -189,7 +189,7 @@ func TestAResubmitIsPlannedBeforeItIsDone(t *testing.T) {
 	w := newWorld(t)
 	w.submit("t-2", `{"fail":"charge"}`, true)
 	plan := w.get("jobs/t-2/ask/resubmit")
-	plan.wants(t, "goes on from what failed", "is tried again", "stays as it is")
+	plan.wants(t, "goes on from what failed, forwards", "is tried again", "stays as it is")
 	unsettled := w.post("jobs/t-2/ask/resubmit", url.Values{"then": {"plan"}, "input": {`{"fail":""}`}})
 	unsettled.wants(t, "the outcome of step charge is unknown", "settle it as not done")
 	w.get("jobs/t-2/ask/settle?step=charge").wants(t, `value="notDone"`, "nothing of it stands")

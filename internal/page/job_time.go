@@ -47,7 +47,8 @@ type timeData struct {
 // foldData is a folded span, tickData a moment that is named. Lengths are per cent.
 type foldData struct{ X, Width, Middle, Says string }
 
-type tickData struct{ X, Says, Anchor string }
+// At is the moment where Says is a time of the day, and not how long after the first it is.
+type tickData struct{ X, Says, Anchor, At string }
 
 // timeRow is a step.
 type timeRow struct {
@@ -80,7 +81,7 @@ func timeOf(s seen, l timeline) timeData {
 	for _, t := range l.Ticks() {
 		tick := tickData{X: percent(t.X), Says: "+" + span(t.After), Anchor: "middle"}
 		if t.After == 0 {
-			tick.Says, tick.Anchor = t.At.UTC().Format("15:04:05"), "start"
+			tick.Says, tick.Anchor, tick.At = t.At.UTC().Format("15:04:05"), "start", stamp(t.At)
 		}
 		d.Ticks = append(d.Ticks, tick)
 	}

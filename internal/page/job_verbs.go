@@ -1,6 +1,7 @@
 package page
 
 import (
+	"net/url"
 	"slices"
 
 	"github.com/makegood-dev/makegood"
@@ -49,9 +50,27 @@ func verbsOf(s seen) []verb {
 			granted = append(granted, v)
 		}
 	}
+	granted = append(granted, withEditedInput(s)...)
 	propose(s, granted)
 	slices.SortStableFunc(granted, func(a, b verb) int { return boolRank(!a.Proposed) - boolRank(!b.Proposed) })
 	return append(granted, refused...)
+}
+
+// withEditedInput are the forms that hold the job's input, to be edited: of a resubmit, where one is granted, and of a new job like it.
+func withEditedInput(s seen) (all []verb) {
+	if resubmit, _ := s.offers.Of(string(makegood.Resubmit)); resubmit.Granted() {
+		all = append(all, verb{
+			Label: "Resubmit with edited input…", ID: "verb-resubmit-edited", Href: "jobs/" + s.job.ID + "/ask/resubmit?edit=true",
+			Says: "its input stands in the form; what would become of it is said before",
+		})
+	}
+	if s.job.ProcessState.Finished() {
+		all = append(all, verb{
+			Label: "Run again with edited input…", ID: "run-again", Href: "workflows/" + s.job.Workflow + "/submit?like=" + url.QueryEscape(s.job.ID),
+			Says: "a new job, with its input, tenant and labels in the form",
+		})
+	}
+	return all
 }
 
 func verbOf(s seen, o makegood.Offer) verb {
@@ -88,3 +107,19 @@ func propose(s seen, granted []verb) {
 		granted[i].Proposed = granted[i].ID == want
 	}
 }
+
+// Granted are the verbs of a job that would be granted, the one that is proposed first.
+func (d jobData) Granted() []verb { return verbsWhere(d.Verbs, false) }
+
+// RefusedVerbs are those that would be refused, each with the reason.
+func (d jobData) RefusedVerbs() []verb { return verbsWhere(d.Verbs, true) }
+
+func verbsWhere(all []verb, refused bool) []verb {
+	return slices.DeleteFunc(slices.Clone(all), func(v verb) bool { return v.Refused != refused })
+}
+
+// Granted are the buttons of a side that would be granted.
+func (d askData) Granted() []verb { return verbsWhere(d.Buttons, false) }
+
+// Refused are those that would be refused, each with the reason.
+func (d askData) Refused() []verb { return verbsWhere(d.Buttons, true) }

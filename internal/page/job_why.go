@@ -47,7 +47,7 @@ func whyOf(s seen) why {
 // in says when something comes, as seen now.
 func in(at, now time.Time) string {
 	if at.After(now) {
-		return "in " + span(at.Sub(now)) + ", at " + clock(at, now)
+		return "in " + span(at.Sub(now)) + ", at " + moment(at)
 	}
 	return "at once"
 }
@@ -74,7 +74,7 @@ func stopped(s seen) why {
 		break
 	}
 	if e, turned := lastTurn(s.job); turned && back(s.job) {
-		w.Says = fmt.Sprintf("It was turned round at %s: %s", clock(e.At, s.now), e.Reason)
+		w.Says = fmt.Sprintf("It was turned round at %s: %s", moment(e.At), e.Reason)
 	}
 	return w
 }
@@ -92,7 +92,7 @@ func lastTurn(j makegood.Job) (found makegood.Entry, any bool) {
 func paused(s seen) why {
 	w := why{Tone: "paused", Head: "It is paused: nothing new begins until it is resumed.", Quote: s.job.Reason}
 	if at := s.job.PausedAt; at != nil {
-		w.Head = fmt.Sprintf("It is paused since %s: nothing new begins until it is resumed.", clock(*at, s.now))
+		w.Head = fmt.Sprintf("It is paused since %s: nothing new begins until it is resumed.", moment(*at))
 	}
 	if s.job.HeldBy != "" {
 		w.Head = fmt.Sprintf("It is held: %s is paused as a whole.", s.job.HeldBy)
@@ -158,7 +158,7 @@ func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 	switch a.State {
 	case makegood.Waiting:
 		if a.CompleteBy != nil {
-			return fmt.Sprintf("%s waits to be completed, until %s", what, clock(*a.CompleteBy, s.now))
+			return fmt.Sprintf("%s waits to be completed, until %s", what, moment(*a.CompleteBy))
 		}
 		return what + " waits to be completed"
 	case makegood.Backoff:
@@ -167,9 +167,18 @@ func does(s seen, step makegood.JobStep, a makegood.Activity) string {
 		}
 		return what + " is tried again"
 	case makegood.Claimed:
-		return fmt.Sprintf("%s is at work, attempt %d", what, a.Attempt)
+		text := fmt.Sprintf("%s is at work, attempt %d", what, a.Attempt)
+		if a.LastStartedAt != nil {
+			text += ", since " + moment(*a.LastStartedAt)
+		}
+		return text
 	default:
-		return fmt.Sprintf("%s is in the queue of %s, attempt %d", what, agentOf(s, step.Name, onUndo(s.job, step)), a.Attempt)
+		agent := agentOf(s, step.Name, onUndo(s.job, step))
+		text := fmt.Sprintf("%s is in the queue of %s, attempt %d", what, agent, a.Attempt)
+		if absent := s.absent[agent]; absent != "" {
+			text += ": " + absent
+		}
+		return text
 	}
 }
 

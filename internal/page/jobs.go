@@ -3,9 +3,11 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -16,10 +18,10 @@ const (
 	// firstErrors, firstOpen and firstEnded are how many jobs the first view shows of each, and foundRows a page of a search.
 	firstErrors, firstOpen, firstEnded = 5, 25, 15
 	foundRows                          = 40
+	// foundPages is how many pages of the API one view of a search reads until its rows are full.
+	foundPages = 10
 	// allDue is as far ahead as any key can be: what is due within it is all that has not ended, in the order of its keys.
 	allDue = 10 * 366 * 24 * time.Hour
-	// soon is how long before it is late a job is spoken of.
-	soon = time.Hour
 )
 
 func jobsViews() []view {
@@ -35,8 +37,6 @@ type jobsData struct {
 	Workflows []client.Workflow
 	Holds     []makegood.Hold
 	Sections  []section
-	// Missing is an id that was looked for and that no job has.
-	Missing string
 	// EndedAside: what has ended is not shown unasked, since that reads everything.
 	EndedAside bool
 }
@@ -46,6 +46,22 @@ func (d jobsData) Empty() bool {
 	return !slices.ContainsFunc(d.Sections, func(s section) bool { return len(s.Rows) > 0 })
 }
 
+// Asks are the verbs that the bar below the list has for the selected jobs.
+func (jobsData) Asks() []order { return slices.Concat(bulkAsks[:3], bulkAsks[6:]) }
+
+// ByID reports whether the rows were found by the beginning of their ids.
+func (d jobsData) ByID() bool {
+	return len(d.Sections) > 0 && d.Sections[0].ID == "found" && d.Sections[0].byID
+}
+
+// Older is the query that leads on from what was found; empty: it is all.
+func (d jobsData) Older() template.URL {
+	if len(d.Sections) == 0 {
+		return ""
+	}
+	return d.Sections[0].Older
+}
+
 // section is a part of the list.
 type section struct {
 	ID, Title, Says string
@@ -53,26 +69,27 @@ type section struct {
 	// All is the query that leads to all of them, Older that of the next page; empty: there is none.
 	All, Older template.URL
 	Scanned    bool
+	// byID: its jobs were found by the beginning of their ids.
+	byID bool
 }
 
 // jobs loads the list of jobs: of all, what needs somebody first; of a search, what was found.
 func (p *Page) jobs(r *http.Request) (any, error) {
 	now, ctx := p.Now().UTC(), r.Context()
+	if id := strings.TrimSpace(r.URL.Query().Get("q")); makegood.CheckJobID(id) == nil {
+		_, err := p.client.Look(ctx, id)
+		if err == nil {
+			return goTo("jobs/" + id), nil
+		}
+		if !errors.Is(err, client.ErrNotFound) {
+			return nil, err
+		}
+	}
 	wanted, err := readSearch(r, now)
 	if err != nil {
 		return nil, err
 	}
 	d := jobsData{Search: wanted, EndedAside: p.Scans}
-	if wanted.ID != "" {
-		_, err := p.client.Look(ctx, wanted.ID)
-		if err == nil {
-			return goTo("jobs/" + wanted.ID), nil
-		}
-		if !errors.Is(err, client.ErrNotFound) {
-			return nil, err
-		}
-		d.Missing = wanted.ID
-	}
 	if d.Workflows, err = p.client.Workflows(ctx); err != nil {
 		return nil, err
 	}
@@ -80,9 +97,14 @@ func (p *Page) jobs(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d.Counts = p.counts(ctx, wanted.Filter)
-	if wanted.Any() || wanted.Cursor != "" {
+	switch {
+	case len(wanted.Free) > 0 && !p.Scans:
+		d.Sections, err = p.foundByWords(ctx, wanted, now)
+	case len(wanted.Free) > 0:
+		// No index leads to either: what it would cost is offered, and not spent unasked.
+	case wanted.Any() || wanted.Cursor != "":
 		d.Sections, err = p.found(ctx, wanted, now)
-	} else {
+	default:
 		d.Sections, err = p.overview(ctx, now)
 	}
 	if err == nil {
@@ -100,17 +122,51 @@ func (p *Page) holds(ctx context.Context) ([]makegood.Hold, error) {
 	return slices.DeleteFunc(holds, func(h makegood.Hold) bool { return h.ReleasedAt != nil }), err
 }
 
-// found returns a page of what was found.
-func (p *Page) found(ctx context.Context, s search, now time.Time) ([]section, error) {
-	page, err := p.client.Details(ctx, s.Filter, s.Cursor, foundRows)
-	if err != nil {
+// foundByWords returns what was found by free words: by one the jobs whose id begins with it, and by several, or where no id
+// does, the jobs whose reason has them all.
+func (p *Page) foundByWords(ctx context.Context, s search, now time.Time) ([]section, error) {
+	if makegood.CheckJobID(s.Free[0]) == nil && len(s.Free) == 1 && s.Filter.IDPrefix == "" {
+		sections, err := p.found(ctx, s.by("id-prefix"), now)
+		if err != nil || len(sections[0].Rows) > 0 {
+			return sections, err
+		}
+	}
+	return p.found(ctx, s.by("words"), now)
+}
+
+// found returns a page of what was found. Where nothing leads to the jobs, it reads on until the rows are full, or it has
+// read foundPages pages.
+func (p *Page) found(ctx context.Context, s search, now time.Time) (_ []section, err error) {
+	if s.Filter, err = client.ReadFilter(s.values); err != nil {
 		return nil, err
 	}
-	found := section{ID: "found", Title: "Found", Rows: rowsOf(page.Jobs, now), Scanned: page.Scanned}
-	if page.Cursor != "" {
-		found.Older = s.With(page.Cursor)
+	found, cursor := section{ID: "found", Title: "Found", Says: s.says(), byID: s.Filter.IDPrefix != ""}, s.Cursor
+	for range foundPages {
+		page, err := p.client.Details(ctx, s.Filter, cursor, foundRows-len(found.Rows))
+		if err != nil {
+			return nil, err
+		}
+		found.Rows = append(found.Rows, rowsOf(page.Jobs, now)...)
+		found.Scanned, cursor = page.Scanned, page.Cursor
+		if cursor == "" || len(found.Rows) >= foundRows || p.Scans {
+			break
+		}
+	}
+	if cursor != "" {
+		found.Older = s.With(cursor)
 	}
 	return []section{found}, nil
+}
+
+// says is what was searched by a word: ids, or reasons.
+func (s search) says() string {
+	switch {
+	case s.Filter.Words != "":
+		return fmt.Sprintf("in reasons: %s", s.Filter.Words)
+	case s.Filter.IDPrefix != "":
+		return fmt.Sprintf("ids that begin with %s", s.Filter.IDPrefix)
+	}
+	return ""
 }
 
 // overview returns what the first view shows: what waits for a person, what is under way, what has ended.

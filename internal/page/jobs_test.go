@@ -26,7 +26,12 @@ func TestJobsAreFoundByWordsAndByParameters(t *testing.T) {
 		"?workflow=trip&state=Processed": {true, false},
 		"?q=since:1h+state:processed":    {true, false},
 		"?until=1h":                      {false, false},
-		"?q=nobody":                      {true, true},
+		"?q=nobody":                      {false, false},
+		"?q=t-":                          {true, true},
+		"?q=t-+state:error":              {false, true},
+		"?q=CARD+declined":               {false, true},
+		"?q=declined":                    {false, true},
+		"?id-prefix=t-1":                 {true, false},
 	} {
 		got := w.get(path)
 		for i, id := range []string{"t-1", "t-2"} {
@@ -35,7 +40,12 @@ func TestJobsAreFoundByWordsAndByParameters(t *testing.T) {
 			}
 		}
 	}
-	w.get("?q=nobody").wants(t, "There is no job <code>nobody</code>")
+	w.get("?q=nobody").wants(t, "There is no job <code>nobody</code>", "No id begins so", "No job fits")
+	w.get("?q=t-").wants(t, "ids that begin with t-", "reasons that say so")
+	w.get("?q=declined").wants(t, "in reasons: declined")
+	for _, path := range []string{"?q=stat:Error", "?stat=Error"} {
+		w.get(path).wants(t, "unknown filter &#34;stat&#34;: did you mean &#34;state&#34;?")
+	}
 }
 
 // maxFirstView is how many bytes the first view may have: the page, its style and its script, before they are packed.

@@ -37,11 +37,15 @@ type Config struct {
 	Scans bool
 	// Repairs carries out what is asked of many jobs; Close closes it. Nil: one that keeps nothing.
 	Repairs *repair.Keeper
+	// Visitor says who looks at the page, and what they may. Nil: nobody has signed in, and everybody may do everything.
+	Visitor func(*http.Request) Visitor
 	// Caller knows who makes a request, for the repairs that they begin. Nil: nobody does.
 	Caller func(*http.Request) string
 	// Host and Names are those under which requests may come: see origin.Rules.
 	Host  string
 	Names []string
+	// Flags have a command of the page ask what the page asks, such as "--addr 127.0.0.1:5000"; empty: it does by itself.
+	Flags string
 	// Tour is what whoever has no jobs yet is offered at /welcome. Nil: commands for what is served.
 	Tour *Tour
 	// Logger hears of what goes wrong. Nil: slog.Default().
@@ -50,8 +54,18 @@ type Config struct {
 	Now func() time.Time
 }
 
+// Visitor is who looks at the page.
+type Visitor struct {
+	// Name is shown; empty: nothing is.
+	Name string
+	// ReadOnly: no verb is shown. Whatever stands before the page refuses them.
+	ReadOnly bool
+	// SignsOut: a POST to /logout, beside the page, signs them out.
+	SignsOut bool
+}
+
 // apiPaths are those that belong to Config.API.
-var apiPaths = []string{"/api/", "/healthz", "/complete/", "/metrics"}
+var apiPaths = []string{"/api/", "/healthz", "/readyz", "/complete/", "/metrics"}
 
 // Page answers requests of browsers, and passes those of the API on. Its methods may be called by many goroutines at once.
 type Page struct {
@@ -87,6 +101,9 @@ func New(c Config) *Page {
 	}
 	if c.Caller == nil {
 		c.Caller = func(*http.Request) string { return "" }
+	}
+	if c.Visitor == nil {
+		c.Visitor = func(*http.Request) Visitor { return Visitor{} }
 	}
 	c.Interval = cmp.Or(c.Interval, liveInterval)
 	p := &Page{

@@ -90,8 +90,27 @@ type payloadData struct {
 // Title is that of the window.
 func (d payloadData) Title() string { return d.Of + " of " + d.Job }
 
+// askedWith loads what a step, or its undo, was asked with, whole.
+func (p *Page) askedWith(r *http.Request) (any, error) {
+	id, step, undo := r.PathValue("id"), r.FormValue("step"), r.FormValue("undo") == "true"
+	all, err := p.client.SentInputs(r.Context(), id, step)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range all.Inputs {
+		if in.Step == step && in.Undo == undo {
+			shown := inputSent(id, in)
+			return payloadOf(id, step+", "+shown.Title+", "+shown.Says, in.Value, in.Bytes), nil
+		}
+	}
+	return nil, &problem{status: http.StatusNotFound, Head: "There is no such input", Text: "Nobody was asked for that."}
+}
+
 // payload loads the input of a job, or the output of a step or its undo: what is too large for the view of the job.
 func (p *Page) payload(r *http.Request) (any, error) {
+	if r.FormValue("asked") == "true" {
+		return p.askedWith(r)
+	}
 	j, err := p.client.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		Rates: rates, Rate: repair.DefaultPerSecond,
 	}
 	if c.Settles() {
-		d.Others = bulkAsks[3:]
+		d.Others = bulkAsks[3:5]
 	}
 	answers := p.tryAll(r.Context(), c, found[:d.Tried])
 	for _, a := range answers {
@@ -125,11 +125,11 @@ func (p *Page) tryAll(ctx context.Context, c choice, jobs []client.Listed) []tri
 // try asks a job what would come of it.
 func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	if c.Current {
-		_, err := p.client.Plan(ctx, id, client.Request{Verb: makegood.Resubmit, Definition: client.CurrentDefinition})
+		plan, err := p.client.Plan(ctx, id, client.Request{Verb: makegood.Resubmit, Definition: client.CurrentDefinition})
 		var refused *client.RefusedError
 		switch {
 		case err == nil:
-			return tried{id: id, says: "goes on from what failed, by the current definition"}
+			return tried{id: id, says: plan.Effect + ", by the current definition"}
 		case errors.As(err, &refused):
 			return tried{id: id, says: refused.Reason, refused: true}
 		}
@@ -138,6 +138,9 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 	offers, err := p.client.Offers(ctx, id)
 	if err != nil {
 		return tried{id: id, says: err.Error(), refused: true}
+	}
+	if c.Ask == askAnswer {
+		return c.tryAnswer(id, offers)
 	}
 	offer, there := offers.Of(c.Ask)
 	if c.Settles() {
@@ -153,6 +156,19 @@ func (p *Page) try(ctx context.Context, c choice, id string) tried {
 		return tried{id: id, says: cmp.Or(offer.Reason, offer.Effect), refused: offer.Effect == makegood.OfferRefused}
 	}
 	return tried{id: id, says: offer.Effect}
+}
+
+// tryAnswer says what would come of answering a step.
+func (c choice) tryAnswer(id string, offers makegood.Offers) tried {
+	step, _ := offers.Step(c.Step, c.Undo)
+	offer, there := step.Of(makegood.AskComplete)
+	switch {
+	case !there, !offer.Granted():
+		return tried{id: id, says: cmp.Or(offer.Reason, "this step asks nothing now"), refused: true}
+	case !slices.Contains(step.Choices, c.Answer):
+		return tried{id: id, says: "the answers that it takes are " + strings.Join(step.Choices, ", "), refused: true}
+	}
+	return tried{id: id, says: step.Question + " " + offer.Effect}
 }
 
 // beginRepair begins what a dry run has shown, of the jobs that had stopped by then.
@@ -199,7 +215,9 @@ func (p *Page) beginRepair(r *http.Request) (any, error) {
 // order is what is to be carried out.
 func (c choice) order(name, reason string, perSecond float64, jobs []client.Listed) repair.Order {
 	o := repair.Order{Name: name, Says: c.Says(), Reason: reason, PerSecond: perSecond}
-	if c.Settles() {
+	if c.Ask == askAnswer {
+		o.Step, o.Undo, o.Answer = c.Step, c.Undo, c.Answer
+	} else if c.Settles() {
 		o.Step, o.Undo, o.Skipped = c.Step, c.Undo, c.Ask == makegood.AskSettleSkipped
 	} else {
 		o.Verb = makegood.Verb(c.Ask)
@@ -246,6 +264,8 @@ type repairView struct {
 // Verb is what is asked.
 func (v repairView) Verb() string {
 	switch {
+	case v.Answer != "":
+		return choice{Ask: askAnswer, Answer: v.Answer}.Verb()
 	case v.Progress.Verb == "" && v.Skipped:
 		return "Settle as skipped"
 	case v.Progress.Verb == "":

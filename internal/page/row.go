@@ -15,9 +15,6 @@ const (
 	// maxPips is how many of a job's steps are drawn in its row, and pipWidth how far apart, in pixels.
 	maxPips  = 12
 	pipWidth = 13
-	// grace is how long the key of a job may have passed before it is called late: the Supervisor looks twice a second
-	// embedded, and once a minute on AWS.
-	grace = 2 * time.Minute
 )
 
 // row is a job in the list.
@@ -75,7 +72,7 @@ func rowOf(l client.Listed, now time.Time) row {
 		return r
 	}
 	r.Due = earliest(j.ExpectBy, j.Deadline)
-	if overdue := j.CompleteBy != nil && now.Sub(*j.CompleteBy) > grace; overdue && (r.Due == nil || now.Before(*r.Due)) {
+	if overdue := j.CompleteBy != nil && now.Sub(*j.CompleteBy) > makegood.LateGrace; overdue && (r.Due == nil || now.Before(*r.Due)) {
 		r.Due = j.CompleteBy
 	}
 	r.Late = r.Due != nil && r.Due.Before(now)

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -53,11 +54,32 @@ func (p *Page) submitForm(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d.ID, d.Input = client.NewJobID(p.Now()), d.example()
+	if like := r.FormValue("like"); like != "" {
+		err = p.fillLike(r.Context(), &d, like)
+		return d, err
+	}
 	d.ByFields = len(d.Fields) > 0
 	if d.ByFields {
 		d.Input = d.fromFields()
 	}
 	return d, nil
+}
+
+// fillLike fills a form in with what a job was submitted with, but for its id and its start.
+func (p *Page) fillLike(ctx context.Context, d *submitData, like string) error {
+	j, err := p.client.Get(ctx, like)
+	if err != nil {
+		return err
+	}
+	d.Input, d.Tenant = pretty(j.Input), j.Tenant
+	for _, name := range slices.Sorted(maps.Keys(j.Labels)) {
+		d.Labels = strings.TrimSpace(d.Labels + " " + name + "=" + j.Labels[name])
+	}
+	d.Note = "The form holds what " + j.ID + " was submitted with. Sent, it makes a new job."
+	if len(d.Fields) > 0 {
+		d.ByFields = spread(d.Fields, d.Input)
+	}
+	return nil
 }
 
 // chooseWorkflow lists what a job can be submitted to.

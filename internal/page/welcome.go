@@ -5,6 +5,7 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"strings"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
@@ -57,6 +58,9 @@ func (p *Page) welcome(r *http.Request) (any, error) {
 		return nil, err
 	}
 	d := welcomeData{Workflows: workflows, Tour: p.Tour, Commands: commandsFor(workflows), States: statesExplained()}
+	for i, c := range d.Commands[:len(d.Commands)-1] {
+		d.Commands[i].Line = strings.TrimSpace(c.Line + " " + p.Flags)
+	}
 	if p.Tour != nil {
 		d.Commands = p.Tour.Commands
 	}

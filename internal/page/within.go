@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -57,6 +58,19 @@ type (
 // incoming returns the context of a request that knows the request itself.
 func incoming(r *http.Request) context.Context {
 	return context.WithValue(r.Context(), incomingKey{}, r)
+}
+
+// Callers makes of what knows the callers of requests one that knows those of requests which the page makes for a browser, too: they
+// are the browser's. A request of a repair, which goes on when there is no browser any more, is of who began that; unknown where
+// nobody said so.
+func Callers(of func(*http.Request) string, unknown string) func(*http.Request) string {
+	return func(r *http.Request) string {
+		outer, inside := Incoming(r)
+		if inside && outer == nil {
+			return cmp.Or(r.Header.Get(client.WhoHeader), unknown)
+		}
+		return of(cmp.Or(outer, r))
+	}
 }
 
 // Incoming returns the request of a browser for which this one, of a client of Within, was made; nil: it is no such request.

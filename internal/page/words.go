@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"regexp"
 	"strings"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 func words() template.FuncMap {
 	return template.FuncMap{
 		"count": count, "many": many, "span": span, "clock": clock, "stamp": stamp, "day": day, "lower": lower, "short": short,
-		"since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number,
+		"prose": prose, "since": sinceNow, "until": untilThen, "hasView": hasView, "list": func(values ...any) []any { return values }, "pretty": pretty, "deref": deref, "number": number,
 	}
 }
 
@@ -34,6 +35,9 @@ func count(n int) string {
 func many(n int, one string) string {
 	if n == 1 {
 		return "1 " + one
+	}
+	if strings.HasSuffix(one, "s") {
+		return count(n) + " " + one + "es"
 	}
 	return count(n) + " " + one + "s"
 }
@@ -111,6 +115,33 @@ func clock(at any, now time.Time) string {
 		return t.Format("2 Jan 15:04")
 	}
 	return t.Format("2 Jan 2006 15:04")
+}
+
+// A moment within a sentence stands between these two, until prose makes an element of it that the script can write in local time.
+const momentFrom, momentTo = "\x02", "\x03"
+
+// moment writes a time within a sentence that a template writes by prose.
+func moment(at any) string { return momentFrom + stamp(at) + momentTo }
+
+// moments finds moments within a sentence.
+var moments = regexp.MustCompile(momentFrom + `[0-9TZ:.+-]{1,40}` + momentTo)
+
+// prose writes a sentence as HTML, its moments as elements. What only looks like one, in the words of others, is written as it is.
+func prose(text string, now time.Time) template.HTML {
+	var b strings.Builder
+	rest := text
+	for _, at := range moments.FindAllString(text, -1) {
+		before, after, _ := strings.Cut(rest, at)
+		b.WriteString(template.HTMLEscapeString(before))
+		if t, err := time.Parse(time.RFC3339Nano, strings.Trim(at, momentFrom+momentTo)); err == nil {
+			fmt.Fprintf(&b, `<time datetime="%s" title="%s UTC">%s</time>`, stamp(t), day(t), clock(t, now))
+		} else {
+			b.WriteString(template.HTMLEscapeString(at))
+		}
+		rest = after
+	}
+	b.WriteString(template.HTMLEscapeString(rest))
+	return template.HTML(b.String()) //nolint:gosec // every part of others is escaped
 }
 
 // day writes a time in full.

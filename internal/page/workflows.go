@@ -240,9 +240,9 @@ func stepRows(w makegood.Workflow) []stepRow {
 			row.After = "any of " + row.After
 		}
 		if s.Only == makegood.OnlyOnError {
-			row.After = "an error of " + row.After
+			row.After = "an error or an answer of " + row.After
 		}
-		row.Retry = fmt.Sprintf("%d, from %s up to %s", s.Retry.Attempts, s.Retry.Backoff, s.Retry.Max)
+		row.Retry = s.Retry.String()
 		switch {
 		case s.CanUndo():
 			row.Undo = s.Undo.Action

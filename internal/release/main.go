@@ -27,6 +27,12 @@ import (
 // allTargets are the systems that a release has archives for.
 const allTargets = "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64"
 
+// tags are those of a released command: without what runs agents of a deployed stack (decision 0053). It has none of yours in it.
+const tags = "makegood_local"
+
+// maxCommand is how large a released command may be, in bytes.
+const maxCommand = 40_000_000
+
 // beside are the files of the repository that lie in each archive beside the command.
 var beside = []string{"LICENSE", "README.md", "CHANGELOG.md"}
 
@@ -86,7 +92,7 @@ func (r release) target(ctx context.Context, system, machine, folder string) ([]
 		command += ".exe"
 	}
 	binary := filepath.Join(folder, command)
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=true", "-trimpath", "-ldflags=-s -w -buildid=", "-o", binary, "./cmd/makegood")
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=true", "-trimpath", "-tags="+tags, "-ldflags=-s -w -buildid=", "-o", binary, "./cmd/makegood")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+machine)
 	if err := run(build); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ var notice = regexp.MustCompile(`(?i)^(licen[cs]es?|copying|copyright|notices?|p
 
 // notices returns those of Go itself and of every module that is linked into the command for a system.
 func notices(ctx context.Context, system, machine string) ([]byte, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/makegood")
+	list := exec.CommandContext(ctx, "go", "list", "-tags="+tags, "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}", "./cmd/makegood")
 	list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+machine)
 	out, err := list.Output()
 	if err != nil {

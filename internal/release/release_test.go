@@ -62,6 +62,9 @@ func TestAZipHoldsWhatItWasGiven(t *testing.T) {
 // The release of this computer's system is made twice, in two clones of the commit that is checked out: its bytes are
 // the same, and the command in it runs, and says the version that the archive's name says.
 func TestAReleaseOfACommitRunsAndIsTheSameTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	if _, err := os.Stat("../../.git"); errors.Is(err, os.ErrNotExist) {
 		t.Skip("this is no git repository, so there is no commit to release")
 	}
@@ -80,6 +83,9 @@ func TestAReleaseOfACommitRunsAndIsTheSameTwice(t *testing.T) {
 	said, err := exec.CommandContext(t.Context(), filepath.Join(folder, "makegood"), "--version").CombinedOutput()
 	if want := "makegood version " + version + ", commit "; err != nil || !strings.HasPrefix(string(said), want) || strings.Contains(string(said), "changes") {
 		t.Errorf("it says %q, %v, want %q", said, err, want)
+	}
+	if info, err := os.Stat(filepath.Join(folder, "makegood")); err != nil || info.Size() > maxCommand {
+		t.Errorf("the command: got %d bytes, %v, want at most %d: go tool nm -size -sort size says what is large (decision 0053)", info.Size(), err, maxCommand)
 	}
 	wantBill(t, strings.TrimSuffix(archives[0], ".tar.gz")+".cdx.json", version)
 	wantNotices(t, filepath.Join(folder, "makegood"), read(t, filepath.Join(folder, noticesFile)))

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -97,9 +98,12 @@ func (k *Keeper) guarded(ctx context.Context, o Order, id string) (said answer, 
 func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 	var job makegood.Job
 	var err error
-	if o.Verb == "" {
+	switch {
+	case o.Answer != "":
+		job, err = k.answer(ctx, o, id)
+	case o.Verb == "":
 		job, err = k.jobs.Settle(ctx, id, client.Place{Step: o.Step, Undo: o.Undo}, client.Settling{Skipped: o.Skipped, Reason: o.Reason, Name: o.Name})
-	} else {
+	default:
 		job, err = k.jobs.Request(ctx, id, client.Request{Verb: o.Verb, Reason: o.Reason, Name: o.Name, Definition: o.Definition})
 	}
 	var refused *client.RefusedError
@@ -117,6 +121,15 @@ func (k *Keeper) once(ctx context.Context, o Order, id string) (answer, error) {
 		return answer{Refused, invalid.Message}, nil
 	}
 	return answer{}, err
+}
+
+// answer gives a step its answer. The same again is the same, so it may be given twice.
+func (k *Keeper) answer(ctx context.Context, o Order, id string) (makegood.Job, error) {
+	output, err := json.Marshal(o.Answer)
+	if err != nil {
+		return makegood.Job{}, err
+	}
+	return k.jobs.Complete(ctx, id, client.Place{Step: o.Step, Undo: o.Undo, Why: o.Reason}, output)
 }
 
 // waits says why nobody answers; empty: somebody does.

@@ -12,6 +12,7 @@ package repair
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -54,6 +55,7 @@ type Order struct {
 	Name string `json:"name"`
 	// Says is what it is about, for people.
 	Says string `json:"says"`
+	// Answer, if it is not empty, is what Step, or its Undo, is answered, with Reason as why. Else
 	// Verb is asked of each job, for Reason; by Definition, where that is not empty (client.Request). Empty: Step, or its Undo, is settled,
 	// as done or as Skipped.
 	Verb       makegood.Verb `json:"verb,omitempty"`
@@ -61,6 +63,7 @@ type Order struct {
 	Step       string        `json:"step,omitempty"`
 	Undo       bool          `json:"undo,omitempty"`
 	Skipped    bool          `json:"skipped,omitempty"`
+	Answer     string        `json:"answer,omitempty"`
 	Reason     string        `json:"reason,omitempty"`
 	// By is who began it, which each job keeps with the request where nobody can know better; empty: not known.
 	By string `json:"by,omitempty"`
@@ -115,6 +118,7 @@ func (p Progress) Left() int { return len(p.Jobs) - p.Asked }
 type Jobs interface {
 	Request(ctx context.Context, id string, r client.Request) (makegood.Job, error)
 	Settle(ctx context.Context, id string, at client.Place, s client.Settling) (makegood.Job, error)
+	Complete(ctx context.Context, id string, at client.Place, output json.RawMessage) (makegood.Job, error)
 }
 
 // ErrNone: there is no such order.

@@ -43,6 +43,8 @@ type Project struct {
 	// Agents, if any, are those of a project whose workflow and agents are not the ones here: then its files are what
 	// stands around those.
 	Agents []string
+	// Local: the project runs in a process of its own, and has nothing of AWS.
+	Local bool
 }
 
 // ErrThere: a file that would be written is there already, and none was written.
@@ -51,6 +53,11 @@ var ErrThere = errors.New("is there already, and nothing was written")
 // ofTrips are the files that only a project has that books trips.
 var ofTrips = []string{
 	"project/NAME.go.tmpl", "project/NAME_test.go.tmpl", "project/README.md.tmpl", "project/agents.go.tmpl", "project/trips.jsonl.tmpl", "project/workflows/trip.yaml.tmpl",
+}
+
+// ofAWS reports whether a file is for a stack alone.
+func ofAWS(name string) bool {
+	return name == "project/samconfig.toml.tmpl" || strings.HasPrefix(name, "project/functions/")
 }
 
 // agents are those of the project as it is written, beside http.
@@ -111,13 +118,16 @@ func (p Project) Files() ([]File, error) {
 	if len(p.Agents) > 0 {
 		around = p.Agents
 	}
-	deployed, err := Template(around)
-	if err != nil {
-		return nil, err
+	var files []File
+	if !p.Local {
+		deployed, err := Template(around)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{"template.yaml", deployed})
 	}
-	files := []File{{"template.yaml", deployed}}
-	err = fs.WalkDir(project, "project", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || len(p.Agents) > 0 && slices.Contains(ofTrips, name) {
+	err := fs.WalkDir(project, "project", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || len(p.Agents) > 0 && slices.Contains(ofTrips, name) || p.Local && ofAWS(name) {
 			return err
 		}
 		text, err := p.fill(name)

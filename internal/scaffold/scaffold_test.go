@@ -34,7 +34,9 @@ func filesOf(t *testing.T, p Project) map[string]string {
 // Under its own name, and under one that is not the last part of its module, so that imports are named.
 func TestTheFilesOfAProjectAreFormattedAndUseNothingInternal(t *testing.T) {
 	other := Project{Name: "booking", Module: "example.com/team/go-booking", Replace: "/src/makegood"}
-	for _, p := range []Project{trips(), other} {
+	local := trips()
+	local.Local = true
+	for _, p := range []Project{trips(), other, local} {
 		for name, text := range filesOf(t, p) {
 			if strings.Contains(text, leftMark) || strings.Contains(name, "NAME") || !strings.HasSuffix(text, "\n") {
 				t.Errorf("%s: a mark is left, or the end of its last line is missing", name)
@@ -50,6 +52,28 @@ func TestTheFilesOfAProjectAreFormattedAndUseNothingInternal(t *testing.T) {
 				t.Errorf("%s is not formatted: %v", name, err)
 			}
 		}
+	}
+}
+
+// A local project says nothing of AWS, and has no file that is for it.
+func TestALocalProjectHasNothingOfAWS(t *testing.T) {
+	local := trips()
+	local.Local = true
+	files := filesOf(t, local)
+	for name, text := range files {
+		for _, word := range []string{"AWS", "aws", "Lambda", "lambda", "SAM ", "template.yaml", "functions/"} {
+			if at := strings.Index(text, word); at >= 0 {
+				t.Errorf("%s has %q: %.80s", name, word, text[max(0, at-40):])
+			}
+		}
+	}
+	for _, name := range []string{"template.yaml", "samconfig.toml", "functions/door/main.go"} {
+		if _, is := files[name]; is {
+			t.Errorf("%s is there", name)
+		}
+	}
+	if !strings.Contains(files["Makefile"], "serve --data ./data") || !strings.Contains(files["README.md"], "## In production") {
+		t.Errorf("got %s %s", files["Makefile"], files["README.md"])
 	}
 }
 

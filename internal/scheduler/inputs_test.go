@@ -196,3 +196,22 @@ steps: [{name: charge, agent: a, undo: {agent: approval, action: ask, with: {cho
 		}
 	}
 }
+
+// Nor is a job moved to a definition whose undo asks somebody whom nobody knows.
+func TestAJobIsNotMovedToWhereAnUndoAsksSomebodyUnregistered(t *testing.T) {
+	w := newWorld(t)
+	w.use(func(c *scheduler.Config) { c.Asked = []string{"clerk"} })
+	asks := func(who string) string {
+		undo := "{agent: approval, action: ask, with: {choices: [refunded]}, waiting: {ask: " + who + "}}"
+		return strings.Replace(chargedAndShipped, "{action: refund}", undo, 1)
+	}
+	if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: w.define(asks("clerk")).Hash, Input: amount(100, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	w.handle(w.done("j", "charge"))
+	w.handle(w.failed("j", "ship", w.claim("j", "ship"), job.StepError{Message: "no", Applied: makegood.AppliedNo}))
+	v := w.request("j", job.Requested{Verb: makegood.Resubmit, Request: "1", Definition: w.define(asks("boss")).Hash})
+	if v.Kind != machine.Refused || !strings.Contains(v.Reason, `nobody is registered as "boss"`) {
+		t.Errorf("got %+v, want it refused", v)
+	}
+}

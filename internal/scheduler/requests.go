@@ -52,6 +52,8 @@ type Asked struct {
 	// Text is an approval's question, as long as it takes an answer; Choices are its answers, none: any output.
 	Text    string
 	Choices []string
+	// WhyFor are those of the choices that must say why.
+	WhyFor []string
 }
 
 // Asks says what is asked of whoever holds a completion token, which must be genuine. It changes nothing. A *NewerError where
@@ -61,7 +63,7 @@ func (s *Scheduler) Asks(ctx context.Context, j job.Job, p job.Place) (Asked, er
 	if err != nil {
 		return Asked{}, fmt.Errorf("definition %s of job %s: %w", j.Definition, j.ID, err)
 	}
-	asked := Asked{Closed: machine.ClosedTo(compiled.Workflow, j, p), Choices: machine.Choices(compiled.Workflow, p.Step, p.Undo)}
+	asked := Asked{Closed: machine.ClosedTo(compiled.Workflow, j, p), Choices: machine.Choices(compiled.Workflow, p.Step, p.Undo), WhyFor: machine.WhyFor(compiled.Workflow, p.Step, p.Undo)}
 	if asked.Closed != "" {
 		return asked, nil
 	}

@@ -36,6 +36,18 @@ func Fill(ctx context.Context, task makegood.Task, source agent.Secrets) (makego
 	return task, newHider(values), nil
 }
 
+// Marked returns an input with "[secret NAME]" in the places of its secrets, for people to see: no secret is asked for.
+func Marked(input json.RawMessage, secrets []makegood.TaskSecret) (json.RawMessage, error) {
+	if len(secrets) == 0 {
+		return input, nil
+	}
+	marks := make(map[string]string)
+	for _, s := range secrets {
+		marks[s.Name] = "[secret " + s.Name + "]"
+	}
+	return put(input, secrets, marks)
+}
+
 // valuesOf asks for each secret once.
 func valuesOf(ctx context.Context, secrets []makegood.TaskSecret, source agent.Secrets) (map[string]string, error) {
 	values := make(map[string]string)

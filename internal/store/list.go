@@ -52,6 +52,8 @@ type Filter struct {
 	State      makegood.ProcessState
 	Workflow   string
 	Definition string
+	// Waiting: it has neither ended nor stopped, and an approval of it waits for an answer.
+	Waiting bool `json:",omitempty"`
 	// Paused: only paused jobs, whatever the state under the pause.
 	Paused bool
 	// Tenant is that of the submission; of Labels the job has every one, with this value.
@@ -63,9 +65,13 @@ type Filter struct {
 	// ReasonPrefix begins the job's reason; ReasonKind is the kind of the error by which the step failed at which a job in
 	// Error has stopped: see Listed.Kind.
 	ReasonPrefix, ReasonKind string
+	// IDPrefix begins the job's id.
+	IDPrefix string
+	// Words are all in the job's reason, in any case and order; spaces part them.
+	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
-	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed at Now or, while it goes
+	// Late: it is unfinished, and its key (CompleteBy: the Supervisor should have looked) has passed by makegood.LateGrace at Now or, while it goes
 	// forward and is not paused, its own timeout or the time by which its workflow expects it (job.Job.Expected).
 	Late bool
 	// LateWithin: that timeout, or that time, passes, or has passed, by that long after Now.
@@ -186,7 +192,7 @@ func (f Filter) Shows(l Listed) bool {
 }
 
 func (f Filter) isOf(l Listed) bool {
-	return (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow) &&
+	return strings.HasPrefix(l.ID, f.IDPrefix) && (f.State == "" || l.ProcessState == f.State) && (f.Workflow == "" || l.Workflow == f.Workflow) &&
 		(f.Definition == "" || l.Definition == f.Definition) && (!f.Paused || l.Paused && !l.ProcessState.Finished())
 }
 
@@ -206,7 +212,21 @@ func (f Filter) stands(l Listed) bool {
 	if f.ReasonKind != "" && l.Kind != f.ReasonKind || !strings.HasPrefix(l.Reason, f.ReasonPrefix) {
 		return false
 	}
+	if f.Words != "" && !says(l.Reason, f.Words) {
+		return false
+	}
 	return f.Step == "" || slices.ContainsFunc(l.Stands, func(s Standing) bool { return s.Step == f.Step })
+}
+
+// says reports whether a reason has all of the words, in any case and order.
+func says(reason, words string) bool {
+	reason = strings.ToLower(reason)
+	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+		if !strings.Contains(reason, word) {
+			return false
+		}
+	}
+	return true
 }
 
 // isAbout reports whether the times of a job are those that the filter wants.
@@ -220,7 +240,7 @@ func (f Filter) isAbout(l Listed) bool {
 	switch {
 	case !f.Since.IsZero() && l.CreatedAt.Before(f.Since), !f.Until.IsZero() && !l.CreatedAt.Before(f.Until):
 		return false
-	case f.Late && (finished || !passed(l.CompleteBy, 0) && !overdue(0)):
+	case f.Late && (finished || !passed(l.CompleteBy, -makegood.LateGrace) && !overdue(0)):
 		return false
 	case f.LateWithin > 0 && !overdue(f.LateWithin):
 		return false
@@ -258,7 +278,7 @@ func (f Filter) InError() bool { return f.State == makegood.Error || f.ReasonKin
 
 // Unfinished reports whether none but jobs that are not at their end can match, whatever State says.
 func (f Filter) Unfinished() bool {
-	return f.InError() || f.Paused || f.Step != "" || f.Agent != "" || f.Late || f.LateWithin > 0 || f.DueWithin > 0
+	return f.InError() || f.Paused || f.Waiting || f.Step != "" || f.Agent != "" || f.Late || f.LateWithin > 0 || f.DueWithin > 0
 }
 
 // Sieve holds jobs against a filter. It is for one goroutine.
@@ -282,6 +302,9 @@ func (s *Sieve) Shows(l *Listed) (bool, error) {
 	}
 	var err error
 	l.Agents, err = s.agentsOf(*l)
+	if s.filter.Waiting && !s.asks(*l) {
+		return false, err
+	}
 	return s.filter.Agent == "" || slices.Contains(l.Agents, s.filter.Agent), err
 }
 
@@ -306,6 +329,21 @@ func (s *Sieve) agentsOf(l Listed) ([]string, error) {
 		}
 	}
 	return all, nil
+}
+
+// asks reports whether an approval of a job waits for an answer, whose agents agentsOf has read.
+func (s *Sieve) asks(l Listed) bool {
+	if l.ProcessState == makegood.Error {
+		return false
+	}
+	return slices.ContainsFunc(l.Stands, func(at Standing) bool {
+		step, _ := l.Job.Step(at.Step)
+		a := step.Forward
+		if at.Undo {
+			a = step.Undo
+		}
+		return a.State == job.Waiting && s.agents[l.Definition][at] == makegood.AgentApproval
+	})
 }
 
 // agentsIn returns the agents of the steps of a definition, and of their undos, which name their own. Of one that a later

@@ -80,6 +80,13 @@ func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Schedule
 	}
 	now := t.now()
 	due, skip := pending(s, rule, now)
+	if skip > 0 {
+		made, err := t.made(ctx, &s, due[0])
+		if err != nil {
+			return s, err
+		}
+		s.Skipped -= made
+	}
 	s.Skipped += int64(skip)
 	switch {
 	case skip == len(due):
@@ -129,6 +136,21 @@ func pending(s store.Scheduled, rule schedule.Rule, now time.Time) (due []time.T
 		keep = s.AtMost
 	}
 	return due, max(0, len(due)-keep)
+}
+
+// made returns 1, and notes the fire, if its job is there: whoever made it died before the schedule moved on. That can be so of the
+// fire alone whose turn it is.
+func (t *Timetable) made(ctx context.Context, s *store.Scheduled, fire time.Time) (int64, error) {
+	id := makegood.FireID(s.Name, fire)
+	if !fire.Equal(s.Turn()) || s.LastJob == id {
+		return 0, nil
+	}
+	_, there, err := t.state(ctx, id)
+	if err != nil || !there {
+		return 0, err
+	}
+	s.LastFire, s.LastJob, s.Problem = fire, id, ""
+	return 1, nil
 }
 
 // previousRuns reports whether the job of the fire before is unfinished, where that matters. A fire whose own job is there

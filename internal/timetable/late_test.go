@@ -359,3 +359,27 @@ func TestAScheduleThatCanBeReadAgainFiresAgain(t *testing.T) {
 	}
 	w.want("the next", w.at(10*time.Minute), "10m0s")
 }
+
+// A process makes the job of a fire and dies before the schedule moves on; the next fire is due before anybody comes back to it.
+// The fire that made its job is neither left out nor forgotten: the next one waits for the end of that job.
+func TestAFireThatMadeItsJobIsNotLeftOut(t *testing.T) {
+	w := newWorld(t)
+	w.make(func(s *makegood.Schedule) { s.Overlap = makegood.OverlapSkip })
+	w.crashed = errors.New("dies here")
+	w.now = start.Truncate(time.Hour).Add(10 * time.Minute)
+	key := w.tick().Key
+	if err := w.table.Fire(t.Context(), "tick", key); err == nil {
+		t.Fatal("the process did not die")
+	}
+	w.now = w.now.Add(11 * time.Minute)
+	if err := w.table.Fire(t.Context(), "tick", key); err != nil {
+		t.Fatal(err)
+	}
+	first := makegood.FireID("tick", key)
+	if got := w.tick(); got.LastJob != first || got.Skipped != 1 {
+		t.Errorf("the last job is %s, and %d fires are left out; want %s, and the one that found its job unfinished", got.LastJob, got.Skipped, first)
+	}
+	if len(w.jobs) != 1 {
+		t.Errorf("got the jobs %v, want the first alone, which is unfinished", w.jobs)
+	}
+}

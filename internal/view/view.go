@@ -154,9 +154,13 @@ func list(ctx context.Context, jobs store.Lister, filter client.Filter, cursor s
 
 // Filter returns a filter as the stores take it, with what is late or due as of now.
 func Filter(f client.Filter, now time.Time) store.Filter {
+	state, waiting := f.State, f.State == client.Waiting
+	if waiting {
+		state = ""
+	}
 	return store.Filter{
-		State: f.State, Workflow: f.Workflow, Definition: f.Definition, Paused: f.Paused, Tenant: f.Tenant, Labels: f.Labels,
-		Step: f.Step, Agent: f.Agent, ReasonPrefix: f.ReasonPrefix, ReasonKind: f.ReasonKind, Since: f.Since, Until: f.Until,
+		State: state, Waiting: waiting, Workflow: f.Workflow, Definition: f.Definition, Paused: f.Paused, Tenant: f.Tenant, Labels: f.Labels,
+		Step: f.Step, Agent: f.Agent, ReasonPrefix: f.ReasonPrefix, ReasonKind: f.ReasonKind, IDPrefix: f.IDPrefix, Words: f.Words, Since: f.Since, Until: f.Until,
 		Late: f.Late, LateWithin: f.LateWithin, DueWithin: f.DueWithin, Now: now,
 	}
 }
@@ -207,8 +211,8 @@ func activity(j job.Job, a job.Activity, claim job.Claim) makegood.Activity {
 	if a.State == job.Waiting {
 		v.CompleteBy = moment(a.Wait.Deadline)
 	}
-	if a.Completion != nil && (a.State == job.Done || a.State == job.Failed) {
-		v.CompletedBy = text(a.Completion.By)
+	if a.Completion != nil && (a.State == job.Done || a.State == job.Failed || a.WentTo != "") {
+		v.CompletedBy, v.CompletedWhy = text(a.Completion.By), text(a.Completion.Why)
 	}
 	if was := j.Settled(a); was != nil {
 		v.Settled = &makegood.Settlement{By: text(was.By), Reason: was.Reason, At: was.At.UTC()}

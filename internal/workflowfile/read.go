@@ -28,6 +28,9 @@ func readYAML(c *check, source []byte) (w makegood.Workflow, ok bool) {
 	if root == nil {
 		return w, false
 	}
+	if root = r.expand(root); root == nil {
+		return w, false
+	}
 	return r.workflow(root), root.Kind == yaml.MappingNode
 }
 
@@ -114,15 +117,20 @@ type field struct {
 }
 
 func (r reader) workflow(n *yaml.Node) (w makegood.Workflow) {
+	var d defaults
 	r.mapping(n, "", "a workflow", []field{
 		{"name", func(n *yaml.Node, path string) { w.Name = r.text(n, path) }},
 		{"timeout", func(n *yaml.Node, path string) { w.Timeout = r.duration(n, path) }},
 		{"expect", func(n *yaml.Node, path string) { w.Expect = r.duration(n, path) }},
 		{"onFailure", func(n *yaml.Node, path string) { w.OnFailure = r.onFailure(n, path) }},
 		{"input", func(n *yaml.Node, path string) { w.Input = r.inputSchema(n, path) }},
+		{"defaults", func(n *yaml.Node, path string) { d = r.defaults(n, path) }},
 		{"steps", func(n *yaml.Node, path string) { w.Steps = r.steps(n, path) }},
 		{"schedules", func(n *yaml.Node, path string) { r.check.schedules = r.schedules(n, path) }},
 	})
+	for i := range w.Steps {
+		d.apply(&w.Steps[i])
+	}
 	return w
 }
 
@@ -194,6 +202,7 @@ func (r reader) step(n *yaml.Node, path string) (s makegood.Step) {
 		{"exclusive", func(n *yaml.Node, path string) { s.Shared = !r.boolean(n, path) }},
 		{"retry", func(n *yaml.Node, path string) { s.Retry = r.retry(n, path) }},
 		{"onError", func(n *yaml.Node, path string) { s.OnError = r.onError(n, path) }},
+		{"onAnswer", func(n *yaml.Node, path string) { s.OnAnswer = r.onAnswer(n, path) }},
 		{"repeat", func(n *yaml.Node, path string) { s.Repeat = r.repeat(n, path) }},
 		{"undo", func(n *yaml.Node, path string) { s.Undo = r.undo(n, path) }},
 		{"waiting", func(n *yaml.Node, path string) { s.Waiting = r.waiting(n, path) }},
@@ -288,6 +297,7 @@ func (r reader) expressionText(n *yaml.Node, path string) string {
 func (r reader) retry(n *yaml.Node, path string) (retry makegood.Retry) {
 	r.mapping(n, path, "retry", []field{
 		{"attempts", func(n *yaml.Node, path string) { retry.Attempts = r.attempts(n, path) }},
+		{"for", func(n *yaml.Node, path string) { retry.For = r.duration(n, path) }},
 		{"backoff", func(n *yaml.Node, path string) { retry.Backoff = r.duration(n, path) }},
 		{"max", func(n *yaml.Node, path string) { retry.Max = r.duration(n, path) }},
 	})
@@ -388,8 +398,6 @@ func (r reader) members(n *yaml.Node, path string) []member {
 		first, twice := seen[m.key]
 		here := r.place(path, key)
 		switch {
-		case key.Kind == yaml.ScalarNode && key.Value == "<<" && kindOf(key) == kindText:
-			r.add(here, "the merge key << is not allowed: write out what it stands for")
 		case !r.plain(key, here):
 		case key.Kind != yaml.ScalarNode || kindOf(key) != kindText:
 			r.add(here, "a key must be text, got %s", describe(key))
@@ -439,19 +447,13 @@ func (r reader) list(n *yaml.Node, path, what string, item func(n *yaml.Node, pa
 	}
 }
 
-// plain refuses anchors, aliases and tags, which Makegood does not follow, and what has no value.
+// plain refuses tags, which Makegood does not follow.
 func (r reader) plain(n *yaml.Node, path string) bool {
-	switch {
-	case n.Kind == yaml.AliasNode:
-		r.wrong(path, "the alias *%s is not allowed: write out what it stands for", n.Value)
-	case n.Anchor != "":
-		r.wrong(path, "the anchor &%s is not allowed: nothing may refer to it", n.Anchor)
-	case n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str":
+	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" {
 		r.wrong(path, "the tag %s is not allowed", n.Tag)
-	default:
-		return true
+		return false
 	}
-	return false
+	return true
 }
 
 // text reads a scalar that must be text and not empty.

@@ -18,7 +18,7 @@ func (r rules) only(path string, s makegood.Step) {
 	case len(s.Needs) > 0 || s.Any:
 		r.add(path+".needs", "step %q begins when another goes to it, and needs nothing beside: leave needs out", s.Name)
 	case len(r.workflow.Before(s)) == 0:
-		r.add(path+".only", "no onError says goto %s: step %q would never begin", s.Name, s.Name)
+		r.add(path+".only", "no onError and no onAnswer says goto %s: step %q would never begin", s.Name, s.Name)
 	}
 }
 
@@ -55,15 +55,15 @@ func hides(above, route makegood.ErrorRoute) bool {
 
 func (r rules) route(path string, s makegood.Step, route makegood.ErrorRoute) {
 	switch route.Do.Action {
-	case makegood.RouteFail, makegood.RouteSkip:
+	case makegood.RouteFail, makegood.RouteStop, makegood.RouteSkip:
 	case makegood.RouteRetry:
 		r.retry(path+".retry", route.Retry)
 	case makegood.RouteGoto:
 		r.target(path+".do", s, route.Do.Step)
 	case "":
-		r.add(path+".do", "what to do is missing: want fail, skip, retry or goto STEP")
+		r.add(path+".do", "what to do is missing: want fail, stop, skip, retry or goto STEP")
 	default:
-		r.add(path+".do", "%q is not one of fail, skip, retry and goto STEP", route.Do.Action)
+		r.add(path+".do", "%q is not one of fail, stop, skip, retry and goto STEP", route.Do.Action)
 	}
 	if route.Retry != (makegood.Retry{}) && route.Do.Action != makegood.RouteRetry {
 		r.add(path+".retry", "only a route that says retry has one")

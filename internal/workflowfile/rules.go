@@ -136,6 +136,7 @@ func (r rules) step(i int, s makegood.Step) {
 	r.anyOf(path, s)
 	r.only(path, s)
 	r.onError(path+".onError", s)
+	r.onAnswer(path+".onAnswer", s)
 	r.repeat(path+".repeat", s)
 	r.with(path+".with", s.Agent, s.With)
 	r.duration(path+".startBy", "startBy", s.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
@@ -182,7 +183,22 @@ func (r rules) lasts(path string, l lasting) {
 }
 
 func (r rules) retry(path string, retry makegood.Retry) {
+	r.retryEnds(path, retry)
+	r.retryWaits(path, retry)
+}
+
+func (r rules) retryEnds(path string, retry makegood.Retry) {
 	r.attempts(path+".attempts", retry.Attempts, strconv.Itoa(retry.Attempts))
+	if retry.For != 0 {
+		r.duration(path+".for", "for", retry.For, time.Millisecond, makegood.MaxRetryFor)
+	}
+	if retry.Attempts == makegood.MaxAttempts && retry.Max > 0 && retry.For > retry.Max*makegood.RetryPaces {
+		r.add(path+".for", "for %s at waits of at most %s may take more than %d attempts: say max: %s, or how many attempts at most",
+			short(retry.For), short(retry.Max), makegood.MaxAttempts, short(retry.For/makegood.RetryPaces))
+	}
+}
+
+func (r rules) retryWaits(path string, retry makegood.Retry) {
 	r.duration(path+".backoff", "backoff", retry.Backoff, time.Millisecond, makegood.MaxBackoff)
 	r.duration(path+".max", "max", retry.Max, time.Millisecond, makegood.MaxBackoff)
 	if retry.Backoff > retry.Max && retry.Max > 0 {
@@ -270,8 +286,11 @@ func (r rules) undoing(path string, s makegood.Step, u makegood.Undo) {
 	if own := (lasting{u.Agent, u.Timeout, u.Heartbeat, s.Shared}); own != (lasting{s.Agent, s.Timeout, s.Heartbeat, s.Shared}) {
 		r.lasts(path, own)
 	}
-	if u.Retry != s.Retry {
-		r.retry(path+".retry", u.Retry)
+	if u.Retry.Attempts != s.Retry.Attempts || u.Retry.For != s.Retry.For {
+		r.retryEnds(path+".retry", u.Retry)
+	}
+	if u.Retry.Backoff != s.Retry.Backoff || u.Retry.Max < s.Retry.Max {
+		r.retryWaits(path+".retry", u.Retry)
 	}
 	r.waiting(path+".waiting", u.Agent, u.Waiting)
 }

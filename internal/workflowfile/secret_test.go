@@ -64,7 +64,7 @@ func TestAWorkflowWithASecretIsOfALevel(t *testing.T) {
 		}
 		return c
 	}
-	const plain = `{"name":"w","onFailure":"stop","steps":[{"action":"a","agent":"x","name":"a","needs":[],"retry":{"attempts":5,"backoff":"1s","max":"1m0s"},"startBy":"10m0s","timeout":"30s","with":1}]}`
+	const plain = `{"name":"w","onFailure":"stop","steps":[{"action":"a","agent":"x","name":"a","needs":[],"retry":{"attempts":100,"backoff":"1s","for":"15m0s","max":"1m0s"},"startBy":"10m0s","timeout":"30s","with":1}]}`
 	if got := string(with(`1`).Definition); got != plain {
 		t.Errorf("a workflow that needs nothing new\n got %s\nwant %s", got, plain)
 	}

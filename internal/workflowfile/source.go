@@ -47,7 +47,6 @@ func brief(w makegood.Workflow) makegood.Workflow {
 
 // briefStep leaves out what a step has by default; before are those that it needs then.
 func briefStep(s makegood.Step, before []string) makegood.Step {
-	complete := s
 	if s.Only == makegood.OnlyOnError || !s.Any && slices.Equal(s.Needs, before) {
 		s.Needs = nil
 	}
@@ -58,13 +57,17 @@ func briefStep(s makegood.Step, before []string) makegood.Step {
 	if s.Action == s.Name {
 		s.Action = ""
 	}
+	retry := s.Retry
 	bare := (makegood.Workflow{Steps: []makegood.Step{{Name: s.Name, Agent: s.Agent, Heartbeat: s.Heartbeat}}}).WithDefaults().Steps[0]
 	s.StartBy = unless(s.StartBy, bare.StartBy)
 	s.Timeout = unless(s.Timeout, bare.Timeout)
 	s.Retry = briefRetry(s.Retry, bare.Retry)
+	if s.CanUndo() {
+		s.Undo.Retry = briefRetry(s.Undo.Retry, standardUndo(s))
+	}
 	s.OnError = slices.Clone(s.OnError)
 	for i, r := range s.OnError {
-		s.OnError[i].Retry = briefRetry(r.Retry, complete.Retry)
+		s.OnError[i].Retry = briefRetry(r.Retry, retry)
 	}
 	return s
 }
@@ -79,14 +82,28 @@ func briefUndo(u makegood.Undo, s makegood.Step) makegood.Undo {
 	if u.Timeout == s.Timeout && u.Heartbeat == s.Heartbeat {
 		u.Timeout, u.Heartbeat = 0, 0
 	}
-	u.Retry = briefRetry(u.Retry, s.Retry)
 	return u
 }
 
+// standardUndo is how an undo is tried again that says nothing of it, where its step says so much.
+func standardUndo(s makegood.Step) makegood.Retry {
+	s.Undo = &makegood.Undo{Action: s.Undo.Action}
+	return (makegood.Workflow{Steps: []makegood.Step{s}}).WithDefaults().Steps[0].Undo.Retry
+}
+
+// briefRetry leaves out what stands in a standard; when it ends is one thing.
 func briefRetry(r, standard makegood.Retry) makegood.Retry {
-	return makegood.Retry{
-		Attempts: unless(r.Attempts, standard.Attempts), Backoff: unless(r.Backoff, standard.Backoff), Max: unless(r.Max, standard.Max),
+	if r == standard {
+		return makegood.Retry{}
 	}
+	short := makegood.Retry{Backoff: unless(r.Backoff, standard.Backoff), Max: unless(r.Max, standard.Max)}
+	if r.Attempts != standard.Attempts || r.For != standard.For {
+		short.Attempts, short.For = r.Attempts, r.For
+		if r.For > 0 {
+			short.Attempts = unless(r.Attempts, makegood.MaxAttempts)
+		}
+	}
+	return short
 }
 
 // unless is a value, or nothing where it is the standard one.

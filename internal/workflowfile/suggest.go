@@ -3,6 +3,8 @@ package workflowfile
 import (
 	"fmt"
 	"strings"
+
+	"github.com/makegood-dev/makegood/internal/nearest"
 )
 
 // suggest names the one of names that was probably meant, or all of them.
@@ -15,39 +17,8 @@ func suggest(name string, names []string) string {
 
 // near names the one of names that was probably meant; empty: none is near.
 func near(name string, names []string) string {
-	best, least := "", 3
-	for _, candidate := range names {
-		if d := distance(strings.ToLower(name), strings.ToLower(candidate)); d < least && d < len(candidate) {
-			best, least = candidate, d
-		}
+	if best := nearest.Name(name, names); best != "" {
+		return fmt.Sprintf(": did you mean %q?", best)
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %q?", best)
-}
-
-// distance counts the characters that must be put in, taken out or changed to make b of a. Names of more
-// than 40 characters are nobody's typing error.
-func distance(a, b string) int {
-	const longest = 40
-	if len(a) > longest {
-		return longest
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(diagonal+cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return ""
 }

@@ -96,7 +96,7 @@ func (r rules) waits(path, agent string, with json.RawMessage) {
 	}
 	known := []string{"for", "until"}
 	if agent == makegood.AgentApproval {
-		known = append(known, "choices", "question")
+		known = append(known, "choices", "question", "why")
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(known, name) {
@@ -106,6 +106,7 @@ func (r rules) waits(path, agent string, with json.RawMessage) {
 	r.waitTime(path, agent, members)
 	if agent == makegood.AgentApproval {
 		r.choices(path+".choices", members["choices"])
+		r.why(path+".why", members["why"], choicesOf(with))
 	}
 }
 

@@ -1,6 +1,7 @@
 // The agent of the conformance suite, in JavaScript with the kit for TypeScript. Its twins in Go and Python do the same.
 
 import {createHash} from "node:crypto";
+import {existsSync} from "node:fs";
 import {mkdtemp, rm, writeFile} from "node:fs/promises";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
@@ -62,6 +63,25 @@ const probe = new Agent("probe")
     }
     return {failed};
   })
+  .do("block", async ({ms}, attempt) => {
+    await attempt.keepAlive(() => sleep(ms));
+    return "blocked";
+  })
+  // Works until there is a file, and heartbeats, or is kept alive.
+  .do("hold", async ({begun, until, alive}, attempt) => {
+    await writeFile(begun, "");
+    if (alive) {
+      await attempt.keepAlive(async () => {
+        while (!existsSync(until)) await sleep(50);
+      });
+      return "kept alive";
+    }
+    while (!existsSync(until)) {
+      await attempt.heartbeat();
+      await attempt.wait(50);
+    }
+    return "heartbeats";
+  })
   .do("report", async ({progress}, attempt) => {
     await attempt.heartbeat(progress);
     return "reported";
@@ -107,4 +127,4 @@ const probe = new Agent("probe")
     throw new Final(JSON.stringify({done, forwardKey: undo.forwardKey, outcome: undo.outcome}));
   });
 
-await run(probe, undefined, {concurrency: Number(process.env.CONCURRENCY), patienceMs: Number(process.env.PATIENCE_MS)});
+await run(probe, undefined, {concurrency: Number(process.env.CONCURRENCY) || undefined, patienceMs: Number(process.env.PATIENCE_MS)});

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import logging
 import os
 import tempfile
 import time
@@ -61,6 +60,28 @@ def heartbeat(given, attempt):
         except Withdrawn:
             raise Failure("withdrawn", not_applied=True) from None
     return {"failed": failed}
+
+
+@probe.do("block")
+def block(given, attempt):
+    with attempt.keep_alive():
+        time.sleep(given["ms"] / 1000)
+    return "blocked"
+
+
+@probe.do("hold")
+def hold(given, attempt):
+    """Works until there is a file, and heartbeats, or is kept alive."""
+    open(given["begun"], "w").close()
+    if given["alive"]:
+        with attempt.keep_alive():
+            while not os.path.exists(given["until"]):
+                time.sleep(0.05)
+        return "kept alive"
+    while not os.path.exists(given["until"]):
+        attempt.heartbeat()
+        attempt.wait(0.05)
+    return "heartbeats"
 
 
 @probe.do("report")
@@ -151,5 +172,5 @@ def pass_on(given, attempt):
     return given
 
 
-logging.basicConfig(level=logging.INFO)
-run(probe, concurrency=int(os.environ["CONCURRENCY"]), patience=float(os.environ["PATIENCE_MS"]) / 1000)
+said = {name: int(os.environ[name]) for name in ("CONCURRENCY", "PATIENCE_MS")}
+run(probe, **({"concurrency": said["CONCURRENCY"]} if said["CONCURRENCY"] else {}), patience=said["PATIENCE_MS"] / 1000)

@@ -75,7 +75,9 @@ func New(c Config) *Grouped {
 // round is what is gathered for one alert.
 type round struct {
 	members []member
-	done    chan struct{}
+	// named are the jobs of the members: an announcement may be brought twice at once, by a Scheduler and by the Supervisor.
+	named map[string]bool
+	done  chan struct{}
 	// told says up to when what was announced is told of, once done is closed; err why it is not.
 	told time.Time
 	err  error
@@ -125,14 +127,17 @@ func (g *Grouped) tell(ctx context.Context, cause notify.Cause, m member) error 
 	r := g.rounds[cause]
 	leads := r == nil
 	if leads {
-		r = &round{done: make(chan struct{})}
+		r = &round{named: map[string]bool{}, done: make(chan struct{})}
 		g.rounds[cause] = r
 	}
 	if len(r.members) >= MaxGathered {
 		g.mu.Unlock()
 		return notify.ErrGathered
 	}
-	r.members = append(r.members, m)
+	if m.job.ID == "" || !r.named[m.job.ID] {
+		r.members = append(r.members, m)
+		r.named[m.job.ID] = true
+	}
 	g.mu.Unlock()
 	if leads {
 		g.lead(ctx, cause, r)

@@ -269,3 +269,17 @@ func TestWhoHangsUpIsBroughtAgain(t *testing.T) {
 		}
 	})
 }
+
+// One job that is announced twice at once is one job of the alert.
+func TestAJobThatIsAnnouncedTwiceAtOnceIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &pager{}
+		one := stopped(0, 1)
+		if again := announce(t, process(p, groupnotify.NewPlaces()), append(one, one...)); len(again) > 0 {
+			t.Errorf("%d are to be brought again", len(again))
+		}
+		if got := p.counts(); !slices.Equal(got, []int{1}) || len(p.got[0].Jobs) != 1 {
+			t.Errorf("got alerts about %v jobs, %v, want one about one", got, p.got[0].Jobs)
+		}
+	})
+}

@@ -61,6 +61,9 @@ func commandsOf(block string) []shown {
 // The blocks that can be run are run one after the other, as a reader would, and print what the README shows: all
 // of it, and no more.
 func TestTheREADMEsCommandsPrintWhatItShows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	s := newConsole(t)
 	ran := 0
 	for _, block := range append(blocks(read(t, "README.md"), "console"), blocks(read(t, "docs/command-line.md"), "console")...) {
@@ -199,6 +202,9 @@ func (s *console) leave(server *exec.Cmd) {
 
 // The demo's report, as the README shows it.
 func TestTheDemoPrintsWhatTheREADMEShows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	demo := exec.CommandContext(t.Context(), "go", "run", "./examples/demo")
 	demo.Dir = "../../.."
 	demo.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -211,6 +217,9 @@ func TestTheDemoPrintsWhatTheREADMEShows(t *testing.T) {
 
 // What CrashEverywhere finds in a shop that ignores its keys, as docs/testing.md shows it.
 func TestTheCrashThatIsShownIsFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	crash := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-run", "^TestWhatGoesWrongIsFoundAndTold$/^a_charge_that_ignores_its_key$", "./workflows/order")
 	crash.Dir = "../../.."
 	crash.Env = append(os.Environ(), "CGO_ENABLED=0", "MAKEGOOD_PLANTED=1")

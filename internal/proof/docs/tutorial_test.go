@@ -28,6 +28,9 @@ var asksTheEngine = regexp.MustCompile(`\bbin/trips (dev|submit|get|watch|errors
 // The tutorial is followed in a clean folder, outside of the repository, as a newcomer does: what is to be typed is typed
 // into one shell, what is to be written or changed is, and each command prints what is shown.
 func TestTheTutorialGoesAsItIsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
 	n := startNewcomer(t)
 	parts := blocksInOrder(read(t, "docs/tutorial.md"))
 	if len(parts) < 15 {

@@ -25,7 +25,7 @@ func TestAFuzzedMessageIsHandledOrInQuarantineWithItsReason(t *testing.T) {
 	for _, name := range []string{"scheduler", "agent"} {
 		t.Run(name, func(t *testing.T) {
 			some := some
-			if raced {
+			if testing.Short() {
 				some /= 5 // Ten times as slow, and each batch is one goroutine's.
 			}
 			got, err := feed(t.Context(), name, seed, some, asItIs)

@@ -33,6 +33,7 @@ func ofSteps() []row {
 			return len(s.def.OnError) > 0 && (s.became(job.Backoff) || s.became(job.Failed))
 		})},
 		{"retries", "Step.Retry Retry.Attempts Retry.Backoff Retry.Max", either(func(s side) bool { return s.became(job.Backoff) && s.is.FailureCount > s.was.FailureCount })},
+		{"a time for which it is tried again", "Retry.For", either(func(s side) bool { return !s.is.FailingSince.IsZero() && s.became(job.Failed) })},
 		{"`repeat`", "Step.Repeat Repeat.Until Repeat.Every Repeat.For Repeat.Attempts", forward(func(s side) bool { return s.is.Repeats > s.was.Repeats })},
 		{"`exclusive: false`", "Step.Shared", either(func(s side) bool { return s.def.Shared && s.opened() })},
 		{"heartbeats", "Step.Heartbeat Undo.Heartbeat", either(func(s side) bool { return s.def.Heartbeat > 0 && s.opened() })},
@@ -81,6 +82,9 @@ func ofWaits() []row {
 			return s.is.Wait != nil && s.is.Wait.Asked > 1
 		})},
 		{"the end of a wait", "", either(func(s side) bool { return s.was.State == job.Waiting && s.is.State == job.Failed })},
+		{"`onAnswer`", "Step.OnAnswer", forward(func(s side) bool {
+			return s.was.State == job.Waiting && len(s.def.OnAnswer) > 0 && (s.became(job.Failed) || s.is.WentTo != "" || s.became(job.Done))
+		})},
 		{"`onTimeout`", "WaitRules.OnTimeout OnTimeout.Output", some(func(m Move, s side) bool {
 			_, due := m.Event.(job.DeadlinePassed)
 			return due && s.was.State == job.Waiting && s.is.State == job.Done && s.rules() != nil && s.rules().OnTimeout != nil

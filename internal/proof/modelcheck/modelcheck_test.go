@@ -26,7 +26,7 @@ var done []counted
 // Everything that can happen to a very small job keeps every promise.
 func TestSmallModels(t *testing.T) {
 	for i, c := range Small() {
-		if raced && i > 1 {
+		if testing.Short() && i > 1 {
 			// There is one goroutine: the race detector finds nothing here, and takes its time.
 			break
 		}

@@ -39,10 +39,10 @@ func mutants() []planted.Bug {
 		{"what is held counts as silent", closing, "\tcase job.FoundHeld:\n\t\tt.held(at, found.Claim)", "\tcase job.FoundHeld:\n\t\tt.silence(at, found.Claim, noReply)"},
 		{"the undo skips unknown outcomes", directions, "s.Forward.State != job.Done && !s.Forward.Unknown:", "s.Forward.State != job.Done:"},
 		{"unknown is judged by the last attempt only", attempts, "a.Unknown = a.Unknown || failure", "a.Unknown = failure"},
-		{"the undo has the attempt number of its step", attempts, "\ts.Attempt++\n", "\tif !undo || s.Attempt == 0 {\n\t\ts.Attempt++\n\t}\n"},
+		{"the undo has the attempt number of its step", attempts, "\ts.Attempt++\n", "\tif !at.undo || s.Attempt == 0 {\n\t\ts.Attempt++\n\t}\n"},
 		{"a new round numbers its attempts anew", requests, "s.Forward = job.Activity{FailureCount", "s.Attempt = 0\n\t\ts.Forward = job.Activity{FailureCount"},
 		{"the key is the same in every round", "machine/task.go", "j.ID, d.Step, j.Round)", "j.ID, d.Step, 1)"},
-		{"the undo does not wait for the attempt that is out", directions, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(at) {"},
+		{"the undo does not wait for the attempt that is out", directions, "if s.Forward.State == job.Dispatched {", "if s.Forward.State == job.Dispatched && t.shared(side{step: i}) {"},
 		{"undos run in any order", directions, "behind = behind && over[f]", "behind = behind && f >= 0"},
 		{"a step does not wait for what it needs", "machine/joins.go", "\tcase t.allThrough(i):\n\t\tt.start(", "\tdefault:\n\t\tt.start("},
 		{"the key is never lowered", deadlines, "case seen.IsZero() || due.Before(seen):", "case seen.IsZero():"},
@@ -74,7 +74,7 @@ func mutants() []planted.Bug {
 		{"a pause closes nothing", "machine/holds.go", "t.closeOpen()\n\t\tt.job.PausedAt", "t.job.PausedAt"},
 		{
 			"what is given up is closed before that is saved", closing, "a.Closing, a.Cause = true, t.cause\n",
-			"a.Closing, a.Cause = true, t.cause\n\t\tt.ask(Ask{Kind: AskClose, Step: s.Name, Attempt: a.Attempt, Undo: undo, Mark: true})\n",
+			"a.Closing, a.Cause = true, t.cause\n\t\tt.ask(Ask{Kind: AskClose, Step: t.name(at), Attempt: a.Attempt, Undo: at.undo, Mark: true})\n",
 		},
 		{"a closing that was lost is not asked for again", deadlines, "\t\tt.end(at)\n\tcase due || ", "\t\ta.LookAt = t.now.Add(makegood.CloseAgain)\n\tcase due || "},
 		{"a closing that was lost is asked for after a day", closing, "a.LookAt = t.now.Add(makegood.CloseAgain)", "a.LookAt = t.now.Add(makegood.FarKey)"},
@@ -126,7 +126,7 @@ func mutants() []planted.Bug {
 		{"what is undone is late", "job/job.go", "goes && (j.Desired == makegood.Processed || j.AnotherRound)", "goes"},
 		{"nothing stands of an attempt that nobody spoke of", settle, "case e.Attempt != 0 && e.Attempt != a.Attempt:", "case e.Attempt > a.Attempt:"},
 		{"what does not stand is undone", "machine/notdone.go", "a.Unknown, a.Silent, a.Former = false,", "a.Unknown, a.Silent, a.Former = true,"},
-		{"what is settled is settled again", settle, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
+		{"what is settled is settled again", settle, "case t.job.Settled(*a) != nil:\n\t\treturn t.wasSettled(at)\n\tcase !at.undo && t.undoStopped(at.step):\n\t\treturn fmt.Sprintf(\"%s: the job is %s, and its undo stopped: add --undo (undo: true) to settle that\", name, t.stands())\n\tcase a.State == job.Done:\n\t\treturn name + \" is done\"\n", ""},
 	})
 }
 

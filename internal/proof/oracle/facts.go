@@ -57,6 +57,7 @@ func (j *Job) answered(side *Side, began time.Time) {
 	if side.StartedAt.IsZero() {
 		side.StartedAt = began
 	}
+	side.stood(side.SentAt, began)
 	j.heeded()
 }
 
@@ -90,7 +91,7 @@ func (j *Job) Failed(step string, attempt int, failure job.StepError, began, now
 func (j *Job) count(side *Side, unknown bool) {
 	j.Failures++
 	side.Failures++
-	side.Claimed = false
+	side.Claimed, side.rejected = false, false
 	side.Unknown = side.Unknown || unknown
 }
 
@@ -100,7 +101,7 @@ func (j *Job) after(side *Side, kind string, again bool, asked time.Duration, no
 	switch {
 	case !side.undo && !j.forwards():
 		side.Phase, side.FinishedAt = TakenBack, now
-	case again && side.Tries < retry.Attempts:
+	case again && side.Tries < retry.Attempts && side.inTime(retry, now):
 		side.rest(retry, asked, now)
 	default:
 		j.giveUp(side, kind, now)
@@ -121,6 +122,10 @@ func (j *Job) Silent(f Finding, now time.Time) {
 
 func (j *Job) silence(side *Side, f Finding, now time.Time) {
 	j.answered(side, f.Began)
+	if !f.Until.IsZero() {
+		// Nobody looked until now: that is no time in which it was tried.
+		side.stood(later(later(f.Until, f.Began), side.SentAt), now)
+	}
 	side.Unknown, side.Silent = true, side.Attempt
 	if f.InCompany && !side.Alone && !j.embedded {
 		// Others ran beside it, and one of them may be to blame: it is granted another, which nobody else is to pay for.
@@ -234,6 +239,8 @@ type Finding struct {
 	Attempt int
 	Silent  bool
 	Began   time.Time
+	// Until is until when it might have spoken.
+	Until time.Time
 	// InCompany: its process had other tasks under way.
 	InCompany bool
 }
@@ -275,8 +282,9 @@ func (j *Job) due(s *Step, side *Side, now time.Time) {
 		j.rested(s, side, now)
 	case side.Phase != Out || side.Claimed:
 	case side.def.Shared && !now.Before(side.SentAt.Add(side.startBy()+side.timeout())):
-		j.silence(side, Finding{}, now)
+		j.silence(side, Finding{Until: side.SentAt.Add(side.startBy() + side.timeout())}, now)
 	case !side.def.Shared && j.wants(side) && j.live() && !now.Before(ResendAt(side)):
+		side.stood(side.SentAt, now)
 		side.SentAt = now
 		side.Resent++
 		j.send(s, side)

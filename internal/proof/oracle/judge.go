@@ -41,13 +41,18 @@ func (r *Referee) outOfTime(before job.Job, now time.Time) bool {
 // granted: a resubmit and a new round have the whole timeout before them, counted from when they were decided: after the
 // save before, and not after this one, or from a start that is yet to come. Nothing else but the end of a pause moves the deadline.
 func (r *Referee) granted(before, j job.Job, now time.Time) {
-	timeout, asked := r.workflow.Timeout.Std(), !slices.Equal(before.Requests, j.Requests)
+	timeout, asked := r.timeout(j), !slices.Equal(before.Requests, j.Requests)
 	from, to := later(r.savedAt, j.StartAt), later(now, j.StartAt)
 	resubmitted := j.Round != before.Round && !began(before, j) || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
 	switch {
 	case timeout == 0 || !r.Exact || j.Desired != makegood.Processed:
 	case resubmitted && (j.Deadline.Before(from.Add(timeout)) || j.Deadline.After(to.Add(timeout))):
 		r.wrong("it goes on, and has until %v, with a timeout of %s from between %v and %v", j.Deadline, timeout, from, to)
+	case resubmitted: // or settled, which need not be named among the requests
+	case !asked && before.HeldBy != "" && !j.PausedAt.Equal(before.PausedAt):
+		if by := j.Deadline.Sub(before.Deadline); by < 0 || by > now.Sub(before.PausedAt) {
+			r.wrong("it was held since %v and goes on, and its deadline goes from %v to %v", before.PausedAt, before.Deadline, j.Deadline)
+		}
 	case !asked && !j.Deadline.Equal(before.Deadline):
 		r.wrong("nothing was granted, and its deadline goes from %v to %v", before.Deadline, j.Deadline)
 	}
@@ -61,7 +66,7 @@ func (r *Referee) turned(before, j job.Job, now time.Time) {
 	}
 	failed := false
 	for _, s := range j.Steps {
-		failed = failed || s.Forward.State == job.Failed && r.usedUp(move{step: s.Name, is: s.Forward})
+		failed = failed || s.Forward.State == job.Failed && r.usedUp(move{step: s.Name, is: s.Forward}, now)
 	}
 	switch r.workflow.OnFailure.Action {
 	case makegood.FailureUndo, makegood.FailureRestart:
@@ -162,8 +167,8 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	}
 	// What runs out in a job that was turned round is not given up, though it has failed; turned judges those.
 	wanted := m.undo || j.Desired == makegood.Processed
-	if wanted && m.is.State == job.Failed && m.was.State != job.Failed && !r.usedUp(m) {
-		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), attempts(r.def(m.step), m.undo))
+	if wanted && m.is.State == job.Failed && m.was.State != job.Failed && !r.usedUp(m, now) {
+		r.wrong("%s is given up after %d of %d attempts", m.step, len(r.tally(m.step, m.undo).claimed), retryOf(r.def(m.step), m.undo).Attempts)
 	}
 }
 
@@ -183,11 +188,7 @@ func (r *Referee) spared(m move) {
 
 // rests: a wait is no longer than the workflow lets it be.
 func (r *Referee) rests(m move, now time.Time) {
-	def := r.def(m.step)
-	retry := def.Retry
-	if m.undo {
-		retry = def.Undo.Retry
-	}
+	retry := retryOf(r.def(m.step), m.undo)
 	longest := Longest(retry, max(m.is.Tries, 1))
 	if m.is.Tries == 0 {
 		longest = r.workflow.OnFailure.Wait.Std()
@@ -203,11 +204,14 @@ func (r *Referee) rests(m move, now time.Time) {
 }
 
 // usedUp: a side is given up when its attempts are used up, or no other can succeed.
-func (r *Referee) usedUp(m move) bool {
+func (r *Referee) usedUp(m move, now time.Time) bool {
 	t := r.tally(m.step, m.undo)
+	if retry := retryOf(r.def(m.step), m.undo); retry.For > 0 && !now.Before(m.is.FailingSince.Add(retry.For.Std())) {
+		return true
+	}
 	if !m.undo && makegood.WaitsByItself(r.def(m.step).Agent) {
 		// Nobody replies: it ends by its deadline, or by an answer that says no more than the job keeps of it.
-		return m.is.Tries >= attempts(r.def(m.step), false) || m.is.Error != nil && !m.is.Error.Retryable
+		return m.is.Tries >= r.def(m.step).Retry.Attempts || m.is.Error != nil && !m.is.Error.Retryable
 	}
-	return len(t.claimed) >= attempts(r.def(m.step), m.undo) || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions
+	return len(t.claimed) >= retryOf(r.def(m.step), m.undo).Attempts || t.final || t.refused || r.lied || m.is.Interruptions > makegood.MaxInterruptions
 }

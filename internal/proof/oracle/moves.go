@@ -83,6 +83,7 @@ func (j *Job) open(s *Step, side *Side, now time.Time) {
 		return
 	}
 	s.Numbers++
+	side.stood(later(side.At, side.SentAt), now)
 	side.Phase, side.Attempt, side.Claimed = Out, s.Numbers, false
 	side.Tries++
 	if side.Since.IsZero() {
@@ -227,6 +228,8 @@ func (j *Job) giveUp(side *Side, kind string, now time.Time) {
 	case side.undo:
 		j.stop(now)
 	case j.passedBy(side, kind, now):
+	case stopsFor(side, kind):
+		j.stop(now)
 	case j.workflow.OnFailure.Action == makegood.FailureUndo:
 		j.turn(makegood.Undone)
 	case j.workflow.OnFailure.Action == makegood.FailureStop:
@@ -268,5 +271,24 @@ func (s *Side) rest(retry makegood.Retry, asked time.Duration, now time.Time) {
 	least := min(asked, retry.Max.Std())
 	s.Phase = Resting
 	s.Earliest = now.Add(least)
-	s.Latest = now.Add(max(least, Longest(retry, s.Tries)))
+	longest := Longest(retry, s.Tries)
+	if retry.For > 0 && !s.Failing.IsZero() {
+		longest = min(longest, s.Failing.Add(retry.For.Std()).Sub(now))
+	}
+	s.Latest = now.Add(max(least, longest))
+}
+
+// inTime: the time for which it is tried again is not over. It begins with the first failure that counts.
+func (s *Side) inTime(retry makegood.Retry, now time.Time) bool {
+	if s.Failing.IsZero() && s.Tries > 0 {
+		s.Failing = now
+	}
+	return s.Failing.IsZero() || retry.For == 0 || now.Before(s.Failing.Add(retry.For.Std()))
+}
+
+// stood: nothing was tried for some time, which is none of that for which it is tried again.
+func (s *Side) stood(from, until time.Time) {
+	if !s.Failing.IsZero() && until.After(from) {
+		s.Failing = s.Failing.Add(until.Sub(from))
+	}
 }

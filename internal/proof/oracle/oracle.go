@@ -52,13 +52,15 @@ type Side struct {
 	StartedAt, FinishedAt time.Time
 	// BeganAt is when the attempt that is out was begun.
 	BeganAt time.Time
-	// WentTo is the step that its onError went to.
+	// WentTo is the step that its onError or its onAnswer went to.
 	WentTo string
 	// Repeats are the successes after which it was not ready, Repetitions those since all was granted; Since is when the
 	// first attempt since then was made.
 	Repeats, Repetitions int
 	Since                time.Time
 
+	// Failing is when the first of the attempts granted failed; what stood still since moves it on.
+	Failing time.Time
 	// Until is when it stops waiting, WaitsSince since when it waits, but for pauses. Questions is how often somebody was to be
 	// asked, Heard how often they were.
 	Until, WaitsSince time.Time
@@ -69,9 +71,11 @@ type Side struct {
 	def  makegood.Step
 	undo bool
 	// word is the last that was said from outside in this round, settled what a person who has dealt with it says.
-	word    *heard
-	settled *settled
-	waitFor time.Duration
+	word *heard
+	// rejected: its latest failure is an answer of which onAnswer says fail.
+	rejected bool
+	settled  *settled
+	waitFor  time.Duration
 }
 
 // Step is both sides of a step. Numbers is the highest number an attempt of it ever had.

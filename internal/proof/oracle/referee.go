@@ -1,7 +1,7 @@
 package oracle
 
 import (
-	"fmt"
+	"cmp"
 	"slices"
 	"time"
 
@@ -15,11 +15,15 @@ import (
 type Referee struct {
 	// Exact: all clocks are right, so that times can be judged.
 	Exact bool
+	// Definition returns the workflow that a job has; nil: it is never moved to another.
+	Definition func(j job.Job) makegood.Workflow
 
 	workflow makegood.Workflow
-	wrong    func(format string, args ...any)
-	last     job.Job
-	seen     bool
+	// steps are those that there are, and that there were.
+	steps map[string]makegood.Step
+	wrong func(format string, args ...any)
+	last  job.Job
+	seen  bool
 	// sides are what was seen of each side of each step since it was granted attempts.
 	sides map[sideName]*tally
 	// undoes are the attempts of undos.
@@ -54,7 +58,9 @@ type tally struct {
 
 // Watch begins with a job that is not born yet. wrong is told of what breaks a promise.
 func Watch(w makegood.Workflow, wrong func(format string, args ...any)) *Referee {
-	return &Referee{workflow: w, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}, company: map[attemptName]bool{}}
+	r := &Referee{steps: map[string]makegood.Step{}, wrong: wrong, sides: map[sideName]*tally{}, undoes: map[attemptName]bool{}, begun: map[attemptName]bool{}, company: map[attemptName]bool{}}
+	r.goesBy(w)
+	return r
 }
 
 func (r *Referee) tally(step string, undo bool) *tally {
@@ -65,21 +71,28 @@ func (r *Referee) tally(step string, undo bool) *tally {
 	return r.sides[name]
 }
 
-func (r *Referee) def(step string) makegood.Step {
-	for _, s := range r.workflow.Steps {
-		if s.Name == step {
-			return s
-		}
+// def is how a step is described, or was when there was one.
+func (r *Referee) def(step string) makegood.Step { return r.steps[step] }
+
+// goesBy: this is the workflow of the job from now on.
+func (r *Referee) goesBy(w makegood.Workflow) {
+	r.workflow = w
+	for _, s := range w.Steps {
+		r.steps[s.Name] = s
 	}
-	panic(fmt.Sprintf("oracle: the workflow has no step %s", step))
 }
 
-// attempts is how many attempts a side is granted.
-func attempts(s makegood.Step, undo bool) int {
-	if undo {
-		return s.Undo.Retry.Attempts
+// timeout is how long a job may go forward; zero: as long as it takes.
+func (r *Referee) timeout(j job.Job) time.Duration {
+	return max(cmp.Or(j.Timeout, r.workflow.Timeout).Std(), 0)
+}
+
+// retryOf is how a side is tried again.
+func retryOf(s makegood.Step, undo bool) makegood.Retry {
+	if undo && s.CanUndo() {
+		return s.Undo.Retry
 	}
-	return s.Retry.Attempts
+	return s.Retry
 }
 
 // Began: an agent runs an attempt. outcome is what an undo was told of its step.
@@ -92,7 +105,7 @@ func (r *Referee) Began(step string, attempt, round int, undo bool, outcome make
 		r.begun[name], t.ran[attempt] = true, true
 	}
 	waits := !undo && r.workflow.OnFailure.Action == makegood.FailureWait
-	if n := attempts(def, undo); len(t.ran) > n && !waits {
+	if n := retryOf(def, undo).Attempts; len(t.ran) > n && !waits {
 		r.wrong("attempt %d of %s is the %dth since some were granted, and those were %d", attempt, step, len(t.ran), n)
 	}
 	if !undo || s.Undo.Attempt != attempt || r.last.Round != round {
@@ -115,6 +128,16 @@ func (r *Referee) SaidFinal(step string, undo bool) { r.tally(step, undo).final 
 
 // NotTaken: the queue will never take the task of an attempt.
 func (r *Referee) NotTaken(step string, undo bool) { r.tally(step, undo).refused = true }
+
+// LetGo: an agent says that it has not begun an attempt, because it is paused. One of a shared step may have run all the same, and
+// counts for nothing.
+func (r *Referee) LetGo(step string, attempt int) {
+	for _, undo := range []bool{false, true} {
+		if t := r.tally(step, undo); r.def(step).Shared {
+			delete(t.ran, attempt)
+		}
+	}
+}
 
 // Lied: an agent wrote a claim that cannot be true, which may end an attempt that never ran.
 func (r *Referee) Lied() { r.lied = true }
@@ -147,12 +170,15 @@ func (r *Referee) Saved(j job.Job, now time.Time) {
 	before := r.last
 	r.last = j
 	defer func() { r.savedAt = now }()
+	if r.Definition != nil && before.Definition != j.Definition {
+		r.goesBy(r.Definition(j))
+	}
 	if !r.seen {
 		r.seen = true
 		r.born(j)
 		return
 	}
-	if !slices.Equal(before.Requests, j.Requests) || before.Round != j.Round {
+	if !slices.Equal(before.Requests, j.Requests) || before.Round != j.Round || settledMore(before, j) {
 		r.regrant(before, j)
 	}
 	r.round(before, j, now)
@@ -161,11 +187,20 @@ func (r *Referee) Saved(j job.Job, now time.Time) {
 	r.turned(before, j, now)
 	r.stopped(before, j, now)
 	r.times(before, j)
-	for i := range j.Steps {
+	for _, s := range j.Steps {
+		was, _ := before.Step(s.Name)
 		for _, undo := range []bool{false, true} {
-			r.moved(before, j, move{step: j.Steps[i].Name, undo: undo, was: activity(before.Steps[i], undo), is: activity(j.Steps[i], undo)}, now)
+			r.moved(before, j, move{step: s.Name, undo: undo, was: activity(was, undo), is: activity(s, undo)}, now)
 		}
 	}
+}
+
+// settledMore reports whether somebody has settled a step between two saves: what stopped for it may go on.
+func settledMore(before, j job.Job) bool {
+	return slices.ContainsFunc(j.Steps, func(s job.StepState) bool {
+		was, _ := before.Step(s.Name)
+		return s.Forward.Settled != was.Forward.Settled || s.Undo.Settled != was.Undo.Settled
+	})
 }
 
 // regrant: whatever was granted may have granted attempts, so more may run than before. What was given up has all of

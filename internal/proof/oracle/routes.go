@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -35,6 +36,16 @@ func triedAgain(side *Side, kind string, retryable bool) (makegood.Retry, bool) 
 		return side.retry(), false
 	}
 	return side.retry(), retryable
+}
+
+// stopsFor: the step is given up, and that puts the job before a person, whatever onFailure says. So do what no route is for:
+// a mistake in an expression, and one in the program of an agent.
+func stopsFor(side *Side, kind string) bool {
+	_, _, then := routesOf(side, kind)
+	if then.Action == "" {
+		return kind == "expression" || kind == "panic"
+	}
+	return then.Action == makegood.RouteStop
 }
 
 // passedBy: the step is given up, and its job goes on without it, or elsewhere.
@@ -82,7 +93,8 @@ func (j *Job) before(s *Step) []string {
 	}
 	var names []string
 	for _, other := range j.Steps {
-		if slices.ContainsFunc(other.def.OnError, func(r makegood.ErrorRoute) bool { return r.Do.Step == s.def.Name }) {
+		byAnswer := slices.ContainsFunc(slices.Collect(maps.Values(other.def.OnAnswer)), func(do makegood.AnswerDo) bool { return do.Step == s.def.Name })
+		if byAnswer || slices.ContainsFunc(other.def.OnError, func(r makegood.ErrorRoute) bool { return r.Do.Step == s.def.Name }) {
 			names = append(names, other.def.Name)
 		}
 	}
@@ -117,7 +129,7 @@ func (j *Job) repeated(side *Side, now time.Time) bool {
 	side.Repetitions++
 	side.Unknown, side.Claimed, side.Silent = true, false, 0 // The same success again is not another.
 	if next := now.Add(r.Every.Std()); side.Repetitions < r.Attempts && !next.After(side.Since.Add(r.For.Std())) {
-		side.Phase, side.Tries, side.Alone = Resting, 0, false
+		side.Phase, side.Tries, side.Failing, side.Alone = Resting, 0, time.Time{}, false
 		side.Earliest, side.Latest, side.At = next, next, time.Time{}
 		return true
 	}
@@ -126,4 +138,4 @@ func (j *Job) repeated(side *Side, now time.Time) bool {
 }
 
 // whole: all that a step may take is before it.
-func (s *Side) whole() { s.Tries, s.Repetitions, s.Since = 0, 0, time.Time{} }
+func (s *Side) whole() { s.Tries, s.Repetitions, s.Since, s.Failing = 0, 0, time.Time{}, time.Time{} }

@@ -97,7 +97,7 @@ func (j *Job) settles(side *Side, s Settlement, found []Finding) Answer {
 		return Refused
 	case side.word != nil && side.word.untilEnded, side.Phase == Out && !side.endedIn(found):
 		return Refused
-	case s.Done && side.approves() && !slices.Contains(choices, s.Output):
+	case s.Done && side.approves() && (!slices.Contains(choices, s.Output) || side.says(s.Output).Action != ""):
 		return Refused
 	}
 	return Granted

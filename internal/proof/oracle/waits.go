@@ -99,7 +99,7 @@ func (j *Job) take(side *Side, now time.Time) {
 		j.after(side, failure.Kind, failure.Retryable, failure.RetryAfter.Std(), now)
 		return
 	}
-	j.finish(side, side.word.outputOf(side), now)
+	j.endsWith(side, side.word.Output, side.word.outputOf(side), now)
 }
 
 func (j *Job) finish(side *Side, output string, now time.Time) {
@@ -169,14 +169,14 @@ func (j *Job) endedBy(side *Side, f Finding, now time.Time) {
 // hears says what somebody is answered who completes a step.
 func (j *Job) hears(side *Side, w Word) Answer {
 	last := side.word
-	over := side.Phase == Done || side.Phase == GivenUp || side.Phase == TakenBack && !side.FinishedAt.IsZero()
+	over := side.Phase == Done || side.WentTo != "" || side.Phase == GivenUp || side.Phase == TakenBack && !side.FinishedAt.IsZero()
 	underWay := side.Phase == Out || side.Phase == Resting
 	switch {
 	case w.Round != 0 && w.Round != j.Round, w.Undo && !side.def.CanUndo():
 		return Refused
 	case last != nil && w.Request != "" && last.Request == w.Request:
 		return So
-	case last != nil && last.same(w) && (over || last.untilEnded || last.forTheWait):
+	case last != nil && last.same(w) && (over || side.rejected && side.Phase == Resting || last.untilEnded || last.forTheWait):
 		return So
 	case over, last != nil && last.untilEnded, j.State.Finished(), !j.wants(side):
 		return Refused
@@ -284,7 +284,7 @@ func (j *Job) waitDue(side *Side, now time.Time) {
 		if output == "null" {
 			output = ""
 		}
-		j.finish(side, output, now)
+		j.endsWith(side, output, output, now)
 	default:
 		j.count(side, !side.byItself())
 		j.after(side, makegood.KindTimeout, true, 0, now)

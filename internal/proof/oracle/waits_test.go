@@ -27,6 +27,10 @@ func drawWaits(t *rapid.T, s *makegood.Step) {
 	s.Agent = drawAgent(t)
 	s.Shared = s.Shared && !makegood.WaitsByItself(s.Agent)
 	s.With = json.RawMessage(`{"choices":["yes","no"]}`)
+	if s.Agent == makegood.AgentApproval && oneIn(t, 2, "onAnswer") {
+		do := rapid.SampledFrom([]makegood.AnswerAction{makegood.AnswerUndo, makegood.AnswerStop, makegood.AnswerFail}).Draw(t, "answer")
+		s.OnAnswer = map[string]makegood.AnswerDo{"no": {Action: do}}
+	}
 	if s.CanUndo() {
 		s.Undo.Agent, s.Undo.Waiting = drawAgent(t), drawRules(t)
 	}
@@ -56,7 +60,7 @@ func drawRules(t *rapid.T) *makegood.WaitRules {
 		r.Escalate = &makegood.Escalate{After: seconds(t, 60, "escalate"), Ask: []string{"boss"}}
 	}
 	if oneIn(t, 4, "onTimeout") {
-		r.OnTimeout = &makegood.OnTimeout{Output: json.RawMessage(rapid.SampledFrom([]string{`null`, `"late"`}).Draw(t, "output"))}
+		r.OnTimeout = &makegood.OnTimeout{Output: json.RawMessage(rapid.SampledFrom([]string{`null`, `"late"`, `"no"`}).Draw(t, "output"))}
 	}
 	return r
 }

@@ -72,8 +72,12 @@ func oneIn(t *rapid.T, n int, what string) bool { return rapid.IntRange(1, n).Dr
 
 func drawRetry(t *rapid.T) makegood.Retry {
 	backoff := seconds(t, 20, "backoff")
+	var during makegood.Duration
+	if oneIn(t, 3, "for a time") {
+		during = seconds(t, 90, "for")
+	}
 	return makegood.Retry{
-		Attempts: rapid.IntRange(1, 4).Draw(t, "attempts"), Backoff: backoff, Max: backoff + makegood.Duration(rapid.IntRange(0, 60).Draw(t, "max"))*makegood.Second,
+		For: during, Attempts: rapid.IntRange(1, 4).Draw(t, "attempts"), Backoff: backoff, Max: backoff + makegood.Duration(rapid.IntRange(0, 60).Draw(t, "max"))*makegood.Second,
 	}
 }
 
@@ -125,12 +129,12 @@ func drawWorkflow(t *rapid.T) makegood.Workflow {
 }
 
 // kinds are those of the errors of agents.
-func kinds() []string { return []string{"", "busy", "declined"} }
+func kinds() []string { return []string{"", "busy", "declined", "panic"} }
 
 func drawRoutes(t *rapid.T) (routes []makegood.ErrorRoute) {
 	for oneIn(t, 3, "route") && len(routes) < 4 {
-		r := makegood.ErrorRoute{Kind: rapid.SampledFrom([]string{"*", "busy", "declined", "timeout", "dispatch", "expression", "not_ready"}).Draw(t, "kind")}
-		r.Do.Action = rapid.SampledFrom([]makegood.RouteAction{makegood.RouteFail, makegood.RouteSkip, makegood.RouteRetry}).Draw(t, "do")
+		r := makegood.ErrorRoute{Kind: rapid.SampledFrom([]string{"*", "busy", "declined", "timeout", "dispatch", "expression", "panic", "not_ready"}).Draw(t, "kind")}
+		r.Do.Action = rapid.SampledFrom([]makegood.RouteAction{makegood.RouteFail, makegood.RouteStop, makegood.RouteSkip, makegood.RouteRetry}).Draw(t, "do")
 		if r.Do.Action == makegood.RouteRetry {
 			r.Retry = drawRetry(t)
 		}
@@ -151,6 +155,9 @@ func drawGoto(t *rapid.T, steps []makegood.Step) {
 		from.OnError = append([]makegood.ErrorRoute{{
 			Kind: rapid.SampledFrom([]string{"*", "busy", "timeout"}).Draw(t, "kind"), Do: makegood.ErrorDo{Action: makegood.RouteGoto, Step: steps[to].Name},
 		}}, from.OnError...)
+		if from.Agent == makegood.AgentApproval {
+			from.OnAnswer = map[string]makegood.AnswerDo{"no": {Action: makegood.AnswerGoto, Step: steps[to].Name}}
+		}
 	}
 }
 
@@ -265,7 +272,7 @@ func (x *world) decide(e job.Event) (v machine.Verdict, found []oracle.Finding) 
 func finding(step string, attempt int, f job.Found) (oracle.Finding, bool) {
 	silent := f.Finding == job.FoundSilent
 	return oracle.Finding{
-		Step: step, Attempt: attempt, Silent: silent, Began: f.Claim.StartedAt, InCompany: f.Claim.Beside > 0,
+		Step: step, Attempt: attempt, Silent: silent, Began: f.Claim.StartedAt, Until: f.Claim.CompleteBy, InCompany: f.Claim.Beside > 0,
 	}, silent || f.Finding == job.FoundNobody
 }
 

@@ -1,6 +1,7 @@
 package planted
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,12 +22,13 @@ type Hunt struct {
 	Found *regexp.Regexp
 }
 
-// Run fails the test unless every bug is found, as docs/proof.md says.
+// Run fails the test unless every bug is found, as docs/proof.md says. With PLANTED=write it writes there how it was found, in the row
+// that begins with the bug's name.
 func (h Hunt) Run(t *testing.T) {
 	for _, bug := range h.Bugs {
 		bug.place(t)
 	}
-	if t.Failed() {
+	if t.Failed() || testing.Short() {
 		return
 	}
 	bugs := h.Bugs
@@ -49,8 +51,21 @@ func (h Hunt) Run(t *testing.T) {
 				// The name of a test has its spaces so.
 				row += " " + strings.ReplaceAll(cell, "_", " ") + " |"
 			}
-			t.Logf("%s %s |", row, strings.ReplaceAll(found[says], "\n", " "))
+			line := row + " " + strings.ReplaceAll(found[says], "\n", " ") + " |"
+			t.Log(line)
+			if os.Getenv("PLANTED") == "write" {
+				rewrite(t, "| "+bug.Name+" |", line)
+			}
 			proof.Says(t, row)
 		})
+	}
+}
+
+// rewrite puts a line in the place of the one of docs/proof.md that begins so. Where several do, it writes none.
+func rewrite(t *testing.T, begins, line string) {
+	t.Helper()
+	before, after, _ := strings.Cut(proof.Page(t), "\n"+begins)
+	if _, end, is := strings.Cut(after, "\n"); is && !strings.Contains(after, "\n"+begins) {
+		proof.Write(t, before+"\n"+line+"\n"+end)
 	}
 }

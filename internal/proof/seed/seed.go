@@ -51,9 +51,9 @@ func of(test, asked string) (uint64, error) {
 	}
 }
 
-// Usual reports whether tests draw what they do in every run, so that what they play can be compared with what is written of it.
+// Usual reports whether tests draw what they do in every whole run, so that what they play can be compared with what is written of it.
 func Usual() bool {
-	return os.Getenv(Variable) == "" && flag.Lookup("rapid.seed").Value.String() == "0"
+	return !testing.Short() && os.Getenv(Variable) == "" && flag.Lookup("rapid.seed").Value.String() == "0"
 }
 
 // Check is rapid.Check with the seed of the test; the flag -rapid.seed, which rapid names when a property fails, goes before

@@ -96,6 +96,9 @@ func (h hearer) Publish(ctx context.Context, runs []changes.Run) []error {
 	for _, run := range runs {
 		what += " " + run.Job + "/" + strconv.Itoa(run.UpTo())
 	}
+	if w.hangsNow("hearer") {
+		h.l.hung("hearer")
+	}
 	if w.deafHearer() && w.hearing.hangs {
 		_ = wait(ctx, longest)
 	}

@@ -22,6 +22,9 @@ import (
 // dealt looks at an event that is deleted because a process dealt with it. w.mu is held.
 func (w *world) dealt(l *life, m *message) {
 	in, err := w.reading.event(m.body)
+	if err == nil && in.Schedule != nil {
+		w.hinted(in.Schedule.Schedule, in.Schedule.Key)
+	}
 	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return
 	}
@@ -45,6 +48,7 @@ func (w *world) dealt(l *life, m *message) {
 		return
 	}
 	w.derived(l.seen[in.Job], in.Event.Cause())
+	w.silenced(l, l.seen[in.Job])
 	if e, ok := in.Event.(job.DeadlinePassed); ok && e.Key.IsZero() && l.engine != nil {
 		w.derived(l.seen[in.Job], job.Interrupted{Incarnation: l.engine.incarnation}.Cause())
 	}
@@ -214,7 +218,7 @@ func (w *world) known(task makegood.Task) {
 	if w.nobodys[name] {
 		w.violate(task.Job, "I5: %s runs, and was closed before anybody claimed it", name)
 	}
-	item := w.store.LatestOf(task.Job, task.Step)
+	item := w.store.InSlot(store.Slot{Agent: task.Agent, Job: task.Job, Birth: task.Birth, Step: task.Step})
 	if until := w.leases[item.LockedBy].until; item.Attempt == task.Attempt && item.LockedBy != "" && time.Now().After(until) {
 		w.violate(task.Job, "I8: %s begins %s after its CompleteBy", name, time.Since(until))
 	}

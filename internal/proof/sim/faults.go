@@ -50,6 +50,11 @@ const (
 	// FoldTorn strikes between the events of one job in a batch: what the first of them needed to know was found out, and
 	// what a later one needs cannot be, or the process dies over it.
 	FoldTorn Kind = "fold-torn"
+
+	// ReceiverHangs: who is told takes the call and does not come back. PayloadMissing: an agent says that it has written a payload,
+	// and has not.
+	ReceiverHangs  Kind = "receiver-hangs"
+	PayloadMissing Kind = "payload-missing"
 )
 
 // Kinds are all of them.
@@ -59,6 +64,7 @@ func Kinds() []Kind {
 		Lost, Doubled, Delayed, Poison, Stranger, TaskRefused,
 		StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ClockJumped, ListenerDeaf, PowerLost,
 		RemoteRefuses, RemoteFails, RemoteHangs, RemoteForGood, RemoteTakesFor, AgentLies, FoldTorn,
+		ReceiverHangs, PayloadMissing,
 	}
 }
 
@@ -90,11 +96,11 @@ func newFaults(c chance, o Options, embedded bool) *faults {
 	for _, kind := range Kinds() {
 		rate := pick(r, 0, 0, 3, 10, 30, 80)
 		switch kind {
-		case StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ListenerDeaf, PowerLost, Stranger:
+		case StaleIndex, PollingStopped, TickDropped, TickDoubled, ClockSkewed, ListenerDeaf, PowerLost, Stranger, ReceiverHangs:
 			rate *= 6
 		case FoldTorn:
 			rate = min(20*rate, 1000)
-		case RemoteRefuses, RemoteFails, RemoteHangs, RemoteTakesFor, Poison:
+		case RemoteRefuses, RemoteFails, RemoteHangs, RemoteTakesFor, Poison, PayloadMissing:
 			rate *= 3
 		case CrashBefore, CrashAfter:
 			if embedded {

@@ -44,7 +44,7 @@ func (a remote) lie(r *rand.Rand, task makegood.Task) {
 	a.w.writer, a.w.doing = a.life, lies
 	var err error
 	if claim.Attempt == task.Attempt {
-		claim.LockedBy = a.w.store.LatestOf(task.Job, task.Step).LockedBy
+		claim.LockedBy = a.w.store.InSlot(slot).LockedBy
 		_, err = a.w.store.Heartbeat(context.Background(), slot, claim, task.ClaimUntil)
 		a.w.leases[claim.LockedBy] = lasts{until: a.w.start.Add(2 * endsWithin)} // It keeps to nothing.
 	} else {

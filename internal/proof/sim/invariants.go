@@ -23,12 +23,11 @@ func (w *world) wrote(before, after job.Job) {
 		return
 	}
 	c := change{world: w, before: before, after: after}
-	i := slices.IndexFunc(w.load.jobs, func(o order) bool { return o.id == after.ID })
-	if i < 0 {
+	if !w.ordered(after.ID) {
 		w.violate(after.ID, "I1: there is a job %s that nobody submitted", after.ID)
 		return
 	}
-	c.w = w.load.jobs[i].workflow.Workflow
+	c.w = w.definitions[after.Definition]
 	c.note()
 	c.caused()
 	c.state()
@@ -42,20 +41,23 @@ func (w *world) wrote(before, after job.Job) {
 	c.announced()
 	c.changed()
 	c.ledger()
+	c.refers()
+	c.fired()
 	c.releases()
 	c.referee(c.after.ID).Saved(c.after, time.Now())
 	c.plays()
 }
 
 // referee returns who judges the policy of a job: the oracle of what its workflow promises. w.mu is held.
-func (w *world) referee(job string) *oracle.Referee {
-	r := w.referees[job]
+func (w *world) referee(id string) *oracle.Referee {
+	r := w.referees[id]
 	if r == nil {
-		r = oracle.Watch(w.workflowOf(job), func(format string, args ...any) {
-			w.violate(job, "job %s: POL: %s", job, fmt.Sprintf(format, args...))
+		r = oracle.Watch(w.workflowOf(id), func(format string, args ...any) {
+			w.violate(id, "job %s: POL: %s", id, fmt.Sprintf(format, args...))
 		})
 		r.Exact = w.exact
-		w.referees[job] = r
+		r.Definition = func(j job.Job) makegood.Workflow { return w.definitions[j.Definition] }
+		w.referees[id] = r
 	}
 	return r
 }
@@ -157,7 +159,7 @@ func (c change) due() (due time.Time, what string) {
 			case a.State == job.Dispatched && def.Shared:
 				sooner(a.At.Add(p.startBy+p.silence), "the end of "+s.Name)
 			case a.State == job.Dispatched:
-				sooner(c.silenceSeen(a, s.Name, p), "a look at "+s.Name)
+				sooner(c.silenceSeen(a, s.Name, undo, p), "a look at "+s.Name)
 			}
 		}
 	}
@@ -172,7 +174,7 @@ func (c change) step(n int) {
 	s, def := c.after.Steps[n], c.w.Steps[n]
 	var was job.StepState
 	if c.before.Rev > 0 {
-		was = c.before.Steps[n]
+		was, _ = c.before.Step(s.Name)
 	}
 	if open := outOf(c.after, s.Name); open != 0 && (c.before.Rev == 0 || open != outOf(c.before, s.Name)) {
 		name := c.after.ID + "/" + s.Name
@@ -181,6 +183,8 @@ func (c change) step(n int) {
 		}
 		c.opened[name] = open
 	}
+	c.describes(s, def)
+	c.byHand(s, was, def)
 	c.attempts(s, was, def)
 	if s.Forward.State == job.Dispatched && s.Forward.Attempt != was.Forward.Attempt {
 		for _, need := range def.Needs {
@@ -195,8 +199,8 @@ func (c change) step(n int) {
 	if s.Forward.State == job.Done && was.Forward.State != job.Done {
 		c.done(s, was, def)
 	}
-	if s.Undo.State == job.Done && was.Undo.State != job.Done && !c.accountOf(s.Name, c.after.Round).undone {
-		c.wrong("I11: %s is said to be undone, and is not", s.Name)
+	if s.Undo.State == job.Done && was.Undo.State != job.Done {
+		c.undone(s, def)
 	}
 }
 
@@ -220,11 +224,14 @@ func (c change) undoBegins(s job.StepState) {
 
 // done: what is said to be done was done, by an attempt that may say so.
 func (c change) done(s, was job.StepState, def makegood.Step) {
+	if c.after.Settled(s.Forward) != nil {
+		return // A person says so.
+	}
 	if def.Agent == makegood.AgentApproval {
 		c.approved(s)
 		return
 	}
-	if !c.accountOf(s.Name, c.after.Round).applied {
+	if !c.applied(def) {
 		c.wrong("I4: %s is said to be done, and is not", s.Name)
 	}
 	output := s.Forward.Output.Inline
@@ -262,14 +269,6 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 	}
 }
 
-func (c change) accountOf(step string, round int) account {
-	entry := c.world.ledger[c.after.ID+"/"+step+"/"+strconv.Itoa(round)]
-	if entry == nil {
-		return account{}
-	}
-	return *entry
-}
-
 // counts: FailureCount counts what started.
 func (c change) counts() {
 	shared := 0
@@ -280,32 +279,6 @@ func (c change) counts() {
 	}
 	if c.after.FailureCount > c.started[c.after.ID]+shared {
 		c.wrong("I9: FailureCount is %d, and %d attempts started", c.after.FailureCount, c.started[c.after.ID]+shared)
-	}
-}
-
-// ledger: what the job says of its end agrees with what the services did.
-func (c change) ledger() {
-	j := c.after
-	for n, s := range j.Steps {
-		def := c.w.Steps[n]
-		if makegood.WaitsByItself(def.Agent) {
-			continue // It does nothing that a service would know of.
-		}
-		for round := 1; round <= j.Round; round++ {
-			a := c.accountOf(s.Name, round)
-			stands, now := a.applied && !a.undone, round == j.Round
-			undone := j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled
-			switch {
-			case stands && def.CanUndo() && (undone || !now):
-				c.wrong("I11: is %s in round %d, and %s of round %d stands", j.ProcessState, j.Round, s.Name, round)
-			case now && undone && stands && s.Undo.State != job.Irreversible:
-				c.wrong("I11: is %s, and %s stands and is not listed", j.ProcessState, s.Name)
-			case now && j.ProcessState == makegood.Processed && s.Forward.State == job.Done && !stands:
-				c.wrong("I11: is Processed, and %s does not stand", s.Name)
-			case now && j.ProcessState == makegood.Processed && s.Forward.State != job.Done && s.Forward.State != job.Skipped:
-				c.wrong("I3: is Processed, and %s is %q", s.Name, s.Forward.State)
-			}
-		}
 	}
 }
 
@@ -326,6 +299,9 @@ func (w *world) mayReply(l *life, m queue.Message) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if e, is := in.Event.(job.StepHeld); is {
+		w.referee(m.Group).LetGo(e.Step, e.Attempt)
+	}
 	if held, known := w.leases[by]; known && time.Now().After(held.until) {
 		w.violate(m.Group, "I8: %s replies %s after its CompleteBy", l.name, time.Since(held.until))
 	}
@@ -376,10 +352,21 @@ func (w *world) finish() Result {
 	return r
 }
 
+// workflowOf is the definition that a job has; before its birth, the one that it was ordered with. w.mu is held.
 func (w *world) workflowOf(id string) makegood.Workflow {
+	if j, there := w.store.Stored(id); there {
+		return w.definitions[j.Definition]
+	}
 	for _, o := range w.load.jobs {
 		if o.id == id {
 			return o.workflow.Workflow
+		}
+	}
+	if _, is := w.fire(id); is {
+		for _, c := range w.load.workflows {
+			if c.Workflow.Name == w.scheduled.workflow {
+				return c.Workflow
+			}
 		}
 	}
 	return makegood.Workflow{}

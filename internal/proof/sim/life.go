@@ -52,6 +52,9 @@ type life struct {
 	// has failed since the batch came.
 	asks, troubled bool
 	submitted      map[string]bool
+	// schedule is the schedule as it last read or wrote it, and scheduleRead when that was.
+	schedule     store.Scheduled
+	scheduleRead time.Time
 }
 
 var (
@@ -59,6 +62,7 @@ var (
 	_ store.Leases    = (*life)(nil)
 	_ queue.Sender    = (*life)(nil)
 	_ notify.Notifier = (*life)(nil)
+	_ store.Holds     = (*life)(nil)
 )
 
 // now is the time by the clock of the process. When all is well again, clocks are too: a Scheduler that
@@ -367,12 +371,12 @@ type lasts struct {
 
 func on(job, step string, attempt int) string { return job + "/" + step + "#" + strconv.Itoa(attempt) }
 
-// Shards is 1: a world has jobs, and no schedules.
+// Shards is 1: see Store.DueOfAll.
 func (l *life) Shards() int { return 1 }
 
 // Due is what store.Index says, in a world.
-func (l *life) Due(ctx context.Context, shard int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
-	return ask(ctx, l, "due", "", func() ([]store.Entry, error) { return l.w.store.Due(ctx, shard, now, after, limit) })
+func (l *life) Due(ctx context.Context, _ int, now time.Time, after store.Entry, limit int) ([]store.Entry, error) {
+	return ask(ctx, l, "due", "", func() ([]store.Entry, error) { return l.w.store.DueOfAll(ctx, now, after, limit), nil })
 }
 
 // PutPayload is what store.Payloads says, in a world.

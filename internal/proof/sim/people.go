@@ -38,11 +38,16 @@ func (w *world) people() {
 			other := json.RawMessage(`{"other":true}`)
 			someone(o.other, func(s *scheduler.Scheduler, l *life) bool { return w.submit(s, l, o, other) })
 		}
+		if o.dangling > 0 {
+			someone(o.dangling, func(s *scheduler.Scheduler, _ *life) bool { return w.dangles(s, o) })
+		}
 		for i, r := range o.requests {
 			someone(r.at, func(s *scheduler.Scheduler, l *life) bool { return w.request(s, l, o.id, w.asking(r, i)) })
 		}
 		w.approvers(o, someone)
 	}
+	w.repairers(someone)
+	w.schedulers(someone)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.engine != nil {
@@ -86,6 +91,9 @@ func (w *world) insist(name string, do func(s *scheduler.Scheduler, l *life) boo
 // submit submits a job, and remembers that it was promised.
 func (w *world) submit(s *scheduler.Scheduler, l *life, o order, input json.RawMessage) bool {
 	ctx := context.Background()
+	if !w.writesDoc(l, o) {
+		return false
+	}
 	sub := scheduler.Submission{ID: o.id, Input: input, ReplyTo: o.replyTo}
 	if o.startAt > 0 {
 		sub.StartAt = w.start.Add(o.startAt)
@@ -157,8 +165,10 @@ func (w *world) untilEnd() {
 	w.faults.over = true
 	w.note("world", "all is well from now on")
 	w.mu.Unlock()
+	w.unschedule()
 	for n := 0; ; n++ {
 		time.Sleep(operatorEvery)
+		w.resumeAll()
 		var open []string
 		for _, j := range w.store.All() {
 			if !w.ended(j) {
@@ -203,8 +213,13 @@ func (w *world) ended(j job.Job) bool {
 // attend is what an operator does about a job that waits for one.
 func (w *world) attend(j job.Job, n int) {
 	w.consent(j, n)
+	if w.mend(j, n) {
+		return
+	}
 	var verb makegood.Verb
 	switch {
+	case j.HeldBy != "" && !j.PausedToo:
+		return // It goes on when what holds it does.
 	case j.Paused():
 		verb = makegood.Resume
 	case j.ProcessState == makegood.Error:

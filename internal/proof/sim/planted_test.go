@@ -21,6 +21,7 @@ func bugs() []planted.Bug {
 		tell    = "scheduler/tell.go"
 		closing = "scheduler/closings.go"
 		run     = "agentrun/attempt.go"
+		fire    = "timetable/fire.go"
 	)
 	return planted.Table([][4]string{
 		{"a task is sent before the save", move, "\tif applied {\n\t\tif change.Job, err", "\tif applied {\n\t\tvar out outbox\n\t\tw := &work{job: id, moved: m}\n\t\tw.moved.job = change.Job\n\t\tfor _, c := range pending(compiled.Workflow, change.Job, events, s.now()) {\n\t\t\tif d, ok := c.(job.Dispatch); ok {\n\t\t\t\t_ = s.dispatch(ctx, &out, w, []job.Dispatch{d})\n\t\t\t}\n\t\t}\n\t\ts.send(ctx, &out)\n\t\tif change.Job, err"},
@@ -77,13 +78,28 @@ func bugs() []planted.Bug {
 		{"the timeout undoes although onFailure is stop", "machine/deadlines.go", "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
 		{"a new round keeps the deadline that passed", "machine/requests.go", "\t\tt.newRound()\n\t\tt.renewDeadline()\n", "\t\tt.newRound()\n"},
 		{"a job that stops while paused stays paused", "machine/machine.go", "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
-		{"one attempt too many", "machine/attempts.go", "a.Tries < retry.Attempts:", "a.Tries <= retry.Attempts:"},
-		{"one attempt too few", "machine/attempts.go", "a.Tries < retry.Attempts:", "a.Tries+1 < retry.Attempts:"},
+		{"one attempt too many", "machine/attempts.go", "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
+		{"one attempt too few", "machine/attempts.go", "a.Tries < retry.Attempts", "a.Tries+1 < retry.Attempts"},
 		{"a backoff is not kept", "machine/deadlines.go", "t.wanted(at) && passed(a.At, t.now) {", "t.wanted(at) {"},
 		{"the task is sent again in Error", "machine/pending.go", " && j.ProcessState != makegood.Error", ""},
 		{"an undo is told unknown of what is done", "machine/task.go", "task.Undo.Outcome = makegood.OutcomeDone", "task.Undo.Outcome = makegood.OutcomeUnknown"},
 		{"the last start is taken for the first", "machine/attempts.go", "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
+		{"a receiver that hangs is waited for", "pause/receivers.go", "\tcase <-ctx.Done():\n\t}\n\tlate", "\t}\n\tlate"},
+		{"who hangs takes the time of all others", tell, "\twg.Go(func() {\n\t\ttold, _ =", "\twg.Wait()\n\twg.Go(func() {\n\t\ttold, _ ="},
+		{"calls that hang count for all receivers", "pause/receivers.go", "\tif err := r.enter(receiver); err != nil {", "\treceiver = \"all\"\n\tif err := r.enter(receiver); err != nil {"},
+		{"a payload is not kept before the save", "scheduler/large.go", "err := s.config.Large.Keep(ctx, id, p)\n\t\tif errors.Is", "var err error\n\t\tif errors.Is"},
+		{"a reference to what is not there is taken", "scheduler/large.go", "\t\tif errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrAltered) {\n", "\t\tif errors.Is(err, payload.ErrNotFound) {\n\t\t\tcontinue\n\t\t}\n\t\tif errors.Is(err, payload.ErrAltered) {\n"},
+		{"a payload that could not be kept counts as kept", "scheduler/large.go", "\t\tif err != nil {\n\t\t\treturn \"\", err\n\t\t}\n\t}\n\treturn \"\", nil\n", "\t}\n\treturn \"\", nil\n"},
+		{"an agent writes its payloads as another", "agentrun/large.go", "By: a.task.Agent}}", "By: a.task.Step}}"},
+		{"a schedule moves on before its job is made", fire, "\tif err := t.submit(ctx, &s, turn); err != nil {\n\t\treturn s, err\n\t}\n\treturn t.moveOn(ctx, s, rule, turn)\n", "\tof := s\n\ts, err = t.moveOn(ctx, s, rule, turn)\n\tif err == nil {\n\t\terr = t.submit(ctx, &of, turn)\n\t}\n\treturn s, err\n"},
+		{"fires that are left out are not counted", fire, "\ts.Skipped += int64(skip)\n", ""},
+		{"a fire that made its job is left out", fire, "\t\ts.Skipped -= made\n", "\t\t_ = made\n"},
+		{"what came due before a change is lost", "timetable/change.go", "stored.Due, stored.Skipped = due[skip:], stored.Skipped+int64(skip)", "stored.Due, stored.Skipped = due[len(due):], stored.Skipped+int64(skip)"},
+		{"a fire is made before its time", fire, "\tif t.now().Before(s.Key) {\n", "\tif t.now().Before(s.Key) && s.Rev < 0 {\n"},
+		{"a fire asks for no job before it", fire, "return there && !state.Finished(), err", "return there && !state.Finished() && s.Rev < 0, err"},
+		{"a hint whose fire failed is deleted", handle, "b.failed = append(b.failed, due.record.MessageId)", "_ = due.record.MessageId"},
+		{"what was done is undone over the new input", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 1000 {"},
 	})
 }
 

@@ -32,7 +32,7 @@ type message struct {
 	id        string
 	body      string
 	group     string
-	workflow  string // of a submission
+	workflow  string // of a submission, or of the schedule that is due
 	visibleAt time.Time
 	receives  int
 	gone      bool
@@ -66,6 +66,8 @@ func (q *simQueue) put(sender string, m queue.Message) error {
 	workflow := ""
 	if in, err := q.w.reading.event(m.Body); err == nil && in.Submit != nil {
 		workflow = in.Submit.Workflow
+	} else if err == nil && in.Schedule != nil {
+		workflow = q.w.scheduled.workflow
 	}
 	copies := 1
 	switch q.w.faults.first(name, Lost, Doubled) {

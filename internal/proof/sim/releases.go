@@ -137,8 +137,11 @@ func (c change) releases() {
 	}
 	kept("it", c.before.Kept, c.after.Kept)
 	kept("what it says of changes", c.before.Changes.Kept, c.after.Changes.Kept)
-	for i, s := range c.after.Steps {
-		before := c.before.Steps[i]
+	for _, s := range c.after.Steps {
+		before, stays := c.before.Step(s.Name)
+		if !stays {
+			continue
+		}
 		kept("step "+s.Name, before.Kept, s.Kept)
 		kept("step "+s.Name+", forward", before.Forward.Kept, s.Forward.Kept)
 		kept("step "+s.Name+", undo", before.Undo.Kept, s.Undo.Kept)

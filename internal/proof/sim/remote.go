@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +15,6 @@ import (
 
 // agents are the agents of a world. Each wraps a remote service.
 var agents = []string{"a", "b"}
-
-// account is what the remote services know of an idempotency key.
-type account struct{ applied, undone bool }
 
 // remote is an agent of one process, and the service that it calls. The service outlives all processes; it
 // does a thing once under its key, and refuses one that was undone, as the samples do.
@@ -72,6 +68,11 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	if a.w.handsOver(task) {
 		return nil, a.handOver(task)
 	}
+	if a.w.large != nil {
+		if err := a.read(ctx, task); err != nil {
+			return nil, err
+		}
+	}
 	if err := a.w.apply(a.life, task); err != nil {
 		return nil, err
 	}
@@ -80,8 +81,12 @@ func (a remote) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	}
 	pad := strings.Repeat("y", pick(r, 0, 0, 0, 400))
 	a.w.mu.Lock()
-	defer a.w.mu.Unlock()
-	return json.RawMessage(fmt.Sprintf(`{"a":%d,"run":%d,"pad":%q}`, task.Attempt, a.w.runs[name], pad)), nil
+	output := json.RawMessage(fmt.Sprintf(`{"a":%d,"run":%d,"pad":%q}`, task.Attempt, a.w.runs[name], pad))
+	a.w.mu.Unlock()
+	if a.w.large != nil {
+		return a.refers(ctx, a.w.chance.of("refers", name), task, output)
+	}
+	return output, nil
 }
 
 // hang never answers; what was asked for happens before, after, or not at all.
@@ -125,32 +130,6 @@ func (a remote) slow(ctx context.Context, r *rand.Rand, task makegood.Task) erro
 	return nil
 }
 
-// apply is what the service does.
-func (w *world) apply(l *life, task makegood.Task) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	key := task.Key
-	if task.Undo != nil {
-		key = task.Undo.ForwardKey
-	}
-	if w.ledger[key] == nil {
-		w.ledger[key] = &account{}
-	}
-	entry := w.ledger[key]
-	switch {
-	case task.Undo != nil:
-		entry.undone = true
-	case entry.undone:
-		w.note(l.name, "remote refuses "+key+", which was undone")
-		w.referee(task.Job).SaidFinal(task.Step, false)
-		return agent.Final(agent.NotApplied(errors.New("undone already")))
-	default:
-		entry.applied = true
-	}
-	w.note(l.name, "remote applies "+task.Key)
-	return nil
-}
-
 func (w *world) saysFinal(task makegood.Task) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,10 +152,7 @@ func (w *world) begun(l *life, task makegood.Task) {
 	if !task.Shared && w.runs[name] > 1 {
 		w.violate(task.Job, "I5: attempt %s runs %d times", name, w.runs[name])
 	}
-	want := task.Job + "/" + task.Step + "/" + strconv.Itoa(task.Round)
-	if task.Undo != nil {
-		want += "/undo"
-	}
+	want := keyOf(task)
 	if task.Key != want {
 		w.violate(task.Job, "I6: attempt %s goes out under the key %s, want %s", name, task.Key, want)
 	}

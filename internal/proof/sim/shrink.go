@@ -23,6 +23,7 @@ func shrink(o Options, run func(Options) Result) (Options, Result) {
 		s.try(func(o *Options) { o.steps = steps })
 	}
 	s.try(func(o *Options) { o.quietOperators = true })
+	s.try(func(o *Options) { o.unscheduled = true })
 	for _, kind := range Kinds() {
 		s.try(func(o *Options) {
 			o.off = withKey(o.off, kind)

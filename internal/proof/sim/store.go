@@ -114,8 +114,22 @@ func keyAt(keys []keyed, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// overdue reports whether the key of a job has passed.
+// DueOfAll is Due for all shards as one, since a Supervisor goes through several in an order that no seed knows.
+func (s *Store) DueOfAll(ctx context.Context, now time.Time, after store.Entry, limit int) []store.Entry {
+	var all []store.Entry
+	for shard := range s.Shards() {
+		due, _ := s.Due(ctx, shard, now, after, limit) // memory never fails
+		all = append(all, due...)
+	}
+	return memstore.Due(slices.Values(all), now, after, limit)
+}
+
+// overdue reports whether a key has passed.
 func (s *Store) overdue(now time.Time) bool {
-	due, _ := s.Store.Due(context.Background(), 0, now, store.Entry{}, 1) // memory never fails
-	return len(due) > 0
+	for shard := range s.Shards() {
+		if due, _ := s.Store.Due(context.Background(), shard, now, store.Entry{}, 1); len(due) > 0 { // memory never fails
+			return true
+		}
+	}
+	return false
 }

@@ -45,8 +45,9 @@ func (c change) events() []string {
 	case c.after.TellTries > c.before.TellTries:
 		return []string{"unheard"}
 	}
-	for n, s := range c.before.Steps {
-		if s.Forward.Closing && !c.after.Steps[n].Forward.Closing || s.Undo.Closing && !c.after.Steps[n].Undo.Closing {
+	for _, s := range c.before.Steps {
+		now, _ := c.after.Step(s.Name)
+		if s.Forward.Closing && !now.Forward.Closing || s.Undo.Closing && !now.Undo.Closing {
 			return []string{"close"}
 		}
 	}

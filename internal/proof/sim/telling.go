@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,9 @@ func (c change) announced() {
 		if a.Seq <= c.before.Seq {
 			continue
 		}
+		if !c.world.late && !c.notesTold() {
+			c.hanging.madeBy(c.writer, c.after.ID, a.Seq)
+		}
 		c.lateness(a)
 		c.owed[c.after.ID+"/"+strconv.Itoa(a.Seq)] = map[string]bool{"operator": a.Operator, "listener": a.Listener}
 		again := c.before.ProcessState == makegood.Error && c.after.ProcessState == makegood.Error && a.Operator
@@ -26,6 +30,15 @@ func (c change) announced() {
 			c.wrong("NTF-5: the operator is told of an Error again, %s before its time", c.before.RemindAt.Sub(c.writer.looked))
 		}
 	}
+}
+
+// notesTold reports whether a save notes who was told. What it announces besides, since it is late by then, the next event tells.
+func (c change) notesTold() bool {
+	return c.before.TellTries != c.after.TellTries || slices.ContainsFunc(c.before.Untold, func(a job.Announcement) bool {
+		return !slices.ContainsFunc(c.after.Untold, func(b job.Announcement) bool {
+			return a.Seq == b.Seq && a.Operator == b.Operator && a.Listener == b.Listener
+		})
+	})
 }
 
 // lateness: that a job will be late is told to the operator alone, once a round, in words.
@@ -48,6 +61,7 @@ func (c change) lateness(a job.Announcement) {
 func (w *world) mayTell(l *life, who string, n notify.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.hanging.reaches(who, n.Job+"/"+strconv.Itoa(n.Seq))
 	j := l.seen[n.Job]
 	if l.gone() || n.Seq == 0 || l.submitted[n.Job] {
 		return
@@ -114,6 +128,10 @@ func (l *life) Announce(ctx context.Context, n notify.Notice) error {
 func (l *life) announce(ctx context.Context, who string, n notify.Notice) error {
 	if ctx.Err() == nil {
 		l.w.mayTell(l, who, n)
+	}
+	if l.w.hangsNow(who) {
+		l.hung(who)
+		return errNoAnswer
 	}
 	return l.call(ctx, "announce", who+" "+n.Job+"/"+strconv.Itoa(n.Seq), func() error {
 		if l.w.deaf(who) {

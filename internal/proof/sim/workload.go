@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +17,9 @@ import (
 // workload is what is asked of a world.
 type workload struct {
 	workflows []*workflowfile.Compiled
-	jobs      []order
+	// corrections are corrected definitions, by the names of their workflows.
+	corrections map[string][]*workflowfile.Compiled
+	jobs        []order
 }
 
 // order is a job that is submitted, and what else is asked of it.
@@ -34,6 +38,9 @@ type order struct {
 	again    []time.Duration
 	other    time.Duration
 	requests []request
+	// doc is what the input refers to, and dangling when somebody submits it with a reference to nothing.
+	doc      string
+	dangling time.Duration
 }
 
 type request struct {
@@ -43,9 +50,21 @@ type request struct {
 	startAt time.Duration
 }
 
+// ordered reports whether somebody has asked for a job.
+func (w *world) ordered(id string) bool {
+	_, fired := w.fire(id)
+	return fired || slices.ContainsFunc(w.load.jobs, func(o order) bool { return o.id == id })
+}
+
+// publish makes a definition the current one of its workflow.
+func (w *world) publish(c *workflowfile.Compiled) {
+	w.definitions[c.Hash] = c.Workflow
+	_ = w.store.PutDefinition(context.Background(), c.Workflow.Name, c.Hash, c.Definition) // memory never fails
+}
+
 // newWorkload rolls workflows, jobs, and what operators and hasty submitters ask for.
 func newWorkload(c chance, o Options) workload {
-	var w workload
+	w := workload{corrections: map[string][]*workflowfile.Compiled{}}
 	r := c.of("workload")
 	workflows, jobs, steps := 1+r.IntN(2), 1+r.IntN(3), 1+r.IntN(5)
 	if o.jobs > 0 {
@@ -62,6 +81,7 @@ func newWorkload(c chance, o Options) workload {
 			rolled = rollApprovals(c.of("approvals", name), rolled)
 		}
 		w.workflows = append(w.workflows, rolled)
+		w.corrections[rolled.Workflow.Name] = rollCorrections(c.of("corrections", name), rolled)
 	}
 	for i := range jobs {
 		w.jobs = append(w.jobs, rollOrder(c, "j"+strconv.Itoa(i), w.workflows, o))

@@ -27,6 +27,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/agent"
 	"github.com/makegood-dev/makegood/internal/agentrun"
+	"github.com/makegood-dev/makegood/internal/holds"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/proof/layers"
 	"github.com/makegood-dev/makegood/internal/proof/oracle"
@@ -68,11 +69,14 @@ type Options struct {
 	Waits bool
 	// Changes lets somebody hear of every change.
 	Changes bool
+	// Repairs lets people repair; without it they do in some worlds.
+	Repairs bool
 	// Seen, if set, notes what is played.
 	Seen *layers.Seen
 
 	// What follows makes a run smaller, to find what a violation needs.
 	off            map[Kind]bool
+	unscheduled    bool
 	without        map[string]bool
 	jobs, steps    int
 	quietOperators bool
@@ -124,9 +128,19 @@ type world struct {
 	// ledger is what the services know by key; runs counts the runs of attempts, told how often what was announced,
 	// acked which jobs were promised.
 	ledger map[string]*account
-	runs   map[string]int
-	told   map[string]int
-	acked  map[string]bool
+	// accounts are the same by job. definitions are those that jobs may have, by their hash.
+	accounts map[string][]*account
+	// bodies are what attempts were asked for, barred up to which attempt a person has stopped a key, and notDone of which keys
+	// somebody has said that nothing stands.
+	bodies map[string]body
+	barred map[string]int
+	// listed says of a step of a round that is over, by its key, that the job said then that what it did stands.
+	listed      map[string]bool
+	notDone     map[string]bool
+	definitions map[string]makegood.Workflow
+	runs        map[string]int
+	told        map[string]int
+	acked       map[string]bool
 	// lives counts the processes of a name. Of attempts, opened are the last ones that could be claimed,
 	// claimed those that were (written says when), started how many of each job, leases until when each claim may reply.
 	lives   map[string]int
@@ -173,6 +187,8 @@ type world struct {
 	blamed string
 	wg     sync.WaitGroup
 
+	// repairs: people repair what is wrong.
+	repairs bool
 	// waits: remotes hand steps to those outside. words are those who said that one is done.
 	waits bool
 	words map[string]bool
@@ -180,6 +196,10 @@ type world struct {
 	handed map[string]bool
 	// hearing is who hears of every change; nil: nobody.
 	hearing *hearing
+	hanging *hanging
+	// scheduled is the schedule that makes jobs, large are the payloads; nil: there is none.
+	scheduled *scheduled
+	large     *large
 }
 
 // Run plays a seed. It must be called in a bubble of testing/synctest, which is where its time comes from.
@@ -188,7 +208,7 @@ func Run(o Options) Result {
 	embedded := oneIn(c.of("embedded"), 5)
 	w := &world{
 		chance: c, layer: o.Seen, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
-		hash: 14695981039346656037, ledger: map[string]*account{}, runs: map[string]int{}, told: map[string]int{},
+		hash: 14695981039346656037, ledger: map[string]*account{}, accounts: map[string][]*account{}, bodies: map[string]body{}, barred: map[string]int{}, listed: map[string]bool{}, notDone: map[string]bool{}, definitions: map[string]makegood.Workflow{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
@@ -202,6 +222,10 @@ func Run(o Options) Result {
 	w.deafForGood = w.deafness != window{} && oneIn(c.of("deaf"), 12)
 	w.exact = w.faults.perMille[ClockSkewed] == 0 && w.faults.perMille[ClockJumped] == 0
 	w.mixed = oneIn(c.of("mixed"), 4)
+	w.repairs = o.Repairs || oneIn(c.of("repairs"), 4)
+	w.hang()
+	w.rollPayloads()
+	w.rollSchedules(o)
 	w.hear(o, embedded)
 	w.build(embedded)
 	w.people()
@@ -214,6 +238,7 @@ func Run(o Options) Result {
 	w.mu.Lock()
 	w.over = true
 	w.mu.Unlock()
+	close(w.hanging.ended)
 	if w.hearing != nil {
 		w.hearing.over()
 	}
@@ -288,7 +313,7 @@ func (w *world) violate(job, format string, args ...any) {
 
 func (w *world) build(embedded bool) {
 	for _, c := range w.load.workflows {
-		_ = w.store.PutDefinition(context.Background(), c.Workflow.Name, c.Hash, c.Definition)
+		w.publish(c)
 	}
 	times := timesOfLambda
 	if embedded {
@@ -337,12 +362,24 @@ func (w *world) scheduler(l *life) *scheduler.Scheduler {
 	if l.engine != nil {
 		incarnation = l.engine.incarnation
 	}
-	return w.heardBy(l, scheduler.Config{
+	config := scheduler.Config{
 		Jobs: l, Closings: l, Payloads: l, Definitions: l, Queue: l, Notifier: l, Listener: listener{l}, Events: eventsQueue, Quarantine: quarantineQueue,
 		Tasks: func(agent string) string { return tasksPrefix + agent }, Replies: []string{"shop"}, Reminders: l.engine == nil, Incarnation: incarnation,
 		Instance: l.name, Now: l.now, Random: func() uint64 { return l.roll(random.Uint64) }, Logger: quiet,
 		Bytes: func(n int) []byte { return w.bytes(random.Uint64, n) }, Period: w.period, Read: w.reading.definition,
-	})
+	}
+	if w.repairs {
+		config.Held, config.Release = holds.NewReader(l, l.now), w.keeper(l).Release
+	}
+	if w.large != nil {
+		config.Large = payloads{l}
+	}
+	var s *scheduler.Scheduler
+	config.Fire = func(ctx context.Context, name string, key time.Time) error {
+		return w.timetable(l, s).Fire(ctx, name, key)
+	}
+	s = w.heardBy(l, config)
+	return s
 }
 
 // bytes returns so many random bytes.
@@ -366,11 +403,17 @@ func (w *world) schedulerOf(l *life) queue.Handler {
 }
 
 func (w *world) agentOf(l *life, name string) queue.Handler {
-	runner := agentrun.New(agentrun.Config{
+	config := agentrun.Config{
 		Handlers: []agent.Handler{remote{l, name}}, Claims: l, Queue: l, Tasks: tasksPrefix + name, Quarantine: quarantineQueue, Instance: l.name,
 		Now: l.now, Logger: quiet, Nonce: func(t makegood.Task) string { return l.calling("claims", on(t.Job, t.Step, t.Attempt)) },
-	})
-	return w.withBackoff(l, tasksPrefix+name, runner.HandleSQS)
+	}
+	if w.repairs {
+		config.Held = holds.NewReader(l, l.now).Holds
+	}
+	if w.large != nil {
+		config.Large = payloads{l}
+	}
+	return w.withBackoff(l, tasksPrefix+name, agentrun.New(config).HandleSQS)
 }
 
 func (w *world) withBackoff(l *life, name string, h queue.Handler) queue.Handler {

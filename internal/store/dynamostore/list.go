@@ -234,6 +234,9 @@ func (s *Store) scanning(filter store.Filter, at cursor) *dynamodb.ScanInput {
 	if filter.Workflow != "" {
 		u.when(u.attr(attrWorkflow) + " = " + u.value("workflow", text(filter.Workflow)))
 	}
+	if filter.IDPrefix != "" {
+		u.when("begins_with(" + u.attr(attrPK) + ", " + u.value("prefix", text(jobPrefix+filter.IDPrefix)) + ")")
+	}
 	var from item
 	if at.job != "" {
 		from = keyItem(at.job, at.sort)

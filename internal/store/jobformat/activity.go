@@ -38,7 +38,7 @@ type activityReader struct {
 	*job.Activity
 	// after are the times that are counted from At, late of them: At may be read after them. One that is there again takes
 	// the place of the first.
-	after [8]after
+	after [9]after
 	late  int
 	// sized: the size of the output is not that of its inline value.
 	sized bool
@@ -78,6 +78,8 @@ func (r *activityReader) times(f *field, epoch int64) bool {
 		r.fromAt(&r.Silent.CompleteBy, f)
 	case actRepeatSince:
 		r.fromAt(&r.RepeatSince, f)
+	case actFailingSince:
+		r.fromAt(&r.FailingSince, f)
 	case actLastStartedAt:
 		r.fromAt(&r.LastStartedAt, f)
 	default:

@@ -294,6 +294,7 @@ func (w *writer) details(a *job.Activity, rest, kept string, epoch int64) {
 	w.int(actRepeatTries, a.RepeatTries)
 	w.settled(a, created)
 	w.time(actLastStartedAt, a.LastStartedAt, epoch)
+	w.time(actFailingSince, a.FailingSince, epoch)
 	w.kept(kept)
 }
 

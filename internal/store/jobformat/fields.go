@@ -89,6 +89,7 @@ const (
 	actRepeatTries    = 22
 	actSettled        = 25
 	actLastStartedAt  = 26
+	actFailingSince   = 27
 	// Fields of an activity from here on stay with the job when its details move to an item of their own.
 	actHot        = 64
 	actWait       = 64
@@ -117,6 +118,7 @@ const (
 	completionRef     = 7
 	completionBytes   = 8
 	completionError   = 9
+	completionWhy     = 10
 
 	settledRound  = 1
 	settledAnswer = 2

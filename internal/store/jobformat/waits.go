@@ -42,6 +42,7 @@ func encodeCompletion(c job.Completion) []byte {
 	if c.Error != nil {
 		w.message(completionError, encodeError(*c.Error))
 	}
+	w.text(completionWhy, c.Why)
 	w.kept(c.Kept)
 	return w.out
 }
@@ -108,6 +109,8 @@ func readCompletion(f *field) *job.Completion {
 			c.Output.Bytes, sized = f.int(), true
 		case completionError:
 			c.Error = readError(f)
+		case completionWhy:
+			c.Why = f.text()
 		default:
 			return false
 		}

@@ -77,7 +77,7 @@ func (s *Store) LatestOf(job, step string) (latest store.ClaimItem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for slot, item := range s.claims {
-		if slot.Job == job && slot.Step == step && item.Attempt > latest.Attempt {
+		if slot.Job == job && slot.Step == step && (item.Attempt > latest.Attempt || item.Attempt == latest.Attempt && item.LockedBy > latest.LockedBy) {
 			latest = item
 		}
 	}

@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -34,6 +35,8 @@ type way struct {
 	from, where string
 	args        []driver.Value
 	order       order
+	// before is the id before which a way by ids begins; empty: after the last that there can be.
+	before string
 	// scans: it leads to all jobs, and the list wants some.
 	scans bool
 	// unwarned: it passes over the jobs that are warned of, which another way leads to.
@@ -77,6 +80,9 @@ func wayTo(f store.Filter) way {
 		return way{from: `jobs INDEXED BY jobs_resting`, where: resting + ` AND process_state = ?`, args: []driver.Value{string(makegood.Error)}}
 	case !f.KeyBy().IsZero():
 		return way{from: `jobs INDEXED BY jobs_due`, where: `complete_by IS NOT NULL AND complete_by <= ?`, args: []driver.Value{f.KeyBy().UnixMilli()}, order: byKey}
+	case f.IDPrefix != "":
+		// "~" comes after each character of an id.
+		return way{from: `jobs`, where: `id >= ?`, args: []driver.Value{f.IDPrefix}, order: byID, before: f.IDPrefix + "~"}
 	case f.Tenant != "":
 		return way{from: `jobs INDEXED BY jobs_tenant`, where: `tenant IS NOT NULL AND tenant = ?`, args: []driver.Value{f.Tenant}}
 	case len(f.Labels) > 0:
@@ -94,7 +100,7 @@ func wayTo(f store.Filter) way {
 	case f.Workflow != "":
 		return way{from: `jobs INDEXED BY jobs_workflow`, where: `workflow = ?`, args: []driver.Value{f.Workflow}}
 	}
-	return way{from: `jobs`, where: `TRUE`, scans: f.Definition != "" || f.ReasonPrefix != ""}
+	return way{from: `jobs`, where: `TRUE`, scans: f.Definition != "" || f.ReasonPrefix != "" || f.Words != ""}
 }
 
 // waysTo returns the ways that a list goes, one after the other.
@@ -179,7 +185,7 @@ func (w way) first() (number int64, id string) {
 	if w.order == byKey {
 		return math.MinInt64, ""
 	}
-	return math.MaxInt64, "\U0010FFFF"
+	return math.MaxInt64, cmp.Or(w.before, "\U0010FFFF")
 }
 
 // place is one on the first way, in the list.

@@ -97,7 +97,8 @@ func TestListsThatHaveAnIndexUseIt(t *testing.T) {
 			store.Filter{Labels: map[string]string{"region": "eu"}},
 			"SEARCH labels USING COVERING INDEX labels_value (name=? AND value=? AND row<?); SEARCH jobs USING INTEGER PRIMARY KEY (rowid=?); ",
 		},
-		"since": {store.Filter{Since: now}, "SEARCH jobs USING INDEX jobs_created (created_at>? AND created_at<?); "},
+		"the beginning of an id": {store.Filter{IDPrefix: "o-"}, "SEARCH jobs USING INDEX sqlite_autoindex_jobs_1 (id>? AND id<?); "},
+		"since":                  {store.Filter{Since: now}, "SEARCH jobs USING INDEX jobs_created (created_at>? AND created_at<?); "},
 	} {
 		plan, err := s.ListPlan(test.filter)
 		check(t, err)
@@ -127,6 +128,7 @@ func TestAPageThatEndsAtAThousandDecodedJobsSkipsNone(t *testing.T) {
 	for name, filter := range map[string]store.Filter{
 		"all": {}, "workflow": {Workflow: of.Workflow}, "tenant": {Tenant: "shop"}, "label": {Labels: map[string]string{"lane": "a"}},
 		"state": {State: of.ProcessState}, "since": {Since: base}, "due": {DueWithin: 2 * time.Hour, Now: base}, "definition": {Definition: of.Definition},
+		"the beginning of an id": {IDPrefix: of.ID[:1]},
 	} {
 		for _, limit := range []int{decoded - 1, decoded, decoded + 1, 5000} {
 			if got := walked(t, s, filter, limit); len(got) != jobs {

@@ -16,8 +16,8 @@ import (
 // ErrLocked: another engine holds the folder.
 var ErrLocked = errors.New("another engine uses this folder")
 
-// lockFile is the name of the file that says who holds its folder. A release before locks it alone.
-const lockFile = "lock"
+// LockFile is the name of the file that says who holds its folder. A release before locks it alone.
+const LockFile = "lock"
 
 // FolderLock holds a folder for one engine.
 type FolderLock struct {
@@ -34,7 +34,7 @@ func Lock(dir string) (*FolderLock, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)
 	}
-	path := filepath.Join(dir, lockFile)
+	path := filepath.Join(dir, LockFile)
 	locks, err := lockBoth(dir, path)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", dir, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/makegood-dev/makegood"
@@ -153,10 +154,12 @@ func (w *world) fields() map[string]struct {
 		"ReasonKind": {func(f *store.Filter) { f.ReasonKind = "timeout" }, func(j job.Job) bool {
 			return j.ProcessState == makegood.Error && j.Steps[1].Forward.Error.Kind == "timeout"
 		}},
-		"Since": {func(f *store.Filter) { f.Since = w.at(3 * time.Minute) }, func(j job.Job) bool { return !j.CreatedAt.Before(w.at(3 * time.Minute)) }},
-		"Until": {func(f *store.Filter) { f.Until = w.at(3 * time.Minute) }, func(j job.Job) bool { return j.CreatedAt.Before(w.at(3 * time.Minute)) }},
+		"IDPrefix": {func(f *store.Filter) { f.IDPrefix = w.id("find-1") }, func(j job.Job) bool { return strings.HasPrefix(j.ID, w.id("find-1")) }},
+		"Words":    {func(f *store.Filter) { f.Words = "FAILED: d charge" }, func(j job.Job) bool { return strings.HasPrefix(j.Reason, "step charge failed: d") }},
+		"Since":    {func(f *store.Filter) { f.Since = w.at(3 * time.Minute) }, func(j job.Job) bool { return !j.CreatedAt.Before(w.at(3 * time.Minute)) }},
+		"Until":    {func(f *store.Filter) { f.Until = w.at(3 * time.Minute) }, func(j job.Job) bool { return j.CreatedAt.Before(w.at(3 * time.Minute)) }},
 		"Late": {func(f *store.Filter) { f.Late, f.Now = true, now }, func(j job.Job) bool {
-			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now) || forward(j) && !j.Deadline.After(now) || expected(j, now)
+			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now.Add(-makegood.LateGrace)) || forward(j) && !j.Deadline.After(now) || expected(j, now)
 		}},
 		"LateWithin": {func(f *store.Filter) { f.LateWithin, f.Now = time.Minute, w.at(4*time.Minute) }, func(j job.Job) bool {
 			return forward(j) && !j.Deadline.After(w.at(5*time.Minute)) || expected(j, w.at(5*time.Minute))

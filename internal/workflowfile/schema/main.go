@@ -55,7 +55,9 @@ type schema struct {
 	UniqueItems bool               `json:"uniqueItems,omitempty"`
 	Items       *schema            `json:"items,omitempty"`
 	Properties  map[string]*schema `json:"properties,omitempty"`
-	Required    []string           `json:"required,omitempty"`
+	// Patterned are the members of an object whose names a workflow chooses.
+	Patterned map[string]*schema `json:"patternProperties,omitempty"`
+	Required  []string           `json:"required,omitempty"`
 	// Closed is additionalProperties: false; every object here is.
 	Closed *bool              `json:"additionalProperties,omitempty"`
 	OneOf  []*schema          `json:"oneOf,omitempty"`
@@ -82,6 +84,11 @@ func workflowSchema() *schema {
 		Type: "array", MaxItems: makegood.MaxSchedules, Items: &schema{Ref: "#/$defs/schedule"},
 		Description: "When jobs of the workflow begin by themselves.",
 	}
+	s.Properties["defaults"] = closed(map[string]*schema{
+		"startBy": step().Properties["startBy"], "timeout": step().Properties["timeout"], "retry": {Ref: "#/$defs/retry"},
+		"undo": closed(map[string]*schema{"retry": {Ref: "#/$defs/retry"}}),
+	})
+	s.Properties["defaults"].Description = "What steps have that say nothing else; a timeout only steps without a heartbeat. Not for approval and wait."
 	s.Schema, s.Title = "https://json-schema.org/draft/2020-12/schema", "A Makegood workflow"
 	s.Defs = map[string]*schema{"step": step(), "undo": undo(), "retry": retry(), "waiting": waiting(), "route": route(), "schedule": schedule()}
 	return s
@@ -109,7 +116,7 @@ func step() *schema {
 		"agent":   name(makegood.AgentName, "Whose queue gets the task; http is built in."),
 		"action":  name(makegood.ActionName, "What the agent is asked to do. Default: the step's name."),
 		"needs":   needs(),
-		"only":    {Const: makegood.OnlyOnError, Description: "The step begins when the onError of another goes to it, and else is skipped."},
+		"only":    {Const: makegood.OnlyOnError, Description: "The step begins when the onError or onAnswer of another goes to it, and else is skipped."},
 		"when":    {Type: "string", Description: `An expression "${ ... }" that gives true or false; false skips the step.`},
 		"with":    {Description: "The task's input; its strings may hold expressions. Default: the job's input."},
 		"startBy": duration("How long a task may wait unclaimed before it is sent again. At most %v.", makegood.MaxStartBy).or(makegood.DefaultStartBy),
@@ -121,6 +128,13 @@ func step() *schema {
 		"onError": {
 			Type: "array", MaxItems: makegood.MaxRoutes, Items: &schema{Ref: "#/$defs/route"},
 			Description: fmt.Sprintf("What follows from errors, by their kind; the first route that is for one counts. At most %d.", makegood.MaxRoutes),
+		},
+		"onAnswer": {
+			Type: "object", Patterned: map[string]*schema{".": {
+				Type: "string", Pattern: `^(undo|stop|fail|goto +` + makegood.StepName.Pattern() + `)$`,
+				Description: "undo: undo what was done. stop: Error. fail: the step has failed for good, with an error of the kind answer. goto STEP: pass the step by, and go there.",
+			}},
+			Description: "Of agent approval: what follows from an answer, each one of its choices. An answer that is not here lets the job go on.",
 		},
 		"repeat": repeat(),
 		"undo": {
@@ -154,8 +168,9 @@ func route() *schema {
 			Description: "The kind of error, such as timeout or http_404; * is every error.",
 		},
 		"do": {
-			Type: "string", Pattern: `^(fail|skip|retry|goto +` + makegood.StepName.Pattern() + `)$`,
-			Description: "fail: give the step up at once. retry: try again, also what is final. skip, goto STEP: pass it by when it is given up.",
+			Type: "string", Pattern: `^(fail|stop|skip|retry|goto +` + makegood.StepName.Pattern() + `)$`,
+			Description: "fail: give the step up at once, and go on as onFailure says. retry: try again, also what is final. When it is given up, skip, goto STEP: " +
+				"pass it by; stop: put the job in Error, whatever onFailure says, which is the default of the kinds expression and panic.",
 		},
 		"retry":  {Ref: "#/$defs/retry"},
 		"output": {Description: fmt.Sprintf("Of skip: the step's output, without expressions; at most %d bytes as JSON. Default: null.", makegood.MaxInlineBytes)},
@@ -216,9 +231,10 @@ func waiting() *schema {
 func retry() *schema {
 	return object(makegood.Retry{}, map[string]*schema{
 		"attempts": {
-			Type: "integer", Minimum: 1, Maximum: makegood.MaxAttempts, Default: makegood.DefaultAttempts,
-			Description: "How many attempts there are, the first one counted too.",
+			Type: "integer", Minimum: 1, Maximum: makegood.MaxAttempts,
+			Description: "How many attempts there are at most, the first one counted too.",
 		},
+		"for":     duration("How long after the first failure it is tried again. At most %v.", makegood.MaxRetryFor).or(makegood.DefaultRetryFor),
 		"backoff": duration("The longest wait before the first retry; it doubles with each. At most %v.", makegood.MaxBackoff).or(makegood.DefaultBackoff),
 		"max":     duration("The longest wait before any retry. At most %v.", makegood.MaxBackoff).or(makegood.DefaultMax),
 	})

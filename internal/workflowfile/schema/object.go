@@ -18,8 +18,13 @@ func object(of any, properties map[string]*schema, required ...string) *schema {
 	if len(names) != len(properties) {
 		panic(fmt.Sprintf("schema: %T has the fields %q; here are %d", of, names, len(properties)))
 	}
-	closed := false
-	return &schema{Type: "object", Properties: properties, Required: required, Closed: &closed}
+	return closed(properties, required...)
+}
+
+// closed describes an object that has these properties and no others.
+func closed(properties map[string]*schema, required ...string) *schema {
+	others := false
+	return &schema{Type: "object", Properties: properties, Required: required, Closed: &others}
 }
 
 // fields are the names that a type's fields have in a workflow file, which are those that they have

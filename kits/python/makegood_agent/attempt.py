@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import random
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
+from .door import Refused
 from .errors import Final, HeartbeatError, Over, Withdrawn
+from .outage import Outage
 from .payload import Payloads, Source
 from .task import Task, encode
 
@@ -17,15 +21,18 @@ if TYPE_CHECKING:
 MAX_MARGIN = 1.0
 MAX_REST = 10.0
 MAX_PROGRESS_BYTES = 512
+# How many seconds are between two tries of a heartbeat that was not answered; they double from one to the other.
+MIN_PAUSE, MAX_PAUSE = 0.1, 2.0
 
 
 class Attempt:
     """What an action is told of the attempt that it is, and how it says that it goes on. It may be used by many threads."""
 
-    def __init__(self, taken: "Taken", door: "Door", task: Task) -> None:
+    def __init__(self, taken: "Taken", door: "Door", task: Task, outage: Optional[Outage] = None) -> None:
         self.task = task
         self._taken = taken
         self._door = door
+        self._outage = outage or Outage()
         self._margin = min(MAX_MARGIN, task.timeout / 10)
         self._heartbeats = threading.Lock()  # one at a time, so that what is stored last is what is kept last
         self._changed = threading.Condition()
@@ -80,24 +87,65 @@ class Attempt:
         Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
         heartbeat, it may be called in a loop: most calls are not sent then. Withdrawn: nobody wants the result any more;
         there is still time to stop tidily, and a reply is heeded. Over: the attempt has ended; nothing is.
-        HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
+        HeartbeatError: it can never be taken, as where the step is not exclusive.
+
+        While nobody answers, such as an engine that is started again, it is said again until it is taken or the time is up: work that
+        returns from it is the attempt's still. Work that must not stand still meanwhile uses keep_alive.
         """
-        if self.task.shared:
-            raise HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move")
+        self._claimed()
         if progress is not None and len(encode(progress)) > MAX_PROGRESS_BYTES:
             raise Final(f"progress: {len(encode(progress))} bytes as JSON, the limit is {MAX_PROGRESS_BYTES}")
-        with self._heartbeats:
-            self.check()
-            asked = time.monotonic()
-            if self.task.total and progress is None and asked - self._extended < min(MAX_REST, self.task.timeout / 4):
-                return
+        self._beat(progress, threading.Event())
+
+    @contextlib.contextmanager
+    def keep_alive(self) -> Iterator[None]:
+        """Heartbeats in the background, three times in the time that the attempt may be silent, while a with block runs.
+
+        It is for code that blocks and cannot call heartbeat, such as one call that takes 40 minutes, and keeps alive also what
+        hangs: give the call a time limit of its own. It interrupts nothing: whether the result is still wanted say ended and check,
+        and a reply that comes while there is time is heeded. HeartbeatError: the step is not exclusive.
+        """
+        self._claimed()
+        done = threading.Event()
+        name = threading.current_thread().name + " is kept alive"
+        threading.Thread(target=self._keep_alive, args=(done,), name=name, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    def _keep_alive(self, done: threading.Event) -> None:
+        while not done.wait(self.task.timeout / 3):
             try:
-                held, left = self._door.heartbeat(self._taken, progress)
-            except Exception as err:
+                self._beat(None, done)
+            except (Withdrawn, Over, HeartbeatError):
+                return
+
+    def _claimed(self) -> None:
+        if self.task.shared:
+            raise HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move")
+
+    def _beat(self, progress: Any, done: threading.Event) -> None:
+        """Says a heartbeat until it is taken, the time is up, or nobody needs it any more."""
+        pause = MIN_PAUSE
+        with self._heartbeats:
+            while not done.is_set():
                 self.check()
-                raise HeartbeatError(str(err)) from err
-            self._answered(asked, held, left)
-            self.check()
+                asked = time.monotonic()
+                if self.task.total and progress is None and asked - self._extended < min(MAX_REST, self.task.timeout / 4):
+                    return
+                try:
+                    held, left = self._door.heartbeat(self._taken, progress)
+                except Refused as err:
+                    self.check()
+                    raise HeartbeatError(str(err)) from err
+                except Exception as err:
+                    self._outage.failed(f"a heartbeat of {self.task.job}/{self.task.step}", err)
+                    self.wait(pause * random.uniform(0.5, 1))
+                    pause = min(pause * 2, MAX_PAUSE)
+                    continue
+                self._answered(asked, held, left)
+                return self.check()
 
     def write_payload(self, source: Source, type: str = "") -> Dict[str, Any]:
         """Writes what is too large for an output, at most 100 MB: bytes, a binary file, or an iterable of bytes. It returns the reference,

@@ -130,7 +130,7 @@ class HTTPDoor:
         body = {**taken.task.identity(), "lockedBy": taken.locked_by}
         if progress is not None:
             body["progress"] = progress
-        said = self._ask(f"/api/agents/{taken.task.agent}/heartbeats", body, taken.task.timeout)
+        said = self._ask(f"/api/agents/{taken.task.agent}/heartbeats", body, max(1.0, taken.task.timeout / 4))
         return said["status"], said.get("leftMs", 0) / 1000
 
     def reply(self, taken: Taken, message: Dict[str, Any]) -> None:

@@ -70,4 +70,4 @@ class Over(Exception):
 
 
 class HeartbeatError(Exception):
-    """A heartbeat could not be sent, or its answer was lost. The deadline stays where it was; the next may succeed."""
+    """A heartbeat can never be taken: the step is not exclusive, or the engine refuses it. The deadline stays where it was."""

@@ -16,19 +16,22 @@ from .actions import Agent
 from .attempt import Attempt
 from .door import Door, HTTPDoor, Refused, Taken
 from .errors import Failure, Final, Over, Wait
+from .outage import Outage
 from .payload import JSON
 from .task import MAX_PAYLOAD_BYTES, clip, encode, write_time
 
 log = logging.getLogger("makegood_agent")
 
-DEFAULT_CONCURRENCY = 10
+# How many attempts run at once where nothing is said, and how many may.
+DEFAULT_CONCURRENCY = 64
+MAX_CONCURRENCY = 1000
 DEFAULT_PATIENCE = 25.0
 # How long after it was told to stop an action that runs still is waited for, so that it may say why it stopped.
 LAST_WORDS = 2.0
 
 
 class Runner:
-    """Runs one agent. concurrency is how many attempts run at once; patience how many seconds those that run may go on
+    """Runs one agent. concurrency is how many attempts run at once, 1 to 1000; patience how many seconds those that run may go on
     after stop. What does not stop then ends in silence, and is tried again elsewhere. secrets gives the value of a secret
     by its name, and raises KeyError where there is none; by default MAKEGOOD_SECRET_NAME of the environment.
     """
@@ -39,17 +42,18 @@ class Runner:
     ) -> None:
         if not agent.actions():
             raise ValueError(f"agent {agent.name}: no actions")
-        if concurrency < 1:
-            raise ValueError(f"concurrency {concurrency}: want at least 1")
+        if not 1 <= concurrency <= MAX_CONCURRENCY:
+            raise ValueError(f"concurrency {concurrency}: want 1 to {MAX_CONCURRENCY}")
         self.agent, self.door = agent, door
         self._concurrency, self._patience, self._secrets = concurrency, patience, secrets
         self._changed = threading.Condition()
         self._running: Set[Attempt] = set()
         self._stopping = False
+        self._outage = Outage()
 
     def run(self) -> None:
         """Takes tasks until stop is called, and returns when nothing runs any more, or patience has run out."""
-        log.info("ready: agent %s", self.agent.name)
+        log.info("ready: agent %s, up to %d attempts at once", self.agent.name, self._concurrency)
         pause = 0.0
         while self._free(pause):
             try:
@@ -59,7 +63,7 @@ class Runner:
                 if self._stopping:
                     break
                 pause = min(max(0.1, pause * 2), 5.0)
-                log.warning("tasks could not be taken, again in %.1f s: %s", pause, err)
+                self._outage.failed("a request for tasks", err)
                 continue
             self._begin(taken)
         try:
@@ -85,7 +89,7 @@ class Runner:
 
     def _begin(self, taken: List[Taken]) -> None:
         for one in taken:
-            attempt = Attempt(one, self.door, one.task)
+            attempt = Attempt(one, self.door, one.task, self._outage)
             with self._changed:
                 self._running.add(attempt)
             name = f"{one.task.job}/{one.task.step}#{one.task.attempt}"
@@ -142,7 +146,7 @@ class Runner:
                 message = _message(taken, "StepFailed", error={
                     "message": clip(f"the reply cannot be sent: {err}"), "retryable": False, "applied": "unknown"})
             except Exception as err:
-                log.warning("%s: the reply could not be sent, again soon: %s", threading.current_thread().name, err)
+                self._outage.failed("the reply of " + threading.current_thread().name, err)
                 time.sleep(max(0.0, min(pause * random.uniform(0.5, 1), attempt.last_word() - time.monotonic())))
                 pause = min(pause * 2, 2.0)
         # Somebody else may have begun: not even an error is said.
@@ -203,14 +207,25 @@ def door_from_environment() -> Door:
     raise ValueError("environment: want MAKEGOOD_URL, or MAKEGOOD_TABLE and MAKEGOOD_QUEUE_PREFIX")
 
 
+def _show() -> None:
+    """Writes what the kit says to standard error, where the program has not said where its log goes."""
+    if not log.hasHandlers():
+        shown = logging.StreamHandler()
+        shown.setFormatter(logging.Formatter("makegood-agent: %(message)s"))
+        log.addHandler(shown)
+        log.setLevel(logging.INFO)
+
+
 def run(
     agent: Agent, door: Optional[Door] = None, *, concurrency: int = DEFAULT_CONCURRENCY, patience: float = DEFAULT_PATIENCE,
     secrets: secret.Source = secret.from_environment,
 ) -> None:
     """Runs an agent until SIGTERM or SIGINT, then lets what runs end, for patience seconds. A second signal ends the process.
 
-    Without a door the environment says which; see door_from_environment. It must be called by the main thread.
+    Without a door the environment says which; see door_from_environment. It must be called by the main thread. Where logging is not set
+    up, what the kit says (that it is ready, that nobody answers) goes to standard error; its logger is makegood_agent.
     """
+    _show()
     runner = Runner(agent, door or door_from_environment(), concurrency=concurrency, patience=patience, secrets=secrets)
     # A handler may only write to a pipe: it interrupts whoever holds whatever lock.
     heard, said = os.pipe()

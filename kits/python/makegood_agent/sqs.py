@@ -14,9 +14,11 @@ from datetime import datetime, timezone
 from typing import Any, Dict, List, Optional, Tuple
 
 import boto3
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from .door import Refused, Taken
+from .runner import MAX_CONCURRENCY
 from .s3 import S3Payloads
 from .task import Newer, Task, encode, from_millis, parse_time, to_millis, write_time
 
@@ -43,7 +45,9 @@ class SQSDoor:
     ) -> None:
         self._table, self._prefix, self._wait = table, prefix, wait
         self._instance = instance or "py-" + uuid.uuid4().hex[:12]
-        self._sqs, self._dynamodb = sqs or boto3.client("sqs"), dynamodb or boto3.client("dynamodb")
+        # As many attempts as run at once may each say something.
+        many = Config(max_pool_connections=MAX_CONCURRENCY)
+        self._sqs, self._dynamodb = sqs or boto3.client("sqs", config=many), dynamodb or boto3.client("dynamodb", config=many)
         self.payloads = S3Payloads(payloads, s3 or boto3.client("s3")) if payloads else None
         self._urls: Dict[str, str] = {}
         self._stopping = False

@@ -1,6 +1,7 @@
 import { Payloads } from "./payload.js";
 import type { Readable } from "node:stream";
 import type { Door, Taken } from "./door.js";
+import type { Outage } from "./outage.js";
 import type { PayloadReference, PayloadSource } from "./payload.js";
 import type { JSONValue, Task } from "./task.js";
 /** What an action is told of the attempt that it is, and how it says that it goes on. */
@@ -10,7 +11,7 @@ export declare class Attempt {
     task: Task;
     /** Nobody but the kit needs it. */
     readonly payloads: Payloads;
-    constructor(taken: Taken, door: Door);
+    constructor(taken: Taken, door: Door, outage: Outage);
     /** Ends when the work must stop: it has run out of time, or nobody wants its result. Its reason is a Withdrawn or an Over. Hand it to fetch. */
     get signal(): AbortSignal;
     /** Who holds the attempt, as its claim says; empty where nobody claims it. A write of your own may rest on it (docs/fence.md). */
@@ -29,9 +30,21 @@ export declare class Attempt {
      * Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
      * heartbeat, it may be called in a loop: most calls are not sent then. It rejects with a Withdrawn: nobody wants the result
      * any more, there is still time to stop tidily, and a reply is heeded. With an Over: the attempt has ended, nothing is. With
-     * a HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
+     * a HeartbeatError: it can never be taken, as where the step is not exclusive.
+     *
+     * While nobody answers, such as an engine that is started again, it is said again until it is taken or the time is up: work that
+     * goes on after it is the attempt's still. Work that must not stand still meanwhile uses keepAlive.
      */
     heartbeat(progress?: JSONValue): Promise<void>;
+    /**
+     * Does work that cannot call heartbeat, such as one call that takes 40 minutes: heartbeats in the background, three times in the time
+     * that the attempt may be silent, until work has settled, and gives what it gives.
+     *
+     * It keeps alive also what hangs, so give the call a time limit of its own, and attempt.signal: that ends when nobody wants the
+     * result any more. Work that keeps the thread of Node busy lets no heartbeat out: do that in a Worker. It rejects with a
+     * HeartbeatError where the step is not exclusive.
+     */
+    keepAlive<T>(work: () => T | PromiseLike<T>): Promise<T>;
     /**
      * Writes what is too large for an output, at most 100 MB: a Uint8Array, {file: path}, or an iterable of Uint8Array, such as a
      * stream. It gives the reference, which the output can hold, anywhere; then the bytes are durable. type says what they are, such as

@@ -1,10 +1,13 @@
 import { setMaxListeners } from "node:events";
-import { Final, HeartbeatError, Over, Withdrawn } from "./errors.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Final, HeartbeatError, Over, Refused, Withdrawn, reason } from "./errors.js";
 import { Payloads } from "./payload.js";
 import { encode, monotonic } from "./task.js";
 const maxMarginMs = 1000;
 const maxRestMs = 10_000;
 const maxProgressBytes = 512;
+// How long between two tries of a heartbeat that was not answered; it doubles from one to the other.
+const minPauseMs = 100, maxPauseMs = 2000;
 // The longest delay of a timer.
 const longestTimerMs = 2 ** 31 - 1;
 /** What an action is told of the attempt that it is, and how it says that it goes on. */
@@ -15,6 +18,7 @@ export class Attempt {
     payloads;
     #taken;
     #door;
+    #outage;
     #marginMs;
     #abort = new AbortController();
     #lapses;
@@ -23,10 +27,11 @@ export class Attempt {
     #extended;
     #replaced = false;
     #timer;
-    constructor(taken, door) {
+    constructor(taken, door, outage) {
         this.task = taken.task;
         this.#taken = taken;
         this.#door = door;
+        this.#outage = outage;
         this.#marginMs = Math.min(maxMarginMs, taken.task.timeoutMs / 10);
         this.#expires = taken.expires;
         this.#extended = taken.began;
@@ -73,42 +78,86 @@ export class Attempt {
      * Work that may take longer than the step's timeout calls it at least twice in that time. Where the workflow says
      * heartbeat, it may be called in a loop: most calls are not sent then. It rejects with a Withdrawn: nobody wants the result
      * any more, there is still time to stop tidily, and a reply is heeded. With an Over: the attempt has ended, nothing is. With
-     * a HeartbeatError: the time stays as it was, and the next may succeed; but never where the step is not exclusive.
+     * a HeartbeatError: it can never be taken, as where the step is not exclusive.
+     *
+     * While nobody answers, such as an engine that is started again, it is said again until it is taken or the time is up: work that
+     * goes on after it is the attempt's still. Work that must not stand still meanwhile uses keepAlive.
      */
     heartbeat(progress) {
-        if (this.task.shared) {
-            return Promise.reject(new HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move"));
-        }
+        if (this.task.shared)
+            return Promise.reject(unclaimed());
         const bytes = progress === undefined ? 0 : Buffer.byteLength(encode(progress));
         if (bytes > maxProgressBytes)
             return Promise.reject(new Final(`progress: ${bytes} bytes as JSON, the limit is ${maxProgressBytes}`));
+        return this.#beat(progress, new AbortController().signal);
+    }
+    /**
+     * Does work that cannot call heartbeat, such as one call that takes 40 minutes: heartbeats in the background, three times in the time
+     * that the attempt may be silent, until work has settled, and gives what it gives.
+     *
+     * It keeps alive also what hangs, so give the call a time limit of its own, and attempt.signal: that ends when nobody wants the
+     * result any more. Work that keeps the thread of Node busy lets no heartbeat out: do that in a Worker. It rejects with a
+     * HeartbeatError where the step is not exclusive.
+     */
+    async keepAlive(work) {
+        if (this.task.shared)
+            throw unclaimed();
+        const done = new AbortController();
+        void this.#keepAlive(done.signal);
+        try {
+            return await work();
+        }
+        finally {
+            done.abort();
+        }
+    }
+    async #keepAlive(done) {
+        try {
+            for (;;) {
+                await sleep(Math.min(this.task.timeoutMs / 3, longestTimerMs), undefined, { signal: done });
+                await this.#beat(undefined, done);
+            }
+        }
+        catch {
+            // The work has settled, or the attempt has ended, which its signal says.
+        }
+    }
+    #beat(progress, done) {
         // One at a time, so that what is stored last is what is kept last.
-        const mine = this.#heartbeats.then(() => this.#extend(progress));
+        const mine = this.#heartbeats.then(() => this.#extend(progress, done));
         this.#heartbeats = mine.catch(() => { });
         return mine;
     }
-    async #extend(progress) {
-        this.check();
-        const asked = monotonic();
-        if (this.#lapses !== Infinity && progress === undefined && asked - this.#extended < Math.min(maxRestMs, this.task.timeoutMs / 4))
-            return;
-        try {
-            const { status, leftMs } = await this.#door.heartbeat(this.#taken, progress);
-            if (status === "over") {
-                this.over();
-            }
-            else {
-                this.#expires = Math.min(asked + leftMs, this.#lapses);
-                this.#extended = asked;
-            }
-            if (status === "withdrawn")
-                this.#end(new Withdrawn("nobody wants the result any more"));
-        }
-        catch (err) {
+    /** Says a heartbeat until it is taken, the time is up, or nobody needs it any more. */
+    async #extend(progress, done) {
+        for (let pauseMs = minPauseMs; !done.aborted; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
             this.check();
-            throw new HeartbeatError(String(err), { cause: err });
+            const asked = monotonic();
+            if (this.#lapses !== Infinity && progress === undefined && asked - this.#extended < Math.min(maxRestMs, this.task.timeoutMs / 4))
+                return;
+            try {
+                this.#answered(asked, await this.#door.heartbeat(this.#taken, progress));
+                break;
+            }
+            catch (err) {
+                this.check();
+                if (err instanceof Refused)
+                    throw new HeartbeatError(err.message, { cause: err });
+                this.#outage.failed(`a heartbeat of ${this.task.job}/${this.task.step}`, reason(err));
+                await this.wait(pauseMs * (0.5 + Math.random() / 2));
+            }
         }
         this.check();
+    }
+    #answered(asked, { status, leftMs }) {
+        if (status === "over") {
+            this.over();
+            return;
+        }
+        this.#expires = Math.min(asked + leftMs, this.#lapses);
+        this.#extended = asked;
+        if (status === "withdrawn")
+            this.#end(new Withdrawn("nobody wants the result any more"));
     }
     /**
      * Writes what is too large for an output, at most 100 MB: a Uint8Array, {file: path}, or an iterable of Uint8Array, such as a
@@ -167,4 +216,7 @@ export class Attempt {
         }
         this.#timer = setTimeout(() => this.#expire(), Math.min(Math.ceil(left), longestTimerMs));
     }
+}
+function unclaimed() {
+    return new HeartbeatError("the step is not exclusive, so nobody claims its attempts, and their time cannot move");
 }

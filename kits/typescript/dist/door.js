@@ -54,7 +54,7 @@ export class HTTPDoor {
         });
     }
     async heartbeat(taken, progress) {
-        const said = await this.#post(`/api/agents/${taken.task.agent}/heartbeats`, { ...identity(taken.task), lockedBy: taken.lockedBy, progress }, Math.min(taken.task.timeoutMs, answerWithinMs));
+        const said = await this.#post(`/api/agents/${taken.task.agent}/heartbeats`, { ...identity(taken.task), lockedBy: taken.lockedBy, progress }, Math.min(Math.max(1000, taken.task.timeoutMs / 4), answerWithinMs));
         return { status: said.status, leftMs: said.leftMs ?? 0 };
     }
     async reply(taken, message) {

@@ -47,7 +47,7 @@ export declare class Withdrawn extends Error {
 export declare class Over extends Error {
     name: string;
 }
-/** A heartbeat could not be sent, or its answer was lost. The deadline stays where it was; the next may succeed. */
+/** A heartbeat can never be taken: the step is not exclusive, or the engine refuses it. The deadline stays where it was. */
 export declare class HeartbeatError extends Error {
     name: string;
 }
@@ -63,3 +63,5 @@ export declare class NoAnswer extends Error {
 export declare class Ended extends Over {
     name: string;
 }
+/** What an error says, and why. */
+export declare function reason(err: unknown): string;

@@ -54,7 +54,7 @@ export class Withdrawn extends Error {
 export class Over extends Error {
     name = "Over";
 }
-/** A heartbeat could not be sent, or its answer was lost. The deadline stays where it was; the next may succeed. */
+/** A heartbeat can never be taken: the step is not exclusive, or the engine refuses it. The deadline stays where it was. */
 export class HeartbeatError extends Error {
     name = "HeartbeatError";
 }
@@ -69,4 +69,11 @@ export class NoAnswer extends Error {
 /** Who keeps the claim says that the attempt has ended. That its time is up is another thing: of that a failure may still be said. */
 export class Ended extends Over {
     name = "Over";
+}
+/** What an error says, and why. */
+export function reason(err) {
+    if (!(err instanceof Error))
+        return String(err);
+    const cause = err.cause instanceof Error ? `: ${err.cause.message}` : "";
+    return `${err.name}: ${err.message}${cause}`;
 }

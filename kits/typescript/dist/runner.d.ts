@@ -2,7 +2,7 @@ import type { Agent } from "./agent.js";
 import type { Door } from "./door.js";
 import type { Secrets } from "./secrets.js";
 export interface RunOptions {
-    /** How many attempts run at once; 10 unless said. */
+    /** How many attempts run at once, 1 to 1000; 64 unless said. */
     concurrency?: number;
     /** How many milliseconds those that run may go on after stop; 25,000 unless said. */
     patienceMs?: number;

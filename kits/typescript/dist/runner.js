@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Attempt } from "./attempt.js";
 import { HTTPDoor } from "./door.js";
-import { Failure, Final, NotApplied, Over, Refused, Wait } from "./errors.js";
+import { Failure, Final, NotApplied, Over, Refused, Wait, reason } from "./errors.js";
+import { Outage } from "./outage.js";
 import { jsonType } from "./payload.js";
 import { Hider, fill, fromEnvironment } from "./secrets.js";
 import { clip, encode, identity, maxPayloadBytes } from "./task.js";
+// How many attempts run at once where nothing is said, and how many may.
+const defaultConcurrency = 64, maxConcurrency = 1000;
 // How long after it was told to stop an action that runs still is waited for, so that it may say why it stopped.
 const lastWordsMs = 2000;
 /** Runs one agent. What has not stopped when patience has run out ends in silence, and is tried again elsewhere. */
@@ -15,6 +18,7 @@ export class Runner {
     #patienceMs;
     #secrets;
     #log;
+    #outage;
     #running = new Map();
     #stop = new AbortController();
     constructor(agent, door, options = {}) {
@@ -22,16 +26,17 @@ export class Runner {
             throw new TypeError(`agent ${agent.name}: no actions`);
         this.#agent = agent;
         this.#door = door;
-        this.#concurrency = options.concurrency ?? 10;
-        if (this.#concurrency < 1)
-            throw new RangeError(`concurrency ${this.#concurrency}: want at least 1`);
+        this.#concurrency = options.concurrency ?? defaultConcurrency;
+        if (!(this.#concurrency >= 1 && this.#concurrency <= maxConcurrency))
+            throw new RangeError(`concurrency ${this.#concurrency}: want 1 to ${maxConcurrency}`);
         this.#patienceMs = options.patienceMs ?? 25_000;
         this.#secrets = options.secrets ?? fromEnvironment;
         this.#log = options.log ?? ((line) => console.error(`makegood-agent: ${line}`));
+        this.#outage = new Outage(this.#log);
     }
     /** Takes tasks until stop is called, and resolves when nothing runs any more, or patience has run out. */
     async run() {
-        this.#log(`ready: agent ${this.#agent.name}`);
+        this.#log(`ready: agent ${this.#agent.name}, up to ${this.#concurrency} attempts at once`);
         const stopped = this.#stop.signal;
         let pauseMs = 0;
         while (!stopped.aborted) {
@@ -47,7 +52,7 @@ export class Runner {
                 if (stopped.aborted)
                     break;
                 pauseMs = Math.min(Math.max(100, pauseMs * 2), 5000);
-                this.#log(`tasks could not be taken, again in ${pauseMs} ms: ${reason(err)}`);
+                this.#outage.failed("a request for tasks", reason(err));
                 await sleep(scattered(pauseMs), undefined, { signal: stopped }).catch(() => { });
             }
         }
@@ -66,7 +71,7 @@ export class Runner {
     }
     #begin(taken) {
         for (const one of taken) {
-            const attempt = new Attempt(one, this.#door);
+            const attempt = new Attempt(one, this.#door, this.#outage);
             const done = this.#attempt(one, attempt).catch((err) => this.#log(`${named(one)}: ${reason(err)}`)).finally(() => {
                 attempt.close();
                 this.#running.delete(attempt);
@@ -127,7 +132,7 @@ export class Runner {
                     said = message(taken, "StepFailed", { error: { message: clip(`the reply cannot be sent: ${err.message}`), retryable: false, applied: "unknown" } });
                     continue;
                 }
-                this.#log(`${named(taken)}: the reply could not be sent, again soon: ${reason(err)}`);
+                this.#outage.failed(`the reply of ${named(taken)}`, reason(err));
                 await sleep(Math.min(scattered(pauseMs), attempt.lastWordMs()));
                 pauseMs = Math.min(pauseMs * 2, 2000);
             }
@@ -179,12 +184,6 @@ function failure(err, attempt, hider) {
         ...(known?.kind ? { kind: known.kind } : {}),
         ...(known?.retryAfterMs ? { retryAfterMs: Math.max(0, Math.floor(known.retryAfterMs)) } : {}),
     };
-}
-function reason(err) {
-    if (!(err instanceof Error))
-        return String(err);
-    const cause = err.cause instanceof Error ? `: ${err.cause.message}` : "";
-    return `${err.name}: ${err.message}${cause}`;
 }
 function named(taken) {
     return `${taken.task.job}/${taken.task.step}#${taken.task.attempt}`;

@@ -124,7 +124,7 @@ export class HTTPDoor implements Door, PayloadStore {
 
   async heartbeat(taken: Taken, progress: JSONValue | undefined): Promise<Extended> {
     const said = await this.#post(`/api/agents/${taken.task.agent}/heartbeats`,
-      {...identity(taken.task), lockedBy: taken.lockedBy, progress}, Math.min(taken.task.timeoutMs, answerWithinMs)) as unknown as
+      {...identity(taken.task), lockedBy: taken.lockedBy, progress}, Math.min(Math.max(1000, taken.task.timeoutMs / 4), answerWithinMs)) as unknown as
       {status: Extended["status"]; leftMs?: number};
     return {status: said.status, leftMs: said.leftMs ?? 0};
   }

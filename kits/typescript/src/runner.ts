@@ -2,7 +2,8 @@ import {setTimeout as sleep} from "node:timers/promises";
 
 import {Attempt} from "./attempt.js";
 import {HTTPDoor} from "./door.js";
-import {Failure, Final, NotApplied, Over, Refused, Wait} from "./errors.js";
+import {Failure, Final, NotApplied, Over, Refused, Wait, reason} from "./errors.js";
+import {Outage} from "./outage.js";
 import {jsonType} from "./payload.js";
 import {Hider, fill, fromEnvironment} from "./secrets.js";
 import {clip, encode, identity, maxPayloadBytes} from "./task.js";
@@ -13,7 +14,7 @@ import type {Secrets} from "./secrets.js";
 import type {JSONValue} from "./task.js";
 
 export interface RunOptions {
-  /** How many attempts run at once; 10 unless said. */
+  /** How many attempts run at once, 1 to 1000; 64 unless said. */
   concurrency?: number;
   /** How many milliseconds those that run may go on after stop; 25,000 unless said. */
   patienceMs?: number;
@@ -23,6 +24,8 @@ export interface RunOptions {
   log?: (line: string) => void;
 }
 
+// How many attempts run at once where nothing is said, and how many may.
+const defaultConcurrency = 64, maxConcurrency = 1000;
 // How long after it was told to stop an action that runs still is waited for, so that it may say why it stopped.
 const lastWordsMs = 2000;
 
@@ -34,6 +37,7 @@ export class Runner {
   readonly #patienceMs: number;
   readonly #secrets: Secrets;
   readonly #log: (line: string) => void;
+  readonly #outage: Outage;
   readonly #running = new Map<Attempt, Promise<void>>();
   readonly #stop = new AbortController();
 
@@ -41,16 +45,17 @@ export class Runner {
     if (agent.actions().length === 0) throw new TypeError(`agent ${agent.name}: no actions`);
     this.#agent = agent;
     this.#door = door;
-    this.#concurrency = options.concurrency ?? 10;
-    if (this.#concurrency < 1) throw new RangeError(`concurrency ${this.#concurrency}: want at least 1`);
+    this.#concurrency = options.concurrency ?? defaultConcurrency;
+    if (!(this.#concurrency >= 1 && this.#concurrency <= maxConcurrency)) throw new RangeError(`concurrency ${this.#concurrency}: want 1 to ${maxConcurrency}`);
     this.#patienceMs = options.patienceMs ?? 25_000;
     this.#secrets = options.secrets ?? fromEnvironment;
     this.#log = options.log ?? ((line) => console.error(`makegood-agent: ${line}`));
+    this.#outage = new Outage(this.#log);
   }
 
   /** Takes tasks until stop is called, and resolves when nothing runs any more, or patience has run out. */
   async run(): Promise<void> {
-    this.#log(`ready: agent ${this.#agent.name}`);
+    this.#log(`ready: agent ${this.#agent.name}, up to ${this.#concurrency} attempts at once`);
     const stopped = this.#stop.signal;
     let pauseMs = 0;
     while (!stopped.aborted) {
@@ -64,7 +69,7 @@ export class Runner {
       } catch (err) {
         if (stopped.aborted) break;
         pauseMs = Math.min(Math.max(100, pauseMs * 2), 5000);
-        this.#log(`tasks could not be taken, again in ${pauseMs} ms: ${reason(err)}`);
+        this.#outage.failed("a request for tasks", reason(err));
         await sleep(scattered(pauseMs), undefined, {signal: stopped}).catch(() => {});
       }
     }
@@ -84,7 +89,7 @@ export class Runner {
 
   #begin(taken: Taken[]): void {
     for (const one of taken) {
-      const attempt = new Attempt(one, this.#door);
+      const attempt = new Attempt(one, this.#door, this.#outage);
       const done = this.#attempt(one, attempt).catch((err: unknown) => this.#log(`${named(one)}: ${reason(err)}`)).finally(() => {
         attempt.close();
         this.#running.delete(attempt);
@@ -143,7 +148,7 @@ export class Runner {
           said = message(taken, "StepFailed", {error: {message: clip(`the reply cannot be sent: ${err.message}`), retryable: false, applied: "unknown"}});
           continue;
         }
-        this.#log(`${named(taken)}: the reply could not be sent, again soon: ${reason(err)}`);
+        this.#outage.failed(`the reply of ${named(taken)}`, reason(err));
         await sleep(Math.min(scattered(pauseMs), attempt.lastWordMs()));
         pauseMs = Math.min(pauseMs * 2, 2000);
       }
@@ -195,12 +200,6 @@ function failure(err: unknown, attempt: Attempt, hider: Hider): Message & {[name
     ...(known?.kind ? {kind: known.kind} : {}),
     ...(known?.retryAfterMs ? {retryAfterMs: Math.max(0, Math.floor(known.retryAfterMs))} : {}),
   };
-}
-
-function reason(err: unknown): string {
-  if (!(err instanceof Error)) return String(err);
-  const cause = err.cause instanceof Error ? `: ${err.cause.message}` : "";
-  return `${err.name}: ${err.message}${cause}`;
 }
 
 function named(taken: Taken): string {

@@ -64,6 +64,12 @@ func main() {
 		}),
 		agent.Do("sleep", func(ctx context.Context, in given) (string, error) { return "slept", wait(ctx, in.duration()) }),
 		agent.Do("heartbeat", heartbeat),
+		agent.Do("block", func(ctx context.Context, in given) (string, error) {
+			defer agent.KeepAlive(ctx)()
+			time.Sleep(in.duration())
+			return "blocked", nil
+		}),
+		agent.Do("hold", hold),
 		agent.Do("report", report),
 		agent.Do("later", func(_ context.Context, in given) (any, error) { return nil, agent.Wait(in.Deadline) }),
 		agent.Do("large", func(_ context.Context, in given) (string, error) {
@@ -117,6 +123,36 @@ func (p *parsed) UnmarshalJSON(text []byte) error {
 		return errors.New("must is missing")
 	}
 	return nil
+}
+
+// held says what hold works until, and how.
+type held struct {
+	Begun string `json:"begun"`
+	Until string `json:"until"`
+	Alive bool   `json:"alive"`
+}
+
+// hold works until there is a file, and heartbeats, or is kept alive.
+func hold(ctx context.Context, in held) (string, error) {
+	if err := os.WriteFile(in.Begun, nil, 0o600); err != nil {
+		return "", err
+	}
+	does := "heartbeats"
+	if in.Alive {
+		does = "kept alive"
+		defer agent.KeepAlive(ctx)()
+	}
+	for {
+		if _, err := os.Stat(in.Until); err == nil {
+			return does, nil
+		}
+		if !in.Alive {
+			if err := agent.Heartbeat(ctx); err != nil {
+				return "", err
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
 }
 
 func info(ctx context.Context, _ any) (map[string]any, error) {

@@ -1,7 +1,0 @@
-//go:build !race
-
-package embedded_test
-
-const raced = false
-
-func hoursOf(hours int) int { return hours }

@@ -1,0 +1,44 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/view"
+)
+
+// sentRoute is the route of the evaluated inputs of a job's steps.
+func sentRoute() route {
+	return route{
+		method: "GET", path: "/api/jobs/{id}/inputs", name: "inputs", door: Read, handle: (*api).sent,
+		parameters: []parameter{{name: "step", says: "one step, with its input whole"}},
+		summary: fmt.Sprintf("What the steps of a job, and their undos, were asked: the input of their latest attempts, of up to %d bytes each (more where step names one), evaluated from the definition and from what the job keeps, with marks in the place of secrets. asSent says that nothing that it reads has changed since; otherwise it is what an attempt would get now, and changed says why.",
+			makegood.MaxSentInputBytes),
+		answers: everywhere(map[int]any{http.StatusOK: makegood.SentInputs{}, http.StatusBadRequest: Problem{}, http.StatusNotFound: Problem{}, http.StatusInternalServerError: Problem{}}),
+	}
+}
+
+// sent answers with the evaluated inputs of a job's steps.
+func (a *api) sent(r *http.Request) (answer, error) {
+	given, err := query(r, "step")
+	if err != nil {
+		return answer{}, err
+	}
+	id, err := jobID(r)
+	if err != nil {
+		return answer{}, err
+	}
+	step := given.Get("step")
+	if step != "" && makegood.StepName.Check(step) != nil {
+		return answer{}, bad("step is %.80q: want the name of a step", step)
+	}
+	all, err := view.SentInputs(r.Context(), a.Backend, id, step)
+	if err != nil {
+		return answer{}, a.orDamaged(r, id, err)
+	}
+	if step != "" && len(all.Inputs) == 0 {
+		return answer{}, newProblem(http.StatusNotFound, "job %s has asked nobody for a step %s", id, step)
+	}
+	return ok(all)
+}

@@ -1,0 +1,81 @@
+package page
+
+import (
+	"context"
+	"html/template"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/client"
+)
+
+// askedGroup is jobs that wait for an answer to the same question.
+type askedGroup struct {
+	client.Group
+	Workflow, Step string
+	// Question is the question of the job that has waited longest, Choices are its answers.
+	Question string
+	Choices  []string
+}
+
+// ID is that of its element.
+func (g askedGroup) ID() string { return "q-" + g.Workflow + "--" + g.Step }
+
+// See is the query of the list of its jobs.
+func (g askedGroup) See() template.URL {
+	return encoded(client.Filter{State: client.Waiting, Workflow: g.Workflow, Step: g.Step}.Values())
+}
+
+// Try is the query of the dry run of giving its jobs an answer.
+func (g askedGroup) Try(answer string) template.URL {
+	c := choice{Ask: askAnswer, Filter: client.Filter{State: client.Waiting, Workflow: g.Workflow, Step: g.Step}, Step: g.Step, Answer: answer}
+	return encoded(c.query())
+}
+
+// asked groups the jobs that wait for an answer by their workflow and step, of those that words look for. A job that asks two
+// questions is in two groups.
+func (p *Page) asked(ctx context.Context, words string) ([]askedGroup, error) {
+	counted, _, err := p.alike(ctx, client.Filter{State: client.Waiting}, client.ByWorkflow, client.ByStep)
+	if err != nil {
+		return nil, err
+	}
+	var groups []askedGroup
+	for _, g := range counted.Groups {
+		asked := inboxGroup{Group: g, Workflow: g.Values[0], Step: g.Values[1]}
+		if asked.has(words) && len(groups) < maxGroups {
+			groups = append(groups, askedGroup{Group: g, Workflow: asked.Workflow, Step: asked.Step})
+		}
+	}
+	var looking sync.WaitGroup
+	turn := make(chan struct{}, lookedAtOnce)
+	for i := range groups[:min(len(groups), maxLooked)] {
+		looking.Go(func() {
+			turn <- struct{}{}
+			defer func() { <-turn }()
+			if offers, err := p.client.Offers(ctx, groups[i].Example); err == nil {
+				groups[i].learn(offers)
+			} // One that is gone, or cannot be read, is shown all the same.
+		})
+	}
+	looking.Wait()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	// Where a job asks one question, another step of it may be under way: that is no question.
+	return slices.DeleteFunc(groups, func(g askedGroup) bool { return g.Choices != nil && len(g.Choices) == 0 }), nil
+}
+
+// learn takes the question and its answers from the offers of one job of the group.
+func (g *askedGroup) learn(offers makegood.Offers) {
+	g.Choices = []string{}
+	for _, o := range offers.Steps {
+		if o.Step != g.Step || len(o.Choices) == 0 {
+			continue
+		}
+		if answer, _ := o.Of(makegood.AskComplete); answer.Granted() {
+			g.Question, g.Choices = strings.TrimSpace(o.Question), o.Choices
+		}
+	}
+}

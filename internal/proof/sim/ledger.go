@@ -1,0 +1,223 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/agent"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// The services keep a ledger: what was done for a step in a round, under which key, and by what description of the step. What a job
+// says of its end agrees with it. A step may be described otherwise by a corrected definition, and done by another agent: the undo
+// that is described beside one takes back what that one did, and nothing else.
+
+// body is what a step asks of its service, as a definition describes it.
+type body struct{ agent, action, with string }
+
+func bodyOf(s makegood.Step) body { return body{s.Agent, s.Action, string(s.With)} }
+
+// account is what a service knows of an idempotency key and a body.
+type account struct {
+	key, step       string
+	round           int
+	body            body
+	applied, undone bool
+	// input is what the step was asked with when it was done.
+	input string
+	// left: a person has said that it is to stand.
+	left bool
+}
+
+func (a *account) stands() bool { return a.applied && !a.undone && !a.left }
+
+// accountOf returns what a service knows of a key. w.mu is held.
+func (w *world) accountOf(id, key, step string, round int, b body) *account {
+	name := fmt.Sprint(key, b)
+	a := w.ledger[name]
+	if a == nil {
+		a = &account{key: key, step: step, round: round, body: b}
+		w.ledger[name] = a
+		w.accounts[id] = append(w.accounts[id], a)
+	}
+	return a
+}
+
+// describes notes how a step is described whose attempt, or the attempt of whose undo, is out: when it works, the job may have
+// another definition.
+func (c change) describes(s job.StepState, def makegood.Step) {
+	for _, a := range directions(s) {
+		name := on(c.after.ID, s.Name, a.Attempt)
+		if _, known := c.bodies[name]; !known && a.State == job.Dispatched {
+			c.bodies[name] = bodyOf(def)
+		}
+	}
+}
+
+// apply is what the service does: a thing once under its key, and none that was undone.
+func (w *world) apply(l *life, task makegood.Task) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := task.Key
+	if task.Undo != nil {
+		key = task.Undo.ForwardKey
+	}
+	a := w.accountOf(task.Job, key, task.Step, task.Round, w.bodies[on(task.Job, task.Step, task.Attempt)])
+	switch {
+	case task.Undo != nil:
+		w.overInput(task, a)
+		a.undone = true
+	case a.undone:
+		w.note(l.name, "remote refuses "+key+", which was undone")
+		w.referee(task.Job).SaidFinal(task.Step, false)
+		return agent.Final(agent.NotApplied(errors.New("undone already")))
+	case task.Attempt <= w.barred[key]:
+		w.note(l.name, "remote refuses "+key+", which a person has stopped")
+		return agent.Final(agent.NotApplied(errors.New("stopped by hand")))
+	case a.applied && a.input != "" && a.input != string(task.Input):
+		w.violate(task.Job, "I6: %s is asked for with %s, and was done with %s", task.Key, task.Input, a.input)
+	default:
+		a.applied, a.input = true, string(task.Input)
+	}
+	w.note(l.name, "remote applies "+task.Key)
+	return nil
+}
+
+// overInput: what was done with the job's input is undone with the input that it was done with. w.mu is held.
+func (w *world) overInput(task makegood.Task, a *account) {
+	def, _ := w.stepOf(task.Job, task.Step)
+	same := def.With == nil && def.CanUndo() && def.Undo.With == nil && a.applied && a.input != ""
+	if over := string(task.Input); same && a.input != over {
+		w.violate(task.Job, "I11: %s was done with %s, and is undone with %s", a.key, a.input, over)
+	}
+}
+
+// ofStep are the accounts of a step in the round that the job was in.
+func (c change) ofStep(step string) (all []*account) {
+	for _, a := range c.accounts[c.after.ID] {
+		if a.step == step && a.round == max(c.before.Round, 1) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// applied reports whether a step was done, as it is described.
+func (c change) applied(def makegood.Step) bool {
+	return slices.ContainsFunc(c.accounts[c.after.ID], func(a *account) bool {
+		return a.step == def.Name && a.round == c.after.Round && a.body == bodyOf(def) && a.applied
+	})
+}
+
+// undone: what is said to be undone was undone, or a person says so.
+func (c change) undone(s job.StepState, def makegood.Step) {
+	if c.after.Settled(s.Undo) != nil || def.CanUndo() && makegood.WaitsByItself(def.Undo.Agent) {
+		return
+	}
+	b := c.bodies[on(c.after.ID, s.Name, s.Undo.Attempt)]
+	if !slices.ContainsFunc(c.ofStep(s.Name), func(a *account) bool { return a.body == b && a.undone }) {
+		c.wrong("I11: %s is said to be undone, and is not", s.Name)
+	}
+}
+
+// byHand notes what a person has dealt with: done a step, taken it back, undone it, or let it stand.
+func (c change) byHand(s, was job.StepState, def makegood.Step) {
+	if c.before.Rev == 0 || c.before.Round != c.after.Round {
+		return
+	}
+	key := keyIn(c.after.ID, s.Name, c.after.Round)
+	if f := s.Forward; c.after.Settled(f) != nil && c.before.Settled(was.Forward) == nil && f.State == job.Done {
+		c.accountOf(c.after.ID, key, s.Name, c.after.Round, bodyOf(def)).applied = true
+	}
+	if was.Forward.Unknown && !s.Forward.Unknown && c.notDone[key] {
+		c.barred[key] = s.Attempt
+		for _, a := range c.ofStep(s.Name) {
+			a.applied, a.input = false, ""
+		}
+	}
+	if u := s.Undo; c.after.Settled(u) != nil && (c.before.Settled(was.Undo) == nil || was.Undo.State != u.State) {
+		for _, a := range c.ofStep(s.Name) {
+			a.undone, a.left = a.undone || u.State == job.Done, u.State != job.Done
+		}
+		c.barred[key] = s.Attempt
+	}
+}
+
+// ledger: what the job says of its end agrees with what the services did.
+func (c change) ledger() {
+	j := c.after
+	if c.before.Rev > 0 && c.before.Round < j.Round {
+		for _, was := range c.before.Steps {
+			c.listed[keyIn(j.ID, was.Name, max(c.before.Round, 1))] = named(was, defOf(c.definitions[c.before.Definition], was.Name))
+		}
+	}
+	for _, a := range c.accounts[j.ID] {
+		s, there := j.Step(a.step)
+		switch {
+		case !a.stands():
+		case a.round < j.Round && c.listed[keyIn(j.ID, a.step, a.round)]:
+			// It was named when its round ended, even if it was done later: nobody knew of its attempt's end.
+		case a.round < j.Round:
+			c.wrong("I11: is %s in round %d, and %s by %s of round %d stands", j.ProcessState, j.Round, a.key, a.body.agent, a.round)
+		case !there:
+			c.wrong("I11: %s by %s stands, and its step is gone", a.key, a.body.agent)
+		case (j.ProcessState == makegood.Undone || j.ProcessState == makegood.Cancelled) && !named(s, defOf(c.w, a.step)):
+			c.wrong("I11: is %s, and %s by %s stands and is not listed", j.ProcessState, a.key, a.body.agent)
+		}
+	}
+	if j.ProcessState == makegood.Processed {
+		c.processed()
+	}
+}
+
+// named reports whether a job says of a step that what it did stands.
+func named(s job.StepState, def makegood.Step) bool {
+	return s.Undo.State == job.Irreversible && !def.CanUndo()
+}
+
+func defOf(w makegood.Workflow, step string) makegood.Step {
+	i := slices.IndexFunc(w.Steps, func(s makegood.Step) bool { return s.Name == step })
+	if i < 0 {
+		return makegood.Step{Name: step}
+	}
+	return w.Steps[i]
+}
+
+// processed: of a job that is done stands what its steps did, and nothing else of them.
+func (c change) processed() {
+	for n, s := range c.after.Steps {
+		def, state := c.w.Steps[n], s.Forward.State
+		if state != job.Done && state != job.Skipped {
+			c.wrong("I3: is Processed, and %s is %q", s.Name, state)
+		}
+		if makegood.WaitsByItself(def.Agent) || state != job.Done {
+			continue // It does nothing that a service would know of, or what is known of it was said when it was skipped.
+		}
+		stands := false
+		for _, a := range c.accounts[c.after.ID] {
+			if a.step != s.Name || a.round != c.after.Round || !a.stands() {
+				continue
+			}
+			if stands = true; a.body != bodyOf(def) {
+				c.wrong("I11: is Processed, and %s by %+v stands beside what %+v did", a.key, a.body, bodyOf(def))
+			}
+		}
+		if !stands {
+			c.wrong("I11: is Processed, and %s does not stand", s.Name)
+		}
+	}
+}
+
+// keyOf is the key that a task is to have; of a step that is repeated, without what tells its repetitions from one another.
+func keyOf(task makegood.Task) string {
+	key := keyIn(task.Job, task.Step, task.Round)
+	if task.Undo != nil {
+		key += "/undo"
+	}
+	return key
+}
+
+// keyIn is the key of a step of a job in one of its rounds.
+func keyIn(job, step string, round int) string { return fmt.Sprintf("%s/%s/%d", job, step, round) }

@@ -1,0 +1,36 @@
+package tidy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The table could be talked into anything; these are the rows that may not be.
+func TestTheTableKeepsTheLaws(t *testing.T) {
+	seen := map[string]bool{}
+	for _, a := range arrows {
+		if seen[a.from] {
+			t.Errorf("%s has two rows", a.from)
+		}
+		seen[a.from] = true
+		for _, v := range a.vendors {
+			if v == awsSDK && !slices.ContainsFunc(awsFolders, func(f string) bool { return strings.HasPrefix(a.from+"/", f) }) {
+				t.Errorf("%s: the table lets the AWS SDK in", a.from)
+			}
+		}
+	}
+	for from, want := range map[string][]string{
+		".": nil, "internal/job": {"."}, "internal/machine": {".", "internal/job"}, "internal/store": {".", "internal/job"}, "internal/queue": {"."}, "agent": {"."},
+	} {
+		if row, _ := rowOf(from); !slices.Equal(row.to, want) {
+			t.Errorf("%s may import %v, want %v", from, row.to, want)
+		}
+	}
+	if row, _ := rowOf("internal/supervisor"); row.allowsOurs("internal/machine") {
+		t.Error("the table lets the Supervisor import the core")
+	}
+	if row, _ := rowOf("internal/machine"); len(row.vendors) > 0 {
+		t.Errorf("the core may import %v, want nothing of others", row.vendors)
+	}
+}

@@ -1,0 +1,84 @@
+package workflowfile
+
+import (
+	"cmp"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/makegood-dev/makegood"
+)
+
+// defaults is what the steps of a file have that say nothing else. No definition has them: they are written into its steps.
+type defaults struct {
+	startBy, timeout makegood.Duration
+	retry, undoRetry makegood.Retry
+}
+
+func (r reader) defaults(n *yaml.Node, path string) (d defaults) {
+	before := len(r.found)
+	r.mapping(n, path, "defaults", []field{
+		{"startBy", func(n *yaml.Node, path string) { d.startBy = r.duration(n, path) }},
+		{"timeout", func(n *yaml.Node, path string) { d.timeout = r.duration(n, path) }},
+		{"retry", func(n *yaml.Node, path string) { d.retry = r.retry(n, path) }},
+		{"undo", func(n *yaml.Node, path string) {
+			r.mapping(n, path, "the undo of defaults", []field{
+				{"retry", func(n *yaml.Node, path string) { d.undoRetry = r.retry(n, path) }},
+			})
+		}},
+	})
+	if len(r.found) == before {
+		r.checkDefaults(path, d)
+	}
+	if len(r.found) > before {
+		return defaults{}
+	}
+	return d
+}
+
+// checkDefaults says what is wrong with defaults where they stand, and not at each step that has them.
+func (r reader) checkDefaults(path string, d defaults) {
+	bare := makegood.Step{Name: "a", Agent: "a", StartBy: d.startBy, Timeout: d.timeout, Retry: d.retry, Undo: &makegood.Undo{Action: "a", Retry: d.undoRetry}}
+	step := (makegood.Workflow{Steps: []makegood.Step{bare}}).WithDefaults().Steps[0]
+	rules := rules{check: r.check}
+	rules.duration(path+".startBy", "startBy", step.StartBy, makegood.MinTimeout, makegood.MaxStartBy)
+	rules.lasts(path, lasting{step.Agent, step.Timeout, 0, false})
+	rules.retry(path+".retry", step.Retry)
+	if d.undoRetry != (makegood.Retry{}) {
+		rules.retry(path+".undo.retry", step.Undo.Retry)
+	}
+}
+
+// apply writes defaults into a step. What waits by itself is sent nowhere, and not asked again; what has a heartbeat has its time by that.
+func (d defaults) apply(s *makegood.Step) {
+	if makegood.WaitsByItself(s.Agent) {
+		return
+	}
+	s.StartBy = cmp.Or(s.StartBy, d.startBy)
+	if s.Heartbeat == 0 {
+		s.Timeout = cmp.Or(s.Timeout, d.timeout)
+	}
+	undo := d.undoRetry
+	if !ends(undo) && ends(d.retry) && !ends(s.Retry) {
+		// An undo goes on for longer than its step, unless it is said otherwise of undos.
+		undo.For = makegood.DefaultUndoRetryFor
+	}
+	s.Retry = fill(s.Retry, d.retry)
+	if s.CanUndo() {
+		s.Undo.Retry = fill(s.Undo.Retry, undo)
+	}
+}
+
+// ends reports whether a retry says when it ends.
+func ends(r makegood.Retry) bool { return r.Attempts != 0 || r.For != 0 }
+
+// fill returns a retry with what it leaves out.
+func fill(r, from makegood.Retry) makegood.Retry {
+	if !ends(r) {
+		r.Attempts, r.For = from.Attempts, from.For
+	}
+	r.Backoff = cmp.Or(r.Backoff, from.Backoff)
+	if r.Max == 0 && from.Max > 0 {
+		r.Max = max(from.Max, r.Backoff)
+	}
+	return r
+}

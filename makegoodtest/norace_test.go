@@ -1,5 +1,0 @@
-//go:build !race
-
-package makegoodtest_test
-
-const raced = false
