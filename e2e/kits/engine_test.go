@@ -160,8 +160,12 @@ func (e *engine) count(job string) int {
 }
 
 func (e *engine) tasks(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the agent was killed between the head of its request and the body
+	}
 	var a ask
-	if json.NewDecoder(r.Body).Decode(&a) != nil || a.Instance == "" || a.Max < 1 || a.Max > 10 || a.Wait < 0 || a.Wait > 20 || a.Request == "" {
+	if json.Unmarshal(text, &a) != nil || a.Instance == "" || a.Max < 1 || a.Max > 10 || a.Wait < 0 || a.Wait > 20 || a.Request == "" {
 		e.t.Errorf("a request for tasks: %+v", a)
 	}
 	a.authorization = r.Header.Get("Authorization")
