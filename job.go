@@ -27,6 +27,9 @@ type Job struct {
 	HeldReason string `json:"heldReason"`
 	// Reason says why the job stopped, is undone or was cancelled; empty otherwise.
 	Reason string `json:"reason"`
+	// FirstReason is why it first stopped, or was turned round, in this round, where that is another than the last: what began it all.
+	// Empty: it is not.
+	FirstReason string `json:"firstReason"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos.
 	FailureCount int `json:"failureCount"`
 	// Tenant is whom the job is for; empty: nobody in particular. Labels are those that it was submitted with; null: none.

@@ -43,11 +43,15 @@ const (
 	// Reschedule moves the start of a job of which nothing has begun. It needs a time, so it is asked for by a method of its own.
 	Reschedule Verb = "reschedule"
 	// Edit gives a job another timeout. It needs one, so it is asked for by a method of its own.
-	Edit Verb = "edit"
+	Edit    Verb = "edit"
+	Redo    Verb = "redo"    // undo what was done, and then begin again in a new round
+	Forward Verb = "forward" // go forward again, where nothing was undone yet
 )
 
 // Verbs are all of them.
-func Verbs() []Verb { return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume, Reschedule, Edit} }
+func Verbs() []Verb {
+	return []Verb{Cancel, UndoJob, Resubmit, Pause, Resume, Reschedule, Edit, Redo, Forward}
+}
 
 // Applied says whether a failed attempt had its effect.
 type Applied string

@@ -14,11 +14,13 @@ type Listed struct {
 	FailureCount int                   `json:"failureCount"`
 	CompleteBy   *time.Time            `json:"completeBy"`
 	CreatedAt    time.Time             `json:"createdAt"`
-	// Paused, Reason, Tenant and Labels are those of the job.
-	Paused bool              `json:"paused"`
-	Reason string            `json:"reason"`
-	Tenant string            `json:"tenant"`
-	Labels map[string]string `json:"labels"`
+	// Paused, Reason, FirstReason, Tenant and Labels are those of the job.
+	Paused bool   `json:"paused"`
+	Reason string `json:"reason"`
+	// FirstReason is empty where the job has had no other reason in its round.
+	FirstReason string            `json:"firstReason"`
+	Tenant      string            `json:"tenant"`
+	Labels      map[string]string `json:"labels"`
 	// Steps are those at which it stands: see Filter.Step; Agents whom they are with. Kind is the kind of the error by which the step failed at which a
 	// job in Error has stopped; empty: none.
 	Steps  []string `json:"steps"`

@@ -171,6 +171,9 @@ func headline(job makegood.Job) string {
 	if job.Reason != "" {
 		line += ": " + plain.Line(job.Reason)
 	}
+	if job.FirstReason != "" {
+		line += " (first: " + plain.Line(job.FirstReason) + ")"
+	}
 	return line
 }
 

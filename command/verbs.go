@@ -207,7 +207,7 @@ func usualState(verb makegood.Verb) makegood.ProcessState {
 
 // reasonKept says what becomes of a verb's reason: the history keeps it, and the job itself why it is undone.
 func reasonKept(verb makegood.Verb) string {
-	if verb == makegood.Cancel || verb == makegood.UndoJob {
+	if verb == makegood.Cancel || verb == makegood.UndoJob || verb == makegood.Redo {
 		return "it is kept with a job that it turns round, and in its history"
 	}
 	return "it is kept in the history of the job"
@@ -219,6 +219,8 @@ func newVerbs() []*cobra.Command {
 		newVerb(makegood.Cancel, "Undo what was done, and end Cancelled"),
 		newResubmit(),
 		newVerb(makegood.UndoJob, "Undo what was done, and end Undone"),
+		newVerb(makegood.Redo, "Undo what was done, and then begin again in a new round"),
+		newVerb(makegood.Forward, "Go forward again, where nothing was undone yet"),
 		orAsAWhole(makegood.Pause, newVerb(makegood.Pause, "Start nothing new; what runs runs on")),
 		orAsAWhole(makegood.Resume, newVerb(makegood.Resume, "Take a pause back")),
 	}

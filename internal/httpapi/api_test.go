@@ -157,7 +157,7 @@ func TestARequestIsNamedWithinItsVerb(t *testing.T) {
 func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 	w := newWorld(t)
 	script := map[makegood.ProcessState]string{
-		makegood.Processed: `{}`, makegood.Error: `{"reserve":"fail"}`, makegood.Undone: `{"charge":"fail"}`,
+		makegood.Processed: `{}`, makegood.Error: `{"reserve":"fail"}`, makegood.Undone: `{"charge":"deny"}`,
 		makegood.Cancelled: `{"reserve":"fail"}`, makegood.Processing: `{"charge":"hold"}`,
 	}
 	for _, verb := range makegood.Verbs() {
@@ -172,6 +172,10 @@ func TestVerbsAreGrantedAndRefusedAsTheTableSays(t *testing.T) {
 			}
 			if verb == makegood.Reschedule && state == makegood.Processing {
 				rule.Effect, reason = machine.Refuses, "it has started"
+			}
+			if verb == makegood.Forward && state == makegood.Error {
+				// The table speaks of jobs whose undo stopped; this one goes forward.
+				rule.Effect, reason = machine.Refuses, "it goes forward; resubmit goes on from what failed"
 			}
 			err := w.askFor(id, verb)
 			if rule.Effect != machine.Refuses {

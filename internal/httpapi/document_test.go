@@ -270,11 +270,11 @@ func conversations() []conversation {
 	all = append(all, slices.Concat(settlements(), offering(), defining())...)
 	for _, verb := range makegood.Verbs() {
 		route := "/api/jobs/{id}/" + string(verb)
-		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held"}[verb]
+		granted := map[makegood.Verb]string{makegood.Resubmit: "failed", makegood.Pause: "held", makegood.Resume: "held", makegood.Redo: "again", makegood.Forward: "turned"}[verb]
 		if granted == "" {
 			granted = "held"
 		}
-		refused := map[makegood.Verb]string{makegood.UndoJob: "cancelled"}[verb]
+		refused := map[makegood.Verb]string{makegood.UndoJob: "cancelled", makegood.Redo: "cancelled"}[verb]
 		if refused == "" {
 			refused = "done"
 		}
@@ -369,12 +369,15 @@ func TestEveryRouteAnswersAsTheDocumentSays(t *testing.T) {
 	w.submit("stop", "cancelled", `{"reserve":"fail"}`)
 	w.submit("order", "undone", `{"charge":"fail"}`)
 	w.submit("order", "held", `{"charge":"hold"}`)
+	w.submit("order", "again", `{"charge":"hold"}`)
+	w.submit("order", "turned", `{"charge":"deny","release":"deny"}`)
 	w.submit("voyage", "sails", `{}`)
 	_, err := w.client.Submit(t.Context(), makegood.Submission{Workflow: "order", ID: "later", Input: json.RawMessage(`{}`), StartAt: time.Now().Add(2 * time.Hour)})
 	check(t, err)
 	w.until("failed", in(makegood.Error))
 	w.until("cancelled", in(makegood.Error))
 	w.until("undone", in(makegood.Undone))
+	w.until("turned", in(makegood.Error))
 	w.until("held", func(j makegood.Job) bool { return j.Steps[1].State == makegood.Claimed })
 	for _, id := range []string{"sign-1", "sign-2", "sign-3", "t-sign-1", "t-sign-2", "t-sign-3", "cancelled-sign"} {
 		w.submit("sign", id, `{}`)

@@ -60,7 +60,7 @@ steps:
   - {name: send, agent: actor, retry: {attempts: 2, backoff: 1h}, undo: {action: back}}
 `
 
-// actor does what the input of the job says: {"STEP": "fail"} gives up, {"STEP": "hold"} waits until
+// actor does what the input of the job says: {"STEP": "fail"} gives up, "deny" does so and has done nothing, "hold" waits until
 // the test's end, anything else succeeds with the input as its output.
 type actor struct {
 	mu    sync.Mutex
@@ -79,6 +79,8 @@ func (a *actor) Handle(ctx context.Context, task makegood.Task) (json.RawMessage
 	switch script[task.Action] {
 	case "fail":
 		return nil, agent.Final(errFailed)
+	case "deny":
+		return nil, agent.Final(agent.NotApplied(errFailed))
 	case "wait":
 		return nil, agent.Wait(time.Now().Add(time.Hour))
 	case "hold":

@@ -28,6 +28,8 @@ type Job struct {
 	// NextRoundAt is when; zero: something is still to be undone.
 	AnotherRound bool      `json:"anotherRound,omitempty"`
 	NextRoundAt  time.Time `json:"nextRoundAt,omitzero"`
+	// RoundAsked: that round was asked for (Redo). It has the job's whole time, and all the rounds of onFailure: restart.
+	RoundAsked bool `json:"roundAsked,omitempty"`
 	// ProcessState is what is; Desired what is wanted: Processed, Undone or Cancelled.
 	ProcessState makegood.ProcessState `json:"processState"`
 	Desired      makegood.ProcessState `json:"desired"`
@@ -41,6 +43,9 @@ type Job struct {
 	PausedToo bool `json:"pausedToo,omitempty"`
 	// Reason says why the job stopped, is undone or was cancelled; at most MaxReasonBytes.
 	Reason string `json:"reason,omitempty"`
+	// FirstReason is the reason of before, where the job stopped or was turned round again in its round: the first that it had in
+	// it. Empty: it has had no other.
+	FirstReason string `json:"firstReason,omitempty"`
 	// FailureCount is how many started attempts failed or ran out of time, over all steps and undos, also those that it
 	// has lost by being moved to another definition.
 	FailureCount int `json:"failureCount"`
@@ -215,32 +220,6 @@ const OutsideShared = OutsidePrefix + "shared"
 // Outside reports whether the claim was given to another process by the engine. Such a claim is flushed before its task
 // is handed out, and it survives the engine: a restart does not interrupt its attempt.
 func (c Claim) Outside() bool { return strings.HasPrefix(c.LockedBy, OutsidePrefix) }
-
-// Finding is what was found out about an attempt by looking at its claim, or by closing it.
-type Finding string
-
-const (
-	// FoundOpen: nobody has claimed it, and somebody still may.
-	FoundOpen Finding = "open"
-	// FoundHeld: somebody has claimed it, and its CompleteBy has not passed, or was not looked at.
-	FoundHeld Finding = "held"
-	// FoundClosed: looking shows that it was closed. Closing it again says how.
-	FoundClosed Finding = "closed"
-	// FoundNobody: it is closed, and nobody ever claimed it.
-	FoundNobody Finding = "nobody"
-	// FoundSilent: it is closed, and whoever claimed it did not say in time how it ended.
-	FoundSilent Finding = "silent"
-	// FoundReplied: it is closed by the failure that its claim's holder replied.
-	FoundReplied Finding = "replied"
-	// FoundOver: the claim is of a newer attempt. It was not touched.
-	FoundOver Finding = "over"
-)
-
-// Found is a finding, with the claim that was found, if there was one.
-type Found struct {
-	Finding Finding
-	Claim   Claim
-}
 
 // StepState is what a job knows of one of its steps.
 type StepState struct {

@@ -83,7 +83,7 @@ func (t *turn) turnRound(want makegood.ProcessState, reason string) {
 	t.closeOpen()
 	t.job.Desired = want
 	t.job.ProcessState = makegood.Undoing
-	t.job.Reason = makegood.Clip(reason)
+	t.because(reason)
 	t.note(job.Entry{Kind: makegood.EntryTurned, State: want, Reason: t.job.Reason})
 	t.noMoreRounds()
 	for i := range t.job.Steps {

@@ -219,12 +219,25 @@ func (t *turn) finish(state makegood.ProcessState) {
 	t.job.PausedAt = time.Time{}
 }
 
+// because says why a job stops or is undone. The first reason of its round is kept beside the last: an undo that fails, or a cancel, says
+// nothing of the failure that began it all, and that is what people look for.
+func (t *turn) because(reason string) {
+	was := t.job.Reason
+	t.job.Reason = makegood.Clip(reason)
+	if t.job.FirstReason == "" && was != t.job.Reason {
+		t.job.FirstReason = was
+	}
+}
+
+// noReason is for a job that goes forward, or anew.
+func (t *turn) noReason() { t.job.Reason, t.job.FirstReason = "", "" }
+
 // stop puts the job in front of a person. Nothing new starts: what nobody has claimed is taken back; what was claimed
 // runs on, and its replies are kept.
 func (t *turn) stop(reason string) {
 	t.closeOpen()
 	t.job.ProcessState = makegood.Error
-	t.job.Reason = makegood.Clip(reason)
+	t.because(reason)
 	t.endPause()
 	t.job.RemindAt = t.now.Add(makegood.FarKey)
 	t.announce(true, true)

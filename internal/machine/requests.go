@@ -23,6 +23,9 @@ const (
 	Resumes    Effect = "goes on"
 	MovesStart Effect = "moves its start, while nothing has begun"
 	MovesEnd   Effect = "has that long from now on, or from its start if that is ahead"
+	TurnsAgain Effect = "undoes what was done, and then starts again in a new round"
+	EndsAgain  Effect = "starts again in a new round, once it is undone"
+	TurnsBack  Effect = "goes forward again, if nothing was undone yet"
 	ForLater   Effect = "has that long once it is resubmitted, if it goes forward then"
 	Already    Effect = makegood.OfferAlready
 	Refuses    Effect = makegood.OfferRefused
@@ -114,7 +117,30 @@ var verbs = map[makegood.Verb]map[makegood.ProcessState]Rule{
 		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again, with the timeout that it has"},
 		makegood.Cancelled:  {Refuses, "it is Cancelled; nothing is left that could take too long"},
 	},
+	makegood.Redo: {
+		makegood.Pending:    {Effect: TurnsAgain},
+		makegood.Processing: {Effect: TurnsAgain},
+		makegood.Processed:  {Effect: TurnsAgain},
+		makegood.Error:      {Effect: TurnsAgain},
+		makegood.Undoing:    {Effect: EndsAgain},
+		makegood.Undone:     {Effect: NewRound},
+		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
+	makegood.Forward: {
+		makegood.Pending:    {Refuses, goesForward},
+		makegood.Processing: {Refuses, goesForward},
+		makegood.Processed:  {Refuses, "it is Processed; submit a new job to do it again"},
+		makegood.Error:      {Effect: TurnsBack},
+		makegood.Undoing:    {Effect: TurnsBack},
+		makegood.Undone:     {Refuses, "it is Undone; resubmit starts it again"},
+		makegood.Cancelled:  {Refuses, "it is Cancelled, which is final; submit a new job"},
+	},
 }
+
+const (
+	goesForward  = "it goes forward"
+	itsCancelled = "it is being cancelled, which is final; submit a new job"
+)
 
 // backUntimed is why the timeout of a job is not changed that is being undone.
 const backUntimed = "it is being undone, which its timeout never stops"
@@ -178,10 +204,16 @@ func (t *turn) grant(rule Rule, e job.Requested) Verdict {
 	case GoesOn:
 		t.goOn()
 	case NewRound:
-		t.newRound()
-		t.renewDeadline()
-		t.job.ExpectBy = time.Time{} // Whoever was told, was told of the round before.
-		t.expect()
+		if left := t.notUndone(); left != "" && e.Verb == makegood.Redo {
+			return Verdict{Kind: Refused, Reason: "it is Undone" + left + ": that would be done once more; resubmit starts it again all the same"}
+		}
+		t.askedRound()
+	case TurnsAgain:
+		return t.redo(e)
+	case EndsAgain:
+		return t.endAgain(e)
+	case TurnsBack:
+		return t.turnForward(e)
 	case Pauses:
 		return t.pause()
 	case Resumes:
@@ -232,7 +264,7 @@ func (t *turn) begun() bool {
 // endInstead lets a job that is being undone end otherwise than it would, and ends a pause.
 func (t *turn) endInstead(e job.Requested) {
 	t.noMoreRounds()
-	t.job.Reason = makegood.Clip(reasonOf(e))
+	t.because(reasonOf(e))
 	if t.job.Paused() {
 		t.resume()
 	}
@@ -242,10 +274,14 @@ func reasonOf(e job.Requested) string {
 	if e.Reason != "" {
 		return e.Reason
 	}
-	if e.Verb == makegood.Cancel {
+	switch e.Verb {
+	case makegood.Cancel:
 		return "cancelled on request"
+	case makegood.Redo:
+		return "undone on request, to be done again"
+	default:
+		return "undone on request"
 	}
-	return "undone on request"
 }
 
 // requestUndo turns a job round, from wherever it is.
@@ -281,7 +317,7 @@ func (t *turn) goOn() {
 	t.job.ProcessState = makegood.Undoing
 	if t.forwards() {
 		t.job.ProcessState = makegood.Processing
-		t.job.Reason = ""
+		t.noReason()
 		t.renewDeadline()
 		t.expect()
 	}
@@ -329,7 +365,7 @@ func (t *turn) newRound() {
 	t.job.RoundsAgain = 0
 	t.job.Desired = makegood.Processed
 	t.job.ProcessState = makegood.Processing
-	t.job.Reason = ""
+	t.noReason()
 	t.job.FinishedAt = time.Time{}
 	t.job.Transitions = 0
 	t.job.Former = nil

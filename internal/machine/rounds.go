@@ -7,9 +7,9 @@ import (
 	"github.com/makegood-dev/makegood"
 )
 
-// A round is one run of a job from the start. An undone job gets another one when somebody asks for it (resubmit), or
-// by itself where onFailure is restart. Between two rounds everything is undone, and the job waits: it is Undoing still,
-// with nothing to undo and NextRoundAt as what is due.
+// A round is one run of a job from the start. An undone job gets another one when somebody asks for it (resubmit, or redo before it is
+// undone), or by itself where onFailure is restart. Between two rounds everything is undone, and the job waits: it is Undoing still, with
+// nothing to undo and NextRoundAt as what is due.
 
 // tryAgain turns a job round whose step was given up, and lets another round follow if any are left.
 func (t *turn) tryAgain(step, why string) {
@@ -20,7 +20,7 @@ func (t *turn) tryAgain(step, why string) {
 
 // noMoreRounds lets the job end when it is undone: somebody asked for that, or its time is over.
 func (t *turn) noMoreRounds() {
-	t.job.AnotherRound = false
+	t.job.AnotherRound, t.job.RoundAsked = false, false
 	t.job.NextRoundAt = time.Time{}
 }
 
@@ -30,11 +30,18 @@ func (t *turn) undone() {
 	if t.job.AnotherRound && t.job.Paused() {
 		return // Its timeout stands still, so whether there is time for another round is known when it is resumed.
 	}
+	if t.job.RoundAsked && t.notUndone() != "" {
+		// Whoever asked for the round did so before this was known: what stands would be done once more, under another key.
+		t.noMoreRounds()
+		t.finish(t.job.Desired)
+		t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone() + "; so it was not begun again")
+		return
+	}
 	if t.job.AnotherRound {
 		if t.job.NextRoundAt.IsZero() {
-			t.job.NextRoundAt = t.now.Add(t.w.OnFailure.Wait.Std())
+			t.job.NextRoundAt = t.now.Add(t.waitForRound())
 		}
-		if !passed(t.job.Deadline, later(t.now, t.job.NextRoundAt)) {
+		if t.job.RoundAsked || !passed(t.job.Deadline, later(t.now, t.job.NextRoundAt)) {
 			return
 		}
 		t.noMoreRounds()
@@ -44,6 +51,15 @@ func (t *turn) undone() {
 	t.job.Reason = makegood.Clip(t.job.Reason + t.notUndone())
 }
 
+// waitForRound is how long the next round is waited for: one that was asked for not at all. But it is not due at the time of the event
+// that brings it: what comes twice under one key is taken once.
+func (t *turn) waitForRound() time.Duration {
+	if t.job.RoundAsked {
+		return time.Millisecond
+	}
+	return t.w.OnFailure.Wait.Std()
+}
+
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -51,9 +67,24 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
+// askedRound begins a round that somebody asked for: with all the time that the workflow gives.
+func (t *turn) askedRound() {
+	t.newRound()
+	t.renewDeadline()
+	t.job.ExpectBy = time.Time{} // Whoever was told, was told of the round before.
+	t.expect()
+}
+
 // nextRoundDue begins the next round if its time has come and the job's has not passed; else advance ends the job.
 func (t *turn) nextRoundDue() {
-	if !t.going() || !passed(t.job.NextRoundAt, t.now) || passed(t.job.Deadline, t.now) {
+	if !t.going() || !passed(t.job.NextRoundAt, t.now) {
+		return
+	}
+	if t.job.RoundAsked {
+		t.askedRound()
+		return
+	}
+	if passed(t.job.Deadline, t.now) {
 		return
 	}
 	again := t.job.RoundsAgain + 1

@@ -52,6 +52,9 @@ func (s *story) describe() []string {
 	if j.Reason != "" {
 		job += ": " + j.Reason
 	}
+	if j.FirstReason != "" {
+		job += " (first: " + j.FirstReason + ")"
+	}
 	if j.Definition != "d" {
 		job += ", definition " + j.Definition
 	}

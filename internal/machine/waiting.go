@@ -17,8 +17,10 @@ func (t *turn) waiting(e job.StepWaiting) Verdict {
 	if verdict.Kind != Applied {
 		return verdict
 	}
-	noteStart(t.activity(at), e.StartedAt)
-	t.activity(at).Alone = false
+	a := t.activity(at)
+	noteStart(a, e.StartedAt)
+	leaveOut(a, earlier(e.StartedAt, t.now))
+	a.Alone = false
 	t.beginWait(at, e.Deadline)
 	return verdict
 }

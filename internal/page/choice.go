@@ -34,16 +34,24 @@ type choice struct {
 }
 
 // bulkAsks are what may be asked of many jobs here, and what each is called.
-var bulkAsks = []order{
-	{string(makegood.Resubmit), "Resubmit"},
-	{string(makegood.Cancel), "Cancel"},
-	{string(makegood.UndoJob), "Undo"},
-	{makegood.AskSettleDone, "Settle as done"},
-	{makegood.AskSettleSkipped, "Settle as skipped"},
-	{askAnswer, "Answer"},
-	{string(makegood.Pause), "Pause"},
-	{string(makegood.Resume), "Resume"},
-}
+var bulkAsks = slices.Concat(bulkVerbs, bulkSettles, []order{{askAnswer, "Answer"}})
+
+// bulkVerbs are those that are verbs of the job, bulkSettles those of a step.
+var (
+	bulkVerbs = []order{
+		{string(makegood.Resubmit), "Resubmit"},
+		{string(makegood.Cancel), "Cancel"},
+		{string(makegood.UndoJob), "Undo"},
+		{string(makegood.Redo), "Undo and begin again"},
+		{string(makegood.Forward), "Go forward again"},
+		{string(makegood.Pause), "Pause"},
+		{string(makegood.Resume), "Resume"},
+	}
+	bulkSettles = []order{
+		{makegood.AskSettleDone, "Settle as done"},
+		{makegood.AskSettleSkipped, "Settle as skipped"},
+	}
+)
 
 // askAnswer gives an approval an answer.
 const askAnswer = "answer"

@@ -123,7 +123,7 @@ func askingOf(s seen, ask, step string, undo bool) (asking, error) {
 	if !o.Granted() {
 		a.Refused = o.Reason
 	}
-	if ask == string(makegood.Cancel) || ask == string(makegood.UndoJob) {
+	if ask == string(makegood.Cancel) || ask == string(makegood.UndoJob) || ask == string(makegood.Redo) {
 		a.Undoes, a.Keeps = undoes(s)
 	}
 	return a, nil

@@ -22,7 +22,8 @@ type verb struct {
 // labels are what verbs are called on a button. One with dots leads to a page on which it is asked for.
 var labels = map[string]string{
 	string(makegood.Cancel): "Cancel…", string(makegood.UndoJob): "Undo…", string(makegood.Resubmit): "Resubmit…", string(makegood.Pause): "Pause",
-	string(makegood.Resume): "Resume", string(makegood.Reschedule): "Reschedule…", string(makegood.Edit): "Edit timeout…", makegood.AskWake: "Wake",
+	string(makegood.Resume): "Resume", string(makegood.Reschedule): "Reschedule…", string(makegood.Edit): "Edit timeout…",
+	string(makegood.Redo): "Undo and begin again…", string(makegood.Forward): "Go forward again…", makegood.AskWake: "Wake",
 }
 
 // atOnce are the verbs that are asked for by one click: each can be taken back, or does what would be done anyhow.

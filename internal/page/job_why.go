@@ -11,8 +11,8 @@ import (
 // why is the first thing that is said of a job: why it stands where it stands, and what to do.
 type why struct {
 	Head string
-	// Quote is what an agent said, or the reason that is kept.
-	Quote string
+	// Quote is what an agent said, or the reason that is kept; First is the first reason of the round, where that is another.
+	Quote, First string
 	// Says is what follows from that, and Todo what to do.
 	Says, Todo string
 	// Tone is a class: error, waiting, or that of the state.
@@ -22,6 +22,14 @@ type why struct {
 }
 
 func whyOf(s seen) why {
+	w := standsWhy(s)
+	if w.Quote == s.job.Reason {
+		w.First = s.job.FirstReason
+	}
+	return w
+}
+
+func standsWhy(s seen) why {
 	j := s.job
 	w := why{Tone: lower(j.ProcessState)}
 	switch {

@@ -72,7 +72,7 @@ func (p *Page) dryRun(r *http.Request) (any, error) {
 		Rates: rates, Rate: repair.DefaultPerSecond,
 	}
 	if c.Settles() {
-		d.Others = bulkAsks[3:5]
+		d.Others = bulkSettles
 	}
 	answers := p.tryAll(r.Context(), c, found[:d.Tried])
 	for _, a := range answers {

@@ -62,12 +62,12 @@ type Filter struct {
 	// Step is one at which the job stands: see Listed.Stands. Agent is whom such a step, or its undo, is with, by the job's
 	// definition.
 	Step, Agent string
-	// ReasonPrefix begins the job's reason; ReasonKind is the kind of the error by which the step failed at which a job in
+	// ReasonPrefix begins the job's reason, or the first of its round; ReasonKind is the kind of the error by which the step failed at which a job in
 	// Error has stopped: see Listed.Kind.
 	ReasonPrefix, ReasonKind string
 	// IDPrefix begins the job's id.
 	IDPrefix string
-	// Words are all in the job's reason, in any case and order; spaces part them.
+	// Words are all in the job's reason, or all in the first of its round, in any case and order; spaces part them.
 	Words string
 	// Since and Until bound when the job was created: not before Since, and before Until.
 	Since, Until time.Time
@@ -97,6 +97,7 @@ type Listed struct {
 	Tenant       string
 	Labels       map[string]string
 	Reason       string
+	FirstReason  string
 	// Stands are the steps at which the job stands: in Error the one that failed first of those for which it stopped, none
 	// where it stopped for another reason; unfinished otherwise those that are sent, wait, or are to be tried again. At its
 	// end: none.
@@ -135,7 +136,7 @@ func ListedOf(j job.Job) Listed {
 	l := Listed{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, ProcessState: j.ProcessState, FailureCount: j.FailureCount,
 		CompleteBy: j.CompleteBy, CreatedAt: j.CreatedAt, Deadline: j.Deadline, Paused: j.Paused(),
-		Tenant: j.Tenant, Labels: j.Labels, Reason: j.Reason, StoppedAt: j.PausedAt, Job: j,
+		Tenant: j.Tenant, Labels: j.Labels, Reason: j.Reason, FirstReason: j.FirstReason, StoppedAt: j.PausedAt, Job: j,
 	}
 	switch {
 	case j.ProcessState == makegood.Error:
@@ -209,10 +210,10 @@ func (f Filter) isLabelled(l Listed) bool {
 }
 
 func (f Filter) stands(l Listed) bool {
-	if f.ReasonKind != "" && l.Kind != f.ReasonKind || !strings.HasPrefix(l.Reason, f.ReasonPrefix) {
+	if f.ReasonKind != "" && l.Kind != f.ReasonKind || !strings.HasPrefix(l.Reason, f.ReasonPrefix) && !strings.HasPrefix(l.FirstReason, f.ReasonPrefix) {
 		return false
 	}
-	if f.Words != "" && !says(l.Reason, f.Words) {
+	if f.Words != "" && !says(l.Reason, f.Words) && !says(l.FirstReason, f.Words) {
 		return false
 	}
 	return f.Step == "" || slices.ContainsFunc(l.Stands, func(s Standing) bool { return s.Step == f.Step })

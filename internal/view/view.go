@@ -26,7 +26,7 @@ type Source interface {
 func Of(j job.Job, held map[string]job.Claim) makegood.Job {
 	v := makegood.Job{
 		ID: j.ID, Workflow: j.Workflow, Definition: j.Definition, Round: j.Round,
-		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), PausedAt: moment(j.PausedAt), Reason: j.Reason,
+		ProcessState: j.ProcessState, Desired: j.Desired, Paused: j.Paused(), PausedAt: moment(j.PausedAt), Reason: j.Reason, FirstReason: j.FirstReason,
 		Tenant: j.Tenant, Labels: j.Labels,
 		FailureCount: j.FailureCount, LockedBy: text(j.LockedBy), CompleteBy: moment(j.CompleteBy),
 		StartAt: moment(j.StartAt), NextRoundAt: moment(j.NextRoundAt), CreatedAt: j.CreatedAt.UTC(), FinishedAt: moment(j.FinishedAt),
@@ -104,7 +104,7 @@ func Listed(jobs []store.Listed, detail bool) []client.Listed {
 	for i, l := range jobs {
 		list[i] = client.Listed{
 			ID: l.ID, Workflow: l.Workflow, ProcessState: l.ProcessState, FailureCount: l.FailureCount,
-			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason,
+			CompleteBy: moment(l.CompleteBy), CreatedAt: l.CreatedAt.UTC(), Paused: l.Paused, Reason: l.Reason, FirstReason: l.FirstReason,
 			Tenant: l.Tenant, Labels: l.Labels, Steps: l.Steps(), Agents: orEmpty(l.Agents), Kind: l.Kind, StoppedAt: moment(l.StoppedAt),
 			Spent: Spent(l.Job.Spent),
 		}

@@ -140,6 +140,8 @@ func ofPeople() []row {
 		{"pause, resume of a job", "pause resume", func(m Move) bool { return verb(makegood.Resume)(m) && m.Before.Paused() }},
 		{"reschedule", "reschedule", verb(makegood.Reschedule)},
 		{"edit", "edit", verb(makegood.Edit)},
+		{"a redo", "redo", verb(makegood.Redo)},
+		{"forward again", "forward", verb(makegood.Forward)},
 		{"settled as done", "Settled", settled(false, func(e job.Settled) bool { return e.Done })},
 		{"settled as skipped", "", settled(false, func(e job.Settled) bool { return !e.Done && !e.NotDone })},
 		{"settled as not done", "", func(m Move) bool {

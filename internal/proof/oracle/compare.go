@@ -27,6 +27,7 @@ func (j *Job) Differences(got job.Job, now time.Time) (all []string) {
 	differs("paused", got.Paused(), j.Paused)
 	differs("round", got.Round, j.Round)
 	differs("another round", got.AnotherRound, j.Another)
+	differs("a round that was asked for", got.RoundAsked, j.AskedFor)
 	differs("nextRoundAt", got.NextRoundAt, j.NextRoundAt)
 	differs("failures", got.FailureCount, j.Failures)
 	differs("needs", got.Needs, j.level())

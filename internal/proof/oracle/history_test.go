@@ -32,7 +32,7 @@ func (x *world) grants(kind makegood.EntryKind, what makegood.Verb, answer oracl
 func (x *world) compareHistory() {
 	was, now := x.told, told{failures: x.want.Failures, round: x.want.Round, state: x.want.State, forwards: x.want.Wanted == makegood.Processed}
 	x.told = now
-	n, failures, granted := map[makegood.EntryKind]int{}, was.failures, []string(nil)
+	n, forward, failures, granted := map[makegood.EntryKind]int{}, 0, was.failures, []string(nil)
 	for _, e := range was.noted {
 		n[e.Kind]++
 		if e.Failure > 0 {
@@ -42,6 +42,9 @@ func (x *world) compareHistory() {
 		}
 		if e.Kind == makegood.EntryRequest || e.Kind == makegood.EntryCompleted || e.Kind == makegood.EntrySettled {
 			granted = append(granted, string(e.Kind)+" "+string(e.Verb))
+		}
+		if e.Kind == makegood.EntryTurned && e.State == makegood.Processed {
+			forward++
 		}
 	}
 	turned := 0
@@ -58,7 +61,7 @@ func (x *world) compareHistory() {
 		x.fail("granted were %q, and noted are %q", was.granted, granted)
 	case n[makegood.EntryRound] != now.round-was.round:
 		x.fail("it goes from round %d to %d, and %d are noted", was.round, now.round, n[makegood.EntryRound])
-	case n[makegood.EntryTurned]-n[makegood.EntryRound] != turned:
+	case n[makegood.EntryTurned]-2*forward-n[makegood.EntryRound] != turned:
 		x.fail("it was wanted done: %t, and is: %t, and it is noted that it turned %d times", was.forwards, now.forwards, n[makegood.EntryTurned])
 	case was.state != makegood.Error && (now.state == makegood.Error) != (n[makegood.EntryStopped] > 0):
 		x.fail("it was %s and is %s, and it is noted that it stopped %d times", was.state, now.state, n[makegood.EntryStopped])

@@ -43,7 +43,8 @@ func (r *Referee) outOfTime(before job.Job, now time.Time) bool {
 func (r *Referee) granted(before, j job.Job, now time.Time) {
 	timeout, asked := r.timeout(j), !slices.Equal(before.Requests, j.Requests)
 	from, to := later(r.savedAt, j.StartAt), later(now, j.StartAt)
-	resubmitted := j.Round != before.Round && !began(before, j) || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
+	forward := before.Desired != makegood.Processed && j.Desired == makegood.Processed && j.Round == before.Round
+	resubmitted := forward || j.Round != before.Round && !began(before, j) || before.ProcessState == makegood.Error && j.ProcessState != makegood.Error
 	switch {
 	case timeout == 0 || !r.Exact || j.Desired != makegood.Processed:
 	case resubmitted && (j.Deadline.Before(from.Add(timeout)) || j.Deadline.After(to.Add(timeout))):
@@ -91,8 +92,11 @@ func (r *Referee) round(before, j job.Job, now time.Time) {
 	if j.Round == before.Round {
 		return
 	}
-	on := r.workflow.OnFailure
+	on, asked := r.workflow.OnFailure, !slices.Equal(before.Requests, j.Requests)
 	for _, s := range before.Steps {
+		if asked {
+			break // The one before may have ended by the request itself, within this save.
+		}
 		if d := s.Forward.State; d == job.Dispatched || s.Undo.State == job.Dispatched || s.Undo.State == job.Backoff || s.Undo.State == job.Failed {
 			r.wrong("round %d begins, and %s of the one before is %q, its undo %q", j.Round, s.Name, d, s.Undo.State)
 		}
@@ -148,7 +152,9 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	if before.Round != j.Round || before.LockedBy == j.LockedBy {
 		return
 	}
-	if !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
+	// A job that goes forward again forgets its undos.
+	forgotten := m.undo && !slices.Equal(before.Requests, j.Requests)
+	if !forgotten && !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
 		r.wrong("%s started at %v, and now at %v", m.step, m.was.StartedAt, m.is.StartedAt)
 	}
 	r.spared(m)

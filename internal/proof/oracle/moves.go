@@ -119,6 +119,9 @@ func (j *Job) beginUndo(now time.Time) bool {
 		}
 		all = all && undone(s)
 	}
+	if all && j.AskedFor && slices.ContainsFunc(j.Steps, stands) {
+		j.noOther() // What stands would be done once more.
+	}
 	if all && j.Another {
 		return j.betweenRounds(now)
 	}
@@ -128,6 +131,11 @@ func (j *Job) beginUndo(now time.Time) bool {
 	return all
 }
 
+// stands: nobody can undo it, or a person has left its undo out.
+func stands(s *Step) bool {
+	return s.Undo.Phase == Irreversible || s.Undo.Phase == Skipped && s.Undo.settled != nil
+}
+
 // betweenRounds: the next one is waited for, unless the job's timeout passes before it. A paused job does not know that yet.
 func (j *Job) betweenRounds(now time.Time) bool {
 	if j.Paused {
@@ -135,6 +143,12 @@ func (j *Job) betweenRounds(now time.Time) bool {
 	}
 	if j.NextRoundAt.IsZero() {
 		j.NextRoundAt = now.Add(j.workflow.OnFailure.Wait.Std())
+		if j.AskedFor {
+			j.NextRoundAt = now.Add(time.Millisecond)
+		}
+	}
+	if j.AskedFor {
+		return false // Its time begins with it.
 	}
 	if j.Deadline.IsZero() || now.Before(j.Deadline) && j.NextRoundAt.Before(j.Deadline) {
 		return false
@@ -146,6 +160,12 @@ func (j *Job) betweenRounds(now time.Time) bool {
 
 // nextRound begins when its time has come, unless that of the job is over.
 func (j *Job) nextRound(now time.Time) {
+	if j.live() && j.AskedFor && !j.NextRoundAt.IsZero() && !now.Before(j.NextRoundAt) {
+		j.newRound()
+		j.State = makegood.Processing
+		j.grantTime(now)
+		return
+	}
 	if !j.live() || j.NextRoundAt.IsZero() || now.Before(j.NextRoundAt) || !j.Deadline.IsZero() && !now.Before(j.Deadline) {
 		return
 	}

@@ -100,7 +100,9 @@ type Job struct {
 	Failures      int
 	// Another: a round follows when all is undone. NextRoundAt is when, once it is. Again counts the rounds that began so
 	// since somebody asked for one, or since the birth.
-	Another     bool
+	Another bool
+	// AskedFor: that round was asked for, and has a time of its own.
+	AskedFor    bool
 	NextRoundAt time.Time
 	Again       int
 	Steps       []*Step
@@ -163,7 +165,7 @@ func Submitted(w makegood.Workflow, o Order, now time.Time) *Job {
 }
 
 // noOther: the job ends when it is undone.
-func (j *Job) noOther() { j.Another, j.NextRoundAt = false, time.Time{} }
+func (j *Job) noOther() { j.Another, j.AskedFor, j.NextRoundAt = false, false, time.Time{} }
 
 // grantTime: the job's timeout counts from its start, from a resubmit, from a new round, and from when it was edited. While
 // the job is paused no time of it runs.

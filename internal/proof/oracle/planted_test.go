@@ -19,6 +19,7 @@ func bugs() []planted.Bug {
 		completion = "machine/completion.go"
 		waiting    = "machine/waiting.go"
 		rounds     = "machine/rounds.go"
+		turning    = "machine/turning.go"
 		joins      = "machine/joins.go"
 		routes     = "machine/routes.go"
 		repeat     = "machine/repeat.go"
@@ -27,8 +28,8 @@ func bugs() []planted.Bug {
 	return planted.Table([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
 		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline, t.now) {\n\t\t// What is out", "t.going() && passed(t.job.Deadline, t.now) {\n\t\t// What is out"},
-		{"a new round keeps the deadline that passed", requests, "\t\tt.newRound()\n\t\tt.renewDeadline()\n", "\t\tt.newRound()\n"},
-		{"a resubmit keeps the deadline that passed", requests, "\t\tt.job.Reason = \"\"\n\t\tt.renewDeadline()\n", "\t\tt.job.Reason = \"\"\n"},
+		{"a new round keeps the deadline that passed", requests, "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
+		{"a resubmit keeps the deadline that passed", requests, "\t\tt.noReason()\n\t\tt.renewDeadline()\n", "\t\tt.noReason()\n"},
 		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
 		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
 		{"a job that ends while paused stays paused", machine, "\tt.job.FinishedAt = t.now\n\tt.job.PausedAt = time.Time{}\n", "\tt.job.FinishedAt = t.now\n"},
@@ -40,7 +41,7 @@ func bugs() []planted.Bug {
 		{"every silence is spared once", alone, "claim.Beside <= 0 || a.Alone", "a.Alone"},
 		{"who fell silent in company runs in company again", "machine/task.go", ", Alone: a.Alone,", ","},
 		{"a failure that is told does not end running alone", attempts, "\t\ta.Alone = false\n", ""},
-		{"a step that waits runs alone when it is tried again", waiting, "\tt.activity(at).Alone = false\n", ""},
+		{"a step that waits runs alone when it is tried again", waiting, "\ta.Alone = false\n", ""},
 		{"a resubmit grants nothing", requests, "\t\t\tgrant(a)\n", ""},
 		{"after a wait nothing is granted", attempts, "\t\tgrant(a)\n", ""},
 		{"one attempt too many", attempts, "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
@@ -102,7 +103,7 @@ func bugs() []planted.Bug {
 		{"a resubmit grants no rounds", requests, "\tt.job.RoundsAgain = 0\n", ""},
 		{"the wait before a round is not kept", rounds, "!passed(t.job.NextRoundAt, t.now)", "t.job.NextRoundAt.IsZero()"},
 		{"a round begins in a paused job", rounds, "if !t.going() || ", "if !t.active() || "},
-		{"a cancel lets another round follow", requests, "\tt.noMoreRounds()\n\tt.job.Reason = makegood.Clip(reasonOf(e))", "\tt.job.Reason = makegood.Clip(reasonOf(e))"},
+		{"a cancel lets another round follow", requests, "\tt.noMoreRounds()\n\tt.because(reasonOf(e))", "\tt.because(reasonOf(e))"},
 		{"a cancelled job ends Undone", requests, "\t\tt.job.Desired = makegood.Cancelled\n", "\t\tt.job.Desired = makegood.Undone\n"},
 		{"the time of a wait runs on while the job is paused", requests, "\t\t\tt.stoodStill(t.inDirection(i), paused)\n", "\t\t\t_ = t.inDirection(i)\n"},
 		{"an answer is forgotten when the attempt falls silent", attempts, "\tif t.conclude(at) {\n\t\t// How", "\tif t.activity(at) == nil {\n\t\t// How"},
@@ -115,6 +116,11 @@ func bugs() []planted.Bug {
 		{"nobody is reminded", waiting, "next = earlier(next, a.At.Add(all[n].after))", "next = earlier(next, a.At.Add(all[n].after+makegood.FarKey))"},
 		{"an extension makes a wait shorter", completion, "if !until.After(a.Wait.Deadline) {", "if until.Equal(a.Wait.Deadline) {"},
 		{"an extension is as long as the wait is by now", completion, "t.now.Add(a.Wait.For.Std())", "t.now.Add(a.Wait.Deadline.Sub(a.At))"},
+		{"an agent that was down uses up the time of a step that waits", waiting, "\tleaveOut(a, earlier(e.StartedAt, t.now))\n", ""},
+		{"a round that was asked for waits as those of onFailure do", rounds, "\tif t.job.RoundAsked {\n\t\treturn time.Millisecond\n\t}\n", ""},
+		{"a round that was asked for has the time that the job had left", rounds, "\tif t.job.RoundAsked {\n\t\tt.askedRound()\n\t\treturn\n\t}\n", ""},
+		{"a job goes forward again over an undo that may have had an effect", turning, "\t\tcase s.Undo.Unknown, t.job.Settled(s.Undo) != nil:\n", "\t\tcase t.job.Settled(s.Undo) != nil:\n"},
+		{"what was taken back stays so when the job goes forward again", turning, "s.Forward.State == job.Withdrawn", "s.Forward.State == job.Withdrawn && s.Forward.Unknown"},
 		{"what waited when the job turned round is not undone", waiting, "\ta.Unknown = a.Unknown || !t.waitsByItself(at)\n", ""},
 		{"a release that knows no waits may decide about them", machine, "\tt.job.Needs = max(t.job.Needs, t.needs())\n", "\t_ = t.needs()\n"},
 	})

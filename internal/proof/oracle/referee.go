@@ -155,7 +155,7 @@ func (r *Referee) Died() {
 
 // Asks: somebody asks for something, and may ask again until there is an answer.
 func (r *Referee) Asks(verb makegood.Verb) {
-	r.asked = r.asked || verb == makegood.Cancel || verb == makegood.UndoJob
+	r.asked = r.asked || verb == makegood.Cancel || verb == makegood.UndoJob || verb == makegood.Redo
 }
 
 // Sends: a process sends a task, and this is the job as it knows it.

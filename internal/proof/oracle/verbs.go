@@ -39,6 +39,14 @@ var answers = map[makegood.Verb]map[makegood.ProcessState]Answer{
 		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Refused, makegood.Error: Refused,
 		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
 	},
+	makegood.Redo: {
+		makegood.Pending: Granted, makegood.Processing: Granted, makegood.Processed: Granted, makegood.Error: Granted,
+		makegood.Undoing: Granted, makegood.Undone: Granted, makegood.Cancelled: Refused,
+	},
+	makegood.Forward: {
+		makegood.Pending: Refused, makegood.Processing: Refused, makegood.Processed: Refused, makegood.Error: Granted,
+		makegood.Undoing: Granted, makegood.Undone: Refused, makegood.Cancelled: Refused,
+	},
 }
 
 // Rescheduled: somebody asks for another start, for the first time.
@@ -104,7 +112,13 @@ func (j *Job) answer(verb makegood.Verb) Answer {
 		return So
 	case verb == makegood.Resume && !j.Paused:
 		return Refused
-	case verb == makegood.UndoJob && j.State == makegood.Processed && !j.workflow.HasUndo():
+	case (verb == makegood.UndoJob || verb == makegood.Redo) && j.State == makegood.Processed && !j.workflow.HasUndo():
+		return Refused
+	case verb == makegood.Redo && j.Wanted == makegood.Cancelled, verb == makegood.Redo && j.State == makegood.Undone && slices.ContainsFunc(j.Steps, stands):
+		return Refused
+	case verb == makegood.Redo && j.State == makegood.Undoing && j.Another && j.AskedFor:
+		return So
+	case verb == makegood.Forward && (j.forwards() || slices.ContainsFunc(j.Steps, undoBegan)):
 		return Refused
 	case verb == makegood.Cancel && j.Wanted == makegood.Cancelled && j.State == makegood.Undoing:
 		return So
@@ -122,6 +136,15 @@ func (j *Job) grant(verb makegood.Verb, now time.Time) {
 		j.goBack(makegood.Undone, now)
 	case makegood.Resubmit:
 		j.resubmit(now)
+	case makegood.Redo:
+		if j.State == makegood.Undone {
+			j.resubmit(now)
+			return
+		}
+		j.goBack(makegood.Undone, now)
+		j.Another, j.AskedFor = true, true
+	case makegood.Forward:
+		j.forwardAgain(now)
 	case makegood.Pause:
 		j.Paused, j.pausedAt = true, now
 	case makegood.Resume:
@@ -171,6 +194,26 @@ func (j *Job) resubmit(now time.Time) {
 	j.grantAfresh()
 	j.allRested(now)
 	j.overdueWaits(now)
+}
+
+// undoBegan: the undo of a step may have had an effect, or it or the step is under way, or a person has dealt with it.
+func undoBegan(s *Step) bool {
+	u := s.Undo
+	return s.Forward.Phase == Out || u.Phase == Out || u.Phase == Waits || u.Phase == Done || u.Unknown || u.word != nil || u.settled != nil
+}
+
+// forwardAgain: nothing was undone, and the job is what it was before it was turned round. What was given up, or taken back, begins again.
+func (j *Job) forwardAgain(now time.Time) {
+	j.noOther()
+	j.Paused, j.Wanted = false, makegood.Processed
+	for _, s := range j.Steps {
+		s.Undo = Side{Phase: Idle, def: s.def, undo: true, Failures: s.Undo.Failures}
+		if s.Forward.Phase == TakenBack {
+			s.Forward.Phase, s.Forward.FinishedAt = Idle, time.Time{}
+			s.Forward.whole()
+		}
+	}
+	j.resubmit(now)
 }
 
 // newRound forgets how each step ended; what it counted, and the numbers of its attempts, stay.

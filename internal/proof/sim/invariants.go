@@ -90,8 +90,8 @@ func (c change) state() {
 		c.wrong("I3: goes from %s to %s", from, to)
 	case from == makegood.Undone && to != from && c.after.Round != c.before.Round+1:
 		c.wrong("I3: leaves Undone in round %d, and began none", c.after.Round)
-	case c.before.Desired != makegood.Processed && c.after.Desired == makegood.Processed && c.after.Round == c.before.Round:
-		c.wrong("I3: is wanted undone, and then done, in one round")
+	case c.before.Desired != makegood.Processed && c.after.Desired == makegood.Processed && c.after.Round == c.before.Round && c.undoneOfRound():
+		c.wrong("I3: is wanted undone, and then done, in one round of which something is undone")
 	case c.after.FailureCount < c.before.FailureCount:
 		c.wrong("I9: FailureCount goes from %d to %d", c.before.FailureCount, c.after.FailureCount)
 	case c.after.Seq < c.before.Seq:

@@ -172,6 +172,11 @@ func (c change) ledger() {
 	}
 }
 
+// undoneOfRound reports whether a service has undone anything of the job's round.
+func (c change) undoneOfRound() bool {
+	return slices.ContainsFunc(c.accounts[c.after.ID], func(a *account) bool { return a.round == c.after.Round && a.undone })
+}
+
 // named reports whether a job says of a step that what it did stands.
 func named(s job.StepState, def makegood.Step) bool {
 	return s.Undo.State == job.Irreversible && !def.CanUndo()

@@ -120,6 +120,10 @@ func rollOrder(c chance, id string, workflows []*workflowfile.Compiled, o Option
 		at := one.at + between(r, 0, 3*time.Minute)
 		one.requests = append(one.requests, request{at: at, verb: makegood.Reschedule, startAt: between(r, time.Second, 10*time.Minute)})
 	}
+	if r := c.of("around", id); oneIn(r, 6) && !o.quietOperators {
+		at := one.at + between(r, 0, pick(r, 10*time.Second, 3*time.Minute, 10*time.Minute))
+		one.requests = append(one.requests, request{at: at, verb: pick(r, makegood.Redo, makegood.Forward)})
+	}
 	if one.once = one.byMessage && c.of("once", id).IntN(2) == 0; one.once {
 		one.again, one.other = nil, 0
 	}

@@ -247,6 +247,10 @@ func (d *decoder) texts(f *field) bool {
 		j.Input.Ref = f.text()
 	case jobReason:
 		j.Reason = f.text()
+	case jobFirstReason:
+		j.FirstReason = f.text()
+	case jobRoundAsked:
+		j.RoundAsked = f.flag()
 	case jobRequests:
 		j.Requests = append(j.Requests, f.text())
 	case jobFormer:

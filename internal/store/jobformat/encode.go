@@ -129,6 +129,8 @@ func (e *encoder) tail(j job.Job, apart Apart) {
 	for _, name := range j.Answers {
 		e.message(jobAnswers, []byte(name))
 	}
+	e.text(jobFirstReason, j.FirstReason)
+	e.flag(jobRoundAsked, j.RoundAsked)
 	e.kept(j.Kept)
 }
 

@@ -62,6 +62,8 @@ const (
 	jobChangesBrief  = 85
 	jobFormer        = 88
 	jobAnswers       = 89
+	jobFirstReason   = 90
+	jobRoundAsked    = 91
 
 	stepIndex = 1
 

@@ -95,7 +95,7 @@ func (s *Store) listed(j job.Job) store.Listed {
 	if s.jobs[j.ID].damaged {
 		j = job.Job{
 			ID: j.ID, Workflow: j.Workflow, ProcessState: j.ProcessState, FailureCount: j.FailureCount, CompleteBy: j.CompleteBy,
-			CreatedAt: j.CreatedAt, Reason: j.Reason,
+			CreatedAt: j.CreatedAt, Reason: j.Reason, FirstReason: j.FirstReason,
 		}
 	}
 	return store.ListedOf(j)

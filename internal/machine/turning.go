@@ -1,0 +1,86 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/job"
+)
+
+// redo turns a job round, and has a new round follow. One whose undo stopped goes on with that.
+func (t *turn) redo(e job.Requested) Verdict {
+	if t.job.Desired == makegood.Cancelled {
+		return Verdict{Kind: Refused, Reason: itsCancelled}
+	}
+	verdict := t.requestUndo(e)
+	if verdict.Kind == Applied {
+		t.roundFollows()
+	}
+	return verdict
+}
+
+// endAgain has a new round follow of a job that is being undone, and ends a pause.
+func (t *turn) endAgain(e job.Requested) Verdict {
+	switch {
+	case t.job.Desired == makegood.Cancelled:
+		return Verdict{Kind: Refused, Reason: itsCancelled}
+	case t.job.RoundAsked:
+		return Verdict{Kind: Duplicate, Reason: "it starts again, once it is undone"}
+	}
+	t.endInstead(e)
+	t.roundFollows()
+	return Verdict{Kind: Applied}
+}
+
+// roundFollows has a round follow that somebody asked for, as soon as all is undone.
+func (t *turn) roundFollows() { t.job.AnotherRound, t.job.RoundAsked = true, true }
+
+// turnForward takes a job that is to be undone forward again, in its round and under its keys. So nothing of it may have been undone:
+// a remote refuses what comes after its undo, or does it twice.
+func (t *turn) turnForward(e job.Requested) Verdict {
+	if t.forwards() {
+		return Verdict{Kind: Refused, Reason: goesForward + "; resubmit goes on from what failed"}
+	}
+	if why := t.undoBegan(); why != "" {
+		return Verdict{Kind: Refused, Reason: why}
+	}
+	t.forgetUndos()
+	t.note(job.Entry{Kind: makegood.EntryTurned, State: makegood.Processed, Reason: makegood.Clip(e.Reason)})
+	t.goOn()
+	return Verdict{Kind: Applied}
+}
+
+// undoBegan says why a job cannot go forward again: an undo may have had an effect, or something is under way. Empty: it can.
+func (t *turn) undoBegan() string {
+	for i := range t.job.Steps {
+		s := &t.job.Steps[i]
+		switch {
+		case s.Forward.State == job.Dispatched:
+			return "step " + s.Name + " is under way; ask again when that attempt has ended"
+		case s.Undo.State == job.Dispatched, s.Undo.State == job.Waiting:
+			return "the undo of " + s.Name + " is under way"
+		case s.Undo.State == job.Done:
+			return "the undo of " + s.Name + " is done; redo begins again once all is undone"
+		case s.Undo.Completion != nil:
+			return "somebody has said how the undo of " + s.Name + " went; redo begins again once all is undone"
+		case s.Undo.Unknown, t.job.Settled(s.Undo) != nil:
+			return "the undo of " + s.Name + " may have had an effect; redo begins again once all is undone"
+		}
+	}
+	return ""
+}
+
+// forgetUndos makes a job of which nothing was undone one that goes forward. What was taken back of its steps may be done again.
+func (t *turn) forgetUndos() {
+	t.noMoreRounds()
+	t.job.Desired = makegood.Processed
+	t.job.PausedAt = time.Time{}
+	for i := range t.job.Steps {
+		s := &t.job.Steps[i]
+		s.Undo = job.Activity{FailureCount: s.Undo.FailureCount, Kept: s.Undo.Kept}
+		if s.Forward.State == job.Withdrawn {
+			s.Forward.State, s.Forward.FinishedAt = job.NotStarted, time.Time{}
+			grant(&s.Forward)
+		}
+	}
+}
