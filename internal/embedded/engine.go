@@ -208,8 +208,8 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(quiet.New(tracecontext.Lines(c.Logger.Handler()), time.Now))
 	}
 	if c.Notifier == nil {
-		// An alert is no warning that repeats.
-		c.Notifier = notify.Log{Logger: quiet.Loud(c.Logger)}
+		// A hundred jobs that stop at one step for one kind of reason are a line now, and one a minute that counts the others.
+		c.Notifier = notify.Log{Logger: c.Logger}
 	}
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers

@@ -155,7 +155,7 @@ func TestManyDifferentWarningsAreBounded(t *testing.T) {
 	w.wants(`level=WARN msg=late agent=5`)
 }
 
-func TestAnAlertIsNotHeldBack(t *testing.T) {
+func TestWhatIsLoudIsNotHeldBack(t *testing.T) {
 	w := newWorld(t)
 	again := quiet.New(w.handler, time.Now)
 	if again != w.handler {
