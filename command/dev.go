@@ -136,7 +136,9 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	config := o.config(replies, func() string { return links })
 	config.Agents, config.Outside, config.Concurrency = append([]agent.Handler{requests}, agents...), outside, concurrency
 	config.Logger, config.Telemetry = logger, exported.Telemetry()
-	config.Changes, config.Live = changesSink(o.changes, cmd.ErrOrStderr()), o.changes != ""
+	config.Changes, config.Live = changesSink(o.changes, cmd.ErrOrStderr(), func(id string) string {
+		return strings.TrimSpace(cmd.Root().Name() + " get " + id + " " + o.where(links).Flags)
+	}), o.changes != ""
 	config.Notifier = newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) })
 	engine, err := embedded.Open(cmd.Context(), config)
 	if err != nil {

@@ -64,6 +64,11 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 				}{job, sent})
 			}
 			printJob(cmd.OutOrStdout(), job)
+			if data == "" {
+				for _, line := range payloadLines(job, cmd.Root().Name(), where(cmd)) {
+					fmt.Fprintln(cmd.OutOrStdout(), line)
+				}
+			}
 			for _, line := range sentLines(sent) {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
