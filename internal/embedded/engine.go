@@ -399,6 +399,11 @@ func (e *Engine) Held(ctx context.Context, j job.Job) (map[string]job.Claim, err
 	return e.scheduler.Held(ctx, j)
 }
 
+// HeldNear is Held, whose claims lie in the same store as the jobs; see httpapi.Near.
+func (e *Engine) HeldNear(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	return e.Held(ctx, j)
+}
+
 // Payload reads an input or output that is not inside its job; see store.Payloads.
 func (e *Engine) Payload(ctx context.Context, job, key string) ([]byte, error) {
 	return e.store.Payload(ctx, job, key)
