@@ -399,8 +399,23 @@ func (e *Engine) Held(ctx context.Context, j job.Job) (map[string]job.Claim, err
 	return e.scheduler.Held(ctx, j)
 }
 
-// HeldNear is Held, whose claims lie in the same store as the jobs; see httpapi.Near.
+// maxNear is how many attempts a job may have out whose claims are read for a list: each is a look at the store.
+const maxNear = 20
+
+// HeldNear is Held, whose claims lie in the same store as the jobs; see httpapi.Near. Of a job with more than maxNear attempts out it
+// reads none.
 func (e *Engine) HeldNear(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	out := 0
+	for _, s := range j.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched {
+				out++
+			}
+		}
+	}
+	if out == 0 || out > maxNear {
+		return nil, nil
+	}
 	return e.Held(ctx, j)
 }
 
