@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +18,14 @@ import (
 type answering struct {
 	at     client.Place
 	answer string
+	// definitions has the makegood.Workflow of each hash that a dry run has met.
+	definitions *sync.Map
 }
 
 // newAnswer makes the verb that answers what approvals ask, of one job or many.
 func newAnswer() *cobra.Command {
 	var o manyOptions
-	var a answering
+	a := answering{definitions: &sync.Map{}}
 	cmd := &cobra.Command{
 		Use:   "answer JOB... STEP ANSWER",
 		Short: "Answer what an approval asks, of one job or many",
@@ -133,8 +136,31 @@ func (a answering) foresee(ctx context.Context, c *client.Client, id string) out
 		foreseen.Reason = complete.Reason
 	default:
 		if foreseen.Reason = a.misfit(step); foreseen.Reason == "" {
-			foreseen.Outcome, foreseen.Would = granted, fmt.Sprintf("%s %s", strings.TrimSpace(step.Question), complete.Effect)
+			foreseen.Outcome = granted
+			foreseen.Would = strings.TrimSpace(step.Question+" "+complete.Effect) + a.follows(ctx, c, id)
 		}
 	}
 	return foreseen
+}
+
+// follows says what the definition of a job has follow from the answer; empty: nothing but that the job goes on, or it cannot be known.
+func (a answering) follows(ctx context.Context, c *client.Client, id string) string {
+	job, err := c.Look(ctx, id)
+	if err != nil || a.at.Undo {
+		return ""
+	}
+	known, is := a.definitions.Load(job.Definition)
+	if !is {
+		definition, err := c.Definition(ctx, job.Definition)
+		if err != nil {
+			return ""
+		}
+		known, _ = a.definitions.LoadOrStore(job.Definition, definition.Workflow)
+	}
+	for _, s := range known.(makegood.Workflow).Steps {
+		if do, says := s.OnAnswer[a.answer]; says && s.Name == a.at.Step {
+			return "; onAnswer: " + do.String()
+		}
+	}
+	return ""
 }

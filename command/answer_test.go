@@ -39,7 +39,7 @@ func TestManyQuestionsAreAnsweredByOneCommand(t *testing.T) {
 	compiled, err := workflowfile.Parse("cooling.yaml", []byte(waitsFile))
 	must(t, err)
 	must(t, c.engine.Define(t.Context(), compiled))
-	compiled, err = workflowfile.Parse("more.yaml", []byte(strings.Replace(approvals, "name: approvals", "name: more", 1)))
+	compiled, err = workflowfile.Parse("more.yaml", []byte(strings.NewReplacer("name: approvals", "name: more", "for: 2h}}", "for: 2h}, onAnswer: {reject: stop}}").Replace(approvals)))
 	must(t, err)
 	must(t, c.engine.Define(t.Context(), compiled))
 	_, _, err = c.engine.SubmitCurrent(t.Context(), "cooling", scheduler.Submission{ID: "cooling-0", Input: json.RawMessage("{}")})
@@ -72,6 +72,8 @@ func TestManyQuestionsAreAnsweredByOneCommand(t *testing.T) {
 	wants(t, 0, "approve  waiting", "get", "cooling-0", "--addr", c.url)
 	wants(t, codeUsage, "is no approval and asks nothing", "answer", "cooling-0", "approve", "approve", "--addr", c.url)
 	c.submit(t, "more", 1)
+	wants(t, 0, "more-0  Pending: Is it so? ends the step, with this output; onAnswer: stop\n", "answer", "--workflow", "more", "approve", "reject", "--dry-run", "--addr", c.url)
+	wants(t, 0, "more-0  Pending: Is it so? ends the step, with this output\n", "answer", "--workflow", "more", "approve", "approve", "--dry-run", "--addr", c.url)
 	for says, args := range map[string][]string{
 		"takes jobs, a STEP and an ANSWER":                                  {"answer", "approve"},
 		"needs a JOB, several, - for standard input, or a filter":           {"answer", "approve", "approve"},
