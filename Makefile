@@ -109,7 +109,7 @@ sam-local: ## Run each function on the saved events of events/ by sam local invo
 
 site: ## Make a site of docs/ in .build/site; a link or an anchor that leads nowhere fails; needs Python
 	@go run ./e2e/aws -run mkdocs build --strict --clean --config-file tools/site/mkdocs.yml
-	@echo "site: .build/site/index.html"
+	@echo "site: python3 -m http.server -b 127.0.0.1 -d .build/site 4780   (its search needs a server)"
 
 template-check: ## Check template.yaml: cfn-lint, and our own rules; needs Python
 	@go run ./e2e/aws -run cfn-lint template.yaml

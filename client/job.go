@@ -28,8 +28,8 @@ type Listed struct {
 	Kind   string   `json:"kind"`
 	// Spent is what it has cost on AWS so far; nil: that is not known.
 	Spent *makegood.Spent `json:"spent"`
-	// Job is the job itself, without payloads and history, and without who holds its attempts; nil where details were not asked for
-	// (Client.Details).
+	// Job is the job itself, without payloads and history; of an engine with who holds its attempts and how far they say that they are, of a
+	// stack without. Nil where details were not asked for (Client.Details).
 	Job *makegood.Job `json:"job"`
 	// StoppedAt is when that step failed; of a job that is paused when that was asked for; null: not so, or not known.
 	StoppedAt *time.Time `json:"stoppedAt"`

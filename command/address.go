@@ -36,10 +36,12 @@ func where(cmd *cobra.Command) string {
 			return " --" + name + " " + flag.Value.String()
 		}
 	}
-	switch at, name := address(cmd), os.Getenv(stack.Variable); {
-	case cmd.Flags().Changed("addr"), name == "" && at != defaultAddr:
+	at, name, asksStacks := address(cmd), os.Getenv(stack.Variable), cmd.Flags().Lookup("stack") != nil
+	switch {
+	case cmd.Flags().Changed("addr"), name == "" && at != defaultAddr, name != "" && !asksStacks:
+		// A verb that asks no stacks may offer one that does.
 		return " --addr " + at
-	case name != "" && cmd.Flags().Lookup("stack") != nil:
+	case name != "":
 		return " --stack " + name
 	}
 	return ""

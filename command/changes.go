@@ -37,15 +37,15 @@ func checkChanges(to string) error {
 	return errors.New("--changes: want stderr, live, or a URL of http or https")
 }
 
-// changesSink is who is handed every change; nil: nobody is, beside those who look on.
-func changesSink(to string, stderr io.Writer) changed.Sink {
+// changesSink is who is handed every change; nil: nobody is, beside those who look on. look returns the command that shows a job.
+func changesSink(to string, stderr io.Writer, look func(id string) string) changed.Sink {
 	switch to {
 	case "", changesLive:
 		return nil
 	case changesToStderr:
 		return func(_ context.Context, run makegood.Changes) error {
 			for _, c := range run.Changes {
-				if _, err := fmt.Fprintln(stderr, changeLine(run.Job, c)); err != nil {
+				if _, err := fmt.Fprintln(stderr, changeLine(run.Job, c, look)); err != nil {
 					return err
 				}
 			}
@@ -61,11 +61,11 @@ func changesSink(to string, stderr io.Writer) changed.Sink {
 	}
 }
 
-// changeLine writes a change for people.
-func changeLine(id string, c makegood.Change) string {
+// changeLine writes a change for people; look returns the command that shows a job.
+func changeLine(id string, c makegood.Change, look func(id string) string) string {
 	line := fmt.Sprintf("%s %s/%d ", c.At.UTC().Format("15:04:05.000"), id, c.Number)
 	if c.Lost > 0 {
-		return line + fmt.Sprintf("%d changes were lost: makegood get %s", c.Lost, id)
+		return line + fmt.Sprintf("%d changes were lost: `%s` shows how the job stands", c.Lost, look(id))
 	}
 	what := "job"
 	if c.Step != "" {
@@ -153,6 +153,7 @@ func unreached(to *url.URL, err error) error {
 
 // printChanges prints a stream of server-sent events until it ends.
 func printChanges(cmd *cobra.Command, stream io.Reader, asJSON bool) error {
+	look := func(id string) string { return cmd.Root().Name() + " get " + id + where(cmd) }
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, maxChangeLine)
 	for lines.Scan() {
@@ -175,7 +176,7 @@ func printChanges(cmd *cobra.Command, stream io.Reader, asJSON bool) error {
 		case asJSON:
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), string(plain.Escaped([]byte(data))))
 		default:
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), changeLine(event.Job, event.Change))
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), changeLine(event.Job, event.Change, look))
 		}
 		if err != nil {
 			return err

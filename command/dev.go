@@ -136,7 +136,7 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 	config := o.config(replies, func() string { return links })
 	config.Agents, config.Outside, config.Concurrency = append([]agent.Handler{requests}, agents...), outside, concurrency
 	config.Logger, config.Telemetry = logger, exported.Telemetry()
-	config.Changes, config.Live = changesSink(o.changes, cmd.ErrOrStderr()), o.changes != ""
+	config.Changes, config.Live = changesSink(o.changes, cmd.ErrOrStderr(), o.getting(cmd, &links)), o.changes != ""
 	config.Notifier = newDevNotifier(logger, o.alert, func() notify.Where { return o.where(links) })
 	engine, err := embedded.Open(cmd.Context(), config)
 	if err != nil {
@@ -177,6 +177,13 @@ func dev(cmd *cobra.Command, o devOptions, linked fs.FS, agents []agent.Handler)
 		return exit(codeFailed, withAdvice(err, o.data))
 	}
 	return nil
+}
+
+// getting returns the command that shows a job of this process, whose page is under url once it is known.
+func (o devOptions) getting(cmd *cobra.Command, url *string) func(id string) string {
+	return func(id string) string {
+		return strings.TrimSpace(cmd.Root().Name() + " get " + id + " " + o.where(*url).Flags)
+	}
 }
 
 // where says what the page and alerts call this process, whose page is under an URL.

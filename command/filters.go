@@ -70,6 +70,13 @@ func (f *filterFlags) given(cmd *cobra.Command) string {
 	return ""
 }
 
+// narrow sets a filter that was not given. What is paused may be in any state.
+func (f *filterFlags) narrow(cmd *cobra.Command, name, value string) {
+	if !cmd.Flags().Changed(name) && !(name == "state" && cmd.Flags().Changed("paused")) {
+		*f.texts[name] = value
+	}
+}
+
 // read returns the filter of the flags and of the words typed as NAME:VALUE. It turns an age into an absolute time once, so that
 // all pages of a list use the same time.
 func (f *filterFlags) read(typed ...filter.Word) (client.Filter, error) {

@@ -64,6 +64,11 @@ Exit status: 0; 1 bad usage, no such job or stack; 3 the API or AWS cannot be re
 				}{job, sent})
 			}
 			printJob(cmd.OutOrStdout(), job)
+			if data == "" {
+				for _, line := range payloadLines(job, cmd.Root().Name(), where(cmd)) {
+					fmt.Fprintln(cmd.OutOrStdout(), line)
+				}
+			}
 			for _, line := range sentLines(sent) {
 				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
@@ -122,15 +127,9 @@ func questions(cmd *cobra.Command, jobs client.Jobs, job makegood.Job) []string 
 			undo = " --undo"
 		}
 		lines = append(lines, fmt.Sprintf("  %s asks  %s", s.Step, plain.Line(s.Question)),
-			fmt.Sprintf("    %s complete %s %s%s --output %s%s   one of %s", cmd.Root().Name(), job.ID, s.Step, undo, quotedJSON(s.Choices[0]), where(cmd), strings.Join(s.Choices, ", ")))
+			fmt.Sprintf("    %s answer %s %s %s%s%s   one of %s", cmd.Root().Name(), job.ID, s.Step, quoted(s.Choices[0]), undo, where(cmd), strings.Join(s.Choices, ", ")))
 	}
 	return lines
-}
-
-// quotedJSON is a text as JSON, for a shell.
-func quotedJSON(text string) string {
-	quoted, _ := json.Marshal(text) // a text always is JSON
-	return "'" + strings.ReplaceAll(string(quoted), "'", `'\''`) + "'"
 }
 
 // jobs returns where the jobs are: a folder, or what the flags and the environment name. What it returns beside is called

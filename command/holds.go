@@ -4,44 +4,58 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/plain"
 )
 
-// asAWhole are the flags beside which --agent or --workflow alone means the thing itself, and not the jobs that a filter
-// finds.
-var asAWhole = []string{"agent", "workflow", "addr", "stack", "json", "reason", "who"}
+// asAWhole are the flags beside which --agent or --workflow alone means the thing itself, as --whole-agent and --whole-workflow do. It
+// is how that was said before those flags were there.
+var asAWhole = []string{"agent", "workflow", "addr", "token-file", "stack", "json", "reason", "who"}
 
-// wholeHelp says what --agent and --workflow alone mean.
+// wholeHelp says what --whole-agent and --whole-workflow mean.
 const wholeHelp = `
 
-With --agent NAME alone, or --workflow NAME alone, it is asked of the agent or the workflow as a whole, which is what an
+With --whole-agent NAME, or --whole-workflow NAME, it is asked of the agent or the workflow as a whole, which is what an
 outage asks for: nothing new is sent to the agent, or for a job of the workflow; jobs that come to it stand still with
 their times, and are not counted as failed; what is being worked on is finished; submissions are taken. Resumed, new work
-flows at once, and the jobs that stood still go on little by little. makegood holds shows what is paused.`
+flows at once, and the jobs that stood still go on little by little. makegood holds shows what is paused. (--agent NAME or
+--workflow NAME, alone, is the same: beside any other filter they are filters of jobs.)`
+
+// wholeFlag is the flag that names an agent or a workflow as a whole.
+func wholeFlag(kind makegood.HoldKind) string { return "whole-" + string(kind) }
 
 // orAsAWhole lets a verb be asked of an agent or a workflow as a whole.
 func orAsAWhole(verb makegood.Verb, cmd *cobra.Command) *cobra.Command {
 	for _, kind := range makegood.HoldKinds() {
-		cmd.Flags().Lookup(string(kind)).Usage += fmt.Sprintf("; alone: the %s itself, as a whole", kind)
+		cmd.Flags().String(wholeFlag(kind), "", fmt.Sprintf("the `%s` itself, and no jobs one by one", kind))
 	}
 	cmd.Long += wholeHelp
-	cmd.Example = fmt.Sprintf("  makegood %[1]s --agent payments --reason 'the bank is down'\n", verb) + cmd.Example
+	cmd.Example = fmt.Sprintf("  makegood %[1]s --whole-agent payments --reason 'the bank is down'\n", verb) + cmd.Example
 	arguments, run := cmd.Args, cmd.RunE
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if kind, _ := whole(cmd, args); kind != "" {
+		kind, _, err := whole(cmd, args)
+		if err != nil {
+			return exit(codeUsage, err)
+		}
+		if kind != "" {
 			return nil
 		}
 		return arguments(cmd, args)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		kind, name := whole(cmd, args)
+		kind, name, err := whole(cmd, args)
+		if err != nil {
+			return exit(codeUsage, err)
+		}
 		if kind == "" {
 			return run(cmd, args)
 		}
@@ -51,26 +65,33 @@ func orAsAWhole(verb makegood.Verb, cmd *cobra.Command) *cobra.Command {
 }
 
 // whole returns the agent or the workflow that is meant as a whole; none, if jobs are.
-func whole(cmd *cobra.Command, args []string) (kind makegood.HoldKind, name string) {
-	if len(args) > 0 {
-		return "", ""
-	}
-	known, named := 0, 0
-	for _, flag := range asAWhole {
-		if cmd.Flags().Changed(flag) {
-			known++
+func whole(cmd *cobra.Command, args []string) (kind makegood.HoldKind, name string, err error) {
+	flags, former, said, beside := cmd.Flags(), 0, 0, len(args)
+	flags.Visit(func(f *pflag.Flag) {
+		switch {
+		case strings.HasPrefix(f.Name, "whole-"):
+			kind, name = makegood.HoldKind(strings.TrimPrefix(f.Name, "whole-")), f.Value.String()
+			said++
+		case slices.Contains(makegood.HoldKinds(), makegood.HoldKind(f.Name)):
+			former++
+		case !slices.Contains(asAWhole, f.Name):
+			beside++
 		}
+	})
+	switch {
+	case said > 1 || said == 1 && former+beside > 0:
+		return "", "", fmt.Errorf("--%s %s is an agent or a workflow as a whole: want one, and neither ids nor a filter of jobs", wholeFlag(kind), name)
+	case said == 1 && name == "":
+		return "", "", fmt.Errorf("--%s: want the name of the %s", wholeFlag(kind), kind)
+	case said == 1 || former != 1 || beside > 0:
+		return kind, name, nil
 	}
 	for _, of := range makegood.HoldKinds() {
-		if cmd.Flags().Changed(string(of)) {
-			kind, name = of, cmd.Flags().Lookup(string(of)).Value.String()
-			named++
+		if flags.Changed(string(of)) {
+			kind, name = of, flags.Lookup(string(of)).Value.String()
 		}
 	}
-	if known != cmd.Flags().NFlag() || named != 1 {
-		return "", "" // Something else is said that only jobs have.
-	}
-	return kind, name
+	return kind, name, nil
 }
 
 func askWhole(cmd *cobra.Command, verb makegood.Verb, kind makegood.HoldKind, name string) error {

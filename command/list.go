@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -13,6 +14,8 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/httpapi"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 type listOptions struct {
@@ -95,7 +98,7 @@ func list(cmd *cobra.Command, o listOptions, args []string) error {
 	if err != nil {
 		return err
 	}
-	found, more, scan, err := search(cmd, jobs, wanted, free, o.limit)
+	found, more, scan, err := search(cmd, o.reads(cmd, jobs), wanted, free, o.limit)
 	if err != nil {
 		return failed(cmd, err)
 	}
@@ -118,23 +121,45 @@ func list(cmd *cobra.Command, o listOptions, args []string) error {
 	return nil
 }
 
+// reads reads a page of a list.
+type reads func(filter client.Filter, cursor string) (client.Page, error)
+
+// detailing is where a page of a list can have the jobs themselves: a process, and not a folder.
+type detailing interface {
+	Details(ctx context.Context, filter client.Filter, cursor string, limit int) (client.Page, error)
+}
+
+// reads returns how the pages of a list are read. For people a page of an engine has the jobs themselves, since that says how far their
+// attempts are; on a stack it would not, and is paid for.
+func (o *listOptions) reads(cmd *cobra.Command, jobs client.Jobs) reads {
+	from, is := jobs.(detailing)
+	if !is || o.json || o.limit > httpapi.MaxDetails || o.stackName(cmd) != "" {
+		return func(filter client.Filter, cursor string) (client.Page, error) {
+			return jobs.Page(cmd.Context(), filter, cursor)
+		}
+	}
+	return func(filter client.Filter, cursor string) (client.Page, error) {
+		return from.Details(cmd.Context(), filter, cursor, min(o.limit+1, httpapi.MaxDetails))
+	}
+}
+
 // search reads a list as readList does, narrowed by free words: by one to the ids that begin with it, by several, or where
 // no id does, to the reasons that have them all.
-func search(cmd *cobra.Command, jobs client.Jobs, wanted client.Filter, free []string, limit int) (found []client.Listed, more, scanned bool, err error) {
+func search(cmd *cobra.Command, read reads, wanted client.Filter, free []string, limit int) (found []client.Listed, more, scanned bool, err error) {
 	if len(free) == 0 {
-		return readList(cmd, jobs, wanted, limit)
+		return readList(read, wanted, limit)
 	}
 	if len(free) == 1 && wanted.IDPrefix == "" && makegood.CheckJobID(free[0]) == nil {
 		byID := wanted
 		byID.IDPrefix = free[0]
-		found, more, scanned, err = readList(cmd, jobs, byID, limit)
+		found, more, scanned, err = readList(read, byID, limit)
 		if err != nil || len(found) > 0 {
 			return found, more, scanned, err
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "no id begins with %s: searched in reasons\n", free[0])
 	}
 	wanted.Words = strings.TrimSpace(wanted.Words + " " + strings.Join(free, " "))
-	return readList(cmd, jobs, wanted, limit)
+	return readList(read, wanted, limit)
 }
 
 // scanFlag adds --scan.
@@ -179,11 +204,11 @@ func checkKnown(cmd *cobra.Command, o listOptions, workflow string, jobs client.
 
 // readList reads as many jobs of a list as are asked for, whether there are more, and whether others were read to find
 // them. Each comes once: one whose key moves while the list is read may be given twice.
-func readList(cmd *cobra.Command, jobs client.Jobs, filter client.Filter, limit int) (found []client.Listed, more, scanned bool, err error) {
+func readList(read reads, filter client.Filter, limit int) (found []client.Listed, more, scanned bool, err error) {
 	found = []client.Listed{}
 	seen := map[string]bool{}
 	for cursor := ""; ; {
-		page, err := jobs.Page(cmd.Context(), filter, cursor)
+		page, err := read(filter, cursor)
 		if err != nil {
 			return nil, false, false, err
 		}
@@ -210,9 +235,37 @@ func printList(w io.Writer, jobs []client.Listed) {
 		return
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tWORKFLOW\tSTATE\tFAILURES\tCREATED")
-	for _, j := range jobs {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", j.ID, j.Workflow, j.ProcessState, j.FailureCount, moment(&j.CreatedAt))
+	heading, reported := "", make([]string, len(jobs))
+	for i, j := range jobs {
+		if reported[i] = reportOf(j); reported[i] != "" {
+			heading, reported[i] = "\tREPORTED", "\t"+reported[i]
+		}
+	}
+	fmt.Fprintln(table, "ID\tWORKFLOW\tSTATE\tFAILURES\tCREATED"+heading)
+	for i, j := range jobs {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s%s\n", j.ID, j.Workflow, j.ProcessState, j.FailureCount, moment(&j.CreatedAt), reported[i])
 	}
 	_ = table.Flush() // whoever closed standard output does not want to know
+}
+
+// maxReportBytes is how much a list shows of what an attempt has reported.
+const maxReportBytes = 60
+
+// reportOf is what the first attempt of a job that has reported how far it is has reported last; empty: none has, or it is not known.
+func reportOf(j client.Listed) string {
+	if j.Job == nil {
+		return ""
+	}
+	for _, s := range j.Job.Steps {
+		for _, a := range []*makegood.Activity{&s.Activity, s.Undo} {
+			if a != nil && a.Progress != nil {
+				text := plain.Line(string(a.Progress.Value))
+				if len(text) > maxReportBytes {
+					text = strings.ToValidUTF8(text[:maxReportBytes], "") + "..."
+				}
+				return s.Name + " " + text
+			}
+		}
+	}
+	return ""
 }

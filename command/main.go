@@ -103,6 +103,7 @@ func newRoot(name string, files fs.FS, agents []agent.Handler) *cobra.Command {
 		newSchedule(),
 		newHolds(),
 		newAgents(),
+		newAnswer(),
 		newComplete(),
 		newFail(),
 		newSettle(),

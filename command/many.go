@@ -53,6 +53,8 @@ type asked struct {
 	byState bool
 	// ofJob is the request whose result a dry run asks of each job. Empty: the state of the job alone decides.
 	ofJob string
+	// foreseen says what would come of it, where that takes more than a look at the job; nil: would says it.
+	foreseen func(ctx context.Context, c *client.Client, id string) outcome
 	// show is the line that is printed of one job.
 	show func(job makegood.Job) string
 	// plan says what it would do to one job, where looking at it does not; nil: would says it.
@@ -68,13 +70,18 @@ func askedOf(verb makegood.Verb, one func(ctx context.Context, c *client.Client,
 }
 
 func (o *manyOptions) flags(cmd *cobra.Command) {
+	o.baseFlags(cmd)
+	cmd.Flags().StringVar(&o.request, "request", "", "`name` of the request: a job that was granted it before is left as it is")
+}
+
+// baseFlags are those of a verb that is the same however often it is asked, so that its requests need no name.
+func (o *manyOptions) baseFlags(cmd *cobra.Command) {
 	o.remote.flags(cmd)
 	o.filter.add(cmd, &o.remote)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.dryRun, "dry-run", false, "say what it would do to each job, and change nothing")
 	flags.BoolVar(&o.yes, "yes", false, "do not ask before it goes through the jobs that a filter finds")
 	flags.StringVar(&o.rate, "rate", "", fmt.Sprintf("at most `N/s` jobs a second (default: %d/s, and %d/s on a stack)", defaultRate, defaultStackRate))
-	flags.StringVar(&o.request, "request", "", "`name` of the request: a job that was granted it before is left as it is")
 	cmd.Args = o.arguments
 	cmd.ValidArgsFunction = completeIDs(&o.remote, new(string))
 }
@@ -224,6 +231,9 @@ func readAnswer(ctx context.Context, in io.Reader) (string, error) {
 
 // foresee says what a verb would do to a job, which is looked at only where what a list has said is not enough.
 func (a asked) foresee(ctx context.Context, c *client.Client, t target) outcome {
+	if a.foreseen != nil {
+		return a.foreseen(ctx, c, t.id)
+	}
 	if a.ofJob != "" {
 		return offered(ctx, c, t.id, a.ofJob)
 	}

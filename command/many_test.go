@@ -404,6 +404,23 @@ func FuzzIDsOnALine(f *testing.F) {
 	})
 }
 
+// Reasons that differ in an id alone are one, whose examples have the ids; a reason of one job alone has its own.
+func TestAReasonOfOneJobHasItsID(t *testing.T) {
+	of := newTally("resubmit")
+	of.add(outcome{Job: "o-17", Outcome: broke, Reason: "definition 5b3 of job o-17: damaged"})
+	for _, id := range []string{"o-18", "o-19"} {
+		of.add(outcome{Job: id, Outcome: broke, Reason: "save job " + id + ": the disk is full"})
+	}
+	of.close(1)
+	var out strings.Builder
+	of.print(&out)
+	for _, want := range []string{"1  definition 5b3 of job o-17: damaged (o-17)", "2  save job ID: the disk is full (o-18, o-19)"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got\n%s\nwant %s", out.String(), want)
+		}
+	}
+}
+
 // A reason that nobody foresaw is counted with the others once there are too many.
 func TestReasonsAreCountedUpToALimit(t *testing.T) {
 	of := newTally("pause")

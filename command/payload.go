@@ -8,6 +8,7 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
+	"github.com/makegood-dev/makegood/internal/plain"
 )
 
 // inputPlace is how payload get calls the input of a job; no step is called so that has one, since it comes first.
@@ -180,6 +182,46 @@ func choose(job makegood.Job, of, at string) (makegood.Payload, error) {
 	}
 	return makegood.Payload{}, fmt.Errorf("%s of job %s refers to several payloads; say which:\n%s", of, job.ID, strings.Join(lines, "\n"))
 }
+
+// maxPayloadLines is how many large payloads get names with the command that reads them.
+const maxPayloadLines = 10
+
+// payloadLines are the large payloads that the input and the outputs of a job refer to, with the commands that read them.
+func payloadLines(job makegood.Job, program, where string) (lines []string) {
+	more := 0
+	add := func(of string, value json.RawMessage) {
+		all := referencesIn(value, "")
+		for _, one := range all {
+			if len(lines) == maxPayloadLines {
+				more++
+				continue
+			}
+			at := ""
+			if len(all) > 1 {
+				at = " --at " + quoted(one.at)
+			}
+			lines = append(lines, fmt.Sprintf("  payload of %s  %v: %s payload get %s %s%s --to FILE%s", of, plain.Line(one.p.String()), program, job.ID, of, at, where))
+		}
+	}
+	add(inputPlace, job.Input)
+	for _, s := range job.Steps {
+		add(s.Name, s.Output)
+	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("  and %d more", more))
+	}
+	return lines
+}
+
+// quoted is a text for a shell, in quotes where it needs them. A name in a value is its writer's, and may be anything.
+func quoted(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(plain.Line(text), "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:-]+$`)
 
 func atText(at string) string {
 	if at == "" {

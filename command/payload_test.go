@@ -46,6 +46,27 @@ func TestAReferenceIsChosenByItsPlace(t *testing.T) {
 	}
 }
 
+// Where a job has large payloads, get offers the commands that read them, and not a thousand.
+func TestGetOffersThePayloads(t *testing.T) {
+	ref := func(n int) string { return fmt.Sprintf(`{"$payload":{"bytes":%d,"sha256":"%064x"}}`, n, n) }
+	job := makegood.Job{ID: "j", Input: json.RawMessage(`{"scan":` + ref(1) + `}`), Steps: []makegood.JobStep{
+		{Name: "one", Activity: makegood.Activity{Output: json.RawMessage(`{"a":` + ref(2) + `,"b'":[` + ref(3) + `]}`)}}, {Name: "none"},
+	}}
+	got := strings.Join(payloadLines(job, "makegood", " --addr 127.0.0.1:1"), "\n")
+	for _, want := range []string{
+		"makegood payload get j input --to FILE --addr 127.0.0.1:1", "makegood payload get j one --at .a --to FILE --addr",
+		`makegood payload get j one --at '.b'\''[0]' --to FILE`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %s", got, want)
+		}
+	}
+	job.Input = json.RawMessage("[" + strings.Repeat(ref(1)+",", 20) + ref(1) + "]")
+	if all := payloadLines(job, "makegood", ""); len(all) != maxPayloadLines+1 || all[maxPayloadLines] != "  and 13 more" {
+		t.Errorf("got %d lines, %q", len(all), all)
+	}
+}
+
 func TestALargeFileIsCheckedToBeOneValue(t *testing.T) {
 	for text, wrong := range map[string]string{
 		`{"a":[1,2,{"b":null}]}` + "\n": "", `[]`: "", `7`: "", ` "x" `: "",
@@ -111,6 +132,10 @@ func TestALargeFileIsSubmittedAndReadBack(t *testing.T) {
 	}
 	if code, _, stderr := ask(t, "submit", "x", "--id", "l-2", "--input", `{"a":`+ref+`}`, "--addr", dev.url); code != 0 {
 		t.Fatalf("submit: code %d, %s", code, stderr)
+	}
+	want := "makegood payload get l-2 input --to FILE --addr " + dev.url
+	if code, got, _ := ask(t, "get", "l-2", "--addr", dev.url); code > codeOtherwise || !strings.Contains(got, want) {
+		t.Errorf("get: code %d, %s, want %q in it", code, got, want)
 	}
 	if code, got, stderr := ask(t, "payload", "get", "l-2", "input", "--addr", dev.url); code != 0 || got != "anything" {
 		t.Errorf("get: code %d, %q, %s", code, got, stderr)

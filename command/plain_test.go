@@ -70,7 +70,7 @@ func TestTextOfOthersDrawsNothingOnATerminal(t *testing.T) {
 	said := map[string]string{
 		"get": get.String(), "agents": agents.String(), "holds": holds.String(), "get --json": asJSON.String(),
 		"headline": headline(job), "watch": strings.Join(append(stepLines(job), newEntries(job, 10)...), "\n"),
-		"hold": holdLine(poisoned[makegood.Hold](), time.Now()), "changes": changeLine("j", poisoned[makegood.Change]()),
+		"hold": holdLine(poisoned[makegood.Hold](), time.Now()), "changes": changeLine("j", poisoned[makegood.Change](), func(id string) string { return id }),
 		"errors": func() string {
 			var stderr strings.Builder
 			root := newRoot("makegood", nil, nil)

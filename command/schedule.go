@@ -205,8 +205,13 @@ func newScheduleRun() *cobra.Command {
 func newScheduleRemove() *cobra.Command {
 	return scheduleVerb("rm", "Remove a schedule; jobs that it made go on", "  makegood schedule rm nightly",
 		func(cmd *cobra.Command, o *remote, c *client.Client, name string) error {
+			// What cannot be read can be removed all the same.
+			s, _ := c.GetSchedule(cmd.Context(), name)
 			if err := c.RemoveSchedule(cmd.Context(), name, 0); err != nil {
 				return failedSchedule(cmd, err)
+			}
+			if s.From != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "the file of workflow %s says it still, and brings it back when it is loaded again, at the next start or publish: remove it there, too\n", s.From)
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), map[string]string{"removed": name})

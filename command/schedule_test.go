@@ -111,7 +111,10 @@ func TestSchedulesInJSON(t *testing.T) {
 	if code, out, _ := ask(t, "get", run.Job, "--addr", url); code != 0 && code != codeOtherwise || !strings.Contains(out, run.Job) {
 		t.Errorf("the job of the run: got %d, %s", code, out)
 	}
-	_, out, _ = ask(t, "schedule", "rm", "weekly", "--json", "--addr", url)
+	_, out, said := ask(t, "schedule", "rm", "weekly", "--json", "--addr", url)
+	if !strings.Contains(said, "the file of workflow x says it still, and brings it back when it is loaded again") {
+		t.Errorf("of a schedule of a file that was removed it says %q", said)
+	}
 	if out != `{"removed":"weekly"}`+"\n" {
 		t.Errorf("rm: got %s", out)
 	}

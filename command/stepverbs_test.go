@@ -62,7 +62,7 @@ func TestAStepIsCompletedFromATerminal(t *testing.T) {
 	_, url := waitingFor(t, "a", "b", "c")
 	at := func(args ...string) []string { return append(args, "--addr", url) }
 	wants(t, 0, "approve  waiting, attempt 1, until 20", at("get", "a")...)
-	wants(t, 0, "  approve asks  Is it so?\n    makegood complete a approve --output '\"approve\"' --addr "+url+"   one of approve, reject", at("get", "a")...)
+	wants(t, 0, "  approve asks  Is it so?\n    makegood answer a approve approve --addr "+url+"   one of approve, reject", at("get", "a")...)
 	wants(t, 0, "approve", "__complete", "complete", "--addr", url, "a", "")
 	wants(t, 0, "approve waiting until 2", at("heartbeat", "a", "approve", "--for", "72h")...)
 	wants(t, codeUsage, "refused: step approve takes one of these answers, a text: \"approve\", \"reject\"", at("complete", "a", "approve", "--output", `"perhaps"`)...)

@@ -108,6 +108,9 @@ type why struct {
 	Reason   string   `json:"reason"`
 	Jobs     int      `json:"jobs"`
 	Examples []string `json:"examples"`
+
+	// first is the reason as the first of them has it, with its id.
+	first string
 }
 
 func newTally(verb string) *tally {
@@ -134,15 +137,17 @@ func (t *tally) add(o outcome) {
 	if reason == "" {
 		return
 	}
+	first := reason
 	if len(o.Job) >= shortestNamed {
+		// Reasons that differ in the job's id alone are one.
 		reason = strings.ReplaceAll(reason, o.Job, "ID")
 	}
 	of := whyOf{o.Outcome, reason}
 	if t.whys[of] == nil && len(t.whys) >= maxWhys {
-		of.reason = "for other reasons"
+		of.reason, first = "for other reasons", "for other reasons"
 	}
 	if t.whys[of] == nil {
-		t.whys[of] = &why{Outcome: of.outcome, Reason: of.reason, Examples: []string{}}
+		t.whys[of] = &why{Outcome: of.outcome, Reason: of.reason, Examples: []string{}, first: first}
 	}
 	w := t.whys[of]
 	if w.Jobs++; len(w.Examples) < maxExamples {
@@ -155,7 +160,11 @@ func (t *tally) close(seconds float64) {
 	t.Seconds = seconds
 	t.Reasons = []why{}
 	for w := range maps.Values(t.whys) {
-		t.Reasons = append(t.Reasons, *w)
+		w := *w
+		if w.Jobs == 1 {
+			w.Reason = w.first
+		}
+		t.Reasons = append(t.Reasons, w)
 	}
 	slices.SortFunc(t.Reasons, func(a, b why) int {
 		return cmp.Or(b.Jobs-a.Jobs, strings.Compare(a.Outcome, b.Outcome), strings.Compare(a.Reason, b.Reason))

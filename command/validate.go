@@ -16,13 +16,13 @@ import (
 
 // newValidate checks workflow files. agents are those that are linked, besides http.
 func newValidate(agents []agent.Handler) *cobra.Command {
-	var asJSON bool
+	var asJSON, strict bool
 	var outside []string
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check workflow files",
 		Long: `Check workflow files, expressions included, and print everything that is wrong, or
-probably not what was meant: that is a warning, and changes nothing.
+probably not what was meant: that is a warning, and changes nothing. With --strict a file with a warning is not right.
 Of the agents that are linked into this command, and http, it knows the names and the actions;
 of those that run elsewhere, and --outside names, only the names. With --addr, or MAKEGOOD_ADDR, the agents of the engine
 there are known, too, by their names.
@@ -31,6 +31,7 @@ A file of the name - is standard input.
 Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API at --addr cannot be reached.`,
 		Example: `  makegood validate workflows/order/order.yaml
   makegood validate --json *.yaml
+  makegood validate --strict workflows/*/*.yaml
   makegood validate --outside payments --outside shipping order.yaml
   makegood validate --addr 127.0.0.1:4777 order.yaml
   makegood validate - < order.yaml`,
@@ -48,7 +49,9 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API a
 			}
 			var report validation
 			for _, file := range args {
-				report.Files = append(report.Files, v.file(file))
+				result := v.file(file)
+				result.OK = result.OK && !(strict && len(result.Warnings) > 0)
+				report.Files = append(report.Files, result)
 			}
 			if asJSON {
 				return report.printJSON(cmd.OutOrStdout())
@@ -58,6 +61,7 @@ Exit status: 0 all files are right; 1 one is not, or cannot be read; 3 the API a
 	}
 	addrFlag(cmd)
 	cmd.Flags().StringArrayVar(&outside, "outside", nil, "`NAME` of an agent that runs in other processes, as dev --outside has it; may be repeated")
+	cmd.Flags().BoolVar(&strict, "strict", false, "a warning is an error, as in a pipeline")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output")
 	cmd.ValidArgsFunction = completeFiles("yaml", "yml")
 	return cmd
@@ -68,7 +72,7 @@ type validation struct {
 	Files []validated `json:"files"`
 }
 
-// validated is what is to be said of one file. Workflow, Hash and Steps are empty for a bad one.
+// validated is what is to be said of one file. Workflow, Hash and Steps are empty for one with errors.
 type validated struct {
 	File     string    `json:"file"`
 	OK       bool      `json:"ok"`

@@ -73,6 +73,13 @@ func TestWarningsArePrintedAndNothingIsRefused(t *testing.T) {
 		len(report.Files[0].Warnings) != 1 || report.Files[0].Warnings[0].Line != 3 {
 		t.Errorf("--json: got %d, %s, %v; want a warning of line 3", code, stdout, err)
 	}
+	code, stdout, stderr = command(t, yaml, "validate", "--strict", "-")
+	if code != codeUsage || stdout != "" || !strings.HasPrefix(stderr, "stdin:3: warning: "+says) || !strings.Contains(stderr, "${ .input.id }") {
+		t.Errorf("--strict: got %d, %s, %s; want code %d, and what it should be", code, stdout, stderr, codeUsage)
+	}
+	if code, stdout, _ = command(t, yaml, "validate", "--strict", "--json", "-"); code != codeUsage || !strings.Contains(stdout, `"ok":false`) {
+		t.Errorf("--strict --json: got %d, %s; want a file that is not right", code, stdout)
+	}
 	_, _, stderr = command(t, yaml, "publish", "--json", "--stack", "no/stack", "-")
 	if !strings.HasPrefix(stderr, "-:3: warning: "+says) {
 		t.Errorf("publish: got %s, want the warning first", stderr)

@@ -5,6 +5,7 @@ package kits_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -132,6 +133,28 @@ var behaviours = []behaviour{
 		failed(t, e.answer("f6"), true, "unknown", 0, "...")
 		if text := e.answer("f6")["error"].(message)["message"].(string); len(text) > 1024 || strings.Contains(text, "\uFFFD") {
 			t.Errorf("a long message has %d bytes", len(text))
+		}
+	}},
+	{"a mistake of the program is a panic with its line", func(t *testing.T, e *engine) {
+		for i, how := range []string{"none", "name", "deep", "library", "long"} {
+			job := fmt.Sprint("m", i)
+			e.give(task(job, "err", message{"how": how}))
+			reply := e.answer(job)
+			failed(t, reply, true, "unknown", 0)
+			failure := reply["error"].(message)
+			wants(t, failure["kind"], "panic")
+			if text := failure["message"].(string); len(text) > 1024 || !regexp.MustCompile(` \(at [^/ ]+/(probe\.py|probe\.mjs|main\.go):[1-9]\d*\)$`).MatchString(text) {
+				t.Errorf("%s: got %q, want at most 1024 bytes with the line in the agent's own file", how, text)
+			}
+		}
+	}},
+	{"what a program calls, and what it says on purpose, is no mistake", func(t *testing.T, e *engine) {
+		for i, how := range []string{"nobody", "no JSON", "declined"} {
+			job := fmt.Sprint("x", i)
+			e.give(task(job, "err", message{"how": how}))
+			reply := e.answer(job)
+			failed(t, reply, true, "unknown", 0)
+			wants(t, reply["error"].(message)["kind"], nil)
 		}
 	}},
 	{"a step can be left to wait", func(t *testing.T, e *engine) {

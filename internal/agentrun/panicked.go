@@ -1,6 +1,7 @@
 package agentrun
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"runtime"
@@ -15,7 +16,12 @@ const maxPanicFrames = 64
 
 // panicked is the error of an agent that has panicked with a value. It is called where that was recovered.
 func panicked(value any) error {
-	return agent.Kind(makegood.KindPanic, fmt.Errorf("panic: %v%s", value, panickedAt()))
+	text, at := makegood.Clip(fmt.Sprintf("panic: %v", value)), panickedAt()
+	if over := len(text) + len(at) - makegood.MaxReasonBytes; over > 0 {
+		// A long text is cut, and not the line behind it.
+		text = strings.ToValidUTF8(text[:len(text)-over-len("...")], "") + "..."
+	}
+	return agent.Kind(makegood.KindPanic, errors.New(text+at))
 }
 
 // panickedAt says where a panic began that was just recovered: the innermost call that is not of Go's own library, as

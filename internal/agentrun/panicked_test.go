@@ -24,6 +24,7 @@ func TestAPanicIsAMistakeWithALine(t *testing.T) {
 		"a nil map":            {func() { none["a"] = 1 }, `panic: assignment to entry in nil map`},
 		"a nil pointer":        {func() { _ = nobody.why }, `panic: runtime error: invalid memory address or nil pointer dereference`},
 		"in Go's own library":  {func() { _ = strings.Repeat("a", -1) }, `panic: strings: negative Repeat count`},
+		"a long text":          {func() { panic(strings.Repeat("ü", 2000)) }, "panic: " + strings.Repeat("ü", 490) + "..."},
 		"one while it handles": {func() { defer func() { _ = recover(); panic("again") }(); panic("first") }, `panic: again`},
 	} {
 		t.Run(name, func(t *testing.T) {

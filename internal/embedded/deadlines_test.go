@@ -1,11 +1,14 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -392,3 +395,37 @@ func ids(n int) []string {
 	}
 	return all
 }
+
+// The log of an engine that nobody else is told by has a line of the first of many jobs that stop alike, and one with how many followed.
+func TestTheLogHasOneLineOfManyJobsThatStopAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var said bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(writer(func(p []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return said.Write(p)
+		}), &slog.HandlerOptions{Level: slog.LevelWarn}))
+		r := troupe{script: map[string]work{"charge": always(agent.Kind("declined", agent.Final(errNo)))}}
+		w := open(t, embedded.Config{Agents: r.agents("a"), Logger: logger})
+		w.patience = time.Hour
+		c := w.define("name: one\nsteps: [{name: charge, agent: a}]")
+		for _, id := range ids(20) {
+			w.submit(c, id, `{}`)
+		}
+		for _, id := range ids(20) {
+			w.until(id, func(j job.Job) bool { return j.ProcessState == makegood.Error && j.Told() })
+		}
+		w.stop()
+		mu.Lock()
+		defer mu.Unlock()
+		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[0], "status=Error step=charge kind=declined") || !strings.Contains(lines[1], "heldBack=") {
+			t.Errorf("got\n%s\nwant a line of the first job, and one that counts the others", said.String())
+		}
+	})
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }

@@ -208,8 +208,8 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(quiet.New(tracecontext.Lines(c.Logger.Handler()), time.Now))
 	}
 	if c.Notifier == nil {
-		// An alert is no warning that repeats.
-		c.Notifier = notify.Log{Logger: quiet.Loud(c.Logger)}
+		// A hundred jobs that stop at one step for one kind of reason are a line now, and one a minute that counts the others.
+		c.Notifier = notify.Log{Logger: c.Logger}
 	}
 	if c.EventWorkers == 0 {
 		c.EventWorkers = defaultEventWorkers
@@ -397,6 +397,26 @@ func (e *Engine) Job(ctx context.Context, id string) (job.Job, error) {
 // Held returns the claims on those attempts of a job that are out, by step.
 func (e *Engine) Held(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
 	return e.scheduler.Held(ctx, j)
+}
+
+// maxNear is how many attempts a job may have out whose claims are read for a list: each is a look at the store.
+const maxNear = 20
+
+// HeldNear is Held, whose claims lie in the same store as the jobs; see httpapi.Near. Of a job with more than maxNear attempts out it
+// reads none.
+func (e *Engine) HeldNear(ctx context.Context, j job.Job) (map[string]job.Claim, error) {
+	out := 0
+	for _, s := range j.Steps {
+		for _, a := range []job.Activity{s.Forward, s.Undo} {
+			if a.State == job.Dispatched {
+				out++
+			}
+		}
+	}
+	if out == 0 || out > maxNear {
+		return nil, nil
+	}
+	return e.Held(ctx, j)
 }
 
 // Payload reads an input or output that is not inside its job; see store.Payloads.

@@ -103,7 +103,7 @@ func TestAnAgentIsPausedThroughAnOutage(t *testing.T) {
 			t.Errorf("got %+v, %v, want a job that says what holds it", j, err)
 		}
 		_, verdict, err := w.engine.Request(t.Context(), "d0", job.Requested{Verb: makegood.Resume})
-		if err != nil || verdict.Kind != machine.Refused || verdict.Reason != "agent bank is paused: makegood resume --agent bank" {
+		if err != nil || verdict.Kind != machine.Refused || verdict.Reason != "agent bank is paused: makegood resume --whole-agent bank" {
 			t.Errorf("got %+v, %v, want to be told what to do", verdict, err)
 		}
 		resumed := time.Now()

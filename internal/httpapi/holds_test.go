@@ -78,7 +78,7 @@ func TestAnAgentIsPausedOverHTTP(t *testing.T) {
 		t.Errorf("got %+v, want what holds it, since when and why", j)
 	}
 	var refused *client.RefusedError
-	if _, err := w.client.Request(t.Context(), "o-1", client.Request{Verb: makegood.Resume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --agent actor") {
+	if _, err := w.client.Request(t.Context(), "o-1", client.Request{Verb: makegood.Resume}); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "makegood resume --whole-agent actor") {
 		t.Errorf("resume of a job that is held: got %v, want to be told what to do", err)
 	}
 	list, err := w.client.ListHolds(t.Context())

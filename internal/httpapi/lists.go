@@ -11,6 +11,7 @@ import (
 	"github.com/makegood-dev/makegood"
 	"github.com/makegood-dev/makegood/client"
 	"github.com/makegood-dev/makegood/internal/filter"
+	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/view"
 )
 
@@ -93,11 +94,12 @@ func (a *api) list(r *http.Request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	read := view.List
+	var page client.Page
 	if wanted.detail {
-		read = view.Details
+		page, err = view.Details(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit, a.nearClaims(r.Context()))
+	} else {
+		page, err = view.List(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
 	}
-	page, err := read(r.Context(), a.Backend, wanted.filter, wanted.cursor, wanted.limit)
 	if invalid, is := errors.AsType[*client.InvalidError](err); is {
 		return answer{}, bad("%s", invalid.Message)
 	}
@@ -105,6 +107,22 @@ func (a *api) list(r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	return ok(page)
+}
+
+// Near is a Backend whose claims lie beside its jobs, so that a list can say of its rows who holds their attempts and how far these say
+// that they are. On a stack each would be a read of its own, at every look at the list.
+type Near interface {
+	// HeldNear returns what Held does.
+	HeldNear(ctx context.Context, j job.Job) (map[string]job.Claim, error)
+}
+
+// nearClaims reads the claims of jobs; nil: they are far.
+func (a *api) nearClaims(ctx context.Context) view.Claims {
+	near, is := a.Backend.(Near)
+	if !is {
+		return nil
+	}
+	return func(j job.Job) (map[string]job.Claim, error) { return near.HeldNear(ctx, j) }
 }
 
 // counts counts jobs by facets.

@@ -157,7 +157,7 @@ func routes() []route {
 			parameters: append(filterParameters(),
 				parameter{name: "limit", says: fmt.Sprintf("how many jobs a page has, 1 to %d; default %d", MaxLimit, DefaultLimit), number: true},
 				parameter{name: "cursor", says: "the cursor of the page before, of the same list"},
-				parameter{name: "detail", says: fmt.Sprintf("true: each with the job itself, without payloads and history, and without who holds its attempts; then a page has at most %d", MaxDetails), values: []string{"true"}},
+				parameter{name: "detail", says: fmt.Sprintf("true: each with the job itself, without payloads and history; of an engine with who holds its attempts and how far they say that they are, of a stack without. Then a page has at most %d", MaxDetails), values: []string{"true"}},
 			),
 			answers: everywhere(map[int]any{http.StatusOK: client.Page{}, http.StatusBadRequest: none}),
 		},

@@ -158,7 +158,7 @@ func (t *turn) unpause() Verdict {
 
 // heldReason says why a job that is held cannot be resumed, and what can.
 func heldReason(hold string) string {
-	return fmt.Sprintf("%s is paused: makegood resume --%s", hold, hold)
+	return fmt.Sprintf("%s is paused: makegood resume --whole-%s", hold, hold)
 }
 
 // stepHeld takes the word of an agent that it has not begun an attempt because it is paused. Where that is not so (any

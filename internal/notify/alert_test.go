@@ -78,7 +78,7 @@ Runbook: https://wiki.example/makegood#late
 			`nobody claims the tasks of agent payments. They wait, and are sent again; jobs with them stand still.
 Where: stack shop
 Look: makegood list --agent payments --stack shop
-Type: start what runs agent payments, or let its tasks wait: makegood pause --agent payments --reason '...' --stack shop
+Type: start what runs agent payments, or let its tasks wait: makegood pause --whole-agent payments --reason '...' --stack shop
 Page: https://jobs.example/agents
 Runbook: ` + notify.DefaultRunbook + `#agent-silent
 `,

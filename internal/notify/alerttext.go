@@ -123,7 +123,7 @@ func (a Alert) Commands() []Command {
 	case AlertAgent:
 		return []Command{
 			{"Look", makegood("list --agent", a.Agent)},
-			{"Type", "start what runs agent " + a.Agent + ", or let its tasks wait: " + makegood("pause --agent", a.Agent, "--reason '...'")},
+			{"Type", "start what runs agent " + a.Agent + ", or let its tasks wait: " + makegood("pause --whole-agent", a.Agent, "--reason '...'")},
 		}
 	case AlertLate:
 		return []Command{{"Look", look}}

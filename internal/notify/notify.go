@@ -77,17 +77,21 @@ var _ Notifier = Log{}
 // Announce writes a warning for an alert, and an information for all else. The reason is not written: it
 // may quote a payload, as the error of an expression or of a remote service does. The job keeps it.
 func (l Log) Announce(ctx context.Context, n Notice) error {
-	level := slog.LevelInfo
+	level, message := slog.LevelInfo, "job changed"
+	args := []any{"job", n.Job, "workflow", n.Workflow, "seq", n.Seq, "status", n.ProcessState}
 	if n.ForOperator() {
 		level = slog.LevelWarn
+		if n.Step != "" {
+			args = append(args, "step", n.Step)
+		}
+		if n.ErrorKind != "" {
+			args = append(args, "kind", n.ErrorKind)
+		}
 	}
 	if n.Late() {
-		l.Logger.Log(ctx, level, "job will be late", "job", n.Job, "workflow", n.Workflow, "seq", n.Seq,
-			"status", n.ProcessState, "expectBy", n.ExpectBy)
-		return nil
+		message, args = "job will be late", append(args, "expectBy", n.ExpectBy)
 	}
-	l.Logger.Log(ctx, level, "job changed", "job", n.Job, "workflow", n.Workflow, "seq", n.Seq,
-		"status", n.ProcessState)
+	l.Logger.Log(ctx, level, message, args...)
 	return nil
 }
 

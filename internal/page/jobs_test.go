@@ -79,3 +79,11 @@ func TestAnIDLeadsToItsJob(t *testing.T) {
 		t.Errorf("got %s, want /makegood/jobs/t-1", got)
 	}
 }
+
+// A row says of a long attempt how far it is, as it has reported last.
+func TestARowSaysHowFarAnAttemptIs(t *testing.T) {
+	w := newWorld(t)
+	w.submit("long", `{"hold": true, "report": "page 3 of 9"}`, false)
+	w.eventually("", "attempt 1, under way, reported &#34;page 3 of 9&#34;")
+	close(w.hold)
+}

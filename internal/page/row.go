@@ -15,6 +15,8 @@ const (
 	// maxPips is how many of a job's steps are drawn in its row, and pipWidth how far apart, in pixels.
 	maxPips  = 12
 	pipWidth = 13
+	// maxRowProgress is how much of what an attempt reported a row has, in characters.
+	maxRowProgress = 60
 )
 
 // row is a job in the list.
@@ -193,6 +195,11 @@ func doingNow(a activity) doing {
 		d.Text = fmt.Sprintf("attempt %d is to follow", a.Attempt+1)
 	case makegood.Claimed:
 		d.Text = fmt.Sprintf("attempt %d, under way", a.Attempt)
+		if a.Progress != nil {
+			// How far it is says more than what went wrong before.
+			d.Text += ", reported " + cut(string(a.Progress.Value), maxRowProgress)
+			return d
+		}
 	default:
 		d.Text = fmt.Sprintf("attempt %d, sent", a.Attempt)
 	}

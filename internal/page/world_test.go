@@ -87,6 +87,11 @@ func shop(hold chan struct{}) agent.Handler {
 			case o.Fail == step:
 				return "", agent.Final(errors.New("the card was declined"))
 			case o.Hold:
+				if o.Report != "" {
+					if err := errors.Join(agent.Progress(ctx, o.Report), agent.Heartbeat(ctx)); err != nil {
+						return "", err
+					}
+				}
 				select {
 				case <-hold:
 				case <-ctx.Done():
@@ -103,6 +108,8 @@ func shop(hold chan struct{}) agent.Handler {
 type order struct {
 	Fail string `json:"fail"`
 	Hold bool   `json:"hold"`
+	// Report is what who is held reports first.
+	Report string `json:"report"`
 }
 
 // submit stores a job, and waits for its end or for Error if settled.

@@ -1,6 +1,6 @@
 // Package quiet keeps a log readable while something goes on being wrong: the same warning is written once
-// a minute, and then with how many times it was held back. It holds back nothing below a warning, and no
-// alert: those go through Loud.
+// a minute, and then with how many times it was held back. It holds back nothing below a warning, and nothing that
+// goes through Loud.
 package quiet
 
 import (
@@ -24,7 +24,7 @@ const (
 
 // tellApart are the attributes by which warnings of one message differ. A job is none of them: what goes
 // wrong with a thousand jobs for one reason is one warning.
-var tellApart = []string{"agent", "queue", "workflow", "step", "shard"}
+var tellApart = []string{"agent", "queue", "workflow", "step", "kind", "shard"}
 
 // Handler holds back the warnings that repeat.
 type Handler struct {

@@ -73,6 +73,7 @@ func TestWarningsDifferByMessageAndByWhomTheyAreAbout(t *testing.T) {
 	for range 2 {
 		w.Warn("late", "agent", "a")
 		w.Warn("late", "agent", "b")
+		w.Warn("late", "agent", "a", "kind", "timeout")
 		w.With("agent", "c").Warn("late")
 		w.With("agent", "c").With("step", "x").Warn("late")
 		w.WithGroup("g").Warn("late", "agent", "a")
@@ -80,7 +81,7 @@ func TestWarningsDifferByMessageAndByWhomTheyAreAbout(t *testing.T) {
 		w.Info("fine", "agent", "a")
 	}
 	w.wants(
-		`level=WARN msg=late agent=a`, `level=WARN msg=late agent=b`, `level=WARN msg=late agent=c`,
+		`level=WARN msg=late agent=a`, `level=WARN msg=late agent=b`, `level=WARN msg=late agent=a kind=timeout`, `level=WARN msg=late agent=c`,
 		`level=WARN msg=late agent=c step=x`, `level=WARN msg=late g.agent=a`, `level=WARN msg=early agent=a`,
 		`level=INFO msg=fine agent=a`, `level=INFO msg=fine agent=a`,
 	)
@@ -155,7 +156,7 @@ func TestManyDifferentWarningsAreBounded(t *testing.T) {
 	w.wants(`level=WARN msg=late agent=5`)
 }
 
-func TestAnAlertIsNotHeldBack(t *testing.T) {
+func TestWhatIsLoudIsNotHeldBack(t *testing.T) {
 	w := newWorld(t)
 	again := quiet.New(w.handler, time.Now)
 	if again != w.handler {

@@ -99,7 +99,14 @@ func Outlined(ctx context.Context, j job.Job, held map[string]job.Claim, from So
 }
 
 // Listed returns jobs of a list; detail: each with the job itself.
-func Listed(jobs []store.Listed, detail bool) []client.Listed {
+func Listed(jobs []store.Listed, detail bool) []client.Listed { return listed(jobs, detail, noClaims) }
+
+// Claims returns who holds those attempts of a job that are out, by step. An error leaves the job without.
+type Claims func(job.Job) (map[string]job.Claim, error)
+
+func noClaims(job.Job) (map[string]job.Claim, error) { return nil, nil }
+
+func listed(jobs []store.Listed, detail bool, claims Claims) []client.Listed {
 	list := make([]client.Listed, len(jobs))
 	for i, l := range jobs {
 		list[i] = client.Listed{
@@ -109,7 +116,11 @@ func Listed(jobs []store.Listed, detail bool) []client.Listed {
 			Spent: Spent(l.Job.Spent),
 		}
 		if detail {
-			j := Of(l.Job, nil)
+			var held map[string]job.Claim
+			if !l.Job.ProcessState.Finished() {
+				held, _ = claims(l.Job) // A job whose claims cannot be read is listed without them.
+			}
+			j := Of(l.Job, held)
 			list[i].Job = &j
 		}
 	}
@@ -135,10 +146,13 @@ func List(ctx context.Context, jobs store.Lister, filter client.Filter, cursor s
 	return Page(page, false), err
 }
 
-// Details reads a page of a list as List does, each with the job itself.
-func Details(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (client.Page, error) {
+// Details reads a page of a list as List does, each with the job itself, and, unless claims is nil, with who holds its attempts.
+func Details(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int, claims Claims) (client.Page, error) {
+	if claims == nil {
+		claims = noClaims
+	}
 	page, err := list(ctx, jobs, filter, cursor, limit)
-	return Page(page, true), err
+	return client.Page{Jobs: listed(page.Jobs, true, claims), Cursor: page.Cursor, Scanned: page.Scanned}, err
 }
 
 func list(ctx context.Context, jobs store.Lister, filter client.Filter, cursor string, limit int) (store.Page, error) {

@@ -164,10 +164,11 @@ func (t *template) isLiteral() bool {
 // otherNotation is how other tools write what would be an expression here.
 var otherNotation = regexp.MustCompile(`\{\{\s*\$?\.?(?:input|steps|job)\b[^}]*\}\}|\$\.(?:input|steps|job)\b[A-Za-z0-9_.\[\]]*`)
 
-// otherNotation warns of what looks like an expression in a text and is none.
+// otherNotation warns of what looks like an expression in a text and is none, and says how it is written here.
 func (c compiler) otherNotation(path, text string) {
 	if found := otherNotation.FindString(text); found != "" {
-		c.doubt(path, "%q is plain text here: an expression stands between ${ and }, such as ${ .input.id }", clip(found))
+		meant := "." + strings.TrimLeft(strings.TrimSpace(strings.Trim(found, "{}")), "$.")
+		c.doubt(path, "%q is plain text here: an expression stands between ${ and }: ${ %s }", clip(found), clip(meant))
 	}
 }
 

@@ -19,10 +19,24 @@ def navigation(index):
     sections = [{"Documentation": "README.md"}]
     for part in index.split("\n## ")[1:]:
         heading = part.splitlines()[0]
-        pages = re.findall(r"^- .*?\[([^\]]+)\]\(([^)#:]+\.md)\)", part, re.MULTILINE)
+        pages = re.findall(r"^- .*?\[([^\]]+)\]\((?!\.\./)([^)#:]+\.md)\)", part, re.MULTILINE)
         more = re.findall(r"\[([^\]]+)\]\((reference/[^)#:]+\.md)\)", part)
         sections.append({heading: [{title: page} for title, page in dict.fromkeys(pages + more)]})
     return sections
+
+
+# The theme's darkmode.js switches the style sheets of highlight.js, whether the site has them or not: without them it stops at its first line.
+STYLES = '<style id="hljs-light"></style><style id="hljs-dark"></style></head>'
+
+
+def on_post_page(output, **_):
+    """Gives a page what its scripts look for."""
+    return output.replace("</head>", STYLES, 1)
+
+
+def on_post_template(output_content, template_name, **_):
+    """The same for the page that is shown where there is none."""
+    return on_post_page(output_content) if template_name.endswith(".html") else output_content
 
 
 def on_page_markdown(markdown, page, **_):

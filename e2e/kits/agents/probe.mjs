@@ -23,6 +23,13 @@ async function* broken(n) {
   throw Object.assign(new Error("the source broke"), {code: "EIO"});
 }
 
+// What a program throws on purpose, although JavaScript's own are mistakes.
+class Declined extends TypeError {}
+
+function deep(given) {
+  return [deep(given)];
+}
+
 async function all(pieces) {
   const read = [];
   for await (const piece of pieces) read.push(piece);
@@ -40,6 +47,19 @@ const probe = new Agent("probe")
   })
   .do("crash", () => {
     throw new Error("it broke");
+  })
+  // Fails as programs do, and as what they call does.
+  .do("err", async ({how}) => {
+    switch (how) {
+      case "none": return null.name;
+      case "name": return nosuch;
+      case "deep": return deep(how);
+      case "library": return Buffer.from(undefined);
+      case "long": throw new TypeError("ü".repeat(2000));
+      case "declined": throw new Declined("no such account");
+      case "no JSON": return JSON.parse("<html>");
+      default: return fetch("http://127.0.0.1:1"); // nobody answers
+    }
   })
   .do("sleep", async ({ms}, attempt) => {
     await attempt.wait(ms);

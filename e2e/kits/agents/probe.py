@@ -5,6 +5,7 @@ import json
 import os
 import tempfile
 import time
+import urllib.request
 from datetime import datetime
 
 from makegood_agent import Agent, Final, Failure, HeartbeatError, Wait, Withdrawn, run
@@ -34,6 +35,35 @@ def fail(given, attempt):
 @probe.do("crash")
 def crash(given, attempt):
     raise RuntimeError("it broke")
+
+
+class Declined(KeyError):
+    """What a program raises on purpose, although Python's own are mistakes."""
+
+
+@probe.do("err")
+def err(given, attempt):
+    """Fails as programs do, and as what they call does."""
+    how = given["how"]
+    if how == "none":
+        return None["name"]
+    if how == "name":
+        return nosuch  # noqa: F821
+    if how == "deep":
+        return deep(given)
+    if how == "library":
+        return json.dumps(given, nosuch=1)
+    if how == "long":
+        raise TypeError("ü" * 2000)
+    if how == "declined":
+        raise Declined("no such account")
+    if how == "no JSON":
+        return json.loads("<html>")
+    return urllib.request.urlopen("http://127.0.0.1:1").read()  # nobody answers
+
+
+def deep(given):
+    return deep(given)
 
 
 @probe.do("sleep")

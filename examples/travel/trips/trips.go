@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -40,7 +39,7 @@ type Booking struct {
 // Urls say where the services are.
 type Urls struct{ Flights, Hotels, Cars, Payments string }
 
-// Agents do the steps of a trip: one for each service, and the desk.
+// Agents do the steps of a trip: one for each service.
 func Agents(at Urls, c *http.Client) []agent.Handler {
 	serve := func(name, url, book, cancel string) agent.Handler {
 		s := service{url, c}
@@ -53,22 +52,7 @@ func Agents(at Urls, c *http.Client) []agent.Handler {
 		serve("hotels", at.Hotels, "book", "cancel"),
 		serve("cars", at.Cars, "book", "cancel"),
 		serve("payments", at.Payments, "charge", "refund"),
-		agent.New("desk", agent.Do("agree", agree)),
 	}
-}
-
-// Answer is the answer of a person about an expensive trip.
-type Answer struct {
-	Answer string `json:"answer"`
-}
-
-var errRejected = errors.New("the trip was not approved")
-
-func agree(_ context.Context, a Answer) (struct{}, error) {
-	if a.Answer != "approve" {
-		return struct{}{}, agent.Final(agent.NotApplied(agent.Kind("rejected", errRejected)))
-	}
-	return struct{}{}, nil
 }
 
 // service is a remote service. Each call makes one request: trying again is Makegood's.

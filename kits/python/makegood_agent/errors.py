@@ -8,7 +8,8 @@ from typing import Optional
 
 
 class Failure(Exception):
-    """A failure, and what is known of it. Any other exception is retryable, and leaves it unknown whether there was an effect.
+    """A failure, and what is known of it. Any other exception is retryable, and leaves it unknown whether there was an effect. One that Python
+    raises for a mistake in the program (TypeError, KeyError, ...) is of the kind panic, too, for which a job stops instead of being undone.
 
     final: another attempt would fail too, so the step is given up. not_applied: the attempt surely had no effect, so that
     there is nothing to undo after it; when in doubt do not say it. retry_after: the remote asked to be left alone for so many

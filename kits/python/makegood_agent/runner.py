@@ -9,8 +9,10 @@ import random
 import signal
 import threading
 import time
+import traceback
 from typing import Any, Dict, List, Optional, Set
 
+from . import mistakes
 from . import secrets as secret
 from .actions import Agent
 from .attempt import Attempt
@@ -124,8 +126,15 @@ class Runner:
             filled, hider = secret.fill(attempt.task, self._secrets)
             if attempt.task.secrets:
                 attempt.task = dataclasses.replace(attempt.task, input=filled)
-            output = _kept(hider.output(self.agent.handle(attempt)), attempt)
-            return _message(taken, "StepSucceeded", output=output)
+            try:
+                output = self.agent.handle(attempt)
+            except Exception as err:
+                if not mistakes.mistaken(err):
+                    raise
+                stack = "".join(traceback.format_exception(type(err), err, err.__traceback__))
+                log.error("%s: a mistake in the program: %s", threading.current_thread().name, hider.text(stack).rstrip())
+                return _message(taken, "StepFailed", error=_error(err, attempt, hider, mistakes.KIND, mistakes.place(err)))
+            return _message(taken, "StepSucceeded", output=_kept(hider.output(output), attempt))
         except Wait as wait:
             return _message(taken, "StepWaiting", deadline=write_time(wait.deadline))
         except BaseException as err:  # whatever it is, it is the failure of this attempt alone
@@ -178,17 +187,19 @@ def _kept(output: Any, attempt: Attempt) -> Any:
         raise Failure(f"the output of {len(text)} bytes cannot be kept: {err}", final=err.final) from err
 
 
-def _error(err: BaseException, attempt: Attempt, hider: secret.Hider) -> Dict[str, Any]:
+def _error(err: BaseException, attempt: Attempt, hider: secret.Hider, kind: str = "", place: str = "") -> Dict[str, Any]:
+    """What is said of a failure. kind and place are those of a mistake."""
     known = err if isinstance(err, Failure) else None
     text = str(err) if known else f"{type(err).__name__}: {err}"
     if attempt.ended():
         text = "out of time: " + text
     said: Dict[str, Any] = {
-        "message": clip(hider.text(text)), "retryable": not (known and known.final),
+        "message": clip(hider.text(text), place), "retryable": not (known and known.final),
         "applied": "no" if known and known.not_applied else "unknown",
     }
-    if known and known.kind:
-        said["kind"] = known.kind
+    kind = known.kind if known else kind
+    if kind:
+        said["kind"] = kind
     if known and known.retry_after:
         said["retryAfterMs"] = max(0, int(known.retry_after * 1000))
     return said

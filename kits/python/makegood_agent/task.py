@@ -142,12 +142,12 @@ def to_millis(at: datetime) -> int:
     return round(at.timestamp() * 1000)
 
 
-def clip(text: str) -> str:
-    """Shortens a text to what is kept of an error, at a character's edge."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= MAX_REASON_BYTES:
-        return data.decode("utf-8")
-    return data[: MAX_REASON_BYTES - 3].decode("utf-8", "ignore") + "..."
+def clip(text: str, end: str = "") -> str:
+    """Shortens a text to what is kept of an error, at a character's edge; end stands behind it, whole."""
+    data, limit = text.encode("utf-8", "replace"), MAX_REASON_BYTES - len(end.encode("utf-8", "replace"))
+    if len(data) <= limit:
+        return data.decode("utf-8") + end
+    return data[: limit - 3].decode("utf-8", "ignore") + "..." + end
 
 
 def encode(message: Any) -> bytes:

@@ -10,7 +10,10 @@ export interface FailureOptions {
     kind?: string;
     cause?: unknown;
 }
-/** A failure, and what is known of it. Any other error is retryable, and leaves it unknown whether there was an effect. */
+/**
+ * A failure, and what is known of it. Any other error is retryable, and leaves it unknown whether there was an effect. One that JavaScript
+ * throws for a mistake in the program (TypeError, ReferenceError, RangeError) is of the kind panic, too, for which a job stops instead of being undone.
+ */
 export declare class Failure extends Error {
     readonly final: boolean;
     readonly notApplied: boolean;

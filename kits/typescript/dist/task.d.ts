@@ -76,6 +76,6 @@ export declare function encode(message: unknown): string;
 /** Writes JSON for a header, which carries ASCII alone. */
 export declare function encodeASCII(message: unknown): string;
 /** Shortens a text to what is kept of an error, at a character's edge. */
-export declare function clip(text: string): string;
+export declare function clip(text: string, end?: string): string;
 /** A number of milliseconds that never goes back, whatever is done to the clock. */
 export declare function monotonic(): number;

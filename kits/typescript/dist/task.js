@@ -98,14 +98,14 @@ function escaped(character) {
     return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
 }
 /** Shortens a text to what is kept of an error, at a character's edge. */
-export function clip(text) {
-    const bytes = Buffer.from(text);
-    if (bytes.length <= maxReasonBytes)
-        return bytes.toString();
-    let cut = maxReasonBytes - 3;
+export function clip(text, end = "") {
+    const bytes = Buffer.from(text), limit = maxReasonBytes - Buffer.byteLength(end);
+    if (bytes.length <= limit)
+        return bytes.toString() + end;
+    let cut = limit - 3;
     while ((bytes[cut] & 0xc0) === 0x80)
         cut--;
-    return bytes.subarray(0, cut).toString() + "...";
+    return bytes.subarray(0, cut).toString() + "..." + end;
 }
 /** A number of milliseconds that never goes back, whatever is done to the clock. */
 export function monotonic() {

@@ -11,7 +11,10 @@ export interface FailureOptions {
   cause?: unknown;
 }
 
-/** A failure, and what is known of it. Any other error is retryable, and leaves it unknown whether there was an effect. */
+/**
+ * A failure, and what is known of it. Any other error is retryable, and leaves it unknown whether there was an effect. One that JavaScript
+ * throws for a mistake in the program (TypeError, ReferenceError, RangeError) is of the kind panic, too, for which a job stops instead of being undone.
+ */
 export class Failure extends Error {
   readonly final: boolean;
   readonly notApplied: boolean;

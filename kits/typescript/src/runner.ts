@@ -3,6 +3,7 @@ import {setTimeout as sleep} from "node:timers/promises";
 import {Attempt} from "./attempt.js";
 import {HTTPDoor} from "./door.js";
 import {Failure, Final, NotApplied, Over, Refused, Wait, reason} from "./errors.js";
+import {mistakeKind, mistaken, place} from "./mistakes.js";
 import {Outage} from "./outage.js";
 import {jsonType} from "./payload.js";
 import {Hider, fill, fromEnvironment} from "./secrets.js";
@@ -123,7 +124,15 @@ export class Runner {
       const filled = await fill(attempt.task, this.#secrets);
       hider = filled.hider;
       attempt.task = {...attempt.task, input: filled.input};
-      const output = hider.output(json(await this.#agent.handle(attempt))) ?? null;
+      let did: unknown;
+      try {
+        did = await this.#agent.handle(attempt);
+      } catch (err) {
+        if (!mistaken(err)) throw err;
+        this.#log(`${named(taken)}: a mistake in the program: ${hider.text(err.stack ?? reason(err))}`);
+        return message(taken, "StepFailed", {error: failure(err, attempt, hider, mistakeKind, place(err))});
+      }
+      const output = hider.output(json(did)) ?? null;
       return message(taken, "StepSucceeded", {output: await kept(output, attempt)});
     } catch (err) {
       if (err instanceof Wait) return message(taken, "StepWaiting", {deadline: err.deadline.toISOString()});
@@ -191,13 +200,15 @@ async function kept(output: JSONValue, attempt: Attempt): Promise<JSONValue> {
   }
 }
 
-function failure(err: unknown, attempt: Attempt, hider: Hider): Message & {[name: string]: JSONValue} {
+/** What is said of a failure. kind and at are those of a mistake. */
+function failure(err: unknown, attempt: Attempt, hider: Hider, kind = "", at = ""): Message & {[name: string]: JSONValue} {
   const known = err instanceof Failure ? err : undefined;
+  const said = known?.kind || kind;
   const text = known ? known.message : reason(err);
   return {
-    message: clip(hider.text(attempt.leftMs() <= 0 ? `out of time: ${text}` : text)), retryable: !known?.final,
+    message: clip(hider.text(attempt.leftMs() <= 0 ? `out of time: ${text}` : text), at), retryable: !known?.final,
     applied: known?.notApplied ? "no" : "unknown",
-    ...(known?.kind ? {kind: known.kind} : {}),
+    ...(said ? {kind: said} : {}),
     ...(known?.retryAfterMs ? {retryAfterMs: Math.max(0, Math.floor(known.retryAfterMs))} : {}),
   };
 }

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
@@ -33,6 +34,7 @@ type given struct {
 	NotApplied   bool            `json:"notApplied"`
 	RetryAfterMs int             `json:"retryAfterMs"`
 	Kind         string          `json:"kind"`
+	How          string          `json:"how"`
 	Ms           int             `json:"ms"`
 	Times        int             `json:"times"`
 	Bytes        int             `json:"bytes"`
@@ -58,6 +60,7 @@ func main() {
 		agent.Do("parsed", func(_ context.Context, in parsed) (int, error) { return *in.Must, nil }),
 		agent.Do("fail", fail),
 		agent.Do("crash", func(context.Context, any) (any, error) { panic("it broke") }),
+		agent.Do("err", err),
 		agent.Do("deaf", func(_ context.Context, in given) (string, error) {
 			time.Sleep(in.duration())
 			return "slept", nil
@@ -180,6 +183,31 @@ func unecho(ctx context.Context, in given, done *json.RawMessage) error {
 }
 
 func (in given) duration() time.Duration { return time.Duration(in.Ms) * time.Millisecond }
+
+// err fails as programs do, and as what they call does.
+func err(ctx context.Context, in given) (any, error) {
+	switch in.How {
+	case "none":
+		var none *given
+		return none.Message, nil
+	case "name", "deep": // Go finds the one when it compiles, and ends the process for the other
+		return []int{}[len(in.Message)], nil
+	case "library":
+		return strings.Repeat("a", len(in.Message)-1), nil
+	case "long":
+		panic(strings.Repeat("ü", 2000))
+	case "declined":
+		return nil, errors.New("no such account")
+	case "no JSON":
+		return nil, json.Unmarshal([]byte("<html>"), &in)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:1", nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = http.DefaultClient.Do(request) // nobody answers
+	return nil, err
+}
 
 func fail(_ context.Context, in given) (any, error) {
 	err := errors.New(in.Message)
