@@ -17,10 +17,10 @@ import (
 //go:embed trip.yaml
 var files embed.FS
 
-func flight(ctx context.Context, who string) (string, error) { return "seat 7A for " + who, nil }
+func flight(ctx context.Context, who string) (string, error) { return "LH 400 for " + who, nil }
 
-func cancel(ctx context.Context, who string, seat *string) error { // seat is nil where nobody knows whether it was booked
-	fmt.Println("given back: the seat of", who)
+func cancel(ctx context.Context, who string, booked *string) error { // booked is nil where nobody knows whether it was
+	fmt.Println("given back: the flight of", who)
 	return nil
 }
 
@@ -31,7 +31,7 @@ func hotel(ctx context.Context, who string) (string, error) {
 func main() {
 	travel := agent.New("travel", agent.Do("flight", flight).Undo("cancel", cancel), agent.Do("hotel", hotel))
 	ctx := context.Background()
-	eng, err := engine.Open(ctx, engine.Options{Dir: "data", Workflows: files, Agents: []agent.Handler{travel}})
+	eng, err := engine.Open(ctx, engine.Options{Dir: "trip-data", Workflows: files, Agents: []agent.Handler{travel}})
 	if err != nil {
 		log.Fatal(err)
 	}
