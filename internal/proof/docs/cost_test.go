@@ -9,7 +9,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/supervisor"
 )
 
-// The costs that docs/cost.md and the README show are those that were counted: make test-aws compares the file with what it
+// The costs that docs/cost.md, the README and docs/explanation/compared.md show are those that were counted: make test-aws compares the file with what it
 // counts (e2e/cost).
 func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 	counted := read(t, "e2e/cost/testdata/table.md")
@@ -28,6 +28,11 @@ func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 		dollars("5 steps, unbatched"), dollars("5 steps, batched"), dollars("AWS Step Functions Standard (list price)"))
 	if says := strings.Join(strings.Fields(read(t, "README.md")), " "); !strings.Contains(says, want) {
 		t.Errorf("README.md does not say %q", want)
+	}
+	for _, row := range []string{"| **Makegood**, full batches | " + dollars("5 steps, batched"), "| **Makegood**, every message alone | " + dollars("5 steps, unbatched")} {
+		if row = strings.TrimSuffix(row, " $") + " |\n"; !strings.Contains(read(t, "docs/explanation/compared.md"), row) {
+			t.Errorf("docs/explanation/compared.md does not say %q", row)
+		}
 	}
 }
 
