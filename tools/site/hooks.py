@@ -15,11 +15,11 @@ def on_config(config):
 
 
 def navigation(index):
-    """The sections of the index, each with the first link of its lines."""
+    """The sections of the index, each with the first link of its lines to a page of the site."""
     sections = [{"Documentation": "README.md"}]
     for part in index.split("\n## ")[1:]:
         heading = part.splitlines()[0]
-        pages = re.findall(r"^- .*?\[([^\]]+)\]\(([^)#:]+\.md)\)", part, re.MULTILINE)
+        pages = re.findall(r"^- .*?\[([^\]]+)\]\(((?!\.\./)[^)#:]+\.md)\)", part, re.MULTILINE)
         more = re.findall(r"\[([^\]]+)\]\((reference/[^)#:]+\.md)\)", part)
         sections.append({heading: [{title: page} for title, page in dict.fromkeys(pages + more)]})
     return sections
