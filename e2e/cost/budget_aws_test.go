@@ -72,7 +72,7 @@ func TestLongJobsKeepToTheirWriteUnits(t *testing.T) {
 	}
 }
 
-// The table of the README, and the dollars of the budget.
+// The table of docs/cost.md, and the dollars of the budget.
 func TestTheTableIsTheOneThatIsShown(t *testing.T) {
 	limits := map[string]float64{"5 steps, batched": 2.50, "5 steps, batched, outputs of 1 KB": 4.00, "5 steps, unbatched": 5.30}
 	var all []figures

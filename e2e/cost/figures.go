@@ -82,7 +82,7 @@ func rows(all []figures) []row {
 	return list
 }
 
-// table renders the figures as the README shows them.
+// table renders the figures as docs/cost.md shows them.
 func table(all []figures) string {
 	var text strings.Builder
 	text.WriteString("| a step of a job of | write units | read units | SQS requests | invocations | $ per million steps |\n")

@@ -33,8 +33,8 @@ const usage = `travel shows that an outage and a kill undo no booking.
 
 Or it runs what README.md types, each in a terminal of its own:
 
-  go run ./examples/travel agency     the remote services, and the switchboard of their outages
-  go run ./examples/travel office     the agency's server, with the engine in it
+  bin/travel agency     the remote services, and the switchboard of their outages
+  bin/travel office     the agency's server, with the engine in it
 
 `
 

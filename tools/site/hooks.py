@@ -15,7 +15,7 @@ def on_config(config):
 
 
 def navigation(index):
-    """The sections of the index, each with the first link of its lines."""
+    """The sections of the index, each with the first link of its lines to a page of the site."""
     sections = [{"Documentation": "README.md"}]
     for part in index.split("\n## ")[1:]:
         heading = part.splitlines()[0]

@@ -12,19 +12,22 @@ import (
 	"time"
 )
 
-// notRunHere are the blocks of commands in the README and in docs/command-line.md that no test can run, by their first
-// command, and why.
+// notRunHere are the blocks of commands in these pages that no test can run, by their first command, and why.
 var notRunHere = map[string]string{
 	"bin/makegood dev --sample --open":                                  "it opens a browser; the tests of the command run the sample, and those of e2e/browser its page",
-	"git clone https://github.com/makegood-dev/makegood && cd makegood": "it needs the network; TestTheDemoPrintsWhatTheREADMEShows runs what follows",
+	"git clone https://github.com/makegood-dev/makegood && cd makegood": "it needs the network; TestTheFirstProgramPrintsWhatTheREADMEShows runs the program that follows",
+	"make demo":   "TestTheDemoPrintsWhatTheREADMEShows runs it",
 	"make deploy": "it needs an account of AWS; make e2e runs the same against MiniStack",
-	"make test":   "it is this test, and all others; CI runs them",
 }
+
+// typedPages have commands that a reader types one after the other, page after page, into one shell.
+var typedPages = []string{"README.md", "docs/command-line.md", "docs/many-jobs.md", "docs/versions.md"}
 
 // varies are the rules by which what differs from run to run is made the same.
 var varies = []struct{ find, say string }{
 	{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "TIME"},
 	{`\d+\.\d s\b`, "SECONDS"},
+	{`\b[0-9a-f]{32}\b`, "DEFINITION"},
 	{`last asked by \S+`, "last asked by SOMEBODY"},
 	{`by \S+@[^\s:,]+`, "by SOMEBODY"},
 	// Faults strike by chance, and so do the retries that follow.
@@ -66,7 +69,11 @@ func TestTheREADMEsCommandsPrintWhatItShows(t *testing.T) {
 	}
 	s := newConsole(t)
 	ran := 0
-	for _, block := range append(blocks(read(t, "README.md"), "console"), blocks(read(t, "docs/command-line.md"), "console")...) {
+	var found []string
+	for _, page := range typedPages {
+		found = append(found, blocks(read(t, page), "console")...)
+	}
+	for _, block := range found {
 		commands := commandsOf(block)
 		if notRunHere[commands[0].command] != "" {
 			continue
@@ -75,7 +82,8 @@ func TestTheREADMEsCommandsPrintWhatItShows(t *testing.T) {
 			if c.command == "make build" {
 				continue // newConsole has done it
 			}
-			if _, err := exec.LookPath(strings.Fields(c.command)[0]); err != nil && !strings.HasPrefix(c.command, "bin/") {
+			known := exec.CommandContext(t.Context(), "sh", "-c", "command -v "+strings.Fields(c.command)[0]) // a program, or a word of the shell
+			if err := known.Run(); err != nil && !strings.HasPrefix(c.command, "bin/") {
 				t.Logf("NOT RUN, for it is not here: %s", c.command)
 				continue
 			}
@@ -85,8 +93,8 @@ func TestTheREADMEsCommandsPrintWhatItShows(t *testing.T) {
 			}
 		}
 	}
-	if ran < 8 {
-		t.Errorf("%d commands were run, want those of two blocks", ran)
+	if ran < 22 {
+		t.Errorf("%d commands were run, want those of four blocks", ran)
 	}
 }
 
@@ -197,6 +205,29 @@ func (s *console) leave(server *exec.Cmd) {
 			s.t.Fatalf("%v does not answer at %s: %v", server, address, err)
 		case <-time.After(10 * time.Millisecond):
 		}
+	}
+}
+
+// A second run finds the job of the first, and undoes nothing again.
+func TestTheFirstProgramPrintsWhatTheREADMEShows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds whole programs: make whole")
+	}
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./examples/first")
+	build.Dir = "../../.."
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	want := commandsOf(blocks(read(t, "README.md"), "console")[0])[1].prints
+	for range 2 {
+		first := exec.CommandContext(t.Context(), filepath.Join(dir, "first"))
+		first.Dir = dir
+		if got, err := first.Output(); err != nil || string(got) != want {
+			t.Errorf("got %v, and it prints\n%swant\n%s", err, got, want)
+		}
+		want = want[strings.Index(want, "\n")+1:]
 	}
 }
 

@@ -9,16 +9,29 @@ import (
 	"github.com/makegood-dev/makegood/internal/supervisor"
 )
 
-// The costs that README and docs/cost.md show are those that were counted: make test-aws compares the file with what it
+// The costs that docs/cost.md, the README and docs/explanation/compared.md show are those that were counted: make test-aws compares the file with what it
 // counts (e2e/cost).
 func TestTheCostsInTheDocsAreThoseThatWereCounted(t *testing.T) {
 	counted := read(t, "e2e/cost/testdata/table.md")
 	if rows := strings.Count(counted, "\n"); rows < 5 {
 		t.Fatalf("the table that was counted has %d lines, want a head and rows", rows)
 	}
-	for _, file := range []string{"README.md", "docs/cost.md"} {
-		if !strings.Contains(read(t, file), "\n\n"+counted+"\n") {
-			t.Errorf("%s does not show the table of e2e/cost/testdata/table.md:\n%s", file, counted)
+	if !strings.Contains(read(t, "docs/cost.md"), "\n\n"+counted+"\n") {
+		t.Errorf("docs/cost.md does not show the table of e2e/cost/testdata/table.md:\n%s", counted)
+	}
+	dollars := func(of string) string {
+		_, row, _ := strings.Cut(counted, "| "+of+" |")
+		row, _, _ = strings.Cut(row, " |\n")
+		return row[strings.LastIndex(row, " ")+1:] + " $"
+	}
+	want := fmt.Sprintf("A million steps of jobs of five cost %s where every message comes alone, as on a quiet stack, and %s where batches fill, by AWS's list prices; AWS Step Functions Standard asks %s.",
+		dollars("5 steps, unbatched"), dollars("5 steps, batched"), dollars("AWS Step Functions Standard (list price)"))
+	if says := strings.Join(strings.Fields(read(t, "README.md")), " "); !strings.Contains(says, want) {
+		t.Errorf("README.md does not say %q", want)
+	}
+	for _, row := range []string{"| **Makegood**, full batches | " + dollars("5 steps, batched"), "| **Makegood**, every message alone | " + dollars("5 steps, unbatched")} {
+		if row = strings.TrimSuffix(row, " $") + " |\n"; !strings.Contains(read(t, "docs/explanation/compared.md"), row) {
+			t.Errorf("docs/explanation/compared.md does not say %q", row)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func blocks(text, language string) []string {
 }
 
 func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
-	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md", "docs/schedules.md"} {
+	for _, file := range []string{"README.md", "docs/workflow-file.md", "docs/expressions.md", "docs/schedules.md", "docs/two-services.md"} {
 		found := blocks(read(t, file), "yaml")
 		if len(found) == 0 {
 			t.Errorf("%s shows no workflow", file)
@@ -44,39 +44,25 @@ func TestTheWorkflowsInTheDocsAreWorkflows(t *testing.T) {
 	}
 }
 
-// The sample in the README is the one that ships, but for its timeouts and the customer's name.
-func TestTheWorkflowInTheREADMEIsTheSample(t *testing.T) {
-	shown, err := workflowfile.Parse("README.md", []byte(blocks(read(t, "README.md"), "yaml")[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ships, err := workflowfile.Parse("order.yaml", []byte(read(t, "workflows/order/order.yaml")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(shown.Workflow.Steps) != len(ships.Workflow.Steps) {
-		t.Fatalf("the README shows %d steps, the sample has %d", len(shown.Workflow.Steps), len(ships.Workflow.Steps))
-	}
-	for i, want := range ships.Workflow.Steps {
-		got := shown.Workflow.Steps[i]
-		if got.Name != want.Name || got.Agent != want.Agent || got.Action != want.Action || got.Undo.Action != want.Undo.Action {
-			t.Errorf("step %d: the README shows %s/%s/%s, the sample has %s/%s/%s", i+1, got.Name, got.Agent, got.Action, want.Name, want.Agent, want.Action)
-		}
-	}
-}
-
-// The Go code in the README and in docs/testing.md is code that compiles: it stands in an example of the agent kit, or in one of the engine,
-// which is run.
+// The Go code in the README and in some of docs is code that compiles: it stands in the first program, in an example of the agent kit, or in one of
+// the engine or of its client, which are run.
 func TestTheCodeInTheREADMECompiles(t *testing.T) {
-	source := read(t, "internal/proof/docs/readme_test.go") + read(t, "engine/embed_test.go")
-	found := append(blocks(read(t, "README.md"), "go"), blocks(read(t, "docs/testing.md"), "go")...)
-	if len(found) == 0 {
-		t.Error("the README shows no code")
+	source := read(t, "examples/first/main.go") + read(t, "internal/proof/docs/readme_test.go") + read(t, "engine/embed_test.go") + read(t, "client/s3_test.go")
+	var found []string
+	for _, file := range []string{"README.md", "docs/testing.md", "docs/start-from-s3.md"} {
+		code := blocks(read(t, file), "go")
+		if len(code) == 0 {
+			t.Errorf("%s shows no code", file)
+		}
+		found = append(found, code...)
 	}
 	for _, block := range found {
 		if !strings.Contains(source, strings.TrimSpace(block)) {
-			t.Errorf("this code is in neither:\n%s", block)
+			t.Errorf("this code is in none of them:\n%s", block)
 		}
+	}
+	if first := blocks(read(t, "README.md"), "yaml"); len(first) != 1 || first[0] != read(t, "examples/first/trip.yaml") {
+		t.Errorf("the README shows %q, which is not examples/first/trip.yaml alone", first)
 	}
 }
 
