@@ -113,3 +113,31 @@ func TestTheIconOfAStepAtWorkIsInItsBox(t *testing.T) {
 		}))
 	})()`)
 }
+
+// Questions wait for a person: the badge counts them, the inbox says what is asked, and many are answered at once, after a dry run, with
+// the reason that is kept with each answer.
+func TestQuestionsAreAnsweredInTheInbox(t *testing.T) {
+	clerk, _ := asked(t)
+	w := newWorld(t, "--reply", "clerk="+clerk)
+	for _, id := range []string{"a-1", "a-2", "a-3"} {
+		w.submit("approving", id, `{}`)
+	}
+	inbox := newWindow(t, w.url)
+	inbox.open("/errors")
+	inbox.sees("approving · ok asks", "answers: approve, reject", "See 3 jobs")
+	inbox.holds(`document.querySelector("#nav-errors").textContent.includes("3")`)
+	inbox.readable()
+	inbox.click("link", "approve to all…")
+	inbox.sees(`Answer "approve" to 3 jobs?`, "this is a dry run")
+	inbox.readable()
+	inbox.fill("textbox", "Why", "in stock again")
+	inbox.click("button", `Answer "approve" to 3 jobs`)
+	inbox.sees("3 of 3")
+	for _, id := range []string{"a-1", "a-2", "a-3"} {
+		w.reaches(id, makegood.Processed)
+		j, err := w.client.Get(t.Context(), id)
+		if err != nil || j.Steps[0].CompletedWhy == nil || *j.Steps[0].CompletedWhy != "in stock again" {
+			t.Errorf("%s: got %+v, %v, want why it was approved", id, j.Steps, err)
+		}
+	}
+}

@@ -59,15 +59,19 @@ func TestALinkIsAnsweredWithTheKeyboardAndWithoutScript(t *testing.T) {
 	second.withoutScript()
 	second.open(path)
 	second.find("button", "reject")
-	first.press("\t\t")
+	first.press("\tanna\tout of stock\t\t")
 	if at := value[string](first, "document.activeElement.textContent"); at != "reject" {
-		t.Errorf("the second key of tabulation is at %q, want reject", at)
+		t.Errorf("the keys of tabulation lead to %q, want reject", at)
 	}
 	first.press("\r")
 	first.sees("Your answer is stored", "answered with reject")
 	first.readable()
 	second.excuse("409")
+	second.fill("textbox", "Your name", "bert")
 	second.click("button", "approve")
 	second.sees("Your answer was not taken", "answered with reject")
 	w.reaches("a-1", makegood.Processed)
+	if j, err := w.client.Get(t.Context(), "a-1"); err != nil || j.Steps[0].CompletedWhy == nil || *j.Steps[0].CompletedWhy != "out of stock" {
+		t.Errorf("got %+v, %v, want why it was rejected", j.Steps, err)
+	}
 }
