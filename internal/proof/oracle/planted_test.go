@@ -28,7 +28,7 @@ func bugs() []planted.Bug {
 	return planted.Table([][4]string{
 		{"the job's timeout undoes although onFailure is stop", deadlines, "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
 		{"the job's timeout stops an undo", deadlines, "t.going() && t.forwards() && passed(t.job.Deadline, t.now) {\n\t\t// What is out", "t.going() && passed(t.job.Deadline, t.now) {\n\t\t// What is out"},
-		{"a new round keeps the deadline that passed", requests, "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
+		{"a new round keeps the deadline that passed", rounds, "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
 		{"a resubmit keeps the deadline that passed", requests, "\t\tt.noReason()\n\t\tt.renewDeadline()\n", "\t\tt.noReason()\n"},
 		{"the deadline runs on while the job is paused", requests, "t.job.Deadline = t.job.Deadline.Add(t.now.Sub(stood))", "t.job.Deadline = t.job.Deadline.Add(0)"},
 		{"a job that stops while paused stays paused, and cannot be resubmitted", machine, "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
@@ -80,7 +80,7 @@ func bugs() []planted.Bug {
 		{"that a job stops is in no history", machine, "\tt.note(job.Entry{Kind: makegood.EntryStopped, Reason: t.job.Reason})\n", ""},
 		{"what fails on the way back is not counted", attempts, "\tt.job.FailureCount++\n", "\tif t.wanted(at) {\n\t\tt.job.FailureCount++\n\t}\n"},
 		{"onFailure undo stops", attempts, "\t\tt.turnRound(makegood.Undone, reason)\n", "\t\tt.stop(reason)\n"},
-		{"a round that begins by itself has its own time", rounds, "\tt.newRound()\n", "\tt.newRound()\n\tt.renewDeadline()\n"},
+		{"a round that begins by itself has its own time", rounds, "\tt.newRound()\n\tt.job.RoundsAgain = again\n", "\tt.newRound()\n\tt.renewDeadline()\n\tt.job.RoundsAgain = again\n"},
 		{"a round too many", rounds, "t.job.AnotherRound = tried < rounds", "t.job.AnotherRound = tried <= rounds"},
 		{"a step that was skipped begins a join of any", joins, "need.Forward.State == job.Done {", "through(need.Forward.State) {"},
 		{"a join of any waits for all", joins, "\tcase a.By != \"\":\n", "\tcase a.By != \"\" && t.allThrough(i):\n"},

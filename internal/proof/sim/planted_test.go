@@ -76,7 +76,7 @@ func bugs() []planted.Bug {
 		{"what was closed unclaimed can be claimed", "store/may.go", ", item.Attempt == claim.Attempt && item.Closed != \"\", claim.StartedAt", ", claim.StartedAt"},
 		{"a look is stale", "store/memstore/claims.go", "return s.Rules.Looked(s.claims[slot], attempt, until, now), nil", "if time.Now().UnixMilli()%3 == 0 {\n\t\treturn s.Rules.Looked(store.ClaimItem{}, attempt, until, now), nil\n\t}\n\treturn s.Rules.Looked(s.claims[slot], attempt, until, now), nil"},
 		{"the timeout undoes although onFailure is stop", "machine/deadlines.go", "t.w.OnFailure.Action == makegood.FailureStop || !t.w.HasUndo()", "!t.w.HasUndo()"},
-		{"a new round keeps the deadline that passed", "machine/requests.go", "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
+		{"a new round keeps the deadline that passed", "machine/rounds.go", "\tt.newRound()\n\tt.renewDeadline()\n", "\tt.newRound()\n"},
 		{"a job that stops while paused stays paused", "machine/machine.go", "\tt.endPause()\n\tt.job.RemindAt", "\tt.job.RemindAt"},
 		{"one attempt too many", "machine/attempts.go", "a.Tries < retry.Attempts", "a.Tries <= retry.Attempts"},
 		{"one attempt too few", "machine/attempts.go", "a.Tries < retry.Attempts", "a.Tries+1 < retry.Attempts"},

@@ -96,7 +96,7 @@ func (w *world) moved(j *job.Job, i int) {
 		j.CompleteBy, j.FinishedAt = time.Time{}, w.at(time.Hour)
 		j.Desired = j.ProcessState
 		if j.ProcessState == makegood.Cancelled {
-			j.Reason = "cancelled on request"
+			j.Reason, j.FirstReason = "cancelled on request", "step charge failed: due"
 		}
 	}
 }
@@ -150,14 +150,18 @@ func (w *world) fields() map[string]struct {
 			return j.Workflow == w.id("flow") && open(j, 1)
 		}},
 		"Agent of undo": {func(f *store.Filter) { f.Agent = "returns" }, func(j job.Job) bool { return j.Steps[0].Undo.State == job.Dispatched }},
-		"ReasonPrefix":  {func(f *store.Filter) { f.ReasonPrefix = "step charge failed: d" }, func(j job.Job) bool { return j.ProcessState == makegood.Error }},
+		"ReasonPrefix": {func(f *store.Filter) { f.ReasonPrefix = "step charge failed: d" }, func(j job.Job) bool {
+			return j.ProcessState == makegood.Error || j.ProcessState == makegood.Cancelled // which has another since
+		}},
 		"ReasonKind": {func(f *store.Filter) { f.ReasonKind = "timeout" }, func(j job.Job) bool {
 			return j.ProcessState == makegood.Error && j.Steps[1].Forward.Error.Kind == "timeout"
 		}},
 		"IDPrefix": {func(f *store.Filter) { f.IDPrefix = w.id("find-1") }, func(j job.Job) bool { return strings.HasPrefix(j.ID, w.id("find-1")) }},
-		"Words":    {func(f *store.Filter) { f.Words = "FAILED: d charge" }, func(j job.Job) bool { return strings.HasPrefix(j.Reason, "step charge failed: d") }},
-		"Since":    {func(f *store.Filter) { f.Since = w.at(3 * time.Minute) }, func(j job.Job) bool { return !j.CreatedAt.Before(w.at(3 * time.Minute)) }},
-		"Until":    {func(f *store.Filter) { f.Until = w.at(3 * time.Minute) }, func(j job.Job) bool { return j.CreatedAt.Before(w.at(3 * time.Minute)) }},
+		"Words": {func(f *store.Filter) { f.Words = "FAILED: d charge" }, func(j job.Job) bool {
+			return strings.HasPrefix(j.Reason, "step charge failed: d") || strings.HasPrefix(j.FirstReason, "step charge failed: d")
+		}},
+		"Since": {func(f *store.Filter) { f.Since = w.at(3 * time.Minute) }, func(j job.Job) bool { return !j.CreatedAt.Before(w.at(3 * time.Minute)) }},
+		"Until": {func(f *store.Filter) { f.Until = w.at(3 * time.Minute) }, func(j job.Job) bool { return j.CreatedAt.Before(w.at(3 * time.Minute)) }},
 		"Late": {func(f *store.Filter) { f.Late, f.Now = true, now }, func(j job.Job) bool {
 			return !j.CompleteBy.IsZero() && !j.CompleteBy.After(now.Add(-makegood.LateGrace)) || forward(j) && !j.Deadline.After(now) || expected(j, now)
 		}},
