@@ -44,10 +44,13 @@ money-demo: ## Run jobs through the functions on a stand-in, and show what they 
 test: ## Run the tests of every package and count them, with a tenth of the random cases and no building of whole programs
 	@$(count) -short ./...
 
+# SHARE=2/3 of a list of packages is every third of them, from the second on; empty: all.
+share = $(if $(SHARE),| awk -v share=$(SHARE) 'BEGIN { split(share, s, "/") } NR % s[2] == s[1] % s[2]')
+
 # The packages whose tests have more to do in a whole run, and no others: make test has run the rest.
-whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases
+whole: ## Run whole what make test runs short: every call that can fail, whole programs, all random cases; SHARE=2/3 of the packages
 	@$(count) $$(git grep -lE 'testing\.Short\(\)|seed\.(Of|Check)\(t|planted\.Hunt' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|' | \
-		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}')
+		xargs go list -e -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(share))
 
 test-aws: ## Run the tests that need AWS's API against stand-ins; needs Python, Java and Maven
 	@go run ./e2e/aws
@@ -192,16 +195,19 @@ due: ## 100,000 due jobs in virtual time, and 20,000 real ones at one time; minu
 # docs and tidy read files, run programs that are not built for it, and engines as the tests of engines do: five minutes.
 # The core, what checks it beside the real parts, and what reads the template have one goroutine: five minutes.
 race: export CGO_ENABLED := 1
-race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; needs a C compiler
+race: ## Run the tests under the race detector, but those of what is written, or has one goroutine; SHARE=1/2 of the packages; needs a C compiler
 	@cc=$$(go env CC); \
 	if command -v "$${cc%% *}" >/dev/null; then \
-		$(count) -race -short -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|e2e/template)$$'); \
+		$(count) -race -short -timeout 20m $$(go list ./... | grep -vE '/(internal/(machine|proof/(docs|tidy|oracle|modelcheck|fuzz))|e2e/template)$$' $(share)); \
 	else \
 		echo "race: NOT RUN: the race detector needs a C compiler, and there is no $$cc here (apt-get install gcc)" >&2; \
 		test -z "$$CI"; \
 	fi
 
-check: vet lint format tidy generated test whole race ## All that must hold before a commit
+# WHOLE and RACE are the shares of these two: .ci/run, which has 40 minutes for all, plays those of the day.
+check: vet lint format tidy generated test ## All that must hold before a commit; WHOLE=2/3 RACE=1/2 of whole and race
+	@$(MAKE) --no-print-directory whole SHARE=$(WHOLE)
+	@$(MAKE) --no-print-directory race SHARE=$(RACE)
 
 vet:
 	go vet ./...

@@ -188,6 +188,6 @@ func TestPlantedPoliciesAreFound(t *testing.T) {
 func TestPlantedRepairsAreFound(t *testing.T) {
 	planted.Hunt{
 		Bugs: repairs(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
-		Args: []string{"-run", "^TestARepairedJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=20000"},
+		Args: []string{"-run", "^TestARepairedJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=100000"},
 	}.Run(t)
 }
