@@ -32,6 +32,11 @@ func ofSteps() []row {
 		{"`onError`: by the kind of an error", "ErrorRoute.Kind ErrorRoute.Retry", forward(func(s side) bool {
 			return len(s.def.OnError) > 0 && (s.became(job.Backoff) || s.became(job.Failed))
 		})},
+		{"a failure that stops, though `onFailure` is undo: `do: stop`, a mistake of ours", "", func(m Move) bool {
+			undoes := m.Workflow.OnFailure.Action == makegood.FailureUndo || m.Workflow.OnFailure.Action == makegood.FailureRestart
+			stops := undoes && m.Before.ProcessState != makegood.Error && m.After.ProcessState == makegood.Error && m.After.Desired == makegood.Processed
+			return stops && forward(func(s side) bool { return s.became(job.Failed) })(m)
+		}},
 		{"retries", "Step.Retry Retry.Attempts Retry.Backoff Retry.Max", either(func(s side) bool { return s.became(job.Backoff) && s.is.FailureCount > s.was.FailureCount })},
 		{"a time for which it is tried again", "Retry.For", either(func(s side) bool { return !s.is.FailingSince.IsZero() && s.became(job.Failed) })},
 		{"`repeat`", "Step.Repeat Repeat.Until Repeat.Every Repeat.For Repeat.Attempts", forward(func(s side) bool { return s.is.Repeats > s.was.Repeats })},
