@@ -57,6 +57,9 @@ func (w *world) auditPages(limit int, see func(store.Audited)) {
 			if (a.Job == "") == (a.Schedule == "") {
 				w.Errorf("audit: got %+v, want a job or a schedule", a)
 			}
+			if a.Told && a.Untold || (a.Told || a.Untold) && !a.ProcessState.Finished() {
+				w.Errorf("audit: got %+v, want one that has ended and everybody was told of, or somebody was not, or neither", a)
+			}
 			see(a)
 		}
 		if next == "" {
@@ -156,12 +159,20 @@ func (w *world) rekey(j job.Job, key time.Time) job.Job {
 }
 
 func auditFindsNothing(w *world) {
+	var saved []job.Job
 	for _, state := range makegood.ProcessStates() {
 		j := w.create(w.job(string(state)))
 		j.ProcessState = state
-		j = w.mustSave(j) // not told yet, where it has ended
 		if state.Finished() {
-			j.FinishedAt = w.at(time.Second)
+			j.FinishedAt, j.Seq = w.at(time.Second), 1
+			j.Untold = []job.Announcement{{Seq: 1, ProcessState: state, At: w.base, Operator: true}}
+		}
+		saved = append(saved, w.mustSave(j))
+	}
+	w.strays("all states, and nobody was told", map[string]store.Stray{})
+	for _, j := range saved {
+		if j.ProcessState.Finished() {
+			j.Untold = nil
 			w.rekey(j, time.Time{})
 		}
 	}
