@@ -180,7 +180,7 @@ var foundAfter = regexp.MustCompile(`(?:failed|panic) after (\d+) tests: ([^\n]+
 func TestPlantedPoliciesAreFound(t *testing.T) {
 	planted.Hunt{
 		Bugs: bugs(), All: os.Getenv("PLANTED") != "", Quick: []int{0}, Found: foundAfter,
-		Args: []string{"-run", "^TestAJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=20000"},
+		Args: []string{"-run", "^TestAJobIsWhatTheDocsSay$", ".", "-rapid.seed=1", "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=100000"},
 	}.Run(t)
 }
 
