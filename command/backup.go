@@ -77,7 +77,7 @@ func withBackupFlags(cmd *cobra.Command, asJSON *bool) *cobra.Command {
 }
 
 func codeOf(err error) int {
-	if errors.Is(err, backup.ErrUsage) {
+	if usage := (*backup.UsageError)(nil); errors.As(err, &usage) {
 		return codeUsage
 	}
 	return codeFailed

@@ -32,8 +32,10 @@ const (
 	unreadable = "incoming"
 )
 
-// ErrUsage: the named folders cannot be used. Nothing was written.
-var ErrUsage = errors.New("")
+// UsageError says why the named folders cannot be used. Nothing was written.
+type UsageError struct{ text string }
+
+func (e *UsageError) Error() string { return e.text }
 
 // List is the table of contents of a copy.
 type List struct {
@@ -49,7 +51,7 @@ type List struct {
 }
 
 func usage(format string, args ...any) error {
-	return fmt.Errorf("%w"+format, append([]any{ErrUsage}, args...)...)
+	return &UsageError{fmt.Sprintf(format, args...)}
 }
 
 // Make copies the folder dir of an engine, which may work on it, to the folder to, which must not be there, or be empty.
