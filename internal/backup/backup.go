@@ -33,9 +33,10 @@ const (
 )
 
 // UsageError says why the named folders cannot be used. Nothing was written.
-type UsageError struct{ text string }
+type UsageError struct{ err error }
 
-func (e *UsageError) Error() string { return e.text }
+func (e *UsageError) Error() string { return e.err.Error() }
+func (e *UsageError) Unwrap() error { return e.err }
 
 // List is the table of contents of a copy.
 type List struct {
@@ -51,7 +52,7 @@ type List struct {
 }
 
 func usage(format string, args ...any) error {
-	return &UsageError{fmt.Sprintf(format, args...)}
+	return &UsageError{fmt.Errorf(format, args...)}
 }
 
 // Make copies the folder dir of an engine, which may work on it, to the folder to, which must not be there, or be empty.
