@@ -99,7 +99,7 @@ func bugs() []planted.Bug {
 		{"what is left out before a fire is not stored", fire, "\tif skip == 0 {\n", "\tif skip >= 0 {\n"},
 		{"a job that was made before a pause is not noted", "timetable/change.go", "\t\tif _, err := t.note(ctx, s); err != nil {\n", "\t\tif _, err := t.note(ctx, &store.Scheduled{}); err != nil {\n"},
 		{"what came due before a change is lost", "timetable/change.go", "stored.Due = due[skip:]", "stored.Due = due[len(due):]"},
-		{"a fire is made before its time", fire, "\tif t.now().Before(s.Key) {\n", "\tif t.now().Before(s.Key) && s.Rev < 0 {\n"},
+		{"a fire is made before its time", fire, "return !s.Key.IsZero() && !t.now().Before(s.Key)", "return !s.Key.IsZero() && (s.Rev > 0 || !t.now().Before(s.Key))"},
 		{"a fire asks for no job before it", fire, "return there && !state.Finished(), err", "return there && !state.Finished() && s.Rev < 0, err"},
 		{"a hint whose fire failed is deleted", handle, "b.failed = append(b.failed, due.record.MessageId)", "_ = due.record.MessageId"},
 		{"what was done is undone over the new input", "job/job.go", "undo && s.Forward.Former > 0 {", "undo && s.Forward.Former > 1000 {"},
