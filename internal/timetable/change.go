@@ -142,7 +142,7 @@ func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64,
 	})
 }
 
-// says gives a schedule that is stored something else to say.
+// says lets a schedule that is stored say something else.
 func (t *Timetable) says(ctx context.Context, stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) error {
 	was := stored.Schedule
 	stored.Schedule, stored.Problem = s, ""
@@ -160,7 +160,7 @@ func (t *Timetable) says(ctx context.Context, stored *store.Scheduled, s makegoo
 	return nil
 }
 
-// changesTimes gives a schedule that already says something else its new times. What came due by the old ones is to be made still, or
+// changesTimes puts its new times into a schedule that already says something else. What came due by the old ones is to be made still, or
 // left out, as it says now.
 func (t *Timetable) changesTimes(ctx context.Context, stored *store.Scheduled, was makegood.Schedule, rule schedule.Rule) error {
 	now := t.now()
