@@ -171,7 +171,7 @@ func (t *Timetable) changesTimes(ctx context.Context, stored *store.Scheduled, w
 		}
 		stored.Due = due[skip:]
 	}
-	stored.Next = rule.Next(now)
+	stored.Next = nextOf(*stored, rule, now)
 	stored.Key = stored.Turn()
 	return nil
 }

@@ -268,23 +268,36 @@ func (t *Timetable) moveOn(ctx context.Context, s store.Scheduled, rule schedule
 }
 
 // setRight lets a schedule fire again that is not in the index, or is there with a key that no clock which is right could have
-// stored: one that was ahead did. It reports whether that was so.
+// stored: one that was ahead did. It reports whether that changed anything.
 func (t *Timetable) setRight(s *store.Scheduled, rule schedule.Rule) bool {
 	if s.Paused() {
 		return false
 	}
 	now := t.now()
-	next, soon := rule.Next(now), now.Add(t.config.Again+makegood.MissedAfter)
+	next, soon := nextOf(*s, rule, now), now.Add(t.config.Again+makegood.MissedAfter)
 	latest := rule.Next(now.Add(makegood.MissedAfter))
 	if next.IsZero() || !s.Key.IsZero() && !s.Next.After(latest) && (!s.Key.After(latest) || !s.Key.After(soon)) {
 		return false
 	}
-	t.config.Logger.Warn("a schedule that would not have fired for long is set right", "schedule", s.Name, "key", s.Key, "next", next)
+	was, key := s.Next, s.Key
 	if s.Next.IsZero() || s.Next.After(next) {
 		s.Next = next
 	}
 	s.Key = s.Turn()
+	if s.Next.Equal(was) && s.Key.Equal(key) {
+		return false // It was looked at by a clock that is behind.
+	}
+	t.config.Logger.Warn("a schedule that would not have fired for long is set right", "schedule", s.Name, "key", key, "next", next)
 	return true
+}
+
+// nextOf returns the next fire of a schedule from now on. It comes behind those that came due before, whatever a clock that is behind says:
+// else they would come due twice.
+func nextOf(s store.Scheduled, rule schedule.Rule, now time.Time) time.Time {
+	if n := len(s.Due); n > 0 && s.Due[n-1].After(now) {
+		now = s.Due[n-1]
+	}
+	return rule.Next(now)
 }
 
 // stop takes a schedule that this release cannot read out of the index, and says why.

@@ -455,3 +455,43 @@ func TestWhoLeavesFiresOutKeepsTheKey(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
+
+// Fires that came due before a change come before the next one, whatever a clock that is behind makes of it: none comes due twice.
+func TestAClockThatIsBehindPutsNoFireBeforeThoseThatCameDue(t *testing.T) {
+	for name, look := range map[string]func(w *world){
+		"a hint is followed":    func(w *world) { w.fires() },
+		"its times are changed": func(w *world) { w.changes("*/30 * * * *") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.make(func(s *makegood.Schedule) { s.Missed = makegood.MissedAll })
+			w.now = start.Truncate(time.Hour).Add(25 * time.Minute)
+			w.changes("*/15 * * * *")
+			w.now = w.now.Add(-time.Hour)
+			look(w)
+			if s := w.tick(); !s.Next.Equal(start.Truncate(time.Hour).Add(30 * time.Minute)) {
+				t.Errorf("got the next at %v, want it behind those that came due, %v", s.Next, s.Due)
+			}
+			w.want("made", w.at(31*time.Minute), "10m0s", "20m0s", "30m0s")
+			if s := w.tick(); s.Skipped != 0 {
+				t.Errorf("got %d left out, want none", s.Skipped)
+			}
+		})
+	}
+}
+
+// fires follows the hint of tick, at whatever time it is.
+func (w *world) fires() {
+	w.Helper()
+	if err := w.table.Fire(w.Context(), "tick", w.tick().Key); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// changes gives tick another cron.
+func (w *world) changes(cron string) {
+	w.Helper()
+	s := tick()
+	s.Cron, s.Missed = cron, makegood.MissedAll
+	w.must(w.table.Change(w.Context(), s, 0, ""))
+}
