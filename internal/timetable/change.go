@@ -137,36 +137,43 @@ func (t *Timetable) Change(ctx context.Context, s makegood.Schedule, seen int64,
 		if equal(stored.Schedule, s) {
 			return false, nil
 		}
-		t.says(stored, s, rule)
 		stored.ChangedBy = by
-		return true, nil
+		return true, t.says(ctx, stored, s, rule)
 	})
 }
 
-// says gives a schedule that is stored something else to say.
-func (t *Timetable) says(stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) {
+// says lets a schedule that is stored say something else.
+func (t *Timetable) says(ctx context.Context, stored *store.Scheduled, s makegood.Schedule, rule schedule.Rule) error {
 	was := stored.Schedule
 	stored.Schedule, stored.Problem = s, ""
 	switch {
 	case stored.Paused():
+		if _, err := t.note(ctx, stored); err != nil {
+			return err
+		}
 		stored.Next, stored.Key = rule.Next(t.now()), time.Time{}
 	case was.Cron != s.Cron || was.Every != s.Every || was.Zone != s.Zone:
-		t.changesTimes(stored, was, rule)
+		return t.changesTimes(ctx, stored, was, rule)
 	default:
 		t.setRight(stored, rule)
 	}
+	return nil
 }
 
-// changesTimes gives a schedule that already says something else its new times. What came due by the old ones is to be made still, or
+// changesTimes puts its new times into a schedule that already says something else. What came due by the old ones is to be made still, or
 // left out, as it says now.
-func (t *Timetable) changesTimes(stored *store.Scheduled, was makegood.Schedule, rule schedule.Rule) {
+func (t *Timetable) changesTimes(ctx context.Context, stored *store.Scheduled, was makegood.Schedule, rule schedule.Rule) error {
 	now := t.now()
 	if old, err := schedule.New(was); err == nil {
 		due, skip := pending(*stored, old, now)
-		stored.Due, stored.Skipped = due[skip:], stored.Skipped+int64(skip)
+		if err := t.skip(ctx, stored, due[:skip]); err != nil {
+			return err
+		}
+		stored.Due = due[skip:]
 	}
-	stored.Next = rule.Next(now)
+	stored.Next = nextOf(*stored, rule, now)
 	stored.Key = stored.Turn()
+	return nil
 }
 
 // Pause keeps a schedule from firing until it is resumed. One that is paused stays as it is.
@@ -190,6 +197,9 @@ func (t *Timetable) Resume(ctx context.Context, name, by string) (store.Schedule
 		rule, err := schedule.Check(s.Schedule)
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", scheduler.ErrInvalid, err)
+		}
+		if _, err := t.note(ctx, s); err != nil {
+			return false, err
 		}
 		s.PausedAt, s.ChangedBy = time.Time{}, by
 		s.Next, s.Due = rule.Next(t.now()), nil

@@ -71,9 +71,8 @@ func (t *Timetable) adopt(ctx context.Context, s makegood.Schedule) error {
 		if equal(stored.Schedule, s) {
 			return t.setRight(stored, rule), nil
 		}
-		t.says(stored, s, rule)
 		stored.ChangedBy = ""
-		return true, nil
+		return true, t.says(ctx, stored, s, rule)
 	})
 	if !errors.Is(err, store.ErrNotFound) {
 		return err

@@ -36,13 +36,12 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 		return err
 	}
 	for range maxFires {
-		if s.Key.IsZero() || t.now().Before(s.Key) {
+		if !t.due(s) {
 			return nil
 		}
-		before := s
-		s, err = t.step(ctx, s)
-		if err == nil {
-			t.count(before, s)
+		s, err = t.counted(ctx, s, t.leaveOut)
+		if err == nil && t.due(s) {
+			s, err = t.counted(ctx, s, t.takeTurn)
 		}
 		if errors.Is(err, store.ErrConflict) {
 			// Somebody else fired it, or changed it.
@@ -58,8 +57,15 @@ func (t *Timetable) Fire(ctx context.Context, name string, key time.Time) error 
 	return nil
 }
 
-// count counts what a step has come to.
-func (t *Timetable) count(before, after store.Scheduled) {
+// due reports whether the key of a schedule has come.
+func (t *Timetable) due(s store.Scheduled) bool { return !s.Key.IsZero() && !t.now().Before(s.Key) }
+
+// counted counts what a write of a schedule comes to.
+func (t *Timetable) counted(ctx context.Context, before store.Scheduled, write func(context.Context, store.Scheduled) (store.Scheduled, error)) (store.Scheduled, error) {
+	after, err := write(ctx, before)
+	if err != nil {
+		return after, err
+	}
 	t.stats.Add(func(all *Stats) {
 		all.Missed += after.Skipped - before.Skipped
 		switch {
@@ -69,10 +75,13 @@ func (t *Timetable) count(before, after store.Scheduled) {
 			all.Failed++
 		}
 	})
+	return after, nil
 }
 
-// step deals with the fire whose turn it is, and moves the schedule on.
-func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
+// leaveOut leaves out the fires that were missed. It stores that before the fire whose turn it then is makes its job: whoever finds
+// that job after a death finds it at the turn of the schedule, and not among what was missed. The key stays until that fire has been
+// dealt with, and with it the hint of it.
+func (t *Timetable) leaveOut(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
 	rule, err := schedule.Check(s.Schedule)
 	if err != nil {
 		// It was checked when it was stored: another release takes something else for a schedule, or knows other zones.
@@ -80,14 +89,9 @@ func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Schedule
 	}
 	now := t.now()
 	due, skip := pending(s, rule, now)
-	if skip > 0 {
-		made, err := t.made(ctx, &s, due[0])
-		if err != nil {
-			return s, err
-		}
-		s.Skipped -= made
+	if err := t.skip(ctx, &s, due[:skip]); err != nil {
+		return s, err
 	}
-	s.Skipped += int64(skip)
 	switch {
 	case skip == len(due):
 		s.Due = nil
@@ -96,6 +100,22 @@ func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Schedule
 		s.Due = s.Due[skip:]
 	default:
 		s.Due, s.Next = nil, due[skip]
+	}
+	if skip == 0 {
+		return s, nil
+	}
+	if err := t.config.Schedules.PutSchedule(ctx, s); err != nil {
+		return s, err
+	}
+	s.Rev++
+	return s, nil
+}
+
+// takeTurn deals with the fire whose turn it is, and moves the schedule on.
+func (t *Timetable) takeTurn(ctx context.Context, s store.Scheduled) (store.Scheduled, error) {
+	rule, err := schedule.Check(s.Schedule)
+	if err != nil {
+		return t.stop(ctx, s, err)
 	}
 	turn := s.Turn()
 	runs, err := t.previousRuns(ctx, s)
@@ -106,7 +126,7 @@ func (t *Timetable) step(ctx context.Context, s store.Scheduled) (store.Schedule
 		s.Skipped++
 		return t.moveOn(ctx, s, rule, turn)
 	case runs && s.Overlap == makegood.OverlapQueue:
-		s.Key = now.Add(t.config.Again)
+		s.Key = t.now().Add(t.config.Again)
 		return t.put(ctx, s)
 	}
 	if err := t.submit(ctx, &s, turn); err != nil {
@@ -138,19 +158,36 @@ func pending(s store.Scheduled, rule schedule.Rule, now time.Time) (due []time.T
 	return due, max(0, len(due)-keep)
 }
 
-// made returns 1, and notes the fire, if its job is there: whoever made it died before the schedule moved on. That can be so of the
-// fire alone whose turn it is.
-func (t *Timetable) made(ctx context.Context, s *store.Scheduled, fire time.Time) (int64, error) {
+// skip counts fires that are left out. The first of them is none if its job is there. That can be so of the fire alone whose turn it is: no
+// other makes a job before the schedule is stored with its turn.
+func (t *Timetable) skip(ctx context.Context, s *store.Scheduled, fires []time.Time) error {
+	if len(fires) == 0 {
+		return nil
+	}
+	s.Skipped += int64(len(fires))
+	if !fires[0].Equal(s.Turn()) {
+		return nil
+	}
+	made, err := t.note(ctx, s)
+	if made {
+		s.Skipped--
+	}
+	return err
+}
+
+// note makes the fire whose turn it is the last one, if its job is there: whoever made it died before the schedule moved on. Whatever lets
+// that fire pass calls it before, so that the next one knows which job may be unfinished.
+func (t *Timetable) note(ctx context.Context, s *store.Scheduled) (made bool, err error) {
+	fire := s.Turn()
 	id := makegood.FireID(s.Name, fire)
-	if !fire.Equal(s.Turn()) || s.LastJob == id {
-		return 0, nil
+	if s.LastJob == id {
+		return false, nil
 	}
 	_, there, err := t.state(ctx, id)
-	if err != nil || !there {
-		return 0, err
+	if err == nil && there {
+		s.LastFire, s.LastJob, s.Problem = fire, id, ""
 	}
-	s.LastFire, s.LastJob, s.Problem = fire, id, ""
-	return 1, nil
+	return there, err
 }
 
 // previousRuns reports whether the job of the fire before is unfinished, where that matters. A fire whose own job is there
@@ -231,23 +268,36 @@ func (t *Timetable) moveOn(ctx context.Context, s store.Scheduled, rule schedule
 }
 
 // setRight lets a schedule fire again that is not in the index, or is there with a key that no clock which is right could have
-// stored: one that was ahead did. It reports whether that was so.
+// stored: one that was ahead did. It reports whether that changed anything.
 func (t *Timetable) setRight(s *store.Scheduled, rule schedule.Rule) bool {
 	if s.Paused() {
 		return false
 	}
 	now := t.now()
-	next, soon := rule.Next(now), now.Add(t.config.Again+makegood.MissedAfter)
+	next, soon := nextOf(*s, rule, now), now.Add(t.config.Again+makegood.MissedAfter)
 	latest := rule.Next(now.Add(makegood.MissedAfter))
 	if next.IsZero() || !s.Key.IsZero() && !s.Next.After(latest) && (!s.Key.After(latest) || !s.Key.After(soon)) {
 		return false
 	}
-	t.config.Logger.Warn("a schedule that would not have fired for long is set right", "schedule", s.Name, "key", s.Key, "next", next)
+	was, key := s.Next, s.Key
 	if s.Next.IsZero() || s.Next.After(next) {
 		s.Next = next
 	}
 	s.Key = s.Turn()
+	if s.Next.Equal(was) && s.Key.Equal(key) {
+		return false // It was looked at by a clock that is behind.
+	}
+	t.config.Logger.Warn("a schedule that would not have fired for long is set right", "schedule", s.Name, "key", key, "next", next)
 	return true
+}
+
+// nextOf returns the next fire of a schedule from now on. It comes behind those that came due before, whatever a clock that is behind says:
+// else they would come due twice.
+func nextOf(s store.Scheduled, rule schedule.Rule, now time.Time) time.Time {
+	if n := len(s.Due); n > 0 && s.Due[n-1].After(now) {
+		now = s.Due[n-1]
+	}
+	return rule.Next(now)
 }
 
 // stop takes a schedule that this release cannot read out of the index, and says why.

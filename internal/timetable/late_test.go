@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/makegood-dev/makegood"
+	"github.com/makegood-dev/makegood/internal/store"
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
@@ -382,4 +383,115 @@ func TestAFireThatMadeItsJobIsNotLeftOut(t *testing.T) {
 	if len(w.jobs) != 1 {
 		t.Errorf("got the jobs %v, want the first alone, which is unfinished", w.jobs)
 	}
+}
+
+// A process leaves fires out, makes the job of the one whose turn it is then, and dies; more fires come due before anybody comes back to
+// it. The fire that made its job is not left out, whoever lets it pass, and none begins beside its job.
+func TestAFireThatMadeItsJobBehindThoseThatWereMissedIsNotLeftOut(t *testing.T) {
+	hourly := tick()
+	hourly.Cron, hourly.Overlap = "30 * * * *", makegood.OverlapSkip
+	change := func(w *world) { w.must(w.table.Change(w.Context(), hourly, 0, "")) }
+	pause := func(w *world) { w.must(w.table.Pause(w.Context(), "tick", "")) }
+	resume := func(w *world) { w.must(w.table.Resume(w.Context(), "tick", "")) }
+	for name, c := range map[string]struct {
+		meanwhile []func(*world)
+		skipped   int64
+	}{
+		"it fires":           {nil, 4}, // 10, 20 and 40 are missed, and 50 finds the job of 30 unfinished.
+		"its times change":   {[]func(*world){change}, 4},
+		"it stands still":    {[]func(*world){pause, resume}, 2},
+		"it changes, paused": {[]func(*world){pause, change, resume}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.make(func(s *makegood.Schedule) { s.Overlap = makegood.OverlapSkip })
+			w.now, w.broken = start.Truncate(time.Hour).Add(30*time.Minute), errors.New("dies here")
+			if err := w.table.Fire(t.Context(), "tick", w.tick().Key); err == nil {
+				t.Fatal("the process did not die")
+			}
+			w.want("before it dies", w.made(), "30m0s")
+			w.broken, w.now = nil, w.now.Add(21*time.Minute)
+			for _, act := range c.meanwhile {
+				act(w)
+			}
+			w.want("after it died", w.at(51*time.Minute))
+			if got := w.tick(); got.LastJob != "tick:2026-11-22T13:30:00Z" || got.Skipped != c.skipped {
+				t.Errorf("the last job is %q, and %d fires are left out, want the one that is unfinished, and %d", got.LastJob, got.Skipped, c.skipped)
+			}
+			w.want("an hour later", w.at(111*time.Minute))
+		})
+	}
+}
+
+// must ends the test if a schedule could not be changed.
+func (w *world) must(_ store.Scheduled, err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// The hint that led to a fire holds until that has made its job: who leaves others out before it, and dies, is told again by the same one.
+func TestWhoLeavesFiresOutKeepsTheKey(t *testing.T) {
+	w := newWorld(t)
+	w.make(nil)
+	key := w.tick().Key
+	w.now, w.unsubmitted = start.Truncate(time.Hour).Add(51*time.Minute), errors.New("dies here")
+	if err := w.table.Fire(t.Context(), "tick", key); !errors.Is(err, w.unsubmitted) {
+		t.Fatalf("got %v, want that no job can be submitted", err)
+	}
+	if s := w.tick(); !s.Key.Equal(key) || s.Skipped != 4 || !s.Turn().Equal(key.Add(40*time.Minute)) {
+		t.Errorf("got the key %v, %d left out and the turn of %v, want the key that was, and that of the last", s.Key, s.Skipped, s.Turn())
+	}
+	w.unsubmitted = nil
+	if err := w.table.Fire(t.Context(), "tick", key); err != nil {
+		t.Fatal(err)
+	}
+	w.want("made", w.made(), "50m0s")
+	if s := w.tick(); s.Skipped != 4 || !s.Key.Equal(key.Add(50*time.Minute)) {
+		t.Errorf("got the key %v and %d left out, want the next, and 4", s.Key, s.Skipped)
+	}
+	if got, want := w.table.Stats(), (timetable.Stats{Fired: 1, Missed: 4}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// Fires that came due before a change come before the next one, whatever a clock that is behind makes of it: none comes due twice.
+func TestAClockThatIsBehindPutsNoFireBeforeThoseThatCameDue(t *testing.T) {
+	for name, look := range map[string]func(w *world){
+		"a hint is followed":    func(w *world) { w.fires() },
+		"its times are changed": func(w *world) { w.changes("*/30 * * * *") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.make(func(s *makegood.Schedule) { s.Missed = makegood.MissedAll })
+			w.now = start.Truncate(time.Hour).Add(25 * time.Minute)
+			w.changes("*/15 * * * *")
+			w.now = w.now.Add(-time.Hour)
+			look(w)
+			if s := w.tick(); !s.Next.Equal(start.Truncate(time.Hour).Add(30 * time.Minute)) {
+				t.Errorf("got the next at %v, want it behind those that came due, %v", s.Next, s.Due)
+			}
+			w.want("made", w.at(31*time.Minute), "10m0s", "20m0s", "30m0s")
+			if s := w.tick(); s.Skipped != 0 {
+				t.Errorf("got %d left out, want none", s.Skipped)
+			}
+		})
+	}
+}
+
+// fires follows the hint of tick, at whatever time it is.
+func (w *world) fires() {
+	w.Helper()
+	if err := w.table.Fire(w.Context(), "tick", w.tick().Key); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// changes gives tick another cron.
+func (w *world) changes(cron string) {
+	w.Helper()
+	s := tick()
+	s.Cron, s.Missed = cron, makegood.MissedAll
+	w.must(w.table.Change(w.Context(), s, 0, ""))
 }

@@ -5,7 +5,8 @@
 // is two writes, in this order: the job NAME:TIME is submitted, and then the schedule moves on to its next fire, on its own Rev.
 // A crash between them makes the same job again, which is no other; an id that is taken, by whatever content, counts as fired. So
 // each fire makes one job, whoever fires, however often they are told to. A schedule that is changed, paused or removed
-// between the two may have fired once more.
+// between the two may have fired once more. Where fires before it are left out, that is written first: only the fire whose turn it is,
+// as the schedule is stored, makes its job.
 //
 // # What tells it
 //

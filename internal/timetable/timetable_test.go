@@ -27,6 +27,8 @@ type world struct {
 	table *timetable.Timetable
 	// broken, if set, is what a submission answers that has stored its job.
 	broken error
+	// unsubmitted, if set, is what a submission answers that has stored nothing.
+	unsubmitted error
 	// crashed, if set, is what the next write of a schedule answers, which is not made.
 	crashed error
 	// unreadable, if set, is what a look at a job answers.
@@ -100,6 +102,9 @@ func (w *world) clock() time.Time {
 }
 
 func (w *world) submit(ctx context.Context, workflow string, s scheduler.Submission) (job.Job, bool, error) {
+	if w.unsubmitted != nil {
+		return job.Job{}, false, w.unsubmitted
+	}
 	if workflow == "gone" {
 		return job.Job{}, false, fmt.Errorf("%w: there is no workflow %q", scheduler.ErrInvalid, workflow)
 	}

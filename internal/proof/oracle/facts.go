@@ -227,10 +227,10 @@ func (j *Job) interrupt(side *Side, now time.Time) {
 
 // cutOff counts a death of the engine. After three of them a step runs alone, and then counts only those over which it did.
 func (s *Side) cutOff() {
-	if s.Interrupted < 3 || !s.InCompany {
+	if s.Interrupted < suspectAfter || !s.InCompany {
 		s.Interrupted++
 	}
-	s.Alone = s.Alone || s.Interrupted >= 3
+	s.Alone = s.Alone || s.Interrupted >= suspectAfter
 }
 
 // Finding is what became of an attempt that was closed: nobody had begun it, or who had fell silent.

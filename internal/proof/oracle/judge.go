@@ -157,7 +157,7 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 	if !forgotten && !m.was.StartedAt.IsZero() && !m.is.StartedAt.Equal(m.was.StartedAt) {
 		r.wrong("%s started at %v, and now at %v", m.step, m.was.StartedAt, m.is.StartedAt)
 	}
-	r.spared(m)
+	r.spared(m, j.Incarnation > before.Incarnation)
 	if m.is.FailureCount < m.was.FailureCount {
 		r.wrong("%s had failed %d times, and now %d", m.step, m.was.FailureCount, m.is.FailureCount)
 	}
@@ -179,9 +179,12 @@ func (r *Referee) moved(before, j job.Job, m move, now time.Time) {
 }
 
 // spared: an attempt that fell silent in company is not counted, and no other. One that the death of the engine cut off counts for
-// nothing anyhow, and runs alone after a few.
-func (r *Referee) spared(m move) {
-	if !m.is.Alone || m.was.Alone || m.is.Interruptions > m.was.Interruptions {
+// nothing anyhow, and runs alone after a few, again and again if one that was cut off beside others comes behind one that replied.
+func (r *Referee) spared(m move, interrupted bool) {
+	if !m.is.Alone || m.was.Alone {
+		return
+	}
+	if fellSilent := m.is.Silent.Attempt != m.was.Silent.Attempt; interrupted && !fellSilent && m.is.Interruptions >= suspectAfter {
 		return
 	}
 	if !r.company[attemptName{m.step, m.is.Silent.Attempt}] && !r.lied {
@@ -191,6 +194,9 @@ func (r *Referee) spared(m move) {
 	delete(t.ran, m.is.Silent.Attempt)
 	delete(t.claimed, m.is.Silent.Attempt)
 }
+
+// suspectAfter is after how many deaths of the engine what it died over runs alone.
+const suspectAfter = 3
 
 // rests: a wait is no longer than the workflow lets it be.
 func (r *Referee) rests(m move, now time.Time) {

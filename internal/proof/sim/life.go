@@ -52,9 +52,6 @@ type life struct {
 	// has failed since the batch came.
 	asks, troubled bool
 	submitted      map[string]bool
-	// schedule is the schedule as it last read or wrote it, and scheduleRead when that was.
-	schedule     store.Scheduled
-	scheduleRead time.Time
 }
 
 var (
@@ -243,7 +240,9 @@ func ask[T any](ctx context.Context, l *life, op, on string, do func() (T, error
 // Create is what store.Jobs says, in a world.
 func (l *life) Create(ctx context.Context, j job.Job) error {
 	j = l.writes(j)
+	by, _ := ctx.Value(decided{}).(store.Scheduled) // none: no schedule makes it
 	return l.call(ctx, "create", j.ID, func() error {
+		l.w.decidedBy = by.Rev
 		err := l.w.store.Create(ctx, j)
 		if err == nil && !l.w.late {
 			l.seen[j.ID], _ = l.w.store.Stored(j.ID)

@@ -77,12 +77,24 @@ func rollSchedule(r *rand.Rand, s *scheduled) makegood.Schedule {
 	return one
 }
 
-// timetable is what keeps and fires schedules in a process.
+// firing is one who fires a schedule, or changes it, once: a process may have several, and each decides by what it has read itself.
+type firing struct {
+	*life
+	// schedule is the schedule as it last read or wrote it, read when that was, and looked what it last saw on its clock.
+	schedule     store.Scheduled
+	read, looked time.Time
+}
+
+// decided is what whoever submits the job of a fire has decided by: the key of its schedule in a context.
+type decided struct{}
+
+// timetable is what keeps and fires schedules in a process, once.
 func (w *world) timetable(l *life, s *scheduler.Scheduler) *timetable.Timetable {
+	f := &firing{life: l}
 	return timetable.New(timetable.Config{
-		Schedules: l, Jobs: l, Now: l.now, Logger: quiet,
+		Schedules: f, Jobs: l, Now: f.now, Logger: quiet,
 		Submit: func(ctx context.Context, workflow string, sub scheduler.Submission) (job.Job, bool, error) {
-			j, created, err := s.SubmitCurrent(ctx, workflow, sub)
+			j, created, err := s.SubmitCurrent(context.WithValue(ctx, decided{}, f.schedule), workflow, sub)
 			if err == nil {
 				w.mu.Lock()
 				w.acked[sub.ID] = true
@@ -154,7 +166,8 @@ func (w *world) fire(id string) (at time.Time, is bool) {
 }
 
 // fired: SCH-1. A job that a schedule makes is one of its fires, not before its time, with the input that it gives, and not
-// beside the one before where that is not wanted. w.mu is held.
+// beside the one before where that is not wanted. A job that lands late may have been decided when the schedule stood elsewhere: nothing
+// can keep it from being made then any more, and what it is beside is not asked. w.mu is held.
 func (c change) fired() {
 	at, is := c.fire(c.after.ID)
 	if !is || c.before.Rev != 0 {
@@ -172,7 +185,7 @@ func (c change) fired() {
 		c.wrong("SCH-1: is made with the input %s", input)
 	}
 	s, err := c.store.Schedule(context.Background(), c.scheduled.name)
-	if err != nil || c.writer == nil || c.writer.schedule.Rev != s.Rev || s.Overlap == makegood.OverlapAllow || s.LastJob == "" {
+	if err != nil || c.decidedBy != s.Rev || s.Overlap == makegood.OverlapAllow || s.LastJob == "" {
 		return
 	}
 	if last, there := c.store.Stored(s.LastJob); there && !last.ProcessState.Finished() {
@@ -190,6 +203,7 @@ func (w *world) fires(before, after store.Scheduled, looked, read time.Time) {
 		return
 	}
 	w.scheduled.rules = append(w.scheduled.rules, rule)
+	w.passes(before, after, read)
 	if before.Rev == 0 || before.Paused() || after.Paused() {
 		return // What comes due in a pause is not made up for.
 	}
@@ -210,12 +224,19 @@ func (w *world) fires(before, after store.Scheduled, looked, read time.Time) {
 			either++
 		}
 	}
-	if changed {
-		either++ // Whoever changes a schedule does not know that the fire whose turn it was has its job already.
-	}
 	counted := int(after.Skipped - before.Skipped)
 	if counted < left || counted > left+either {
 		w.violate("", "SCH-2: %d fires of the schedule are left out, and %d are counted: %+v, then %+v", left, counted, before, after)
+	}
+}
+
+// passes: SCH-1. Whatever lets the turn of a fire pass whose job is there says that this is the last one: by it the next fire knows whether
+// it may begin. Where a clock is wrong, a turn may come again. w.mu is held.
+func (w *world) passes(before, after store.Scheduled, read time.Time) {
+	id := makegood.FireID(after.Name, before.Turn())
+	born, made := w.scheduled.born[id]
+	if w.exact && made && !born.After(read) && !after.Turn().Equal(before.Turn()) && after.LastJob != id {
+		w.violate(id, "SCH-1: the turn of a fire passes, and that its job is there is not noted: %+v, then %+v", before, after)
 	}
 }
 
@@ -227,33 +248,42 @@ func (w *world) hinted(name string, key time.Time) {
 	}
 }
 
+// now is the time by the clock of the process.
+func (f *firing) now() time.Time {
+	f.looked = f.life.now()
+	return f.looked
+}
+
+// has notes what stands in the store for whoever reads or writes it, if they hear of it. w.mu is held.
+func (f *firing) has(s store.Scheduled) {
+	if !f.w.late {
+		f.schedule, f.read = s, time.Now()
+	}
+}
+
 // Schedule is what store.Schedules says, in a world.
-func (l *life) Schedule(ctx context.Context, name string) (store.Scheduled, error) {
-	return ask(ctx, l, "schedule", name, func() (store.Scheduled, error) {
-		s, err := l.w.store.Schedule(ctx, name)
-		if err == nil && !l.w.late {
-			l.schedule, l.scheduleRead = s, time.Now()
+func (f *firing) Schedule(ctx context.Context, name string) (store.Scheduled, error) {
+	return ask(ctx, f.life, "schedule", name, func() (store.Scheduled, error) {
+		s, err := f.w.store.Schedule(ctx, name)
+		if err == nil {
+			f.has(s)
 		}
 		return s, err
 	})
 }
 
 // PutSchedule is what store.Schedules says, in a world.
-func (l *life) PutSchedule(ctx context.Context, s store.Scheduled) error {
-	l.w.mu.Lock()
-	looked, read := l.looked, l.scheduleRead
-	l.w.mu.Unlock()
-	return l.call(ctx, "put-schedule", s.Name, func() error {
-		before, _ := l.w.store.Schedule(ctx, s.Name) // none is none
-		err := l.w.store.PutSchedule(ctx, s)
+func (f *firing) PutSchedule(ctx context.Context, s store.Scheduled) error {
+	looked, read := f.looked, f.read
+	return f.call(ctx, "put-schedule", s.Name, func() error {
+		before, _ := f.w.store.Schedule(ctx, s.Name) // none is none
+		err := f.w.store.PutSchedule(ctx, s)
 		if err != nil {
 			return err
 		}
-		after, err := l.w.store.Schedule(ctx, s.Name)
-		l.w.fires(before, after, looked, read)
-		if !l.w.late {
-			l.schedule, l.scheduleRead = after, time.Now()
-		}
+		after, err := f.w.store.Schedule(ctx, s.Name)
+		f.w.fires(before, after, looked, read)
+		f.has(after)
 		return err
 	})
 }

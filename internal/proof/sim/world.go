@@ -121,10 +121,12 @@ type world struct {
 	// writer is who writes now.
 	writer *life
 	// doing is what it does, late says that it was answered with an error a while ago.
-	doing  string
-	late   bool
-	events int
-	hash   uint64
+	doing string
+	late  bool
+	// decidedBy is the Rev of the schedule that whoever makes a job now has decided by, if a fire does.
+	decidedBy int64
+	events    int
+	hash      uint64
 	// ledger is what the services know by key; runs counts the runs of attempts, told how often what was announced,
 	// acked which jobs were promised.
 	ledger map[string]*account
