@@ -22,8 +22,8 @@ var notRunByANewcomer = map[string]string{
 	"make deploy": "it needs an account of AWS; make e2e deploys a project to MiniStack",
 }
 
-// asksTheEngine are the commands of the tutorial that go to 127.0.0.1:4777, where the test has another port.
-var asksTheEngine = regexp.MustCompile(`\bbin/trips (dev|submit|get|watch|errors|list|resubmit|undo)\b`)
+// asksTheEngine are the commands of the pages that go to 127.0.0.1:4777, where the test has another port.
+var asksTheEngine = regexp.MustCompile(`\bbin/trips (dev|submit|get|watch|errors|list|complete|resubmit|undo)\b`)
 
 // The tutorial is followed in a clean folder, outside of the repository, as a newcomer does: what is to be typed is typed
 // into one shell, what is to be written or changed is, and each command prints what is shown.
