@@ -46,7 +46,8 @@ def err(given, attempt):
     """Fails as programs do, and as what they call does."""
     how = given["how"]
     if how == "none":
-        return None["name"]
+        nothing = None
+    return nothing["name"]
     if how == "name":
         return nosuch  # noqa: F821
     if how == "deep":
