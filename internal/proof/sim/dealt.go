@@ -23,7 +23,7 @@ import (
 func (w *world) dealt(l *life, m *message) {
 	in, err := w.reading.event(m.body)
 	if err == nil && in.Schedule != nil {
-		w.hinted(in.Schedule.Schedule, in.Schedule.Key)
+		w.hinted(l, in.Schedule.Schedule, in.Schedule.Key)
 	}
 	if err != nil || in.Event == nil || l.passedOn[in.Job+" "+in.Event.Cause()] {
 		return

@@ -150,7 +150,8 @@ func (c change) ledger() {
 	j := c.after
 	if c.before.Rev > 0 && c.before.Round < j.Round {
 		for _, was := range c.before.Steps {
-			c.listed[keyIn(j.ID, was.Name, max(c.before.Round, 1))] = named(was, defOf(c.definitions[c.before.Definition], was.Name))
+			def := defOf(c.definitions[c.before.Definition], was.Name)
+			c.listed[keyIn(j.ID, was.Name, max(c.before.Round, 1))] = named(was, def) || c.cutOff(was, def)
 		}
 	}
 	for _, a := range c.accounts[j.ID] {
@@ -180,6 +181,12 @@ func (c change) undoneOfRound() bool {
 // named reports whether a job says of a step that what it did stands.
 func named(s job.StepState, def makegood.Step) bool {
 	return s.Undo.State == job.Irreversible && !def.CanUndo()
+}
+
+// cutOff reports whether a step of a job that is undone was cut off by the death of the engine within this save: its round ended by that,
+// in the same save in which somebody had a new one begin, and no save says what it named.
+func (c change) cutOff(was job.StepState, def makegood.Step) bool {
+	return c.before.Incarnation < c.after.Incarnation && c.before.ProcessState == makegood.Undoing && was.Forward.State == job.Dispatched && !def.CanUndo()
 }
 
 func defOf(w makegood.Workflow, step string) makegood.Step {

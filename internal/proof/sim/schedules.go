@@ -14,6 +14,7 @@ import (
 	"github.com/makegood-dev/makegood/internal/schedule"
 	"github.com/makegood-dev/makegood/internal/scheduler"
 	"github.com/makegood-dev/makegood/internal/store"
+	"github.com/makegood-dev/makegood/internal/store/jobformat"
 	"github.com/makegood-dev/makegood/internal/timetable"
 )
 
@@ -240,9 +241,13 @@ func (w *world) passes(before, after store.Scheduled, read time.Time) {
 	}
 }
 
-// hinted: SCH-3. A hint is not deleted before its schedule has moved on. w.mu is held.
-func (w *world) hinted(name string, key time.Time) {
+// hinted: SCH-3. A hint is not deleted before its schedule has moved on. Where the job of the fire is there, and a newer release must
+// decide about it, an older one leaves the fire, and each sweep tells of the key again. w.mu is held.
+func (w *world) hinted(l *life, name string, key time.Time) {
 	s, err := w.store.Schedule(context.Background(), name)
+	if j, there := w.store.Stored(makegood.FireID(name, s.Turn())); there && j.Needs > jobformat.Level && l.older {
+		return
+	}
 	if err == nil && w.exact && s.Key.Equal(key) && !key.After(time.Now()) {
 		w.violate("", "SCH-3: the hint that a schedule is due is deleted, and its key is %s still", key)
 	}
