@@ -47,7 +47,7 @@ def err(given, attempt):
     how = given["how"]
     if how == "none":
         nothing = None
-    return nothing["name"]
+        return nothing["name"]
     if how == "name":
         return nosuch  # noqa: F821
     if how == "deep":
