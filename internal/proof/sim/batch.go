@@ -15,7 +15,7 @@ func (l *life) given(batch events.SQSEvent) {
 	l.w.mu.Lock()
 	defer l.w.mu.Unlock()
 	l.batch, l.firsts = map[string][]job.Event{}, map[string]string{}
-	l.submitted, l.troubled, l.passedOn = map[string]bool{}, false, map[string]bool{}
+	l.submitted, l.troubled, l.stood, l.passedOn = map[string]bool{}, false, false, map[string]bool{}
 	l.older = l.w.mixed && !l.newer()
 	for _, answered := range l.w.answered {
 		delete(answered, l)

@@ -76,7 +76,7 @@ func (h *hanging) madeBy(l *life, job string, seq int) {
 
 // silenced: NTF-8. A process that has announced something calls each of those whom it is for, whoever else hangs. w.mu is held.
 func (w *world) silenced(l *life, j job.Job) {
-	if l.troubled || len(j.Untold) == 0 {
+	if l.troubled || l.stood || len(j.Untold) == 0 {
 		return
 	}
 	first := map[string]string{}

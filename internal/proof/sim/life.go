@@ -51,7 +51,9 @@ type life struct {
 	// asks: it is a person's. submitted are the jobs that its batch has a submission of, and troubled says that a call
 	// has failed since the batch came.
 	asks, troubled bool
-	submitted      map[string]bool
+	// stood: it has stood still within its batch, and the time of what it was about may be over.
+	stood     bool
+	submitted map[string]bool
 }
 
 var (
@@ -170,6 +172,9 @@ func (l *life) reach(ctx context.Context, op, on string, do func() error) error 
 		// Whatever its caller thinks by then, the request goes out; or it is the caller who stands still,
 		// when they have been answered.
 		away := between(r, time.Second, pick(r, 10*time.Second, 5*time.Minute))
+		l.w.mu.Lock()
+		l.stood = true
+		l.w.mu.Unlock()
 		if oneIn(r, 2) {
 			defer func() { time.Sleep(away); l.alive() }()
 			break
