@@ -138,6 +138,9 @@ func (a *Agent) dial(ctx context.Context, network, address string) (net.Conn, er
 	// The transport lets a dial go on after its request has ended, in the hope of another one. Here
 	// nothing should go on.
 	if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+		if request.Err() != nil {
+			return nil, context.Cause(request) // AfterFunc would end the dial in a while, and one on this machine is quicker
+		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
 		defer cancel()
