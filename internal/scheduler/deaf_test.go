@@ -136,3 +136,32 @@ func TestWhoHangsDoesNotKeepOthersFromBeingAsked(t *testing.T) {
 		}
 	})
 }
+
+// Of the operator and the listener, one who hangs takes none of the other's time: they hear of a job at the same moment.
+func TestWhoHangsTakesNobodyElsesTime(t *testing.T) {
+	for hangs, other := range map[string]string{"operator": "shop", "shop": "operator"} {
+		t.Run(hangs, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &stuck{hangs: hangs, free: make(chan struct{}), heard: map[string]int{}}
+				defer close(s.free)
+				w := newWorld(t)
+				w.use(func(c *scheduler.Config) {
+					c.Notifier, c.Listener, c.Replies = stuckNotifier{s, true}, stuckNotifier{s, false}, []string{"shop"}
+				})
+				c := w.define("name: one\nonFailure: stop\nsteps: [{name: bad, agent: a, retry: {attempts: 1}}]")
+				if _, _, err := w.s.Submit(t.Context(), scheduler.Submission{ID: "j", Definition: c.Hash, Input: []byte(`{}`), ReplyTo: "shop"}); err != nil {
+					t.Fatal(err)
+				}
+				failed := w.failed("j", "bad", w.claim("j", "bad"), job.StepError{Message: "no"})
+				clear(s.heard) // of its birth
+				go w.handle(failed)
+				synctest.Wait() // until whoever hangs is all that is waited for: no time has passed
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.heard[other] == 0 {
+					t.Errorf("%s was told nothing while %s hung", other, hangs)
+				}
+			})
+		})
+	}
+}

@@ -86,8 +86,6 @@ func bugs() []planted.Bug {
 		{"the last start is taken for the first", "machine/attempts.go", "case a.StartedAt.IsZero():", "case !at.IsZero():"},
 		{"a submission that could not be stored is deleted", "scheduler/submissions.go", "\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})", "\t\tif errs[i] == nil {\n\t\t\tb.unfit = append(b.unfit, unfit{sub.record, wire.Incoming{Job: sub.message.ID}, errs[i]})\n\t\t}"},
 		{"a receiver that hangs is waited for", "pause/receivers.go", "\tcase <-ctx.Done():\n\t}\n\tlate", "\t}\n\tlate"},
-		{"who hangs takes the time of all others", tell, "\twg.Go(func() {\n\t\ttold, _ =", "\twg.Wait()\n\twg.Go(func() {\n\t\ttold, _ ="},
-		{"calls that hang count for all receivers", "pause/receivers.go", "\tif err := r.enter(receiver); err != nil {", "\treceiver = \"all\"\n\tif err := r.enter(receiver); err != nil {"},
 		{"a payload is not kept before the save", "scheduler/large.go", "err := s.config.Large.Keep(ctx, id, p)\n\t\tif errors.Is", "var err error\n\t\tif errors.Is"},
 		{"a reference to what is not there is taken", "scheduler/large.go", "\t\tif errors.Is(err, payload.ErrNotFound) || errors.Is(err, payload.ErrAltered) {\n", "\t\tif errors.Is(err, payload.ErrNotFound) {\n\t\t\tcontinue\n\t\t}\n\t\tif errors.Is(err, payload.ErrAltered) {\n"},
 		{"a payload that could not be kept counts as kept", "scheduler/large.go", "\t\tif err != nil {\n\t\t\treturn \"\", err\n\t\t}\n\t}\n\treturn \"\", nil\n", "\t}\n\treturn \"\", nil\n"},
