@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"github.com/makegood-dev/makegood/internal/changes"
 	"github.com/makegood-dev/makegood/internal/job"
 	"github.com/makegood-dev/makegood/internal/notify"
@@ -154,7 +156,11 @@ func TestWhoHangsTakesNobodyElsesTime(t *testing.T) {
 				}
 				failed := w.failed("j", "bad", w.claim("j", "bad"), job.StepError{Message: "no"})
 				clear(s.heard) // of its birth
-				go w.handle(failed)
+				go func() {
+					if _, err := w.s.HandleSQS(t.Context(), events.SQSEvent{Records: []record{failed}}); err != nil {
+						t.Error(err)
+					}
+				}()
 				synctest.Wait() // until whoever hangs is all that is waited for: no time has passed
 				s.mu.Lock()
 				defer s.mu.Unlock()
