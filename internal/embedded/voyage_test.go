@@ -293,7 +293,9 @@ func (v *voyage) sail(t *testing.T, engine *embedded.Engine) (ended bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.workflow = c.Workflow
+	v.mu.Lock()
+	v.workflow = c.Workflow // an engine that was opened again saves already
+	v.mu.Unlock()
 	if !v.insist(func() error { return engine.Define(t.Context(), c) }) {
 		return false
 	}
