@@ -269,13 +269,22 @@ func (c change) done(s, was job.StepState, def makegood.Step) {
 	}
 }
 
-// counts: FailureCount counts what started.
+// counts: FailureCount counts what started. What needs no claim starts by being made, also by a definition that the job had before, and of
+// a step that is gone.
 func (c change) counts() {
-	shared := 0
+	made := c.unclaimed[c.after.ID]
+	if made == nil {
+		made = map[string]int{}
+		c.unclaimed[c.after.ID] = made
+	}
 	for n, s := range c.after.Steps {
-		if d := c.w.Steps[n]; d.Shared || makegood.WaitsByItself(d.Agent) { // these need no claim
-			shared += s.Attempt
+		if d := c.w.Steps[n]; d.Shared || makegood.WaitsByItself(d.Agent) {
+			made[s.Name] = s.Attempt
 		}
+	}
+	shared := 0
+	for _, attempts := range made {
+		shared += attempts
 	}
 	if c.after.FailureCount > c.started[c.after.ID]+shared {
 		c.wrong("I9: FailureCount is %d, and %d attempts started", c.after.FailureCount, c.started[c.after.ID]+shared)

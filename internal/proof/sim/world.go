@@ -130,6 +130,8 @@ type world struct {
 	// ledger is what the services know by key; runs counts the runs of attempts, told how often what was announced,
 	// acked which jobs were promised.
 	ledger map[string]*account
+	// unclaimed are, by job and step, how many attempts were made that need no claim.
+	unclaimed map[string]map[string]int
 	// accounts are the same by job. definitions are those that jobs may have, by their hash.
 	accounts map[string][]*account
 	// bodies are what attempts were asked for, barred up to which attempt a person has stopped a key, and notDone of which keys
@@ -210,7 +212,7 @@ func Run(o Options) Result {
 	embedded := oneIn(c.of("embedded"), 5)
 	w := &world{
 		chance: c, layer: o.Seen, faults: newFaults(c, o, embedded), store: NewStore(), load: newWorkload(c, o), start: time.Now(), trace: o.Trace,
-		hash: 14695981039346656037, ledger: map[string]*account{}, accounts: map[string][]*account{}, bodies: map[string]body{}, barred: map[string]int{}, listed: map[string]bool{}, notDone: map[string]bool{}, definitions: map[string]makegood.Workflow{}, runs: map[string]int{}, told: map[string]int{},
+		hash: 14695981039346656037, ledger: map[string]*account{}, unclaimed: map[string]map[string]int{}, accounts: map[string][]*account{}, bodies: map[string]body{}, barred: map[string]int{}, listed: map[string]bool{}, notDone: map[string]bool{}, definitions: map[string]makegood.Workflow{}, runs: map[string]int{}, told: map[string]int{},
 		lives: map[string]int{}, acked: map[string]bool{}, opened: map[string]int{}, claimed: map[string]int{}, written: map[string]time.Time{}, started: map[string]int{},
 		leases: map[string]lasts{}, sent: map[string]int{}, closings: map[string]bool{}, tried: map[string]bool{}, never: map[string]bool{}, answered: map[string]map[*life]string{}, nobodys: map[string]bool{},
 		looked: map[string]int{}, runOf: map[string]int{}, owed: map[string]map[string]bool{}, causes: map[string]map[string]bool{}, outputs: map[[2]string][]byte{}, referees: map[string]*oracle.Referee{}, tales: map[string]*tale{}, queues: map[string]*simQueue{},
