@@ -57,6 +57,8 @@ func (t *turn) undoBegan() string {
 		switch {
 		case s.Forward.State == job.Dispatched:
 			return "step " + s.Name + " is under way; ask again when that attempt has ended"
+		case s.Forward.State != job.Done && s.Forward.Unknown && s.Forward.Former > 0:
+			return "step " + s.Name + " may have been done with an input that the job had before, and would be asked with another under the same key"
 		case s.Undo.State == job.Dispatched, s.Undo.State == job.Waiting:
 			return "the undo of " + s.Name + " is under way"
 		case s.Undo.State == job.Done:
